@@ -214,7 +214,7 @@ func (c *Config) lookUp() (p parts, err error) {
 			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
 				c.From)
 	}
-	if p.backbone, err = pick(backbone.All, "backbone", "model.backbone", c.Model.Backbone); err != nil {
+	if p.backbone, err = pick(c.backbones(), "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
 	}
 	if c.Input.Std == [3]float32{} {
@@ -239,7 +239,7 @@ func (c *Config) lookUp() (p parts, err error) {
 	if err := c.fits(p.backbone.Facts()); err != nil {
 		return p, err
 	}
-	if p.loss, err = lookUpLoss(c.Loss); err != nil {
+	if p.loss, err = c.Loss.Kind(); err != nil {
 		return p, err
 	}
 	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {
@@ -341,7 +341,7 @@ func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
-	if bytes := 3 * float64(c.Input.Size) * float64(c.Input.Size) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
+	if bytes := float64(c.rowBytes()) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
 		1)+1); bytes > mostDecoded {
 		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
 			"take %.0f GiB, want at most %d",

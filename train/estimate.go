@@ -111,7 +111,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 // bytes there were, with those of the components.
 func (r *Run) planProjection(l *ledger) int64 {
 	n, b := r.network, r.o.Backend
-	in := newInputs(b, embedBatch, n.in.Size, len(r.classes))
+	in := n.newInputs(embedBatch, len(r.classes))
 	tape := grad.NewTape(b, n.arena).Evaluate()
 	width := n.normalised(tape, in, n.net.Features).Value.Cols()
 	tape.Free()
@@ -129,7 +129,7 @@ func (r *Run) planEvaluation(sides []Dataset) {
 		if side == nil {
 			continue
 		}
-		in := newInputs(b, embedBatch, n.in.Size, len(e.Levels))
+		in := n.newInputs(embedBatch, len(e.Levels))
 		tape := grad.NewTape(b, n.arena).Evaluate()
 		width := n.forward(tape, in).Value.Cols()
 		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))

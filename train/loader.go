@@ -26,6 +26,7 @@ type loader struct {
 	seed     uint64
 	workers  int
 	prefetch int
+	width    int // of the vectors in place of images; 0: there are images
 }
 
 // work is one batch to come: which rows, and the numbers that its augmentation is
@@ -96,7 +97,7 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 func (l *loader) newBatch() *batch {
 	levels := len(l.data.Levels())
 	return &batch{
-		pixels: make([]byte, l.size*l.in.Size*l.in.Size*3),
+		pixels: make([]byte, l.size*rowBytes(l.width, l.in.Size)),
 		crop:   make([]int32, l.size*3),
 		labels: make([]int32, l.size*levels),
 	}
@@ -161,9 +162,15 @@ func (l *loader) fill(ctx context.Context, slots <-chan slot) {
 	}
 }
 
-// load puts one image into its place.
+// load puts one image, or one vector, into its place.
 func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	row := p.b.rows[p.at]
+	path := l.labels[row]
+	copy(p.b.labels[p.at*len(path):], path)
+	if l.width > 0 {
+		bytes := rowBytes(l.width, 0)
+		return vectorOf(l.data, p.b.pixels[p.at*bytes:][:bytes], row)
+	}
 	data, err := l.data.Image(ctx, row)
 	if err != nil {
 		return fmt.Errorf("train: image %s: %w", l.data.ID(row), err)
@@ -186,8 +193,6 @@ func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	if flip {
 		p.b.crop[3*p.at+2] = 1
 	}
-	path := l.labels[row]
-	copy(p.b.labels[p.at*len(path):], path)
 	return nil
 }
 

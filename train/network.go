@@ -22,6 +22,7 @@ type network struct {
 	in      Input
 	filter  filter
 	decoder *img.Decoder
+	width   int // of the vectors that it reads; 0: it reads images
 
 	activations device.DType // of the backbone; all else is F32
 }
@@ -36,7 +37,10 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	n := &network{
 		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
-		in:  c.Input, filter: p.filter, decoder: d,
+		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(),
+	}
+	if n.width > 0 {
+		n.activations = device.F32 // a head is small, and its inputs are not rounded
 	}
 	if n.activations != device.F32 {
 		n.b = widen.Backend(b)
@@ -47,19 +51,24 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 
 // inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
 type inputs struct {
-	pixels device.Array // U8 [B,H,W,3]
+	pixels device.Array // U8 [B,H,W,3], or the vectors F32 [B,D]
 	crop   device.Array // I32 [B,3]
 	labels device.Array // I32 [B,L]
 	bytes  []byte       // staging for crop and labels
 }
 
-func newInputs(b device.Backend, size, side, levels int) *inputs {
-	return &inputs{
-		pixels: device.New(b, device.U8, size, side, side, 3),
-		crop:   device.New(b, device.I32, size, 3),
-		labels: device.New(b, device.I32, size, levels),
+func (n *network) newInputs(size, levels int) *inputs {
+	in := &inputs{
+		crop:   device.New(n.b, device.I32, size, 3),
+		labels: device.New(n.b, device.I32, size, levels),
 		bytes:  make([]byte, 4*size*max(levels, 3)),
 	}
+	if n.width > 0 {
+		in.pixels = device.New(n.b, device.F32, size, n.width)
+	} else {
+		in.pixels = device.New(n.b, device.U8, size, n.in.Size, n.in.Size, 3)
+	}
+	return in
 }
 
 func (i *inputs) free(b device.Backend) {
@@ -93,6 +102,9 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 
 // normalised records the normalisation of pixels, followed by f.
 func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
+	if n.width > 0 {
+		return f(t, t.Leaf(in.pixels, device.Array{}))
+	}
 	n.store.Shorten(t)
 	x := t.Input(n.activations, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
@@ -128,9 +140,9 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1),
+		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width,
 	}
-	in := newInputs(n.b, embedBatch, n.in.Size, len(d.Levels()))
+	in := n.newInputs(embedBatch, len(d.Levels()))
 	defer in.free(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()

@@ -24,7 +24,7 @@ type objective struct {
 // data, counts the number of classes of each level.
 func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
-	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: classPaths(rows, counts[0]), Batch: p.sampler.Size(),
+	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: ClassPaths(rows, counts[0]), Batch: p.sampler.Size(),
 		Memory: remembered.Size}
 	if f.Dim == 0 {
 		f.Dim = n.net.Backbone.Channels()
@@ -45,21 +45,10 @@ func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []
 		o.params = trained.Params()
 		scope := n.store.Group(proxyGroup).In(lossScope)
 		for _, p := range o.params {
-			o.held = append(o.held, scope.Param(p.Name, startOf(p), p.Dims...))
+			o.held = append(o.held, scope.Param(p.Name, p.Init(), p.Dims...))
 		}
 	}
 	return o, nil
-}
-
-// startOf returns the initial values of a loss' parameter.
-func startOf(p *loss.Param) nn.Init {
-	switch {
-	case p.FanIn > 0:
-		return nn.UniformFan(p.FanIn)
-	case p.Deviation > 0:
-		return nn.Normal(p.Deviation)
-	}
-	return nn.Constant(0)
 }
 
 // attach gives the loss its arrays, once the store is built.
@@ -78,8 +67,8 @@ func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array,
 	})
 }
 
-// classPaths finds the labels of each of n finest classes.
-func classPaths(rows []labels.Path, n int) []labels.Path {
+// ClassPaths finds the labels of each of n finest classes; nil of one without a row.
+func ClassPaths(rows []labels.Path, n int) []labels.Path {
 	paths := make([]labels.Path, n)
 	for _, p := range rows {
 		if p[0] >= 0 {
@@ -89,8 +78,8 @@ func classPaths(rows []labels.Path, n int) []labels.Path {
 	return paths
 }
 
-// lookUpLoss finds a loss in the table of its preset.
-func lookUpLoss(l Loss) (loss.Kind, error) {
+// Kind finds the loss in the table of its preset and applies the settings.
+func (l Loss) Kind() (loss.Kind, error) {
 	table, err := loss.Presets.Get("preset", l.Preset)
 	if err != nil {
 		return nil, fmt.Errorf("loss.preset: %w", err)

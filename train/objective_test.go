@@ -42,7 +42,7 @@ func TestPartsOfALossHaveSettings(t *testing.T) {
 	l := Loss{Named: Named{Name: "happier", Settings: map[string]any{
 		"weights": []any{0.7, 0.3}, "sup_h_ap": map[string]any{"tau": 0.02, "relevance": map[string]any{"alpha": 3}},
 	}}, Preset: "released"}
-	k, err := lookUpLoss(l)
+	k, err := l.Kind()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestPartsOfALossHaveSettings(t *testing.T) {
 		t.Errorf("%+v of %+v", s, got)
 	}
 	l.Settings = nil
-	if k, err = lookUpLoss(l); err != nil || k.(loss.Composition).Part("sup_h_ap").(loss.SupHAP).Tau != 0.01 {
+	if k, err = l.Kind(); err != nil || k.(loss.Composition).Part("sup_h_ap").(loss.SupHAP).Tau != 0.01 {
 		t.Errorf("the table has changed: %+v, %v", k, err)
 	}
 	for want, settings := range map[string]map[string]any{
@@ -60,7 +60,7 @@ func TestPartsOfALossHaveSettings(t *testing.T) {
 		`did you mean "tau"`: {"sup_h_ap": map[string]any{"ta": 1}},
 	} {
 		l.Settings = settings
-		if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := l.Kind(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -82,7 +82,7 @@ settings:
 	if err := yaml.Unmarshal([]byte(text), &l); err != nil {
 		t.Fatal(err)
 	}
-	k, err := lookUpLoss(l)
+	k, err := l.Kind()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ settings:
 			"settings": map[string]any{"temperature": 1e30}}},
 	} {
 		l.Settings = map[string]any{"terms": terms}
-		if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := l.Kind(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestTermsAreAddedAndRemovedByKey(t *testing.T) {
 		"nsm": nil, "arcface": map[string]any{"s": 30, "m": 0.2}, "calibration": map[string]any{"pos_margin": 0.8},
 		"weights": []any{1, 2, 3},
 	}}, Preset: "paper"}
-	k, err := lookUpLoss(l)
+	k, err := l.Kind()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestTermsAreAddedAndRemovedByKey(t *testing.T) {
 		t.Errorf("an added term is %+v, want 0 where nothing is given", c)
 	}
 	l.Settings["weights"] = []any{1, 2}
-	if _, err := lookUpLoss(l); err == nil || !strings.Contains(err.Error(), "2 weights for 3 terms") {
+	if _, err := l.Kind(); err == nil || !strings.Contains(err.Error(), "2 weights for 3 terms") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -30,6 +30,15 @@ type Data struct {
 	Benchmarks []Benchmark
 }
 
+// ForTraining returns the data with validation and test separated: without a test, Query is
+// often the validation.
+func (d Data) ForTraining() Data {
+	if d.Query == d.Validation {
+		d.Query = nil
+	}
+	return d
+}
+
 // tested reports whether there is a test.
 func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 
@@ -92,6 +101,9 @@ func New(config Config, data Data, o Options) (*Run, error) {
 		}
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
 		config.Steps = o.Limit
+	}
+	if err := config.fitVectors(data.Train); err != nil {
+		return nil, &ConfigError{err}
 	}
 	config.Model.settle(o.Backend)
 	asked := config
@@ -180,7 +192,7 @@ func (r *Run) prepare() error {
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
-		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1),
+		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
 		Origin: r.o.Origin}

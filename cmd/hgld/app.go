@@ -27,7 +27,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), modelsCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), lossCommand(), modelsCommand(),
 		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}
 }

@@ -181,7 +181,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if data.Gallery != nil {
 		images += data.Gallery.Len()
 	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Data)
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.files()[0])
 	of, err := s.subject(j, m, choice, data)
 	if err != nil {
 		return nil, err

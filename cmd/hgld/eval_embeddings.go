@@ -14,19 +14,15 @@ import (
 
 // evalEmbeddings evaluates vectors from files.
 func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
-	s.Labels, s.GalleryLabels = embeddings.Beside(s.Labels, s.Embeddings),
-		embeddings.Beside(s.GalleryLabels, s.GalleryEmbeddings)
-	if s.Labels == "" {
-		return nil, usagef("--embeddings needs --labels with one row per vector")
+	in := s.input(j)
+	if err := in.Complete(); err != nil {
+		return nil, withCode(exitUsage, err)
 	}
-	if (s.GalleryEmbeddings == "") != (s.GalleryLabels == "") {
-		return nil, usagef("--gallery-embeddings and --gallery-labels go together")
-	}
+	s.Labels, s.GalleryLabels = in.Labels, in.GalleryLabels
 	b, err := j.openDevice(s.Threads)
 	if err != nil {
 		return nil, err
 	}
-	in := s.input(j)
 	e, err := in.Load(b)
 	if err != nil {
 		return nil, asUsage(err)

@@ -52,7 +52,7 @@ func changedSince(m *train.Model, run string) (string, error) {
 		return "", err
 	}
 	if err != nil {
-		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Data, err), nil
+		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.files()[0], err), nil
 	}
 	defer data.close()
 	same, err := m.TrainedOn(data.Train)
@@ -60,7 +60,7 @@ func changedSince(m *train.Model, run string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s has changed since the training: the model was trained on other images or labels",
-		settings.Images.Data), nil
+		settings.Images.files()[0]), nil
 }
 
 // measured describes the evaluated images.
@@ -69,7 +69,7 @@ func (r *retrievalData) measured() string {
 	case len(r.Benchmarks) > 0:
 		return strings.Join(r.Benchmarks, ", ")
 	case r.Query == "" && r.HoldOut > 0:
-		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.Data, r.HoldOut,
+		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.files()[0], r.HoldOut,
 			strings.Join(r.Splits, " and "), r.HoldOutSeed)
 	case r.Gallery != "" && r.Gallery != r.Query:
 		return fmt.Sprintf("%s, query %s, gallery %s", r.Data, r.Query, r.Gallery)

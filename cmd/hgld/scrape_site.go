@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,9 +72,9 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
-	clock, err := answerClock()
+	clock, err := scrape.AnswerClock()
 	if err != nil {
-		return nil, err
+		return nil, withCode(exitUsage, err)
 	}
 	w := &way{polite: s.politeness(kind.polite())}
 	for _, address := range kind.hosts(s) {
@@ -170,20 +169,6 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 			"if nobody else does here, remove that file")
 	}
 	return lock.Remove, nil
-}
-
-// answerClock returns the clock for Answer.Fetched: the system's, or the fixed time in
-// $SOURCE_DATE_EPOCH.
-func answerClock() (func() time.Time, error) {
-	text, ok := os.LookupEnv("SOURCE_DATE_EPOCH")
-	if !ok || text == "" {
-		return time.Now, nil
-	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, usagef("SOURCE_DATE_EPOCH: %.80q is not a number of seconds since 1970", text)
-	}
-	return func() time.Time { return time.Unix(seconds, 0) }, nil
 }
 
 // readCategories reads the input of a crawl.

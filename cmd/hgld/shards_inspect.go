@@ -284,7 +284,7 @@ func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified,
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		if dataset.FirstImage(dir) != "" {
-			return nil, buildFirst(err, dir)
+			return nil, dataset.BuildFirst(err, dir)
 		}
 		return nil, withHint(err, "`hgld shards build` makes a data set")
 	}

@@ -7,15 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
-	"hgld/internal/terminal"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/device"
 	"hgld/train/history"
 )
 
@@ -46,7 +45,7 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Name: "train", Command: "train run",
 		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
 		Files: func(s *trainSettings) (in, out []string) {
-			return append([]string{s.Images.Data, s.weights()}, s.Images.Benchmarks...), []string{s.Out}
+			return append(s.Images.files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
 		Checks: []func(*trainSettings) error{(*trainSettings).check},
@@ -117,7 +116,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := train.New(s.Config, data.forTraining(), train.Options{
+	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
 	})
 	if err != nil {
@@ -139,13 +138,16 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		s.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Data, r.Parameters(), total, where)
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
-		j.say("%s", absentText(absent, classes))
+		j.say("%s", train.AbsentText(absent, classes))
 	}
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: --hold-out reserves classes for it, --query names a split")
+	}
+	if err := sayBefore(j, b, r, data.Validation); err != nil {
+		return err
 	}
 	log, err := history.OpenLog(s.Out, r.Step())
 	if err != nil {
@@ -153,6 +155,19 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return trainError(followRun(j, r, s, data, total, log))
+}
+
+// sayBefore prints the metrics of the vectors that a head is to improve.
+func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
+	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
+		return nil
+	}
+	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())
+	if err != nil {
+		return trainError(err)
+	}
+	j.print("before, the vectors themselves: ")
+	return result.Table(j.stdout)
 }
 
 // sayStart reports what is unexpected about the start of a run.
@@ -191,19 +206,12 @@ func showDone(j *job, run string, step int) error {
 	return result.Table(j.stdout)
 }
 
-// absentText reports how many classes are not trained on.
-func absentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class"+
-		" leaves out those with fewer "+
-		"than sampler.m", absent, classes)
-}
-
 // followRun prints and records the events of a run.
 func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.From(r.Step())
 	defer p.End()
-	var speed meter
+	var speed history.Meter
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
@@ -223,7 +231,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 						"sampler with m of 2 or more gives every query one", e.Step)
 				}
 			}
-			p.Set(e.Step, speed.note(e))
+			p.Set(e.Step, speed.Note(e))
 		case train.Skipped:
 			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
 		case train.Saved:
@@ -268,34 +276,6 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	}
 	j.print("step %d, %s%s: ", e.Step, e.On, best)
 	return e.Result.Table(j.stdout)
-}
-
-// meter summarises the events of the last half minute.
-type meter struct {
-	images, seconds, waited float64
-	loss                    *float64 // nil: no step had one
-	began                   time.Time
-}
-
-func (m *meter) note(e train.Event) string {
-	if m.began.IsZero() || time.Since(m.began) > terminal.LineEvery {
-		*m = meter{began: time.Now()}
-	}
-	m.images += float64(e.Images)
-	m.seconds += e.Seconds
-	m.waited += e.Waited
-	value := "–"
-	if e.Loss != nil {
-		if m.loss == nil {
-			m.loss = new(*e.Loss)
-		}
-		*m.loss += (*e.Loss - *m.loss) / 10 // a running mean over some ten steps
-	}
-	if m.loss != nil {
-		value = fmt.Sprintf("%.4f", *m.loss)
-	}
-	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds,
-		100*m.waited/m.seconds)
 }
 
 // trainError adds exit codes and next steps to the trainer's errors.

@@ -65,7 +65,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
-	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Data)
+	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.files()[0])
 	s.Config.Steps = benchWarmUp + steps
 	p := j.progress("bench", s.Config.Steps)
 	defer p.End()

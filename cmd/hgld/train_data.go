@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/train"
+	"hgld/train/vectors"
 )
 
 // retrievalData selects the images of a folder of shards to train on, and the queries
@@ -26,6 +24,9 @@ type retrievalData struct {
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
+	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet), not on images"`
+	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
+
 	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`
 }
 
@@ -36,10 +37,21 @@ func defaultData() retrievalData {
 // String describes the selection for the record of a run.
 func (r *retrievalData) String() string {
 	s := fmt.Sprintf("%s, splits %s", r.Data, strings.Join(r.Splits, " and "))
+	if r.Embeddings != "" {
+		s = r.Embeddings
+	}
 	if r.HoldOut > 0 {
 		s += fmt.Sprintf(", %v of the classes held out by seed %d", r.HoldOut, r.HoldOutSeed)
 	}
 	return s
+}
+
+// files are what is trained on: a folder of shards, or vectors and labels.
+func (r *retrievalData) files() []string {
+	if r.Embeddings != "" {
+		return []string{r.Embeddings, r.Labels}
+	}
+	return []string{r.Data}
 }
 
 // openData is opened data with its files. Query holds the queries of the test or,
@@ -50,16 +62,10 @@ type openData struct {
 	parts []*shards.Set // of the benchmarks
 }
 
-// forTraining returns the data with validation and test separated.
-func (d *openData) forTraining() train.Data {
-	data := d.Data
-	if data.Query == data.Validation {
-		data.Query = nil
-	}
-	return data
-}
-
 func (d *openData) close() error {
+	if d.set == nil {
+		return nil
+	}
 	err := d.set.Close()
 	for _, part := range d.parts {
 		err = errors.Join(err, part.Close())
@@ -69,6 +75,9 @@ func (d *openData) close() error {
 
 // open opens the shards and selects the images.
 func (r *retrievalData) open() (*openData, error) {
+	if r.Embeddings != "" {
+		return r.openVectors()
+	}
 	switch {
 	case r.Gallery != "" && r.Query == "":
 		return nil, usagef("gallery is %.80q, but no query split ranks it", r.Gallery)
@@ -80,7 +89,7 @@ func (r *retrievalData) open() (*openData, error) {
 	}
 	set, err := openShards(r.Data)
 	if err != nil {
-		if instead := r.noShards(); instead != nil {
+		if instead := dataset.NotShards(r.Data); instead != nil {
 			return nil, instead
 		}
 	}
@@ -100,6 +109,22 @@ func (r *retrievalData) open() (*openData, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// openVectors reads vectors of another model. There are no splits: a share of the classes may
+// be held out.
+func (r *retrievalData) openVectors() (*openData, error) {
+	in := &vectors.Input{Embeddings: r.Embeddings, Labels: r.Labels, Open: openVectors, Say: func(string, ...any) {}}
+	if r.Query != "" || len(r.Benchmarks) > 0 {
+		return nil, withHint(usagef("query and benchmarks name images, and embeddings is %s", r.Embeddings),
+			"--hold-out 0.2 keeps a fifth of the classes for validation")
+	}
+	all, err := vectors.ReadFrozen(in)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	d := &openData{Data: train.Data{Train: all}}
+	return d, withCode(exitUsage, d.holdOut(r))
 }
 
 func openShards(folder string) (*shards.Set, error) {
@@ -145,12 +170,8 @@ func (d *openData) choose(r *retrievalData) error {
 	if len(parts) > 1 {
 		d.Train = train.Join(parts...)
 	}
-	if r.HoldOut != 0 {
-		rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
-		if err != nil {
-			return err
-		}
-		d.Train, d.Validation, d.Query = rest, held, held
+	if err := d.holdOut(r); err != nil {
+		return err
 	}
 	gallery := r.Gallery
 	if gallery == r.Query {
@@ -172,6 +193,18 @@ func (d *openData) choose(r *retrievalData) error {
 	return nil
 }
 
+// holdOut keeps classes for the validation, if it is asked to.
+func (d *openData) holdOut(r *retrievalData) error {
+	if r.HoldOut == 0 {
+		return nil
+	}
+	rest, held, err := train.HoldOut(d.Train, r.HoldOut, r.HoldOutSeed)
+	if err == nil {
+		d.Train, d.Validation, d.Query = rest, held, held
+	}
+	return err
+}
+
 // shardSplit is a split with a fingerprint that covers the pixels: the hashes of its
 // shards in the manifest.
 type shardSplit struct {
@@ -186,31 +219,4 @@ func (d shardSplit) Fingerprint() string {
 		fmt.Fprintln(&s, f.Name, f.SHA256)
 	}
 	return s.String()
-}
-
-// noShards returns an error with the right command if the data are images, a table or
-// an archive instead of shards; nil otherwise.
-func (r *retrievalData) noShards() error {
-	info, err := os.Stat(r.Data)
-	if err != nil {
-		return nil
-	}
-	image := dataset.FirstImage(r.Data)
-	switch {
-	case image != "":
-		return buildFirst(usagef("%s contains images (%s), but training and evaluation read shards", r.Data, image), r.Data)
-	case info.IsDir():
-		return nil
-	case slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(r.Data)):
-		return buildFirst(usagef("data is %s, but training and evaluation read a folder of shards", r.Data), r.Data)
-	}
-	return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", r.Data)
-}
-
-// buildFirst adds the command that makes shards of images or of a table.
-func buildFirst(err error, input string) error {
-	if dataset.Kind(input) == "folder" {
-		return withHint(err, "hgld shards build --dataset folder --input %s makes shards of class folders", input)
-	}
-	return withHint(err, "hgld shards build --input %s makes shards of it", input)
 }

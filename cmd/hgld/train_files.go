@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"hgld/internal/pipeline"
 	"hgld/train"
@@ -21,16 +22,18 @@ const (
 func writeRunSettings(s *trainSettings) (same bool, err error) {
 	copied := *s
 	copied.Out = "."
-	if copied.Images.Data, err = history.Relative(s.Out, s.Images.Data); err != nil {
-		return false, err
+	copied.Images.Benchmarks = slices.Clone(s.Images.Benchmarks)
+	paths := []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels}
+	for i := range copied.Images.Benchmarks {
+		paths = append(paths, &copied.Images.Benchmarks[i])
 	}
-	copied.Images.Benchmarks = nil
-	for _, folder := range s.Images.Benchmarks {
-		from, err := history.Relative(s.Out, folder)
-		if err != nil {
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, err = history.Relative(s.Out, *path); err != nil {
 			return false, err
 		}
-		copied.Images.Benchmarks = append(copied.Images.Benchmarks, from)
 	}
 	return history.WriteSettings(s.Out, copied)
 }
@@ -48,7 +51,11 @@ func readRunSettings(run string) (*trainSettings, error) {
 	case dir == "":
 		return nil, nil
 	}
-	s.Images.Data = history.Resolve(dir, s.Images.Data)
+	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
+		if *path != "" {
+			*path = history.Resolve(dir, *path)
+		}
+	}
 	for i, folder := range s.Images.Benchmarks {
 		at := history.Resolve(dir, folder)
 		if _, err := os.Stat(at); !pipeline.IsMissing(err) { // older runs name them relative to the working directory

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -56,16 +54,6 @@ func (j *job) limitOr(n int) int {
 	return n
 }
 
-// forecast is the result of hgld train run --dry-run.
-type forecast struct {
-	*train.Estimate
-	Parameters int     `json:"parameters"`
-	Timed      int     `json:"steps_timed"`
-	StepTime   float64 `json:"seconds_a_step"`   // the median of those timed
-	Waited     float64 `json:"share_waiting"`    // of these for images
-	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
-}
-
 // dryRun computes the memory of a run and then times some of its steps.
 func dryRun(j *job, s *trainSettings) error {
 	data, err := s.Images.open()
@@ -73,24 +61,13 @@ func dryRun(j *job, s *trainSettings) error {
 		return err
 	}
 	defer data.close()
-	plan, err := train.Plan(s.Config, data.forTraining())
+	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
 	}
-	f := &forecast{Estimate: plan}
-	for _, g := range plan.Groups {
-		f.Parameters += g.Values
-	}
+	f := train.NewForecast(plan)
 	if !j.json {
-		j.print("%s", f.needs())
-	}
-	var times []float64
-	total, waited := 0.0, 0.0
-	see := func(e train.Event) {
-		if e.Kind == train.Stepped || e.Kind == train.Skipped {
-			times = append(times, e.Seconds)
-			total, waited = total+e.Seconds, waited+e.Waited
-		}
+		j.print("%s", f.Needs())
 	}
 	b, err := j.openTraining(s)
 	if err != nil {
@@ -100,54 +77,16 @@ func dryRun(j *job, s *trainSettings) error {
 	config := *s
 	config.Schedule.WarmUp = 0 // a step in which all groups are trained takes longest
 	config.Model.Projection = ""
-	if err := rehearse(j, &config, data.forTraining(), o, see); err != nil {
+	if err := rehearse(j, &config, data.ForTraining(), o, f.Time); err != nil {
 		return err
 	}
-	if len(times) > 1 {
-		times = times[1:] // memory grows in the first
-	}
-	slices.Sort(times)
-	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], waited/total
-	f.Total = f.StepTime * float64(plan.Steps)
+	f.Close()
 	if j.json {
 		return writeJSON(j, f)
 	}
-	j.print("%s", f.lasts())
+	j.print("%s", f.Lasts())
 	return nil
 }
-
-// needs describes the run and the memory it needs.
-func (f *forecast) needs() string {
-	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps,
-		f.Batch, f.PerEpoch)
-	if f.Absent > 0 {
-		text += fmt.Sprintf("            %s\n", absentText(f.Absent, f.Classes[0]))
-	}
-	text += fmt.Sprintf("parameters  %d", f.Parameters)
-	for i, g := range f.Groups {
-		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
-	}
-	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent; %s of decoded images", mebibytes(f.Peak),
-		mebibytes(f.Kept), mebibytes(f.Host))
-	if f.Evaluation > 0 {
-		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
-	}
-	if f.Projection > 0 {
-		text += fmt.Sprintf("; %s while the projection is found", mebibytes(f.Projection))
-	}
-	text += "\n"
-	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))
-}
-
-// lasts describes the time it takes.
-func (f *forecast) lasts() string {
-	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all "+
-		"steps\n",
-		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, 100*f.Waited, whole)
-}
-
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // overfit checks that the network can learn: trained on one batch repeatedly, every
 // correctly wired network lowers the loss.
@@ -169,7 +108,7 @@ func overfit(j *job, s *trainSettings) error {
 	defer p.End()
 	var losses []float64
 	skipped := 0
-	err = rehearse(j, s, data.forTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
+	err = rehearse(j, s, data.ForTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
 		if e.Kind == train.Skipped {
 			skipped++
 		}
@@ -216,7 +155,7 @@ func profile(j *job, s *trainSettings) error {
 	steps, seconds, waited := 0, 0.0, 0.0
 	config := *s
 	config.Schedule.WarmUp, config.Model.Projection = 0, ""
-	err = rehearse(j, &config, data.forTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
+	err = rehearse(j, &config, data.ForTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
 		func(e train.Event) {
 			if e.Kind != train.Stepped && e.Kind != train.Skipped {
 				return

@@ -179,3 +179,16 @@ func (n transformer) gelu(x string) string {
 	e = n.op("Mul", []string{x, n.op("Add", []string{e, n.float(1)})})
 	return n.op("Mul", []string{e, n.float(0.5)})
 }
+
+// hidden exports a backbone.Vectors.
+type hidden struct {
+	transformer
+	of backbone.Vectors
+}
+
+func (n hidden) features(x string) string {
+	if n.of.Hidden == 0 {
+		return x
+	}
+	return n.gelu(n.linear(x, "hidden"))
+}

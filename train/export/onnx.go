@@ -4,6 +4,7 @@
 // An ONNX file has one input and one output. The input "images" is F32 [batch, 3, height,
 // width]: pixels that were decoded, resampled and cropped as configured and normalised by
 // (pixel/255 − mean)/std. The output "embeddings" is F32 [batch, D] with rows of unit length.
+// The input of a head on vectors of another model is "vectors", F32 [batch, D], as they are.
 // The batch size is free, and so are height and width for a convolutional network. The file's
 // metadata records how to prepare the pixels.
 package export
@@ -50,16 +51,19 @@ func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 		return err
 	}
 	n := &net{graph: g, features: features, config: c.Model, channels: spec.Facts().Channels}
-	n.embed("images", c.Input.Scales)
+	name, batch := "images", dim{name: "batch"}
+	input := []dim{batch, {size: 3}, {size: c.Input.Size}, {size: c.Input.Size}}
+	if !spec.Facts().Fixed {
+		input[2], input[3] = dim{name: "height"}, dim{name: "width"}
+	}
+	if v, is := spec.(backbone.Vectors); is {
+		name, input = "vectors", []dim{batch, {size: v.Width}}
+	}
+	n.embed(name, c.Input.Scales)
 	if g.err != nil {
 		return g.err
 	}
-	side := dim{size: c.Input.Size}
-	height, width := side, side
-	if !spec.Facts().Fixed {
-		height, width = dim{name: "height"}, dim{name: "width"}
-	}
-	batch, columns := dim{name: "batch"}, c.Model.Dim
+	columns := c.Model.Dim
 	if columns == 0 {
 		columns = n.channels
 	}
@@ -71,7 +75,7 @@ func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 	for _, t := range g.initialisers {
 		body.message(5, t)
 	}
-	body.message(11, described("images", batch, dim{size: 3}, height, width))
+	body.message(11, described(name, input...))
 	body.message(12, described("embeddings", batch, dim{size: columns}))
 	m, err := model(body, c)
 	if err != nil {
@@ -124,6 +128,8 @@ func backboneOf(g *graph, spec backbone.Spec) (features, error) {
 	case backbone.DeiT:
 		plain := backbone.ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}
 		return transformer{g, plain}.features, nil
+	case backbone.Vectors:
+		return hidden{transformer{graph: g}, s}.features, nil
 	}
 	return nil, fmt.Errorf("export: %T has no ONNX form", spec)
 }

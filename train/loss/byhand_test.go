@@ -12,13 +12,13 @@ import (
 // other. Item i is of the class paths[i], the query of paths[0], and its own row is
 // the first if self.
 func onScores(scores []float64, paths [][]int32, self bool) *batch {
-	b := &batch{query: [][]float64{scores}, labels: paths[:1], against: paths, gallery: like2(len(scores), len(scores)),
-		self: []int32{-1}}
+	b := &batch{Query: [][]float64{scores}, Labels: paths[:1], Against: paths, Gallery: like2(len(scores), len(scores)),
+		Self: []int32{-1}}
 	if self {
-		b.self[0] = 0
+		b.Self[0] = 0
 	}
 	for i := range scores {
-		b.gallery[i][i] = 1
+		b.Gallery[i][i] = 1
 	}
 	return b
 }
@@ -107,11 +107,11 @@ func checkByHand(t *testing.T, name string, k loss.Kind, in *batch, value float6
 		if i == 1 { // scores in float32, and slopes of 1/τ
 			tolerance = [2]float64{1e-5, 2e-5}
 		}
-		if math.Abs(r.value-value) > tolerance[0]*max(1, value) {
-			t.Errorf("%s: %.10f, want %.9f", name, r.value, value)
+		if math.Abs(r.Value-value) > tolerance[0]*max(1, value) {
+			t.Errorf("%s: %.10f, want %.9f", name, r.Value, value)
 		}
 		for j, want := range grad {
-			if got := r.query[0][from+j]; math.Abs(got-want) > tolerance[1] {
+			if got := r.Query[0][from+j]; math.Abs(got-want) > tolerance[1] {
 				t.Errorf("%s: gradient by score %d is %.8f, want %.7f", name, from+j, got, want)
 			}
 		}
@@ -191,7 +191,7 @@ func atAngles(degrees ...float64) (rows [][]float64) {
 // Proxies at given angles in the plane, one for each class.
 func TestProxyLossesAreThoseComputedByHand(t *testing.T) {
 	plane := func(angle float64, class int32) *batch {
-		return (&batch{query: atAngles(angle), labels: [][]int32{{class}}, proxies: atAngles(0, 60, 150)}).own()
+		return (&batch{Query: atAngles(angle), Labels: [][]int32{{class}}, Proxies: atAngles(0, 60, 150)}).Own()
 	}
 	for _, c := range []struct {
 		name   string
@@ -217,13 +217,13 @@ func TestProxyLossesAreThoseComputedByHand(t *testing.T) {
 		{"arcface, smoothed, easy", loss.ArcFace{S: 30, M: .3, EasyMargin: true, Smoothing: .3}, plane(100, 0),
 			27.540599582, 1},
 		{"csl", loss.CSL{Scale: 32}, (&batch{
-			query: atAngles(15), labels: [][]int32{{0, 0}}, proxies: atAngles(0, 40, 100, 150),
-			paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
-		}).own(), 6.094481672, 2},
+			Query: atAngles(15), Labels: [][]int32{{0, 0}}, Proxies: atAngles(0, 40, 100, 150),
+			Paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
+		}).Own(), 6.094481672, 2},
 		{"csl, mean over the levels", loss.CSL{Scale: 32, Reduce: loss.MeanOverLevels}, (&batch{
-			query: atAngles(15), labels: [][]int32{{0, 0}}, proxies: atAngles(0, 40, 100, 150),
-			paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
-		}).own(), 6.094481672 / 2, 2},
+			Query: atAngles(15), Labels: [][]int32{{0, 0}}, Proxies: atAngles(0, 40, 100, 150),
+			Paths: [][]int32{{0, 0}, {1, 0}, {2, 1}, {3, 1}},
+		}).Own(), 6.094481672 / 2, 2},
 	} {
 		checkByHand(t, c.name, c.k, c.in, c.value, 0, nil)
 	}

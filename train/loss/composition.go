@@ -45,7 +45,7 @@ func (l Composition) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms := slices.Clone(l.Terms)
+	scopes := slices.Clone(l.Terms)
 	keeping := 0
 	for _, made := range losses {
 		_, trained := made.(Trained)
@@ -55,11 +55,11 @@ func (l Composition) New(f Facts) (Loss, error) {
 		}
 	}
 	if keeping < 2 {
-		for i := range terms {
-			terms[i].Name = ""
+		for i := range scopes {
+			scopes[i].Name = ""
 		}
 	}
-	return newSum(terms, losses), nil
+	return newSum(l.Terms, scopes, losses), nil
 }
 
 // Released has every term as in the released code.

@@ -3,7 +3,14 @@ package loss_test
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -79,5 +86,87 @@ func TestDocumentHasTheTableOfLosses(t *testing.T) {
 		}
 	} else if old != want {
 		t.Errorf("the table of %s is not that of loss.All: go test ./train/loss -run DocumentHas -update", file)
+	}
+}
+
+// formula is the entry of a loss in the formulas of docs/losses.md: the comment of its type,
+// or the sum that a composition is.
+func formula(t *testing.T, comments map[string]string, e loss.Kind, name string) string {
+	t.Helper()
+	if c, ok := e.(loss.Composition); ok {
+		var terms []string
+		for _, term := range c.Terms {
+			terms = append(terms, fmt.Sprintf("%v·%s", term.Weight, strings.ReplaceAll(term.Name, "_", "-")))
+		}
+		return fmt.Sprintf("### `%s`\n\n    L = %s", name, strings.Join(terms, " + "))
+	}
+	kind := reflect.TypeOf(e).Name()
+	text := comments[kind]
+	if !strings.Contains(text, "\n    ") {
+		t.Errorf("the comment of %s, the type of %s, has no formula", kind, name)
+	}
+	return fmt.Sprintf("### `%s`\n\n%s", name, text)
+}
+
+// comments returns the comments of the types of the package, as Markdown.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	set := token.NewFileSet()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trees []*ast.File
+	for _, file := range files {
+		tree, err := parser.ParseFile(set, file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Name.Name == "loss" {
+			trees = append(trees, tree)
+		}
+	}
+	pkg, err := doc.NewFromFiles(set, trees, "hgld/train/loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	printer := pkg.Printer()
+	printer.DocLinkURL = func(*comment.DocLink) string { return "" }
+	for _, typ := range pkg.Types {
+		text := string(printer.Markdown(pkg.Parser().Parse(typ.Doc)))
+		all[typ.Name] = strings.TrimSpace(strings.ReplaceAll(text, "\t", "    "))
+	}
+	return all
+}
+
+// The formulas of docs/losses.md are the comments of the types in loss.All.
+func TestDocumentHasTheFormulas(t *testing.T) {
+	const file = "../../docs/losses.md"
+	const head, end = "<!-- formulas: generated from the source -->\n\n", "\n\n<!-- end of the formulas -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), head)
+	old, after, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		t.Fatalf("%s has no formulas between %q and %q", file, head, end)
+	}
+	var list []string
+	of := comments(t)
+	for _, e := range loss.All {
+		list = append(list, formula(t, of, e.Value, e.Name))
+	}
+	for _, name := range []string{"HMinus", "Relevance"} { // which the formulas name
+		list = append(list, fmt.Sprintf("### %s\n\n%s", name, of[name]))
+	}
+	want := strings.Join(list, "\n\n")
+	if *update {
+		if err := os.WriteFile(file, []byte(before+head+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if old != want {
+		t.Errorf("the formulas of %s are not those of the source: go test ./train/loss -run DocumentHas -update", file)
 	}
 }

@@ -8,7 +8,12 @@ import (
 // FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019:
 // SoftBinAP over NumBins bins of the squared distance d² = 2 − 2s, between 0 and 4,
 // of rows divided by their length. That is a histogram of the scores with
-// NumBins + 1 centres from 1 down to −1.
+// NumBins + 1 centres from 1 down to −1:
+//
+//	L = 1 − 1/Q Σ_q 1/|P_q| Σ_m h⁺_m H⁺_m / H_m
+//
+// h⁺_m counts the positives of bin m; H⁺_m and H_m count positives and all items from the
+// smallest distance up to m.
 //
 // Query is [Q, D] and Gallery [G, D]. The query is never in its own gallery. The
 // gradient is that of the formula; the authors' own backward pass differs by a

@@ -14,22 +14,22 @@ import (
 func TestUnfilledRowsOfAGalleryDoNotExist(t *testing.T) {
 	in := randomBatch(11, 6, 4, 8, 3)
 	gallery := randomBatch(12, 6, 5, 8, 3)
-	in.gallery, in.against, in.self = gallery.query, gallery.labels, nil
+	in.Gallery, in.Against, in.Self = gallery.Query, gallery.Labels, nil
 	padded := *in
 	for range 5 {
-		padded.gallery = append(padded.gallery, in.gallery[0])
-		padded.against = append(padded.against, []int32{-1, -1, -1})
+		padded.Gallery = append(padded.Gallery, in.Gallery[0])
+		padded.Against = append(padded.Against, []int32{-1, -1, -1})
 	}
 	each(t, func(t *testing.T, k loss.Kind) {
 		a, b := forward(t, backend(), k, in), forward(t, backend(), k, &padded)
-		if a.value == 0 {
+		if a.Value == 0 {
 			t.Fatal("no loss to compare")
 		}
-		if _, ok := k.(loss.RecallAtKOriginal); ok && len(in.gallery) < 16 {
+		if _, ok := k.(loss.RecallAtKOriginal); ok && len(in.Gallery) < 16 {
 			return // its k are bounded by the gallery's rows, so more rows are another loss
 		}
-		if math.Abs(a.value-b.value) > 1e-7 || farthest(a.query, b.query) > 1e-6 {
-			t.Errorf("value %v, with unfilled rows %v", a.value, b.value)
+		if math.Abs(a.Value-b.Value) > 1e-7 || farthest(a.Query, b.Query) > 1e-6 {
+			t.Errorf("value %v, with unfilled rows %v", a.Value, b.Value)
 		}
 	})
 }
@@ -38,10 +38,10 @@ func TestUnfilledRowsOfAGalleryDoNotExist(t *testing.T) {
 func TestQueriesWithoutPositivesAreLeftOut(t *testing.T) {
 	in := randomBatch(13, 5, 4, 8, 2)
 	gallery := randomBatch(13, 5, 4, 8, 2)
-	in.gallery, in.against, in.self = gallery.query, gallery.labels, nil
+	in.Gallery, in.Against, in.Self = gallery.Query, gallery.Labels, nil
 	longer := *in
-	longer.query = append(longer.query[:len(longer.query):len(longer.query)], in.query[0], in.query[1])
-	longer.labels = append(longer.labels[:len(longer.labels):len(longer.labels)], []int32{99, 99}, []int32{-1, -1})
+	longer.Query = append(longer.Query[:len(longer.Query):len(longer.Query)], in.Query[0], in.Query[1])
+	longer.Labels = append(longer.Labels[:len(longer.Labels):len(longer.Labels)], []int32{99, 99}, []int32{-1, -1})
 	for _, e := range loss.All {
 		switch e.Value.(type) {
 		case loss.NSM, loss.Composition, loss.RecallAtKOriginal, loss.SumNSM, loss.SumNCAPP, loss.NCAPP, loss.ProxyNCA,
@@ -50,10 +50,10 @@ func TestQueriesWithoutPositivesAreLeftOut(t *testing.T) {
 			continue // means over all queries
 		}
 		a, b := forward(t, backend(), e.Value, in), forward(t, backend(), e.Value, &longer)
-		if a.value == 0 || math.Abs(a.value-b.value) > 1e-6 || farthest(b.query[:len(a.query)], a.query) > 1e-5 {
-			t.Errorf("%s: value %v, with two more queries %v", e.Name, a.value, b.value)
+		if a.Value == 0 || math.Abs(a.Value-b.Value) > 1e-6 || farthest(b.Query[:len(a.Query)], a.Query) > 1e-5 {
+			t.Errorf("%s: value %v, with two more queries %v", e.Name, a.Value, b.Value)
 		}
-		for _, row := range b.query[len(a.query):] {
+		for _, row := range b.Query[len(a.Query):] {
 			if norm(row) != 0 {
 				t.Errorf("%s: a query without positives has a gradient", e.Name)
 			}
@@ -66,16 +66,16 @@ func TestMemoryIsASecondGallery(t *testing.T) {
 	in := randomBatch(14, 6, 4, 8, 2)
 	memory := randomBatch(15, 6, 5, 8, 2)
 	alone := *in
-	alone.gallery, alone.against, alone.self = memory.query, memory.labels, nil
+	alone.Gallery, alone.Against, alone.Self = memory.Query, memory.Labels, nil
 	both := *in
-	both.memory = &batch{gallery: memory.query, against: memory.labels}
+	both.Memory = &batch{Gallery: memory.Query, Against: memory.Labels}
 	for _, c := range []struct {
 		combine loss.Combine
 		weight  float64
 	}{{loss.Add, 1}, {loss.Average, 0.5}} {
 		k := loss.SmoothAP{Tau: 0.01, GalleryOptions: loss.GalleryOptions{MemoryCombine: c.combine}}
-		want := c.weight * (forward(t, backend(), k, in).value + forward(t, backend(), k, &alone).value)
-		if got := forward(t, backend(), k, &both).value; math.Abs(got-want) > 1e-6 {
+		want := c.weight * (forward(t, backend(), k, in).Value + forward(t, backend(), k, &alone).Value)
+		if got := forward(t, backend(), k, &both).Value; math.Abs(got-want) > 1e-6 {
 			t.Errorf("combine %v: %v, want %v", c.combine, got, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestMemoryIsASecondGallery(t *testing.T) {
 // A recorded step replayed on other rows gives what recording it with those gives.
 func TestReplayedLossReadsItsInputsAgain(t *testing.T) {
 	first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
-	second.proxies, second.bias = first.proxies, first.bias
+	second.Proxies, second.Bias = first.Proxies, first.Bias
 	each(t, func(t *testing.T, k loss.Kind) { replayed(t, k, first, second) })
 }
 
@@ -103,18 +103,18 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 		change func(*batch)
 	}{
 		"scores mixed": {loss.SupAP{HMinus: sopStep, GalleryOptions: with, ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
-			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+			func(b *batch) { b.Drawn, b.PerClass = shares(24), 4 }},
 		"scores mixed, of others alone": {loss.SmoothRecall{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1},
 			ScoreMixing: loss.ScoreMixing{UsePosMixup: true}},
-			func(b *batch) { b.drawn, b.perClass = shares(24), 4 }},
+			func(b *batch) { b.Drawn, b.PerClass = shares(24), 4 }},
 		"rows mixed": {loss.RecallAtKOriginal{Tau: 0.01, AtK: []float64{1, 4}, Temp: loss.Temperatures{All: 1},
-			SiMix: true}, func(b *batch) { b.drawn, b.perClass = shares(6), 4 }},
+			SiMix: true}, func(b *batch) { b.Drawn, b.PerClass = shares(6), 4 }},
 		"a temperature for each k": {loss.SupRecall{HMinus: sopStep, AtK: []float64{1, 4, 2},
 			Temp: loss.Temperatures{Each: []float64{0.5, 3, 1}}, GalleryOptions: with}, func(*batch) {}},
 		"angles smoothed": {loss.ArcFace{S: 30, M: 0.5, Smoothing: 0.2},
-			func(b *batch) { b.proxies = randomBatch(1, 6, 1, 8, 1).query }},
+			func(b *batch) { b.Proxies = randomBatch(1, 6, 1, 8, 1).Query }},
 		"three centres": {loss.NSM{Temperature: 0.05, NumCenters: 3, TemperatureCenters: 0.1},
-			func(b *batch) { b.centers, b.proxies = 3, randomBatch(1, 18, 1, 8, 1).query }},
+			func(b *batch) { b.Centers, b.Proxies = 3, randomBatch(1, 18, 1, 8, 1).Query }},
 	} {
 		first, second := randomBatch(16, 6, 4, 8, 2), randomBatch(17, 6, 4, 8, 2)
 		c.change(first)
@@ -122,9 +122,9 @@ func TestReplayedMixturesReadTheirInputsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			replayed(t, c.k, first, second)
 			got, want := forward(t, backend(), c.k, second), define(t, c.k, second)
-			if math.Abs(got.value-want.value) > 4e-6*want.value || farthest(got.query, want.query) > 4e-5 {
-				t.Errorf("value %v, by the definition %v; gradients %.2g apart", got.value, want.value,
-					farthest(got.query, want.query))
+			if math.Abs(got.Value-want.Value) > 4e-6*want.Value || farthest(got.Query, want.Query) > 4e-5 {
+				t.Errorf("value %v, by the definition %v; gradients %.2g apart", got.Value, want.Value,
+					farthest(got.Query, want.Query))
 			}
 		})
 	}
@@ -138,19 +138,19 @@ func replayed(t *testing.T, k loss.Kind, first, second *batch) {
 	b := backend()
 	m := newMade(t, b, k, first)
 	tape := grad.NewTape(b, device.NewArena(b))
-	query := tape.Leaf(floats(b, first.query), device.New(b, device.F32, len(first.query), 8))
-	labels := ints(b, first.labels)
+	query := tape.Leaf(floats(b, first.Query), device.New(b, device.F32, len(first.Query), 8))
+	labels := ints(b, first.Labels)
 	out := m.Forward(tape, &loss.Batch{
-		Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.self),
-		Drawn: floats(b, first.draws()),
+		Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, first.Self),
+		Drawn: floats(b, first.Draws()),
 	})
 	tape.Backward(out, device.Array{})
-	b.Copy(query.Value, floats(b, second.query))
+	b.Copy(query.Value, floats(b, second.Query))
 	tape.Replay()
-	if v := download(t, b, out.Value)[0][0]; v != want.value {
-		t.Errorf("value %v, want %v", v, want.value)
+	if v := download(t, b, out.Value)[0][0]; v != want.Value {
+		t.Errorf("value %v, want %v", v, want.Value)
 	}
-	if d := farthest(download(t, b, query.Grad), want.query); d != 0 {
+	if d := farthest(download(t, b, query.Grad), want.Query); d != 0 {
 		t.Errorf("gradient off by %.2g", d)
 	}
 }
@@ -164,9 +164,9 @@ func TestDrawnNumbersComeFromTheKey(t *testing.T) {
 	values := map[float64]bool{}
 	for step := range int32(6) {
 		tape := grad.NewTape(b, b)
-		query, labels := tape.Leaf(floats(b, in.query), device.Array{}), ints(b, in.labels)
+		query, labels := tape.Leaf(floats(b, in.Query), device.Array{}), ints(b, in.Labels)
 		out := newMade(t, b, k, in).Forward(tape, &loss.Batch{
-			Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, in.self),
+			Query: query, QueryLabels: labels, Gallery: query, GalleryLabels: labels, Self: vector(b, in.Self),
 			Key: vector(b, []int32{7, step / 2}),
 		})
 		values[download(t, b, out.Value)[0][0]] = true
@@ -182,13 +182,13 @@ func TestUpstreamScalesTheGradient(t *testing.T) {
 	each(t, func(t *testing.T, k loss.Kind) {
 		one := forward(t, backend(), k, in)
 		three := forward(t, backend(), loss.Sum{Terms: []loss.Term{{Weight: 3, Loss: k}}}, in)
-		for i := range one.query {
-			for j := range one.query[i] {
-				one.query[i][j] *= 3
+		for i := range one.Query {
+			for j := range one.Query[i] {
+				one.Query[i][j] *= 3
 			}
 		}
-		if math.Abs(three.value-3*one.value) > 1e-6*max(1, three.value) || farthest(three.query, one.query) > 1e-6 {
-			t.Errorf("three times the loss is %v of %v", three.value, one.value)
+		if math.Abs(three.Value-3*one.Value) > 1e-6*max(1, three.Value) || farthest(three.Query, one.Query) > 1e-6 {
+			t.Errorf("three times the loss is %v of %v", three.Value, one.Value)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/devicetest"
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
 // golden is a file of goldens/losses; its README describes the fields.
@@ -138,21 +139,21 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 }
 
 func (g *golden) batch() *batch {
-	b := &batch{query: g.Embeddings, labels: g.Labels, proxies: g.Proxies, bias: g.Bias, paths: g.ProxyLabels,
-		centers: g.centers}
+	b := &batch{Query: g.Embeddings, Labels: g.Labels, Proxies: g.Proxies, Bias: g.Bias, Paths: g.ProxyLabels,
+		Centers: g.centers}
 	switch {
 	case g.Amplitude != nil:
-		b.drawn = g.Amplitude
+		b.Drawn = g.Amplitude
 	case g.Mix != nil:
-		b.drawn, b.perClass = g.Mix, int(math.Round((1+math.Sqrt(1+8*float64(len(g.Mix[0]))))/2)) // P·(P−1)/2 pairs
+		b.Drawn, b.PerClass = g.Mix, int(math.Round((1+math.Sqrt(1+8*float64(len(g.Mix[0]))))/2)) // P·(P−1)/2 pairs
 	}
 	switch {
 	case g.Gallery == nil:
-		return b.own()
+		return b.Own()
 	case g.memoryBesideTheBatch:
-		b.own().memory = &batch{gallery: g.Gallery, against: g.GalleryLabels, self: g.GallerySelfIndex}
+		b.Own().Memory = &batch{Gallery: g.Gallery, Against: g.GalleryLabels, Self: g.GallerySelfIndex}
 	default:
-		b.gallery, b.against, b.self = g.Gallery, g.GalleryLabels, g.GallerySelfIndex
+		b.Gallery, b.Against, b.Self = g.Gallery, g.GalleryLabels, g.GallerySelfIndex
 	}
 	return b
 }
@@ -160,12 +161,12 @@ func (g *golden) batch() *batch {
 // compare checks value and gradients, relative to the largest number of each.
 func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance float64) (name string, value,
 	worst float64) {
-	off := math.Abs(got.value - g.Value)
+	off := math.Abs(got.Value - g.Value)
 	if value = off; math.Abs(g.Value) > nothing(valueTolerance) {
 		value /= math.Abs(g.Value)
 	}
 	if !(off <= nothing(valueTolerance) || value <= valueTolerance) {
-		t.Errorf("value %.17g, want %.17g: relative error %.2g, allowed %.2g", got.value, g.Value, value, valueTolerance)
+		t.Errorf("value %.17g, want %.17g: relative error %.2g, allowed %.2g", got.Value, g.Value, value, valueTolerance)
 	}
 	check := func(what string, err float64) {
 		worst = max(worst, err)
@@ -180,31 +181,31 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 			return g.Loss, value, worst
 		}
 		if g.Grad != nil {
-			got.query, g.Grad = tangent(got.query, g.Embeddings), tangent(g.Grad, g.Embeddings)
+			got.Query, g.Grad = tangent(got.Query, g.Embeddings), tangent(g.Grad, g.Embeddings)
 		}
 	} else if g.Compare != "full" {
 		t.Errorf("compare is %q", g.Compare)
 	}
 	if g.Grad != nil && largest(g.Grad) <= nothing(gradTolerance) {
-		check("gradient, which is 0", largest(got.query)/nothing(gradTolerance)*gradTolerance)
+		check("gradient, which is 0", largest(got.Query)/nothing(gradTolerance)*gradTolerance)
 	} else if g.Grad != nil {
-		check("gradient", farthest(got.query, g.Grad))
+		check("gradient", farthest(got.Query, g.Grad))
 	} else {
-		check("gradient's norm", farthest([][]float64{{norm(got.query...)}}, [][]float64{{g.GradNorm}}))
-		check("gradient's rows", farthest([][]float64{rowNorms(got.query)}, [][]float64{g.GradRowNorms}))
-		most := largest(got.query)
+		check("gradient's norm", farthest([][]float64{{norm(got.Query...)}}, [][]float64{{g.GradNorm}}))
+		check("gradient's rows", farthest([][]float64{rowNorms(got.Query)}, [][]float64{g.GradRowNorms}))
+		most := largest(got.Query)
 		for _, e := range g.GradEntries {
-			check("gradient's entries", math.Abs(got.query[e.Row][e.Col]-e.Value)/most)
+			check("gradient's entries", math.Abs(got.Query[e.Row][e.Col]-e.Value)/most)
 		}
 	}
 	if g.GradProxies != nil {
-		check("gradient of the proxies", farthest(got.proxies, g.GradProxies))
+		check("gradient of the proxies", farthest(got.Proxies, g.GradProxies))
 	} else if g.GradProxiesRowNorms != nil {
 		check("gradient's rows of the proxies",
-			farthest([][]float64{rowNorms(got.proxies)}, [][]float64{g.GradProxiesRowNorms}))
+			farthest([][]float64{rowNorms(got.Proxies)}, [][]float64{g.GradProxiesRowNorms}))
 	}
 	if g.GradBias != nil {
-		check("gradient of the bias", farthest([][]float64{got.bias}, [][]float64{g.GradBias}))
+		check("gradient of the bias", farthest([][]float64{got.Bias}, [][]float64{g.GradBias}))
 	}
 	return g.Loss, value, worst
 }
@@ -325,7 +326,7 @@ func (g *golden) recallAtKOriginal(t *testing.T, s settings) loss.Kind {
 // the batch and for pairs in the file's order, into ours.
 func (g *golden) mixedRows(t *testing.T, s settings) {
 	t.Helper()
-	rows := g.batch().perClass
+	rows := g.batch().PerClass
 	n := rows + len(g.Mix[0])
 	s.expect(t, "normaliser", fmt.Sprintf("min(k, m-1) with m = %d", n))
 	s.expect(t, "reduction", fmt.Sprintf("sum over the B*%d/%d rows / that number", n, rows))
@@ -338,7 +339,7 @@ func (g *golden) mixedRows(t *testing.T, s settings) {
 	var classes []class
 	for c, mix := range g.Mix {
 		in := class{g.Labels[c*rows][0], nil}
-		for _, p := range circle(rows) {
+		for _, p := range definition.Circle(rows) {
 			at := slices.Index(order, p)
 			if at < 0 {
 				t.Fatalf("pair_order has no %v", p)

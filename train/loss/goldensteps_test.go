@@ -8,6 +8,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
 // goldenStep is a batch of a sequence: through the memory of scores of RaMBO, or
@@ -38,7 +39,7 @@ type goldenStep struct {
 }
 
 func (s *goldenStep) batch() *batch {
-	return (&batch{query: s.Embeddings, labels: s.Labels}).own()
+	return (&batch{Query: s.Embeddings, Labels: s.Labels}).Own()
 }
 
 // sequence runs a sequence in float32 on a backend, or by the definition.
@@ -85,17 +86,14 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()
-		if n := len(*past) * len(in.query); n != step.RowsInMemory {
+		if n := len(*past) * len(in.Query); n != step.RowsInMemory {
 			t.Fatalf("step %d: %d rows in the memory, want %d", i+1, n, step.RowsInMemory)
 		}
 		want, wantGrad := step.ValuePaper, step.GradPaper
 		if released {
 			want, wantGrad = step.ValueCode, step.GradCode
 		}
-		d := scored{ranking: ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)},
-			of: ramboRecallOf(k, past)}
-		got := result{query: like(in.query)}
-		d.add(in, 1, &got)
+		got := definition.RamboRecall(k, in, past)
 		if float32 {
 			got = m.forward(t, in)
 		}
@@ -165,7 +163,7 @@ func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, 
 		weight = 1
 	}
 	alone := *in
-	alone.gallery, alone.against, alone.self = memory.gallery, memory.against, memory.self
+	alone.Gallery, alone.Against, alone.Self = memory.Gallery, memory.Against, memory.Self
 	w := [2]float64{1, weight}
 	if k.MemoryCombine == loss.Average {
 		w = [2]float64{1 / (1 + weight), weight / (1 + weight)}
@@ -173,19 +171,19 @@ func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, 
 	var parts [2]result
 	for i, of := range []*batch{in, &alone} {
 		switch {
-		case len(of.gallery) == 0:
-			parts[i] = result{query: like(in.query)}
+		case len(of.Gallery) == 0:
+			parts[i] = result{Query: like(in.Query)}
 		case float32:
 			parts[i] = forward(t, b, k, of)
 		default:
 			parts[i] = define(t, k, of)
 		}
 	}
-	sum := result{value: w[0]*parts[0].value + w[1]*parts[1].value, query: like(in.query)}
+	sum := result{Value: w[0]*parts[0].Value + w[1]*parts[1].Value, Query: like(in.Query)}
 	for i, p := range parts {
-		for q, row := range p.query {
+		for q, row := range p.Query {
 			for d, v := range row {
-				sum.query[q][d] += w[i] * v
+				sum.Query[q][d] += w[i] * v
 			}
 		}
 	}
@@ -207,18 +205,18 @@ func (g *golden) seen(t *testing.T, b device.Backend, ring *loss.Ring, step *gol
 			for l, v := range row {
 				path[l] = int32(v)
 			}
-			m.gallery, m.against = append(m.gallery, gallery[r]), append(m.against, path)
+			m.Gallery, m.Against = append(m.Gallery, gallery[r]), append(m.Against, path)
 		}
 		return m
 	}
-	before := len(copied().gallery)
+	before := len(copied().Gallery)
 	ring.At(b, i)
 	tape := grad.NewTape(b, b)
 	ring.Push(tape, tape.Leaf(floats(b, step.Embeddings), device.Array{}), ints(b, step.Labels))
 	after := copied()
-	n := len(after.gallery)
-	want := batch{gallery: step.Memory.Embeddings[:n], against: step.Memory.Labels[:n]}
-	if farthest(after.gallery, want.gallery) != 0 || !reflect.DeepEqual(after.against, want.against) {
+	n := len(after.Gallery)
+	want := batch{Gallery: step.Memory.Embeddings[:n], Against: step.Memory.Labels[:n]}
+	if farthest(after.Gallery, want.Gallery) != 0 || !reflect.DeepEqual(after.Against, want.Against) {
 		t.Fatalf("step %d: the ring holds other rows", i+1)
 	}
 	size, last := len(step.Memory.Labels), step.Memory.Labels[len(step.Memory.Labels)-1][0]
@@ -226,15 +224,15 @@ func (g *golden) seen(t *testing.T, b device.Backend, ring *loss.Ring, step *gol
 		t.Fatalf("step %d: the next batch goes to row %d, want %d", i+1, ring.First(i+1), next)
 	}
 	if first { // what it returns is no copy: the rows are those of before, their content is not
-		after.gallery, after.against = after.gallery[:before], after.against[:before]
+		after.Gallery, after.Against = after.Gallery[:before], after.Against[:before]
 	}
 	// The original takes its ring for full if the last label is not 0: of one whose
 	// last row is of class 0 it returns what stands before the pointer.
 	if g.Settings["get_first"] == nil && n == size && last == 0 {
-		after.gallery, after.against = after.gallery[:step.Pointer], after.against[:step.Pointer]
+		after.Gallery, after.Against = after.Gallery[:step.Pointer], after.Against[:step.Pointer]
 	}
-	if len(after.gallery) != step.Returned {
-		t.Fatalf("step %d: the loss sees %d rows, want %d", i+1, len(after.gallery), step.Returned)
+	if len(after.Gallery) != step.Returned {
+		t.Fatalf("step %d: the loss sees %d rows, want %d", i+1, len(after.Gallery), step.Returned)
 	}
 	return &after
 }

@@ -2,46 +2,41 @@ package loss_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
-	"slices"
 	"testing"
 
-	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
-// batch is a Batch in float64 on the host. Without a gallery the batch is its own.
-type batch struct {
-	query, gallery  [][]float64
-	labels, against [][]int32
-	self            []int32
-	memory          *batch // gallery, against and self of a memory
-	proxies         [][]float64
-	bias            []float64   // of a classifier whose weights are the proxies
-	centers         int         // proxies of a class; 0: 1
-	paths           [][]int32   // of the classes of the proxies; nil: as the labels have them
-	drawn           [][]float64 // random numbers; nil: amplitudes
-	perClass        int         // rows of a class
-}
+// batch and result are those of the definition.
+type (
+	batch  = definition.Batch
+	result = definition.Result
+)
 
-// own makes the batch its own gallery.
-func (b *batch) own() *batch {
-	b.gallery, b.against = b.query, b.labels
-	b.self = nil
-	for i := range b.query {
-		b.self = append(b.self, int32(i))
+// define computes a loss by its definition.
+func define(t *testing.T, k loss.Kind, in *batch) result {
+	t.Helper()
+	r, err := definition.Of(k, in)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return b
+	return r
 }
 
-// result is a loss and its gradients.
-type result struct {
-	value          float64
-	query, proxies [][]float64
-	bias           []float64
+// rankingOf returns the definition of a loss on ranks.
+func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) *definition.Ranking {
+	t.Helper()
+	d, err := definition.OfRanks(k, levels, gallery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // forward computes a loss on a backend. The gallery takes gradient only where it
@@ -84,54 +79,34 @@ func (m *made) forward(t *testing.T, in *batch) result {
 	t.Helper()
 	b := m.b
 	tape := grad.NewTape(b, b)
-	query := tape.Leaf(floats(b, in.query), device.New(b, device.F32, len(in.query), len(in.query[0])))
+	query := tape.Leaf(floats(b, in.Query), device.New(b, device.F32, len(in.Query), len(in.Query[0])))
 	from := &loss.Batch{
-		Query: query, Gallery: query, QueryLabels: ints(b, in.labels),
-		GalleryLabels: ints(b, in.against), Self: vector(b, in.self), Drawn: floats(b, in.draws()),
+		Query: query, Gallery: query, QueryLabels: ints(b, in.Labels),
+		GalleryLabels: ints(b, in.Against), Self: vector(b, in.Self), Drawn: floats(b, in.Draws()),
 	}
-	if &in.gallery[0] != &in.query[0] {
-		from.Gallery = tape.Leaf(floats(b, in.gallery), device.Array{})
+	if &in.Gallery[0] != &in.Query[0] {
+		from.Gallery = tape.Leaf(floats(b, in.Gallery), device.Array{})
 	}
-	if mem := in.memory; mem != nil {
+	if mem := in.Memory; mem != nil {
 		from.Memory = &loss.Memory{
-			Rows: tape.Leaf(floats(b, mem.gallery), device.Array{}), Labels: ints(b, mem.against), Self: vector(b, mem.self),
-			Drawn: floats(b, amplitudes(in.labels, mem.against)),
+			Rows: tape.Leaf(floats(b, mem.Gallery), device.Array{}), Labels: ints(b, mem.Against), Self: vector(b, mem.Self),
+			Drawn: floats(b, definition.Amplitudes(in.Labels, mem.Against)),
 		}
 	}
 	out := m.Forward(tape, from)
 	tape.Backward(out, device.Array{})
-	r := result{value: download(t, b, out.Value)[0][0], query: download(t, b, query.Grad)}
+	r := result{Value: download(t, b, out.Value)[0][0], Query: download(t, b, query.Grad)}
 	for _, p := range m.proxies { // of several levels: those of the definition are one set
-		if g := download(t, b, p.Grad); r.proxies == nil {
-			r.proxies = g
+		if g := download(t, b, p.Grad); r.Proxies == nil {
+			r.Proxies = g
 		} else {
-			addTo(r.proxies, g)
+			addTo(r.Proxies, g)
 		}
 	}
 	if m.bias != nil {
-		r.bias = download(t, b, m.bias.Grad)[0]
+		r.Bias = download(t, b, m.bias.Grad)[0]
 	}
 	return r
-}
-
-// draws returns the random numbers of a batch.
-func (in *batch) draws() [][]float64 {
-	if in.drawn != nil {
-		return in.drawn
-	}
-	return amplitudes(in.labels, in.against)
-}
-
-// amplitudes stand for the drawn ones of a margin: functions of the labels, so that
-// rows in another order have the same.
-func amplitudes(query, gallery [][]int32) [][]float64 {
-	out := like2(len(query), len(gallery))
-	for q, a := range query {
-		for g, b := range gallery {
-			out[q][g] = float64((7*a[0]+5*b[0]+11)%13+1) / 8
-		}
-	}
-	return out
 }
 
 // attach gives a loss its parameters: proxies, or the weights of a classifier, and
@@ -144,9 +119,9 @@ func attach(b device.Backend, l loss.Loss, in *batch) (proxies []*loss.Param, bi
 	for _, p := range trained.Params() {
 		p.Grad = device.New(b, device.F32, p.Dims...)
 		if len(p.Dims) == 1 {
-			p.Value, bias = floats(b, [][]float64{in.bias}).Reshape(p.Dims...), p
+			p.Value, bias = floats(b, [][]float64{in.Bias}).Reshape(p.Dims...), p
 		} else {
-			p.Value, proxies = floats(b, in.proxies), append(proxies, p)
+			p.Value, proxies = floats(b, in.Proxies), append(proxies, p)
 		}
 	}
 	return proxies, bias
@@ -154,28 +129,15 @@ func attach(b device.Backend, l loss.Loss, in *batch) (proxies []*loss.Param, bi
 
 // facts counts the classes of a batch; with proxies, of the level that has them.
 func facts(in *batch) loss.Facts {
-	f := loss.Facts{Dim: len(in.query[0]), Classes: make([]int, len(in.labels[0])), Batch: len(in.query),
-		PerClass: in.perClass}
+	f := loss.Facts{Dim: len(in.Query[0]), Classes: make([]int, len(in.Labels[0])), Batch: len(in.Query),
+		PerClass: in.PerClass}
 	for l := range f.Classes {
-		f.Classes[l] = len(in.proxies) / max(in.centers, 1)
+		f.Classes[l] = len(in.Proxies) / max(in.Centers, 1)
 	}
-	for c := range len(in.proxies) / max(in.centers, 1) {
-		f.Paths = append(f.Paths, in.path(int32(c)))
+	for c := range len(in.Proxies) / max(in.Centers, 1) {
+		f.Paths = append(f.Paths, in.Path(int32(c)))
 	}
 	return f
-}
-
-// path returns the labels of a finest class.
-func (in *batch) path(class int32) labels.Path {
-	if in.paths != nil {
-		return in.paths[class]
-	}
-	for _, p := range in.labels {
-		if p[0] == class {
-			return p
-		}
-	}
-	return slices.Repeat(labels.Path{-1}, len(in.labels[0]))
 }
 
 func backend() *cpu.Backend {
@@ -234,4 +196,54 @@ func download(t *testing.T, b device.Backend, a device.Array) [][]float64 {
 		}
 	}
 	return rows
+}
+
+func dot(a, b []float64) (s float64) {
+	for i := range a {
+		s += a[i] * b[i]
+	}
+	return s
+}
+
+func addTo(sum, x [][]float64) {
+	for i, row := range x {
+		for j, v := range row {
+			sum[i][j] += v
+		}
+	}
+}
+
+func like(x [][]float64) [][]float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	return like2(len(x), len(x[0]))
+}
+
+func like2(rows, cols int) [][]float64 {
+	out := make([][]float64, rows)
+	for i := range out {
+		out[i] = make([]float64, cols)
+	}
+	return out
+}
+
+// farthest returns max|a−b| / max|b|.
+func farthest(a, b [][]float64) float64 {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("%d rows against %d", len(a), len(b)))
+	}
+	d, m := 0.0, 0.0
+	for i := range a {
+		for j := range a[i] {
+			if diff := math.Abs(a[i][j] - b[i][j]); !(diff <= d) {
+				d = diff
+			}
+			m = max(m, math.Abs(b[i][j]))
+		}
+	}
+	if m == 0 {
+		return d
+	}
+	return d / m
 }

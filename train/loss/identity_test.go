@@ -35,7 +35,7 @@ func TestGradientsByScoresSumToZero(t *testing.T) {
 			return // of the rows divided by their length
 		}
 		for seed := range uint64(5) {
-			g := forward(t, backend(), k, randomScores(seed)).query[0]
+			g := forward(t, backend(), k, randomScores(seed)).Query[0]
 			sum, size := 0.0, 0.0
 			for _, v := range g {
 				sum, size = sum+v, size+math.Abs(v)
@@ -53,13 +53,13 @@ func TestHierarchicalAPIsTheAreaUnderPrecisionAndRecall(t *testing.T) {
 	for seed := range uint64(10) {
 		in := randomScores(seed)
 		k := loss.SupHAP{HMinus: autoStep, Relevance: loss.Relevance{Alpha: 1}}
-		d := rankingOf(t, k, 2, len(in.gallery))
-		d.steps.Rank[device.Lower] = d.steps.Rank[device.Higher] // the exact rank
-		exact := result{query: like(in.query)}
-		d.add(in, 1, &exact)
+		d := rankingOf(t, k, 2, len(in.Gallery))
+		d.Exact() // the exact rank
+		exact := result{Query: like(in.Query)}
+		d.Add(in, 1, &exact)
 
-		sh := d.shared(in)[0]
-		rel := d.rel(d.count(sh))
+		sh := d.Shared(in)[0]
+		rel := d.Relevance(sh)
 		var order []int
 		for i, l := range sh {
 			if l != device.AbsentLevel {
@@ -67,7 +67,7 @@ func TestHierarchicalAPIsTheAreaUnderPrecisionAndRecall(t *testing.T) {
 			}
 		}
 		slices.SortFunc(order, func(a, b int) int {
-			if in.query[0][a] > in.query[0][b] {
+			if in.Query[0][a] > in.Query[0][b] {
 				return -1
 			}
 			return 1
@@ -87,8 +87,8 @@ func TestHierarchicalAPIsTheAreaUnderPrecisionAndRecall(t *testing.T) {
 			}
 			area += r / total * sum / (float64(at+1) * r)
 		}
-		if math.Abs(1-exact.value-area) > 1e-12 {
-			t.Errorf("seed %d: H-AP %v, area %v", seed, 1-exact.value, area)
+		if math.Abs(1-exact.Value-area) > 1e-12 {
+			t.Errorf("seed %d: H-AP %v, area %v", seed, 1-exact.Value, area)
 		}
 	}
 }
@@ -104,11 +104,11 @@ func TestHierarchicalAPWithAGreatExponentIsAP(t *testing.T) {
 		} {
 			h, flat := forward(t, backend(), pair[0], in), forward(t, backend(), pair[1], in)
 			// Relevance of the coarse level is 2⁻¹⁰⁰: what is left is the rounding of float32.
-			if math.Abs(h.value-flat.value) > 1e-6 || farthest(h.query, flat.query) > 1e-5 {
-				t.Errorf("seed %d: %T is %v and %T %v; gradients differ by %v", seed, pair[0], h.value, pair[1], flat.value,
-					farthest(h.query, flat.query))
+			if math.Abs(h.Value-flat.Value) > 1e-6 || farthest(h.Query, flat.Query) > 1e-5 {
+				t.Errorf("seed %d: %T is %v and %T %v; gradients differ by %v", seed, pair[0], h.Value, pair[1], flat.Value,
+					farthest(h.Query, flat.Query))
 			}
-			if mild := forward(t, backend(), withAlpha(pair[0], 1), in); math.Abs(mild.value-flat.value) < 1e-3 {
+			if mild := forward(t, backend(), withAlpha(pair[0], 1), in); math.Abs(mild.Value-flat.Value) < 1e-3 {
 				t.Errorf("seed %d: %T with α 1 is that of binary labels too", seed, pair[0])
 			}
 		}
@@ -135,28 +135,28 @@ func TestSupLossesBoundTheExactOnes(t *testing.T) {
 	for seed := range uint64(20) {
 		in := randomScores(seed)
 		exact := func(k loss.Kind) float64 {
-			d := rankingOf(t, k, 2, len(in.gallery))
-			d.steps.Rank[device.Lower] = d.steps.Rank[device.Higher]
-			r := result{query: like(in.query)}
-			d.add(in, 1, &r)
-			return r.value
+			d := rankingOf(t, k, 2, len(in.Gallery))
+			d.Exact()
+			r := result{Query: like(in.Query)}
+			d.Add(in, 1, &r)
+			return r.Value
 		}
 		for _, name := range []string{"sup-ap", "sup-h-ap", "sup-ndcg"} {
 			k, err := loss.All.Get("loss", name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sup := forward(t, backend(), k, in).value; sup < exact(k)-1e-6 {
+			if sup := forward(t, backend(), k, in).Value; sup < exact(k)-1e-6 {
 				t.Errorf("seed %d: %s is %v, and exactly %v", seed, name, sup, exact(k))
 			}
 		}
 		near := onScores([]float64{1, 0.8, 0.8 + 0.002*float64(seed+1)}, byLevel(1, 1, 1, 0), true)
 		k := loss.SupAP{HMinus: inatStep}
 		d := rankingOf(t, k, 1, 3)
-		d.steps.Rank[device.Lower] = d.steps.Rank[device.Higher]
-		r := result{query: like(near.query)}
-		d.add(near, 1, &r)
-		if forward(t, backend(), k, near).value < r.value-1e-3 {
+		d.Exact()
+		r := result{Query: like(near.Query)}
+		d.Add(near, 1, &r)
+		if forward(t, backend(), k, near).Value < r.Value-1e-3 {
 			below++
 		}
 	}
@@ -172,8 +172,8 @@ func TestBinsArePartitionsOfUnity(t *testing.T) {
 		byLevel(1, slices.Repeat([]int{1}, 10)...), false)
 	for _, k := range []loss.Kind{loss.SoftBinAP{NQ: 20, Min: -1, Max: 1}, loss.SoftBinAP{NQ: 25, Max: 1},
 		loss.SoftBinAP{NQ: 2, Min: -1, Max: 1}} {
-		if r := forward(t, backend(), k, in); math.Abs(r.value) > 1e-6 || norm(r.query...) > 1e-5 {
-			t.Errorf("%+v: loss %v with positives alone", k, r.value)
+		if r := forward(t, backend(), k, in); math.Abs(r.Value) > 1e-6 || norm(r.Query...) > 1e-5 {
+			t.Errorf("%+v: loss %v with positives alone", k, r.Value)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn"
 )
 
 // Loss records the loss of a batch: F32 [1].
@@ -101,6 +102,17 @@ type Param struct {
 	FanIn       int          // 0: no uniform start
 	Deviation   float64      // 0: no normal start
 	Value, Grad device.Array // F32; set by the owner
+}
+
+// Init returns how the parameter starts.
+func (p *Param) Init() nn.Init {
+	switch {
+	case p.FanIn > 0:
+		return nn.UniformFan(p.FanIn)
+	case p.Deviation > 0:
+		return nn.Normal(p.Deviation)
+	}
+	return nn.Constant(0)
 }
 
 // Stateful is a Loss with arrays that outlive a step and belong in a checkpoint.

@@ -32,22 +32,22 @@ func randomBatch(seed uint64, classes, per, dim, levels int) *batch {
 	}
 	for c := range classes {
 		centre := draw()
-		b.bias = append(b.bias, float64(float32(0.1*r.NormFloat64())))
-		b.proxies = append(b.proxies, unit(draw()))
+		b.Bias = append(b.Bias, float64(float32(0.1*r.NormFloat64())))
+		b.Proxies = append(b.Proxies, unit(draw()))
 		for range per {
 			v := draw()
 			for i := range v {
 				v[i] += 1.2 * centre[i]
 			}
-			b.query = append(b.query, unit(v))
+			b.Query = append(b.Query, unit(v))
 			path := make([]int32, levels)
 			for l := range path {
 				path[l] = int32(c >> l)
 			}
-			b.labels = append(b.labels, path)
+			b.Labels = append(b.Labels, path)
 		}
 	}
-	return b.own()
+	return b.Own()
 }
 
 // each runs a test on every loss in both presets.
@@ -65,14 +65,14 @@ func TestLossesMatchTheirDefinition(t *testing.T) {
 	in := randomBatch(1, 6, 4, 8, 3)
 	each(t, func(t *testing.T, k loss.Kind) {
 		got, want := forward(t, backend(), k, in), define(t, k, in)
-		if d := math.Abs(got.value - want.value); !(d <= 4e-6*want.value) {
-			t.Errorf("value %v, want %v", got.value, want.value)
+		if d := math.Abs(got.Value - want.Value); !(d <= 4e-6*want.Value) {
+			t.Errorf("value %v, want %v", got.Value, want.Value)
 		}
-		if d := farthest(got.query, want.query); !(d <= 4e-5) {
+		if d := farthest(got.Query, want.Query); !(d <= 4e-5) {
 			t.Errorf("gradient off by %.2g", d)
 		}
-		if got.proxies != nil {
-			if d := farthest(got.proxies, want.proxies); !(d <= 1e-5) {
+		if got.Proxies != nil {
+			if d := farthest(got.Proxies, want.Proxies); !(d <= 1e-5) {
 				t.Errorf("gradient of the proxies off by %.2g", d)
 			}
 		}
@@ -100,7 +100,7 @@ func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
 		}
 		// A row's score with itself is a tie of the query with itself only: no kink.
 		// What is left is step² of the third derivative, 1e-12/τ³.
-		if d := farthest(differences(t, k, in, in.query), want.query); !(d <= 1e-5) {
+		if d := farthest(differences(t, k, in, in.Query), want.Query); !(d <= 1e-5) {
 			t.Errorf("gradient off by %.2g", d)
 		}
 	})
@@ -114,9 +114,9 @@ func differences(t *testing.T, k loss.Kind, in *batch, x [][]float64) [][]float6
 	for i, row := range x {
 		for j, v := range row {
 			row[j] = v + step
-			up := define(t, k, in).value
+			up := define(t, k, in).Value
 			row[j] = v - step
-			numeric[i][j] = (up - define(t, k, in).value) / (2 * step)
+			numeric[i][j] = (up - define(t, k, in).Value) / (2 * step)
 			row[j] = v
 		}
 	}
@@ -125,22 +125,22 @@ func differences(t *testing.T, k loss.Kind, in *batch, x [][]float64) [][]float6
 
 func TestLossesDoNotDependOnTheOrderOfRows(t *testing.T) {
 	in := randomBatch(3, 6, 4, 8, 3)
-	order := rand.New(rand.NewPCG(9, 9)).Perm(len(in.query))
-	mixed := &batch{proxies: in.proxies, bias: in.bias}
+	order := rand.New(rand.NewPCG(9, 9)).Perm(len(in.Query))
+	mixed := &batch{Proxies: in.Proxies, Bias: in.Bias}
 	for _, i := range order {
-		mixed.query, mixed.labels = append(mixed.query, in.query[i]), append(mixed.labels, in.labels[i])
+		mixed.Query, mixed.Labels = append(mixed.Query, in.Query[i]), append(mixed.Labels, in.Labels[i])
 	}
-	mixed.own()
+	mixed.Own()
 	each(t, func(t *testing.T, k loss.Kind) {
 		a, b := forward(t, backend(), k, in), forward(t, backend(), k, mixed)
-		if d := math.Abs(a.value - b.value); d > 1e-6*a.value {
-			t.Errorf("value %v, and %v in another order", a.value, b.value)
+		if d := math.Abs(a.Value - b.Value); d > 1e-6*a.Value {
+			t.Errorf("value %v, and %v in another order", a.Value, b.Value)
 		}
-		back := like(a.query)
+		back := like(a.Query)
 		for at, i := range order {
-			back[i] = b.query[at]
+			back[i] = b.Query[at]
 		}
-		if d := farthest(back, a.query); d > 4e-5 {
+		if d := farthest(back, a.Query); d > 4e-5 {
 			t.Errorf("gradient off by %.2g in another order", d)
 		}
 	})
@@ -159,13 +159,13 @@ func TestLossesTurnWithTheEmbeddings(t *testing.T) {
 		}
 		return out
 	}
-	turned := (&batch{query: rotate(in.query), labels: in.labels, proxies: rotate(in.proxies), bias: in.bias}).own()
+	turned := (&batch{Query: rotate(in.Query), Labels: in.Labels, Proxies: rotate(in.Proxies), Bias: in.Bias}).Own()
 	each(t, func(t *testing.T, k loss.Kind) {
 		a, b := define(t, k, in), define(t, k, turned)
-		if d := math.Abs(a.value - b.value); d > 1e-12 {
-			t.Errorf("value %v, turned %v", a.value, b.value)
+		if d := math.Abs(a.Value - b.Value); d > 1e-12 {
+			t.Errorf("value %v, turned %v", a.Value, b.Value)
 		}
-		if d := farthest(b.query, rotate(a.query)); d > 1e-9 {
+		if d := farthest(b.Query, rotate(a.Query)); d > 1e-9 {
 			t.Errorf("gradient off by %.2g", d)
 		}
 	})
@@ -183,8 +183,8 @@ func TestHierarchicalAPOfOneLevelIsAP(t *testing.T) {
 			}
 			r[i] = forward(t, backend(), k, in)
 		}
-		if math.Abs(r[0].value-r[1].value) > 1e-7 || farthest(r[0].query, r[1].query) > 1e-6 {
-			t.Errorf("%s is %v, %s %v", names[0], r[0].value, names[1], r[1].value)
+		if math.Abs(r[0].Value-r[1].Value) > 1e-7 || farthest(r[0].Query, r[1].Query) > 1e-6 {
+			t.Errorf("%s is %v, %s %v", names[0], r[0].Value, names[1], r[1].Value)
 		}
 	}
 }
@@ -193,8 +193,8 @@ func TestHierarchicalAPDoesNotDependOnTheScaleOfRelevance(t *testing.T) {
 	in := randomBatch(6, 6, 4, 8, 3)
 	a := forward(t, backend(), loss.SmoothHAP{Tau: 0.01, Relevance: loss.Relevance{Alpha: 2}}, in)
 	b := forward(t, backend(), loss.SmoothHAP{Tau: 0.01, Relevance: loss.Relevance{Alpha: 2, Divisor: 0.125}}, in)
-	if a.value == 0 || math.Abs(a.value-b.value) > 1e-6 || farthest(a.query, b.query) > 1e-5 {
-		t.Errorf("%v, and %v with another divisor", a.value, b.value)
+	if a.Value == 0 || math.Abs(a.Value-b.Value) > 1e-6 || farthest(a.Query, b.Query) > 1e-5 {
+		t.Errorf("%v, and %v with another divisor", a.Value, b.Value)
 	}
 }
 
@@ -207,8 +207,8 @@ func TestPerfectRankingsHaveNoLoss(t *testing.T) {
 		case loss.SmoothAP, loss.SupAP, loss.SmoothHAP, loss.SupHAP, loss.SupNDCG:
 			// Smooth-AP is 0 although the order among positives is smooth, because rank
 			// and rank⁺ count them alike. Smooth-NDCG is not.
-			if r := forward(t, backend(), k, in); math.Abs(r.value) > 1e-6 {
-				t.Errorf("loss %v", r.value)
+			if r := forward(t, backend(), k, in); math.Abs(r.Value) > 1e-6 {
+				t.Errorf("loss %v", r.Value)
 			}
 		}
 	})
@@ -222,10 +222,10 @@ func apart() *batch {
 		for i := range 3 {
 			v := make([]float64, 6)
 			v[2*c+1], v[2*c] = math.Sincos(0.1 * float64(i))
-			in.query, in.labels = append(in.query, v), append(in.labels, []int32{c, c})
+			in.Query, in.Labels = append(in.Query, v), append(in.Labels, []int32{c, c})
 		}
 	}
-	return in.own()
+	return in.Own()
 }
 
 // Sup-AP bounds 1 − AP from above; with the steps of the exact rank in place of
@@ -237,14 +237,14 @@ func TestSupAPBoundsAP(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		in := randomBatch(seed, 5, 4, 6, 1)
-		d := rankingOf(t, k, 1, len(in.gallery))
-		d.steps.Rank[2] = d.steps.Rank[0]
-		exact := result{query: like(in.query)}
-		d.add(in, 1, &exact)
-		if sup := forward(t, backend(), k, in).value; sup < exact.value-1e-6 {
-			t.Errorf("seed %d: Sup-AP %v is less than 1 − AP = %v", seed, sup, exact.value)
+		d := rankingOf(t, k, 1, len(in.Gallery))
+		d.Exact()
+		exact := result{Query: like(in.Query)}
+		d.Add(in, 1, &exact)
+		if sup := forward(t, backend(), k, in).Value; sup < exact.Value-1e-6 {
+			t.Errorf("seed %d: Sup-AP %v is less than 1 − AP = %v", seed, sup, exact.Value)
 		}
-		if farthest(exact.query, like(in.query)) != 0 {
+		if farthest(exact.Query, like(in.Query)) != 0 {
 			t.Error("the exact rank has a gradient")
 		}
 	}
@@ -258,7 +258,7 @@ func TestSupGradientIsZeroWhereRanksAreSafe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range forward(t, backend(), k, in).query {
+		for _, row := range forward(t, backend(), k, in).Query {
 			for _, v := range row {
 				if math.Abs(v) > 1e-18 { // e^−50/τ
 					t.Fatalf("%s: gradient %v", name, v)
@@ -284,7 +284,7 @@ func TestNCAPPIsNSMOfAnotherTemperature(t *testing.T) {
 	in := randomBatch(19, 6, 4, 8, 2)
 	a := forward(t, backend(), loss.NCAPP{Scale: 3}, in)
 	b := forward(t, backend(), loss.NSM{Temperature: 1.0 / 18}, in)
-	if math.Abs(a.value-b.value) > 1e-5*b.value || farthest(a.proxies, b.proxies) > 1e-5 {
-		t.Errorf("%v, and NSM %v", a.value, b.value)
+	if math.Abs(a.Value-b.Value) > 1e-5*b.Value || farthest(a.Proxies, b.Proxies) > 1e-5 {
+		t.Errorf("%v, and NSM %v", a.Value, b.Value)
 	}
 }

@@ -10,7 +10,10 @@ import (
 // 2022, as their code computes it. It is SmoothRecall but for this: the query is
 // counted in all ranks without being a positive, so that the best rank is 2; the
 // sum for κ is at most κ; no κ is greater than the gallery; and the mean is over
-// all queries, one without a positive counting 0.
+// all queries, one without a positive counting 0:
+//
+//	L = 1/Q Σ_q (1 − 1/|K| Σ_{κ∈K} min(κ, Σ_{k∈P_q} σ((κ − rank(q,k))/Temp_κ)) / min(κ, |P_q|))
+//	rank(q,k) = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //
 // Query is [Q, D] and Gallery [G, D], rows of unit length. With SiMix mixtures of
 // the rows of each class are further queries and items of the gallery; then Gallery

@@ -44,8 +44,8 @@ func TestEveryLossIsTested(t *testing.T) {
 		if _, ok := float32Errors[name]; !ok || cases[name] == 0 {
 			t.Errorf("%s: %d golden files, a tolerance: %v", e.Name, cases[name], ok)
 		}
-		if r := define(t, e.Value, in); !(r.value > 0) && e.Name != "proxy-nca" { // which has no least value
-			t.Errorf("%s: its definition gives %v", e.Name, r.value)
+		if r := define(t, e.Value, in); !(r.Value > 0) && e.Name != "proxy-nca" { // which has no least value
+			t.Errorf("%s: its definition gives %v", e.Name, r.Value)
 		}
 	}
 	for name := range testedAs {

@@ -32,7 +32,7 @@ func (s Sum) New(f Facts) (Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSum(s.Terms, losses), nil
+	return newSum(s.Terms, s.Terms, losses), nil
 }
 
 // ByRows reports whether all terms are sums over rows.
@@ -56,11 +56,17 @@ func newTerms(terms []Term, f Facts) ([]Loss, error) {
 	return losses, nil
 }
 
-// newSum adds up losses, one for each term.
-func newSum(terms []Term, losses []Loss) *sum {
+// newSum adds up losses, one for each term. scopes are the terms under the names that
+// their parameters and states have.
+func newSum(terms, scopes []Term, losses []Loss) *sum {
 	l := &sum{terms: losses}
-	for i, term := range terms {
+	for i, term := range scopes {
 		l.weights = append(l.weights, float32(term.Weight))
+		part := Part{Name: terms[i].Name, Weight: term.Weight, Kind: term.Loss}
+		if trained, ok := losses[i].(Trained); ok {
+			part.Params = trained.Params()
+		}
+		l.parts = append(l.parts, part)
 		if keeps, ok := losses[i].(Stateful); ok {
 			for _, state := range keeps.States() {
 				state.Name = named(term.Name, state.Name)
@@ -84,6 +90,7 @@ type sum struct {
 	params  []*Param
 	states  []*State
 	keep    []Stateful
+	parts   []Part
 }
 
 // named puts the name of a term before that of what it trains or keeps.
@@ -109,9 +116,11 @@ func (l *sum) Forget(t *grad.Tape, flag device.Array) {
 
 // Forward records the terms, and their sum.
 func (l *sum) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	var parts []*grad.Var
-	for _, term := range l.terms {
-		parts = append(parts, term.Forward(t, b))
+	var values []*grad.Var
+	for i, term := range l.terms {
+		v := t.Keep(term.Forward(t, b))
+		values = append(values, v)
+		l.parts[i].Value = v
 	}
-	return weighted(t, l.weights, parts)
+	return weighted(t, l.weights, values)
 }

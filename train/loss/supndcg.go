@@ -7,7 +7,10 @@ import (
 
 // SupNDCG is SmoothNDCG with the ranks of SupHAP: items of a lower level than k
 // are counted by H⁻, the others by the exact step, which has no gradient. It is an
-// upper bound of one minus NDCG as HMinus is one of the step.
+// upper bound of one minus NDCG as HMinus is one of the step:
+//
+//	L = 1 − 1/Q Σ_q Σ_k (2^l_k − 1)/log2(1 + rank(q,k)) / iDCG_q
+//	rank(q,k) = 1 + Σ_{i≠k, l_i≥l_k} H(s_i − s_k) + Σ_{l_i<l_k} H⁻(s_i − s_k)
 //
 // Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
 // positives contributes nothing to the mean.

@@ -24,9 +24,9 @@ func TestTemperatureOfAllIsThatOfEach(t *testing.T) {
 		each := forward(t, backend(), kind(loss.Temperatures{Each: []float64{0.7, 0.7, 0.7}}), in)
 		other := forward(t, backend(), kind(loss.Temperatures{Each: []float64{0.7, 0.7, 1.4}}), in)
 		if !reflect.DeepEqual(one, each) {
-			t.Errorf("%T: %v, and %v with the number given thrice", kind(loss.Temperatures{}), one.value, each.value)
+			t.Errorf("%T: %v, and %v with the number given thrice", kind(loss.Temperatures{}), one.Value, each.Value)
 		}
-		if other.value == one.value {
+		if other.Value == one.Value {
 			t.Errorf("%T: the last temperature changes nothing", kind(loss.Temperatures{}))
 		}
 	}
@@ -40,10 +40,10 @@ func TestRecallIsTheMeanOverKWithTheirTemperatures(t *testing.T) {
 	mean := 0.0
 	for i := range at {
 		mean += forward(t, backend(), loss.SmoothRecall{Tau: 0.1, AtK: at[i : i+1], Temp: loss.Temperatures{All: temps[i]}},
-			in).value / 3
+			in).Value / 3
 	}
-	if d := mean/all.value - 1; !(d < 1e-6 && d > -1e-6) {
-		t.Errorf("%v, and the mean %v", all.value, mean)
+	if d := mean/all.Value - 1; !(d < 1e-6 && d > -1e-6) {
+		t.Errorf("%v, and the mean %v", all.Value, mean)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestSwitchesHaveTheGradientOfTheirValue(t *testing.T) {
 	at := []float64{1, 4, 2}
 	beside := func(degrees float64) *batch { // of which the proxy of class 0 is the positive, then not
 		rows := atAngles(degrees-0.1, degrees+0.1, degrees-0.1, degrees+0.1)
-		return (&batch{query: rows, labels: [][]int32{{0}, {0}, {1}, {2}}, proxies: atAngles(0, 60, 170)}).own()
+		return (&batch{Query: rows, Labels: [][]int32{{0}, {0}, {1}, {2}}, Proxies: atAngles(0, 60, 170)}).Own()
 	}
 	edge := 180 - 0.5/degree
 	for name, c := range map[string]struct {
@@ -102,19 +102,19 @@ func TestSwitchesHaveTheGradientOfTheirValue(t *testing.T) {
 		"at the edge, plain":   {loss.ArcFace{S: 8, M: 0.5}, beside(edge)},
 	} {
 		want := define(t, c.k, c.in)
-		if d := farthest(differences(t, c.k, c.in, c.in.query), want.query); !(d <= 1e-6) {
+		if d := farthest(differences(t, c.k, c.in, c.in.Query), want.Query); !(d <= 1e-6) {
 			t.Errorf("%s: gradient off by %.2g", name, d)
 		}
 		if _, ok := c.k.(loss.ArcFace); !ok {
 			continue
 		}
-		if d := farthest(differences(t, c.k, c.in, c.in.proxies), want.proxies); !(d <= 1e-6) {
+		if d := farthest(differences(t, c.k, c.in, c.in.Proxies), want.Proxies); !(d <= 1e-6) {
 			t.Errorf("%s: gradient of the proxies off by %.2g", name, d)
 		}
-		if got := forward(t, backend(), c.k, c.in); farthest(got.proxies, want.proxies) > 1e-5 ||
-			farthest(got.query, want.query) > 1e-5 {
-			t.Errorf("%s: gradients off by %.2g and %.2g", name, farthest(got.query, want.query),
-				farthest(got.proxies, want.proxies))
+		if got := forward(t, backend(), c.k, c.in); farthest(got.Proxies, want.Proxies) > 1e-5 ||
+			farthest(got.Query, want.Query) > 1e-5 {
+			t.Errorf("%s: gradients off by %.2g and %.2g", name, farthest(got.Query, want.Query),
+				farthest(got.Proxies, want.Proxies))
 		}
 	}
 }

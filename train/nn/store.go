@@ -255,6 +255,7 @@ func (g *Group) allocate(b device.Backend) {
 		p.offset = n
 		n += (size(p.entry.layout.device) + align - 1) / align * align
 	}
+	n = max(n, align) // a group without parameters is padding, which all operations accept
 	g.Values = device.New(b, device.F32, n)
 	g.Grads = device.New(b, device.F32, n)
 	b.Fill(g.Values, 0)

@@ -46,6 +46,20 @@ type Input struct {
 	Say func(format string, args ...any)
 }
 
+// Complete finds the labels that stand in the files of the vectors, and checks that all are
+// named.
+func (in *Input) Complete() error {
+	in.Labels = embeddings.Beside(in.Labels, in.Embeddings)
+	in.GalleryLabels = embeddings.Beside(in.GalleryLabels, in.GalleryEmbeddings)
+	switch {
+	case in.Labels == "":
+		return errors.New("--embeddings needs --labels with one row per vector")
+	case (in.GalleryEmbeddings == "") != (in.GalleryLabels == ""):
+		return errors.New("the vectors of the gallery and their labels go together")
+	}
+	return nil
+}
+
 // Evaluation is an evaluation whose vectors are on the device.
 type Evaluation struct {
 	train.Evaluation

@@ -1,4 +1,4 @@
-package loss_test
+package definition
 
 import (
 	"cmp"
@@ -139,4 +139,15 @@ func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]
 		*past = (*past)[:min(len(*past), k.BatchMemory)]
 		return value, ds
 	}
+}
+
+// RamboRecall is the loss of a step of RamboRecall with a memory. past holds, for each
+// batch in the memory, how many negatives stand ahead of each positive; the step adds its
+// own.
+func RamboRecall(k loss.RamboRecall, in *Batch, past *[][]float64) Result {
+	d := scored{Ranking: Ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)},
+		of: ramboRecallOf(k, past)}
+	r := Result{Query: like(in.Query)}
+	d.add(in, 1, &r)
+	return r
 }

@@ -1,8 +1,7 @@
-package loss_test
+package definition
 
 import (
 	"slices"
-	"testing"
 
 	"hgld/train/device"
 	"hgld/train/loss"
@@ -44,8 +43,8 @@ func mixedScores(s []float64, sh []uint8, most int, share []float64) (mixed []fl
 	}
 }
 
-// circle lists the pairs of a class by their distance around a circle.
-func circle(n int) (pairs [][2]int) {
+// Circle lists the pairs of a class by their distance around a circle.
+func Circle(n int) (pairs [][2]int) {
 	for d := 1; d <= n/2; d++ {
 		for i := range n {
 			if j := (i + d) % n; d < n-d || i < j {
@@ -58,11 +57,10 @@ func circle(n int) (pairs [][2]int) {
 
 // addMixedRows is the loss of a batch to which the mixtures of every pair of rows
 // of a class have been added, class after class by falling label.
-func addMixedRows(t *testing.T, k loss.RecallAtKOriginal, in *batch, weight float64, r *result) {
-	t.Helper()
-	more := &batch{query: slices.Clone(in.query), labels: slices.Clone(in.labels)}
+func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result) error {
+	more := &Batch{Query: slices.Clone(in.Query), Labels: slices.Clone(in.Labels)}
 	var classes []int32
-	for _, p := range in.labels {
+	for _, p := range in.Labels {
 		classes = append(classes, p[k.Level])
 	}
 	slices.Sort(classes)
@@ -75,32 +73,36 @@ func addMixedRows(t *testing.T, k loss.RecallAtKOriginal, in *batch, weight floa
 	var pairs []pair
 	for _, c := range classes {
 		var rows []int
-		for i, p := range in.labels {
+		for i, p := range in.Labels {
 			if p[k.Level] == c {
 				rows = append(rows, i)
 			}
 		}
-		for _, p := range circle(in.perClass) {
-			a := slices.Concat(in.drawn...)[len(pairs)]
+		for _, p := range Circle(in.PerClass) {
+			a := slices.Concat(in.Drawn...)[len(pairs)]
 			i, j := rows[p[0]], rows[p[1]]
-			v := make([]float64, len(in.query[i]))
+			v := make([]float64, len(in.Query[i]))
 			for d := range v {
-				v[d] = a*in.query[i][d] + (1-a)*in.query[j][d]
+				v[d] = a*in.Query[i][d] + (1-a)*in.Query[j][d]
 			}
-			more.query, more.labels = append(more.query, v), append(more.labels, in.labels[i])
+			more.Query, more.Labels = append(more.Query, v), append(more.Labels, in.Labels[i])
 			pairs = append(pairs, pair{i, j, a})
 		}
 	}
-	more.own()
-	d := rankingOf(t, k, len(in.labels[0]), len(in.query))
-	part := result{query: like(more.query)}
-	d.add(more, weight, &part)
-	r.value += part.value
-	addTo(r.query, part.query[:len(in.query)])
+	more.Own()
+	d, err := OfRanks(k, len(in.Labels[0]), len(in.Query))
+	if err != nil {
+		return err
+	}
+	part := Result{Query: like(more.Query)}
+	d.Add(more, weight, &part)
+	r.Value += part.Value
+	addTo(r.Query, part.Query[:len(in.Query)])
 	for n, p := range pairs {
-		for d, v := range part.query[len(in.query)+n] {
-			r.query[p.i][d] += p.a * v
-			r.query[p.j][d] += (1 - p.a) * v
+		for d, v := range part.Query[len(in.Query)+n] {
+			r.Query[p.i][d] += p.a * v
+			r.Query[p.j][d] += (1 - p.a) * v
 		}
 	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package loss_test
+package definition
 
 import (
 	"math"
@@ -11,16 +11,16 @@ import (
 // scored says in float64 what a loss of the score matrix computes: value and
 // derivative by each score.
 type scored struct {
-	ranking   // its levels, self and combine
+	Ranking   // its levels, self and combine
 	normalise bool
 	of        func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64)
 }
 
 // scoredOf returns nil for a loss of another sort.
-func scoredOf(k loss.Kind, in *batch) *scored {
+func scoredOf(k loss.Kind, in *Batch) *scored {
 	one := func(level int, a loss.GalleryOptions, normalise bool,
 		of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
-		return &scored{ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
+		return &scored{Ranking{from: level, to: level + 1, self: selfOf(a), combine: a.MemoryCombine}, normalise, of}
 	}
 	switch k := k.(type) {
 	case loss.Calibration:
@@ -48,7 +48,7 @@ func scoredOf(k loss.Kind, in *batch) *scored {
 		}
 		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.BlackBoxAP:
-		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.draws()))
+		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.Draws()))
 	case loss.RamboRecall:
 		return one(k.Level, k.GalleryOptions, false, ramboRecallOf(k, new([][]float64)))
 	case loss.SoftBinAP:
@@ -114,8 +114,8 @@ func hasPositive(sh []uint8) bool {
 
 // addWithMemory adds the loss against the gallery, and against the memory if there
 // is one.
-func (d *scored) addWithMemory(in *batch, weight float64, r *result) {
-	if in.memory == nil {
+func (d *scored) addWithMemory(in *Batch, weight float64, r *Result) {
+	if in.Memory == nil {
 		d.add(in, weight, r)
 		return
 	}
@@ -123,20 +123,18 @@ func (d *scored) addWithMemory(in *batch, weight float64, r *result) {
 		weight /= 2
 	}
 	d.add(in, weight, r)
-	memory := *in
-	memory.gallery, memory.against, memory.self = in.memory.gallery, in.memory.against, in.memory.self
-	d.add(&memory, weight, r)
+	d.add(in.remembered(), weight, r)
 }
 
 // add adds weight times the loss and its gradient.
-func (d *scored) add(in *batch, weight float64, r *result) {
-	query, gallery := in.query, in.gallery
-	own := &in.gallery[0] == &in.query[0]
+func (d *scored) add(in *Batch, weight float64, r *Result) {
+	query, gallery := in.Query, in.Gallery
+	own := in.isOwn()
 	if d.normalise {
-		query, gallery = units(query), units(gallery)
+		query, gallery = Units(query), Units(gallery)
 	}
-	value, ds := d.of(products(query, gallery), d.shared(in))
-	r.value += weight * value
+	value, ds := d.of(products(query, gallery), d.Shared(in))
+	r.Value += weight * value
 	dq := like(query)
 	for q := range ds {
 		for g, v := range ds[q] {
@@ -149,9 +147,9 @@ func (d *scored) add(in *batch, weight float64, r *result) {
 		}
 	}
 	if d.normalise {
-		dq = throughUnits(dq, in.query)
+		dq = ThroughUnits(dq, in.Query)
 	}
-	addTo(r.query, dq)
+	addTo(r.Query, dq)
 }
 
 func products(a, b [][]float64) [][]float64 {
@@ -164,7 +162,8 @@ func products(a, b [][]float64) [][]float64 {
 	return s
 }
 
-func units(x [][]float64) [][]float64 {
+// Units divides every row by its length.
+func Units(x [][]float64) [][]float64 {
 	u := like(x)
 	for i, row := range x {
 		n := norm(row)
@@ -175,9 +174,9 @@ func units(x [][]float64) [][]float64 {
 	return u
 }
 
-// throughUnits is the gradient by x, given that by the rows of x divided by their
+// ThroughUnits is the gradient by x, given that by the rows of x divided by their
 // length.
-func throughUnits(d, x [][]float64) [][]float64 {
+func ThroughUnits(d, x [][]float64) [][]float64 {
 	out := tangent(d, x)
 	for i, row := range x {
 		n := norm(row)
@@ -198,51 +197,51 @@ func addTo(sum, x [][]float64) {
 
 // addProxied adds a loss of the scores against normalised proxies, of which the
 // query's class has one. It reports whether k is of that sort.
-func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
+func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	var p reference.Pairs
-	level, query := 0, in.query
+	level, query := 0, in.Query
 	switch k := k.(type) {
 	case loss.NCAPP:
 		unit := *in
-		unit.query = units(in.query)
-		part := result{query: like(in.query), proxies: like(in.proxies)}
+		unit.Query = Units(in.Query)
+		part := Result{Query: like(in.Query), Proxies: like(in.Proxies)}
 		addNSM(loss.NSM{Temperature: 1 / (2 * k.Scale * k.Scale), Level: k.Level}, &unit, weight, &part)
-		r.value += part.value
-		addTo(r.query, throughUnits(part.query, in.query))
-		addTo(r.proxies, part.proxies)
+		r.Value += part.Value
+		addTo(r.Query, ThroughUnits(part.Query, in.Query))
+		addTo(r.Proxies, part.Proxies)
 		return true
 	case loss.CSL:
 		if k.Reduce == loss.MeanOverLevels {
-			weight /= float64(len(in.labels[0]))
+			weight /= float64(len(in.Labels[0]))
 		}
 		p = reference.Pairs{Kind: device.Levels, PosScale: k.Scale, Margins: k.Margins}
-		if k.Margins == nil { // two or three levels
-			p.Margins = map[int][]float64{1: {0.45}, 2: {0.25, 0.45}, 3: {0.25, 0.35, 0.45}}[len(in.labels[0])]
+		if k.Margins == nil {
+			p.Margins = releasedMargins(len(in.Labels[0]))
 		}
 	case loss.ProxyNCA:
-		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, units(in.query)
+		p, level, query = reference.Pairs{Kind: device.Ratio, PosScale: 2 * k.Scale * k.Scale}, k.Level, Units(in.Query)
 	case loss.ArcFace:
 		p, level, query = reference.Pairs{Kind: device.Angular, PosScale: k.S, PosMargin: k.M, Easy: k.EasyMargin,
-			Smoothing: k.Smoothing}, k.Level, units(in.query)
+			Smoothing: k.Smoothing}, k.Level, Units(in.Query)
 	default:
 		return false
 	}
-	proxies, sh := units(in.proxies), make([][]uint8, len(query))
+	proxies, sh := Units(in.Proxies), make([][]uint8, len(query))
 	for q := range query {
 		sh[q] = make([]uint8, len(proxies))
-		if c := in.labels[q][level]; c >= 0 && p.Kind != device.Levels {
+		if c := in.Labels[q][level]; c >= 0 && p.Kind != device.Levels {
 			sh[q][c] = 1
 		}
 		for c := range p.Margins { // for each level
 			for proxy := range proxies {
-				if in.path(int32(proxy))[c] == in.labels[q][c] {
+				if in.Path(int32(proxy))[c] == in.Labels[q][c] {
 					sh[q][proxy]++
 				}
 			}
 		}
 	}
 	value, ds := pairsOf(p)(products(query, proxies), sh)
-	r.value += weight * value
+	r.Value += weight * value
 	dq, dp := like(query), like(proxies)
 	for q := range ds {
 		for c, v := range ds[q] {
@@ -253,38 +252,54 @@ func addProxied(k loss.Kind, in *batch, weight float64, r *result) bool {
 		}
 	}
 	if p.Kind != device.Levels {
-		dq = throughUnits(dq, in.query)
+		dq = ThroughUnits(dq, in.Query)
 	}
-	addTo(r.query, dq)
-	addTo(r.proxies, throughUnits(dp, in.proxies))
+	addTo(r.Query, dq)
+	addTo(r.Proxies, ThroughUnits(dp, in.Proxies))
 	return true
 }
 
 // addCrossEntropy adds the divergence of the smoothed target from the classifier.
-func addCrossEntropy(k loss.CrossEntropy, in *batch, weight float64, r *result) {
-	classes, w := float64(len(in.proxies)), weight/float64(len(in.query))
-	for q, x := range in.query {
-		z := make([]float64, len(in.proxies))
+func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) {
+	classes, w := float64(len(in.Proxies)), weight/float64(len(in.Query))
+	for q, x := range in.Query {
+		z := make([]float64, len(in.Proxies))
 		sum := 0.0
-		for c, row := range in.proxies {
-			z[c] = dot(row, x) + in.bias[c]
+		for c, row := range in.Proxies {
+			z[c] = dot(row, x) + in.Bias[c]
 			sum += math.Exp(z[c])
 		}
-		for c, row := range in.proxies {
+		for c, row := range in.Proxies {
 			target := k.Epsilon / (classes - 1)
-			if in.labels[q][k.Level] == int32(c) {
+			if in.Labels[q][k.Level] == int32(c) {
 				target = 1 - k.Epsilon
 			}
 			log := z[c] - math.Log(sum)
 			if target > 0 {
-				r.value += w * target * (math.Log(target) - log)
+				r.Value += w * target * (math.Log(target) - log)
 			}
 			d := w * (math.Exp(log) - target)
-			r.bias[c] += d
+			r.Bias[c] += d
 			for i := range x {
-				r.query[q][i] += d * row[i]
-				r.proxies[c][i] += d * x[i]
+				r.Query[q][i] += d * row[i]
+				r.Proxies[c][i] += d * x[i]
 			}
 		}
 	}
+}
+
+// releasedMargins are the margins of the released configurations of CSL; of another number of
+// levels than two and three, steps of 0.1 around 0.45.
+func releasedMargins(levels int) []float64 {
+	switch levels {
+	case 2:
+		return []float64{0.25, 0.45}
+	case 3:
+		return []float64{0.25, 0.35, 0.45}
+	}
+	var list []float64
+	for c := range levels {
+		list = append(list, 0.45+0.1*float64(2*c-levels+1)/2)
+	}
+	return list
 }

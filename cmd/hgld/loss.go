@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/atomicfile"
+	"hgld/train"
+	"hgld/train/gradient"
+	"hgld/train/vectors"
+)
+
+const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
+	"  hgld loss --loss nsm --embeddings e.npy --labels l.csv --proxies p.npy --gradient g.safetensors\n" +
+	"  hgld loss --loss smooth-ap -o loss.preset=released -o loss.settings.tau=0.05 --embeddings e.npy --labels l.csv\n" +
+	"\nThe value of the loss by term, its gradient by the rows of the file, and the same by the\n" +
+	"definition in float64, to test another program's loss against. Every row is a query."
+
+func lossCommand() *cli.Command {
+	return computing(&cli.Command{
+		Name: "loss", Usage: "value and gradient of a loss on anybody's embeddings", Description: lossExamples,
+		Flags: append(commonFlags(), overrideFlag(),
+			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet)"},
+			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first"},
+			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, which take no gradient (default: the rows)"},
+			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
+			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, a row for each class in the order of the labels, or " +
+				".safetensors (default: drawn by --seed)"},
+			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors with the proxies and theirs"},
+			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, and the gradient with them"},
+			&cli.BoolFlag{Name: "definition", Value: true, Usage: "compute the definition in float64 too, which is slow"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			l := train.Default().Loss
+			if l.Name = c.String("loss"); l.Name == "" || c.String("embeddings") == "" {
+				return withHint(usagef("loss needs --loss and --embeddings"), "hgld loss --help has examples")
+			}
+			if err := j.project.Section("loss", &l).Assign(c.StringSlice("override")); err != nil {
+				return withCode(exitUsage, err)
+			}
+			return errors.Join(runLoss(c, j, l), j.Close())
+		},
+	})
+}
+
+func runLoss(c *cli.Context, j *job, l train.Loss) error {
+	in := &vectors.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
+		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say}
+	to := c.String("gradient")
+	err := in.Complete()
+	if err == nil && to != "" {
+		err = gradient.CheckFile(to)
+	}
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	b, err := j.openDevice(c.Int("threads"))
+	if err != nil {
+		return err
+	}
+	rows, err := in.Load(b)
+	if err != nil {
+		return asUsage(err)
+	}
+	r, err := gradient.Compute(b, &gradient.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
+		Proxies: c.String("proxies"), Definition: c.Bool("definition")})
+	if err != nil {
+		return asUsage(err)
+	}
+	if to != "" {
+		if err := atomicfile.Write(to, func(w io.Writer) error { return r.WriteGradient(w, to) }); err != nil {
+			return asUsage(err)
+		}
+	}
+	if j.json {
+		return writeJSON(j, r)
+	}
+	return r.Table(j.stdout)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/gradient"
+)
+
+func TestLossOfVectors(t *testing.T) {
+	embeddingFiles(t)
+	code, out, errs := run(t, "loss", "--loss", "happier", "--embeddings", "e.npy", "--labels", "l.csv", "--gradient",
+		"g.safetensors", "--json")
+	var r gradient.Report
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	if r.Definition == nil || len(r.Terms) != 2 || r.Terms[0].Name != "sup_h_ap" || r.Levels[0].Queries != 60 ||
+		r.Levels[0].Positives != 60*4 || r.Gallery != 60 {
+		t.Errorf("%+v", r)
+	}
+	tensors, _, err := tensorfile.ReadAll("g.safetensors")
+	var names []string
+	for _, x := range tensors {
+		names = append(names, x.Name)
+	}
+	if got := strings.Join(names, " "); err != nil || got != "embeddings.grad loss.proxies loss.proxies.grad" {
+		t.Errorf("%s, %v", got, err)
+	}
+	// The proxies of the file give the same loss as the draw that they were.
+	if err := tensorfileOf("p.safetensors", tensors[1]); err != nil {
+		t.Fatal(err)
+	}
+	code, text, errs := run(t, "loss", "--loss", "happier", "--embeddings", "e.parquet", "--proxies", "p.safetensors",
+		"--seed", "7", "--gallery", "e.npy", "--gallery-labels", "l.csv")
+	if code != 0 || !strings.Contains(text, "happier (paper) of 60 queries and 60 gallery items") {
+		t.Errorf("exit code %d\n%s%s", code, text, errs)
+	}
+	_, again, _ := run(t, "loss", "--loss", "happier", "--embeddings", "e.parquet", "--proxies", "p.safetensors", "--json")
+	var same gradient.Report
+	if err := json.Unmarshal([]byte(again), &same); err != nil || same.Value != r.Value {
+		t.Errorf("%v with the proxies of the file, %v with the draw (%v)", same.Value, r.Value, err)
+	}
+	for want, args := range map[string][]string{
+		`did you mean "happier"`:        {"--loss", "hapier", "--embeddings", "e.npy", "--labels", "l.csv"},
+		"needs --loss and --embeddings": {"--loss", "happier"},
+		"needs --labels":                {"--loss", "happier", "--embeddings", "e.npy"},
+		"--gradient is g.txt, want a":   {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
+		"smooth-ap has no proxies":      {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies", "p.safetensors"},
+		"the data have 2 levels":        {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings", "e.parquet"},
+	} {
+		code, out, errs := run(t, append([]string{"loss"}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q\n%s%s", args, code, want, out, errs)
+		}
+	}
+}
+
+func tensorfileOf(path string, list ...tensorfile.Tensor) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return tensorfile.WriteSafetensors(f, list, nil)
+}

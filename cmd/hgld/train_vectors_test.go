@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A head is trained on vectors of another model, held out by class, and exported.
+func TestHeadOnFrozenVectors(t *testing.T) {
+	embeddingFiles(t)
+	head := []string{"train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=6",
+		"-o", "model.dim=4", "-o", "loss=happier", "-o", "sampler.batch=16", "--out", "runs/head"}
+	code, out, errs := run(t, head...)
+	if code != 0 || !strings.Contains(out, "before, the vectors themselves: 15 queries") ||
+		!strings.Contains(out, "step 6, validation") || !strings.Contains(errs, "training vectors with happier on 45") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	if code, _, errs = run(t, head...); code != 0 || !strings.Contains(errs, "nothing is left to do") {
+		t.Errorf("again: exit code %d\n%s", code, errs)
+	}
+	if code, _, errs = run(t, "eval", "run", "--run", "runs/head"); code != 0 || !strings.Contains(errs, "e.npy") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	code, _, errs = run(t, "train", "export", "--run", "runs/head", "head.onnx", "head.safetensors", "h.npy")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	onnx, err := os.ReadFile("head.onnx")
+	if err != nil || !strings.Contains(string(onnx), "vectors") || strings.Contains(string(onnx), "images") {
+		t.Errorf("the graph has no input called vectors, or one of images (%v)", err)
+	}
+	for want, args := range map[string][]string{
+		"needs --labels":               {"--embeddings", "e.npy"},
+		"query and benchmarks name":    {"--embeddings", "e.parquet", "--query", "test"},
+		"which reads images":           {"--embeddings", "e.parquet", "-o", "model.backbone=resnet18"},
+		"leaves one side without":      {"--embeddings", "e.parquet", "--hold-out", "0.001"},
+		"e.npy has 60 vectors and few": {"--embeddings", "e.npy", "--labels", "few.csv"},
+	} {
+		if err := os.WriteFile("few.csv", []byte("landmark,kind\na,b\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"train", "run", "--out", "runs/other"}, args...)
+		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hgld/internal/exitcode"
+)
+
+// NotShards returns an error with the right command if data, which should be a folder of
+// shards, are images, a table or an archive; nil otherwise.
+func NotShards(data string) error {
+	info, err := os.Stat(data)
+	if err != nil {
+		return nil
+	}
+	image := FirstImage(data)
+	switch {
+	case image != "":
+		return BuildFirst(usagef("%s contains images (%s), but training and evaluation read shards", data, image), data)
+	case info.IsDir():
+		return nil
+	case slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(data)):
+		return BuildFirst(usagef("data is %s, but training and evaluation read a folder of shards", data), data)
+	}
+	return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", data)
+}
+
+// BuildFirst adds the command that makes shards of images or of a table to an error.
+func BuildFirst(err error, input string) error {
+	if Kind(input) == "folder" {
+		return exitcode.Hint(err, "hgld shards build --dataset folder --input %s makes shards of class folders", input)
+	}
+	return exitcode.Hint(err, "hgld shards build --input %s makes shards of it", input)
+}
+
+func usagef(format string, args ...any) error {
+	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Forecast is the memory and the time that a run will take.
+type Forecast struct {
+	*Estimate
+	Parameters int     `json:"parameters"`       // trained values
+	Timed      int     `json:"steps_timed"`      // steps that were taken for it
+	StepTime   float64 `json:"seconds_a_step"`   // the median of those timed
+	Waited     float64 `json:"share_waiting"`    // of these for images
+	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
+
+	times         []float64
+	total, waited float64
+}
+
+// NewForecast begins with what a plan says.
+func NewForecast(plan *Estimate) *Forecast {
+	f := &Forecast{Estimate: plan}
+	for _, g := range plan.Groups {
+		f.Parameters += g.Values
+	}
+	return f
+}
+
+// Time takes the time of a step from its event.
+func (f *Forecast) Time(e Event) {
+	if e.Kind == Stepped || e.Kind == Skipped {
+		f.times = append(f.times, e.Seconds)
+		f.total, f.waited = f.total+e.Seconds, f.waited+e.Waited
+	}
+}
+
+// Close sums up the steps, of which there is at least one.
+func (f *Forecast) Close() {
+	times := f.times
+	if len(times) > 1 {
+		times = times[1:] // memory grows in the first
+	}
+	slices.Sort(times)
+	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], f.waited/f.total
+	f.Total = f.StepTime * float64(f.Steps)
+}
+
+// Needs describes the run and the memory that it needs.
+func (f *Forecast) Needs() string {
+	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps,
+		f.Batch, f.PerEpoch)
+	if f.Absent > 0 {
+		text += fmt.Sprintf("            %s\n", AbsentText(f.Absent, f.Classes[0]))
+	}
+	text += fmt.Sprintf("parameters  %d", f.Parameters)
+	for i, g := range f.Groups {
+		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
+	}
+	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent; %s of decoded images", mebibytes(f.Peak),
+		mebibytes(f.Kept), mebibytes(f.Host))
+	if f.Evaluation > 0 {
+		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
+	}
+	if f.Projection > 0 {
+		text += fmt.Sprintf("; %s while the projection is found", mebibytes(f.Projection))
+	}
+	text += "\n"
+	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))
+}
+
+// Lasts describes the time that the run takes.
+func (f *Forecast) Lasts() string {
+	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all "+
+		"steps\n",
+		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, 100*f.Waited, whole)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// AbsentText reports how many classes are not trained on.
+func AbsentText(absent, classes int) string {
+	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class"+
+		" leaves out those with fewer than sampler.m", absent, classes)
+}

@@ -1,0 +1,159 @@
+package train
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"hgld/internal/registry"
+	"hgld/train/backbone"
+	"hgld/train/device"
+	"hgld/train/metric"
+)
+
+// Vectored is a Dataset of vectors of another model in place of images. What is trained on it
+// is a head: the network that model.backbone calls "vectors", and what follows it.
+type Vectored interface {
+	Dataset
+	// Width returns the size of a vector.
+	Width() int
+	// Vector returns the vector of item i, which is not changed.
+	Vector(i int) []float32
+}
+
+// AsVectored returns d as vectors, if it is that or a part of it.
+func AsVectored(d Dataset) (v Vectored, ok bool) {
+	switch d := d.(type) {
+	case Vectored:
+		return d, true
+	case *Subset:
+		if whole, ok := AsVectored(d.Of); ok {
+			return vectorSubset{d, whole}, true
+		}
+	}
+	return nil, false
+}
+
+// vectorSubset is a part of vectors.
+type vectorSubset struct {
+	*Subset
+	whole Vectored
+}
+
+// Width returns that of the whole.
+func (s vectorSubset) Width() int { return s.whole.Width() }
+
+// Vector returns the vector of the row.
+func (s vectorSubset) Vector(i int) []float32 { return s.whole.Vector(s.Rows[i]) }
+
+// ofVectors reports whether the network reads vectors.
+func (c *Config) ofVectors() bool { return c.Model.Backbone.Name == backbone.VectorsName }
+
+// backbones returns the table that the name of the backbone is looked up in.
+func (c *Config) backbones() registry.Table[backbone.Spec] {
+	if c.ofVectors() {
+		return backbone.OfVectors
+	}
+	return backbone.All
+}
+
+// vectorWidth returns the width of the vectors that the network reads, 0 if it reads images.
+func (c *Config) vectorWidth() int {
+	if !c.ofVectors() {
+		return 0
+	}
+	spec, err := pick(backbone.OfVectors, "backbone", "model.backbone", c.Model.Backbone)
+	if err != nil {
+		return 0
+	}
+	return spec.(backbone.Vectors).Width
+}
+
+// rowBytes returns the bytes of an input of the network.
+func (c *Config) rowBytes() int { return rowBytes(c.vectorWidth(), c.Input.Size) }
+
+func rowBytes(width, side int) int {
+	if width > 0 {
+		return 4 * width
+	}
+	return 3 * side * side
+}
+
+// fitVectors makes the network one of vectors if the data are, and takes their width.
+func (c *Config) fitVectors(d Dataset) error {
+	v, is := AsVectored(d)
+	switch {
+	case !is && c.ofVectors():
+		return fmt.Errorf("model.backbone is vectors, and the data are images: name the vectors with --embeddings")
+	case !is:
+		return nil
+	case !c.ofVectors() && c.Model.Backbone.Name != Default().Model.Backbone.Name:
+		return fmt.Errorf("model.backbone is %s, which reads images, and the data are vectors: leave it out",
+			c.Model.Backbone.Name)
+	}
+	c.Model.Backbone.Name, c.Model.Pooling = backbone.VectorsName, "none"
+	if c.vectorWidth() == 0 {
+		c.Model.Backbone.Settings = with(c.Model.Backbone.Settings, "width", v.Width())
+	}
+	if w := c.vectorWidth(); w != v.Width() && w != 0 {
+		return fmt.Errorf("the vectors have %d numbers, and model.backbone.settings.width is %d: want vectors of the same "+
+			"model", v.Width(), w)
+	}
+	if hidden := c.Model.Backbone.Settings["hidden"]; c.Model.Dim == 0 && (hidden == nil || hidden == 0) {
+		return fmt.Errorf("model.dim is 0 and there is no hidden layer: nothing would be trained; set model.dim")
+	}
+	return nil
+}
+
+// vectorOf copies the vector of an item to bytes.
+func vectorOf(d Dataset, dst []byte, i int) error {
+	v, ok := AsVectored(d)
+	if !ok || 4*v.Width() != len(dst) {
+		return &ConfigError{fmt.Errorf("the network reads vectors of %d numbers, and %s is none: name vectors with "+
+			"--embeddings", len(dst)/4, d.ID(i))}
+	}
+	for k, x := range v.Vector(i) {
+		binary.LittleEndian.PutUint32(dst[4*k:], math.Float32bits(x))
+	}
+	return nil
+}
+
+// MeasureVectors evaluates the vectors themselves, scaled to length 1, with the metrics of c:
+// what a head has to improve.
+func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) (*Result, error) {
+	v, ok := AsVectored(d)
+	if !ok {
+		return nil, fmt.Errorf("train: the data are no vectors")
+	}
+	metrics, err := metric.ParseSet(c.Run.Metrics)
+	if err != nil {
+		return nil, &ConfigError{fmt.Errorf("run.metrics: %w", err)}
+	}
+	e := &Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
+	if e.Query.Vectors, err = Upload(b, vectorRows{v}, true); err != nil {
+		return nil, err
+	}
+	defer b.Free(e.Query.Vectors.Buf)
+	for i := range d.Len() {
+		e.Query.Labels, e.Query.IDs = append(e.Query.Labels, d.Labels(i)), append(e.Query.IDs, d.ID(i))
+		e.Self = append(e.Self, int32(i))
+	}
+	e.Gallery = e.Query
+	return Evaluate(ctx, b, e)
+}
+
+// vectorRows reads the vectors of a data set as a file.
+type vectorRows struct{ of Vectored }
+
+// Rows returns the size.
+func (r vectorRows) Rows() (rows, cols int) { return r.of.Len(), r.of.Width() }
+
+// ReadRows fills dst from row lo on.
+func (r vectorRows) ReadRows(dst []float32, lo int) error {
+	for w := r.of.Width(); len(dst) > 0; lo++ {
+		copy(dst[:w], r.of.Vector(lo))
+		dst = dst[w:]
+	}
+	return nil
+}

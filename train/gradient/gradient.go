@@ -1,0 +1,194 @@
+// Package gradient computes a loss and its gradient on vectors from files, so that another
+// program's loss can be compared with ours: the value by term, the gradient by the vectors
+// and by the proxies, and the same by the definition in float64.
+package gradient
+
+import (
+	"fmt"
+	"math"
+
+	"hgld/internal/tensorfile"
+	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/loss"
+	"hgld/train/nn"
+	"hgld/train/vectors"
+)
+
+// Input says which loss of which rows is computed.
+type Input struct {
+	Loss train.Loss // loss, preset and settings
+
+	// Rows are the vectors as the files have them. A gallery of its own takes no gradient.
+	Rows *vectors.Evaluation
+
+	Unit bool // divide every row by its length first; the gradient goes through that
+
+	Seed    uint64 // of the proxies, as a training with this seed starts them, and of draws
+	Proxies string // .npy of the only proxies, or .safetensors with all; "": drawn by Seed
+
+	// Definition computes the float64 definition too, in O(positives × gallery) a query.
+	Definition bool
+}
+
+// mostScores bounds queries × gallery: the score matrix and its gradient are that large.
+const mostScores = 1 << 28
+
+// Compute returns the loss of the rows, each of which is a query.
+func Compute(b device.Backend, in *Input) (*Report, error) {
+	kind, err := in.Loss.Kind()
+	if err != nil {
+		return nil, err
+	}
+	queries, gallery := len(in.Rows.Query.Labels), len(in.Rows.Gallery.Labels)
+	if queries*gallery > mostScores {
+		return nil, fmt.Errorf("%d queries and %d gallery items have %d scores; want at most %d: take a part of the rows",
+			queries, gallery, queries*gallery, mostScores)
+	}
+	f := in.facts()
+	l, err := kind.New(f)
+	if err != nil {
+		return nil, fmt.Errorf("loss: %s: %w", in.Loss.Name, err)
+	}
+	var r *Report
+	err = device.Do(b, func() error {
+		m := &measured{in: in, b: b, kind: kind, loss: l}
+		if err := m.declare(); err != nil {
+			return err
+		}
+		if err := m.run(); err != nil {
+			return err
+		}
+		r, err = m.report()
+		return err
+	})
+	return r, err
+}
+
+// facts describes the rows as those of one batch.
+func (in *Input) facts() loss.Facts {
+	e := in.Rows
+	f := loss.Facts{Dim: e.Query.Vectors.Cols(), Batch: len(e.Query.Labels)}
+	for level := range e.Levels {
+		f.Classes = append(f.Classes, len(e.Classes.Names(level)))
+	}
+	f.Paths = train.ClassPaths(append(e.Gallery.Labels[:len(e.Gallery.Labels):len(e.Gallery.Labels)], e.Query.Labels...),
+		f.Classes[0])
+	return f
+}
+
+// measured is a loss on the device with what it is computed from.
+type measured struct {
+	in    *Input
+	b     device.Backend
+	kind  loss.Kind
+	loss  loss.Loss
+	store *nn.Store // the proxies
+
+	query  device.Array // [Q,D] gradient
+	value  device.Array // [1]
+	parts  []loss.Part
+	params []*loss.Param
+}
+
+// declare makes the proxies and the state of the loss.
+func (m *measured) declare() error {
+	m.store = nn.NewStore()
+	trained, ok := m.loss.(loss.Trained)
+	var held []*nn.Param
+	if ok {
+		m.params = trained.Params()
+		scope := m.store.Group("proxies").In("loss")
+		for _, p := range m.params {
+			held = append(held, scope.Param(p.Name, p.Init(), p.Dims...))
+		}
+	}
+	m.store.Build(m.b, m.in.Seed)
+	for i, p := range m.params {
+		p.Value, p.Grad = held[i].Value, held[i].Grad
+	}
+	if s, ok := m.loss.(loss.Stateful); ok {
+		for _, state := range s.States() {
+			state.Value = device.New(m.b, state.Type, state.Dims...)
+			m.b.Fill(state.Value, state.Start)
+		}
+	}
+	return m.readProxies()
+}
+
+// run records the loss and its backward pass.
+func (m *measured) run() error {
+	e, b := m.in.Rows, m.b
+	tape := grad.NewTape(b, b)
+	m.query = device.New(b, device.F32, e.Query.Vectors.Shape()...)
+	b.Fill(m.query, 0)
+	rows := tape.Leaf(e.Query.Vectors, m.query)
+	batch := &loss.Batch{Query: m.unit(tape, rows), QueryLabels: paths(b, e.Query.Labels), Self: vector(b, e.Self),
+		Key: m.store.Key}
+	batch.Gallery, batch.GalleryLabels = batch.Query, batch.QueryLabels
+	if !e.Same {
+		batch.Gallery = m.unit(tape, tape.Leaf(e.Gallery.Vectors, device.Array{}))
+		batch.GalleryLabels = paths(b, e.Gallery.Labels)
+	}
+	out := tape.Keep(m.loss.Forward(tape, batch))
+	m.parts = loss.PartsOf(m.loss)
+	if m.parts == nil {
+		m.parts = []loss.Part{{Name: m.in.Loss.Name, Weight: 1, Kind: m.kind, Params: m.params, Value: out}}
+	}
+	tape.Backward(out, device.Array{})
+	m.value = out.Value
+	return b.Sync()
+}
+
+// unit divides rows by their lengths, if they are to be.
+func (m *measured) unit(t *grad.Tape, rows *grad.Var) *grad.Var {
+	if !m.in.Unit {
+		return rows
+	}
+	return nn.Normalize(t, rows, 1e-12) // torch's ε
+}
+
+// readProxies fills the parameters from a file.
+func (m *measured) readProxies() error {
+	path := m.in.Proxies
+	if path == "" {
+		return nil
+	}
+	if len(m.params) == 0 {
+		return fmt.Errorf("%s has no proxies: leave %s out", m.in.Loss.Name, path)
+	}
+	tensors, err := readTensors(path, len(m.params), "loss."+m.params[0].Name)
+	if err != nil {
+		return err
+	}
+	if err := m.store.Import(m.b, tensors, ""); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// number downloads an F32 [1].
+func number(b device.Backend, a device.Array) (float64, error) {
+	v, err := values(b, a)
+	if err != nil {
+		return 0, err
+	}
+	return float64(v[0]), nil
+}
+
+// Tensors returns the gradient by the vectors, and the proxies with theirs:
+//
+//	embeddings.grad            [Q,D]
+//	loss.NAME, loss.NAME.grad  of every parameter of the loss
+func (r *Report) Tensors() []tensorfile.Tensor { return r.tensors }
+
+// largest returns the greatest absolute value.
+func largest(rows [][]float64) (m float64) {
+	for _, row := range rows {
+		for _, v := range row {
+			m = max(m, math.Abs(v))
+		}
+	}
+	return m
+}

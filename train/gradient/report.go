@@ -1,0 +1,190 @@
+package gradient
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/labels"
+	"hgld/train"
+	"hgld/train/device"
+)
+
+// Report is a loss on rows.
+type Report struct {
+	Loss    string `json:"loss"`    // name
+	Preset  string `json:"preset"`  // paper or released
+	Queries int    `json:"queries"` // number of rows
+	Gallery int    `json:"gallery"` // number of items, the queries themselves unless it has files of its own
+
+	Levels []Level `json:"levels"` // finest first
+
+	Value float64 `json:"value"`         // in float32 arithmetic, by the fused operations
+	Norm  float64 `json:"gradient_norm"` // of the gradient by the rows
+	Terms []Term  `json:"terms"`         // whose weighted sum is Value; one of a loss that is no sum
+
+	// Definition is Value by the definition in float64; nil: it was not computed, and
+	// NoDefinition says why.
+	Definition   *float64 `json:"definition,omitempty"`
+	NoDefinition string   `json:"no_definition,omitempty"` // "" where there is one
+
+	// Apart is how far the gradient by the rows is from that of the definition: the greatest
+	// difference over the greatest element.
+	Apart *float64 `json:"gradient_apart,omitempty"`
+
+	Proxies []string `json:"proxies,omitempty"` // names and shapes
+
+	tensors []tensorfile.Tensor
+}
+
+// Level is what there is to learn from at one level.
+type Level struct {
+	Name      string `json:"name"`            // of the level
+	Queries   int    `json:"with_positive"`   // queries with another item of their class
+	Positives int64  `json:"positives"`       // pairs of a query and such an item
+	Unlabeled int    `json:"without_a_label"` // queries that have no class
+}
+
+// Term is a term of the loss.
+type Term struct {
+	Name       string   `json:"name"`                 // key of its settings
+	Weight     float64  `json:"weight"`               // in the sum
+	Value      float64  `json:"value"`                // without the weight
+	Definition *float64 `json:"definition,omitempty"` // the same in float64
+}
+
+// report collects what was computed.
+func (m *measured) report() (*Report, error) {
+	e := m.in.Rows
+	r := &Report{Loss: m.in.Loss.Name, Preset: m.in.Loss.Preset, Queries: len(e.Query.Labels),
+		Gallery: len(e.Gallery.Labels), Levels: m.in.levels()}
+	var err error
+	if r.Value, err = number(m.b, m.value); err != nil {
+		return nil, err
+	}
+	for _, p := range m.parts {
+		v, err := number(m.b, p.Value.Value)
+		if err != nil {
+			return nil, err
+		}
+		r.Terms = append(r.Terms, Term{Name: p.Name, Weight: p.Weight, Value: v})
+	}
+	if err := r.addTensors(m); err != nil {
+		return nil, err
+	}
+	return r, r.define(m)
+}
+
+// addTensors downloads the gradients.
+func (r *Report) addTensors(m *measured) error {
+	add := func(name string, a device.Array) ([]float32, error) {
+		list, err := values(m.b, a)
+		r.tensors = append(r.tensors, tensorfile.NewF32(name, a.Shape(), list))
+		return list, err
+	}
+	list, err := add("embeddings.grad", m.query)
+	if err != nil {
+		return err
+	}
+	sum := 0.0
+	for _, v := range list {
+		sum += float64(v) * float64(v)
+	}
+	r.Norm = math.Sqrt(sum)
+	for _, p := range m.params {
+		r.Proxies = append(r.Proxies, fmt.Sprintf("loss.%s %v", p.Name, p.Dims))
+		if _, err := add("loss."+p.Name, p.Value); err != nil {
+			return err
+		}
+		if _, err := add("loss."+p.Name+".grad", p.Grad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// levels counts the positives of the queries.
+func (in *Input) levels() []Level {
+	e := in.Rows
+	list := make([]Level, len(e.Levels))
+	for l := range list {
+		list[l].Name = e.Levels[l]
+		members := map[int32]int{}
+		for _, p := range e.Gallery.Labels {
+			members[p[l]]++
+		}
+		for q, p := range e.Query.Labels {
+			if p[l] < 0 {
+				list[l].Unlabeled++
+				continue
+			}
+			n := members[p[l]]
+			if own := selfOf(e.Self, q); own >= 0 && e.Gallery.Labels[own][l] == p[l] {
+				n--
+			}
+			if n > 0 {
+				list[l].Queries++
+				list[l].Positives += int64(n)
+			}
+		}
+	}
+	return list
+}
+
+// selfOf returns the row of a query in the gallery, −1 if it has none.
+func selfOf(self []int32, q int) int32 {
+	if self == nil {
+		return -1
+	}
+	return self[q]
+}
+
+// Table writes the report as text.
+func (r *Report) Table(w io.Writer) error {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s (%s) of %d queries and %d gallery items\n\n", r.Loss, r.Preset, r.Queries, r.Gallery)
+	fmt.Fprintf(&t, "%-22s %10s %16s %16s\n", "term", "weight", "value", "definition")
+	for _, term := range r.Terms {
+		fmt.Fprintf(&t, "%-22s %10.6g %16.9g %16s\n", term.Name, term.Weight, term.Value, digits(term.Definition))
+	}
+	fmt.Fprintf(&t, "%-22s %10s %16.9g %16s\n\n", "loss", "", r.Value, digits(r.Definition))
+	fmt.Fprintf(&t, "gradient  norm %.9g", r.Norm)
+	if r.Apart != nil {
+		fmt.Fprintf(&t, ", at most %.2g of its greatest element from the definition's", *r.Apart)
+	}
+	t.WriteString("\n")
+	if r.NoDefinition != "" {
+		fmt.Fprintf(&t, "no definition: %s\n", r.NoDefinition)
+	}
+	for _, p := range r.Proxies {
+		fmt.Fprintf(&t, "proxies   %s\n", p)
+	}
+	for _, l := range r.Levels {
+		fmt.Fprintf(&t, "%s: %d queries with a positive, %d positives", l.Name, l.Queries, l.Positives)
+		if l.Unlabeled > 0 {
+			fmt.Fprintf(&t, ", %d queries without a class", l.Unlabeled)
+		}
+		t.WriteString("\n")
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// digits prints a float64, or a dash.
+func digits(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return train.Number(*v).Decimals(12, "–")
+}
+
+// flat returns labels as the definition takes them.
+func flat(list []labels.Path) [][]int32 {
+	rows := make([][]int32, len(list))
+	for i, p := range list {
+		rows[i] = p
+	}
+	return rows
+}

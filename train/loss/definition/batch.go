@@ -1,0 +1,126 @@
+package definition
+
+import (
+	"math"
+	"slices"
+
+	"hgld/labels"
+)
+
+// Batch is the input of a loss, rows of embeddings with their labels, finest first.
+type Batch struct {
+	Query   [][]float64 // [Q,D]
+	Gallery [][]float64 // [G,D]; that of Own takes gradient from both sides
+	Labels  [][]int32   // [Q,L] of the queries, −1 for none
+	Against [][]int32   // [G,L] of the gallery
+	Self    []int32     // [Q]: each query's own row in the gallery, −1: none; nil: none at all
+
+	Memory *Batch // Gallery, Against and Self of a second gallery; nil: none
+
+	Proxies [][]float64 // [C·Centers,D] of the loss, or the weights of its classifier
+	Bias    []float64   // [C] of the classifier
+	Centers int         // proxies of a class; 0: 1
+	Paths   [][]int32   // [C,L]: labels of the classes of the proxies; nil: as Labels has them
+
+	Drawn    [][]float64 // random numbers; nil: amplitudes by label
+	PerClass int         // rows of a class
+}
+
+// Result is a loss and its gradients, of the shapes of the Batch.
+type Result struct {
+	Value   float64     // the loss
+	Query   [][]float64 // gradient by the queries, and by the gallery if that is Own
+	Proxies [][]float64 // gradient by the proxies
+	Bias    []float64   // gradient by the bias
+}
+
+// Own makes the batch its own gallery.
+func (in *Batch) Own() *Batch {
+	in.Gallery, in.Against = in.Query, in.Labels
+	in.Self = nil
+	for i := range in.Query {
+		in.Self = append(in.Self, int32(i))
+	}
+	return in
+}
+
+// isOwn reports whether the gallery is the batch itself.
+func (in *Batch) isOwn() bool {
+	return len(in.Gallery) > 0 && len(in.Query) > 0 && &in.Gallery[0] == &in.Query[0]
+}
+
+// remembered is the batch with the memory as its gallery.
+func (in *Batch) remembered() *Batch {
+	b := *in
+	b.Gallery, b.Against, b.Self = in.Memory.Gallery, in.Memory.Against, in.Memory.Self
+	return &b
+}
+
+// Draws returns the random numbers of a batch.
+func (in *Batch) Draws() [][]float64 {
+	if in.Drawn != nil {
+		return in.Drawn
+	}
+	return Amplitudes(in.Labels, in.Against)
+}
+
+// Amplitudes stand for the drawn ones of a margin: functions of the labels, so that
+// rows in another order have the same.
+func Amplitudes(query, gallery [][]int32) [][]float64 {
+	out := like2(len(query), len(gallery))
+	for q, a := range query {
+		for g, b := range gallery {
+			out[q][g] = float64((7*a[0]+5*b[0]+11)%13+1) / 8
+		}
+	}
+	return out
+}
+
+// Path returns the labels of a finest class.
+func (in *Batch) Path(class int32) labels.Path {
+	if in.Paths != nil {
+		return in.Paths[class]
+	}
+	for _, p := range in.Labels {
+		if p[0] == class {
+			return p
+		}
+	}
+	return slices.Repeat(labels.Path{-1}, len(in.Labels[0]))
+}
+
+func dot(a, b []float64) (s float64) {
+	for i := range a {
+		s += a[i] * b[i]
+	}
+	return s
+}
+
+func like(x [][]float64) [][]float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	return like2(len(x), len(x[0]))
+}
+
+func like2(rows, cols int) [][]float64 {
+	out := make([][]float64, rows)
+	for i := range out {
+		out[i] = make([]float64, cols)
+	}
+	return out
+}
+
+// tangent takes off the part of each row of g along the row of x.
+func tangent(g, x [][]float64) [][]float64 {
+	out := like(g)
+	for i := range g {
+		along := dot(g[i], x[i]) / dot(x[i], x[i])
+		for j := range g[i] {
+			out[i][j] = g[i][j] - along*x[i][j]
+		}
+	}
+	return out
+}
+
+func norm(row []float64) float64 { return math.Sqrt(dot(row, row)) }

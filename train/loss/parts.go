@@ -1,0 +1,32 @@
+package loss
+
+import "hgld/train/grad"
+
+// Part is a term of a loss.
+type Part struct {
+	Name   string    // key of its settings; "" for the only term of a loss that is not composed
+	Weight float64   // in the sum
+	Kind   Kind      // the loss with its settings
+	Params []*Param  // of the term
+	Value  *grad.Var // F32 [1], without the weight; kept until the tape is freed
+}
+
+// PartsOf returns the terms of a loss that is a weighted sum, those of its own terms where
+// they are sums too; nil of any other loss. Value is that of the last Forward.
+func PartsOf(l Loss) (list []Part) {
+	s, ok := l.(*sum)
+	if !ok {
+		return nil
+	}
+	for i, p := range s.parts {
+		inner := PartsOf(s.terms[i])
+		if inner == nil {
+			list = append(list, p)
+		}
+		for _, q := range inner {
+			q.Name, q.Weight = named(p.Name, q.Name), p.Weight*q.Weight
+			list = append(list, q)
+		}
+	}
+	return list
+}
