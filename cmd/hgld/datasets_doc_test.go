@@ -82,6 +82,7 @@ func TestCommandsOfTheDataSetsDocumentRun(t *testing.T) {
 	trained, commands := false, 0
 	for line := range strings.Lines(string(text)) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "hgld ")
+		command, _, _ = strings.Cut(command, " # ")
 		if !ok || !strings.HasPrefix(line, "    ") || strings.HasPrefix(command, "train recipe") {
 			continue
 		}
