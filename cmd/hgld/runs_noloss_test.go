@@ -43,6 +43,11 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 	if err != nil || len(points) != 12-missing {
 		t.Errorf("%d points, want %d (%v)", len(points), 12-missing, err)
 	}
+	for i := 1; i < len(points); i++ {
+		if points[i].Gap != (points[i].X > points[i-1].X+1) {
+			t.Errorf("the point of step %v follows that of step %v; gap %t", points[i].X, points[i-1].X, points[i].Gap)
+		}
+	}
 }
 
 func TestNormThatWasNotRecordedIsNotDrawn(t *testing.T) {

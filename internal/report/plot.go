@@ -24,7 +24,10 @@ var curveColours = []color.RGBA{
 }
 
 // Point is one point of a curve.
-type Point struct{ X, Y float64 }
+type Point struct {
+	X, Y float64
+	Gap  bool // values are missing before the point: no line leads to it
+}
 
 // Curve is a named curve of a Plot.
 type Curve struct {
@@ -66,37 +69,61 @@ func (p *Plot) Draw() (*Drawing, error) {
 	}
 	drawn := 0
 	for i, c := range p.Curves {
-		points := make(plotter.XYs, 0, len(c.Points))
-		for _, at := range c.Points {
-			if !p.Log || at.Y > 0 {
-				points = append(points, plotter.XY(at))
-			}
-		}
-		if len(points) == 0 {
+		pieces := c.pieces(p.Log)
+		if len(pieces) == 0 {
 			continue
 		}
 		drawn++
-		line, marks, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		for k, piece := range pieces {
+			line, err := addPiece(drawing, piece, i, c.Dots)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if k == 0 {
+				drawing.Legend.Add(c.Name, line)
+			}
 		}
-		colour := curveColours[i%len(curveColours)]
-		line.Color, line.Width = colour, vg.Points(1.5)
-		if round := i / len(curveColours); round > 0 {
-			line.Dashes = []vg.Length{vg.Points(float64(2 + 2*round)), vg.Points(2)}
-		}
-		drawing.Add(line)
-		if c.Dots {
-			marks.Color, marks.Shape, marks.Radius = colour, draw.CircleGlyph{}, vg.Points(2.5)
-			drawing.Add(marks)
-		}
-		drawing.Legend.Add(c.Name, line)
 	}
 	if drawn == 0 {
 		return nil, ErrEmpty
 	}
 	roomForLegend(drawing, drawn)
 	return &Drawing{drawing}, nil
+}
+
+// pieces returns the points of a curve that a logarithmic axis can show, or all, cut at the
+// gaps.
+func (c *Curve) pieces(logarithmic bool) (list []plotter.XYs) {
+	for _, at := range c.Points {
+		if logarithmic && at.Y <= 0 {
+			continue
+		}
+		if at.Gap || len(list) == 0 {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], plotter.XY{X: at.X, Y: at.Y})
+	}
+	return list
+}
+
+// addPiece draws a line in the colour of the i-th curve. A piece of one point, which has no
+// line, is marked.
+func addPiece(drawing *plot.Plot, piece plotter.XYs, i int, dots bool) (*plotter.Line, error) {
+	line, marks, err := plotter.NewLinePoints(piece)
+	if err != nil {
+		return nil, err
+	}
+	colour := curveColours[i%len(curveColours)]
+	line.Color, line.Width = colour, vg.Points(1.5)
+	if round := i / len(curveColours); round > 0 {
+		line.Dashes = []vg.Length{vg.Points(float64(2 + 2*round)), vg.Points(2)}
+	}
+	drawing.Add(line)
+	if dots || len(piece) == 1 {
+		marks.Color, marks.Shape, marks.Radius = colour, draw.CircleGlyph{}, vg.Points(2.5)
+		drawing.Add(marks)
+	}
+	return line, nil
 }
 
 // Drawing is a plot that can be written in several formats.

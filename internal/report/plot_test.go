@@ -33,8 +33,9 @@ func TestLogTicksHaveLabelsWithinADecade(t *testing.T) {
 
 // The picture contains the names of the curves, and equal plots produce equal bytes.
 func TestPlotIsDrawn(t *testing.T) {
-	p := &Plot{YLabel: "loss", Curves: []Curve{{Name: "first", Points: []Point{{1, 3}, {2, 1}}}, {Name: "none"},
-		{Name: "second", Points: []Point{{1, 2}, {2, 0}}, Dots: true}}}
+	p := &Plot{YLabel: "loss", Curves: []Curve{
+		{Name: "first", Points: []Point{{X: 1, Y: 3}, {X: 2, Y: 1}}}, {Name: "none"},
+		{Name: "second", Points: []Point{{X: 1, Y: 2}, {X: 2, Y: 0}}, Dots: true}}}
 	var pictures [2]bytes.Buffer
 	for i := range pictures {
 		drawing, err := p.Draw()
@@ -52,9 +53,28 @@ func TestPlotIsDrawn(t *testing.T) {
 	if text != pictures[1].String() {
 		t.Error("the same plot has other bytes")
 	}
-	p = &Plot{Log: true, Curves: []Curve{{Name: "zeros", Points: []Point{{1, 0}, {2, -1}}}}}
+	p = &Plot{Log: true, Curves: []Curve{{Name: "zeros", Points: []Point{{X: 1, Y: 0}, {X: 2, Y: -1}}}}}
 	if _, err := p.Draw(); !errors.Is(err, ErrEmpty) {
 		t.Errorf("%v, want ErrEmpty", err)
+	}
+}
+
+// A curve is not drawn across steps without a value.
+func TestCurvesHaveGaps(t *testing.T) {
+	lines := func(gap bool) int {
+		p := &Plot{Curves: []Curve{{Points: []Point{{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 5, Y: 2, Gap: gap}, {X: 6, Y: 3}}}}}
+		drawing, err := p.Draw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var picture bytes.Buffer
+		if err := drawing.Write(&picture, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(picture.String(), "stroke:#0072B2")
+	}
+	if whole, cut := lines(false), lines(true); cut != whole+1 {
+		t.Errorf("%d lines in the colour of the curve with a gap, %d without", cut, whole)
 	}
 }
 

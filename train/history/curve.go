@@ -50,11 +50,14 @@ func (r *Run) Curve(what string, smooth int) (points []report.Point, dots bool, 
 
 func (r *Run) stepCurve(value func(e train.Event) *float64, smooth int) (points []report.Point) {
 	var values []float64
+	missing := false
 	for _, e := range r.Steps() {
-		if v := value(e); v != nil {
-			points = append(points, report.Point{X: float64(e.Step)})
+		v := value(e)
+		if v != nil {
+			points = append(points, report.Point{X: float64(e.Step), Gap: missing})
 			values = append(values, *v)
 		}
+		missing = v == nil
 	}
 	if smooth <= 0 {
 		smooth = max(1, len(values)/50)
