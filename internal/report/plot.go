@@ -25,8 +25,8 @@ var curveColours = []color.RGBA{
 
 // Point is one point of a curve.
 type Point struct {
-	X, Y float64
-	Gap  bool // values are missing before the point: no line leads to it
+	X, Y float64 // place on the axes
+	Gap  bool    // values are missing before the point: no line leads to it
 }
 
 // Curve is a named curve of a Plot.
