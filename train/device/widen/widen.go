@@ -57,19 +57,18 @@ func (wid *widener) widen(results int, arrays ...*device.Array) {
 func (wid *widener) copyOf(a device.Array, result bool) device.Array {
 	for _, c := range wid.copies {
 		if c.narrow.Buf == a.Buf && c.narrow.Off == a.Off && c.narrow.Len() == a.Len() {
-			wide := device.Make(c.wide.Buf, 0, device.F32, a.Shape()...)
-			return wide
+			return device.Make(c.wide.Buf, 0, device.F32, a.Shape()...)
 		}
 	}
-	wide := device.Make(wid.room(len(wid.copies), 4*a.Len()), 0, device.F32, a.Shape()...)
+	wide := device.Make(wid.scratch(len(wid.copies), 4*a.Len()), 0, device.F32, a.Shape()...)
 	wid.Backend.Copy(wide, a) // results too: an operation may add to them or leave rows as they are
 	wid.copies = append(wid.copies, widened{a, wide, result})
 	return wide
 }
 
-// room returns memory for the i-th copy of an operation. It grows and is kept, so that
+// scratch returns memory for the i-th copy of an operation. It grows and is kept, so that
 // steady operations allocate nothing on the device.
-func (wid *widener) room(i, bytes int) device.Buffer {
+func (wid *widener) scratch(i, bytes int) device.Buffer {
 	if i == len(wid.memory) {
 		wid.memory = append(wid.memory, nil)
 	}
