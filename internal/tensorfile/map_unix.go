@@ -5,6 +5,8 @@ package tensorfile
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapFile returns the file's bytes mapped into memory, or nil where that is not
@@ -29,6 +31,6 @@ func givePagesBack(mem []byte, from, upto int64) {
 	page := int64(os.Getpagesize())
 	from, upto = (from+page-1)/page*page, upto/page*page
 	if from < upto {
-		_ = syscall.Madvise(mem[from:upto], syscall.MADV_DONTNEED)
+		_ = unix.Madvise(mem[from:upto], unix.MADV_DONTNEED)
 	}
 }
