@@ -16,12 +16,13 @@ import (
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/history"
+	"hgld/train/selection"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
 type trainSettings struct {
-	Images       retrievalData `yaml:",inline"`
-	Out          string        `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
+	Images       selection.Images `yaml:",inline"`
+	Out          string           `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
 	train.Config `yaml:",inline"`
 }
 
@@ -43,9 +44,9 @@ const (
 func trainStage() pipeline.StageOf[trainSettings] {
 	return pipeline.New(pipeline.Spec[trainSettings]{
 		Name: "train", Command: "train run",
-		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
+		Defaults: trainSettings{Images: selection.Default(), Out: "runs/default", Config: train.Default()},
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
 		Checks: []func(*trainSettings) error{(*trainSettings).check},
@@ -102,11 +103,11 @@ func trainRunAction(c *cli.Context) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	decoder, which, err := imageDecoder()
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.files()[0], r.Parameters(), total, where)
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -207,7 +208,7 @@ func showDone(j *job, run string, step int) error {
 }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.From(r.Step())
 	defer p.End()
@@ -256,7 +257,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 }
 
 // saveEvaluation writes the result to the run directory and prints it.
-func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
+func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
 	var err error

@@ -55,17 +55,17 @@ func trainBenchCommand() *cli.Command {
 }
 
 func runBench(j *job, s *trainSettings, steps int) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	result := benchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch, Size: s.Input.Size,
 		Threads: s.Config.Run.Threads}
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
-	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.files()[0])
+	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Files()[0])
 	s.Config.Steps = benchWarmUp + steps
 	p := j.progress("bench", s.Config.Steps)
 	defer p.End()

@@ -195,11 +195,11 @@ func (x *exporting) embed() (*export.Embeddings, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := choice.open()
+	data, err := openData(choice)
 	if err != nil {
 		return nil, err
 	}
-	defer data.close()
+	defer data.Close()
 	if x.split != "" {
 		x.of = "query"
 	}

@@ -8,6 +8,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/selection"
 )
 
 // The names of files in a run directory.
@@ -41,7 +42,7 @@ func writeRunSettings(s *trainSettings) (same bool, err error) {
 // readRunSettings reads the settings of a run, given its directory or one of its
 // checkpoints. It returns nil if there are none.
 func readRunSettings(run string) (*trainSettings, error) {
-	s := &trainSettings{Images: defaultData(), Config: train.Default()} // for settings that a newer hgld has added
+	s := &trainSettings{Images: selection.Default(), Config: train.Default()} // for settings that a newer hgld has added
 	dir, err := history.ReadSettings(run, s)
 	switch {
 	case errors.As(err, new(*history.FormatError)):

@@ -56,11 +56,11 @@ func (j *job) limitOr(n int) int {
 
 // dryRun computes the memory of a run and then times some of its steps.
 func dryRun(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
@@ -91,11 +91,11 @@ func dryRun(j *job, s *trainSettings) error {
 // overfit checks that the network can learn: trained on one batch repeatedly, every
 // correctly wired network lowers the loss.
 func overfit(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	steps := j.limitOr(100)
 	if steps < 2 {
 		return usagef("--limit is %d; want 2 or more, since a loss falls in 2 steps at the soonest", steps)
@@ -142,11 +142,11 @@ func overfit(j *job, s *trainSettings) error {
 
 // profile times the operations of some training steps.
 func profile(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	profiler := train.NewProfiler()
 	b, err := j.openTraining(s)
 	if err != nil {

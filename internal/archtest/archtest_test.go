@@ -62,6 +62,7 @@ var may = map[string][]string{
 	"train/evaluation": {"train", "train/metric", "labels"},
 	"train/export":     {"train", "train/backbone", "train/nn"},
 	"train/qrels":      {"train"},
+	"train/selection":  {"train", "train/vectors", "train/embeddings", "labels"},
 	"train/vectors":    {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
 	"train/history":    {"train", "train/metric", "train/stats"},
 	"train/recipe":     {"train", "train/history"},
