@@ -296,7 +296,7 @@ func checkpointOf(run string, best bool) (string, error) {
 // choice returns the data to evaluate on: the data in the settings, or else the data of
 // the run.
 func (s *evalSettings) choice() (*selection.Images, error) {
-	run, err := readRunSettings(s.Run)
+	run, err := history.ReadSettings(s.Run)
 	if err != nil {
 		return nil, err
 	}

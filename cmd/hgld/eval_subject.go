@@ -11,6 +11,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/selection"
 )
 
@@ -41,7 +42,7 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
 // changedSince describes how the training's images differ from those that a model was
 // trained on, "" if they do not. Without the settings of the run it returns "".
 func changedSince(m *train.Model, run string) (string, error) {
-	settings, err := readRunSettings(run)
+	settings, err := history.ReadSettings(run)
 	if err != nil || settings == nil {
 		return "", err
 	}

@@ -20,11 +20,7 @@ import (
 )
 
 // trainSettings is the section "train" of hgld.yaml.
-type trainSettings struct {
-	Images       selection.Images `yaml:",inline"`
-	Out          string           `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
-	train.Config `yaml:",inline"`
-}
+type trainSettings = history.Settings
 
 const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
@@ -44,12 +40,12 @@ const (
 func trainStage() pipeline.StageOf[trainSettings] {
 	return pipeline.New(pipeline.Spec[trainSettings]{
 		Name: "train", Command: "train run",
-		Defaults: trainSettings{Images: selection.Default(), Out: "runs/default", Config: train.Default()},
+		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.Files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), append([]string{startOf(s)}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
-		Checks: []func(*trainSettings) error{(*trainSettings).check},
+		Checks: []func(*trainSettings) error{checkTrain},
 	})
 }
 
@@ -126,7 +122,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	resolved := *s // s is what hgld status compares with the settings of later
 	resolved.Config = r.Config()
-	same, err := writeRunSettings(&resolved)
+	same, err := resolved.Write()
 	if err != nil {
 		return err
 	}
@@ -193,7 +189,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 // run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
+	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
@@ -265,7 +261,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}
-	if err := history.WriteJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {

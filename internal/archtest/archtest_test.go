@@ -64,7 +64,7 @@ var may = map[string][]string{
 	"train/qrels":      {"train"},
 	"train/selection":  {"train", "train/vectors", "train/embeddings", "labels"},
 	"train/vectors":    {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
-	"train/history":    {"train", "train/metric", "train/stats"},
+	"train/history":    {"train", "train/metric", "train/selection", "train/stats"},
 	"train/recipe":     {"train", "train/history"},
 	"train/sample":     {"labels"},
 	"train/optim":      {"train/device", "train/grad"},
