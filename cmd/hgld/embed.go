@@ -143,7 +143,7 @@ func promptOf(name string) (cluster.Prompt, error) {
 // ones if there is a limit.
 func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	j.say("reading %s", path)
-	records, err := readTags(path)
+	records, err := labels.OpenTags(path)
 	if err != nil {
 		return nil, err
 	}
