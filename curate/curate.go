@@ -60,7 +60,8 @@ const (
 	// several groups.
 	Confirm Op = "confirm"
 	// Withdraw takes the proposed tags From back to where they were before the proposal.
-	// Tags that are not proposed stay.
+	// Tags that are not proposed stay. A Note says that a curator has looked at them and
+	// what is wrong.
 	Withdraw Op = "withdraw"
 	// Flag marks From for another look; Note says why.
 	Flag Op = "flag"
