@@ -79,7 +79,7 @@ var dataSetsElsewhere = map[string]string{
 	"imagenet": "folder", "images": "folder",
 	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
 	"cub-200-2011": "cub", "inshop": "in-shop",
-	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
+	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2", "huggingface": "parquet", "hf": "parquet",
 }
 
 // flagLike says how hgld sets what the flag of another program sets: by a flag of this

@@ -95,7 +95,7 @@ func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
 		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
 			evalRunExamples)),
-		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+		evalEmbedCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // tieRules names the orders of equal scores.

@@ -19,7 +19,7 @@ import (
 // images are found.
 func imagesFlags() []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "images",
-		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, or a .csv"}}
+		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, a .csv, or Parquet files"}}
 	for _, f := range flagsOf(shardsStage().Settings()) {
 		if slices.Contains([]string{"levels", "split-folders", "uneven"}, f.Names()[0]) {
 			flags = append(flags, f)

@@ -23,7 +23,7 @@ func runsPlotCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png"},
 			&cli.StringFlag{Name: "what", Value: "loss",
-				Usage: "loss, lr, grad_norm, img/s, or a `METRIC` of the evaluations: R@1_level0, H-AP"},
+				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "mean over `N` steps (default: a fiftieth of them; 1: no smoothing)"},
 			&cli.BoolFlag{Name: "log", Usage: "logarithmic axis"}),
 		Action: func(c *cli.Context) error {
@@ -99,7 +99,7 @@ func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*
 	if errors.Is(err, report.ErrEmpty) {
 		err = fmt.Errorf("no run has a value of %s to draw", what)
 		if what == "grad_norm" {
-			err = withHint(err, "it is recorded where optim.clip is set")
+			err = withHint(err, "older runs recorded it only where optim.clip was set")
 		}
 	}
 	return drawing, err

@@ -74,7 +74,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	}
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input),
-			"class folders are read by --dataset folder; a published data set by its name")
+			"--dataset %s reads what it holds; a published data set is read by its name", dataset.Kind(s.Input))
 	}
 	return importer, err
 }

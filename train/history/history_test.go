@@ -86,12 +86,32 @@ func TestScalarsAreThoseOfTheEvent(t *testing.T) {
 		}
 		return list
 	}
-	with := tags(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1})
+	with := tags(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1, HeadRate: 1,
+		ProxyRate: 1, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1}}})
 	without := tags(train.Event{Kind: train.Stepped, Images: 1, Seconds: 1})
-	for _, tag := range []string{"train/loss", "train/grad_norm"} {
+	for _, tag := range []string{"train/loss", "train/grad_norm", "train/lr_head", "train/lr_proxies", "train/loss/nsm"} {
 		if !slices.Contains(with, tag) || slices.Contains(without, tag) {
 			t.Errorf("%s: %q with a value, %q without", tag, with, without)
 		}
+	}
+}
+
+// A term of the loss has a curve of its own, with a gap where a step had no loss.
+func TestTermsHaveCurves(t *testing.T) {
+	r := &Run{Dir: "run", Events: []train.Event{
+		{Kind: train.Stepped, Step: 1, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1, Value: 3}}},
+		{Kind: train.Stepped, Step: 2, ProxyRate: 0.5},
+		{Kind: train.Stepped, Step: 3, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1, Value: 0}}},
+	}}
+	points, _, err := r.Curve("loss/nsm", 1)
+	if err != nil || len(points) != 2 || points[0].Y != 3 || points[1].Y != 0 || !points[1].Gap {
+		t.Errorf("%v, %+v", err, points)
+	}
+	if points, _, err := r.Curve("proxy_lr", 1); err != nil || len(points) != 1 || points[0].Y != 0.5 {
+		t.Errorf("%v, %+v", err, points)
+	}
+	if _, _, err := r.Curve("loss/nms", 1); err == nil || !strings.Contains(err.Error(), "loss/nsm") {
+		t.Errorf("error %v, want the curve that there is", err)
 	}
 }
 
