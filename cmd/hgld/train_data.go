@@ -14,14 +14,12 @@ import (
 // openData opens what a selection names, and gives its errors their exit codes and next steps.
 func openData(s *selection.Images) (*selection.Data, error) {
 	d, err := s.Open(selection.Opener{Vectors: openVectors, Shards: func(folder string) (selection.Set, error) {
-		set, err := shards.Open(folder)
+		set, err := openShards(folder)
 		switch {
 		case err == nil:
-			return splitSet{set}, nil
+			return set, nil
 		case folder == s.Data && dataset.NotShards(folder) != nil:
 			return nil, dataset.NotShards(folder)
-		case errors.As(err, new(*shards.DamageError)):
-			return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
 		case folder == s.Data && errors.Is(err, fs.ErrNotExist):
 			return nil, withHint(err, "--data FOLDER names another folder of shards")
 		}
@@ -31,6 +29,15 @@ func openData(s *selection.Images) (*selection.Data, error) {
 		err = asUsage(err)
 	}
 	return d, err
+}
+
+// openShards opens a folder of shards.
+func openShards(folder string) (splitSet, error) {
+	set, err := shards.Open(folder)
+	if errors.As(err, new(*shards.DamageError)) {
+		err = withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
+	}
+	return splitSet{set}, err
 }
 
 // splitSet gives the splits of shards to the trainer.
