@@ -17,7 +17,7 @@ func openData(s *selection.Images) (*selection.Data, error) {
 		set, err := openShards(folder)
 		switch {
 		case err == nil:
-			return splitSet{set}, nil
+			return set, nil
 		case folder == s.Data && dataset.NotShards(folder) != nil:
 			return nil, dataset.NotShards(folder)
 		case folder == s.Data && errors.Is(err, fs.ErrNotExist):
@@ -31,12 +31,13 @@ func openData(s *selection.Images) (*selection.Data, error) {
 	return d, err
 }
 
-func openShards(folder string) (*shards.Set, error) {
+// openShards opens a folder of shards.
+func openShards(folder string) (splitSet, error) {
 	set, err := shards.Open(folder)
 	if errors.As(err, new(*shards.DamageError)) {
-		return nil, withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
+		err = withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
 	}
-	return set, err
+	return splitSet{set}, err
 }
 
 // splitSet gives the splits of shards to the trainer.
