@@ -234,12 +234,13 @@ func IsDone(run string, step int) bool {
 // Progress returns the number of completed steps. done reports whether a run with these
 // settings is complete.
 func (r *Run) Progress(c *train.Config) (step int, done bool) {
-	last := train.Event{}
+	last, stopped := train.Event{}, false
 	for _, e := range r.Events {
 		step, last = max(step, e.Step), e
+		stopped = stopped || e.Kind == train.Stopped
 	}
 	// A --limit trial also writes a Done event, but before the run's full length.
-	done = last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
+	done = last.Kind == train.Done && (stopped || c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
 	return step, done
 }
 
