@@ -12,6 +12,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
+	"hgld/train/history"
 )
 
 // The tables below have the names that other programs use. A newcomer often types one of
@@ -120,7 +121,7 @@ func argumentMeant(path, first string) string {
 	switch {
 	case path == "demo":
 		return "hgld demo --out " + first
-	case path == "train run" && isFile(settingsFile):
+	case path == "train run" && isFile(history.SettingsFile):
 		return "hgld train resume " + first + " continues that run"
 	case path == "train run" && isFile(shards.ManifestFile):
 		return "hgld train run --data " + first + " trains on these shards"

@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
+	"hgld/train/history"
 )
 
 func runsPlotCommand() *cli.Command {
@@ -62,7 +63,7 @@ func runsPlotCommand() *cli.Command {
 }
 
 // writeCurves prints the points that were drawn.
-func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) error {
+func writeCurves(j *job, runs []*history.Run, what string, smooth int, file string) error {
 	type curve struct {
 		Run    string       `json:"run"`
 		Points [][2]float64 `json:"points"` // step, value
@@ -82,7 +83,7 @@ func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) 
 }
 
 // plotRuns draws a curve of each run.
-func plotRuns(runs []*pastRun, what string, smooth int, logarithmic bool) (*report.Drawing, error) {
+func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*report.Drawing, error) {
 	p := &report.Plot{YLabel: what, Log: logarithmic}
 	for _, r := range runs {
 		points, dots, err := r.Curve(what, smooth)

@@ -23,10 +23,10 @@ func (s *shardsSettings) imageFolders() ([]string, error) {
 	return dataset.ImageFolders(s.Input, s.Columns.Path)
 }
 
-// weights returns the file or the run that the training starts from. A run that has a
-// checkpoint continues from that and needs no such file: then weights returns "" for a
+// startOf returns the file or the run that a training starts from. A run that has a
+// checkpoint continues from that and needs no such file: then startOf returns "" for a
 // file that is gone.
-func (s *trainSettings) weights() string {
+func startOf(s *trainSettings) string {
 	path := cmp.Or(s.Model.Weights, s.From)
 	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
 		return ""

@@ -56,10 +56,10 @@ func (r *Run) termNames() (list []string) {
 	return list
 }
 
-// Curve returns the points of a curve: "loss", "loss/TERM", "lr", "head_lr", "proxy_lr", "grad_norm",
-// "img/s", or an evaluation metric in percent. Step curves are smoothed by a running mean over smooth steps; 0 means one
-// fiftieth of all steps. dots reports that the curve has few points, which is true of
-// evaluations. It fails if the run has no such curve.
+// Curve returns the points of a curve: "loss", "loss/TERM", "lr", "head_lr", "proxy_lr",
+// "grad_norm", "img/s", or an evaluation metric in percent. Step curves are smoothed by a
+// running mean over smooth steps; 0 means one fiftieth of all steps. dots reports that the curve
+// has few points, which is true of evaluations. It fails if the run has no such curve.
 func (r *Run) Curve(what string, smooth int) (points []report.Point, dots bool, err error) {
 	value, err := stepCurves.Get("curve", what)
 	if err == nil {
