@@ -35,8 +35,8 @@ var Schedules = registry.Table[Schedule]{
 
 // Scaled is a schedule whose rates are multiplied by a factor.
 type Scaled struct {
-	Schedule Schedule
-	Factor   float64
+	Schedule Schedule // without the factor
+	Factor   float64  // from 0 up
 }
 
 // Rate is Factor times that of the schedule.
