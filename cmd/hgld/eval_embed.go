@@ -205,7 +205,7 @@ func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
 		if err != nil {
 			return nil, nil, errors.Join(withCode(exitUsage, err), set.Close())
 		}
-		parts = append(parts, shardSplit{v, set})
+		parts = append(parts, v)
 	}
 	if len(parts) == 1 {
 		return parts[0], set, nil

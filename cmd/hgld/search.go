@@ -165,11 +165,11 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
-	data, err := choice.open()
+	data, err := openData(choice)
 	if err != nil {
 		return err
 	}
-	s.opened = append(s.opened, closerFunc(data.close))
+	s.opened = append(s.opened, data)
 	s.own = data.Query
 	if data.Gallery != nil {
 		s.own = data.Gallery
@@ -181,16 +181,12 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
-	s.say("embedding %s of %s; hgld eval embed keeps such an index", count(s.own.Len(), "image"), choice.files()[0])
+	s.say("embedding %s of %s; hgld eval embed keeps such an index", count(s.own.Len(), "image"), choice.Files()[0])
 	p := s.progress("embed", s.own.Len())
 	defer p.End()
 	s.x, err = index.Of(s.ctx, m, s.own, func(done, _ int) { p.Set(done, "") })
 	return trainError(err)
 }
-
-type closerFunc func() error
-
-func (f closerFunc) Close() error { return f() }
 
 // openModel opens the model of a run or checkpoint.
 func (s *searching) openModel(run string) (*train.Model, error) {
