@@ -165,7 +165,8 @@ func TestACheckedSampleSaysHowManyProposalsAreWrong(t *testing.T) {
 func TestATagTakenBackAsWrongCounts(t *testing.T) {
 	s := start(t, draftOf(t, "all: a b c d"))
 	do(t, s, proposal("church: a b c"), Edit{Op: Withdraw, From: refs("a"), Note: "wrong"},
-		Edit{Op: Withdraw, From: refs("b")}, Edit{Op: Accept, From: refs("c"), To: "church"}, proposal("peak: d"))
+		Edit{Op: Withdraw, From: refs("b")}, Edit{Op: Confirm, Parts: proposal("church: c").Parts, Note: "right"},
+		proposal("peak: d"))
 	c, err := s.CheckProposal(1, 3, 1)
 	if err != nil || c.Wrong != 1 || c.Right != 1 || c.Left != 0 {
 		t.Errorf("%+v, %v; want 1 wrong, 1 right", c, err)

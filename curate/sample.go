@@ -29,8 +29,8 @@ type ProposalCheck struct {
 
 // CheckProposal draws n tags of the Propose with the number seq and counts what the
 // curator decided on them. The same seed draws the same tags, and a larger n draws more
-// of them. Only Accept, Move, Drop and a Withdraw with a note check a tag: a Confirm is not
-// a look at it. For seq 0 it takes the last Propose in force that has tags left; if there is
+// of them. Accept, Move, Drop, and a Confirm or a Withdraw with a note check a tag. Without a
+// note these two are no look at it. For seq 0 it takes the last Propose in force that has tags left; if there is
 // none, the result is empty.
 //
 // Expected is the share of wrong tags times Left, and its interval that of Wilson
@@ -140,13 +140,20 @@ func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string)
 				right[at] = (e.Op == Accept || e.Op == Move) && s.sameGroup(e.To, into[at])
 			}
 		}
+		for _, part := range e.Parts {
+			for _, r := range part.Members {
+				if at, ok := s.finder().find(0, r); ok && drawn[at] {
+					right[at] = s.sameGroup(part.To, into[at])
+				}
+			}
+		}
 	}
 	return right
 }
 
 // looks reports whether the author of an edit has looked at its tags one by one.
 func (e *Edit) looks() bool {
-	return e.Op == Accept || e.Op == Move || e.Op == Drop || e.Op == Withdraw && e.Note != ""
+	return e.Op == Accept || e.Op == Move || e.Op == Drop || (e.Op == Confirm || e.Op == Withdraw) && e.Note != ""
 }
 
 // sameGroup reports whether two names of groups, of any time, stand for one group now.

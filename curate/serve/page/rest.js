@@ -48,7 +48,9 @@ export class Rest {
       this.failed = '';
     } catch (e) { this.failed = e.message; }
     this.asking = false;
+    byId('rest').dataset.answered = wanted;
     app.later(true); // and ask again if something has changed
+    if (this.pending) this.propose();
   }
 
   async offer() {
@@ -98,9 +100,10 @@ export class Rest {
     this.taken = this.all.slice(0, Math.round((this.all.length * this.share) / 100));
     this.groupOf = new Map(this.taken.map((x) => [x.tag, x.group]));
     const drawn = this.stage === 'check' ? this.drawn() : [], first = new Set(drawn);
-    const rest = (this.stage === 'check' ? this.all : this.taken).filter((x) => !first.has(x.tag));
-    const by = this.byGroup(rest).map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
-    return drawn.length ? [{title: `drawn to check · ${number(drawn.length)}`, items: drawn}, ...by] : by.length ? by : [{items: []}];
+    const notDrawn = (x) => !first.has(x.tag), by = this.byGroup(this.taken.filter(notDrawn)).map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
+    const below = this.stage === 'check' ? this.all.slice(this.taken.length).filter(notDrawn).reverse().map((x) => x.tag) : [];
+    const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn}, {title: `below the slider, least sure first · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
+    return list.length ? list : [{items: []}];
   }
 
   // about says on a card what is proposed for a label, and how clearly.
@@ -169,7 +172,11 @@ export class Rest {
     this.app.edit({op, ...fields}, list.map((x) => x.tag ?? x));
   }
 
+  // propose proposes what is above the threshold, when it is known as of the last edit.
   propose() {
+    this.pending = this.asking || this.wanted !== `choose ${this.app.model.version} ${this.n}`;
+    if (this.pending) return;
+    this.sections();
     const {taken} = this;
     this.choosing = false;
     this.n = more;
@@ -202,9 +209,14 @@ export class Rest {
     return tags;
   }
 
-  // right accepts a label in its group.
+  // right accepts labels in their groups, by one edit: the note of a confirmation says that
+  // they were looked at.
   right() {
-    for (const [g, tags] of Map.groupBy(this.chosen(), (i) => this.app.model.parent[i])) decide(this.app, 'accept', tags, this.name(g));
+    const tags = this.chosen(), of = tags.map((tag) => ({tag, group: this.app.model.parent[tag]}));
+    if (!tags.length) return;
+    if (new Set(of.map((x) => x.group)).size === 1) { decide(this.app, 'accept', tags, this.name(of[0].group)); return; }
+    this.app.edit({op: 'confirm', parts: this.parts(of), note: 'right'}, tags);
+    this.app.clearMarks();
   }
 
   // wrong takes a label back; the note says that it was looked at.
