@@ -31,7 +31,8 @@ func TestSuggestionsAreProposedNeverDecided(t *testing.T) {
 			t.Fatalf("%s: %+v, missing %v, %v", name, edits, missing, err)
 		}
 		parts := edits[0].Parts
-		if len(parts) != 2 || parts[0].To != "church" || parts[0].Members[0].Name != "chapel" || parts[1].To != "ocean area " {
+		if len(parts) != 2 || parts[0].To != "church" || parts[0].Members[0].Name != "chapel" ||
+			parts[1].To != "ocean area " {
 			t.Errorf("%s: %+v, want church: chapel, then ocean area: bay", name, parts)
 		}
 		if _, err := s.Apply(edits[0], nil); err != nil || len(s.Proposed()) != 2 || len(s.Undecided()) != 2 {
