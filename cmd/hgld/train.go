@@ -237,6 +237,10 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
+		case train.Reduced:
+			j.say("step %d: the evaluations do not improve; all rates are now %.3g of their schedule", e.Step, e.Rate)
+		case train.Stopped:
+			j.say("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
 		case train.Done:
 			p.End()
 			if undefined > 0 {

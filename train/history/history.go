@@ -184,12 +184,14 @@ func (r *Run) State() string {
 // progress returns the number of completed steps. done reports whether the run is complete.
 func (r *Run) progress() (step int, done bool) {
 	c := &r.Settings.Config
-	last := train.Event{}
+	last, stopped := train.Event{}, false
 	for _, e := range r.Events {
 		step, last = max(step, e.Step), e
+		stopped = stopped || e.Kind == train.Stopped
 	}
 	// A --limit trial also writes a Done event, but before the run's full length.
-	done = last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
+	done = last.Kind == train.Done && (stopped || c.Steps > 0 && step >= c.Steps ||
+		c.Steps == 0 && last.Epoch >= c.Epochs)
 	return step, done
 }
 
