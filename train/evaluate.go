@@ -12,7 +12,8 @@ import (
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
-	Vectors device.Array  // F32 [N,D]
+	Vectors device.Array  // F32 [N,D]; absent where Stored has them
+	Stored  *Stored       // vectors that stay in their file, of a device that is the host; nil: Vectors has them
 	Labels  []labels.Path // of each row
 	IDs     []string      // for per-query values; may be nil
 
@@ -22,10 +23,29 @@ type Side struct {
 	Ignore []int32
 }
 
+// shape returns the size of the matrix of vectors; rows is −1 if it is none.
+func (s *Side) shape() (rows, cols int) {
+	switch {
+	case s.Stored != nil:
+		return s.Stored.rows, s.Stored.cols
+	case s.Vectors.N != 2:
+		return -1, 0
+	}
+	return s.Vectors.Dims[0], s.Vectors.Cols()
+}
+
+// String writes the size of the matrix.
+func (s *Side) String() string {
+	if s.Stored != nil {
+		return fmt.Sprintf("F32[%d %d]", s.Stored.rows, s.Stored.cols)
+	}
+	return s.Vectors.String()
+}
+
 // Evaluation is what Evaluate measures. The whole gallery is ranked for every
 // query by dot product, whatever the metrics need: nothing is cut off.
 type Evaluation struct {
-	Query, Gallery Side // both on the device
+	Query, Gallery Side // both on the device, or stored
 
 	// Self is the row of each query in the gallery, which is left out of its
 	// ranking by that number and not by its place; nil where the two are disjoint.
@@ -115,26 +135,28 @@ func (e *Evaluation) run(ctx context.Context, b device.Backend, l *lane) (*Resul
 }
 
 func (e *Evaluation) check() error {
-	q, g := e.Query.Vectors, e.Gallery.Vectors
+	queries, width := e.Query.shape()
+	gallery, galleryWidth := e.Gallery.shape()
 	switch {
-	case q.N != 2 || g.N != 2 || q.Cols() != g.Cols():
-		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width", q, g)
-	case q.Dims[0] != len(e.Query.Labels) || g.Dims[0] != len(e.Gallery.Labels):
-		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", q.Dims[0], g.Dims[0],
+	case queries < 0 || gallery < 0 || width != galleryWidth:
+		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width",
+			&e.Query, &e.Gallery)
+	case queries != len(e.Query.Labels) || gallery != len(e.Gallery.Labels):
+		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", queries, gallery,
 			len(e.Query.Labels), len(e.Gallery.Labels))
-	case e.Self != nil && len(e.Self) != q.Dims[0]:
-		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", q.Dims[0], len(e.Self))
-	case e.Query.Ignore != nil && len(e.Query.Ignore) != q.Dims[0],
-		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != g.Dims[0]:
+	case e.Self != nil && len(e.Self) != queries:
+		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", queries, len(e.Self))
+	case e.Query.Ignore != nil && len(e.Query.Ignore) != queries,
+		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != gallery:
 		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, and the ignored numbers of %d and %d",
-			q.Dims[0], g.Dims[0], len(e.Query.Ignore), len(e.Gallery.Ignore))
-	case q.Dims[0] == 0 || g.Dims[0] == 0:
-		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", q.Dims[0], g.Dims[0])
+			queries, gallery, len(e.Query.Ignore), len(e.Gallery.Ignore))
+	case queries == 0 || gallery == 0:
+		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", queries, gallery)
 	}
 	for i, row := range e.Self {
-		if row < -1 || int(row) >= g.Dims[0] {
-			return fmt.Errorf("train: evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, g.Dims[0],
-				g.Dims[0]-1)
+		if row < -1 || int(row) >= gallery {
+			return fmt.Errorf("train: evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, gallery,
+				gallery-1)
 		}
 	}
 	if e.Gap < 0 || e.Gap == 1 {

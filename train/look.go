@@ -63,11 +63,11 @@ func (l *looker) show(lo, hi int) error {
 	if err := l.rankings(lo, hi); err != nil {
 		return err
 	}
-	vectors := l.m.e.Query.Vectors
-	row := make([]byte, 4*vectors.Cols())
+	_, cols := l.m.e.Query.shape()
+	row := make([]byte, perElement*cols)
 	for ; l.next < len(l.look.Queries) && l.look.Queries[l.next] < hi; l.next++ {
 		q := l.look.Queries[l.next]
-		if err := l.m.b.Wait(l.m.b.Download(row, vectors.RowRange(q, q+1))); err != nil {
+		if err := l.m.queries.row(row, q); err != nil {
 			return err
 		}
 		if err := l.look.Vector(q, floats(row)); err != nil {

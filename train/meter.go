@@ -18,6 +18,8 @@ type meter struct {
 	e     *Evaluation
 	block int // queries
 
+	queries, gallery *operand
+
 	scores  device.Array // F32 [block,G]
 	values  []float32    // of scores; nil: the device sorts
 	sorted  *sorter      // nil: the host counts
@@ -31,6 +33,8 @@ const (
 	// tileRows is the number of queries whose products are computed together. Fewer in a block
 	// would have the gallery packed more often.
 	tileRows = 192
+
+	perElement = 4 // bytes of a score, and of a number of a vector
 )
 
 // blockSize returns the number of queries that are ranked together: whole tiles, and at least
@@ -40,7 +44,11 @@ func (e *Evaluation) blockSize(perItem int) int {
 	if memory <= 0 {
 		memory, least = defaultMemory, tileRows
 	}
-	n := max(memory/(perItem*len(e.Gallery.Labels)), least)
+	perQuery := perItem * len(e.Gallery.Labels)
+	if e.Query.Stored != nil {
+		perQuery += perElement * e.Query.Stored.cols
+	}
+	n := max(memory/perQuery, least)
 	if n > tileRows {
 		n -= n % tileRows
 	}
@@ -49,13 +57,13 @@ func (e *Evaluation) blockSize(perItem int) int {
 
 func newMeter(b device.Backend, e *Evaluation) *meter {
 	m := &meter{b: b, e: e}
-	const score = 4 // bytes
 	m.host, _ = b.(device.Host)
-	perItem := score
+	perItem := perElement
 	if m.host == nil {
 		perItem += perSorted
 	}
 	m.block = e.blockSize(perItem)
+	m.queries, m.gallery = newOperand(b, &e.Query, m.block), newOperand(b, &e.Gallery, 0)
 	m.scores = device.New(b, device.F32, m.block, len(e.Gallery.Labels))
 	if m.host == nil {
 		m.sorted = newSorter(m)
@@ -70,6 +78,8 @@ func newMeter(b device.Backend, e *Evaluation) *meter {
 }
 
 func (m *meter) free() {
+	m.queries.free()
+	m.gallery.free()
 	m.b.Free(m.scores.Buf)
 	if m.sorted != nil {
 		m.sorted.free()
@@ -96,7 +106,15 @@ func (m *meter) rank(lo, hi int) error {
 // them.
 func (m *meter) score(lo, hi int) error {
 	scores := m.scores.RowRange(0, hi-lo)
-	m.b.Scores(scores, m.e.Query.Vectors.RowRange(lo, hi), m.e.Gallery.Vectors)
+	err := m.queries.panels(lo, hi, func(_, _ int, queries device.Array) error {
+		return m.gallery.panels(0, len(m.e.Gallery.Labels), func(lo, hi int, gallery device.Array) error {
+			m.b.Scores(scores.ColRange(lo, hi), queries, gallery)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
 	if m.sorted != nil {
 		m.sorted.level(lo, hi)
 	} else {

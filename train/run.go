@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"hgld/internal/filelock"
@@ -387,13 +388,14 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 	if b.last {
 		r.state.Position = position{Epoch: b.epoch + 1}
 	}
-	e := Event{Kind: Stepped, Rate: out.rate, Images: len(b.rows)}
+	e := Event{Kind: Stepped, Rate: out.rates.backbone, HeadRate: out.rates.head, ProxyRate: out.rates.proxies,
+		Images: len(b.rows)}
 	if out.finite {
-		if compares {
-			e.Loss = &out.loss
-		}
-		if r.config.Optim.Clip > 0 {
+		if !math.IsInf(out.norm, 0) { // the sum of squares overflows before the gradient does
 			e.Norm = &out.norm
+		}
+		if compares {
+			e.Loss, e.Terms = &out.loss, out.terms
 		}
 		r.state.Skipped = 0
 		return e, nil

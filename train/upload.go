@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -37,7 +38,7 @@ func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) 
 // host can reach the array, rows are read into their place.
 func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 	rows, cols := v.Rows()
-	panel := max(1, min(rows, 4<<20/cols)) // 16 MB at a time
+	panel := panelRows(rows, cols)
 	host, there := b.(device.Host)
 	var values []float32
 	var data []byte
@@ -111,15 +112,7 @@ func notFinite(values []float32) int {
 
 // toUnit divides a row by its length, in float64; a row of zeros stays as it is.
 func toUnit(row []float32) {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range row {
-		row[i] = float32(float64(x) * scale)
-	}
+	var sum [1]float64
+	sumSquares(sum[:], row, len(row))
+	vec.ScaleWide(row, unitScale(sum[0]), row)
 }

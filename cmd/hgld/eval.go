@@ -14,6 +14,7 @@ import (
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/metric"
+	"hgld/train/selection"
 )
 
 // evalSettings is the section "eval" of hgld.yaml. A model is evaluated on the data of
@@ -94,7 +95,7 @@ func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
 		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
 			evalRunExamples)),
-		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+		evalEmbedCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // tieRules names the orders of equal scores.
@@ -140,11 +141,11 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if err != nil {
 		return nil, err
 	}
-	data, err := choice.open()
+	data, err := openData(choice)
 	if err != nil {
 		return nil, err
 	}
-	defer data.close()
+	defer data.Close()
 	if len(data.Benchmarks) > 0 {
 		return evalBenchmarks(j, s, o, choice, data)
 	}
@@ -181,7 +182,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if data.Gallery != nil {
 		images += data.Gallery.Len()
 	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.files()[0])
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Files()[0])
 	of, err := s.subject(j, m, choice, data)
 	if err != nil {
 		return nil, err
@@ -237,8 +238,8 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 
 // evalBenchmarks evaluates a test of several parts, one per level, each with its own
 // images. Outputs that show single rankings need a single data set.
-func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData,
-	data *openData) (result *train.Result, err error) {
+func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *selection.Images,
+	data *selection.Data) (result *train.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
@@ -294,8 +295,8 @@ func checkpointOf(run string, best bool) (string, error) {
 
 // choice returns the data to evaluate on: the data in the settings, or else the data of
 // the run.
-func (s *evalSettings) choice() (*retrievalData, error) {
-	run, err := readRunSettings(s.Run)
+func (s *evalSettings) choice() (*selection.Images, error) {
+	run, err := history.ReadSettings(s.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +306,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 				"hgld runs list lists the runs; images are named with --data")
 		}
 	}
-	c := defaultData()
+	c := selection.Default()
 	if run != nil {
 		c = run.Images
 	}

@@ -27,6 +27,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err != nil {
 		return nil, asUsage(err)
 	}
+	defer e.Close()
 	s.choose(e, o)
 	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
 		len(e.Gallery.Labels), len(e.Levels))
@@ -62,7 +63,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 func (s *evalSettings) input(j *job) *vectors.Input {
 	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Open: openVectors, Say: j.say}
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say}
 }
 
 // choose says what is measured.

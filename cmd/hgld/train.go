@@ -16,14 +16,11 @@ import (
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/history"
+	"hgld/train/selection"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
-type trainSettings struct {
-	Images       retrievalData `yaml:",inline"`
-	Out          string        `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
-	train.Config `yaml:",inline"`
-}
+type trainSettings = history.Settings
 
 const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
@@ -43,12 +40,12 @@ const (
 func trainStage() pipeline.StageOf[trainSettings] {
 	return pipeline.New(pipeline.Spec[trainSettings]{
 		Name: "train", Command: "train run",
-		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
+		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), append([]string{startOf(s)}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
-		Checks: []func(*trainSettings) error{(*trainSettings).check},
+		Checks: []func(*trainSettings) error{checkTrain},
 	})
 }
 
@@ -102,11 +99,11 @@ func trainRunAction(c *cli.Context) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	decoder, which, err := imageDecoder()
 	if err != nil {
 		return err
@@ -125,7 +122,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	resolved := *s // s is what hgld status compares with the settings of later
 	resolved.Config = r.Config()
-	same, err := writeRunSettings(&resolved)
+	same, err := resolved.Write()
 	if err != nil {
 		return err
 	}
@@ -138,7 +135,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.files()[0], r.Parameters(), total, where)
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -192,7 +189,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 // run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
+	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
@@ -207,7 +204,7 @@ func showDone(j *job, run string, step int) error {
 }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.From(r.Step())
 	defer p.End()
@@ -256,7 +253,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 }
 
 // saveEvaluation writes the result to the run directory and prints it.
-func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
+func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
 	var err error
@@ -264,7 +261,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}
-	if err := history.WriteJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {

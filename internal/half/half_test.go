@@ -1,6 +1,7 @@
 package half
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 )
@@ -54,6 +55,34 @@ func TestEveryValueWidensToItsDefinitionAndBack(t *testing.T) {
 	}
 	if v := BF16(ToBF16(math.Float32frombits(0x7f800001))); v == v {
 		t.Errorf("bfloat16 of a NaN with a low payload is %v", v)
+	}
+}
+
+// Lists of all lengths around a vector, at any alignment, are widened to the bits of single values.
+func TestListsAreWidenedAsSingleValuesAre(t *testing.T) {
+	src := make([]byte, 2<<16)
+	for i := range 1 << 16 {
+		binary.LittleEndian.PutUint16(src[2*i:], uint16(i))
+	}
+	check := func(first, n int) {
+		dst := make([]float32, n+1)
+		dst[n] = 7
+		for name, widen := range map[string]func(dst []float32, src []byte){"F16": WidenF16, "BF16": WidenBF16} {
+			one := map[string]func(uint16) float32{"F16": F16, "BF16": BF16}[name]
+			widen(dst[:n], src[2*first:])
+			for i, got := range dst[:n] {
+				if want := one(uint16(first + i)); math.Float32bits(got) != math.Float32bits(want) {
+					t.Fatalf("%s of %04x in a list of %d is %v, want %v", name, first+i, n, got, want)
+				}
+			}
+			if dst[n] != 7 {
+				t.Fatalf("%s: %d elements: one more was written", name, n)
+			}
+		}
+	}
+	check(0, 1<<16)
+	for n := range 40 {
+		check(0x3c00+n, n)
 	}
 }
 

@@ -136,6 +136,13 @@ func (a *NPY) ReadRows(dst []float32, lo int) error {
 	return nil
 }
 
+// GiveBack lets the system take back the memory of rows [lo, hi), which ReadRows has brought in
+// from the mapped file. They can be read again.
+func (a *NPY) GiveBack(lo, hi int) {
+	_, cols := a.Rows()
+	a.data.giveBack(int64(lo)*int64(cols*a.size), int64(hi-lo)*int64(cols*a.size))
+}
+
 // Tensor returns the array with its data, valid until Close and not to be
 // changed.
 func (a *NPY) Tensor() (Tensor, error) {

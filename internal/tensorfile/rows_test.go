@@ -49,6 +49,8 @@ func TestRowsAreReadAgainAfterTheirPages(t *testing.T) {
 			"safetensors": func() error { return s.ReadRows(dst, "embeddings", 1) },
 		} {
 			clear(dst)
+			a.GiveBack(3, 900)
+			s.GiveBack("embeddings", 3, 900)
 			if err := read(); err != nil {
 				t.Fatal(err)
 			}

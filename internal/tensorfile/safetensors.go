@@ -269,6 +269,14 @@ func (f *File) ReadRows(dst []float32, name string, lo int) error {
 	return nil
 }
 
+// GiveBack lets the system take back the memory of rows [lo, hi) of a matrix, which ReadRows has
+// brought in from the mapped file. They can be read again.
+func (f *File) GiveBack(name string, lo, hi int) {
+	e := f.entries[f.index[name]]
+	row := int64(e.tensor.Shape[1] * dtypes[e.tensor.DType])
+	f.data.giveBack(int64(e.begin)+int64(lo)*row, int64(hi-lo)*row)
+}
+
 // Float64 returns a tensor's elements as float64.
 func (f *File) Float64(name string) ([]float64, error) {
 	t, err := f.Tensor(name)

@@ -58,10 +58,17 @@ func (s *source) rows(dst []float32, dtype string, offset, n int64) error {
 	}
 	err = widen(dst, dtype, data)
 	const large = 1 << 20
-	if s.mem != nil && n >= large {
-		givePagesBack(s.mem, s.base+offset, s.base+offset+n)
+	if n >= large {
+		s.giveBack(offset, n)
 	}
 	return err
+}
+
+// giveBack lets the system take back the pages of n bytes from offset on.
+func (s *source) giveBack(offset, n int64) {
+	if s.mem != nil {
+		givePagesBack(s.mem, s.base+offset, s.base+offset+n)
+	}
 }
 
 func (s *source) Close() error {

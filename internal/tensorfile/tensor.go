@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"hgld/internal/half"
 )
@@ -192,7 +193,7 @@ func widen1[T float32 | float64](dst []T, dtype string, src []byte) {
 }
 
 func widen2[T float32 | float64](dst []T, dtype string, src []byte) {
-	for i := range dst {
+	for i := widenHalves(dst, dtype, src); i < len(dst); i++ {
 		v := binary.LittleEndian.Uint16(src[2*i:])
 		switch dtype {
 		case "F16":
@@ -207,8 +208,22 @@ func widen2[T float32 | float64](dst []T, dtype string, src []byte) {
 	}
 }
 
+// widenHalves widens 16-bit floats to float32, the common case, and returns how many.
+func widenHalves[T float32 | float64](dst []T, dtype string, src []byte) int {
+	narrow, ok := any(dst).([]float32)
+	switch {
+	case ok && dtype == "F16":
+		half.WidenF16(narrow, src)
+	case ok && dtype == "BF16":
+		half.WidenBF16(narrow, src)
+	default:
+		return 0
+	}
+	return len(dst)
+}
+
 func widen4[T float32 | float64](dst []T, dtype string, src []byte) {
-	for i := range dst {
+	for i := copyFloats(dst, dtype, src); i < len(dst); i++ {
 		v := binary.LittleEndian.Uint32(src[4*i:])
 		switch dtype {
 		case "F32":
@@ -219,6 +234,17 @@ func widen4[T float32 | float64](dst []T, dtype string, src []byte) {
 			dst[i] = T(v)
 		}
 	}
+}
+
+// copyFloats copies float32 where memory holds them as the file does, and returns how many.
+func copyFloats[T float32 | float64](dst []T, dtype string, src []byte) int {
+	narrow, ok := any(dst).([]float32)
+	little := binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+	if !ok || dtype != "F32" || !little || len(dst) == 0 {
+		return 0
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&narrow[0])), 4*len(narrow)), src)
+	return len(dst)
 }
 
 func widen8[T float32 | float64](dst []T, dtype string, src []byte) {

@@ -28,6 +28,14 @@ func scale(dst []float32, a float32, x []float32) {
 	}
 }
 
+// ScaleWide is Scale with a factor and a product in float64, rounded once.
+func ScaleWide(dst []float32, a float64, x []float32) {
+	dst = dst[:len(x)]
+	for i := scaleWideFast(dst, a, x); i < len(x); i++ {
+		dst[i] = float32(float64(x[i]) * a)
+	}
+}
+
 // ReLU computes dst = x if x is positive or NaN, else +0.
 func ReLU(dst, x []float32) {
 	dst = dst[:len(x)]

@@ -7,6 +7,9 @@ func axpbyAVX2(dst, x, y *float32, n int, a, b float32)
 func scaleAVX2(dst, x *float32, n int, a float32)
 
 //go:noescape
+func scaleWideAVX2(dst, x *float32, n int, a float64)
+
+//go:noescape
 func reluAVX2(dst, x *float32, n int)
 
 //go:noescape
@@ -35,6 +38,14 @@ func scaleFast(dst []float32, a float32, x []float32) int {
 	n := whole8(len(x))
 	if n > 0 {
 		scaleAVX2(at(dst), at(x), n, a)
+	}
+	return n
+}
+
+func scaleWideFast(dst []float32, a float64, x []float32) int {
+	n := whole8(len(x))
+	if n > 0 {
+		scaleWideAVX2(at(dst), at(x), n, a)
 	}
 	return n
 }

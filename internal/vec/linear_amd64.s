@@ -36,6 +36,23 @@ next:
 	VMOVUPS Y0, (DI)(AX*4)
 	NEXT($8, CX)
 
+// func scaleWideAVX2(dst, x *float32, n int, a float64)
+TEXT ·scaleWideAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSD a+24(FP), Y6
+	XORQ AX, AX
+
+next:
+	WIDEN8(SI, Y0, Y1)
+	VMULPD Y6, Y0, Y0
+	VMULPD Y6, Y1, Y1
+	NARROW4(Y0, X0, DI)
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(DI)(AX*4)
+	NEXT($8, CX)
+
 // func reluAVX2(dst, x *float32, n int)
 TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

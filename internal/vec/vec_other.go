@@ -6,6 +6,7 @@ func expSubFast(dst, x []float32, top float32, s *[8]float64) bool { return fals
 
 func axpbyFast(dst []float32, a float32, x []float32, b float32, y []float32) int { return 0 }
 func scaleFast(dst []float32, a float32, x []float32) int                         { return 0 }
+func scaleWideFast(dst []float32, a float64, x []float32) int                     { return 0 }
 func reluFast(dst, x []float32) int                                               { return 0 }
 func maskFast(dst, d, x []float32) int                                            { return 0 }
 func maximumFast(dst, x []float32) int                                            { return 0 }
@@ -41,3 +42,5 @@ func powerScaleFast(dst, x []float32, k []float64, q, eps float64) int    { retu
 
 func headDotsFast(dst, q, k []float32, size int) bool { return false }
 func headMixFast(dst, p, v []float32, size int) bool  { return false }
+
+func bucketsFast(dst []uint32, x []float32, o *Buckets) int { return 0 }

@@ -96,6 +96,8 @@ func elementwises() []elementwise {
 			within: 2, terms: func(v []float64) float64 { return 2.5*math.Abs(v[1]) + math.Abs(v[2]) }},
 		{name: "Scale", in: 1, out: 1, run: func(s [][]float32) { Scale(s[0], 2.5, s[1]) },
 			want: one(func(x float64) float64 { return 2.5 * x }), within: 0.5},
+		{name: "ScaleWide", in: 1, out: 1, run: func(s [][]float32) { ScaleWide(s[0], 2.1, s[1]) },
+			want: one(func(x float64) float64 { return 2.1 * x }), within: 0.5},
 		{name: "ReLU", in: 1, out: 1, run: func(s [][]float32) { ReLU(s[0], s[1]) },
 			want: one(func(x float64) float64 { return max(x, 0) })},
 		{name: "Mask", in: 2, out: 1, run: func(s [][]float32) { Mask(s[0], s[1], s[2]) },

@@ -26,7 +26,7 @@ type Vectors interface {
 	Rows() (rows, cols int)
 
 	// ReadRows fills dst with consecutive rows, starting at row lo. The length of dst must be a
-	// multiple of cols.
+	// multiple of cols. Several goroutines may read at once.
 	ReadRows(dst []float32, lo int) error
 
 	// Close closes the file.
@@ -92,6 +92,9 @@ func (s *stored) Rows() (rows, cols int) { return s.rows, s.cols }
 
 // ReadRows implements Vectors.
 func (s *stored) ReadRows(dst []float32, lo int) error { return s.File.ReadRows(dst, s.name, lo) }
+
+// GiveBack is tensorfile.File's for the tensor.
+func (s *stored) GiveBack(lo, hi int) { s.File.GiveBack(s.name, lo, hi) }
 
 func matrixOf(f *tensorfile.File) (*stored, error) {
 	name := "embeddings"

@@ -136,6 +136,14 @@ func (s SomeRows) ReadRows(dst []float32, lo int) error {
 	return nil
 }
 
+// GiveBack lets the memory of the rows from the first to the last of those picked be taken back,
+// if the matrix can do so.
+func (s SomeRows) GiveBack(lo, hi int) {
+	if v, can := s.Vectors.(interface{ GiveBack(lo, hi int) }); can && lo < hi {
+		v.GiveBack(s.At[lo], s.At[hi-1]+1)
+	}
+}
+
 // RowsWhere lists the numbers of the rows that are true.
 func RowsWhere(which []bool) (rows []int) {
 	for i, yes := range which {

@@ -1,7 +1,6 @@
 package evaluation
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/img"
 	"hgld/internal/report"
 	"hgld/train"
 	"hgld/train/metric"
@@ -201,31 +199,33 @@ func (p *page) plot() template.HTML {
 	return template.HTML(b.String())
 }
 
-// frame returns the frame colour for a picture that shares this many levels with the query: 3
+// frame returns the frame colour for a picture that shares some of the levels with the query: 3
 // for all, 0 for none, 2 for more than half of the levels, 1 otherwise.
-func (p *page) frame(shared int) int {
-	switch n := len(p.Levels); {
-	case shared == n:
+func frame(shared, levels int) int {
+	switch {
+	case shared == levels:
 		return 3
 	case shared == 0:
 		return 0
-	case 2*shared > n:
+	case 2*shared > levels:
 		return 2
 	}
 	return 1
 }
 
-func (p *page) legend() []report.Legend {
+// legend explains the frames, of levels that are named finest first.
+func legend(levels []string) []report.Legend {
 	var list []report.Legend
-	for shared := len(p.Levels); shared >= 0; shared-- {
+	for shared := len(levels); shared >= 0; shared-- {
 		text := "nothing in common"
 		if shared > 0 {
-			text = "same " + p.Levels[len(p.Levels)-shared]
+			text = "same " + levels[len(levels)-shared]
 		}
-		if n := len(list); n > 0 && list[n-1].Level == p.frame(shared) {
+		colour := frame(shared, len(levels))
+		if n := len(list); n > 0 && list[n-1].Level == colour {
 			list[n-1].Text += ", " + strings.TrimPrefix(text, "same ")
 		} else {
-			list = append(list, report.Legend{Level: p.frame(shared), Text: text})
+			list = append(list, report.Legend{Level: colour, Text: text})
 		}
 	}
 	return list
@@ -239,7 +239,7 @@ func (p *page) cases(ctx context.Context, out *report.Page) error {
 		return nil
 	}
 	out.CasesNote = fmt.Sprintf("The query, then the first %d places of its ranking.", pagePlaces)
-	out.Legend = p.legend()
+	out.Legend = legend(p.Levels)
 	for _, q := range slices.Sorted(maps.Keys(p.shown)) {
 		first, err := p.picture(ctx, query, q, "query")
 		if err != nil {
@@ -248,7 +248,7 @@ func (p *page) cases(ctx context.Context, out *report.Page) error {
 		row := report.Row{Name: query.ID(q), Pictures: []report.Picture{first}}
 		for _, g := range p.shown[q] {
 			shared := query.Labels(q).Shared(gallery.Labels(int(g)))
-			picture, err := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", p.frame(shared)))
+			picture, err := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", frame(shared, len(p.Levels))))
 			if err != nil {
 				return err
 			}
@@ -266,20 +266,13 @@ func (p *page) picture(ctx context.Context, d train.Dataset, i int, class string
 	if err != nil {
 		return report.Picture{}, err
 	}
-	m, err := new(img.Decoder).Decode(data)
+	small, err := thumbnail(data, class)
 	if err != nil {
 		return report.Picture{}, fmt.Errorf("%s: %w", d.ID(i), err)
 	}
-	if min(m.W, m.H) > pageThumbnail {
-		w, h := img.ShortSide(m.W, m.H, pageThumbnail)
-		m = img.Resize(m, w, h, img.Bicubic)
-	}
-	var small bytes.Buffer
-	if err := img.EncodeJPEG(&small, m, 85); err != nil {
-		return report.Picture{}, err
-	}
 	name := p.className(0, d.Labels(i)[0])
-	return report.Picture{Class: class, Alt: name, Caption: name, Source: report.JPEG(small.Bytes())}, nil
+	small.Alt, small.Caption = name, name
+	return small, nil
 }
 
 func (p *page) className(level int, class int32) string {

@@ -96,6 +96,14 @@ func scalars(e train.Event) []tensorboard.Scalar {
 			{Tag: "train/images_per_second", Value: float64(e.Images) / e.Seconds},
 			{Tag: "train/share_waiting", Value: e.Waited / e.Seconds},
 		}
+		for tag, rate := range map[string]float64{"train/lr_head": e.HeadRate, "train/lr_proxies": e.ProxyRate} {
+			if rate > 0 {
+				list = append(list, tensorboard.Scalar{Tag: tag, Value: rate})
+			}
+		}
+		for _, term := range e.Terms {
+			list = append(list, tensorboard.Scalar{Tag: "train/" + termCurve + term.Name, Value: float64(term.Value)})
+		}
 		if e.Loss != nil {
 			list = append(list, tensorboard.Scalar{Tag: "train/loss", Value: *e.Loss})
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"hgld/internal/ranksort"
+	"hgld/internal/vec"
 	"hgld/train/metric"
 )
 
@@ -30,6 +31,7 @@ const marked = 1 << 31
 // Ranker is the scratch memory of one goroutine. The zero value is ready.
 type Ranker struct {
 	count  *[most]uint32 // of items, or where the next of a marked bucket goes in keys
+	bucket [1024]uint32  // of some scores
 	near   []uint64      // items in marked buckets: bucket and row
 	keys   []uint64      // of near, by bucket
 	spare  []uint64      // of the radix sort
@@ -41,20 +43,6 @@ type Ranker struct {
 type block struct {
 	place  int // items ranked before it
 	lo, hi int // in keys
-}
-
-// scale maps scores to buckets. It never falls while the score rises, whatever the rounding,
-// and equal scores share a bucket; exactness rests on no more than that.
-type scale struct {
-	lo, factor float32
-	buckets    int
-	top        float32 // the last bucket but one
-}
-
-// bucket is 0 for a score below all positives, and for NaN.
-func (c scale) bucket(s float32) uint32 {
-	x := min(max((s-c.lo)*c.factor, -1), c.top) + 1
-	return uint32(int32(x)) & (most - 1)
 }
 
 // Items returns the items that metrics look at: the positives in ranked order, with all items
@@ -71,16 +59,17 @@ func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int3
 	if r.count == nil {
 		r.count = new([most]uint32)
 	}
-	c := scaleOf(scores, positives)
-	clear(r.count[:c.buckets])
+	buckets := bucketsFor(len(scores))
+	c := bucketsOf(scores, positives, buckets)
+	clear(r.count[:buckets])
 	for _, row := range positives {
-		r.count[c.bucket(scores[row])] = marked
+		r.count[c.One(scores[row])] = marked
 	}
-	found := r.countAll(c, scores)
+	found := r.countAll(&c, scores)
 	for _, row := range absent {
-		r.count[c.bucket(scores[row])]--
+		r.count[c.One(scores[row])]--
 	}
-	r.placeBlocks(c.buckets)
+	r.placeBlocks(buckets)
 	r.collect(found, scores, levels)
 	for _, b := range r.blocks {
 		r.emit(b, levels)
@@ -88,34 +77,37 @@ func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int3
 	return r.items, n
 }
 
-// scaleOf spreads the buckets over the scores of the positives.
-func scaleOf(scores []float32, positives []int32) scale {
+// bucketsOf spreads buckets over the scores of the positives. Equal scores share a bucket, and the
+// bucket never falls while the score rises; exactness rests on no more than that.
+func bucketsOf(scores []float32, positives []int32, buckets int) vec.Buckets {
 	lo, hi := scores[positives[0]], scores[positives[0]]
 	for _, row := range positives {
 		lo, hi = min(lo, scores[row]), max(hi, scores[row])
 	}
 	lo = max(lo, -math.MaxFloat32/4) // so that the difference is finite
 	hi = max(min(hi, math.MaxFloat32/4), lo)
-	buckets := bucketsFor(len(scores))
 	inner := buckets - 3 // one below all positives, one above, one for the rounding of hi
 	factor := float32(inner) / (hi - lo)
 	if !(factor <= 1e30) { // equal scores
 		factor = 1e30
 	}
-	return scale{lo, factor, buckets, float32(buckets - 2)}
+	return vec.Buckets{Low: lo, Factor: factor, Top: float32(buckets - 2)}
 }
 
 // countAll counts the items of each bucket, and lists those in marked ones.
-func (r *Ranker) countAll(c scale, scores []float32) []uint64 {
+func (r *Ranker) countAll(c *vec.Buckets, scores []float32) []uint64 {
 	r.near = grow(r.near, len(scores)+1) // one more: the last store may be dropped
 	near, count := r.near, r.count
 	n := 0
-	for row, s := range scores {
-		b := c.bucket(s)
-		have := count[b]
-		count[b] = have + 1
-		near[n] = uint64(b)<<32 | uint64(row)
-		n += int(have >> 31)
+	for lo := 0; lo < len(scores); lo += len(r.bucket) {
+		part := scores[lo:min(lo+len(r.bucket), len(scores))]
+		c.Of(r.bucket[:], part)
+		for i, b := range r.bucket[:len(part)] {
+			have := count[b&(most-1)]
+			count[b&(most-1)] = have + 1
+			near[n] = uint64(b)<<32 | uint64(lo+i)
+			n += int(have >> 31)
+		}
 	}
 	return near[:n]
 }

@@ -103,11 +103,11 @@ func TestBucketsRiseWithTheScore(t *testing.T) {
 	for _, kind := range []string{"normal", "equal", "few", "outlier", "huge", "infinite", "zeros"} {
 		scores := scoresOf(kind, r, 1000)
 		for _, positives := range [][]int32{{0}, {1, 2}, {3, 4, 5, 6, 7, 8}} {
-			c := scaleOf(scores, positives)
+			c := bucketsOf(scores, positives, bucketsFor(len(scores)))
 			sorted := slices.Clone(scores)
 			slices.Sort(sorted)
 			for i := 1; i < len(sorted); i++ {
-				if c.bucket(sorted[i]) < c.bucket(sorted[i-1]) {
+				if c.One(sorted[i]) < c.One(sorted[i-1]) {
 					t.Fatalf("%s: the bucket of %v is below that of %v", kind, sorted[i], sorted[i-1])
 				}
 			}

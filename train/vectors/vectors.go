@@ -5,6 +5,7 @@ package vectors
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"hgld/labels"
@@ -39,6 +40,11 @@ type Input struct {
 	// Limit takes the first queries alone; 0: all.
 	Limit int
 
+	// Stay leaves the vectors in their files until Evaluation.Close, where the device is the host:
+	// they are checked at once, and read and scaled by panels when they are ranked. Elsewhere they
+	// are brought to the device.
+	Stay bool
+
 	// Open opens a file of vectors.
 	Open func(path string) (embeddings.Vectors, error)
 
@@ -60,7 +66,7 @@ func (in *Input) Complete() error {
 	return nil
 }
 
-// Evaluation is an evaluation whose vectors are on the device.
+// Evaluation is an evaluation whose vectors are on the device, or stay in their files.
 type Evaluation struct {
 	train.Evaluation
 
@@ -69,42 +75,71 @@ type Evaluation struct {
 
 	// Same says that query i is row i of the gallery.
 	Same bool
+
+	files []io.Closer // that are still read
+}
+
+// Close closes the files of vectors that stay in them.
+func (e *Evaluation) Close() error {
+	var errs []error
+	for _, f := range e.files {
+		errs = append(errs, f.Close())
+	}
+	e.files = nil
+	return errors.Join(errs...)
 }
 
 // Load reads the files. The evaluation still lacks its metrics. A query whose id is also in
 // a gallery of its own is left out of its ranking there.
 func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
-	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
+	err := in.load(b, e)
+	if err != nil || !in.stays(b) {
+		err = errors.Join(err, e.Close())
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer query.vectors.Close()
+	return e, nil
+}
+
+// stays reports whether the vectors stay in their files.
+func (in *Input) stays(b device.Backend) bool {
+	_, host := b.(device.Host)
+	return in.Stay && host
+}
+
+func (in *Input) load(b device.Backend, e *Evaluation) error {
+	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
+	if err != nil {
+		return err
+	}
+	e.files = append(e.files, query.vectors)
 	gallery := query
 	switch {
 	case in.GalleryEmbeddings != "":
 		if query.rows.IsQuery != nil {
-			return nil, fmt.Errorf("%s has the column is_query, and the gallery has files of its own; leave one out", in.Labels)
+			return fmt.Errorf("%s has the column is_query, and the gallery has files of its own; leave one out", in.Labels)
 		}
 		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err != nil {
-			return nil, err
+			return err
 		}
-		defer gallery.vectors.Close()
+		e.files = append(e.files, gallery.vectors)
 	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
 		if query, gallery, err = in.split(query); err != nil {
-			return nil, err
+			return err
 		}
 	default:
 		e.Same = true
 	}
 	e.Levels = e.Classes.Levels()
 	if err := in.upload(b, e, query, gallery); err != nil {
-		return nil, err
+		return err
 	}
 	if in.Qrels != "" {
-		return e, in.judge(e)
+		return in.judge(e)
 	}
-	return e, nil
+	return nil
 }
 
 // upload brings both sides to the device and finds the queries in the gallery.
@@ -115,8 +150,13 @@ func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (
 	}
 	e.Query = all
 	if n := min(in.Limit, len(all.Labels)); n > 0 {
-		e.Query = train.Side{Vectors: all.Vectors.RowRange(0, n), Labels: all.Labels[:n],
-			IDs: all.IDs[:min(n, len(all.IDs))], Ignore: all.Ignore[:min(n, len(all.Ignore))]}
+		e.Query = train.Side{Labels: all.Labels[:n], IDs: all.IDs[:min(n, len(all.IDs))],
+			Ignore: all.Ignore[:min(n, len(all.Ignore))]}
+		if all.Stored != nil {
+			e.Query.Stored = all.Stored.First(n)
+		} else {
+			e.Query.Vectors = all.Vectors.RowRange(0, n)
+		}
 	}
 	if e.Same {
 		e.Gallery = all
@@ -265,27 +305,40 @@ func (s *side) self(query *side, queries int) []int32 {
 	return self
 }
 
-// side brings vectors to the device.
+// side brings vectors to the device, or checks those that stay.
 func (in *Input) side(b device.Backend, s *side) (train.Side, error) {
 	v := s.vectors
 	if s.at != nil {
 		v = embeddings.SomeRows{Vectors: v, At: s.at}
 	}
+	of := train.Side{Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}
 	watched := &embeddings.ZeroRows{Vectors: v}
-	a, err := train.Upload(b, watched, in.Unit)
+	var err error
+	if in.stays(b) {
+		if of.Stored, err = train.Store(v, in.Unit); err == nil {
+			watched.Count, watched.First = of.Stored.Zeros()
+		}
+	} else {
+		of.Vectors, err = train.Upload(b, watched, in.Unit)
+	}
 	if err != nil {
 		return train.Side{}, &ValuesError{s.path, err}
 	}
 	if watched.Count > 0 {
-		name := ""
-		if watched.First < len(s.rows.IDs) {
-			name = fmt.Sprintf(" (%s)", s.rows.IDs[watched.First])
-		}
-		in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
-			"their ranking is arbitrary: look for images that were not embedded, and leave them out",
-			watched.Count, len(s.rows.Labels), s.path, watched.First, name)
+		in.sayZeros(s, watched.Count, watched.First)
 	}
-	return train.Side{Vectors: a, Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}, nil
+	return of, nil
+}
+
+// sayZeros warns of vectors that are all zeros.
+func (in *Input) sayZeros(s *side, count, first int) {
+	name := ""
+	if first < len(s.rows.IDs) {
+		name = fmt.Sprintf(" (%s)", s.rows.IDs[first])
+	}
+	in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
+		"their ranking is arbitrary: look for images that were not embedded, and leave them out",
+		count, len(s.rows.Labels), s.path, first, name)
 }
 
 // ValuesError says that a file of vectors cannot be ranked, for a value that is not finite.

@@ -3,7 +3,11 @@ package vectors
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +16,12 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/half"
 	"hgld/internal/tensorfile"
+	"hgld/train"
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
+	"hgld/train/metric"
 )
 
 func file(t *testing.T, dir, name, text string) string {
@@ -65,6 +72,110 @@ func TestOneTableHasBothSides(t *testing.T) {
 	in.Limit = 1
 	if e, err = in.Load(cpu.New(1)); err != nil || e.Self != nil || len(e.Query.Labels) != 1 {
 		t.Errorf("the first query alone: %+v, %v", e, err)
+	}
+}
+
+// Vectors that stay in their files give the figures of those on the device, from each kind of
+// file, with each width of number, and where only some rows of a table are taken. A float16 and a
+// bfloat16 give those of the float32 that they stand for.
+func TestVectorsThatStayGiveTheSameFigures(t *testing.T) {
+	const rows, cols = 230, 19
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(5, 5))
+	values, f16, bf16 := make([]float32, rows*cols), make([]uint16, rows*cols), make([]uint16, rows*cols)
+	type row struct {
+		Vector []float32 `parquet:"embedding,list"`
+	}
+	table := make([]row, rows)
+	text := "class,kind,is_query,is_gallery\n"
+	for i := range values {
+		values[i] = half.BF16(half.ToBF16(float32(r.IntN(32)) - 15.5)) // exact in all three types
+		f16[i], bf16[i] = half.ToF16(values[i]), half.ToBF16(values[i])
+	}
+	for i := range table {
+		table[i].Vector = values[i*cols:][:cols]
+		text += fmt.Sprintf("c%d,k%d,%d,%d\n", i%40, i%40%3, i%3/2, i%4/3^1)
+	}
+	var out bytes.Buffer
+	if err := parquet.Write(&out, table); err != nil {
+		t.Fatal(err)
+	}
+	bits := make([]byte, 0, 2*len(bf16))
+	for _, v := range bf16 {
+		bits = binary.LittleEndian.AppendUint16(bits, v)
+	}
+	safe := new(bytes.Buffer)
+	err := tensorfile.WriteSafetensors(safe, []tensorfile.Tensor{{Name: "embeddings", DType: "BF16",
+		Shape: []int{rows, cols}, Data: bits}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{numbers(t, dir, "e.npy", "F32", []int{rows, cols}, values),
+		numbers(t, dir, "half.npy", "F16", []int{rows, cols}, f16),
+		file(t, dir, "e.safetensors", safe.String()), file(t, dir, "e.parquet", out.String())}
+	sheet := file(t, dir, "l.csv", text)
+	for limit, want := range map[int]string{0: "", 11: ""} {
+		for _, path := range files {
+			for _, stay := range []bool{false, true} {
+				in := Input{Embeddings: path, Labels: sheet, Unit: true, Limit: limit, Stay: stay, Open: embeddings.Open,
+					Say: new(said).say}
+				got := figures(t, &in)
+				if want == "" {
+					want = got
+				} else if got != want {
+					t.Errorf("%s, stay %v, limit %d: other figures", filepath.Base(path), stay, limit)
+				}
+			}
+		}
+	}
+}
+
+// figures evaluates an input.
+func figures(t *testing.T, in *Input) string {
+	t.Helper()
+	b := cpu.New(2)
+	e, err := in.Load(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stays := e.Gallery.Stored != nil; stays != in.Stay {
+		t.Fatalf("stay %v, and the vectors stay: %v", in.Stay, stays)
+	}
+	e.PerQuery = true
+	if e.Metrics, err = metric.ParseSet([]string{"R@1", "AP", "H-AP"}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := train.Evaluate(t.Context(), b, &e.Evaluation)
+	if err = errors.Join(err, e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A vector of zeros is told of, and one that is not finite is an error, wherever vectors are.
+func TestOddVectorsAreFoundInTheirFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, stay := range []bool{false, true} {
+		var s said
+		in := Input{Embeddings: numbers(t, dir, "z.npy", "F32", []int{3, 1}, []float32{1, 0, 2}),
+			Labels: file(t, dir, "l.csv", "id,class\nx,a\ny,a\nz,b\n"), Stay: stay, Open: embeddings.Open, Say: s.say}
+		e, err := in.Load(cpu.New(1))
+		if err != nil || len(s) != 1 || !strings.Contains(s[0], "1 of 3 vectors of "+in.Embeddings+
+			" are all zeros, row 1 (y) first") {
+			t.Fatalf("stay %v: said %q, error %v", stay, s, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		in.Embeddings = numbers(t, dir, "n.npy", "F32", []int{3, 1}, []float32{1, float32(math.NaN()), 2})
+		var bad *ValuesError
+		if _, err := in.Load(cpu.New(1)); !errors.As(err, &bad) || bad.Path != in.Embeddings {
+			t.Errorf("stay %v: error %v", stay, err)
+		}
 	}
 }
 
