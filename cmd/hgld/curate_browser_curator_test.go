@@ -216,7 +216,7 @@ func TestBrowserCuratorLong(t *testing.T) {
 		}
 		dir := curatorProject(t, weights, truth)
 		for _, draft := range []string{"default", "--groups"} {
-			for seed := 1; seed <= 3; seed++ {
+			for seed := 1; seed <= 3; seed++ { // of the draft; the page draws its samples by a fixed seed
 				args := []string{"cluster", "run", "--quiet", "--replace", "--k", "100", "--seed", fmt.Sprint(seed)}
 				if draft == "--groups" {
 					args = append(args, "--groups", "groups.txt")
@@ -244,7 +244,7 @@ type strategy struct {
 
 func strategies(n int) []strategy {
 	list := []strategy{{name: "walk", walk: true}}
-	for _, share := range [][]float64{{}, {.2}, {.37}, {.19, .19}, {.13, .12, .12}, {.26, .26}, {.35, .35}} {
+	for _, share := range [][]float64{{}, {.2}, {.37}, {.48}, {.55}, {.19, .19}, {.26, .26}} {
 		s := strategy{name: "proposals"}
 		for _, x := range share {
 			s.reads = append(s.reads, int(x*float64(n)))
