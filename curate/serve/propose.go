@@ -12,10 +12,11 @@ import (
 // Proposal is a tag with the group that is proposed for it. Lead says how clearly: by how
 // much the cosine to its name exceeds that to the second nearest.
 type Proposal struct {
-	// Tag is the place of the tag, Group that of the group.
-	Tag   int `json:"tag"`
+	// Tag is the place of the tag.
+	Tag int `json:"tag"`
+	// Group is the place of the group.
 	Group int `json:"group"`
-	// Lead is not negative.
+	// Lead is the difference of the two cosines, and not negative.
 	Lead float64 `json:"lead"`
 }
 
@@ -43,7 +44,8 @@ func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"version": version, "proposals": ranked(tags, groups, leads, q.Least), "waiting": waiting})
+	write(w, http.StatusOK, map[string]any{"version": version, "waiting": waiting,
+		"proposals": ranked(tags, groups, leads, q.Least)})
 }
 
 // Offer returns what the page would propose for the open tags of a session: the names of its
