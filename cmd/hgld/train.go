@@ -32,6 +32,7 @@ const (
 		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
 		"                                          keep the checkpoint that is best on a tenth of the classes,\n" +
 		"                                          which is not trained on; measure the test at the end\n" +
+		"  hgld train run --seeds 3                three runs, with mean and interval of each metric\n" +
 		"  hgld train run --dry-run                memory and time that the run will take\n" +
 		"  hgld train run --overfit                can one batch be learnt by heart?\n" +
 		"  hgld train run --profile                where the time of a step goes"
@@ -59,7 +60,7 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags are the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
@@ -94,6 +95,9 @@ func trainRunAction(c *cli.Context) error {
 	}
 	if rehearse != nil {
 		return errors.Join(trainError(rehearse(j, s)), j.Close())
+	}
+	if n := c.Int("seeds"); n > 1 {
+		return trainSeeds(c, s, n)
 	}
 	return st.Execute(j, s)
 }
