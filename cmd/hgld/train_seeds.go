@@ -43,5 +43,5 @@ func trainSeeds(c *cli.Context, s *trainSettings, seeds int) error {
 	if j.json {
 		return writeJSON(j, groups)
 	}
-	return writeGroupsText(j, groups, keys)
+	return printGroups(j, groups, keys, "text")
 }
