@@ -144,7 +144,7 @@ class App {
     panels.actions(this);
     panels.views(this);
     panels.progress(this);
-    this.pace.draw(this.model.n - this.model.done.labels);
+    this.pace.draw(this.model.n - this.model.done.labels, this.rest.errors);
     if (this.view.kind === 'rest') this.rest.draw();
     if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this);
     setTimeout(() => { this.suggest(); this.lookUp(); }, 0); // the picture is first
@@ -210,7 +210,7 @@ class App {
 
   async openMap() {
     if (!this.map) {
-      this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i],
+      this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i], groupName: (g) => this.model.groups[1][g].name,
         marked: (tags, more) => { if (!more) this.marks.clear(); tags.forEach((i) => this.marks.add(i)); this.draw(); }});
     }
     if (!this.map.places) {

@@ -24,10 +24,12 @@ export class Pace {
   // hourly is the number of labels an hour; 0 before there is enough to go by.
   get hourly() { return this.active >= hour / 60 && this.labels >= 10 ? (this.labels * hour) / this.active : 0; }
 
-  draw(open) {
+  // draw tells the pace, how long the open labels take, and how many errors are expected.
+  draw(open, errors) {
     const p = byId('pace'), {hourly} = this;
-    p.hidden = !hourly;
-    if (hourly) p.textContent = `${number(Math.round(hourly))} labels an hour${open ? ` · ${lasting(open / hourly)} left` : ''}`;
+    const text = [hourly ? `${number(Math.round(hourly))} labels an hour` : '', hourly && open ? `${lasting(open / hourly)} left` : '', errors].filter(Boolean).join(' · ');
+    p.hidden = !text;
+    if (p.textContent !== text) p.textContent = text;
   }
 }
 
