@@ -57,10 +57,11 @@ const (
 	// tag cannot be proposed.
 	Propose Op = "propose"
 	// Confirm decides the tags of Parts in their groups, proposed or not: one Accept for
-	// several groups.
+	// several groups. A Note says that a curator has looked at them.
 	Confirm Op = "confirm"
 	// Withdraw takes the proposed tags From back to where they were before the proposal.
-	// Tags that are not proposed stay.
+	// Tags that are not proposed stay. A Note says that a curator has looked at them and
+	// what is wrong.
 	Withdraw Op = "withdraw"
 	// Flag marks From for another look; Note says why.
 	Flag Op = "flag"

@@ -159,3 +159,30 @@ func TestACheckedSampleSaysHowManyProposalsAreWrong(t *testing.T) {
 		t.Error("a move is not a proposal")
 	}
 }
+
+// A tag that is taken back with a note counts as wrong and is known as refused; one that is
+// taken back without says nothing.
+func TestATagTakenBackAsWrongCounts(t *testing.T) {
+	s := start(t, draftOf(t, "all: a b c d"))
+	do(t, s, proposal("church: a b c"), Edit{Op: Withdraw, From: refs("a"), Note: "wrong"},
+		Edit{Op: Withdraw, From: refs("b")}, Edit{Op: Confirm, Parts: proposal("church: c").Parts, Note: "right"},
+		proposal("peak: d"))
+	c, err := s.CheckProposal(1, 3, 1)
+	if err != nil || c.Wrong != 1 || c.Right != 1 || c.Left != 0 {
+		t.Errorf("%+v, %v; want 1 wrong, 1 right", c, err)
+	}
+	if got := s.Refused(); len(got) != 1 || !got[0] {
+		t.Errorf("refused are %v, want tag 0", got)
+	}
+	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 5 || !slices.Equal(s.Left(5), []int{3}) {
+		t.Errorf("the last proposal is %d with %v left, want 5 with [3]", c.Of, s.Left(5))
+	}
+	do(t, s, Edit{Op: Revert, Of: 2}, Edit{Op: Revert, Of: 5})
+	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 1 || len(s.Refused()) != 0 {
+		t.Errorf("after two undos the last proposal is %d, refused %v; want 1, none", c.Of, s.Refused())
+	}
+	do(t, s, Edit{Op: Withdraw, From: refs("a")})
+	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 0 || c.Left != 0 {
+		t.Errorf("with nothing left: %+v", c)
+	}
+}

@@ -8,11 +8,13 @@ import (
 
 // ProposalCheck is what a check of some tags of a proposal says about the others.
 type ProposalCheck struct {
+	// Of is the number of the Propose, 0 if there is none.
+	Of int `json:"of"`
 	// Tags are the places of the tags to check, in the order in which they were drawn.
 	Tags []int `json:"tags"`
 	// Right is the number of them that a curator put into the proposed group.
 	Right int `json:"right"`
-	// Wrong is the number of them that a curator moved elsewhere or dropped.
+	// Wrong is the number of them that a curator moved elsewhere, dropped or refused.
 	Wrong int `json:"wrong"`
 	// Left is the number of tags of the whole proposal that are still only proposed.
 	Left int `json:"left"`
@@ -27,21 +29,23 @@ type ProposalCheck struct {
 
 // CheckProposal draws n tags of the Propose with the number seq and counts what the
 // curator decided on them. The same seed draws the same tags, and a larger n draws more
-// of them. Only Accept, Move and Drop check a tag: a Confirm is not a look at it.
+// of them. Accept, Move, Drop, and a Confirm or a Withdraw with a note check a tag. Without a
+// note these two are no look at it. For seq 0 it takes the last Propose in force that has tags left; if there is
+// none, the result is empty.
 //
 // Expected is the share of wrong tags times Left, and its interval that of Wilson
 // (Journal of the American Statistical Association 22, 1927).
 func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error) {
+	if seq == 0 {
+		if seq = s.lastProposal(); seq == 0 {
+			return &ProposalCheck{Tags: []int{}}, nil
+		}
+	}
 	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
 		return nil, fmt.Errorf("curate: edit %d is not a proposal", seq)
 	}
 	tags, into := s.proposedBy(&s.edits[seq-1])
-	c := &ProposalCheck{Tags: []int{}}
-	for _, i := range tags {
-		if s.now.at(0, i).proposed {
-			c.Left++
-		}
-	}
+	c := &ProposalCheck{Of: seq, Tags: []int{}, Left: len(s.stillProposed(tags))}
 	shuffle := rand.New(rand.NewPCG(seed, uint64(seq)))
 	shuffle.Shuffle(len(tags), func(a, b int) { tags[a], tags[b] = tags[b], tags[a] })
 	drawn := map[int32]bool{}
@@ -58,6 +62,55 @@ func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error)
 	}
 	c.estimate()
 	return c, nil
+}
+
+// Left lists the tags of the Propose with the number seq that are still only proposed, in
+// the order of the edit.
+func (s *Session) Left(seq int) []int {
+	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
+		return nil
+	}
+	tags, _ := s.proposedBy(&s.edits[seq-1])
+	return s.stillProposed(tags)
+}
+
+// stillProposed returns those of the tags that are still only proposed.
+func (s *Session) stillProposed(tags []int32) []int {
+	var list []int
+	for _, i := range tags {
+		if s.now.at(0, i).proposed {
+			list = append(list, int(i))
+		}
+	}
+	return list
+}
+
+// lastProposal returns the number of the last Propose in force that has tags left, 0 for
+// none.
+func (s *Session) lastProposal() int {
+	for i := len(s.edits) - 1; i >= 0; i-- {
+		if s.active[i] && s.edits[i].Op == Propose && len(s.Left(i+1)) > 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Refused reports for each tag whether a curator looked at a proposal of it and took it
+// back as wrong: whether a Withdraw with a note names it.
+func (s *Session) Refused() map[int]bool {
+	refused := map[int]bool{}
+	for i := range s.edits {
+		e := &s.edits[i]
+		if !s.active[i] || e.Op != Withdraw || e.Note == "" {
+			continue
+		}
+		tags, _ := s.finder().findAll(0, e.From)
+		for _, tag := range tags {
+			refused[int(tag)] = true
+		}
+	}
+	return refused
 }
 
 // proposedBy lists the tags of a proposal and the name of each one's group.
@@ -79,16 +132,28 @@ func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string)
 	right := map[int32]bool{}
 	for i := seq; i < len(s.edits); i++ {
 		e := &s.edits[i]
-		if !s.active[i] || e.Op != Accept && e.Op != Move && e.Op != Drop {
+		if !s.active[i] || !e.looks() {
 			continue
 		}
 		for _, r := range e.From {
 			if at, ok := s.finder().find(0, r); ok && drawn[at] {
-				right[at] = e.Op != Drop && s.sameGroup(e.To, into[at])
+				right[at] = (e.Op == Accept || e.Op == Move) && s.sameGroup(e.To, into[at])
+			}
+		}
+		for _, part := range e.Parts {
+			for _, r := range part.Members {
+				if at, ok := s.finder().find(0, r); ok && drawn[at] {
+					right[at] = s.sameGroup(part.To, into[at])
+				}
 			}
 		}
 	}
 	return right
+}
+
+// looks reports whether the author of an edit has looked at its tags one by one.
+func (e *Edit) looks() bool {
+	return e.Op == Accept || e.Op == Move || e.Op == Drop || (e.Op == Confirm || e.Op == Withdraw) && e.Note != ""
 }
 
 // sameGroup reports whether two names of groups, of any time, stand for one group now.

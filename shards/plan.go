@@ -91,7 +91,7 @@ func (all *planned) cut(s Settings) []planned {
 	var parts []planned
 	start, bytes := 0, int64(0)
 	for i := range all.items {
-		size := min(all.items[i].Size, maxImageBytes) // larger ones, and forged sizes, become failures
+		size := min(all.items[i].Size, MaxImageBytes) // larger ones, and forged sizes, become failures
 		full := i > start && (s.ImagesPerShard > 0 && i-start == s.ImagesPerShard ||
 			s.ShardBytes > 0 && bytes+size > s.ShardBytes)
 		if full {

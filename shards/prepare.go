@@ -28,7 +28,7 @@ type preparer struct {
 }
 
 func newPreparer(o Options) *preparer {
-	limits := img.Limits{Bytes: maxImageBytes, Memory: decodeMemory}
+	limits := img.Limits{Bytes: MaxImageBytes, Memory: decodeMemory}
 	return &preparer{
 		settings: o.Settings,
 		decoder:  &img.Decoder{Limits: limits},
@@ -37,9 +37,11 @@ func newPreparer(o Options) *preparer {
 	}
 }
 
+// MaxImageBytes is the size of the largest image file that is read.
+const MaxImageBytes = 64 << 20
+
 const (
-	maxImageBytes = 64 << 20
-	decodeMemory  = 288e6 // shared by all workers; the largest image allowed takes all of it
+	decodeMemory = 288e6 // shared by all workers; the largest image allowed takes all of it
 )
 
 // prepared is the result for one item: a row or a failure.
@@ -129,16 +131,16 @@ func imageClass(err error) FailureClass {
 // that a shard does not depend on where the input lies. A fault of the system is a
 // *ReadError, unless it lies in this file and lasts.
 func read(item *Item) ([]byte, FailureClass, error) {
-	if item.Size > maxImageBytes {
-		return nil, TooBigFailure, fmt.Errorf("%d bytes, limit %d", item.Size, maxImageBytes)
+	if item.Size > MaxImageBytes {
+		return nil, TooBigFailure, fmt.Errorf("%d bytes, limit %d", item.Size, MaxImageBytes)
 	}
 	r, err := item.Open()
 	if err == nil {
 		defer r.Close()
 		buf := bytes.NewBuffer(make([]byte, 0, item.Size+bytes.MinRead))
-		_, err = buf.ReadFrom(io.LimitReader(r, maxImageBytes+1))
-		if err == nil && buf.Len() > maxImageBytes {
-			return nil, TooBigFailure, fmt.Errorf("more than %d bytes", maxImageBytes)
+		_, err = buf.ReadFrom(io.LimitReader(r, MaxImageBytes+1))
+		if err == nil && buf.Len() > MaxImageBytes {
+			return nil, TooBigFailure, fmt.Errorf("more than %d bytes", MaxImageBytes)
 		}
 		if err == nil && item.Size > 0 && int64(buf.Len()) != item.Size {
 			err = &ReadError{item.Path, item.Where, fmt.Errorf("%d bytes, and %d when the build began", buf.Len(), item.Size)}

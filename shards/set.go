@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"hgld/labels"
@@ -266,6 +267,16 @@ func (v *View) Labels(i int) labels.Path {
 func (v *View) ID(i int) string {
 	sh, r := v.at(i)
 	return sh.index.ids[r].String()
+}
+
+// Fingerprint returns the names and hashes of all shards of the set, one a line. It changes if a
+// pixel does.
+func (v *View) Fingerprint() string {
+	var s strings.Builder
+	for _, f := range v.set.manifest.Files {
+		fmt.Fprintln(&s, f.Name, f.SHA256)
+	}
+	return s.String()
 }
 
 // Image returns the image file of row i. It compares the checksum and returns a

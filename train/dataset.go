@@ -278,6 +278,10 @@ func Fingerprint(sets ...Dataset) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// Pixels identifies the images that items are taken from, "" where their data set does not
+// know that.
+func Pixels(d Dataset) string { return pixels(d) }
+
 // pixels is what identifies the images that items are taken from, "" where their data
 // set does not know that. In a choice of items it is that of the whole.
 func pixels(d Dataset) string {

@@ -6,10 +6,12 @@ type Kind string
 // The kinds of events.
 const (
 	Projected Kind = "projection" // the projection starts from principal components; Images, Seconds
-	Stepped   Kind = "step"       // Loss, Rate, Norm, Images, Seconds, Waited
+	Stepped   Kind = "step"       // Loss, Terms, rates, Norm, Images, Seconds, Waited
 	Skipped   Kind = "skipped"    // a value was not finite: nothing was changed; Batch, and IDs are its images
 	Evaluated Kind = "evaluation" // Result, On, Best, Seconds
 	Saved     Kind = "checkpoint" // Path
+	Reduced   Kind = "reduced"    // the evaluations do not improve: Rate is the factor of all rates from here
+	Stopped   Kind = "stopped"    // the evaluations did not improve: the run ends before its last step
 	Done      Kind = "done"       // the run is complete
 )
 
@@ -22,9 +24,14 @@ type Event struct {
 	// Loss is nil where no query had a positive: such a step has no loss. Older logs
 	// leave a loss of exactly 0 out as well.
 	Loss *float64 `json:"loss,omitempty"`
-	Rate float64  `json:"lr,omitempty"` // of the backbone
-	// Norm is that of the gradient of backbone and head before it is bounded, nil
-	// unless optim.clip is set.
+	// Terms are those of a loss that is a weighted sum, none of another one.
+	Terms []TermValue `json:"terms,omitempty"`
+
+	Rate      float64 `json:"lr,omitempty"`       // of the backbone, 0 while it is frozen
+	HeadRate  float64 `json:"head_lr,omitempty"`  // of the head
+	ProxyRate float64 `json:"proxy_lr,omitempty"` // of the proxies
+	// Norm is that of the gradient of backbone and head before it is bounded. Older logs
+	// have it only where optim.clip was set.
 	Norm    *float64 `json:"grad_norm,omitempty"`
 	Images  int      `json:"images,omitempty"`  // of the batch
 	Seconds float64  `json:"seconds,omitempty"` // of the step or the evaluation

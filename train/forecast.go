@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -28,16 +29,25 @@ func NewForecast(plan *Estimate) *Forecast {
 	return f
 }
 
-// Time takes the time of a step from its event.
-func (f *Forecast) Time(e Event) {
-	if e.Kind == Stepped || e.Kind == Skipped {
+// Measure takes the steps of o.Limit, at least one, and times them. Each trains all groups.
+func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) error {
+	if err := Rehearse(ctx, c.steady(), data, o, f.time); err != nil {
+		return err
+	}
+	f.close()
+	return nil
+}
+
+// time takes the time of a step from its event.
+func (f *Forecast) time(e Event) {
+	if e.taken() {
 		f.times = append(f.times, e.Seconds)
 		f.total, f.waited = f.total+e.Seconds, f.waited+e.Waited
 	}
 }
 
-// Close sums up the steps, of which there is at least one.
-func (f *Forecast) Close() {
+// close sums up the steps, of which there is at least one.
+func (f *Forecast) close() {
 	times := f.times
 	if len(times) > 1 {
 		times = times[1:] // memory grows in the first

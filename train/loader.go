@@ -27,7 +27,28 @@ type loader struct {
 	workers  int
 	prefetch int
 	width    int // of the vectors in place of images; 0: there are images
+
+	// skip is asked about an image that cannot be used, by several goroutines at once. If it
+	// returns true, black pixels stand for the image. nil: the batch fails.
+	skip func(row int, err *ImageError) bool
 }
+
+// ImageError is an image that cannot be used.
+type ImageError struct {
+	ID string // of the image
+
+	// Decoding reports that the image was read and is none, or one that no decoder knows.
+	// Otherwise Err is that of the data set.
+	Decoding bool
+
+	Err error // what is wrong
+}
+
+// Error names the image.
+func (e *ImageError) Error() string { return fmt.Sprintf("train: image %s: %v", e.ID, e.Err) }
+
+// Unwrap returns Err.
+func (e *ImageError) Unwrap() error { return e.Err }
 
 // work is one batch to come: which rows, and the numbers that its augmentation is
 // drawn from.
@@ -171,15 +192,16 @@ func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 		bytes := rowBytes(l.width, 0)
 		return vectorOf(l.data, p.b.pixels[p.at*bytes:][:bytes], row)
 	}
-	data, err := l.data.Image(ctx, row)
-	if err != nil {
-		return fmt.Errorf("train: image %s: %w", l.data.ID(row), err)
-	}
-	decoded, err := l.decoder.Decode(data)
-	if err != nil {
-		return fmt.Errorf("train: image %s: %w", l.data.ID(row), err)
-	}
 	bytes := l.in.Size * l.in.Size * 3
+	pixels := p.b.pixels[p.at*bytes:][:bytes]
+	decoded, failed := l.decode(ctx, row)
+	if failed != nil {
+		if l.skip == nil || ctx.Err() != nil || !l.skip(row, failed) {
+			return failed
+		}
+		clear(pixels)
+		return nil
+	}
 	var cut img.RGB
 	flip := false
 	if l.training {
@@ -188,12 +210,25 @@ func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	} else {
 		c.centre(&cut, decoded)
 	}
-	copy(p.b.pixels[p.at*bytes:][:bytes], cut.Pix)
+	copy(pixels, cut.Pix)
 	p.b.crop[3*p.at+2] = 0
 	if flip {
 		p.b.crop[3*p.at+2] = 1
 	}
 	return nil
+}
+
+// decode reads an image.
+func (l *loader) decode(ctx context.Context, row int) (*img.RGB, *ImageError) {
+	data, err := l.data.Image(ctx, row)
+	if err != nil {
+		return nil, &ImageError{ID: l.data.ID(row), Err: err}
+	}
+	decoded, err := l.decoder.Decode(data)
+	if err != nil {
+		return nil, &ImageError{ID: l.data.ID(row), Decoding: true, Err: err}
+	}
+	return decoded, nil
 }
 
 // cropOf returns the training crop of a configuration that was checked.

@@ -176,7 +176,12 @@ func (m *Model) free(s Side) {
 
 // Embed returns the embeddings of a data set, one row an item.
 func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
-	s, err := m.side(ctx, d, EvalOptions{Progress: progress})
+	return m.embed(ctx, d, embedOptions{progress: progress})
+}
+
+func (m *Model) embed(ctx context.Context, d Dataset, o embedOptions) (tensorfile.Tensor, error) {
+	o.lane, o.workers, o.prefetch = m.lane, m.Config.Run.Workers, m.Config.Run.Prefetch
+	s, err := m.network.side(ctx, d, o)
 	if err != nil {
 		return tensorfile.Tensor{}, err
 	}

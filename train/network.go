@@ -140,7 +140,7 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width,
+		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, skip: o.skip,
 	}
 	in := n.newInputs(embedBatch, len(d.Levels()))
 	defer in.free(n.b)
@@ -176,6 +176,7 @@ type embedOptions struct {
 	lane              *lane
 	workers, prefetch int
 	progress          func(done, total int)
+	skip              func(row int, err *ImageError) bool // see loader
 }
 
 // side embeds a data set and collects its labels and names.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,8 +13,42 @@ import (
 	"hgld/train/device/observe"
 )
 
-// Profiler measures the time of a training by operation.
-type Profiler struct {
+// Profile is the time of some steps of a training. Times are in seconds, of all steps together.
+type Profile struct {
+	// Operations are the calls by operation, the longest first.
+	Operations []OpTime `json:"operations"`
+
+	// Seconds is the time of the steps.
+	Seconds float64 `json:"seconds"`
+
+	// Steps is their number.
+	Steps int `json:"steps"`
+
+	// Waited is the part of Seconds in which they waited for images.
+	Waited float64 `json:"waited"`
+}
+
+// NewProfile takes the steps of o.Limit, of which it does not measure the first: memory grows in
+// it. It measures none if the run has no second step.
+func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, error) {
+	times := profiler{map[string]*OpTime{}}
+	o.Backend = times.watch(o.Backend)
+	p := new(Profile)
+	err := Rehearse(ctx, c.steady(), data, o, func(e Event) {
+		switch {
+		case !e.taken():
+		case e.Step == 1:
+			clear(times.byName)
+		default:
+			p.Steps, p.Seconds, p.Waited = p.Steps+1, p.Seconds+e.Seconds, p.Waited+e.Waited
+		}
+	})
+	p.Operations = times.list()
+	return p, err
+}
+
+// profiler measures the time of a training by operation.
+type profiler struct {
 	byName map[string]*OpTime
 }
 
@@ -23,12 +58,9 @@ type OpTime struct {
 	Seconds float64 `json:"seconds"` // of all calls
 }
 
-// NewProfiler returns an empty profiler.
-func NewProfiler() *Profiler { return &Profiler{byName: map[string]*OpTime{}} }
-
-// Watch returns b with every operation timed. It waits for each operation, so a device
+// watch returns b with every operation timed. It waits for each operation, so a device
 // that queues its work is slower with a profiler than without.
-func (p *Profiler) Watch(b device.Backend) device.Backend {
+func (p profiler) watch(b device.Backend) device.Backend {
 	return observe.Operations(b, func(c observe.Call, do func()) {
 		began := time.Now()
 		do()
@@ -43,11 +75,8 @@ func (p *Profiler) Watch(b device.Backend) device.Backend {
 	})
 }
 
-// Reset discards all times, such as those of the first step, in which memory grows.
-func (p *Profiler) Reset() { clear(p.byName) }
-
-// Ops returns what was measured, the longest first.
-func (p *Profiler) Ops() []OpTime {
+// list returns what was measured, the longest first.
+func (p profiler) list() []OpTime {
 	var list []OpTime
 	for _, op := range slices.Sorted(maps.Keys(p.byName)) {
 		list = append(list, *p.byName[op])
@@ -64,30 +93,31 @@ func (p *Profiler) Ops() []OpTime {
 	return list
 }
 
-// Table writes the time of each of so many steps: by operation, the rest of the step, and of
+// Table writes the time of a step: by operation, the rest of the step, and of
 // that the waiting for images. Rates are the modelled work, each array counted once, over the
 // measured time.
-func (p *Profiler) Table(w io.Writer, steps int, seconds, waited float64) error {
+func (p *Profile) Table(w io.Writer) error {
+	steps := float64(p.Steps)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share", "GFLOP/s",
 		"MB a step", "GB/s")
 	row := func(name, calls string, s float64, work string) {
-		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/float64(steps), 100*s/seconds, work)
+		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/steps, 100*s/p.Seconds, work)
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	rest := seconds
-	for _, op := range p.Ops() {
+	rest := p.Seconds
+	for _, op := range p.Operations {
 		rate := ""
 		if op.FLOPs > 0 {
 			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
 		}
-		work := fmt.Sprintf("%9s %9.2f %7.2f", rate, op.Bytes/1e6/float64(steps), op.Bytes/1e9/op.Seconds)
-		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/float64(steps)), op.Seconds, work)
+		work := fmt.Sprintf("%9s %9.2f %7.2f", rate, op.Bytes/1e6/steps, op.Bytes/1e9/op.Seconds)
+		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/steps), op.Seconds, work)
 		rest -= op.Seconds
 	}
-	row("waiting", "", waited, "")
-	row("other", "", max(rest-waited, 0), "")
-	row("step", "", seconds, "")
+	row("waiting", "", p.Waited, "")
+	row("other", "", max(rest-p.Waited, 0), "")
+	row("step", "", p.Seconds, "")
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -161,25 +161,17 @@ func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
 func TestOverfittingLearnsOneBatch(t *testing.T) {
 	c, d := tiny(5)
 	c.Schedule.WarmUp = 3
-	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 60})
+	o := Options{Backend: cpu.New(2), Limit: 60}
+	seen := 0
+	f, err := Overfit(context.Background(), c, Data{Train: d}, o, func(step int, loss float64) { seen = step })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	var losses []float64
-	for e, err := range r.Events(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind == Stepped {
-			losses = append(losses, *e.Loss)
-		}
+	if n := len(f.Losses); n != 60 || seen != 60 || f.Skipped != 0 || f.Losses[59] > 0.2*f.Losses[0] {
+		t.Errorf("%d steps, %d seen, %d skipped, losses %.3f", n, seen, f.Skipped, f.Losses)
 	}
-	if len(losses) != 60 || losses[59] > 0.2*losses[0] {
-		t.Errorf("%d steps, loss %.3f, then %.3f", len(losses), losses[0], losses[len(losses)-1])
-	}
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(2), Overfit: true, Limit: 5,
-		Dir: t.TempDir()}); err == nil {
+	o.Dir = t.TempDir()
+	if _, err := Overfit(context.Background(), c, Data{Train: d}, o, func(int, float64) {}); err == nil {
 		t.Error("a run directory was taken")
 	}
 }
@@ -194,26 +186,42 @@ func TestRehearsalWritesNothing(t *testing.T) {
 	}
 }
 
+// The first step is not measured, and the warm-up, which would leave out the backbone's
+// gradients, is not taken.
 func TestProfileAccountsForTheStep(t *testing.T) {
 	c, d := tiny(5)
-	p := NewProfiler()
-	seconds, waited := 0.0, 0.0
-	for _, e := range mustTrain(t, c, Data{Train: d}, Options{Backend: p.Watch(cpu.New(1))}) {
-		seconds, waited = seconds+e.Seconds, waited+e.Waited
+	c.Schedule.WarmUp = 2
+	p, err := NewProfile(context.Background(), c, Data{Train: d}, Options{Backend: cpu.New(1), Limit: 5})
+	if err != nil {
+		t.Fatal(err)
 	}
 	sum := 0.0
 	calls := map[string]int{}
-	for _, op := range p.Ops() {
+	for _, op := range p.Operations {
 		sum += op.Seconds
 		calls[op.Op] = op.Calls
 	}
-	if calls["ConvGradW"] != 15 || calls["RankLoss"] != 5 || calls["Adam"] != 10 {
-		t.Errorf("calls %v", calls)
+	if p.Steps != 4 || calls["ConvGradW"] != 12 || calls["RankLoss"] != 4 || calls["Adam"] != 8 {
+		t.Errorf("%d steps, calls %v", p.Steps, calls)
+	}
+	if sum <= 0 || sum > p.Seconds || p.Waited > p.Seconds {
+		t.Errorf("operations take %v s of %v s, waiting %v s", sum, p.Seconds, p.Waited)
 	}
 	var table bytes.Buffer
-	if err := p.Table(&table, 5, seconds, waited); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
+	if err := p.Table(&table); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
 		!strings.Contains(table.String(), "\nwaiting ") {
 		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+func TestBenchLeavesOutItsWarmUp(t *testing.T) {
+	c, d := tiny(5)
+	var taken []int
+	times, err := Bench(context.Background(), c, Data{Train: d}, Options{Backend: cpu.New(1)}, 2, func(n int) {
+		taken = append(taken, n)
+	})
+	if err != nil || times.Steps != 2 || fmt.Sprint(taken) != "[1 2 3 4 5]" {
+		t.Errorf("%+v of steps %v, %v", times, taken, err)
 	}
 }
 

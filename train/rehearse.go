@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -25,6 +26,68 @@ func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Even
 	return nil
 }
 
+// steady returns c without what the first steps have before the others: a warm-up, in which only
+// a part is trained, and the search for a projection.
+func (c Config) steady() Config {
+	c.Schedule.WarmUp, c.Model.Projection = 0, ""
+	return c
+}
+
+// taken reports whether e ends a step, whether or not it changed the network.
+func (e *Event) taken() bool { return e.Kind == Stepped || e.Kind == Skipped }
+
+// Overfitting is the course of a training on a single batch, whose loss every correctly wired
+// network lowers.
+type Overfitting struct {
+	// Losses are those of the steps with finite values, at least one.
+	Losses []float64 `json:"losses"`
+
+	// Skipped is the number of the other steps.
+	Skipped int `json:"-"`
+}
+
+// Overfit trains on one batch for the steps of o.Limit. It hands each loss to see, and fails if
+// no step has one.
+func Overfit(ctx context.Context, c Config, data Data, o Options, see func(step int, loss float64)) (*Overfitting,
+	error) {
+	o.Overfit = true
+	f := new(Overfitting)
+	err := Rehearse(ctx, c, data, o, func(e Event) {
+		if e.Kind == Skipped {
+			f.Skipped++
+		}
+		if e.Kind == Stepped && e.Loss != nil {
+			f.Losses = append(f.Losses, *e.Loss)
+			see(e.Step, *e.Loss)
+		}
+	})
+	if err == nil && len(f.Losses) == 0 {
+		err = fmt.Errorf("train: overfit: none of %d steps had finite values", o.Limit)
+	}
+	return f, err
+}
+
+// BenchWarmUp is the number of steps that a bench does not measure: the first allocates and
+// records, and in the next ones the loader is still ahead.
+const BenchWarmUp = 3
+
+// Bench measures so many steps of a training, after BenchWarmUp others. It hands the number of
+// steps taken, of both kinds, to see.
+func Bench(ctx context.Context, c Config, data Data, o Options, steps int, see func(taken int)) (StepTimes, error) {
+	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
+	var list []Event
+	err := Rehearse(ctx, c, data, o, func(e Event) {
+		if !e.taken() {
+			return
+		}
+		see(e.Step)
+		if e.Step > BenchWarmUp {
+			list = append(list, e)
+		}
+	})
+	return timesOf(list), err
+}
+
 // StepTimes sums up the times of some steps, in milliseconds.
 type StepTimes struct {
 	// Steps is their number.
@@ -44,8 +107,8 @@ type StepTimes struct {
 	Arithmetic float64 `json:"images_per_second_arithmetic"` // images a second without waiting
 }
 
-// TimesOf sums up the times of steps. It returns zeros for none.
-func TimesOf(steps []Event) StepTimes {
+// timesOf sums up the times of steps. It returns zeros for none.
+func timesOf(steps []Event) StepTimes {
 	var seconds []float64
 	total, waited, images := 0.0, 0.0, 0
 	for _, e := range steps {

@@ -7,6 +7,7 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss"
 )
 
 // step is one step of the training. It is recorded the first time and replayed
@@ -25,39 +26,70 @@ type step struct {
 	program    device.Program // of the tape, on a device that records; nil: none
 	embeddings *grad.Var      // [B,D]
 	value      *grad.Var      // loss, F32 [1]
+	parts      []loss.Part    // of the loss, where it is a sum
+	reported   []device.Array // numbers of a ticket
 	tickets    [2]ticket      // in turn
 }
 
 // outcome is the result of a step on the host.
 type outcome struct {
-	loss, rate float64
-	norm       float64 // 0 where it is not computed
-	finite     bool
+	loss   float64
+	norm   float64 // of the gradient of backbone and head
+	rates  rates
+	terms  []TermValue
+	finite bool
+}
+
+// TermValue is a term of a loss that is a weighted sum, in one step.
+type TermValue struct {
+	Name   string  `json:"name"`   // of the term, such as nsm
+	Weight float64 `json:"weight"` // in the sum
+	Value  Number  `json:"value"`  // without the weight
 }
 
 // ticket stands for a queued step. The host need not wait for it: a step with a
 // non-finite value changes nothing on the device, which counts its updates itself. A
 // ticket is valid until the step after the next is queued.
 type ticket struct {
-	b                 device.Backend
-	rate              float64
-	loss, guard, norm [4]byte
-	downloads         [3]device.Ticket // of these
-	count             int              // 2 of a run without a norm
+	b         device.Backend
+	rates     rates
+	parts     []loss.Part
+	numbers   [][4]byte // loss, guard, norm, and the value of each part
+	downloads []device.Ticket
+}
+
+// The numbers of a ticket before those of the parts.
+const (
+	lossNumber = iota
+	guardNumber
+	normNumber
+	firstPart
+)
+
+// fetch queues the downloads of numbers.
+func (t *ticket) fetch(arrays ...device.Array) {
+	if len(t.numbers) != len(arrays) {
+		t.numbers, t.downloads = make([][4]byte, len(arrays)), make([]device.Ticket, len(arrays))
+	}
+	for i, a := range arrays {
+		t.downloads[i] = t.b.Download(t.numbers[i][:], a)
+	}
 }
 
 // outcome waits for the step.
 func (t *ticket) outcome() (outcome, error) {
-	for _, d := range t.downloads[:t.count] {
+	for _, d := range t.downloads {
 		if err := t.b.Wait(d); err != nil {
 			return outcome{}, err
 		}
 	}
-	number := func(v [4]byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(v[:]))) }
-	return outcome{
-		loss: number(t.loss), rate: t.rate, norm: number(t.norm),
-		finite: binary.LittleEndian.Uint32(t.guard[:]) == 0,
-	}, nil
+	number := func(i int) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(t.numbers[i][:]))) }
+	o := outcome{loss: number(lossNumber), norm: number(normNumber), rates: t.rates,
+		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0}
+	for i, p := range t.parts {
+		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: Number(number(firstPart + i))})
+	}
+	return o, nil
 }
 
 // newStep declares the loss, builds the store and makes the optimizers. rows has the
@@ -101,11 +133,8 @@ func (s *step) queue(from *batch, at int) (*ticket, error) {
 		return nil, err
 	}
 	t := &s.tickets[s.update.steps%len(s.tickets)]
-	t.b, t.rate, t.count = b, s.update.rate(), 2
-	t.downloads[0], t.downloads[1] = b.Download(t.loss[:], s.value.Value), b.Download(t.guard[:], s.n.store.Guard)
-	if s.update.norm != nil {
-		t.downloads[2], t.count = b.Download(t.norm[:], s.update.norm.Norm), 3
-	}
+	t.b, t.rates, t.parts = b, s.update.rates(), s.parts
+	t.fetch(s.reported...)
 	return t, nil
 }
 
@@ -164,6 +193,20 @@ func (s *step) record() {
 	})
 	s.tape.Do(func(b device.Backend) { s.update.apply(b, guard) })
 	s.objective.memory.forget(s.tape, guard)
+	s.report(guard)
+}
+
+// report lists the numbers that a step gives the host. The terms of an accumulated loss are not
+// among them: each chunk has its own.
+func (s *step) report(guard device.Array) {
+	s.parts, s.reported = nil, []device.Array{s.value.Value, guard, s.update.norm.Value}
+	if s.passes.Accumulate {
+		return
+	}
+	s.parts = loss.PartsOf(s.objective.loss)
+	for _, p := range s.parts {
+		s.reported = append(s.reported, p.Value.Value)
+	}
 }
 
 // lossOf records the loss of the embeddings of the whole batch, and its effect on the

@@ -21,9 +21,11 @@ type update struct {
 	schedule     optim.Schedule
 	proxyPlan    optim.Schedule
 	warmUp       optim.Warmup
+	scale        float64 // of all rates, by the evaluations
 
 	value *optim.ValueClip // nil: none
-	norm  *optim.NormClip  // nil: none
+	clip  *optim.NormClip  // nil: none
+	norm  *optim.Norm      // of the gradient of backbone and head; clip's if there is one
 	ema   *optim.EMA       // nil: none
 
 	steps int // taken, skipped ones included: what the random numbers of a step depend on
@@ -35,7 +37,7 @@ type update struct {
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
-		warmUp: warmUpOf(c),
+		warmUp: warmUpOf(c), scale: 1,
 	}
 	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
@@ -72,7 +74,10 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 		u.value = optim.NewValueClip(n.b, c.Optim.ClipValue, largest)
 	}
 	if c.Optim.Clip > 0 {
-		u.norm = optim.NewNormClip(n.b, c.Optim.Clip)
+		u.clip = optim.NewNormClip(n.b, c.Optim.Clip)
+		u.norm = u.clip.Norm
+	} else {
+		u.norm = optim.NewNorm(n.b)
 	}
 	if c.EMA.Decay > 0 {
 		u.ema = optim.NewEMA(n.b, c.EMA.Decay, c.EMA.Rise, averaged(n.store)...)
@@ -180,8 +185,29 @@ func (u *update) groups() []*optim.Group {
 	return append(u.net.Groups[:len(u.net.Groups):len(u.net.Groups)], u.proxies.Groups...)
 }
 
-// rate is that of the backbone in the step to come.
-func (u *update) rate() float64 { return u.net.Groups[0].Eta }
+// rates are those of the groups in a step; 0 for a group that is frozen or does not exist.
+type rates struct{ backbone, head, proxies float64 }
+
+// rates returns those of the step to come.
+func (u *update) rates() (r rates) {
+	for _, o := range [...]*optim.Optimizer{u.net, u.proxies} {
+		if o == nil {
+			continue
+		}
+		for _, g := range o.Groups {
+			switch {
+			case g.Frozen:
+			case g.Name == backboneGroup:
+				r.backbone = g.Eta
+			case g.Name == headGroup:
+				r.head = g.Eta
+			default:
+				r.proxies = g.Eta
+			}
+		}
+	}
+	return r
+}
 
 // adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
 // from 0. It reports whether the set of frozen groups has changed: then the step must
@@ -192,7 +218,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		changed = o.Adjust(plan, u.warmUp, at+1) || changed
+		changed = o.Adjust(optim.Scaled{Schedule: plan, Factor: u.scale}, u.warmUp, at+1) || changed
 	}
 	return changed
 }
@@ -215,8 +241,10 @@ func (u *update) apply(b device.Backend, guard device.Array) {
 	if u.value != nil {
 		u.value.Apply(b, u.net.Groups...)
 	}
-	if u.norm != nil {
-		u.norm.Apply(b, guard, u.net.Groups...)
+	if u.clip != nil {
+		u.clip.Apply(b, guard, u.net.Groups...)
+	} else {
+		u.norm.Measure(b, u.net.Groups...)
 	}
 	for _, o := range u.all() {
 		o.Step(b, guard)

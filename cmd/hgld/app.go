@@ -27,7 +27,8 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), lossCommand(), modelsCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), searchCommand(),
+		lossCommand(), modelsCommand(),
 		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}
 }
@@ -128,7 +129,8 @@ func surplusArgument(c *cli.Context) error {
 // bounds at its field.
 var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
-	"measure": {Least: 1, Most: 1e6},
+	"measure":    {Least: 1, Most: 1e6},
+	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
 }
 
 // checkFlagBounds returns an error for a numeric flag out of its bounds.

@@ -13,6 +13,7 @@ import (
 	"hgld/internal/demo"
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/selection"
 )
 
 const demoSteps = 300
@@ -83,25 +84,25 @@ const isolated = "isolated"
 // heldOut is the images of the classes that the training held out.
 type heldOut struct {
 	train.Dataset
-	data *openData
+	data *selection.Data
 }
 
 // Close closes the shards.
-func (h heldOut) Close() error { return h.data.close() }
+func (h heldOut) Close() error { return h.data.Close() }
 
 // embedHeldOut embeds the held-out images of the demo's project with each of its
 // models.
 func embedHeldOut(ctx context.Context, o *demo.Options, dir string,
 	runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
-	choice := defaultData()
+	choice := selection.Default()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33
-	data, err := choice.open()
+	data, err := openData(&choice)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, data.close())
+			err = errors.Join(err, data.Close())
 		}
 	}()
 	decoder, _, err := imageDecoder()

@@ -12,6 +12,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
+	"hgld/train/history"
 )
 
 // The tables below have the names that other programs use. A newcomer often types one of
@@ -78,7 +79,7 @@ var dataSetsElsewhere = map[string]string{
 	"imagenet": "folder", "images": "folder",
 	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
 	"cub-200-2011": "cub", "inshop": "in-shop",
-	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2",
+	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2", "huggingface": "parquet", "hf": "parquet",
 }
 
 // flagLike says how hgld sets what the flag of another program sets: by a flag of this
@@ -120,7 +121,7 @@ func argumentMeant(path, first string) string {
 	switch {
 	case path == "demo":
 		return "hgld demo --out " + first
-	case path == "train run" && isFile(settingsFile):
+	case path == "train run" && isFile(history.SettingsFile):
 		return "hgld train resume " + first + " continues that run"
 	case path == "train run" && isFile(shards.ManifestFile):
 		return "hgld train run --data " + first + " trains on these shards"

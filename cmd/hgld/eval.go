@@ -12,8 +12,10 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/metric"
+	"hgld/train/selection"
 )
 
 // evalSettings is the section "eval" of hgld.yaml. A model is evaluated on the data of
@@ -56,10 +58,13 @@ type evalSettings struct {
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
-	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
-	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
+	Report     string             `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
+	Images     string             `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images that the ids of the vectors name"`
+	TREC       string             `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TRECPlaces int                `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
+	export     *evaluation.Export // of hgld eval export; nil elsewhere
+
+	TRECLeast int `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
@@ -94,7 +99,7 @@ func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
 		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
 			evalRunExamples)),
-		evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // tieRules names the orders of equal scores.
@@ -113,8 +118,8 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
-		Gap: s.Gap, GapSeed: s.Seed}
+	o := train.EvalOptions{Metrics: set, Ties: ties, Mean: mean, Intervals: intervals, Gap: s.Gap, GapSeed: s.Seed,
+		PerQuery: s.PerQuery || s.Report != ""} // the report shows single queries
 	var result *train.Result
 	if s.Ranking != "" {
 		result, err = evalRankings(j, s, o)
@@ -127,6 +132,9 @@ func runEval(j *job, s *evalSettings) error {
 		return err
 	}
 	result.Tool = thisTool()
+	if !s.PerQuery {
+		result.PerQuery = nil
+	}
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))
@@ -140,11 +148,11 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if err != nil {
 		return nil, err
 	}
-	data, err := choice.open()
+	data, err := openData(choice)
 	if err != nil {
 		return nil, err
 	}
-	defer data.close()
+	defer data.Close()
 	if len(data.Benchmarks) > 0 {
 		return evalBenchmarks(j, s, o, choice, data)
 	}
@@ -181,7 +189,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	if data.Gallery != nil {
 		images += data.Gallery.Len()
 	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.files()[0])
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, s.state(m), images, choice.Files()[0])
 	of, err := s.subject(j, m, choice, data)
 	if err != nil {
 		return nil, err
@@ -237,12 +245,12 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 
 // evalBenchmarks evaluates a test of several parts, one per level, each with its own
 // images. Outputs that show single rankings need a single data set.
-func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *retrievalData,
-	data *openData) (result *train.Result, err error) {
+func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *selection.Images,
+	data *selection.Data) (result *train.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
-	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery},
+	}{{"report", s.Report != ""}, {"places", s.export != nil}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery},
 		{"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
 			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run,
@@ -294,8 +302,8 @@ func checkpointOf(run string, best bool) (string, error) {
 
 // choice returns the data to evaluate on: the data in the settings, or else the data of
 // the run.
-func (s *evalSettings) choice() (*retrievalData, error) {
-	run, err := readRunSettings(s.Run)
+func (s *evalSettings) choice() (*selection.Images, error) {
+	run, err := history.ReadSettings(s.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +313,7 @@ func (s *evalSettings) choice() (*retrievalData, error) {
 				"hgld runs list lists the runs; images are named with --data")
 		}
 	}
-	c := defaultData()
+	c := selection.Default()
 	if run != nil {
 		c = run.Images
 	}

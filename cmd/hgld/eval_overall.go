@@ -53,11 +53,11 @@ func runEvalOverall(j *job) error {
 // readResultFile reads what `hgld eval run` wrote.
 func readResultFile(path string) (*train.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, evaluationFile) // of a run
+		path = filepath.Join(path, history.EvaluationFile) // of a run
 	}
 	r, err := history.ReadResult(path)
 	if err != nil {
-		return nil, historyError(err)
+		return nil, err
 	}
 	switch {
 	case r.Version == 0 || len(r.Levels) == 0:

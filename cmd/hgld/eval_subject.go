@@ -6,18 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"hgld/internal/pipeline"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/history"
+	"hgld/train/selection"
 )
 
 // subject describes what evalModel measures. It also reports whether the images of the
 // training have changed since.
-func (s *evalSettings) subject(j *job, m *train.Model, choice *retrievalData, data *openData) (*train.Subject, error) {
-	of := &train.Subject{Run: s.Run, Data: choice.measured()}
+func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
+	data *selection.Data) (*train.Subject, error) {
+	of := &train.Subject{Run: s.Run, Data: choice.Evaluated()}
 	if !s.Untrained {
 		of.Checkpoint, of.Step = m.Path, m.Step
 		sum, err := m.WeightsSum()
@@ -33,18 +35,18 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *retrievalData, da
 		}
 	}
 	var err error
-	of.Images, err = train.Fingerprint(data.measured()...)
+	of.Images, err = train.Fingerprint(data.Evaluated()...)
 	return of, err
 }
 
 // changedSince describes how the training's images differ from those that a model was
 // trained on, "" if they do not. Without the settings of the run it returns "".
 func changedSince(m *train.Model, run string) (string, error) {
-	settings, err := readRunSettings(run)
+	settings, err := history.ReadSettings(run)
 	if err != nil || settings == nil {
 		return "", err
 	}
-	data, err := settings.Images.open()
+	data, err := openData(&settings.Images)
 	if pipeline.IsMissing(err) {
 		return "", nil // a model is moved without its images
 	}
@@ -52,41 +54,15 @@ func changedSince(m *train.Model, run string) (string, error) {
 		return "", err
 	}
 	if err != nil {
-		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.files()[0], err), nil
+		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Files()[0], err), nil
 	}
-	defer data.close()
+	defer data.Close()
 	same, err := m.TrainedOn(data.Train)
 	if err != nil || same {
 		return "", err
 	}
 	return fmt.Sprintf("%s has changed since the training: the model was trained on other images or labels",
-		settings.Images.files()[0]), nil
-}
-
-// measured describes the evaluated images.
-func (r *retrievalData) measured() string {
-	switch {
-	case len(r.Benchmarks) > 0:
-		return strings.Join(r.Benchmarks, ", ")
-	case r.Query == "" && r.HoldOut > 0:
-		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", r.files()[0], r.HoldOut,
-			strings.Join(r.Splits, " and "), r.HoldOutSeed)
-	case r.Gallery != "" && r.Gallery != r.Query:
-		return fmt.Sprintf("%s, query %s, gallery %s", r.Data, r.Query, r.Gallery)
-	}
-	return fmt.Sprintf("%s, query %s", r.Data, r.Query)
-}
-
-// measured returns the evaluated data sets.
-func (d *openData) measured() []train.Dataset {
-	if len(d.Benchmarks) == 0 {
-		return []train.Dataset{d.Query, d.Gallery}
-	}
-	var list []train.Dataset
-	for _, b := range d.Benchmarks {
-		list = append(list, b.Query, b.Gallery)
-	}
-	return list
+		settings.Images.Files()[0]), nil
 }
 
 // filesMeasured describes the vectors and labels of an evaluation by their checksums.
@@ -113,17 +89,17 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 }
 
 // ofRun describes what a run has measured of itself.
-func ofRun(r *train.Run, s *trainSettings, data *openData, e train.Event) (*train.Subject, error) {
+func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*train.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {
 		return nil, trainError(err)
 	}
 	of := &train.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
-	choice, measured := s.Images, data.measured()
+	choice, measured := s.Images, data.Evaluated()
 	if e.On == "validation" {
 		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []train.Dataset{data.Validation}
 	}
-	of.Data = choice.measured()
+	of.Data = choice.Evaluated()
 	of.Images, err = train.Fingerprint(measured...)
 	return of, err
 }

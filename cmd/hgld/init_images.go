@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,13 +12,14 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/labels"
 	"hgld/shards/dataset"
+	"hgld/train/selection"
 )
 
 // imagesFlags are the flags of a project of images: those of `hgld shards build` by which the
 // images are found.
 func imagesFlags() []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "images",
-		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, or a .csv"}}
+		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, a .csv, or Parquet files"}}
 	for _, f := range flagsOf(shardsStage().Settings()) {
 		if slices.Contains([]string{"levels", "split-folders", "uneven"}, f.Names()[0]) {
 			flags = append(flags, f)
@@ -69,32 +69,8 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
 		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
 		"eval.best": "true", "eval.report": "eval.html"}
-	maps.Copy(values, firstTraining(found))
+	for key, value := range selection.FirstSettings(len(found.Levels), found) {
+		values["train."+key] = value
+	}
 	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
-}
-
-// firstTraining returns settings for a first training: all levels are learnt, a batch has no
-// more classes than there are, and what it is measured on was not trained on.
-func firstTraining(found *dataset.Survey) map[string]string {
-	const rows, most, share = 4, 16, 0.33 // images of a class in a batch, classes, and the share held out
-	values := map[string]string{"train.steps": "200"}
-	if len(found.Levels) > 1 {
-		values["train.loss.name"] = "happier"
-	}
-	query, gallery := found.Test()
-	values["train.query"], values["train.gallery"] = string(query), string(gallery)
-	held := 0.0
-	if query == "" {
-		held = share
-		values["train.hold_out"] = fmt.Sprint(share)
-	}
-	classes := found.Sure(rows, held)
-	if classes < 2 {
-		values["train.sampler.name"] = "random-m-per-class"
-		classes = max(2, found.Sure(1, held))
-	}
-	if classes < most {
-		values["train.sampler.batch"] = fmt.Sprint(rows * classes)
-	}
-	return values
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -29,45 +28,20 @@ func runsCommand() *cli.Command {
 		runsPlotCommand())
 }
 
-// pastRun is a run directory with the settings of its training.
-type pastRun struct {
-	*history.Run
-	Settings *trainSettings
-}
-
 // readPastRun reads a run directory.
-func readPastRun(dir string) (*pastRun, error) {
-	info, err := os.Stat(dir)
-	file := err == nil && !info.IsDir()
-	var s *trainSettings
-	if !file {
-		if s, err = readRunSettings(dir); err != nil {
-			return nil, err
+func readPastRun(dir string) (*history.Run, error) {
+	if info, err := os.Stat(dir); err != nil || info.IsDir() {
+		if r, err := history.Read(dir); err != nil || r.Settings != nil {
+			return r, err
 		}
 	}
-	if s == nil {
-		return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, settingsFile),
-			"hgld runs list lists them")
-	}
-	r, err := history.Read(dir)
-	if err != nil {
-		return nil, historyError(err)
-	}
-	r.Settings = s
-	return &pastRun{r, s}, nil
-}
-
-// historyError adds the exit code to errors about damaged files in a run directory.
-func historyError(err error) error {
-	if errors.As(err, new(*history.FormatError)) {
-		return withCode(exitIntegrity, err)
-	}
-	return err
+	return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, history.SettingsFile),
+		"hgld runs list lists them")
 }
 
 // readPastRuns reads several.
-func readPastRuns(dirs []string) ([]*pastRun, error) {
-	var list []*pastRun
+func readPastRuns(dirs []string) ([]*history.Run, error) {
+	var list []*history.Run
 	for _, dir := range dirs {
 		r, err := readPastRun(dir)
 		if err != nil {
@@ -77,21 +51,6 @@ func readPastRuns(dirs []string) ([]*pastRun, error) {
 	}
 	return list, nil
 }
-
-// state describes the progress of the run.
-func (r *pastRun) state() string {
-	step, done := r.Progress(&r.Settings.Config)
-	switch steps := r.Settings.Steps; {
-	case done:
-		return "done"
-	case steps > 0:
-		return fmt.Sprintf("step %d of %d", step, steps)
-	}
-	return fmt.Sprintf("step %d", step)
-}
-
-// percentOf returns a metric of the last evaluation, in percent.
-func (r *pastRun) percentOf(key string) train.Number { return history.Percent(r.Result, key) }
 
 // runLine is one line of `hgld runs list`.
 type runLine struct {
@@ -134,7 +93,7 @@ func runsListCommand() *cli.Command {
 }
 
 func listRuns(j *job, folder string) error {
-	settings, err := fs.Glob(os.DirFS(folder), "*/"+settingsFile)
+	settings, err := fs.Glob(os.DirFS(folder), "*/"+history.SettingsFile)
 	if err != nil {
 		return err
 	}
@@ -158,10 +117,10 @@ func listRuns(j *job, folder string) error {
 			on = r.Result.On
 		}
 		list = append(list, runLine{
-			On: on, Run: r.Dir, State: r.state(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name,
+			On: on, Run: r.Dir, State: r.State(), Backbone: r.Settings.Model.Backbone.Name, LossName: r.Settings.Loss.Name,
 			Seed: r.Settings.Seed,
-			Loss: r.Loss(), NoLoss: r.WithoutLoss(), Speed: r.Speed(), Fine: r.percentOf("R@1_level0"),
-			HAP:     r.percentOf("H-AP"),
+			Loss: r.Loss(), NoLoss: r.WithoutLoss(), Speed: r.Speed(), Fine: history.Percent(r.Result, "R@1_level0"),
+			HAP:     history.Percent(r.Result, "H-AP"),
 			Trained: r.Trained().Seconds(), Changed: r.Changed,
 		})
 	}

@@ -44,10 +44,9 @@ func runsCompareCommand() *cli.Command {
 				return err
 			}
 			keys := settings.Split(c.StringSlice("metrics"))
-			var members []*history.Run
 			var results []*train.Result
 			for _, r := range runs {
-				members, results = append(members, r.Run), append(results, r.Result)
+				results = append(results, r.Result)
 			}
 			all := history.Keys(results)
 			for _, key := range keys {
@@ -59,7 +58,7 @@ func runsCompareCommand() *cli.Command {
 				keys = all
 			}
 			sayMixture(j, runs)
-			groups := history.Groups(members, keys, c.Bool("seeds"))
+			groups := history.Groups(runs, keys, c.Bool("seeds"))
 			if j.json {
 				return writeJSON(j, groups)
 			}
@@ -69,7 +68,7 @@ func runsCompareCommand() *cli.Command {
 }
 
 // sayMixture warns if the results are of different images.
-func sayMixture(j *job, runs []*pastRun) {
+func sayMixture(j *job, runs []*history.Run) {
 	for _, r := range runs {
 		if a, b := runs[0].Result, r.Result; a != nil && b != nil && a.On != b.On {
 			j.say("careful: the last evaluation of %s is on the %s, but that of %s on the %s", runs[0].Dir, a.On, r.Dir, b.On)
@@ -109,17 +108,20 @@ func writeGroupsText(j *job, groups []*history.Group, keys []string) error {
 		for i, g := range groups {
 			j.print("  %*s", width[i], sampleText(g.Metrics[k]))
 		}
+		if m := groups[0].Metrics[k]; len(groups) == 1 && m.Count > 1 {
+			j.print("  [%.2f, %.2f]", float64(m.Low), float64(m.High))
+		}
 		j.print("\n")
 	}
 	if len(groups) == 1 && len(groups[0].Members) > 1 {
-		j.print("\nmean ± deviation over %d runs\n", len(groups[0].Members))
+		j.print("\nmean ± deviation over %d runs, and Student's 95 %% interval of the mean\n", len(groups[0].Members))
 	}
 	if err := writeDifferences(j, groups, keys, "text"); err != nil {
 		return err
 	}
 	for _, g := range groups[1:] {
 		j.print("\n%s\n", g.Name)
-		for _, d := range history.Changes(groups[0].Members[0], g.Members[0]) {
+		for _, d := range history.Changes(groups[0].Members[0].Settings, g.Members[0].Settings) {
 			j.print("  %s is %s, in %s %s\n", d.Key, d.To, groups[0].Name, d.From)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
+	"hgld/train/history"
 )
 
 func runsPlotCommand() *cli.Command {
@@ -22,7 +23,7 @@ func runsPlotCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png"},
 			&cli.StringFlag{Name: "what", Value: "loss",
-				Usage: "loss, lr, grad_norm, img/s, or a `METRIC` of the evaluations: R@1_level0, H-AP"},
+				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "mean over `N` steps (default: a fiftieth of them; 1: no smoothing)"},
 			&cli.BoolFlag{Name: "log", Usage: "logarithmic axis"}),
 		Action: func(c *cli.Context) error {
@@ -62,7 +63,7 @@ func runsPlotCommand() *cli.Command {
 }
 
 // writeCurves prints the points that were drawn.
-func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) error {
+func writeCurves(j *job, runs []*history.Run, what string, smooth int, file string) error {
 	type curve struct {
 		Run    string       `json:"run"`
 		Points [][2]float64 `json:"points"` // step, value
@@ -82,7 +83,7 @@ func writeCurves(j *job, runs []*pastRun, what string, smooth int, file string) 
 }
 
 // plotRuns draws a curve of each run.
-func plotRuns(runs []*pastRun, what string, smooth int, logarithmic bool) (*report.Drawing, error) {
+func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*report.Drawing, error) {
 	p := &report.Plot{YLabel: what, Log: logarithmic}
 	for _, r := range runs {
 		points, dots, err := r.Curve(what, smooth)
@@ -98,7 +99,7 @@ func plotRuns(runs []*pastRun, what string, smooth int, logarithmic bool) (*repo
 	if errors.Is(err, report.ErrEmpty) {
 		err = fmt.Errorf("no run has a value of %s to draw", what)
 		if what == "grad_norm" {
-			err = withHint(err, "it is recorded where optim.clip is set")
+			err = withHint(err, "older runs recorded it only where optim.clip was set")
 		}
 	}
 	return drawing, err

@@ -22,13 +22,13 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	}
 	s := trainStage().Defaults()
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
-	if _, err := writeRunSettings(s); err != nil {
+	if _, err := s.Write(); err != nil {
 		t.Fatal(err)
 	}
 	result := &train.Result{On: "test", Values: []train.Value{
 		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
 	}}
-	if err := history.WriteJSON(filepath.Join(dir, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), result); err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
@@ -77,16 +77,6 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 	}
 	if list[0] != want {
 		t.Errorf("%+v, want %+v", list[0], want)
-	}
-}
-
-func TestStateTellsHowFarARunHasCome(t *testing.T) {
-	r := &pastRun{&history.Run{Events: []train.Event{{Kind: train.Stepped, Step: 3}, {Kind: train.Done, Step: 3}}},
-		trainStage().Defaults()}
-	for steps, want := range map[int]string{3: "done", 9: "step 3 of 9", 0: "step 3"} {
-		if r.Settings.Steps = steps; r.state() != want {
-			t.Errorf("%d steps: %s, want %s", steps, r.state(), want)
-		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *shardsSettings) check() error {
 	return err
 }
 
-func (s *trainSettings) check() error {
+func checkTrain(s *trainSettings) error {
 	if s.Run.Device != "" {
 		if _, err := placeOf(s.Run.Device); err != nil {
 			return fmt.Errorf("run.device: %w", err)

@@ -23,10 +23,10 @@ func (s *shardsSettings) imageFolders() ([]string, error) {
 	return dataset.ImageFolders(s.Input, s.Columns.Path)
 }
 
-// weights returns the file or the run that the training starts from. A run that has a
-// checkpoint continues from that and needs no such file: then weights returns "" for a
+// startOf returns the file or the run that a training starts from. A run that has a
+// checkpoint continues from that and needs no such file: then startOf returns "" for a
 // file that is gone.
-func (s *trainSettings) weights() string {
+func startOf(s *trainSettings) string {
 	path := cmp.Or(s.Model.Weights, s.From)
 	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
 		return ""
@@ -74,7 +74,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	}
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input),
-			"class folders are read by --dataset folder; a published data set by its name")
+			"--dataset %s reads what it holds; a published data set is read by its name", dataset.Kind(s.Input))
 	}
 	return importer, err
 }

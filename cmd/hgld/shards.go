@@ -19,13 +19,13 @@ import (
 // shardsSettings is the section "shards" of hgld.yaml.
 type shardsSettings struct {
 	Dataset        string          `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
-	Input          string          `yaml:"input" path:"in" usage:"the CSV, or the folder, .zip or .tar of class folders or of a published data set"`
+	Input          string          `yaml:"input" path:"in" usage:"the CSV, the folder, .zip or .tar of class folders or of a published data set, or a folder of Parquet files"`
 	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not beside the CSV or the data set's lists"`
 	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
 	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
 	Split          string          `yaml:"split" usage:"split of images without a column or folder for it"`
-	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes"`
+	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes; dataset parquet: NAME=SPLIT for the names of files"`
 	Uneven         string          `yaml:"uneven" usage:"dataset folder: for images at different depths: refuse, or repeat (the innermost folder is the class at the missing levels too)"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: see the next two"`
@@ -207,7 +207,7 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.ShardBytes = size
 	}
 	if s.Hierarchy != "" {
-		h, err := readHierarchy(s.Hierarchy)
+		h, err := labels.OpenHierarchy(s.Hierarchy)
 		if err != nil {
 			return nil, err
 		}

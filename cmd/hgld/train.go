@@ -16,14 +16,11 @@ import (
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/history"
+	"hgld/train/selection"
 )
 
 // trainSettings is the section "train" of hgld.yaml.
-type trainSettings struct {
-	Images       retrievalData `yaml:",inline"`
-	Out          string        `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
-	train.Config `yaml:",inline"`
-}
+type trainSettings = history.Settings
 
 const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
@@ -35,6 +32,7 @@ const (
 		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
 		"                                          keep the checkpoint that is best on a tenth of the classes,\n" +
 		"                                          which is not trained on; measure the test at the end\n" +
+		"  hgld train run --seeds 3                three runs, with mean and interval of each metric\n" +
 		"  hgld train run --dry-run                memory and time that the run will take\n" +
 		"  hgld train run --overfit                can one batch be learnt by heart?\n" +
 		"  hgld train run --profile                where the time of a step goes"
@@ -43,12 +41,12 @@ const (
 func trainStage() pipeline.StageOf[trainSettings] {
 	return pipeline.New(pipeline.Spec[trainSettings]{
 		Name: "train", Command: "train run",
-		Defaults: trainSettings{Images: defaultData(), Out: "runs/default", Config: train.Default()},
+		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.files(), append([]string{s.weights()}, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), append([]string{startOf(s)}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
 		Run:    onJob(runTrain),
-		Checks: []func(*trainSettings) error{(*trainSettings).check},
+		Checks: []func(*trainSettings) error{checkTrain},
 	})
 }
 
@@ -62,7 +60,7 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags are the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
@@ -98,15 +96,18 @@ func trainRunAction(c *cli.Context) error {
 	if rehearse != nil {
 		return errors.Join(trainError(rehearse(j, s)), j.Close())
 	}
+	if n := c.Int("seeds"); n > 1 {
+		return trainSeeds(c, s, n)
+	}
 	return st.Execute(j, s)
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	decoder, which, err := imageDecoder()
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	resolved := *s // s is what hgld status compares with the settings of later
 	resolved.Config = r.Config()
-	same, err := writeRunSettings(&resolved)
+	same, err := resolved.Write()
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.files()[0], r.Parameters(), total, where)
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -192,7 +193,7 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 // run. would be measured again.
 func showDone(j *job, run string, step int) error {
 	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, evaluationFile)); pipeline.IsMissing(err) {
+	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
@@ -207,7 +208,7 @@ func showDone(j *job, run string, step int) error {
 }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
 	p := j.progress("train", total)
 	p.From(r.Step())
 	defer p.End()
@@ -240,6 +241,10 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
+		case train.Reduced:
+			j.say("step %d: the evaluations do not improve; all rates are now %.3g of their schedule", e.Step, e.Rate)
+		case train.Stopped:
+			j.say("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
 		case train.Done:
 			p.End()
 			if undefined > 0 {
@@ -256,7 +261,7 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *openData, total int
 }
 
 // saveEvaluation writes the result to the run directory and prints it.
-func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e train.Event) error {
+func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data, e train.Event) error {
 	result := *e.Result
 	result.On = e.On
 	var err error
@@ -264,7 +269,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *openData, e tr
 	if result.Of, err = ofRun(r, s, data, e); err != nil {
 		return err
 	}
-	if err := history.WriteJSON(filepath.Join(s.Out, evaluationFile), result); err != nil {
+	if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
 		return err
 	}
 	if j.json {

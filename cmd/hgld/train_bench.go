@@ -21,10 +21,6 @@ type benchResult struct {
 	train.StepTimes
 }
 
-// benchWarmUp is the number of steps that are not measured: the first allocates and
-// records, and in the next ones the loader is still ahead.
-const benchWarmUp = 3
-
 func trainBenchCommand() *cli.Command {
 	stage := trainStage()
 	return &cli.Command{
@@ -55,40 +51,28 @@ func trainBenchCommand() *cli.Command {
 }
 
 func runBench(j *job, s *trainSettings, steps int) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	result := benchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch, Size: s.Input.Size,
 		Threads: s.Config.Run.Threads}
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
-	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.files()[0])
-	s.Config.Steps = benchWarmUp + steps
-	p := j.progress("bench", s.Config.Steps)
-	defer p.End()
-	var list []train.Event
-	b, err := j.openTraining(s)
+	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Files()[0])
+	o, err := j.rehearsing(s, 0)
 	if err != nil {
 		return err
 	}
-	result.Device = b.Name()
-	o := train.Options{Backend: b, Limit: s.Config.Steps}
-	err = rehearse(j, s, data.Data, o, func(e train.Event) {
-		if e.Kind != train.Stepped && e.Kind != train.Skipped {
-			return
-		}
-		p.Set(e.Step, "")
-		if e.Step > benchWarmUp {
-			list = append(list, e)
-		}
-	})
+	result.Device = o.Backend.Name()
+	p := j.progress("bench", train.BenchWarmUp+steps)
+	defer p.End()
+	result.StepTimes, err = train.Bench(j.ctx, s.Config, data.Data, o, steps, func(taken int) { p.Set(taken, "") })
 	if err != nil {
 		return trainError(err)
 	}
-	result.StepTimes = train.TimesOf(list)
 	if j.json {
 		return writeJSON(j, result)
 	}

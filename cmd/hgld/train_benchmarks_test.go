@@ -11,6 +11,7 @@ import (
 
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train/history"
 )
 
 // benchmarkShards builds shards of one level from drawings of the test: views 8 and 9
@@ -57,7 +58,7 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	if code, out, errs := run(t, tinyRun("--benchmarks", "shards-place,shards-form")...); code != 0 {
 		t.Fatal(out, errs)
 	}
-	r := readResult(t, filepath.Join("runs", "default", evaluationFile))
+	r := readResult(t, filepath.Join("runs", "default", history.EvaluationFile))
 	if r.On != "test" || r.Queries != 48 || r.Gallery != 48 || r.Self || strings.Join(r.Levels, " ") != "place form" {
 		t.Errorf("%+v", r)
 	}
@@ -65,7 +66,7 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 		float64(r.Overall["AP"]) != fine+(coarse-fine)/2 {
 		t.Errorf("AP %v and %v, overall %v", fine, coarse, r.Overall["AP"])
 	}
-	text, err := os.ReadFile(filepath.Join("runs", "default", settingsFile))
+	text, err := os.ReadFile(filepath.Join("runs", "default", history.SettingsFile))
 	if err != nil || !strings.Contains(string(text), "shards-form") {
 		t.Errorf("%v: the run does not say what it was tested on\n%s", err, text)
 	}
@@ -84,7 +85,7 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 		!strings.Contains(out, "48 queries, 48 gallery items, each") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
-	s, err := readRunSettings("runs/default")
+	s, err := history.ReadSettings("runs/default")
 	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" ||
 		!strings.Contains(string(text), "- ../../shards-form") {
 		t.Errorf("%v: the run finds %v\n%s", err, s, text)

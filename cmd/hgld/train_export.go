@@ -2,16 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/registry"
-	"hgld/internal/tensorfile"
 	"hgld/train"
 	"hgld/train/export"
 )
@@ -61,44 +56,13 @@ type exportChoice struct {
 	files                []string
 }
 
-// exporters holds the function that writes a file of each extension.
-var exporters = map[string]func(x *exporting, path string) error{
-	".onnx":        (*exporting).onnx,
-	".safetensors": (*exporting).safetensors,
-	".npy":         (*exporting).npy,
-	".parquet":     (*exporting).parquet,
-}
-
-var exportExtensions = []string{".onnx", ".safetensors", ".npy", ".parquet"}
-
-// exporting is an export in progress. Weights and embeddings are computed when a file
-// first needs them.
-type exporting struct {
-	*job
-	exportChoice
-	model      *train.Model
-	weights    []tensorfile.Tensor
-	embeddings *export.Embeddings
-	written    []string
-}
-
-// write writes a file and notes it.
-func (x *exporting) write(path string, fill func(io.Writer) error) error {
-	err := atomicfile.Write(path, fill)
-	if err == nil {
-		x.written = append(x.written, path)
-	}
-	return err
-}
-
 func runExport(j *job, o exportChoice) (err error) {
 	if len(o.files) == 0 {
-		return withHint(usagef("nothing to write"), "name a file ending in %s", strings.Join(exportExtensions, ", "))
+		return withHint(usagef("nothing to write"), "name a file ending in %s", strings.Join(export.Extensions(), ", "))
 	}
 	for _, path := range o.files {
-		if exporters[filepath.Ext(path)] == nil {
-			return withCode(exitUsage, fmt.Errorf("%s: %w", path,
-				registry.Unknown("kind of file", filepath.Ext(path), exportExtensions)))
+		if err := export.CheckFile(path); err != nil {
+			return withCode(exitUsage, err)
 		}
 	}
 	path, err := checkpointOf(o.run, o.best)
@@ -119,117 +83,53 @@ func runExport(j *job, o exportChoice) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	j.say("exporting %s: %s after %d steps", m.Path, m.Config.Model.Backbone.Name, m.Step)
-	x := &exporting{job: j, exportChoice: o, model: m}
+	x := export.NewFiles(m.Config, o.backbone, m.Weights, func() (*export.Embeddings, error) { return o.embed(j, m) })
+	var written []string
 	for _, path := range o.files {
-		if err := exporters[filepath.Ext(path)](x, path); err != nil {
+		files, err := x.Write(path)
+		if err != nil {
 			return err
+		}
+		written = append(written, files...)
+		if len(files) == 2 {
+			j.say("hgld eval run --embeddings %s --labels %s evaluates them", files[0], files[1])
 		}
 		if !j.json {
 			j.print("%s\n", path)
 		}
 	}
 	if j.json {
-		return writeJSON(j, map[string]any{"checkpoint": m.Path, "steps": m.Step, "files": x.written})
+		return writeJSON(j, map[string]any{"checkpoint": m.Path, "steps": m.Step, "files": written})
 	}
 	return nil
-}
-
-// tensors returns the weights of the network.
-func (x *exporting) tensors() (_ []tensorfile.Tensor, err error) {
-	if x.weights == nil {
-		x.weights, err = x.model.Weights()
-	}
-	return x.weights, err
-}
-
-func (x *exporting) onnx(path string) error {
-	tensors, err := x.tensors()
-	if err != nil {
-		return err
-	}
-	return x.write(path, func(w io.Writer) error { return export.ONNX(w, x.model.Config, tensors) })
-}
-
-func (x *exporting) safetensors(path string) error {
-	tensors, err := x.tensors()
-	if err == nil && x.backbone {
-		tensors, err = export.Backbone(x.model.Config, tensors)
-	}
-	if err != nil {
-		return err
-	}
-	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
-	return x.write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, tensors, metadata) })
-}
-
-func (x *exporting) npy(path string) error {
-	e, err := x.embed()
-	if err != nil {
-		return err
-	}
-	if err := x.write(path, func(w io.Writer) error { return tensorfile.WriteNPY(w, e.Vectors) }); err != nil {
-		return err
-	}
-	table := strings.TrimSuffix(path, ".npy") + ".csv"
-	if err := x.write(table, e.Labels); err != nil {
-		return err
-	}
-	x.say("hgld eval run --embeddings %s --labels %s evaluates them", path, table)
-	return nil
-}
-
-func (x *exporting) parquet(path string) error {
-	e, err := x.embed()
-	if err != nil {
-		return err
-	}
-	return x.write(path, e.Parquet)
 }
 
 // embed computes the embeddings of the chosen images.
-func (x *exporting) embed() (*export.Embeddings, error) {
-	if x.embeddings != nil {
-		return x.embeddings, nil
-	}
-	choice, err := (&evalSettings{Run: x.run, Data: x.data, Query: x.split}).choice()
+func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error) {
+	choice, err := (&evalSettings{Run: o.run, Data: o.data, Query: o.split}).choice()
 	if err != nil {
 		return nil, err
 	}
-	data, err := choice.open()
+	data, err := openData(choice)
 	if err != nil {
 		return nil, err
 	}
-	defer data.close()
-	if x.split != "" {
-		x.of = "query"
+	defer data.Close()
+	if o.split != "" {
+		o.of = "query"
 	}
-	images, known := map[string]train.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[x.of]
+	images, known := map[string]train.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[o.of]
 	switch {
 	case !known:
-		return nil, withCode(exitUsage, registry.Unknown("images", x.of, []string{"query", "gallery", "train"}))
+		return nil, withCode(exitUsage, registry.Unknown("images", o.of, []string{"query", "gallery", "train"}))
 	case images == nil:
-		return nil, withHint(usagef("the run of %s has no %s images", x.run, x.of), "--of train exports the training images")
+		return nil, withHint(usagef("the run of %s has no %s images", o.run, o.of), "--of train exports the training images")
 	}
-	if x.limit > 0 {
-		images = train.First(images, x.limit)
+	if j.limit > 0 {
+		images = train.First(images, j.limit)
 	}
-	p := x.progress("embed", images.Len())
+	p := j.progress("embed", images.Len())
 	defer p.End()
-	vectors, err := x.model.Embed(x.ctx, images, func(done, _ int) { p.Set(done, "") })
-	if err != nil {
-		return nil, trainError(err)
-	}
-	e := &export.Embeddings{Vectors: vectors, Levels: images.Levels()}
-	for i := range images.Len() {
-		e.IDs = append(e.IDs, images.ID(i))
-		names := make([]string, len(e.Levels))
-		for level, class := range images.Labels(i) {
-			if class >= 0 {
-				names[level] = images.Classes(level)[class]
-			}
-		}
-		e.Classes = append(e.Classes, names)
-	}
-	x.embeddings = e
-	return e, nil
+	e, err := export.Embed(j.ctx, m, images, func(done, _ int) { p.Set(done, "") })
+	return e, trainError(err)
 }

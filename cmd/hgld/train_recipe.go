@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/internal/settings"
 	"hgld/train"
+	"hgld/train/history"
 	"hgld/train/recipe"
 )
 
@@ -170,8 +170,8 @@ func printChanges(j *job, r recipe.Recipe, dir string) error {
 		return err
 	}
 	printIndented(j, "run", fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery))
-	for _, change := range changes(published, run.Settings) {
-		printIndented(j, "run", "differs from the recipe: "+change)
+	for _, c := range recipe.Changes(published, run.Settings) {
+		printIndented(j, "run", fmt.Sprintf("differs from the recipe: %s is %s, there %s", c.Key, c.To, c.From))
 	}
 	return nil
 }
@@ -261,14 +261,14 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	j.say("recipe %s: %s", r.Name, r.About)
-	changed := changes(published, own)
-	for _, change := range changed {
-		j.say("  differs from the recipe: %s", change)
+	changed := recipe.Changes(published, own)
+	for _, c := range changed {
+		j.say("  differs from the recipe: %s is %s, there %s", c.Key, c.To, c.From)
 	}
 	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(own.Out, evaluationFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(own.Out, history.EvaluationFile)); errors.Is(err, fs.ErrNotExist) {
 		j.say("nothing was evaluated, so there is nothing to compare with the paper: train.query names the test")
 		return nil
 	}
@@ -288,23 +288,6 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	printPublished(j, rows)
 	j.say("the paper's images: %s; %d settings of this run differ from the recipe's", r.Data, len(changed))
 	return nil
-}
-
-// changes lists the settings that affect the result of a run and differ from the
-// recipe's. A recipe without mean and deviation leaves them to the backbone.
-func changes(recipe, run *trainSettings) []string {
-	was := settings.Fields(recipe)
-	var list []string
-	for i, f := range settings.Fields(run) {
-		now, before := settings.Text(f.Value), settings.Text(was[i].Value)
-		switch {
-		case now == before, f.Path[0] == "data", f.Path[0] == "benchmarks", f.Path[0] == "out", f.Path[0] == "run":
-		case (f.Key() == "input.mean" || f.Key() == "input.std") && was[i].Value.IsZero():
-		default:
-			list = append(list, fmt.Sprintf("%s is %s, there %s", f.Key(), now, before))
-		}
-	}
-	return list
 }
 
 // recipeProject reads a recipe's file as a project.

@@ -38,12 +38,14 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	return asked, nil
 }
 
-// rehearse takes steps without a run directory and passes each event to see.
-func rehearse(j *job, s *trainSettings, data train.Data, o train.Options, see func(train.Event)) (err error) {
-	if o.Decoder, _, err = imageDecoder(); err != nil {
-		return err
+// rehearsing returns the options of a rehearsal of so many steps.
+func (j *job) rehearsing(s *trainSettings, steps int) (o train.Options, err error) {
+	o.Limit = steps
+	if o.Backend, err = j.openTraining(s); err != nil {
+		return o, err
 	}
-	return train.Rehearse(j.ctx, s.Config, data, o, see)
+	o.Decoder, _, err = imageDecoder()
+	return o, err
 }
 
 // limitOr returns --limit, or n if it is not given.
@@ -56,11 +58,11 @@ func (j *job) limitOr(n int) int {
 
 // dryRun computes the memory of a run and then times some of its steps.
 func dryRun(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
@@ -69,18 +71,13 @@ func dryRun(j *job, s *trainSettings) error {
 	if !j.json {
 		j.print("%s", f.Needs())
 	}
-	b, err := j.openTraining(s)
+	o, err := j.rehearsing(s, min(j.limitOr(3)+1, plan.Steps))
 	if err != nil {
 		return err
 	}
-	o := train.Options{Backend: b, Limit: min(j.limitOr(3)+1, plan.Steps)}
-	config := *s
-	config.Schedule.WarmUp = 0 // a step in which all groups are trained takes longest
-	config.Model.Projection = ""
-	if err := rehearse(j, &config, data.ForTraining(), o, f.Time); err != nil {
+	if err := f.Measure(j.ctx, s.Config, data.ForTraining(), o); err != nil {
 		return err
 	}
-	f.Close()
 	if j.json {
 		return writeJSON(j, f)
 	}
@@ -88,50 +85,38 @@ func dryRun(j *job, s *trainSettings) error {
 	return nil
 }
 
-// overfit checks that the network can learn: trained on one batch repeatedly, every
-// correctly wired network lowers the loss.
+// overfit checks that the network can learn.
 func overfit(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
+	defer data.Close()
 	steps := j.limitOr(100)
 	if steps < 2 {
 		return usagef("--limit is %d; want 2 or more, since a loss falls in 2 steps at the soonest", steps)
 	}
-	b, err := j.openTraining(s)
+	o, err := j.rehearsing(s, steps)
 	if err != nil {
 		return err
 	}
 	p := j.progress("overfit", steps)
 	defer p.End()
-	var losses []float64
-	skipped := 0
-	err = rehearse(j, s, data.ForTraining(), train.Options{Backend: b, Limit: steps, Overfit: true}, func(e train.Event) {
-		if e.Kind == train.Skipped {
-			skipped++
-		}
-		if e.Kind == train.Stepped && e.Loss != nil {
-			losses = append(losses, *e.Loss)
-			p.Set(e.Step, fmt.Sprintf("loss %.4f", *e.Loss))
-		}
+	f, err := train.Overfit(j.ctx, s.Config, data.ForTraining(), o, func(step int, loss float64) {
+		p.Set(step, fmt.Sprintf("loss %.4f", loss))
 	})
 	p.End()
 	if err != nil {
 		return err
 	}
-	if len(losses) == 0 {
-		return fmt.Errorf("train: overfit: none of %d steps had finite values", steps)
-	}
-	first, last := losses[0], losses[len(losses)-1]
+	first, last := f.Losses[0], f.Losses[len(f.Losses)-1]
 	if j.json {
-		err = writeJSON(j, map[string]any{"losses": losses})
+		err = writeJSON(j, f)
 	} else {
-		j.print("loss of one batch: %.4g, after %s %.4g\n", first, count(len(losses), "step"), last)
+		j.print("loss of one batch: %.4g, after %s %.4g\n", first, count(len(f.Losses), "step"), last)
 	}
-	if skipped > 0 {
-		j.say("%s skipped: a value was not finite", count(skipped, "step"))
+	if f.Skipped > 0 {
+		j.say("%s skipped: a value was not finite", count(f.Skipped, "step"))
 	}
 	if err == nil && last >= first {
 		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"),
@@ -142,39 +127,23 @@ func overfit(j *job, s *trainSettings) error {
 
 // profile times the operations of some training steps.
 func profile(j *job, s *trainSettings) error {
-	data, err := s.Images.open()
+	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
-	defer data.close()
-	profiler := train.NewProfiler()
-	b, err := j.openTraining(s)
+	defer data.Close()
+	o, err := j.rehearsing(s, j.limitOr(10)+1)
 	if err != nil {
 		return err
 	}
-	steps, seconds, waited := 0, 0.0, 0.0
-	config := *s
-	config.Schedule.WarmUp, config.Model.Projection = 0, ""
-	err = rehearse(j, &config, data.ForTraining(), train.Options{Backend: profiler.Watch(b), Limit: j.limitOr(10) + 1},
-		func(e train.Event) {
-			if e.Kind != train.Stepped && e.Kind != train.Skipped {
-				return
-			}
-			if e.Step == 1 { // in which memory grows
-				profiler.Reset()
-				return
-			}
-			steps, seconds, waited = steps+1, seconds+e.Seconds, waited+e.Waited
-		})
-	if err != nil {
+	p, err := train.NewProfile(j.ctx, s.Config, data.ForTraining(), o)
+	switch {
+	case err != nil:
 		return err
-	}
-	if steps == 0 {
+	case p.Steps == 0:
 		return usagef("the run has one step, but the first is not measured")
+	case j.json:
+		return writeJSON(j, p)
 	}
-	if j.json {
-		return writeJSON(j, map[string]any{"steps": steps, "seconds": seconds, "waited": waited,
-			"operations": profiler.Ops()})
-	}
-	return profiler.Table(j.stdout, steps, seconds, waited)
+	return p.Table(j.stdout)
 }

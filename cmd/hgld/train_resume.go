@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/train/history"
 )
 
 const trainResumeExamples = "  hgld train resume runs/happier          go on to the end\n" +
@@ -42,7 +43,7 @@ func trainResumeCommand() *cli.Command {
 
 // resumedSettings reads the settings with which a run was made.
 func resumedSettings(run string) (*trainSettings, error) {
-	s, err := readRunSettings(run)
+	s, err := history.ReadSettings(run)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func resumedSettings(run string) (*trainSettings, error) {
 			return nil, withHint(usagef("%s does not exist", run),
 				"hgld train run --out %s starts a run there; hgld runs list lists the existing runs", run)
 		}
-		return nil, withHint(usagef("%s has no %s: it is not a run directory", run, settingsFile),
+		return nil, withHint(usagef("%s has no %s: it is not a run directory", run, history.SettingsFile),
 			"hgld runs list lists them")
 	}
 	s.Out = filepath.Clean(run)

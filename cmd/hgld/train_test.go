@@ -190,10 +190,10 @@ func TestRunElsewhereFindsItsFolders(t *testing.T) {
 	for _, run := range []string{elsewhere, filepath.Join("..", "elsewhere")} {
 		s := trainStage().Defaults()
 		s.Out, s.Images.Benchmarks = run, []string{"part"}
-		if _, err := writeRunSettings(s); err != nil {
+		if _, err := s.Write(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := readRunSettings(run)
+		again, err := history.ReadSettings(run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,10 +418,10 @@ func TestCheckpointWithoutItsSums(t *testing.T) {
 // Settings of a run that cannot be read are no mistake of the caller.
 func TestUnreadableSettingsOfARunAreNoUsageError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, settingsFile), 0o755); err != nil { // reading a folder fails
+	if err := os.Mkdir(filepath.Join(dir, history.SettingsFile), 0o755); err != nil { // reading a folder fails
 		t.Fatal(err)
 	}
-	if _, err := readRunSettings(dir); err == nil || exitCode(err) != exitFailed {
+	if _, err := history.ReadSettings(dir); err == nil || exitCode(err) != exitFailed {
 		t.Errorf("exit code %d of %v, want %d", exitCode(err), err, exitFailed)
 	}
 	if code, _, errs := run(t, "train", "run", "--config", dir); code != exitFailed || !strings.Contains(errs, dir) {

@@ -1,9 +1,9 @@
 package serve
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"hgld/curate"
@@ -44,17 +44,35 @@ func describe(e curate.Edit, active bool) past {
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID
 	}
-	for k, part := range e.Parts {
-		if k > 0 {
-			p.To += ", "
-		}
-		p.To += part.To
-		if e.Op == curate.Propose || e.Op == curate.Confirm {
-			p.N += len(part.Members)
-			p.First, p.Item = cmp.Or(p.First, part.Members[0].Name), cmp.Or(p.Item, part.Members[0].QID)
-		}
+	if len(e.Parts) == 0 {
+		return p
 	}
+	if e.Op == curate.Split {
+		p.To = groupsOf(e.Parts, len(e.Parts))
+		return p
+	}
+	for _, part := range e.Parts {
+		p.N += len(part.Members)
+	}
+	first := e.Parts[0].Members[0]
+	p.First, p.Item, p.To = first.Name, first.QID, groupsOf(e.Parts, mostNamed)
 	return p
+}
+
+// mostNamed is the number of groups of a proposal that the history names.
+const mostNamed = 3
+
+// groupsOf names the first n groups of an edit, and counts the others.
+func groupsOf(parts []curate.Part, n int) string {
+	var names []string
+	for _, part := range parts[:min(n, len(parts))] {
+		names = append(names, part.To)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(parts) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // successor answers which group took the place of the one that has, or had, a name.

@@ -90,7 +90,7 @@ func proposeAll(t *testing.T, a *client, base int, least float64) order {
 	t.Helper()
 	var got struct {
 		Version   int
-		Proposals []proposal
+		Proposals []Proposal
 	}
 	code := a.post("/api/proposals", map[string]any{"least": least}, &got)
 	if code != http.StatusOK || got.Version != base {
@@ -153,5 +153,43 @@ func TestOpenTagsAreProposedCheckedAndTakenBack(t *testing.T) {
 	back := order{ID: "withdraw", Base: 3, Op: curate.Withdraw, From: s.session.Proposed()}
 	if code := a.post("/api/edit", back, nil); code != http.StatusOK || len(s.session.Proposed()) != 0 {
 		t.Errorf("%d, still proposed %v", code, s.session.Proposed())
+	}
+}
+
+// The last proposal is found without its number, with what is left of it and how clearly;
+// a tag that was called wrong is not proposed again, and one taken back silently is.
+func TestACheckListsWhatIsLeft(t *testing.T) {
+	s, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester = &nearFake{} })
+	ref := func(i int) []curate.Ref { return []curate.Ref{{Name: fmt.Sprintf("tag %d", i)}} }
+	parts := []curate.Part{{To: "cluster 0", Members: append(ref(12), append(ref(13), ref(14)...)...)}}
+	for i, o := range []order{{Op: curate.Propose, Parts: parts}, {Op: curate.Withdraw, From: ref(12), Note: "wrong"}} {
+		o.ID, o.Base = fmt.Sprintf("edit-no-%d", i), i
+		if code := a.post("/api/edit", o, nil); code != http.StatusOK {
+			t.Fatal(code)
+		}
+	}
+	var got struct {
+		curate.ProposalCheck
+		Rest  []int
+		Leads []float64
+	}
+	a.post("/api/check", map[string]any{"n": 3, "seed": 1, "whole": true}, &got)
+	// The nearest group of an odd tag is 1.
+	if got.Of != 1 || got.Wrong != 1 || !slices.Equal(got.Rest, []int{13, 14}) ||
+		!slices.Equal(got.Leads, []float64{-13.0 / 30, 14.0 / 30}) {
+		t.Errorf("%+v", got)
+	}
+	a.post("/api/edit", order{ID: "withdraw-all", Base: 2, Op: curate.Withdraw, From: append(ref(13), ref(14)...)}, nil)
+	var offered struct{ Proposals []Proposal }
+	a.post("/api/proposals", map[string]any{"least": 0}, &offered)
+	has := map[int]bool{}
+	for _, p := range offered.Proposals {
+		has[p.Tag] = true
+	}
+	if has[12] || !has[13] || len(has) != 29 {
+		t.Errorf("%d tags are proposed again, 12: %v, 13: %v; want all but 12", len(has), has[12], has[13])
+	}
+	if n := len(s.session.Proposed()); n != 0 {
+		t.Errorf("%d tags are still proposed", n)
 	}
 }

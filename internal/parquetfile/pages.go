@@ -52,41 +52,68 @@ type page map[int]int64
 // checkChunk goes through the pages of a column chunk and compares what their headers
 // declare with what is there.
 func (p *File) checkChunk(meta *format.ColumnMetaData, leaf parquet.LeafColumn) error {
-	at := meta.DataPageOffset
+	start, end, err := p.extent(meta)
+	if err != nil {
+		return err
+	}
+	values, err := p.checkPages(meta, leaf, start, end)
+	if err == nil && values != meta.NumValues {
+		err = fmt.Errorf("%d values, want %d", values, meta.NumValues)
+	}
+	return err
+}
+
+// chunk returns what the footer says of a column in a row group.
+func (p *File) chunk(group int, leaf Leaf) *format.ColumnMetaData {
+	return &p.parquet.Metadata().RowGroups[group].Columns[leaf.column.ColumnIndex].MetaData
+}
+
+// extent returns the offsets between which the pages of a column chunk lie.
+func (p *File) extent(meta *format.ColumnMetaData) (start, end int64, err error) {
+	start = meta.DataPageOffset
 	if meta.DictionaryPageOffset != 0 {
-		at = meta.DictionaryPageOffset
+		start = meta.DictionaryPageOffset
 	}
-	if size := p.parquet.Size(); at < 4 || meta.TotalCompressedSize < 0 || at > size ||
-		meta.TotalCompressedSize > size-at {
-		return fmt.Errorf("its pages lie at %d and have %d bytes, in a file of %d", at, meta.TotalCompressedSize, size)
+	if size := p.parquet.Size(); start < 4 || meta.TotalCompressedSize < 0 || start > size ||
+		meta.TotalCompressedSize > size-start {
+		return 0, 0, fmt.Errorf("its pages lie at %d and have %d bytes, in a file of %d", start, meta.TotalCompressedSize,
+			size)
 	}
+	return start, start + meta.TotalCompressedSize, nil
+}
+
+// checkPages compares what the headers of the pages between two offsets declare with what is
+// there. It returns the number of values.
+func (p *File) checkPages(meta *format.ColumnMetaData, leaf parquet.LeafColumn, at, end int64) (int64, error) {
 	var buf []byte
-	values, end := int64(0), at+meta.TotalCompressedSize
+	values := int64(0)
 	for n := 0; at < end; n++ {
-		head, length, err := p.header(at, end)
-		if err == nil {
-			err = head.check(end - at - length)
-		}
+		head, length, err := p.checkedHeader(at, end)
 		if err != nil {
-			return fmt.Errorf("page %d: %w", n, err)
+			return 0, fmt.Errorf("page %d: %w", n, err)
 		}
 		if buf = buf[:0]; int64(cap(buf)) < head[fieldPacked] {
 			buf = make([]byte, 0, head[fieldPacked])
 		}
 		buf = buf[:head[fieldPacked]]
 		if err := readFull(p.file, buf, at+length); err != nil {
-			return err
+			return 0, err
 		}
 		if err := head.checkContent(buf, meta.Codec, leaf); err != nil {
-			return fmt.Errorf("page %d: %w", n, err)
+			return 0, fmt.Errorf("page %d: %w", n, err)
 		}
 		values += head[v1Values] + head[v2Values]
 		at += length + head[fieldPacked]
 	}
-	if values != meta.NumValues {
-		return fmt.Errorf("%d values, want %d", values, meta.NumValues)
+	return values, nil
+}
+
+// checkedHeader reads the header of the page at an offset and checks its sizes.
+func (p *File) checkedHeader(at, end int64) (head page, length int64, err error) {
+	if head, length, err = p.header(at, end); err == nil {
+		err = head.check(end - at - length)
 	}
-	return nil
+	return head, length, err
 }
 
 // header reads the header of the page at an offset, and returns its length.

@@ -149,6 +149,9 @@ type Leaf struct {
 	Name  string
 	Depth int // names from the top to the leaf
 
+	// Path lists these names.
+	Path []string
+
 	// Kind is the physical type of the values.
 	Kind parquet.Kind
 
@@ -165,7 +168,7 @@ func leavesOf(schema *parquet.Schema) (list []Leaf, err error) {
 	defer Recover(&err)
 	for _, path := range schema.Columns() {
 		if leaf, ok := schema.Lookup(path...); ok {
-			list = append(list, Leaf{path[0], len(path), leaf.Node.Type().Kind(), leaf.MaxRepetitionLevel, leaf})
+			list = append(list, Leaf{path[0], len(path), path, leaf.Node.Type().Kind(), leaf.MaxRepetitionLevel, leaf})
 		}
 	}
 	return list, nil
@@ -178,8 +181,7 @@ func (p *File) Values(leaf Leaf, each func(v parquet.Value, first bool) error) (
 	defer Recover(&err)
 	index := int(leaf.column.ColumnIndex)
 	for g, group := range p.parquet.RowGroups() {
-		meta := &p.parquet.Metadata().RowGroups[g].Columns[index].MetaData
-		if err := p.checkChunk(meta, leaf.column); err != nil {
+		if err := p.checkChunk(p.chunk(g, leaf), leaf.column); err != nil {
 			return asFormat(fmt.Errorf("row group %d: %w", g, err))
 		}
 		rows := int64(0)

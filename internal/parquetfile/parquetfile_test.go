@@ -83,7 +83,7 @@ func zstdOf(t *testing.T, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// readAll reads every column of a file.
+// readAll reads every column of a file, and once more page by page.
 func readAll(path string) (values []parquet.Value, err error) {
 	p, err := Open(path)
 	if err != nil {
@@ -96,6 +96,11 @@ func readAll(path string) (values []parquet.Value, err error) {
 			return nil
 		}); err != nil {
 			return values, err
+		}
+		if leaf.Lists == 0 {
+			if _, err := readByPage(p, leaf); err != nil {
+				return values, err
+			}
 		}
 	}
 	return values, nil

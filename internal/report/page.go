@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 )
 
 //go:embed page.html
@@ -21,13 +23,16 @@ type Page struct {
 	Title, Subtitle string
 
 	// Table holds the metrics.
-	Table *Table
+	Table  *Table
+	Tables []*Table // below the cases
 
 	// Legend explains the colours of the picture frames.
 	Legend []Legend
 
 	// CasesNote introduces Cases, the results that some queries retrieve.
 	CasesNote string
+	// CasesTitle is the heading of Cases. The default is "What is retrieved".
+	CasesTitle string
 	// Cases holds one row per model for each query.
 	Cases []Case
 
@@ -56,12 +61,49 @@ type Table struct {
 	// Head holds the column headings, and Rows the cells.
 	Head []string
 	Rows [][]Cell // each row is as long as Head
+
+	// Text is the first column from which on the cells are text: they are not aligned to
+	// the right. 0: only the first column is text.
+	Text int
+
+	// Sort lets the reader sort the rows by each column.
+	Sort bool
+
+	// Matrix sets the cells close together.
+	Matrix bool
+}
+
+// Left reports whether a column is aligned to the left.
+func (t *Table) Left(column int) bool { return column == 0 || t.Text > 0 && column >= t.Text }
+
+// Class returns the CSS classes of a cell.
+func (t *Table) Class(column int, c Cell) string {
+	var list []string
+	if t.Left(column) {
+		list = append(list, "text")
+	}
+	if c.Best {
+		list = append(list, "best")
+	}
+	if c.Share > 0 {
+		list = append(list, "shade")
+	}
+	return strings.Join(list, " ")
+}
+
+// Sorted reports whether the page has a table that can be sorted.
+func (p *Page) Sorted() bool {
+	sorts := func(t *Table) bool { return t != nil && t.Sort }
+	return sorts(p.Table) || slices.ContainsFunc(p.Tables, sorts)
 }
 
 // Cell is one cell of a table.
 type Cell struct {
 	Text string // the content
 	Best bool   // printed in bold
+
+	// Share, from 0 to 1, is the strength of the cell's shade.
+	Share float64
 }
 
 // Legend explains one frame colour: the pictures that share Level levels with the query, from
@@ -72,7 +114,14 @@ type Legend struct {
 }
 
 // Case shows one query and what each model retrieves for it.
-type Case struct{ Rows []Row }
+type Case struct {
+	// Title stands above the case, which begins a group of cases with it; "": it belongs to
+	// the group before.
+	Title string
+
+	// Rows holds one ranking for each model.
+	Rows []Row
+}
 
 // Row is the ranking that one model returns.
 type Row struct {
@@ -82,10 +131,13 @@ type Row struct {
 
 // Picture is an image in a coloured frame.
 type Picture struct {
-	// Class is the CSS class of the frame: query, l0, l1, l2 or l3. Alt is the text for readers
+	// Class is the CSS class of the frame: query, plain, l0, l1, l2 or l3. Alt is the text for readers
 	// who cannot see the picture. Caption is the line below it.
 	Class, Alt, Caption string
 	Source              template.URL // for example from JPEG
+
+	// Missing says why there is no picture, whose place stays empty; "" if there is one.
+	Missing string
 }
 
 // Group is a class of a hierarchy with its members.

@@ -97,7 +97,8 @@ func TestLinesOfNothingAreEmpty(t *testing.T) {
 
 func TestPageHasOnlyTheGivenParts(t *testing.T) {
 	var out bytes.Buffer
-	page := &Page{Title: "T", Table: &Table{Title: "Figures", Head: []string{"a"}, Rows: [][]Cell{{{"1", true}}}}}
+	table := &Table{Title: "Figures", Head: []string{"a"}, Rows: [][]Cell{{{Text: "1", Best: true}}}}
+	page := &Page{Title: "T", Table: table}
 	if err := page.Write(&out); err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,8 @@ var All = registry.Table[Importer]{
 		"… is the split", Value: Folder{}},
 	{Name: "csv", About: "a table with a path, label columns (--levels, finest first) or a landmark_id (--labels), and " +
 		"optionally split, author, license …", Value: CSV{}},
+	{Name: "parquet", About: "a Hugging Face data set in Parquet: images with their bytes, label columns (--levels, " +
+		"finest first), splits by file name (train-00000-of-00002.parquet)", Value: Parquet{}},
 	{Name: "gldv2", About: "Google Landmarks v2 from its tables and TARs, with the labels of stage 3: landmark < " +
 		"supercategory < kind", Value: GLDv2{}},
 	{Name: "sop", About: "Stanford Online Products, by Ebay_train.txt and Ebay_test.txt: product < category",

@@ -1,10 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -71,12 +71,10 @@ func ordered(finer, coarser string) bool {
 // judged: enough to meet a class twice, and quick to read.
 const surveyed = 100_000
 
-// checkOrder returns an *OrderError if the label columns form a tree coarsest first but
-// not finest first, or if the rows allow both orders and the names say coarsest first. Rows
-// that cannot be read are reported when they are imported.
+// checkOrder judges the order of the label columns by the rows. Rows that cannot be read are
+// reported when they are imported.
 func (src *csvSource) checkOrder(ctx context.Context) error {
-	columns := src.columns.levels
-	if len(columns) < 2 || src.labels != nil {
+	if src.labels != nil {
 		return nil
 	}
 	f, r, _, err := src.open()
@@ -84,37 +82,53 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	forward, backward := newNesting(src.levels), newNesting(src.levels)
-	names, reversed := make([]string, len(columns)), make([]string, len(columns))
-	for range surveyed {
-		record, err := r.Read()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				break
+	rows := func(yield func(names []string, where string) bool) {
+		for {
+			record, err := r.Read()
+			if err != nil {
+				return
 			}
-			return nil
+			names := make([]string, len(src.columns.levels))
+			for i, c := range src.columns.levels {
+				names[i] = record[c]
+			}
+			line, _ := r.FieldPos(0)
+			if ctx.Err() != nil || !yield(names, fmt.Sprintf("%s:%d", src.base(), line)) {
+				return
+			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+	}
+	return cmp.Or(orderByRows(src.levels, rows), ctx.Err())
+}
+
+// orderByRows returns an *OrderError if the class names in rows form a tree coarsest first but
+// not finest first, or if the rows allow both orders and the names of the levels say coarsest
+// first. Rows without a class at some level say nothing.
+func orderByRows(levels []string, rows iter.Seq2[[]string, string]) error {
+	if len(levels) < 2 {
+		return nil
+	}
+	forward, backward := newNesting(levels), newNesting(levels)
+	n := 0
+	for names, where := range rows {
+		if n++; n > surveyed {
+			break
 		}
-		for i, c := range columns {
-			names[i], reversed[len(columns)-1-i] = record[c], record[c]
-		}
-		if slices.Contains(names, "") {
+		if len(names) == 0 || slices.Contains(names, "") {
 			continue
 		}
-		line, _ := r.FieldPos(0)
-		where := fmt.Sprintf("%s:%d", src.base(), line)
 		forward.add(names, where)
+		reversed := slices.Clone(names)
+		slices.Reverse(reversed)
 		backward.add(reversed, where)
 	}
 	switch {
 	case forward.broken == "" && backward.broken == "": // the rows allow both orders, and the names may not
-		return checkOrder(src.levels)
+		return checkOrder(levels)
 	case forward.broken == "" || backward.broken != "":
 		return nil
 	}
-	return &OrderError{Levels: src.levels, Why: forward.broken}
+	return &OrderError{Levels: levels, Why: forward.broken}
 }
 
 // nesting reports whether rows of class names, finest first, form a tree.

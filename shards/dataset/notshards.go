@@ -22,7 +22,7 @@ func NotShards(data string) error {
 		return BuildFirst(usagef("%s contains images (%s), but training and evaluation read shards", data, image), data)
 	case info.IsDir():
 		return nil
-	case slices.Contains([]string{".csv", ".zip", ".tar"}, filepath.Ext(data)):
+	case slices.Contains([]string{".csv", ".zip", ".tar", ".parquet"}, filepath.Ext(data)):
 		return BuildFirst(usagef("data is %s, but training and evaluation read a folder of shards", data), data)
 	}
 	return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", data)
@@ -30,8 +30,12 @@ func NotShards(data string) error {
 
 // BuildFirst adds the command that makes shards of images or of a table to an error.
 func BuildFirst(err error, input string) error {
-	if Kind(input) == "folder" {
+	switch Kind(input) {
+	case "folder":
 		return exitcode.Hint(err, "hgld shards build --dataset folder --input %s makes shards of class folders", input)
+	case "parquet":
+		return exitcode.Hint(err, "hgld shards build --dataset parquet --input %s makes shards of a Hugging Face data set",
+			input)
 	}
 	return exitcode.Hint(err, "hgld shards build --input %s makes shards of it", input)
 }

@@ -79,13 +79,32 @@ func (s *Survey) Test() (query, gallery labels.Split) {
 	return "", ""
 }
 
-// Kind returns the importer for images that only their path describes: csv for a table, and
-// folder for a folder or an archive.
+// Kind returns the importer for images that only their path describes: csv for a table, parquet for
+// a Parquet file or a folder with some, and folder for another folder or an archive.
 func Kind(input string) string {
-	if info, err := os.Stat(input); (err != nil || !info.IsDir()) && strings.EqualFold(filepath.Ext(input), ".csv") {
+	info, err := os.Stat(input)
+	switch {
+	case err == nil && info.IsDir():
+		if holdsParquet(input) {
+			return "parquet"
+		}
+	case strings.EqualFold(filepath.Ext(input), ".csv"):
 		return "csv"
+	case isParquet(input):
+		return "parquet"
 	}
 	return "folder"
+}
+
+// holdsParquet reports whether a Parquet file lies at the top of a folder or in a folder there, as
+// in those that the Hub serves.
+func holdsParquet(folder string) bool {
+	for _, pattern := range []string{"*.parquet", "*/*.parquet"} {
+		if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // FirstImage returns an image in a folder that is no data set yet, "" if there is none among its

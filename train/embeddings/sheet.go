@@ -42,6 +42,23 @@ func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	}
 }
 
+// Table is the texts of a file of labels.
+type Table struct {
+	IDs     []string   // of the rows; nil where the file has no column "id"
+	Levels  []string   // names of the levels, finest first
+	Classes [][]string // [levels][rows]; "" is no class
+	Rows    int        // number of rows
+}
+
+// ReadTable reads a file of labels, see [Classes.Read], without a check that its classes are a tree.
+func ReadTable(path string) (*Table, error) {
+	s, err := readSheet(path, asides, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}, nil
+}
+
 func readText(path string, comma rune, aside []string) (*sheet, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestLegendHasAColourForEveryLevel(t *testing.T) {
 		"a b c d e f g": "3 same a; 2 same b, c, d; 1 same e, f, g; 0 nothing in common",
 	} {
 		var got []string
-		for _, l := range (&page{Page: Page{Levels: strings.Fields(levels)}}).legend() {
+		for _, l := range legend(strings.Fields(levels)) {
 			got = append(got, strconv.Itoa(l.Level)+" "+l.Text)
 		}
 		if strings.Join(got, "; ") != want {

@@ -40,7 +40,9 @@ func Groups(runs []*Run, keys []string, seeds bool) []*Group {
 	for _, r := range runs {
 		at := -1
 		if seeds {
-			at = slices.IndexFunc(groups, func(g *Group) bool { return len(changes(g.Members[0], r, seedKeys)) == 0 })
+			at = slices.IndexFunc(groups, func(g *Group) bool {
+				return len(changes(g.Members[0].Settings, r.Settings, seedKeys)) == 0
+			})
 		}
 		if at < 0 {
 			groups = append(groups, &Group{Name: filepath.Base(r.Dir), Metrics: map[string]Sample{}})
@@ -123,13 +125,13 @@ type Change struct {
 }
 
 // Changes lists the settings in which two runs differ. Where they were written and how
-// they were executed (run.*) is left out. Both need Settings of the same type.
-func Changes(a, b *Run) []Change { return changes(a, b, nil) }
+// they were executed (run.*) is left out.
+func Changes(a, b *Settings) []Change { return changes(a, b, nil) }
 
-func changes(a, b *Run, but []string) []Change {
+func changes(a, b *Settings, but []string) []Change {
 	var list []Change
-	second := settings.Fields(b.Settings)
-	for i, f := range settings.Fields(a.Settings) {
+	second := settings.Fields(b)
+	for i, f := range settings.Fields(a) {
 		key := f.Key()
 		if key == "out" || f.Path[0] == "run" || slices.Contains(but, key) {
 			continue

@@ -22,10 +22,10 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"hgld/internal/atomicfile"
+	"hgld/internal/exitcode"
 	"hgld/train"
+	"hgld/train/stats"
 )
 
 // The names of the files and folders in a run directory.
@@ -37,7 +37,8 @@ const (
 	boardFolder       = "tensorboard"
 )
 
-// FormatError reports a damaged file in a run directory.
+// FormatError reports a damaged file in a run directory. It has the exit code of damaged data, or
+// that of a usage error for settings.
 type FormatError struct {
 	// Path is the file.
 	Path string
@@ -69,19 +70,21 @@ type Run struct {
 	// Result is the last evaluation, or nil if there is none.
 	Result *train.Result
 
-	// Settings are those that the run was made with, a pointer to a struct. Read leaves
-	// them nil: the caller knows their type, see ReadSettings.
-	Settings any
+	// Settings are those that the run was made with, or nil if there are none.
+	Settings *Settings
 
 	// Changed is the time of the last event, or zero if there are no events.
 	Changed time.Time
 }
 
-// Read reads a run directory. A missing log or evaluation is not an error. A damaged file is a
+// Read reads a run directory. Files that are missing are not an error. A damaged file is a
 // *FormatError.
 func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir}
 	var err error
+	if r.Settings, err = ReadSettings(dir); err != nil {
+		return nil, err
+	}
 	if r.Events, err = ReadEvents(filepath.Join(dir, EventsFile)); err != nil {
 		return nil, err
 	}
@@ -118,7 +121,7 @@ func ReadEvents(path string) ([]train.Event, error) {
 		}
 		var e train.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, &FormatError{path, n, err}
+			return nil, exitcode.With(exitcode.Integrity, &FormatError{path, n, err})
 		}
 		list = append(list, e)
 	}
@@ -132,7 +135,7 @@ func ReadResult(path string) (*train.Result, error) {
 	}
 	r := new(train.Result)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, &FormatError{Path: path, Err: err}
+		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
 	return r, nil
 }
@@ -144,70 +147,6 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	return atomicfile.WriteFile(path, append(text, '\n'))
-}
-
-// WriteSettings writes the settings of a run as YAML. same reports whether the file already
-// had this content.
-func WriteSettings(dir string, settings any) (same bool, err error) {
-	text, err := yaml.Marshal(settings)
-	if err != nil {
-		return false, err
-	}
-	path := filepath.Join(dir, SettingsFile)
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
-		return true, nil
-	}
-	return false, atomicfile.WriteFile(path, text)
-}
-
-// ReadSettings reads the settings of a run into a struct. run is the run directory or one of
-// its checkpoints. It returns the run directory, or "" if there are no settings. Invalid YAML
-// is a *FormatError.
-func ReadSettings(run string, into any) (dir string, err error) {
-	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
-	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
-		run = filepath.Join(run, "..", "..")
-		text, err = os.ReadFile(filepath.Join(run, SettingsFile))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if err := yaml.Unmarshal(text, into); err != nil {
-		return "", &FormatError{Path: filepath.Join(run, SettingsFile), Err: err}
-	}
-	return run, nil
-}
-
-// Relative returns the path of a folder relative to the run directory, so that both can be
-// moved together. An absolute path is kept unless run is absolute too.
-func Relative(run, folder string) (string, error) {
-	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
-		return folder, nil
-	}
-	base, err := filepath.Abs(run)
-	if err != nil {
-		return "", err
-	}
-	whole, err := filepath.Abs(folder)
-	if err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(base, whole)
-	if err != nil {
-		return whole, nil // different drives on Windows have no relative path
-	}
-	return filepath.ToSlash(rel), nil
-}
-
-// Resolve returns the folder for a path that Relative returned.
-func Resolve(run, folder string) string {
-	if filepath.IsAbs(folder) {
-		return folder
-	}
-	return filepath.Join(run, filepath.FromSlash(folder))
 }
 
 // IsDone reports whether a run ended at the given step, according to its last event. It
@@ -231,15 +170,29 @@ func IsDone(run string, step int) bool {
 	return json.Unmarshal(line[bytes.LastIndexByte(line, '\n')+1:], &e) == nil && e.Kind == train.Done && e.Step == step
 }
 
-// Progress returns the number of completed steps. done reports whether a run with these
-// settings is complete.
-func (r *Run) Progress(c *train.Config) (step int, done bool) {
-	last := train.Event{}
+// State describes the progress of a run with settings: "done", or the steps that it has taken.
+func (r *Run) State() string {
+	step, done := r.progress()
+	switch steps := r.Settings.Steps; {
+	case done:
+		return "done"
+	case steps > 0:
+		return fmt.Sprintf("step %d of %d", step, steps)
+	}
+	return fmt.Sprintf("step %d", step)
+}
+
+// progress returns the number of completed steps. done reports whether the run is complete.
+func (r *Run) progress() (step int, done bool) {
+	c := &r.Settings.Config
+	last, stopped := train.Event{}, false
 	for _, e := range r.Events {
 		step, last = max(step, e.Step), e
+		stopped = stopped || e.Kind == train.Stopped
 	}
 	// A --limit trial also writes a Done event, but before the run's full length.
-	done = last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
+	done = last.Kind == train.Done && (stopped || c.Steps > 0 && step >= c.Steps ||
+		c.Steps == 0 && last.Epoch >= c.Epochs)
 	return step, done
 }
 
@@ -338,6 +291,11 @@ type Sample struct {
 	// fewer than two values.
 	Deviation train.Number `json:"deviation"`
 
+	// Low and High are the ends of Student's 95 % interval for the mean. They are NaN for fewer
+	// than two values.
+	Low  train.Number `json:"low"`
+	High train.Number `json:"high"` // see Low
+
 	// Count is the number of defined values.
 	Count int `json:"count"`
 }
@@ -345,14 +303,16 @@ type Sample struct {
 // SampleOf summarises values. It skips NaN.
 func SampleOf(values []train.Number) Sample {
 	nan := train.Number(math.NaN())
-	s := Sample{Mean: nan, Deviation: nan}
+	s := Sample{Mean: nan, Deviation: nan, Low: nan, High: nan}
 	mean, square := 0.0, 0.0
+	var defined []float64
 	for _, n := range values {
 		v := float64(n)
 		if math.IsNaN(v) {
 			continue
 		}
 		s.Count++
+		defined = append(defined, v)
 		d := v - mean
 		mean += d / float64(s.Count)
 		square += d * (v - mean)
@@ -362,6 +322,8 @@ func SampleOf(values []train.Number) Sample {
 	}
 	if s.Count > 1 {
 		s.Deviation = train.Number(math.Sqrt(square / float64(s.Count-1)))
+		ends := stats.Paired(defined, seedConfidence).Interval
+		s.Low, s.High = train.Number(ends.Low), train.Number(ends.High)
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 	"hgld/internal/report"
 	"hgld/train"
@@ -75,6 +76,11 @@ func TestSampleOfOneHasNoDeviation(t *testing.T) {
 	if s := SampleOf([]train.Number{1, 3}); s.Mean != 2 || math.Abs(float64(s.Deviation)-math.Sqrt2) > 1e-15 {
 		t.Errorf("%+v, want the deviation √2", s)
 	}
+	// Student's quantile for one degree of freedom is 12.706, by any table.
+	if s := SampleOf([]train.Number{1, nan, 3}); math.Abs(float64(s.Low)-(2-12.706)) > 5e-4 ||
+		math.Abs(float64(s.High)-(2+12.706)) > 5e-4 {
+		t.Errorf("%+v, want the interval 2 ± 12.706", s)
+	}
 }
 
 // A value of 0 is recorded. A missing value is not.
@@ -85,12 +91,32 @@ func TestScalarsAreThoseOfTheEvent(t *testing.T) {
 		}
 		return list
 	}
-	with := tags(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1})
+	with := tags(train.Event{Kind: train.Stepped, Loss: new(0.0), Norm: new(0.0), Images: 1, Seconds: 1, HeadRate: 1,
+		ProxyRate: 1, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1}}})
 	without := tags(train.Event{Kind: train.Stepped, Images: 1, Seconds: 1})
-	for _, tag := range []string{"train/loss", "train/grad_norm"} {
+	for _, tag := range []string{"train/loss", "train/grad_norm", "train/lr_head", "train/lr_proxies", "train/loss/nsm"} {
 		if !slices.Contains(with, tag) || slices.Contains(without, tag) {
 			t.Errorf("%s: %q with a value, %q without", tag, with, without)
 		}
+	}
+}
+
+// A term of the loss has a curve of its own, with a gap where a step had no loss.
+func TestTermsHaveCurves(t *testing.T) {
+	r := &Run{Dir: "run", Events: []train.Event{
+		{Kind: train.Stepped, Step: 1, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1, Value: 3}}},
+		{Kind: train.Stepped, Step: 2, ProxyRate: 0.5},
+		{Kind: train.Stepped, Step: 3, Terms: []train.TermValue{{Name: "nsm", Weight: 0.1, Value: 0}}},
+	}}
+	points, _, err := r.Curve("loss/nsm", 1)
+	if err != nil || len(points) != 2 || points[0].Y != 3 || points[1].Y != 0 || !points[1].Gap {
+		t.Errorf("%v, %+v", err, points)
+	}
+	if points, _, err := r.Curve("proxy_lr", 1); err != nil || len(points) != 1 || points[0].Y != 0.5 {
+		t.Errorf("%v, %+v", err, points)
+	}
+	if _, _, err := r.Curve("loss/nms", 1); err == nil || !strings.Contains(err.Error(), "loss/nsm") {
+		t.Errorf("error %v, want the curve that there is", err)
 	}
 }
 
@@ -125,11 +151,12 @@ func TestRunSumsUpItsEvents(t *testing.T) {
 	}
 	for _, c := range []struct {
 		config train.Config
-		done   bool
-	}{{train.Config{Steps: 3}, true}, {train.Config{Steps: 4}, false},
-		{train.Config{Epochs: 1}, true}, {train.Config{Epochs: 2}, false}} {
-		if step, done := r.Progress(&c.config); step != 3 || done != c.done {
-			t.Errorf("%d steps, %d epochs: step %d, done %v", c.config.Steps, c.config.Epochs, step, done)
+		state  string
+	}{{train.Config{Steps: 3}, "done"}, {train.Config{Steps: 4}, "step 3 of 4"},
+		{train.Config{Epochs: 1}, "done"}, {train.Config{Epochs: 2}, "step 3"}} {
+		r.Settings = &Settings{Config: c.config}
+		if got := r.State(); got != c.state {
+			t.Errorf("%d steps, %d epochs: %s, want %s", c.config.Steps, c.config.Epochs, got, c.state)
 		}
 	}
 	if Percent(r.Result, "H-AP") != 50 || Percent(r.Result, "mean(AP)") != 25 ||
@@ -161,17 +188,46 @@ func TestDamagedLogIsAFormatError(t *testing.T) {
 	}
 }
 
+// A setting that an older run does not have gets its default.
+func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	if s, err := ReadSettings(dir); s != nil || err != nil {
+		t.Errorf("a folder without settings: %v, %v", s, err)
+	}
+	checkpoint := filepath.Join(dir, CheckpointsFolder, "step-00000003")
+	if err := os.MkdirAll(checkpoint, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, SettingsFile)
+	if err := os.WriteFile(path, []byte("data: ../shards\nseed: 7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{dir, checkpoint} {
+		s, err := ReadSettings(run)
+		if err != nil || s == nil || s.Seed != 7 || s.Images.HoldOutSeed != 1 ||
+			s.Images.Data != filepath.Join(filepath.Dir(dir), "shards") {
+			t.Errorf("%s: %+v, %v", run, s, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte("seed: [\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSettings(dir); !errors.As(err, new(*FormatError)) || exitcode.Of(err) != exitcode.Usage {
+		t.Errorf("%v of exit code %d, want a usage error", err, exitcode.Of(err))
+	}
+}
+
 func TestFoldersMoveWithTheirRun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, c := range [][3]string{{"runs/a", "shards", "../../shards"},
 		{"runs/a", filepath.Join(dir, "s"), filepath.Join(dir, "s")},
 		{filepath.Join(dir, "runs", "a"), filepath.Join(dir, "s"), "../../s"}} {
-		got, err := Relative(c[0], c[1])
+		got, err := relative(c[0], c[1])
 		if err != nil || got != c[2] {
 			t.Errorf("%s from %s is %s, want %s: %v", c[1], c[0], got, c[2], err)
 		}
-		if back := Resolve(c[0], got); back != filepath.Clean(c[1]) {
+		if back := resolve(c[0], got); back != filepath.Clean(c[1]) {
 			t.Errorf("%s at %s is %s, want %s", got, c[0], back, c[1])
 		}
 	}

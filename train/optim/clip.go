@@ -2,65 +2,84 @@ package optim
 
 import "hgld/train/device"
 
+// Norm measures the norm of gradients, n = √Σ g².
+type Norm struct {
+	Value device.Array // F32 [1]: n of the last step
+
+	squares   device.Array // F32 [2,1], mean 0 and a variance: see overRoot
+	zero, one device.Array
+}
+
+// NewNorm prepares a measurement on b.
+func NewNorm(b device.Backend) *Norm {
+	return &Norm{Value: filled(b, 0), squares: noStats(b), zero: filled(b, 0), one: filled(b, 1)}
+}
+
+// filled is a new array of one number.
+func filled(b device.Backend, v float64) device.Array {
+	a := device.New(b, device.F32, 1)
+	b.Fill(a, float32(v))
+	return a
+}
+
+// noStats is a new array of statistics, of zeros.
+func noStats(b device.Backend) device.Array {
+	a := device.New(b, device.F32, 2, 1)
+	b.Fill(a, 0)
+	return a
+}
+
+// Measure records n = n²/√n² of the gradients of all groups together. It changes none of them.
+func (n *Norm) Measure(b device.Backend, groups ...*Group) {
+	for i, g := range groups {
+		b.Sums(second(n.squares), g.Grads, device.SquaresAll, float32(min(i, 1)))
+	}
+	n.overRoot(b, n.Value, second(n.squares), n.squares)
+}
+
+// overRoot is dst = x/√variance. Backends have no roots and quotients of single
+// numbers, so it uses normalisation by given statistics. Its ε makes 0/√0 zero, and is
+// lost in any norm that float32 can square.
+func (n *Norm) overRoot(b device.Backend, dst, x, stats device.Array) {
+	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value of one channel
+	b.Norm(dst, stats, x, n.one, n.zero, device.Array{}, device.NormKind{Eps: 1e-30, Frozen: true})
+}
+
 // NormClip scales gradients by min(1, Max/(n + 1e-6)), where n is the norm of all of
 // them together (torch's clip_grad_norm_). The factor is computed on the device and
 // goes into the groups' Hyper; the gradients themselves are not rewritten.
 type NormClip struct {
-	Max  float64      // bound of the norm
-	Norm device.Array // F32 [1]: n of the last step
+	Max  float64 // bound of the norm
+	Norm *Norm   // of the gradients before they are scaled
 
-	squares, bound  device.Array // F32 [2,1], mean 0 and a variance: see overRoot
-	zero, one       device.Array
+	bound           device.Array // statistics like Norm's
 	limit, limit2   device.Array // Max and its square
 	excess, epsilon device.Array
 }
 
 // NewNormClip prepares clipping on b.
 func NewNormClip(b device.Backend, limit float64) *NormClip {
-	filled := func(v float64) device.Array {
-		a := device.New(b, device.F32, 1)
-		b.Fill(a, float32(v))
-		return a
+	return &NormClip{
+		Max: limit, Norm: NewNorm(b), bound: noStats(b), limit: filled(b, limit), limit2: filled(b, limit*limit),
+		excess: filled(b, 0), epsilon: filled(b, 1e-6),
 	}
-	c := &NormClip{
-		Max: limit, Norm: filled(0),
-		zero: filled(0), one: filled(1), limit: filled(limit), limit2: filled(limit * limit),
-		excess: filled(0), epsilon: filled(1e-6),
-	}
-	for _, stats := range []*device.Array{&c.squares, &c.bound} {
-		*stats = device.New(b, device.F32, 2, 1)
-		b.Fill(*stats, 0)
-	}
-	return c
 }
 
 // Apply sets the factor of the groups, between the backward pass and Step. A norm that
 // is NaN sets flag, and the step does nothing.
 //
-//	n² = Σ g²    n = n²/√n²    m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
+//	m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
 func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) {
-	n2 := second(c.squares)
-	for i, g := range groups {
-		b.Sums(n2, g.Grads, device.SquaresAll, float32(min(i, 1)))
-	}
-	b.Guard(flag, n2)
-	c.overRoot(b, c.Norm, n2, c.squares)
-	b.Axpby(c.excess, 1, c.Norm, 1, c.epsilon)
+	c.Norm.Measure(b, groups...)
+	b.Guard(flag, second(c.Norm.squares))
+	b.Axpby(c.excess, 1, c.Norm.Value, 1, c.epsilon)
 	b.Sums(second(c.bound), c.excess, device.SquaresAll, 0)
 	b.Axpby(c.excess, 1, second(c.bound), -1, c.limit2)
 	b.Act(c.excess, c.excess, device.ReLU)
 	b.Axpby(second(c.bound), 1, c.excess, 1, c.limit2)
 	for _, g := range groups {
-		c.overRoot(b, cell(g.Hyper, device.HyperScale), c.limit, c.bound)
+		c.Norm.overRoot(b, cell(g.Hyper, device.HyperScale), c.limit, c.bound)
 	}
-}
-
-// overRoot is dst = x/√variance. Backends have no roots and quotients of single
-// numbers, so it uses normalisation by given statistics. Its ε makes 0/√0 zero, and is
-// lost in any norm that float32 can square.
-func (c *NormClip) overRoot(b device.Backend, dst, x, stats device.Array) {
-	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value of one channel
-	b.Norm(dst, stats, x, c.one, c.zero, device.Array{}, device.NormKind{Eps: 1e-30, Frozen: true})
 }
 
 // second is the variance of statistics [2,1], as [1].

@@ -172,7 +172,7 @@ func clip(t *testing.T, b device.Backend, mode string, limit float64, groups []*
 	case "norm":
 		c := optim.NewNormClip(b, limit)
 		c.Apply(b, flag, groups...)
-		return download(t, b, c.Norm)[0]
+		return download(t, b, c.Norm.Value)[0]
 	case "value":
 		optim.NewValueClip(b, limit, 20).Apply(b, groups...)
 	case "per_tensor_norm":

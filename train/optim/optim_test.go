@@ -96,7 +96,7 @@ func TestNormClipOfNoGradientIsHarmless(t *testing.T) {
 		c.Apply(b, device.New(b, device.I32, 1), g)
 		o.Step(b, device.Array{})
 		near(t, "weights", download(t, b, g.Weights), []float64{1, 1}, 0)
-		near(t, "norm", download(t, b, c.Norm), []float64{0}, 0)
+		near(t, "norm", download(t, b, c.Norm.Value), []float64{0}, 0)
 	}
 }
 

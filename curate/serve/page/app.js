@@ -11,6 +11,7 @@ import {dialogOpen} from './dialogs.js';
 import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
 import {asPast, told, place, say} from './feedback.js';
 import {shownIn} from './views.js';
+import {Rest} from './rest.js';
 import {Rows} from './variants.js';
 import * as panels from './panels.js';
 
@@ -26,7 +27,7 @@ class App {
     this.near = [];
     this.rows = new Rows();
     this.singly = false; // whether variants have a row each
-    this.grid = new Grid(byId('grid'), {width: (items) => (this.view.kind === 'group' ? panels.lineWidth(this, items) : 220), height: (wide) => this.rowHeight(wide), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
+    this.grid = new Grid(byId('grid'), {width: (items) => (this.view.kind === 'group' ? panels.lineWidth(this, items) : this.view.kind === 'rest' ? 330 : 220), height: (wide) => this.rowHeight(wide), cell: (e, i, active) => (this.view.kind === 'review' ? this.review.cell(e, i, active) : panels.card(this, e, i, active)),
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
@@ -37,6 +38,7 @@ class App {
     this.listen();
     const fields = [byId('query'), byId('openonly')];
     this.kept = takeUp(this, fields);
+    this.rest = new Rest(this, this.kept?.rest);
     this.restore();
     if (this.kept) {
       const current = unpack(this, this.kept);
@@ -97,9 +99,9 @@ class App {
     if (this.view.kind !== 'dropped') this.name = m.groups[1][this.view.at].name;
   }
 
-  // rowHeight is how far apart rows of a width stand: labels of a group take a line each,
+  // rowHeight is how far apart rows of a width stand: labels of a group and proposals take a line each,
   // and where they come from several groups, two.
-  rowHeight(wide) { return this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : this.view.kind === 'group' ? 32 : 72; }
+  rowHeight(wide) { return this.view.kind === 'review' ? this.review.height(wide, byId('grid')) : ['group', 'rest'].includes(this.view.kind) ? 32 : 72; }
 
   // whereIs says where a label stands.
   whereIs(i) { return this.model.status[i] & DROPPED ? 'dropped' : this.model.parent[i] >= 0 ? `in “${shown(this.model.groups[1][this.model.parent[i]].name)}”` : 'in no group'; }
@@ -132,6 +134,7 @@ class App {
   drawAround() {
     byId('search').hidden = this.view.kind !== 'search';
     byId('mapbox').hidden = this.view.kind !== 'map';
+    byId('rest').hidden = this.view.kind !== 'rest';
     byId('grid').hidden = this.view.kind === 'map';
     if (this.map && this.view.kind === 'map') this.map.draw();
     this.tree.show(this.view.kind === 'group' || this.view.kind === 'near' ? this.view.at : -1);
@@ -139,6 +142,7 @@ class App {
     panels.actions(this);
     panels.views(this);
     panels.progress(this);
+    if (this.view.kind === 'rest') this.rest.draw();
     if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this);
     setTimeout(() => { this.suggest(); this.lookUp(); }, 0); // the picture is first
   }
@@ -150,8 +154,8 @@ class App {
     this.view = v;
     this.grid.start(current);
     this.grid.only = v.kind === 'review' ? 1 : 0;
-    this.grid.sort = {review: 'duel', group: 'line'}[v.kind] || 'card';
-    this.grid.between = v.kind === 'group' ? 4 : 8;
+    this.grid.sort = {review: 'duel', group: 'line', rest: 'line'}[v.kind] || 'card';
+    this.grid.between = this.grid.sort === 'line' ? 4 : 8;
     if (v.kind === 'group' || v.kind === 'near') this.name = this.model.groups[1][v.at].name;
     this.address(push);
     this.refresh();
@@ -194,6 +198,7 @@ class App {
     if (command) return this.do(command);
     if (kind === 'group') return this.open(this.model.groupNamed(this.name) >= 0 ? this.model.groupNamed(this.name) : this.tree.groups()[0]);
     if (kind === 'review' && !this.review) return undefined;
+    if (kind === 'rest' && !this.model.has.propose) return this.say('Proposing needs the vectors of the draft.');
     this.setView({kind});
     if (kind === 'search') { byId('query').focus(); byId('query').select(); }
     if (kind === 'map') await this.openMap();
@@ -224,6 +229,7 @@ class App {
     const m = this.model, g = m.groupNamed(name), there = g >= 0 && (m.groups[1][g].declared || m.bucket(g).size > 0);
     const first = this.tree.groups()[0];
     if (['dropped', 'flagged', 'search', 'marked'].includes(kind)) { this.setView({kind}, false); return; }
+    if (kind === 'rest' && m.has.propose) { this.setView({kind}, false); return; }
     if (kind === 'map' && m.has.map) { this.setView({kind}, false); this.openMap(); return; }
     if (first === undefined) { this.setView({kind: 'dropped'}, false); return; }
     if (there && kind === 'near' && m.has.suggest) { this.candidates = []; this.setView({kind, at: g}, false); this.closeBy(g, false); return; }
@@ -391,7 +397,7 @@ class App {
   saved({seq, tags, reverted}, e) {
     this.savedText(this.sender.queue.length ? `saved #${seq}, ${this.sender.queue.length} to go` : `saved #${seq}`);
     this.marks.see(tags.at || []);
-    const past = reverted || (e.from ? asPast(e) : null);
+    const past = reverted || (e.from || e.parts ? asPast(e) : null);
     if (!past) return;
     this.went = place(this.model, past);
     const group = this.went && (this.went.group ?? this.model.standing(this.went.tag));
@@ -490,6 +496,7 @@ class App {
     if (dialogOpen() || e.altKey || e.metaKey || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
     if (e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) return;
     const name = (e.ctrlKey ? 'ctrl+' : '') + (e.ctrlKey ? e.key.toLowerCase() : e.key);
+    if (this.view.kind === 'rest' && this.rest.key(name)) { e.preventDefault(); return; }
     const cmd = commands.find((c) => c.keys.includes(name));
     if (cmd) { e.preventDefault(); this.do(cmd); return; }
     if (e.ctrlKey) return;

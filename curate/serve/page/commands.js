@@ -264,6 +264,7 @@ export const commands = [
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each', run: (app) => app.foldVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
+  {keys: ['R'], name: 'Assign the rest', group: 'group', help: 'propose a group for every open label that is near one name, check a sample, confirm', run: (app) => app.go('rest')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},

@@ -16,12 +16,20 @@ const words = {
   flag: [(e) => `Flagged ${names(e)}`, 'the flag of'],
   propose: [(e) => `Proposed ${shown(e.to)} for ${names(e)}`, 'the proposal of'],
   confirm: [(e) => `Confirmed ${names(e)} in ${shown(e.to)}`, 'confirming'],
-  withdraw: [(e) => `Withdrew the proposal of ${names(e)}`, 'withdrawing'],
+  withdraw: [(e) => `Took back the proposal of ${names(e)}${e.note ? ` as ${e.note}` : ''}`, 'withdrawing'],
   note: [(e) => `Noted on ${names(e)}`, 'the note on'],
 };
 
 // asPast describes an edit of this page as the server describes a past one.
-export const asPast = (e) => ({op: e.op, level: e.level || 0, n: e.from.length, first: e.from[0].name, item: e.from[0].qid || '', to: e.parts ? e.parts.map((p) => p.to).join(', ') : e.to || '', note: e.note || ''});
+export function asPast(e) {
+  const from = e.from || e.parts.flatMap((p) => p.members), to = (e.parts || []).map((p) => p.to);
+  return {op: e.op, level: e.level || 0, n: from.length, first: from[0].name, item: from[0].qid || '', to: e.parts ? listed(to, e.op) : e.to || '', note: e.note || ''};
+}
+
+// listed names groups; of a proposal, which may have very many, the first ones.
+const listed = (to, op) => (op === 'split' || to.length <= mostNamed ? to.join(', ') : `${to.slice(0, mostNamed).join(', ')} and ${to.length - mostNamed} more`);
+
+const mostNamed = 3; // as the server has it
 
 // told says what was done: by an edit, or by taking one back.
 export function told(past, reverted) {

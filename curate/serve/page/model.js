@@ -8,11 +8,14 @@ import {stem} from './variants.js';
 
 export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 
+// stateOf says how a label stands, in a word.
+export const stateOf = (status) => (status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : 'open');
+
 const nowhere = -2; // parent of a label before its place is known
 
 // Bucket is what stands in one group, or what is dropped.
 class Bucket {
-  constructor() { Object.assign(this, {tags: new Set(), open: 0, landmarks: 0, images: 0, list: null, order: undefined}); }
+  constructor() { Object.assign(this, {tags: new Set(), open: 0, proposed: 0, landmarks: 0, images: 0, list: null, order: undefined}); }
 
   get size() { return this.tags.size; }
 
@@ -38,6 +41,7 @@ export class Model {
     this.of = [];
     this.dropped = new Bucket();
     this.flagged = new Set();
+    this.proposed = 0;
     this.shape = (this.shape || 0) + 1; // changes with the groups that there are
     this.inUse = {groups: 0, decided: 0};
     this.done = {labels: 0, landmarks: 0, images: 0};
@@ -99,6 +103,7 @@ export class Model {
     b.landmarks += sign * this.landmarks[i];
     b.images += sign * this.images[i];
     if (!decided) b.open += sign;
+    if (this.status[i] & PROPOSED) { b.proposed += sign; this.proposed += sign; }
     this.count(b, 1);
     if (!before !== !b.size) this.shape++;
     if (decided) {
@@ -167,10 +172,10 @@ export class Model {
       } else if (e.op === 'note') {
         this.remarks.set(i, [reason, flag, e.note || '']);
       } else if (e.op === 'drop') {
-        this.put(i, to, (status & ~OUTLIER) | DECIDED | DROPPED);
+        this.put(i, to, (status & ~(OUTLIER | PROPOSED)) | DECIDED | DROPPED);
         this.remarks.set(i, [e.note || '', flag, note]);
       } else {
-        this.put(i, to, (this.parent[i] === to ? status : status & ~OUTLIER) & ~DROPPED | DECIDED);
+        this.put(i, to, (this.parent[i] === to ? status : status & ~OUTLIER) & ~(DROPPED | PROPOSED) | DECIDED);
       }
     }
   }

@@ -1,5 +1,5 @@
 import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from './dom.js';
-import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED} from './model.js';
+import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED, stateOf} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
 
@@ -19,12 +19,12 @@ export function progress(app) {
   const {inUse, total, done, withImages} = app.model;
   const rows = [['groups', inUse.decided, inUse.groups], ['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks]];
   if (withImages) rows.push(['images', done.images, total.images]);
-  if (!differs('progress', rows.join())) return;
-  fill(byId('progress'), rows.map(([what, n, all]) => h('div', {class: 'meter', title: `${number(n)} of ${number(all)} ${what} decided`},
+  if (!differs('progress', [rows, app.model.proposed].join())) return;
+  fill(byId('progress'), rows.map(([what, n, all]) => h('div', {class: 'meter', title: `${number(n)} of ${number(all)} ${what} decided${what === 'labels' && app.model.proposed ? `, ${number(app.model.proposed)} proposed` : ''}`},
     h('span', {class: 'what'}, what), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'), h('progress', {max: all || 1, value: n, 'aria-label': `${what} decided`}))));
 }
 
-const elsewhere = (app, i) => (app.view.kind !== 'group' && app.model.parent[i] >= 0 ? app.model.groups[1][app.model.parent[i]].name : '');
+const elsewhere = (app, i) => (!['group', 'rest'].includes(app.view.kind) && app.model.parent[i] >= 0 ? app.model.groups[1][app.model.parent[i]].name : '');
 
 // lineWidth is the width in which all but the longest names of a group fit on a line.
 export function lineWidth(app, items) {
@@ -36,7 +36,7 @@ const noted = (app, i) => app.rows.labels(i).some((x) => app.model.remarks.get(x
 const statusOf = (app, i) => app.rows.labels(i).reduce((sum, x) => sum | app.model.status[x], 0);
 
 // cardState is all that the look of a card depends on.
-export const cardState = (app, i, active) => `${statusOf(app, i)} ${active} ${app.isMarked(i)} ${noted(app, i)} ${app.rows.labels(i)} ${elsewhere(app, i)}`;
+export const cardState = (app, i, active) => `${statusOf(app, i)} ${active} ${app.isMarked(i)} ${noted(app, i)} ${app.rows.labels(i)} ${app.view.kind === 'rest' ? app.rest.about(i) : elsewhere(app, i)}`;
 
 // card writes a label, and its variants, into an element: on one line in a group, and
 // elsewhere on two.
@@ -47,10 +47,11 @@ export function card(app, e, i, active) {
     e.setAttribute('role', 'option');
     e.draggable = true;
   }
-  const group = elsewhere(app, i), note = noted(app, i), line = app.view.kind === 'group';
+  const group = elsewhere(app, i), note = noted(app, i), rest = app.view.kind === 'rest', line = rest || app.view.kind === 'group';
   const {landmarks, images} = m.touched(row);
-  const facts = line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
-  const state = [status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : '', marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
+  const facts = rest ? [app.rest.about(i)] : line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
+  const stands = stateOf(status);
+  const state = [stands === 'open' ? '' : stands, marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
   attribute(e, 'class', ['cell card', line ? 'line' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
   attribute(e, 'title', row.map((x) => m.names[x]).join('\n'));
@@ -59,7 +60,7 @@ export function card(app, e, i, active) {
   write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
   write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
-  write(told, `${line ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : ''}${[...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join('')}`);
+  write(told, `${line && !rest ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : ''}${[...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join('')}`);
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
 }
@@ -68,8 +69,9 @@ export function head(app) {
   const m = app.model, v = app.view;
   const items = app.grid.items;
   const t = m.touched(app.labelsOf(items));
+  const proposed = v.kind === 'group' ? m.bucket(v.at).proposed : 0;
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
-  const title = {group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
+  const title = {rest: () => 'Assign the rest', group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`, search: () => 'Find', marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
@@ -77,13 +79,13 @@ export function head(app) {
   const marks = app.marks.size ? h('p', {class: 'marks', role: 'status'}, `${count(app.marks.size, 'label')} marked · ${count(m.touched(app.chosen()).landmarks, 'landmark')} `,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ', h('button', {type: 'button', onclick: () => app.clearMarks()}, 'clear ', key('Esc'))) : null;
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
-    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : v.kind === 'review' && items.length ? [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'] : '', v.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
+    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts, proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '', v.kind === 'near' ? [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'] : v.kind === 'search' && items.length ? [' · ', key('Enter'), ' goes to a label'] : v.kind === 'review' && items.length ? [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'] : '', v.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 export function actions(app) {
   const m = app.model;
   const grouped = app.view.kind === 'group';
-  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
+  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split, 'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
   if (!differs('actions', Object.values(off).join())) return;
@@ -101,9 +103,9 @@ function toolbar(app) {
 }
 
 export function views(app) {
-  const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []), ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ...(app.model.has.finish ? [['Write', 'w', 'write']] : []), ['Help', '?', 'help']];
-  const sizes = {dropped: app.model.dropped.size, flagged: app.model.flagged.size};
-  if (!differs('views', [app.view.kind, sizes.dropped, sizes.flagged].join())) return;
+  const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []), ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ...(app.model.has.propose ? [['Proposed', 'R', 'rest']] : []), ['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ...(app.model.has.finish ? [['Write', 'w', 'write']] : []), ['Help', '?', 'help']];
+  const sizes = {rest: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size};
+  if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
   fill(byId('views'), list.map(([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, 'aria-pressed': String(app.view.kind === kind || (kind === 'group' && app.view.kind === 'near')), onclick: () => app.go(kind)},
     name, sizes[kind] ? ` ${number(sizes[kind])}` : '', k ? [' ', key(k)] : null)));
 }
@@ -130,7 +132,7 @@ export function side(app) {
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])), h('dl', {}, app.rows.labels(i).slice(1).map((x) => fact('variant', `${shown(m.names[x])} (${number(m.landmarks[x])})`)).flat(),
-      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', m.status[i] & DECIDED ? 'decided' : m.status[i] & PROPOSED ? 'proposed' : 'open'), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
+      fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.goTo(i)}, group)), fact('state', stateOf(m.status[i])), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'}, m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null, m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
     if (app.imagesOn) parts.push(examples(app, i));

@@ -171,7 +171,7 @@ export class Tree {
       const marked = !!r.g && r.level === this.level && this.marked.has(r.g.name);
       const look = {b, marked, current: r.level === 1 && r.g.at === this.current, at: i === this.at, id: `row-${i}`};
       wanted.push({key: r.key, sort: b ? 'row' : 'kind', x: 0, y: i * rowHeight, write: (e) => become(e, this.row(r, look)),
-        state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open])});
+        state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open, b?.proposed])});
     }
     this.sight.show(wanted);
     this.root.setAttribute('aria-activedescendant', `row-${this.at}`);
@@ -188,6 +188,7 @@ export class Tree {
       title: r.g.name, data: {row: r.key}},
     h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)), ' ',
     r.g.flagged ? h('span', {class: 'flag'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null,
+    b.proposed ? h('span', {class: 'proposals'}, `${number(b.proposed)}?`, hidden(' proposed ')) : null,
     h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size), hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
   }
 

@@ -29,6 +29,7 @@ function sections(app) {
   if (v.kind === 'dropped') return [{items: m.droppedTags()}];
   if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
   if (v.kind === 'review') return app.review.sections();
+  if (v.kind === 'rest') return app.rest.sections();
   return [{items: []}];
 }
 

@@ -1,0 +1,206 @@
+//go:build browser
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"hgld/curate"
+)
+
+// namedProject is a small draft whose groups were declared by name.
+func namedProject(t testing.TB) string {
+	t.Helper()
+	dir := smallProject(t)
+	names := "church\nmountain\nriver\nlake\nbridge\nmuseum\n"
+	if err := os.WriteFile(filepath.Join(dir, "groups.txt"), []byte(names), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runHgld(t, dir, "curate", "import", "groups.txt")
+	return dir
+}
+
+// lastEdit reads the last edit of a log.
+func lastEdit(t testing.TB, path string) curate.Edit {
+	t.Helper()
+	log, err := curate.ReadLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.Edits[len(log.Edits)-1]
+}
+
+// members counts the labels in the parts of an edit.
+func members(e curate.Edit) (n int) {
+	for _, p := range e.Parts {
+		n += len(p.Members)
+	}
+	return n
+}
+
+// restSays expects the screen of proposals to tell a text.
+func (b *browser) restSays(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("the proposals say %q", text),
+		fmt.Sprintf(`document.getElementById("rest").innerText.replace(/\s+/g, " ").includes(%q)`, text))
+}
+
+// sizes shows the screen at the usual sizes.
+func (b *browser) sizes(scheme, name string) {
+	b.t.Helper()
+	for _, size := range [][2]int64{{1920, 1080}, {360, 800}, {1280, 800}} {
+		b.run(chromedp.EmulateViewport(size[0], size[1]))
+		b.readable(fmt.Sprintf("%s-%d-rest-%s", scheme, size[0], name))
+	}
+}
+
+// The rest is assigned by the keyboard alone: what is above a threshold is proposed in one
+// edit, a drawn sample is checked, which survives a reload, and the others are confirmed or
+// taken back. Whatever is proposed looks so until it is decided.
+func TestBrowserAssignsTheRest(t *testing.T) {
+	for _, dark := range []bool{false, true} {
+		scheme := map[bool]string{false: "light", true: "dark"}[dark]
+		dir := namedProject(t)
+		log := filepath.Join(dir, "edits.jsonl")
+		begin := lastEdit(t, log).Seq
+		s := serveIn(t, dir, "--port", "0")
+		b := newBrowser(t, 1280, 800, dark)
+		b.open(s.url)
+		b.keys("R")
+		b.restSays("12 of 23 open labels would be proposed") // the surer half
+		b.sizes(scheme, "choose")
+		b.keys("]", "]", "]")
+		b.restSays("surest 65 %")
+		b.keys("[")
+		b.restSays("14 of 23 open labels")
+		if n := eval[int](b, `Number(document.querySelector("#grid .card").getAttribute("aria-setsize"))`); n != 14 {
+			t.Errorf("%d cards are shown, want 14", n)
+		}
+		b.keys("a")
+		b.saved(begin + 1)
+		e := lastEdit(t, log)
+		if e.Op != curate.Propose || members(e) != 14 {
+			t.Fatalf("%s of %d labels, want a proposal of 14", e.Op, members(e))
+		}
+		b.restSays("14 labels proposed. Check the drawn ones")
+		b.says("Proposed")
+		b.sizes(scheme, "check")
+		b.checkSample(log, begin)
+		b.sizes(scheme, "checked")
+		b.checkStanding(scheme)
+		b.decideRest(log)
+		b.clean()
+	}
+}
+
+// checkSample looks at three drawn labels: right, wrong, and where it belongs; then it
+// reloads the page.
+func (b *browser) checkSample(log string, begin int) {
+	b.t.Helper()
+	drawn := b.cards()
+	b.keys("y")
+	b.saved(begin + 2)
+	b.restSays("1 of 14 drawn labels checked: 1 right, 0 wrong")
+	if e := lastEdit(b.t, log); e.Op != curate.Accept || e.From[0].Name != drawn[0] {
+		b.t.Errorf("y made %s of %v, want that of %q accepted", e.Op, e.From, drawn[0])
+	}
+	b.keys("0")
+	b.saved(begin + 3)
+	b.restSays("1 right, 1 wrong")
+	if e := lastEdit(b.t, log); e.Op != curate.Withdraw || e.Note == "" || e.From[0].Name != drawn[1] {
+		b.t.Errorf("0 made %s of %v, want that of %q taken back as wrong", e.Op, e.From, drawn[1])
+	}
+	b.keys("m")
+	b.take("museum")
+	b.saved(begin + 4)
+	b.restSays("3 of 14 drawn labels checked")
+	b.restSays("of the 11 labels left are expected to be wrong (95 %:")
+	b.keys("[")
+	b.restSays("surest 55 %")
+	before, told := b.cards(), b.text("#rest div")
+	b.run(chromedp.Reload())
+	b.until("the page is ready again", `document.body && document.body.dataset.ready === "yes"`)
+	b.restSays("3 of 14 drawn labels checked")
+	b.until("the same cards", `document.querySelectorAll("#grid .card").length === 11`)
+	if after := b.cards(); !slices.Equal(after, before) {
+		b.t.Errorf("after a reload the cards are %q, want %q", after, before)
+	}
+	if again := b.text("#rest div"); again != told {
+		b.t.Errorf("after a reload it says %q, want %q", again, told)
+	}
+}
+
+// checkStanding finds proposed labels marked as such in a group, in the tree, in the
+// counts and in the history.
+func (b *browser) checkStanding(scheme string) {
+	b.t.Helper()
+	b.keys(kb.Enter)
+	b.until("the group of the label", `/ proposed/.test(document.querySelector("#head .under").innerText) && document.querySelector("#grid .cell.at.proposed")`)
+	b.readable(scheme + "-1280-rest-group")
+	for what, script := range map[string]string{
+		"the row of the tree": `document.querySelector("#tree .row.current").innerText.includes("?")`,
+		"the state":           `document.getElementById("side").innerText.includes("proposed")`,
+		"the progress":        `[...document.querySelectorAll(".meter")].some((e) => e.title.includes("11 proposed"))`,
+		"the screen's button": `document.querySelector('[data-view="rest"]').innerText.includes("11")`,
+	} {
+		if !eval[bool](b, script) {
+			b.t.Errorf("%s does not show that labels are proposed", what)
+		}
+	}
+	b.ctrl("k")
+	b.take("Assign the rest")
+	b.restSays("3 of 14 drawn labels checked")
+}
+
+// decideRest takes a group back and confirms another, those above the threshold and all
+// that are left, with undo.
+func (b *browser) decideRest(log string) {
+	b.t.Helper()
+	seq, left := lastEdit(b.t, log).Seq, 11
+	step := func(key string, op curate.Op) int {
+		seq++
+		b.keys(key)
+		b.saved(seq)
+		e := lastEdit(b.t, log)
+		if e.Op != op {
+			b.t.Errorf("%q made %s, want %s", key, e.Op, op)
+		}
+		return members(e) + len(e.From)
+	}
+	here := func() int {
+		return eval[int](b, `Number([...document.querySelectorAll("#rest .buttons button")].find((e) => e.innerText.endsWith(" b")).innerText.match(/ ([0-9]+) b$/)[1])`)
+	}
+	want := here()
+	if n := step("B", curate.Withdraw); n != want {
+		b.t.Errorf("B took back %d labels, want %d", n, want)
+	}
+	b.restSays(fmt.Sprintf("of the %d label", left-want))
+	step("u", curate.Revert)
+	b.restSays(fmt.Sprintf("of the %d labels", left))
+	want = here()
+	left -= want
+	if n := step("b", curate.Confirm); n != want {
+		b.t.Errorf("b confirmed %d labels, want %d", n, want)
+	}
+	b.restSays(fmt.Sprintf("of the %d label", left))
+	n := step("A", curate.Confirm)
+	if left -= n; n == 0 || left == 0 {
+		b.t.Errorf("A confirmed %d labels and left %d, want some of each", n, left)
+	}
+	b.restSays(fmt.Sprintf("of the %d label", left))
+	if n := step("a", curate.Confirm); n != left {
+		b.t.Errorf("a confirmed %d labels, want %d", n, left)
+	}
+	b.restSays("would be proposed")
+	if strings.Contains(b.text("#tree"), "?") {
+		b.t.Error("the tree shows proposals where there are none")
+	}
+}

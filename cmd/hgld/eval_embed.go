@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/registry"
+	"hgld/labels"
+	"hgld/shards/dataset"
+	"hgld/train"
+	"hgld/train/index"
+	"hgld/train/vectors"
+)
+
+const evalEmbedExamples = "  hgld eval embed photos                  photos.npy of a folder of images; " +
+	"photos.csv has ids and classes\n" +
+	"  hgld eval embed --run runs/happier --best --out photos.parquet photos.zip\n" +
+	"  hgld eval embed --split test shards     a split of shards, as hgld eval run measures it\n" +
+	"  hgld eval embed --run runs/head --labels l.csv e.npy\n" +
+	"                                          vectors of another model, by a head that was trained on such\n\n" +
+	"  An interrupted command continues where it stopped. hgld eval run --embeddings measures the vectors,\n" +
+	"  and hgld search finds the nearest of them."
+
+func evalEmbedCommand() *cli.Command {
+	return &cli.Command{
+		Name: "embed", Usage: "write the embeddings of images, shards or vectors by a trained model", ArgsUsage: "DATA",
+		Description: evalEmbedExamples,
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
+			&cli.BoolFlag{Name: "best", Usage: "take the best checkpoint of the run, not the newest"},
+			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
+			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
+			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
+			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
+			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			o := embedChoice{s: evalSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best"),
+				Threads: c.Int("threads")}, split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
+				missing: c.Float64("allow-missing")}
+			return errors.Join(o.run(j), j.Close())
+		},
+	}
+}
+
+// embedChoice is what the command line asks for.
+type embedChoice struct {
+	s                  evalSettings // the model
+	split, labels, out string
+	missing            float64
+}
+
+func (o *embedChoice) check(j *job) error {
+	if len(j.args) != 1 {
+		return withHint(usagef("eval embed takes one folder, archive or file, and got %d", len(j.args)),
+			"hgld eval embed --run runs/default photos")
+	}
+	if o.out == "" {
+		name := filepath.Base(j.args[0])
+		o.out = name[:len(name)-len(filepath.Ext(name))] + ".npy"
+	}
+	if kinds := []string{".npy", ".parquet"}; !slices.Contains(kinds, filepath.Ext(o.out)) {
+		return withCode(exitUsage, fmt.Errorf("--out %s: %w", o.out, registry.Unknown("kind of file", filepath.Ext(o.out),
+			kinds)))
+	}
+	same := func(a os.FileInfo, _ error) bool {
+		b, err := os.Stat(o.out)
+		return a != nil && err == nil && os.SameFile(a, b)
+	}
+	if same(os.Stat(j.args[0])) {
+		return withHint(usagef("--out is %s, the file that is read", o.out), "--out OTHER.npy names another")
+	}
+	if !(o.missing >= 0 && o.missing <= 1) {
+		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
+	}
+	return nil
+}
+
+func (o *embedChoice) run(j *job) (err error) {
+	if err := o.check(j); err != nil {
+		return err
+	}
+	data, closer, err := openItems(j, j.args[0], o.split, o.labels)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	if j.limit > 0 {
+		data = train.First(data, j.limit)
+	}
+	m, err := o.s.model(j)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	j.say("embedding %s by %s, %s", count(data.Len(), "item"), m.Path, o.s.state(m))
+	p := j.progress("embed", data.Len())
+	defer p.End()
+	w := index.Writer{Path: o.out, Run: o.s.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
+		Progress: func(done, _ int) { p.Set(done, "") }}
+	info, kept, err := w.Write(j.ctx, m, data)
+	if err != nil {
+		return embedError(j, err)
+	}
+	return o.report(j, info, kept)
+}
+
+// report says what was written and lists the images that were left out.
+func (o *embedChoice) report(j *job, info *index.Info, kept bool) error {
+	if kept {
+		j.say("%s is complete: nothing to do", o.out)
+	}
+	listBroken(j, info.Failed)
+	if j.json {
+		if err := writeJSON(j, info); err != nil {
+			return err
+		}
+	} else {
+		j.print("%s: %d vectors of %d numbers\n", o.out, info.Rows, info.Width)
+	}
+	if n := len(info.Failed); n > 0 {
+		return withHint(withCode(exitSomeFailed, fmt.Errorf("eval embed: %s left out", count(n, "image"))),
+			"%s lists them under failed; the vectors of all others are complete", index.InfoFile(o.out))
+	}
+	return nil
+}
+
+// listBroken shows the first images that were left out.
+func listBroken(j *job, failed []index.Failure) {
+	const few = 10
+	for _, f := range failed[:min(few, len(failed))] {
+		j.say("%s: %s", f.ID, f.Error)
+	}
+	if n := len(failed) - few; n > 0 {
+		j.say("and %d more", n)
+	}
+}
+
+// embedError adds the exit code and the next step.
+func embedError(j *job, err error) error {
+	var refused *index.FailedError
+	if errors.As(err, &refused) {
+		listBroken(j, refused.Failed)
+		return withHint(withCode(exitSomeFailed, err), "mend or remove them, or allow a larger share by --allow-missing")
+	}
+	if errors.As(err, new(*index.OtherError)) {
+		return withHint(withCode(exitUsage, err), "--out OTHER.npy writes elsewhere")
+	}
+	return trainError(err)
+}
+
+// skipBroken leaves out images that are none, and files that cannot be read.
+func skipBroken(err *train.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
+
+// vectorKinds are the extensions of files of vectors.
+var vectorKinds = []string{".npy", ".safetensors", ".parquet"}
+
+// openItems opens what is embedded or shown: shards, a folder or archive of images, or vectors.
+func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer, error) {
+	of := !isShards(path)
+	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
+	case split != "" && of:
+		return nil, nil, usagef("--split %s is of shards, and %s is none", split, path)
+	case labelFile != "" && !vectored:
+		return nil, nil, usagef("--labels %s is of vectors, and %s is none", labelFile, path)
+	case vectored:
+		d, err := vectors.ReadFrozen(&vectors.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say})
+		return d, io.NopCloser(nil), asUsage(err)
+	case !of:
+		return openSplits(path, split)
+	}
+	d, err := dataset.OpenImages(j.ctx, path)
+	if err != nil {
+		return nil, nil, asUsage(err)
+	}
+	if d.Levels() == nil {
+		j.say("the folders of %s are no tree of classes of one depth: its images have ids alone", path)
+	}
+	return d, d, nil
+}
+
+// openSplits opens one split of shards, or all one after the other.
+func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
+	set, err := openShards(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := []labels.Split{labels.Split(split)}
+	if split == "" {
+		names = set.Manifest().Splits()
+	}
+	var parts []train.Dataset
+	for _, name := range names {
+		v, err := set.Split(name)
+		if err != nil {
+			return nil, nil, errors.Join(withCode(exitUsage, err), set.Close())
+		}
+		parts = append(parts, v)
+	}
+	if len(parts) == 1 {
+		return parts[0], set, nil
+	}
+	return train.Join(parts...), set, nil
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/index"
+)
+
+// trainedPictures makes shards of drawings and a short run on them, evaluated on the split test.
+func trainedPictures(t *testing.T) {
+	t.Helper()
+	pictureShards(t)
+	if code, _, errs := run(t, tinyRun("--out", "runs/a", "--query", "test")...); code != 0 {
+		t.Fatal(errs)
+	}
+}
+
+// must runs a command that has to succeed.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	code, out, errs := run(t, args...)
+	if code != 0 {
+		t.Fatalf("%v: exit code %d\n%s%s", args, code, out, errs)
+	}
+	return out
+}
+
+// What is embedded into a file is measured as the run itself.
+func TestEmbeddedShardsAreMeasuredAsTheRun(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "run", "--run", "runs/a", "--query", "test", "--out", "run.json")
+	want := readResult(t, "run.json")
+	if want.Queries != 48 {
+		t.Fatalf("%d queries", want.Queries)
+	}
+	for _, out := range []string{"e.npy", "e.parquet"} {
+		must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", out, "shards")
+		args := []string{"eval", "run", "--embeddings", out, "--out", "file.json"}
+		if out == "e.npy" {
+			args = append(args, "--labels", "e.csv")
+		}
+		must(t, args...)
+		got := readResult(t, "file.json")
+		for _, v := range want.Values {
+			if got.Mean(v.Key) != float64(v.Mean) {
+				t.Errorf("%s: %s is %v, of the run %v", out, v.Key, got.Mean(v.Key), v.Mean)
+			}
+		}
+		if got.Queries != want.Queries || !slices.Equal(got.Levels, want.Levels) {
+			t.Errorf("%s: %d queries, levels %q", out, got.Queries, got.Levels)
+		}
+	}
+}
+
+// A folder needs no shards, and gives the figures of shards of the same images.
+func TestFolderOfImagesIsEmbedded(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
+	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "shards.npy", "shards")
+	must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "folder.json", "--metrics", "AP")
+	must(t, "eval", "run", "--embeddings", "shards.npy", "--labels", "shards.csv", "--out", "shards.json",
+		"--metrics", "AP")
+	a, b := readResult(t, "folder.json"), readResult(t, "shards.json")
+	if x, y := a.Mean("AP_level0"), b.Mean("AP_level0"); a.Queries != 48 || x != y {
+		t.Errorf("AP %v of %d images in a folder, %v in shards", x, a.Queries, y)
+	}
+	table, err := os.ReadFile("test.csv")
+	if err != nil || !strings.HasPrefix(string(table), "id,level_0,level_1\n") ||
+		!strings.Contains(string(table), "place0/8.png,place0,") {
+		t.Errorf("%v\n%.200s", err, table)
+	}
+	// Again, nothing is to do. Another model's would be.
+	if code, _, errs := run(t, "eval", "embed", "--run", "runs/a", "pictures/test"); code != 0 ||
+		!strings.Contains(errs, "test.npy is complete") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// A broken image is left out and listed, up to a share.
+func TestBrokenImagesAreListed(t *testing.T) {
+	trainedPictures(t)
+	if err := os.WriteFile("pictures/test/"+firstForm(t)+"/place0/9.png", []byte("no image"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "eval", "embed", "--run", "runs/a", "pictures/test")
+	if code != exitSomeFailed || !strings.Contains(errs, "1 of 48 images cannot be used") ||
+		!strings.Contains(errs, "--allow-missing") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat("test.npy"); err == nil {
+		t.Error("vectors were written all the same")
+	}
+	code, out, errs := run(t, "eval", "embed", "--run", "runs/a", "--allow-missing", "0.1", "pictures/test")
+	if code != exitSomeFailed || !strings.Contains(out, "47 vectors") || !strings.Contains(errs, "place0/9.png") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	text, err := os.ReadFile("test.json")
+	var info index.Info
+	if err != nil || json.Unmarshal(text, &info) != nil || len(info.Failed) != 1 || info.Rows != 47 ||
+		!strings.HasSuffix(info.Failed[0].ID, "place0/9.png") {
+		t.Errorf("%v %+v", err, info)
+	}
+	must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv")
+	if r := readResult(t, "eval.json"); r.Queries != 47 {
+		t.Errorf("%d queries", r.Queries)
+	}
+}
+
+// firstForm returns the name of a folder of drawings.
+func firstForm(t *testing.T) string {
+	t.Helper()
+	list, err := filepath.Glob("pictures/test/*/place0")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	return filepath.Base(filepath.Dir(list[0]))
+}
+
+func TestEmbedRefusesWhatItWouldSpoil(t *testing.T) {
+	trainedPictures(t)
+	for want, args := range map[string][]string{
+		"l.csv exists and belongs to no index": {"--out", "l.npy", "pictures/test"},
+		"takes one folder":                     {},
+		"unknown kind of file":                 {"--out", "x.txt", "pictures/test"},
+		"--split test is of shards":            {"--split", "test", "pictures/test"},
+		"--labels l.csv is of vectors":         {"--labels", "l.csv", "pictures/test"},
+		"has no split":                         {"--split", "nosuch", "shards"},
+		"the model reads images":               {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
+		"the file that is read":                {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
+		"want a share from 0 to 1":             {"--allow-missing", "2", "pictures/test"},
+		"no images found":                      {"empty"},
+		"no such file":                         {"nosuch"},
+	} {
+		if _, err := os.Stat("l.csv"); err != nil {
+			must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")
+			if os.WriteFile("l.csv", []byte("id\nmine\n"), 0o644) != nil || os.Mkdir("empty", 0o755) != nil {
+				t.Fatal()
+			}
+		}
+		code, out, errs := run(t, append([]string{"eval", "embed", "--run", "runs/a"}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, want %q\n%s%s", args, code, want, out, errs)
+		}
+	}
+	if text, err := os.ReadFile("l.csv"); err != nil || string(text) != "id\nmine\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A head that was trained on vectors embeds vectors.
+func TestHeadEmbedsVectors(t *testing.T) {
+	embeddingFiles(t)
+	must(t, "train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=2",
+		"-o", "model.dim=4", "-o", "sampler.batch=16", "--out", "runs/head")
+	must(t, "eval", "embed", "--run", "runs/head", "--labels", "l.csv", "--out", "h.npy", "e.npy")
+	must(t, "train", "export", "--run", "runs/head", "--of", "query", "q.npy")
+	held, err := os.ReadFile("q.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadFile("h.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder // the held-out classes are query and gallery
+	for i, line := range strings.Split(strings.TrimSpace(string(all)), "\n") {
+		side := "is_query,is_gallery"
+		if i > 0 {
+			side = "0,0"
+			if strings.Contains(string(held), "\n"+line+"\n") {
+				side = "1,1"
+			}
+		}
+		table.WriteString(line + "," + side + "\n")
+	}
+	if err := os.WriteFile("sides.csv", []byte(table.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "eval", "run", "--run", "runs/head", "--out", "run.json")
+	must(t, "eval", "run", "--embeddings", "h.npy", "--labels", "sides.csv", "--out", "file.json")
+	want, got := readResult(t, "run.json"), readResult(t, "file.json")
+	if want.Queries == 0 || want.Queries == 60 || got.Queries != want.Queries {
+		t.Fatalf("%d queries, of the run %d", got.Queries, want.Queries)
+	}
+	for _, v := range want.Values {
+		if got.Mean(v.Key) != float64(v.Mean) {
+			t.Errorf("%s is %v, of the run %v", v.Key, got.Mean(v.Key), v.Mean)
+		}
+	}
+}
+
+// An interrupted embedding goes on with the part that it was in, and ends with the same bytes.
+func TestEmbeddingContinues(t *testing.T) {
+	trainedPictures(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	j := &job{ctx: ctx, stdout: io.Discard, stderr: io.Discard, device: deviceAuto}
+	m, err := (&evalSettings{Run: "runs/a"}).model(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	d, closer, err := openItems(j, "pictures", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	var steps []int
+	w := index.Writer{Path: "parts.npy", Run: "runs/a", Data: "pictures", PartRows: 64, Progress: func(done, _ int) {
+		if steps = append(steps, done); done == 128 {
+			cancel()
+		}
+	}}
+	if _, _, err := w.Write(ctx, m, d); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
+	}
+	if _, err := os.Stat("parts.npy"); err == nil {
+		t.Error("vectors were written before all were there")
+	}
+	steps, w.Progress = nil, func(done, _ int) { steps = append(steps, done) }
+	if _, kept, err := w.Write(t.Context(), m, d); err != nil || kept || !slices.Equal(steps, []int{128, 144}) {
+		t.Errorf("%v, kept %v, embedded up to %v", err, kept, steps)
+	}
+	whole := index.Writer{Path: "whole.npy", Run: "runs/a", Data: "pictures"}
+	if _, _, err := whole.Write(t.Context(), m, d); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := os.ReadFile("parts.npy")
+	b, err := os.ReadFile("whole.npy")
+	if err != nil || len(a) == 0 || !bytes.Equal(a, b) {
+		t.Errorf("%d bytes in parts, %d in one go, or others (%v)", len(a), len(b), err)
+	}
+	if left, _ := filepath.Glob("*.parts-*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSearchFindsTheNearest(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
+	id := firstForm(t) + "/place0/8.png"
+	first := func(args ...string) index.Hit {
+		t.Helper()
+		var found struct{ Neighbours []index.Hit }
+		if err := json.Unmarshal([]byte(must(t, append([]string{"search", "--format", "json", "--neighbours", "3"},
+			args...)...)), &found); err != nil || len(found.Neighbours) != 3 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		return found.Neighbours[0]
+	}
+	image := first("--index", "test.npy", "--report", "found.html", "pictures/test/"+id)
+	if image.ID != id || image.Score < 0.9999 || image.Place != 1 || len(image.Classes) != 2 { // float32, of itself
+		t.Errorf("an image of the index finds %+v first", image)
+	}
+	page, err := os.ReadFile("found.html")
+	if err != nil || strings.Count(string(page), "data:image/jpeg;base64,") != 4 {
+		t.Errorf("%d pictures, %v", strings.Count(string(page), "data:image/jpeg;base64,"), err)
+	}
+	if row := first("--index", "test.npy", "--id", id, "--report", "found.html"); row.ID == id || row.Score > image.Score {
+		t.Errorf("a row of the index finds %+v first", row)
+	}
+	if own := first("--index", "runs/a", "pictures/test/"+id); own.Score < 0.9999 {
+		t.Errorf("the images of the run give %+v", own)
+	}
+	if out := must(t, "search", "--index", "test.npy", "--format", "csv", "--id", id); !strings.HasPrefix(out,
+		"id,place,score,level_0,level_1\n") || strings.Count(out, "\n") != 11 {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestSearchRefusesAnIndexOfAnotherModel(t *testing.T) {
+	trainedPictures(t)
+	must(t, tinyRun("--out", "runs/b", "-o", "seed=7")...)
+	must(t, tinyRun("--out", "runs/narrow", "-o", "model.dim=4")...)
+	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
+	vectors, err := os.ReadFile("test.npy")
+	if err != nil || os.WriteFile("foreign.npy", vectors, 0o644) != nil {
+		t.Fatal(err)
+	}
+	query := "pictures/test/" + firstForm(t) + "/place0/8.png"
+	for _, c := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"was made by the weights", exitUsage, []string{"--index", "test.npy", "--run", "runs/b", query}},
+		{"numbers, and an embedding of runs/narrow has 4", exitUsage,
+			[]string{"--index", "foreign.npy", "--run", "runs/narrow", query}},
+		{"does not say which model", exitUsage, []string{"--index", "foreign.npy", query}},
+		{"no row of test.npy", exitUsage, []string{"--index", "test.npy", "--id", "nosuch"}},
+		{"are two queries", exitUsage, []string{"--index", "test.npy", "--id", "x", query}},
+		{"needs --index", exitUsage, []string{query}},
+		{"no such file", exitUsage, []string{"--index", "nosuch.npy", query}},
+		{"no such file", exitUsage, []string{"--index", "test.npy", "nosuch.png"}},
+		{"is no image that can be read", exitUsage, []string{"--index", "test.npy", "test.csv"}},
+		{"want a whole number from 1", exitUsage, []string{"--index", "test.npy", "--neighbours", "0", query}},
+		{"unknown format", exitUsage, []string{"--index", "test.npy", "--format", "xml", query}},
+		{"neither a run directory", exitUsage, []string{"--index", "pictures", query}},
+	} {
+		code, out, errs := run(t, append([]string{"search"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+	// The vectors are no longer those that were described.
+	vectors[len(vectors)-1] ^= 1
+	if err := os.WriteFile("test.npy", vectors, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "search", "--index", "test.npy", query); code != exitIntegrity ||
+		!strings.Contains(errs, "is not the file that test.json describes") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

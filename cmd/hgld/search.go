@@ -1,0 +1,307 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
+	"hgld/internal/texttable"
+	"hgld/train"
+	"hgld/train/evaluation"
+	"hgld/train/index"
+)
+
+const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index that " +
+	"hgld eval embed wrote\n" +
+	"  hgld search --index photos.npy --report found.html new.jpg\n" +
+	"                                          also a page with the pictures\n" +
+	"  hgld search --index photos.npy --id cats/1.jpg\n" +
+	"                                          the neighbours of an image of the index; needs no model\n" +
+	"  hgld search --index e.npy --labels l.csv --id img7\n" +
+	"                                          of vectors of any program\n" +
+	"  hgld search --index runs/happier new.jpg\n" +
+	"                                          the images that the run was evaluated on, embedded now\n\n" +
+	"  Every row is compared: the search is exact. Scores are cosines."
+
+func searchCommand() *cli.Command {
+	return &cli.Command{
+		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE",
+		Description: searchExamples,
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet), or a run directory"},
+			&cli.StringFlag{Name: "id", Usage: "`ID` of a row of the index as the query, in place of an image"},
+			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv beside it, if any"},
+			&cli.StringFlag{Name: "run", Usage: "model of the query, `DIR`; empty: the one that made the index"},
+			&cli.BoolFlag{Name: "best", Usage: "take the best checkpoint of the run, not the newest"},
+			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "how many are shown: `N`"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
+			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
+			&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images of the index: `PATH`; empty: " +
+				"where it was made from"},
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			s := searching{job: j, index: c.String("index"), id: c.String("id"), byID: c.IsSet("id"), labels: c.String("labels"),
+				k: c.Int("neighbours"), format: c.String("format"), page: c.String("report"), images: c.String("images"),
+				model: evalSettings{Run: c.String("run"), Best: c.Bool("best"), Threads: c.Int("threads")}}
+			if j.json {
+				s.format = "json"
+			}
+			return errors.Join(s.run(), s.close(), j.Close())
+		},
+	}
+}
+
+// searching is a search in progress.
+type searching struct {
+	*job
+	index, id, labels, format, page, images string
+	byID                                    bool
+	k                                       int
+	model                                   evalSettings
+
+	x      *index.Index
+	opened []io.Closer
+	own    train.Dataset // images of a run; nil: the index is a file
+}
+
+func (s *searching) close() (err error) {
+	for _, c := range s.opened {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+func (s *searching) check() error {
+	switch {
+	case s.index == "":
+		return withHint(usagef("search needs --index, a file of vectors or a run directory"),
+			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
+	case s.byID && len(s.args) > 0:
+		return usagef("--id %.80q and the image %.80q are two queries; give one", s.id, s.args[0])
+	case !s.byID && len(s.args) != 1:
+		return withHint(usagef("search takes one image, and got %d", len(s.args)), "--id searches for a row of the index")
+	case s.k < 1:
+		return usagef("--neighbours is %d, want 1 or more", s.k)
+	case s.format == "json":
+		return nil
+	}
+	if err := texttable.CheckFormat(s.format); err != nil {
+		return withHint(withCode(exitUsage, fmt.Errorf("--format: %w", err)), "json is known too")
+	}
+	return nil
+}
+
+func (s *searching) run() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	var picture []byte
+	if !s.byID {
+		var err error
+		if picture, err = os.ReadFile(s.args[0]); err != nil {
+			return withHint(withCode(exitUsage, err), "the query is an image file; --id searches for a row of the index")
+		}
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	own, query, err := s.query(picture)
+	if err != nil {
+		return err
+	}
+	b, err := s.openDevice(s.model.Threads)
+	if err != nil {
+		return err
+	}
+	hits, err := s.x.Nearest(s.ctx, b, query, s.k, own)
+	if err != nil {
+		return withCode(exitIntegrity, fmt.Errorf("%s: %w", s.index, err))
+	}
+	if err := s.print(hits); err != nil || s.page == "" {
+		return err
+	}
+	return s.report(hits, picture, own)
+}
+
+// open opens the index: a file, or the images of a run.
+func (s *searching) open() (err error) {
+	info, err := os.Stat(s.index)
+	switch {
+	case pipeline.IsMissing(err):
+		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes it of images", s.index)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return s.openRun()
+	}
+	if s.x, err = index.Open(s.ctx, s.index, s.labels, openVectors); err != nil {
+		if errors.As(err, new(*index.ChangedError)) {
+			return withHint(withCode(exitIntegrity, err), "hgld eval embed makes the index again")
+		}
+		return asUsage(err)
+	}
+	s.opened = append(s.opened, s.x)
+	return nil
+}
+
+// openRun embeds the images that a run is evaluated on.
+func (s *searching) openRun() error {
+	if s.labels != "" || s.model.Run != "" {
+		return usagef("--labels and --run go with a file of vectors, and the index is the folder %s", s.index)
+	}
+	s.model.Run = s.index
+	choice, err := s.model.choice()
+	if err != nil {
+		return err
+	}
+	data, err := openData(choice)
+	if err != nil {
+		return err
+	}
+	s.opened = append(s.opened, data)
+	s.own = data.Query
+	if data.Gallery != nil {
+		s.own = data.Gallery
+	}
+	if s.own == nil {
+		s.own = data.Train
+	}
+	m, err := s.openModel(s.index)
+	if err != nil {
+		return err
+	}
+	s.say("embedding %s of %s; hgld eval embed keeps such an index", count(s.own.Len(), "image"), choice.Files()[0])
+	p := s.progress("embed", s.own.Len())
+	defer p.End()
+	s.x, err = index.Of(s.ctx, m, s.own, func(done, _ int) { p.Set(done, "") })
+	return trainError(err)
+}
+
+// openModel opens the model of a run or checkpoint.
+func (s *searching) openModel(run string) (*train.Model, error) {
+	s.model.Run = run
+	m, err := s.model.model(s.job)
+	if err == nil {
+		s.opened = append(s.opened, m)
+	}
+	return m, err
+}
+
+// query returns the vector of the query, and its row in the index or −1.
+func (s *searching) query(picture []byte) (row int, v []float32, err error) {
+	if s.byID {
+		if row, err = s.x.Row(s.id); err != nil {
+			return 0, nil, withCode(exitUsage, err)
+		}
+		v, err = s.x.Vector(row)
+		return row, v, err
+	}
+	run := s.model.Run
+	if run == "" && s.x.Info != nil {
+		run = index.Resolve(s.index, s.x.Info.Checkpoint)
+	}
+	if run == "" {
+		return 0, nil, withHint(usagef("%s does not say which model made it", s.index),
+			"--run names the run that embeds the query; --id searches for a row of the index without a model")
+	}
+	m, err := s.openModel(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, withHint(withCode(exitUsage, err), "the model of the index is gone or was moved: --run names it")
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	sum, err := m.WeightsSum()
+	if err != nil {
+		return 0, nil, trainError(err)
+	}
+	if v, err = index.EmbedImage(s.ctx, m, s.args[0], picture); err != nil {
+		var broken *train.ImageError
+		if errors.As(err, &broken) {
+			return 0, nil, withCode(exitUsage, fmt.Errorf("%s is no image that can be read: %w", s.args[0], broken.Err))
+		}
+		return 0, nil, trainError(err)
+	}
+	if err := s.x.Fits(sum, run, len(v)); err != nil {
+		return 0, nil, withHint(withCode(exitUsage, err), "leave --run out, or make the index again: "+
+			"hgld eval embed --run %s", run)
+	}
+	return -1, v, nil
+}
+
+// print writes the neighbours to stdout.
+func (s *searching) print(hits []index.Hit) error {
+	if s.format == "json" {
+		return writeJSON(s.job, map[string]any{"index": s.index, "query": s.name(), "levels": s.x.Levels, "neighbours": hits})
+	}
+	t := texttable.Table{Head: append([]string{"id", "place", "score"}, s.x.Levels...)}
+	for _, h := range hits {
+		row := []string{h.ID, fmt.Sprint(h.Place), fmt.Sprintf("%.4f", h.Score)}
+		t.Rows = append(t.Rows, append(row, h.Classes...))
+	}
+	return t.Write(s.stdout, s.format)
+}
+
+// name names the query.
+func (s *searching) name() string {
+	if s.byID {
+		return s.id
+	}
+	return s.args[0]
+}
+
+// report writes the page. Without images at hand it has the table alone, and says so.
+func (s *searching) report(hits []index.Hit, picture []byte, own int) error {
+	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits, Picture: picture}
+	d, err := s.pictures()
+	if err != nil {
+		return err
+	}
+	if own >= 0 {
+		f.Classes = s.x.ClassesOf(own)
+	}
+	if d != nil {
+		f.Image = evaluation.ImagesByID(d)
+		if own >= 0 {
+			if f.Picture, err = f.Image(s.ctx, s.id); err != nil {
+				s.say("the query has no picture: %v", err)
+			}
+		}
+	}
+	return f.Write(s.ctx)
+}
+
+// pictures opens the images of the index, nil if they are not known or not at hand.
+func (s *searching) pictures() (train.Dataset, error) {
+	path := s.images
+	if s.own != nil && path == "" {
+		return s.own, nil
+	}
+	if path == "" && s.x.Info != nil {
+		path = index.Resolve(s.index, s.x.Info.Data)
+		if _, err := os.Stat(path); err != nil {
+			path = ""
+		}
+	}
+	if path == "" || slices.Contains(vectorKinds, filepath.Ext(path)) {
+		s.say("the page has no pictures: --images names the folder that the ids of the index lie in")
+		return nil, nil
+	}
+	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")
+	if err != nil {
+		return nil, err
+	}
+	s.opened = append(s.opened, closer)
+	return d, nil
+}

@@ -1,0 +1,265 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/parquetfile"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// Parquet imports a Hugging Face data set: a .parquet file, or a folder of them, with a
+// row for each image. The image is a struct of bytes and path, in the column image or
+// Columns.Path. Settings.Levels names the columns of classes, finest first; by default it is
+// the only ClassLabel, or the column label. Classes are texts, numbers with names in the metadata
+// ("huggingface") of the file, or plain numbers; null and −1 are no class.
+//
+// The name of a file gives the split (train-00000-of-00002.parquet, validation/0000.parquet),
+// Settings.SplitFolders gives that of others. An image is called FILE/ROW, or FILE/ROW/NAME where
+// its path has a name; rows count from 0.
+//
+// Features are described at https://huggingface.co/docs/datasets/about_dataset_features.
+type Parquet struct{}
+
+// Open reads the classes of all rows, and no image. It returns an *OrderError if the levels
+// appear to be coarsest first.
+func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Path: s.Columns.Path}) {
+		return nil, errors.New("dataset: parquet takes images and classes from its input: no images, labels or columns but " +
+			"columns.path, the column of images")
+	}
+	src := &parquetSource{pages: &pageCache{limit: pageBytes}}
+	if err := src.open(ctx, s); err != nil {
+		return nil, fmt.Errorf("dataset: parquet %s: %w", s.Input, errors.Join(err, src.Close()))
+	}
+	return src, nil
+}
+
+type parquetSource struct {
+	files  []*parquetTable
+	levels []string
+	pages  *pageCache
+}
+
+// parquetTable is a file of the data set.
+type parquetTable struct {
+	*parquetfile.File
+	name   string // within the input, with slashes
+	path   string // on the system
+	split  labels.Split
+	bytes  parquetfile.Leaf
+	pages  []parquetfile.Page
+	names  []string // file names of the images by row, "" for none; nil: there is no such column
+	levels [][]string
+}
+
+func (src *parquetSource) open(ctx context.Context, s Settings) error {
+	names, err := parquetFiles(s.Input)
+	if err != nil {
+		return err
+	}
+	splits, err := parquetSplits(names, s)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t := &parquetTable{name: name, path: s.Input, split: splits[i]}
+		if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
+			t.path = filepath.Join(s.Input, filepath.FromSlash(name))
+		}
+		if t.File, err = parquetfile.Open(t.path); err != nil {
+			return err
+		}
+		src.files = append(src.files, t)
+		if src.levels == nil {
+			if src.levels, err = t.chooseLevels(s.Levels); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if err := t.read(src.levels, s.Columns.Path); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return orderByRows(src.levels, src.rows(ctx))
+}
+
+// parquetFiles lists the files of a data set, sorted: paths within a folder, or the name of the
+// file. Hidden files and folders are left out.
+func parquetFiles(input string) ([]string, error) {
+	info, err := os.Stat(input)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{filepath.Base(input)}, nil
+	}
+	var names []string
+	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case !d.IsDir() && isParquet(name):
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err == nil && len(names) == 0 {
+		err = errors.New("no .parquet files found")
+	}
+	return names, err
+}
+
+func isParquet(name string) bool { return strings.EqualFold(path.Ext(name), ".parquet") }
+
+// read finds the columns of a file and reads all but the images.
+func (t *parquetTable) read(levels []string, imageColumn string) error {
+	image, names, err := t.imageLeaves(imageColumn)
+	if err != nil {
+		return err
+	}
+	t.bytes = image
+	if t.pages, err = t.Pages(image); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(image.Path, "."), err)
+	}
+	if names != nil {
+		err := t.Values(*names, func(v parquet.Value, _ bool) error {
+			t.names = append(t.names, string(v.ByteArray())) // null has none
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(names.Path, "."), err)
+		}
+	}
+	for _, level := range levels {
+		classes, err := t.classes(level)
+		if err != nil {
+			return fmt.Errorf("%s: %w", level, err)
+		}
+		t.levels = append(t.levels, classes)
+	}
+	return nil
+}
+
+// row returns the class names of a row, finest first; none if all are empty.
+func (t *parquetTable) row(r int64) []string {
+	names, empty := make([]string, len(t.levels)), true
+	for l := range t.levels {
+		names[l] = t.levels[l][r]
+		empty = empty && names[l] == ""
+	}
+	if empty {
+		return nil
+	}
+	return names
+}
+
+func (t *parquetTable) where(r int64) string { return fmt.Sprintf("%s: row %d", t.name, r) }
+
+func (src *parquetSource) Levels() []string { return src.levels }
+func (src *parquetSource) Landmarks() bool  { return false }
+
+// rows yields the class names of all rows.
+func (src *parquetSource) rows(ctx context.Context) iter.Seq2[[]string, string] {
+	return func(yield func([]string, string) bool) {
+		for _, t := range src.files {
+			for r := range int64(len(t.levels[0])) {
+				if ctx.Err() != nil || !yield(t.row(r), t.where(r)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Items yields the rows. It reads every image once, for its size and CRC-32.
+func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		for _, t := range src.files {
+			for p, page := range t.pages {
+				images, err := t.images(page)
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
+					yield(shards.Item{}, err)
+					return
+				}
+				for i, data := range images {
+					if !yield(src.item(t, p, i, data), nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// item describes image i of a page.
+func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
+	r := t.pages[page].First + int64(i)
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Where: t.where(r),
+		Size: int64(len(data)), Missing: len(data) == 0}
+	if t.names != nil {
+		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {
+			item.Path += "/" + name
+		}
+	}
+	item.ID = shards.NewImageID(item.Path)
+	if item.Missing {
+		item.Open = func() (io.ReadCloser, error) {
+			return nil, fmt.Errorf("%s: the row holds no bytes of an image: %w", item.Where, fs.ErrNotExist)
+		}
+		return item
+	}
+	item.Stamp = fmt.Sprintf("crc32:%08x", crc32.ChecksumIEEE(data))
+	item.Open = func() (io.ReadCloser, error) {
+		images, err := src.pages.get(t, page)
+		if err != nil {
+			return nil, &shards.ReadError{Path: item.Path, Where: item.Where, Err: err}
+		}
+		return io.NopCloser(bytes.NewReader(images[i])), nil
+	}
+	return item
+}
+
+// Inputs lists the files.
+func (src *parquetSource) Inputs(ctx context.Context) ([]shards.Input, error) {
+	var all []shards.Input
+	for _, t := range src.files {
+		in, err := FileInput(ctx, t.path)
+		if err != nil {
+			return nil, err
+		}
+		in.Name = t.name
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+func (src *parquetSource) Close() error {
+	var err error
+	for _, t := range src.files {
+		err = errors.Join(err, t.File.Close())
+	}
+	return err
+}

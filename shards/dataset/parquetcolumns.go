@@ -1,0 +1,282 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/parquetfile"
+	"hgld/internal/registry"
+	"hgld/labels"
+)
+
+// imageLeaves returns the leaves of the column of images: the bytes and, if there is one, the
+// path. An empty name selects the only column with bytes, or the one called image.
+func (t *parquetTable) imageLeaves(name string) (image parquetfile.Leaf, names *parquetfile.Leaf, err error) {
+	var columns []string
+	for _, leaf := range t.Leaves() {
+		if len(leaf.Path) == 2 && leaf.Path[1] == "bytes" && leaf.Kind == parquet.ByteArray && leaf.Lists == 0 {
+			columns = append(columns, leaf.Name)
+		}
+	}
+	switch {
+	case name == "" && len(columns) == 1:
+		name = columns[0]
+	case name == "":
+		name = "image"
+	}
+	if !slices.Contains(columns, name) {
+		if len(columns) > 0 {
+			return image, nil, fmt.Errorf("%w; -o columns.path=COLUMN names the column of images",
+				registry.Unknown("column of images", name, columns))
+		}
+		return image, nil, fmt.Errorf("no column of images among %s; want a struct of bytes and path, as the feature Image "+
+			"of Hugging Face has it", shortList(t.columnNames()))
+	}
+	for _, leaf := range t.Leaves() {
+		switch strings.Join(leaf.Path, "/") {
+		case name + "/bytes":
+			image = leaf
+		case name + "/path":
+			if leaf.Kind == parquet.ByteArray && leaf.Lists == 0 {
+				names = &leaf
+			}
+		}
+	}
+	return image, names, nil
+}
+
+// images returns the bytes of the images of a page, none for null.
+func (t *parquetTable) images(page parquetfile.Page) ([][]byte, error) {
+	images := make([][]byte, 0, page.Rows)
+	err := t.PageValues(t.bytes, page, func(v parquet.Value) error {
+		images = append(images, v.ByteArray())
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: rows %d to %d: %w", t.name, page.First, page.First+page.Rows-1, err)
+	}
+	return images, nil
+}
+
+// columnNames lists the columns at the top.
+func (t *parquetTable) columnNames() []string {
+	var names []string
+	for _, leaf := range t.Leaves() {
+		names = append(names, leaf.Name)
+	}
+	return slices.Compact(names)
+}
+
+// isClass reports whether a column can hold classes.
+func isClass(leaf parquetfile.Leaf) bool {
+	return leaf.Depth == 1 && leaf.Lists == 0 && slices.Contains([]parquet.Kind{parquet.ByteArray, parquet.Int32,
+		parquet.Int64, parquet.Boolean}, leaf.Kind)
+}
+
+// chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing
+// that, the column label.
+func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
+	if len(asked) > 0 {
+		return asked, nil
+	}
+	features, err := t.features()
+	if err != nil {
+		return nil, err
+	}
+	var classes, possible []string
+	for _, leaf := range t.Leaves() {
+		if !isClass(leaf) {
+			continue
+		}
+		possible = append(possible, leaf.Name)
+		if features[leaf.Name].Type == classLabel {
+			classes = append(classes, leaf.Name)
+		}
+	}
+	switch {
+	case len(classes) == 1:
+		return classes, nil
+	case len(classes) > 1:
+		return nil, fmt.Errorf("the columns %s hold classes; --levels names the ones to take, finest first",
+			strings.Join(classes, ", "))
+	case slices.Contains(possible, "label"):
+		return []string{"label"}, nil
+	}
+	return nil, fmt.Errorf("which columns hold the classes? --levels names them, finest first, of %s",
+		shortList(possible))
+}
+
+// classLabel is the type of a feature whose values are numbers of classes.
+const classLabel = "ClassLabel"
+
+// feature is what the metadata says of a column.
+type feature struct {
+	Type  string   `json:"_type"`
+	Names []string `json:"names"`
+}
+
+// features returns the features of the columns, none if the file has no such metadata.
+func (t *parquetTable) features() (map[string]feature, error) {
+	text, ok := t.Metadata("huggingface")
+	if !ok {
+		return nil, nil
+	}
+	var meta struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	if err := json.Unmarshal([]byte(text), &meta); err != nil {
+		return nil, fmt.Errorf("its metadata \"huggingface\" is damaged: %w", err)
+	}
+	features := map[string]feature{}
+	for name, raw := range meta.Info.Features {
+		var f feature
+		if json.Unmarshal(raw, &f) == nil { // a list has no type, and lists are no classes
+			features[name] = f
+		}
+	}
+	return features, nil
+}
+
+// classes reads a column of classes: their names by row, "" for none.
+func (t *parquetTable) classes(column string) ([]string, error) {
+	at := slices.IndexFunc(t.Leaves(), func(leaf parquetfile.Leaf) bool { return leaf.Name == column && isClass(leaf) })
+	if at < 0 {
+		var possible []string
+		for _, leaf := range t.Leaves() {
+			if isClass(leaf) {
+				possible = append(possible, leaf.Name)
+			}
+		}
+		return nil, registry.Unknown("column of classes", column, possible)
+	}
+	features, err := t.features()
+	if err != nil {
+		return nil, err
+	}
+	known := features[column].Names
+	var list []string
+	shared := map[string]string{} // one text for each class
+	err = t.Values(t.Leaves()[at], func(v parquet.Value, _ bool) error {
+		name, err := className(v, known)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", len(list), err)
+		}
+		if _, ok := shared[name]; !ok {
+			shared[name] = name
+		}
+		list = append(list, shared[name])
+		return nil
+	})
+	return list, err
+}
+
+// className returns the name of a class. known holds the names of numbers; without it, a number
+// is its own name.
+func className(v parquet.Value, known []string) (string, error) {
+	var n int64
+	switch {
+	case v.IsNull():
+		return "", nil
+	case v.Kind() == parquet.ByteArray:
+		return string(v.ByteArray()), nil
+	case v.Kind() == parquet.Boolean:
+		return strconv.FormatBool(v.Boolean()), nil
+	case v.Kind() == parquet.Int32:
+		n = int64(v.Int32())
+	default:
+		n = v.Int64()
+	}
+	switch {
+	case n < 0:
+		return "", nil
+	case known == nil:
+		return strconv.FormatInt(n, 10), nil
+	case n >= int64(len(known)):
+		return "", fmt.Errorf("class %d, and the metadata names %d classes; want 0 to %d", n, len(known), len(known)-1)
+	}
+	return known[n], nil
+}
+
+// numbering is what follows the name of a split: "-00000-of-00002", with a hash in older files,
+// or a plain number.
+var numbering = regexp.MustCompile(`[-_.]?(\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?)?$`)
+
+// splitName returns the name by which a file of a data set is assigned to a split: of its own name and
+// its folders, the innermost that known accepts, or else its own name. Numbers at the end are left out.
+func splitName(file string, known func(name string) bool) string {
+	own := numbering.ReplaceAllString(strings.TrimSuffix(file, path.Ext(file)), "")
+	for part := own; part != "." && part != "" && part != "/"; part = path.Dir(part) {
+		if name := path.Base(part); known(name) {
+			return name
+		}
+	}
+	return path.Base(own)
+}
+
+// parquetSplits returns the split of each file: by the names that the settings list, or by the usual
+// names of splits. If no file has one, all are of the default split.
+func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
+	asked := map[string]bool{}
+	for _, text := range s.SplitFolders {
+		name, _, _ := strings.Cut(text, "=")
+		asked[name] = true
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = splitName(file, func(name string) bool { return asked[name] || splitLike(name) != "" })
+	}
+	all := slices.Compact(slices.Sorted(slices.Values(names)))
+	splits := map[string]labels.Split{}
+	unknown := 0
+	if len(s.SplitFolders) > 0 {
+		named, err := namedSplits(all, s.SplitFolders)
+		if err != nil {
+			return nil, err
+		}
+		splits = named
+	} else {
+		for _, name := range all {
+			if splits[name] = splitLike(name); splits[name] == "" {
+				unknown++
+			}
+		}
+	}
+	if unknown > 0 && unknown < len(all) {
+		return nil, unclearSplits(all, splits)
+	}
+	fallback := s.Split
+	if fallback == "" {
+		fallback = labels.Train
+	}
+	list := make([]labels.Split, len(files))
+	for i, name := range names {
+		if list[i] = splits[name]; list[i] == "" {
+			list[i] = fallback
+		}
+	}
+	return list, nil
+}
+
+// unclearSplits asks for the splits of files some of whose names say nothing.
+func unclearSplits(names []string, splits map[string]labels.Split) error {
+	var proposal, unclear []string
+	for _, name := range names {
+		if splits[name] == "" {
+			unclear = append(unclear, name)
+			proposal = append(proposal, name+"=SPLIT")
+			continue
+		}
+		proposal = append(proposal, name+"="+string(splits[name]))
+	}
+	return fmt.Errorf("of which splits are the files %s? --split-folders %s names the split of each (want one of %v)",
+		shortList(unclear), strings.Join(proposal, ","), labels.Splits)
+}

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"hgld/internal/tensorfile"
+	"hgld/labels"
+)
+
+// EmbedOptions are what an embedding may vary.
+type EmbedOptions struct {
+	Progress func(done, total int) // items embedded; may be nil
+
+	// Skip decides whether an image that cannot be used is left out. It is called by several
+	// goroutines at once. nil: such an image ends the embedding.
+	Skip func(*ImageError) bool
+}
+
+// Embedded is the embeddings of a data set.
+type Embedded struct {
+	Vectors tensorfile.Tensor // F32 [len(Rows),D], of unit length
+	Rows    []int             // item of each vector, rising
+	Failed  []*ImageError     // images that were left out, in their order
+}
+
+// EmbedAll returns the embeddings of a data set, which needs no levels.
+func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embedded, error) {
+	type failure struct {
+		row int
+		err *ImageError
+	}
+	var failed []failure
+	var mu sync.Mutex
+	skip := func(row int, err *ImageError) bool {
+		if o.Skip == nil || !o.Skip(err) {
+			return false
+		}
+		mu.Lock()
+		failed = append(failed, failure{row, err})
+		mu.Unlock()
+		return true
+	}
+	switch _, are := AsVectored(d); {
+	case are && !m.Config.ofVectors():
+		return nil, &ConfigError{errors.New("the model reads images, and the data are vectors")}
+	case !are && m.Config.ofVectors():
+		return nil, &ConfigError{fmt.Errorf("the model reads vectors of %d numbers, and the data are images",
+			m.Config.vectorWidth())}
+	}
+	if len(d.Levels()) == 0 {
+		d = unlabelled{d}
+	}
+	t, err := m.embed(ctx, d, embedOptions{progress: o.Progress, skip: skip})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(failed, func(a, b failure) int { return cmp.Compare(a.row, b.row) })
+	e := &Embedded{Vectors: t}
+	bytes := 4 * t.Shape[1]
+	for i := range d.Len() {
+		if n := len(e.Failed); n < len(failed) && failed[n].row == i {
+			e.Failed = append(e.Failed, failed[n].err)
+			continue
+		}
+		copy(t.Data[len(e.Rows)*bytes:][:bytes], t.Data[i*bytes:][:bytes])
+		e.Rows = append(e.Rows, i)
+	}
+	e.Vectors.Shape[0], e.Vectors.Data = len(e.Rows), t.Data[:len(e.Rows)*bytes]
+	return e, nil
+}
+
+// unlabelled is a data set with a level of which no item has a class.
+type unlabelled struct{ Dataset }
+
+// Levels names the level.
+func (unlabelled) Levels() []string { return []string{"none"} }
+
+// Classes returns none.
+func (unlabelled) Classes(int) []string { return nil }
+
+// Labels returns no class.
+func (unlabelled) Labels(int) labels.Path { return labels.Path{-1} }

@@ -1,0 +1,94 @@
+package evaluation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/img"
+	"hgld/internal/report"
+	"hgld/train/index"
+)
+
+// Found is the page of a search: the query and its neighbours as pictures and as a table.
+type Found struct {
+	// Path is the file to write.
+	Path string
+
+	// Query names the query, and Index what was searched.
+	Query, Index string
+
+	// Classes are those of the query, finest first; nil if they are not known.
+	Classes []string
+
+	// Picture is the image of the query; nil if there is none.
+	Picture []byte
+
+	// Levels names the levels of the neighbours, finest first.
+	Levels []string
+	Hits   []index.Hit // the neighbours, nearest first
+
+	// Image returns the image of an id; nil if there are no images.
+	Image func(ctx context.Context, id string) ([]byte, error)
+}
+
+// Write writes the page. An image that cannot be shown is an empty frame with the reason.
+func (f Found) Write(ctx context.Context) error {
+	out := report.Page{Title: "Search", Subtitle: fmt.Sprintf("The nearest of %s to %s, by cosine.", f.Index, f.Query),
+		CasesTitle: "Neighbours"}
+	if f.Image != nil {
+		f.pictures(ctx, &out)
+	}
+	t := &report.Table{Title: "Places", Head: append([]string{"place", "score", "id"}, f.Levels...), Text: 2}
+	for _, h := range f.Hits {
+		row := []report.Cell{{Text: fmt.Sprint(h.Place)}, {Text: fmt.Sprintf("%.4f", h.Score)}, {Text: h.ID}}
+		for _, name := range h.Classes {
+			row = append(row, report.Cell{Text: name})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	out.Tables = []*report.Table{t}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return atomicfile.Write(f.Path, out.Write)
+}
+
+// pictures adds the query and its neighbours.
+func (f Found) pictures(ctx context.Context, out *report.Page) {
+	row := report.Row{Name: fmt.Sprintf("first %d", len(f.Hits))}
+	if f.Picture != nil {
+		p := pictureOf(ctx, "query", func() ([]byte, error) { return f.Picture, nil })
+		p.Caption, p.Alt = "query", "query: "+f.Query
+		row.Pictures = append(row.Pictures, p)
+	}
+	for _, h := range f.Hits {
+		p := pictureOf(ctx, frameOf(f.Classes, h.Classes), func() ([]byte, error) { return f.Image(ctx, h.ID) })
+		p.Caption = fmt.Sprintf("%.3f %s", h.Score, strings.Join(h.Classes[:min(1, len(h.Classes))], ""))
+		p.Alt = fmt.Sprintf("place %d: %s", h.Place, h.ID)
+		row.Pictures = append(row.Pictures, p)
+	}
+	out.Cases = []report.Case{{Rows: []report.Row{row}}}
+	if f.Classes != nil {
+		out.Legend = legend(f.Levels)
+	}
+}
+
+// thumbnail is a small picture of an image file.
+func thumbnail(data []byte, class string) (report.Picture, error) {
+	m, err := new(img.Decoder).Decode(data)
+	if err != nil {
+		return report.Picture{}, err
+	}
+	if min(m.W, m.H) > pageThumbnail {
+		w, h := img.ShortSide(m.W, m.H, pageThumbnail)
+		m = img.Resize(m, w, h, img.Bicubic)
+	}
+	var small bytes.Buffer
+	if err := img.EncodeJPEG(&small, m, 85); err != nil {
+		return report.Picture{}, err
+	}
+	return report.Picture{Class: class, Source: report.JPEG(small.Bytes())}, nil
+}

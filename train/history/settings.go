@@ -1,0 +1,136 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/exitcode"
+	"hgld/train"
+	"hgld/train/selection"
+)
+
+// Settings are what a run is made with: the section train of hgld.yaml, and run.yaml.
+type Settings struct {
+	// Images selects what is trained on and what is evaluated.
+	Images selection.Images `yaml:",inline"`
+
+	// Out is the run directory.
+	Out          string `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
+	train.Config `yaml:",inline"`
+}
+
+// DefaultSettings returns the settings of a run of which nothing is said.
+func DefaultSettings() Settings {
+	return Settings{Images: selection.Default(), Out: "runs/default", Config: train.Default()}
+}
+
+// Seeded returns the settings of n runs that differ in their seed alone: Seed, Seed+1 and so on. Each
+// has a run directory of its own, Out-seedN.
+func (s *Settings) Seeded(n int) []Settings {
+	list := make([]Settings, n)
+	for i := range list {
+		list[i] = *s
+		list[i].Seed += uint64(i)
+		list[i].Out = fmt.Sprintf("%s-seed%d", filepath.Clean(s.Out), list[i].Seed)
+	}
+	return list
+}
+
+// Write writes the settings to the run directory s.Out. Folders are relative to it, so that all
+// can be moved together. same reports whether the file already had this content.
+func (s *Settings) Write() (same bool, err error) {
+	copied := *s
+	copied.Out = "."
+	copied.Images.Benchmarks = slices.Clone(s.Images.Benchmarks)
+	paths := []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels}
+	for i := range copied.Images.Benchmarks {
+		paths = append(paths, &copied.Images.Benchmarks[i])
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, err = relative(s.Out, *path); err != nil {
+			return false, err
+		}
+	}
+	text, err := yaml.Marshal(copied)
+	if err != nil {
+		return false, err
+	}
+	path := filepath.Join(s.Out, SettingsFile)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return true, nil
+	}
+	return false, atomicfile.WriteFile(path, text)
+}
+
+// ReadSettings reads the settings of a run, given its directory or one of its checkpoints. It
+// returns nil if there are none. Settings that an older hgld did not know have their defaults.
+// Invalid YAML is a *FormatError with the exit code of a usage error.
+func ReadSettings(run string) (*Settings, error) {
+	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
+		run = filepath.Join(run, "..", "..")
+		text, err = os.ReadFile(filepath.Join(run, SettingsFile))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := DefaultSettings()
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		return nil, exitcode.With(exitcode.Usage, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err})
+	}
+	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
+		if *path != "" {
+			*path = resolve(run, *path)
+		}
+	}
+	for i, folder := range s.Images.Benchmarks {
+		at := resolve(run, folder)
+		if _, err := os.Stat(at); !atomicfile.IsMissing(err) { // older runs name them relative to the working directory
+			s.Images.Benchmarks[i] = at
+		}
+	}
+	return &s, nil
+}
+
+// relative returns the path of a folder relative to the run directory, so that both can be moved
+// together. An absolute path is kept unless run is absolute too.
+func relative(run, folder string) (string, error) {
+	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
+		return folder, nil
+	}
+	base, err := filepath.Abs(run)
+	if err != nil {
+		return "", err
+	}
+	whole, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(base, whole)
+	if err != nil {
+		return whole, nil // different drives on Windows have no relative path
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// resolve returns the folder for a path that relative returned.
+func resolve(run, folder string) string {
+	if filepath.IsAbs(folder) {
+		return folder
+	}
+	return filepath.Join(run, filepath.FromSlash(folder))
+}

@@ -1,0 +1,262 @@
+// Package index keeps the embeddings of a data set in files that say which model made them,
+// and finds the nearest of them.
+//
+// An index is a file of vectors, .npy or .parquet, as [embeddings.Open] reads it; beside a .npy
+// a .csv of the same name with ids and classes; and a .json of the same name, [Info]. Vectors of
+// other programs have no such .json and are an index all the same.
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/filehash"
+	"hgld/train"
+	"hgld/train/embeddings"
+)
+
+// Version is the format version of [Info] that this hgld writes.
+const Version = 1
+
+// Info says which model made the vectors, and of what. Paths are relative to its folder.
+type Info struct {
+	Version    int    `json:"hgld_index"`     // format version
+	Run        string `json:"run"`            // run directory, or the checkpoint that was named
+	Checkpoint string `json:"checkpoint"`     // folder of the model
+	Step       int    `json:"step"`           // steps that it was trained for
+	Weights    string `json:"weights_sha256"` // of the checkpoint's file
+	Data       string `json:"data"`           // what was embedded: images, shards or vectors
+	Items      string `json:"data_sha256"`    // of the items, their names and labels
+	Vectors    string `json:"vectors_sha256"` // of the file beside
+	Rows       int    `json:"rows"`           // vectors
+	Width      int    `json:"width"`          // numbers in a vector
+
+	// Failed are the images that could not be read and have no vector.
+	Failed []Failure `json:"failed,omitempty"`
+}
+
+// Failure is an image without a vector.
+type Failure struct {
+	ID     string `json:"id"`               // of the image
+	Error  string `json:"error"`            // what was wrong
+	Unread bool   `json:"unread,omitempty"` // the file could not be read, which may be mended
+}
+
+// beside returns the file of another extension with the name of a file of vectors.
+func beside(path, extension string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + extension
+}
+
+// InfoFile returns the file that describes vectors.
+func InfoFile(vectors string) string { return beside(vectors, ".json") }
+
+// readInfo reads the .json beside vectors; nil if there is none.
+func readInfo(path string) (*Info, error) {
+	name := beside(path, ".json")
+	text, err := os.ReadFile(name)
+	if atomicfile.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info := new(Info)
+	if err := json.Unmarshal(text, info); err != nil || info.Version == 0 {
+		return nil, nil // a file of another program that has this name
+	}
+	if info.Version > Version {
+		return nil, fmt.Errorf("index: %s has format version %d, and this hgld reads up to %d", name, info.Version, Version)
+	}
+	return info, nil
+}
+
+// Index is vectors with what is known of their rows.
+type Index struct {
+	Path   string     // of the vectors, or of the run
+	Info   *Info      // nil: the vectors are another program's, or in memory
+	IDs    []string   // of the rows; their numbers if the files have none
+	Levels []string   // finest first; there may be none
+	Names  [][]string // [levels][rows] of classes; "" is no class
+
+	vectors embeddings.Vectors
+}
+
+// ChangedError says that the vectors are not those that Info describes.
+type ChangedError struct{ Path string }
+
+// Error names the file.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("index: %s is not the file that %s describes", e.Path, beside(e.Path, ".json"))
+}
+
+// Open opens an index. Rows are named by labelFile, or if that is empty, by the file that
+// [Write] puts beside the vectors. open opens the vectors.
+func Open(ctx context.Context, path, labelFile string, open func(string) (embeddings.Vectors, error)) (*Index, error) {
+	v, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{Path: path, vectors: v}
+	if err := errors.Join(x.describe(ctx), x.name(labelFile)); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return x, nil
+}
+
+// describe reads what is known of the vectors, and checks that it is of them.
+func (x *Index) describe(ctx context.Context) (err error) {
+	if x.Info, err = readInfo(x.Path); err != nil || x.Info == nil {
+		return err
+	}
+	sum, _, err := filehash.SHA256(ctx, x.Path)
+	if err == nil && sum != x.Info.Vectors {
+		err = &ChangedError{x.Path}
+	}
+	return err
+}
+
+// name reads the ids and classes of the rows.
+func (x *Index) name(labelFile string) error {
+	rows, _ := x.vectors.Rows()
+	labelFile = embeddings.Beside(labelFile, x.Path)
+	if labelFile == "" {
+		labelFile = beside(x.Path, ".csv")
+		if _, err := os.Stat(labelFile); atomicfile.IsMissing(err) {
+			x.IDs = numbers(rows)
+			return nil
+		}
+	}
+	t, err := embeddings.ReadTable(labelFile)
+	if err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	if t.Rows != rows && labelFile != x.Path {
+		return fmt.Errorf("index: %s has %d vectors and %s %d rows of labels", x.Path, rows, labelFile, t.Rows)
+	}
+	if x.IDs = t.IDs; x.IDs == nil {
+		x.IDs = numbers(rows)
+	}
+	x.Levels, x.Names = t.Levels, t.Classes
+	return nil
+}
+
+// numbers names rows by their numbers.
+func numbers(rows int) []string {
+	ids := make([]string, rows)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i)
+	}
+	return ids
+}
+
+// Of embeds a data set as an index in memory.
+func Of(ctx context.Context, m *train.Model, d train.Dataset, progress func(done, total int)) (*Index, error) {
+	e, err := m.EmbedAll(ctx, d, train.EmbedOptions{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	values, err := e.Vectors.Float32()
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{Path: m.Path, Levels: d.Levels(), vectors: &held{values, e.Vectors.Shape[1]}}
+	x.Names = make([][]string, len(x.Levels))
+	for _, i := range e.Rows {
+		x.IDs = append(x.IDs, d.ID(i))
+		for level, name := range classNames(d, i) {
+			x.Names[level] = append(x.Names[level], name)
+		}
+	}
+	return x, nil
+}
+
+// classNames returns the names of an item's classes, "" for none.
+func classNames(d train.Dataset, i int) []string {
+	names := make([]string, len(d.Levels()))
+	if len(names) == 0 {
+		return names
+	}
+	for level, class := range d.Labels(i) {
+		if class >= 0 {
+			names[level] = d.Classes(level)[class]
+		}
+	}
+	return names
+}
+
+// held is vectors in memory.
+type held struct {
+	values []float32
+	cols   int
+}
+
+// Rows implements embeddings.Vectors.
+func (h *held) Rows() (rows, cols int) { return len(h.values) / h.cols, h.cols }
+
+// ReadRows implements embeddings.Vectors.
+func (h *held) ReadRows(dst []float32, lo int) error {
+	copy(dst, h.values[lo*h.cols:])
+	return nil
+}
+
+// Close implements embeddings.Vectors.
+func (h *held) Close() error { return nil }
+
+// Close closes the file.
+func (x *Index) Close() error { return x.vectors.Close() }
+
+// Row returns the row of an id. If several rows have it, that is an error.
+func (x *Index) Row(id string) (int, error) {
+	row := slices.Index(x.IDs, id)
+	if row < 0 {
+		return 0, fmt.Errorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
+	}
+	if again := slices.Index(x.IDs[row+1:], id); again >= 0 {
+		return 0, fmt.Errorf("index: rows %d and %d of %s have the id %.80q", row, row+1+again, x.Path, id)
+	}
+	return row, nil
+}
+
+// ClassesOf returns the classes of a row, finest first.
+func (x *Index) ClassesOf(row int) (list []string) {
+	for _, names := range x.Names {
+		list = append(list, names[row])
+	}
+	return list
+}
+
+// Vector returns a row.
+func (x *Index) Vector(row int) ([]float32, error) {
+	_, width := x.vectors.Rows()
+	v := make([]float32, width)
+	return v, x.vectors.ReadRows(v, row)
+}
+
+// ModelError says that the vectors of an index are of another model than the query.
+type ModelError struct{ text string }
+
+// Error says how the two differ.
+func (e *ModelError) Error() string { return "index: " + e.text }
+
+// Fits checks that a model made the vectors, as far as that is known: by the hash of its
+// weights, or else by the width of its embeddings. The error is a *ModelError.
+func (x *Index) Fits(weights, model string, width int) error {
+	_, own := x.vectors.Rows()
+	if x.Info != nil && x.Info.Weights != weights {
+		return &ModelError{fmt.Sprintf("%s was made by the weights %.12s of %s after %d steps, and %s has %.12s: scores of "+
+			"different models mean nothing", x.Path, x.Info.Weights, x.Info.Run, x.Info.Step, model, weights)}
+	}
+	if own != width {
+		return &ModelError{fmt.Sprintf("the vectors of %s have %d numbers, and an embedding of %s has %d: they are of "+
+			"different models", x.Path, own, model, width)}
+	}
+	return nil
+}

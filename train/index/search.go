@@ -1,0 +1,57 @@
+package index
+
+import (
+	"context"
+
+	"hgld/train"
+	"hgld/train/device"
+)
+
+// Hit is a neighbour of a query.
+type Hit struct {
+	Place   int      `json:"place"`             // from 1
+	ID      string   `json:"id"`                // of the row
+	Score   float32  `json:"score"`             // cosine of the angle between the two vectors
+	Row     int      `json:"row"`               // of the index
+	Classes []string `json:"classes,omitempty"` // finest first
+}
+
+// Nearest returns the k rows with the greatest cosine, exactly; equal scores by row. own is a
+// row that is left out, or −1. A value that is not finite is an error that names its row.
+func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, k, own int) (hits []Hit, err error) {
+	gallery, err := train.Upload(b, x.vectors, true)
+	if err != nil {
+		return nil, err
+	}
+	defer device.Do(b, func() error { b.Free(gallery.Buf); return nil })
+	q, err := train.Upload(b, &held{query, len(query)}, true)
+	if err != nil {
+		return nil, err
+	}
+	defer device.Do(b, func() error { b.Free(q.Buf); return nil })
+	s := train.Search{Query: q, Gallery: gallery, K: k}
+	if own >= 0 {
+		s.Self = []int32{int32(own)}
+	}
+	err = s.Run(ctx, b, func(_ int, rows []int32, scores []float32) error {
+		for i, row := range rows {
+			hits = append(hits, x.hit(i+1, int(row), scores[i]))
+		}
+		return nil
+	})
+	return hits, err
+}
+
+// hit describes a row.
+func (x *Index) hit(place, row int, score float32) Hit {
+	return Hit{Place: place, ID: x.IDs[row], Score: score, Row: row, Classes: x.ClassesOf(row)}
+}
+
+// EmbedImage returns the embedding of one image file.
+func EmbedImage(ctx context.Context, m *train.Model, name string, data []byte) ([]float32, error) {
+	e, err := m.EmbedAll(ctx, single{name, data}, train.EmbedOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return e.Vectors.Float32()
+}

@@ -1,0 +1,294 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/filehash"
+	"hgld/internal/tensorfile"
+	"hgld/train"
+	"hgld/train/export"
+)
+
+// partRows is the number of items in a part. It is a multiple of the batch of an embedding,
+// so that the parts together have the bytes of an embedding in one go.
+const partRows = 2048
+
+// Writer embeds a data set into files. What was embedded before an interruption is kept in
+// a folder beside them, and used if it is of the same model and data.
+type Writer struct {
+	// Path is the file of vectors: .npy or .parquet.
+	Path string
+
+	// Run and Data are recorded in Info, relative to the folder of Path where that is possible.
+	Run, Data string
+
+	// Skip decides whether an image that cannot be used is left out. nil: none is.
+	Skip func(*train.ImageError) bool
+
+	// MostFailed is the share of images that may be left out, from 0 to 1.
+	MostFailed float64
+
+	// Progress is told how many items are embedded; it may be nil.
+	Progress func(done, total int)
+
+	// PartRows is the number of items that an interruption loses at most; 0: 2048. It is
+	// rounded up to whole batches and changes no result.
+	PartRows int
+}
+
+// FailedError says that too many images cannot be used. Nothing was written.
+type FailedError struct {
+	Failed []Failure // all of them
+	Of     int       // number of images
+	Most   float64   // share that is allowed
+}
+
+// Error names the first image.
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("index: %d of %d images cannot be used, more than a share of %v; the first is %s: %s",
+		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
+}
+
+// OtherError says that a file beside the vectors is none of an index, and would be replaced.
+type OtherError struct{ Path string }
+
+// Error names the file.
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("index: %s exists and belongs to no index, and would be replaced", e.Path)
+}
+
+// free checks that only files of an index are replaced. An interrupted Write may have left
+// the vectors without the rest.
+func (w *Writer) free() error {
+	if old, err := readInfo(w.Path); err != nil || old != nil {
+		return err
+	}
+	_, err := os.Stat(w.Path)
+	there := err == nil
+	for _, name := range []string{beside(w.Path, ".json"), beside(w.Path, ".csv")} {
+		csv := filepath.Ext(name) == ".csv"
+		if csv && (there || filepath.Ext(w.Path) != ".npy") {
+			continue
+		}
+		if _, err := os.Stat(name); err == nil {
+			return &OtherError{name}
+		} else if !atomicfile.IsMissing(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
+// reports that the files were there already, of this model and these items.
+func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (info *Info, kept bool, err error) {
+	if err := w.free(); err != nil {
+		return nil, false, err
+	}
+	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
+		Data: w.relative(w.Data)}
+	if info.Weights, err = m.WeightsSum(); err != nil {
+		return nil, false, err
+	}
+	info.Items = fingerprint(d)
+	if old, err := w.complete(ctx, info); err != nil || old != nil {
+		return old, old != nil, err
+	}
+	parts := w.parts(info)
+	if err := atomicfile.MkdirAll(parts, 0o755); err != nil {
+		return nil, false, err
+	}
+	e := &export.Embeddings{Levels: d.Levels(), Vectors: tensorfile.Tensor{Name: "embeddings", DType: "F32"}}
+	for lo := 0; lo < d.Len(); lo += w.partRows() {
+		part, err := w.part(ctx, m, d, parts, lo)
+		if err != nil {
+			return nil, false, err
+		}
+		info.Failed = append(info.Failed, part.Failed...)
+		info.Width = part.vectors.Shape[1]
+		e.Vectors.Data = append(e.Vectors.Data, part.vectors.Data...)
+		for _, i := range part.Rows {
+			e.IDs, e.Classes = append(e.IDs, d.ID(i)), append(e.Classes, classNames(d, i))
+		}
+	}
+	if n := len(info.Failed); n > 0 && (float64(n) > w.MostFailed*float64(d.Len()) || n == d.Len()) {
+		return nil, false, errors.Join(&FailedError{info.Failed, d.Len(), w.MostFailed}, os.RemoveAll(parts))
+	}
+	info.Rows = len(e.IDs)
+	e.Vectors.Shape = []int{info.Rows, info.Width}
+	if err := w.files(ctx, info, e); err != nil {
+		return nil, false, err
+	}
+	return info, false, os.RemoveAll(parts)
+}
+
+// relative returns a path as Info keeps it.
+func (w *Writer) relative(path string) string {
+	if path == "" {
+		return ""
+	}
+	from, err := filepath.Abs(filepath.Dir(w.Path))
+	to, other := filepath.Abs(path)
+	if err == nil && other == nil {
+		if short, err := filepath.Rel(from, to); err == nil {
+			return filepath.ToSlash(short)
+		}
+	}
+	return filepath.ToSlash(path)
+}
+
+// Resolve returns a path of Info as seen from the working directory.
+func Resolve(vectors, path string) string {
+	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(vectors), path)
+}
+
+// fingerprint identifies the items, their labels, and their content as far as the data set
+// knows it.
+func fingerprint(d train.Dataset) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q\n", train.Pixels(d), d.Levels())
+	for i := range d.Len() {
+		fmt.Fprintf(h, "%q %q\n", d.ID(i), classNames(d, i))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// complete returns the Info of files that are there already, nil if they are not.
+func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
+	old, err := readInfo(w.Path)
+	if err != nil || old == nil || old.Weights != want.Weights || old.Items != want.Items || old.Data != want.Data ||
+		unread(old.Failed) {
+		return nil, err
+	}
+	if filepath.Ext(w.Path) == ".npy" {
+		if _, err := os.Stat(beside(w.Path, ".csv")); err != nil {
+			return nil, nil
+		}
+	}
+	sum, _, err := filehash.SHA256(ctx, w.Path)
+	if atomicfile.IsMissing(err) || err == nil && sum != old.Vectors {
+		return nil, nil
+	}
+	return old, err
+}
+
+// parts returns the folder of what is embedded by now, which has the model and the items in
+// its name.
+func (w *Writer) parts(info *Info) string {
+	sum := sha256.Sum256([]byte(info.Weights + info.Items))
+	return fmt.Sprintf("%s.parts-%x", w.Path, sum[:6])
+}
+
+func (w *Writer) partRows() int {
+	const batch = 64
+	if w.PartRows > 0 {
+		return (w.PartRows + batch - 1) / batch * batch
+	}
+	return partRows
+}
+
+// part is a range of items with their embeddings.
+type part struct {
+	Rows   []int     `json:"rows"`   // item of each vector
+	Failed []Failure `json:"failed"` // items without one
+
+	vectors tensorfile.Tensor
+}
+
+// part returns the items from lo on, from their file or from the model.
+func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, folder string, lo int) (*part, error) {
+	path := filepath.Join(folder, fmt.Sprintf("%09d.safetensors", lo))
+	if p := readPart(path); p != nil {
+		return p, nil
+	}
+	hi := min(lo+w.partRows(), d.Len())
+	some := &train.Subset{Of: d}
+	for i := lo; i < hi; i++ {
+		some.Rows = append(some.Rows, i)
+	}
+	o := train.EmbedOptions{Skip: w.Skip}
+	if w.Progress != nil {
+		o.Progress = func(done, _ int) { w.Progress(lo+done, d.Len()) }
+	}
+	e, err := m.EmbedAll(ctx, some, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{Rows: e.Rows, vectors: e.Vectors}
+	for i := range p.Rows {
+		p.Rows[i] += lo
+	}
+	for _, f := range e.Failed {
+		p.Failed = append(p.Failed, Failure{ID: f.ID, Error: f.Err.Error(), Unread: !f.Decoding})
+	}
+	if d.Len() <= w.partRows() {
+		return p, nil // nothing would be saved
+	}
+	return p, p.write(path)
+}
+
+const partKey = "hgld.part"
+
+func (p *part) write(path string) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, func(f io.Writer) error {
+		return tensorfile.WriteSafetensors(f, []tensorfile.Tensor{p.vectors}, map[string]string{partKey: string(text)})
+	})
+}
+
+// readPart returns nil if there is no sound part.
+func readPart(path string) *part {
+	tensors, meta, err := tensorfile.ReadAll(path)
+	if err != nil || len(tensors) != 1 || len(tensors[0].Shape) != 2 {
+		return nil
+	}
+	p := &part{vectors: tensors[0]}
+	if json.Unmarshal([]byte(meta[partKey]), p) != nil || len(p.Rows) != p.vectors.Shape[0] || unread(p.Failed) {
+		return nil
+	}
+	return p
+}
+
+// unread reports whether a file could not be read: another attempt may succeed.
+func unread(list []Failure) bool {
+	return slices.ContainsFunc(list, func(f Failure) bool { return f.Unread })
+}
+
+// files writes the vectors and what goes with them.
+func (w *Writer) files(ctx context.Context, info *Info, e *export.Embeddings) error {
+	var err error
+	if filepath.Ext(w.Path) == ".parquet" {
+		err = atomicfile.Write(w.Path, e.Parquet)
+	} else {
+		err = errors.Join(
+			atomicfile.Write(w.Path, func(f io.Writer) error { return tensorfile.WriteNPY(f, e.Vectors) }),
+			atomicfile.Write(beside(w.Path, ".csv"), e.Labels))
+	}
+	if err != nil {
+		return err
+	}
+	if info.Vectors, _, err = filehash.SHA256(ctx, w.Path); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(info, "", " ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(beside(w.Path, ".json"), append(slices.Clip(text), '\n'))
+}

@@ -1,0 +1,249 @@
+// Package selection chooses what a run is trained on and what is evaluated: splits of folders
+// of shards, or vectors of another model. It opens the files through an [Opener].
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hgld/internal/exitcode"
+	"hgld/labels"
+	"hgld/train"
+	"hgld/train/embeddings"
+	"hgld/train/vectors"
+)
+
+// Images selects the images of a folder of shards to train on, and the queries and gallery of
+// an evaluation. Classes may be held out of the training and evaluated among themselves: the
+// validation. A split may be ranked against another: the test.
+type Images struct {
+	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
+	Splits      []string `yaml:"splits" usage:"splits to train on"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of their finest classes to hold out for validation"`
+	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are held out"`
+	Query       string   `yaml:"query" usage:"split of the test's queries"`
+	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
+
+	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet), not on images"`
+	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
+
+	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`
+}
+
+// Default selects the training split of the folder shards.
+func Default() Images {
+	return Images{Data: "shards", Splits: []string{string(labels.Train)}, HoldOutSeed: 1}
+}
+
+// String describes the selection for the record of a run.
+func (s *Images) String() string {
+	text := fmt.Sprintf("%s, splits %s", s.Data, strings.Join(s.Splits, " and "))
+	if s.Embeddings != "" {
+		text = s.Embeddings
+	}
+	if s.HoldOut > 0 {
+		text += fmt.Sprintf(", %v of the classes held out by seed %d", s.HoldOut, s.HoldOutSeed)
+	}
+	return text
+}
+
+// Evaluated describes the images that are evaluated.
+func (s *Images) Evaluated() string {
+	switch {
+	case len(s.Benchmarks) > 0:
+		return strings.Join(s.Benchmarks, ", ")
+	case s.Query == "" && s.HoldOut > 0:
+		return fmt.Sprintf("%s, %v of the classes of %s held out by seed %d", s.Files()[0], s.HoldOut,
+			strings.Join(s.Splits, " and "), s.HoldOutSeed)
+	case s.Gallery != "" && s.Gallery != s.Query:
+		return fmt.Sprintf("%s, query %s, gallery %s", s.Data, s.Query, s.Gallery)
+	}
+	return fmt.Sprintf("%s, query %s", s.Data, s.Query)
+}
+
+// Files lists what is trained on: a folder of shards, or vectors and labels.
+func (s *Images) Files() []string {
+	if s.Embeddings != "" {
+		return []string{s.Embeddings, s.Labels}
+	}
+	return []string{s.Data}
+}
+
+// Set is an opened folder of shards.
+type Set interface {
+	// Split returns the images of a split. It fails if there is no such split.
+	Split(name labels.Split) (train.Dataset, error)
+	// Close closes the files. Images must not be read afterwards.
+	Close() error
+}
+
+// Opener opens the files that a selection names.
+type Opener struct {
+	// Shards opens a folder of shards.
+	Shards func(folder string) (Set, error)
+	// Vectors opens a file of vectors.
+	Vectors func(path string) (embeddings.Vectors, error)
+}
+
+// Data is what a selection selects. Query holds the queries of the test or, without a test,
+// those of the held-out classes.
+type Data struct {
+	train.Data
+	sets []Set
+}
+
+// Close closes the files.
+func (d *Data) Close() error {
+	var errs []error
+	for _, s := range d.sets {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Evaluated returns the data sets that are evaluated: queries and gallery in turn, nil where
+// there is none.
+func (d *Data) Evaluated() []train.Dataset {
+	if len(d.Benchmarks) == 0 {
+		return []train.Dataset{d.Query, d.Gallery}
+	}
+	var list []train.Dataset
+	for _, b := range d.Benchmarks {
+		list = append(list, b.Query, b.Gallery)
+	}
+	return list
+}
+
+// Open opens the files and selects the images. A selection that contradicts itself or does not
+// fit the files has the exit code of a usage error; errors of the Opener keep theirs.
+func (s *Images) Open(o Opener) (*Data, error) {
+	if err := s.check(); err != nil {
+		return nil, exitcode.With(exitcode.Usage, err)
+	}
+	if s.Embeddings != "" {
+		return s.openVectors(o)
+	}
+	d := new(Data)
+	err := d.openImages(s, o)
+	if err == nil {
+		err = d.openBenchmarks(s.Benchmarks, o)
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// check finds settings that exclude each other.
+func (s *Images) check() error {
+	switch {
+	case s.Embeddings != "" && (s.Query != "" || len(s.Benchmarks) > 0):
+		return exitcode.Hint(fmt.Errorf("query and benchmarks name images, and embeddings is %s", s.Embeddings),
+			"--hold-out 0.2 keeps a fifth of the classes for validation")
+	case s.Embeddings != "":
+		return nil
+	case s.Gallery != "" && s.Query == "":
+		return fmt.Errorf("gallery is %.80q, but no query split ranks it", s.Gallery)
+	case len(s.Splits) == 0:
+		return errors.New("splits is empty: name at least one, such as train")
+	case len(s.Benchmarks) > 0 && s.Query != "":
+		return fmt.Errorf("query is %.80q, and benchmarks is %s: name one of them as the test", s.Query,
+			strings.Join(s.Benchmarks, ","))
+	}
+	return nil
+}
+
+// openVectors reads vectors of another model. There are no splits: a share of the classes may
+// be held out.
+func (s *Images) openVectors(o Opener) (*Data, error) {
+	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {}}
+	all, err := vectors.ReadFrozen(in)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Data: train.Data{Train: all}}
+	return d, exitcode.With(exitcode.Usage, d.holdOut(s))
+}
+
+// openImages opens the folder of shards, and selects the images to train on and those of the
+// test.
+func (d *Data) openImages(s *Images, o Opener) error {
+	set, err := o.Shards(s.Data)
+	if err != nil {
+		return err
+	}
+	d.sets = append(d.sets, set)
+	return exitcode.With(exitcode.Usage, d.choose(s, set))
+}
+
+// openBenchmarks opens the parts of a test. Without a split gallery, the queries are ranked
+// against each other.
+func (d *Data) openBenchmarks(folders []string, o Opener) error {
+	for _, folder := range folders {
+		set, err := o.Shards(folder)
+		if err != nil {
+			return err
+		}
+		d.sets = append(d.sets, set)
+		query, err := set.Split(labels.Query)
+		if err != nil {
+			return exitcode.With(exitcode.Usage, err)
+		}
+		b := train.Benchmark{Query: query}
+		if gallery, err := set.Split(labels.Gallery); err == nil {
+			b.Gallery = gallery
+		}
+		d.Benchmarks = append(d.Benchmarks, b)
+	}
+	return nil
+}
+
+func (d *Data) choose(s *Images, set Set) error {
+	var parts []train.Dataset
+	for _, name := range s.Splits {
+		part, err := set.Split(labels.Split(name))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part)
+	}
+	d.Train = parts[0]
+	if len(parts) > 1 {
+		d.Train = train.Join(parts...)
+	}
+	if err := d.holdOut(s); err != nil {
+		return err
+	}
+	gallery := s.Gallery
+	if gallery == s.Query {
+		gallery = "" // each query is then left out of its own ranking
+	}
+	for _, side := range []struct {
+		split string
+		set   *train.Dataset
+	}{{s.Query, &d.Query}, {gallery, &d.Gallery}} {
+		if side.split == "" {
+			continue
+		}
+		images, err := set.Split(labels.Split(side.split))
+		if err != nil {
+			return err
+		}
+		*side.set = images
+	}
+	return nil
+}
+
+// holdOut keeps classes for the validation, if it is asked to.
+func (d *Data) holdOut(s *Images) error {
+	if s.HoldOut == 0 {
+		return nil
+	}
+	rest, held, err := train.HoldOut(d.Train, s.HoldOut, s.HoldOutSeed)
+	if err == nil {
+		d.Train, d.Validation, d.Query = rest, held, held
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/exitcode"
+	"hgld/labels"
+	"hgld/train"
+)
+
+// split is a split of four classes in two images each.
+type split struct{ name string }
+
+func (s split) Len() int                                   { return 8 }
+func (s split) Levels() []string                           { return []string{"level"} }
+func (s split) Classes(int) []string                       { return []string{"a", "b", "c", "d"} }
+func (s split) Labels(i int) labels.Path                   { return labels.Path{int32(i / 2)} }
+func (s split) Image(context.Context, int) ([]byte, error) { return nil, errors.ErrUnsupported }
+func (s split) ID(i int) string                            { return fmt.Sprint(s.name, i) }
+
+// folder is a folder of shards with some splits.
+type folder struct {
+	name   string
+	splits []labels.Split
+	closed *[]string
+}
+
+func (f folder) Split(name labels.Split) (train.Dataset, error) {
+	if !slices.Contains(f.splits, name) {
+		return nil, fmt.Errorf("%s has no split %s", f.name, name)
+	}
+	return split{f.name + "/" + string(name)}, nil
+}
+
+func (f folder) Close() error {
+	*f.closed = append(*f.closed, f.name)
+	return nil
+}
+
+// open opens a selection from two folders, and reports what was closed.
+func open(s Images) (d *Data, closed *[]string, err error) {
+	closed = new([]string)
+	folders := map[string]folder{
+		"shards": {"shards", []labels.Split{labels.Train, labels.Val, labels.Test}, closed},
+		"part":   {"part", []labels.Split{labels.Query}, closed},
+	}
+	d, err = s.Open(Opener{Shards: func(name string) (Set, error) {
+		f, known := folders[name]
+		if !known {
+			return nil, errors.New("no such folder")
+		}
+		return f, nil
+	}})
+	return d, closed, err
+}
+
+// id is the first image of a data set, "" for none.
+func id(d train.Dataset) string {
+	if d == nil {
+		return ""
+	}
+	return d.ID(0)
+}
+
+func TestSelectionNamesTrainingAndTest(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		change                func(*Images)
+		images                int
+		query, gallery, about string
+	}{
+		{"default", func(s *Images) {}, 8, "", "", "shards, query "},
+		{"two splits", func(s *Images) { s.Splits = []string{"train", "val"} }, 16, "", "", "shards, query "},
+		{"test", func(s *Images) { s.Query, s.Gallery = "test", "val" }, 8, "shards/test0", "shards/val0",
+			"shards, query test, gallery val"},
+		{"queries among themselves", func(s *Images) { s.Query, s.Gallery = "test", "test" }, 8, "shards/test0", "",
+			"shards, query test"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Default()
+			c.change(&s)
+			d, closed, err := open(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Train.Len() != c.images || id(d.Query) != c.query || id(d.Gallery) != c.gallery || s.Evaluated() != c.about {
+				t.Errorf("%d images, query %q, gallery %q, %q", d.Train.Len(), id(d.Query), id(d.Gallery), s.Evaluated())
+			}
+			if err := d.Close(); err != nil || !slices.Equal(*closed, []string{"shards"}) {
+				t.Errorf("%v; closed %v", err, *closed)
+			}
+		})
+	}
+}
+
+// Without a test the held-out classes are the queries, and no image is in both parts.
+func TestHeldOutClassesAreNotTrainedOn(t *testing.T) {
+	s := Default()
+	s.HoldOut = 0.5
+	d, _, err := open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Train.Len() != 4 || d.Validation.Len() != 4 || d.Query != d.Validation {
+		t.Fatalf("%d images to train on, %d held out", d.Train.Len(), d.Validation.Len())
+	}
+	for i := range d.Train.Len() {
+		for k := range d.Validation.Len() {
+			if d.Train.Labels(i)[0] == d.Validation.Labels(k)[0] {
+				t.Errorf("class %d is in both", d.Train.Labels(i)[0])
+			}
+		}
+	}
+	if want := "0.5 of the classes of train held out by seed 1"; !strings.Contains(s.Evaluated(), want) {
+		t.Errorf("%q lacks %q", s.Evaluated(), want)
+	}
+}
+
+func TestBenchmarkWithoutAGalleryRanksItsQueries(t *testing.T) {
+	s := Default()
+	s.Benchmarks = []string{"part"}
+	d, closed, err := open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Evaluated(); len(got) != 2 || id(got[0]) != "part/query0" || got[1] != nil {
+		t.Errorf("evaluated: %v", got)
+	}
+	if err := d.Close(); err != nil || !slices.Equal(*closed, []string{"shards", "part"}) {
+		t.Errorf("%v; closed %v", err, *closed)
+	}
+}
+
+func TestSelectionThatDoesNotFitIsAUsageError(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		opened bool // before the mistake shows
+		change func(*Images)
+	}{
+		{"no query split ranks it", false, func(s *Images) { s.Gallery = "val" }},
+		{"splits is empty", false, func(s *Images) { s.Splits = nil }},
+		{"name one of them", false, func(s *Images) { s.Query, s.Benchmarks = "test", []string{"part"} }},
+		{"embeddings is e.npy", false, func(s *Images) { s.Embeddings, s.Query = "e.npy", "test" }},
+		{"has no split query", true, func(s *Images) { s.Query = "query" }},
+		{"has no split index", true, func(s *Images) { s.Splits = []string{"index"} }},
+		{"want more than 0", true, func(s *Images) { s.HoldOut = 1 }},
+	} {
+		s := Default()
+		c.change(&s)
+		d, closed, err := open(s)
+		if d != nil || err == nil || !strings.Contains(err.Error(), c.want) || exitcode.Of(err) != exitcode.Usage {
+			t.Errorf("%v of exit code %d, want a usage error with %q", err, exitcode.Of(err), c.want)
+		}
+		if c.opened != slices.Contains(*closed, "shards") {
+			t.Errorf("%v: closed %v", err, *closed)
+		}
+	}
+}
+
+func TestErrorOfTheOpenerKeepsItsExitCode(t *testing.T) {
+	s := Default()
+	s.Benchmarks = []string{"nowhere"}
+	if _, closed, err := open(s); exitcode.Of(err) != exitcode.Failed || !slices.Equal(*closed, []string{"shards"}) {
+		t.Errorf("%v of exit code %d; closed %v", err, exitcode.Of(err), *closed)
+	}
+}
