@@ -108,10 +108,13 @@ func writeGroupsText(j *job, groups []*history.Group, keys []string) error {
 		for i, g := range groups {
 			j.print("  %*s", width[i], sampleText(g.Metrics[k]))
 		}
+		if m := groups[0].Metrics[k]; len(groups) == 1 && m.Count > 1 {
+			j.print("  [%.2f, %.2f]", float64(m.Low), float64(m.High))
+		}
 		j.print("\n")
 	}
 	if len(groups) == 1 && len(groups[0].Members) > 1 {
-		j.print("\nmean ± deviation over %d runs\n", len(groups[0].Members))
+		j.print("\nmean ± deviation over %d runs, and Student's 95 %% interval of the mean\n", len(groups[0].Members))
 	}
 	if err := writeDifferences(j, groups, keys, "text"); err != nil {
 		return err
