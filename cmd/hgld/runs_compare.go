@@ -3,15 +3,12 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/registry"
 	"hgld/internal/settings"
-	"hgld/train"
 	"hgld/train/history"
 )
 
@@ -39,32 +36,29 @@ func runsCompareCommand() *cli.Command {
 			if !known {
 				return usagef("--format is %.80q, want text, markdown or csv", c.String("format"))
 			}
-			runs, err := readPastRuns(j.args)
-			if err != nil {
-				return err
-			}
-			keys := settings.Split(c.StringSlice("metrics"))
-			var results []*train.Result
-			for _, r := range runs {
-				results = append(results, r.Result)
-			}
-			all := history.Keys(results)
-			for _, key := range keys {
-				if !slices.Contains(all, key) {
-					return withCode(exitUsage, fmt.Errorf("--metrics: %w", registry.Unknown("metric", key, all)))
-				}
-			}
-			if len(keys) == 0 {
-				keys = all
-			}
-			sayMixture(j, runs)
-			groups := history.Groups(runs, keys, c.Bool("seeds"))
-			if j.json {
-				return writeJSON(j, groups)
-			}
-			return write(j, groups, keys)
+			return compareRuns(j, j.args, settings.Split(c.StringSlice("metrics")), c.Bool("seeds"), write)
 		},
 	}
+}
+
+// groupWriter prints the table of groups of runs.
+type groupWriter func(j *job, groups []*history.Group, keys []string) error
+
+// compareRuns prints the results of runs. Without keys, it prints all metrics.
+func compareRuns(j *job, dirs, keys []string, seeds bool, write groupWriter) error {
+	runs, err := readPastRuns(dirs)
+	if err != nil {
+		return err
+	}
+	if keys, err = history.Measured(runs, keys); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--metrics: %w", err))
+	}
+	sayMixture(j, runs)
+	groups := history.Groups(runs, keys, seeds)
+	if j.json {
+		return writeJSON(j, groups)
+	}
+	return write(j, groups, keys)
 }
 
 // sayMixture warns if the results are of different images.
@@ -87,7 +81,7 @@ func sampleText(m history.Sample) string {
 }
 
 // groupWriters holds the function that prints the table in each format.
-var groupWriters = map[string]func(j *job, groups []*history.Group, keys []string) error{
+var groupWriters = map[string]groupWriter{
 	"text": writeGroupsText, "markdown": writeGroupsMarkdown, "csv": writeGroupsCSV,
 }
 

@@ -78,7 +78,8 @@ func TestSeedsTrainARunEach(t *testing.T) {
 	if want := fmt.Sprintf("%.2f ± ", sum/3); low == high || !strings.Contains(out, want) {
 		t.Errorf("the values lie in %v to %v, and the table has no %q:\n%s", low, high, want, out)
 	}
-	if code, _, errs := run(t, append(head, "--seeds", "0")...); code != exitUsage || !strings.Contains(errs, "from 1 to 1000") {
+	code, _, errs = run(t, append(head, "--seeds", "0")...)
+	if code != exitUsage || !strings.Contains(errs, "from 1 to 1000") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
