@@ -58,6 +58,7 @@ func curateCommand() *cli.Command {
 			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
+		curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
 	)
 }
 
@@ -148,12 +149,8 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 		for _, l := range h.Sizes() {
 			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
 		}
-		j.print("%s written: %s; %s dropped, %d undecided", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
-			len(undecided))
-		if len(proposed) > 0 {
-			j.print(", %d of them proposed", len(proposed))
-		}
-		j.print("\n")
+		j.print("%s written: %s; %s dropped, %d undecided%s\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
+			len(undecided), proposedOf(len(proposed)))
 		if len(undecided) > 0 {
 			j.print("undecided:%s\n", listRefs(" ", undecided))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/internal/goldens"
+	"hgld/labels"
 )
 
 // scripted curates on the page as a person who knows where each label belongs once it has
@@ -198,24 +199,32 @@ const sampleSize = 20
 // it walks through all groups, or assigns by proposals. It needs the weights of MiniLM, and
 // is run by scripts/bench_curator.
 func TestBrowserCuratorLong(t *testing.T) {
-	weights := os.Getenv("HGLD_CURATOR_WEIGHTS")
+	weights := os.Getenv("CURATOR_WEIGHTS")
 	if weights == "" {
-		t.Skip("HGLD_CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
+		t.Skip("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
 	}
 	pairs := readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
 	t.Log("| labels | draft | strategy | seed | actions a label | labels read | keys | clicks | right | wrong |")
 	for _, hand := range []bool{false, true} {
+		if only := os.Getenv("CURATOR_LABELS"); only != "" && (only == "hand") != hand {
+			continue
+		}
 		truth := map[string]string{}
 		for _, row := range pairs {
 			if row[1] != "" && (!hand || row[3] == "hand") {
 				truth[row[0]] = row[1]
 			}
 		}
+		dir := curatorProject(t, weights, truth)
 		for _, draft := range []string{"default", "--groups"} {
-			for seed := 1; seed <= 3; seed++ {
-				dir := curatorProject(t, weights, truth, draft, seed)
+			for seed := 1; seed <= 3; seed++ { // of the draft; the page draws its samples by a fixed seed
+				args := []string{"cluster", "run", "--quiet", "--replace", "--k", "100", "--seed", fmt.Sprint(seed)}
+				if draft == "--groups" {
+					args = append(args, "--groups", "groups.txt")
+				}
+				runHgld(t, dir, args...)
 				for _, s := range strategies(len(truth)) {
-					c := curateWith(t, dir, truth, s)
+					c := curateWith(t, dir, fmt.Sprintf("%s-%d", draft, seed), truth, s)
 					wrong := c.wrong(dir)
 					t.Logf("| %d | %s | %s | %d | %.3f | %d | %d | %d | %.1f %% | %d |", len(truth), draft, s.name, seed,
 						float64(c.version()-c.began)/float64(len(truth)), c.read, c.keys, c.clicks,
@@ -236,7 +245,7 @@ type strategy struct {
 
 func strategies(n int) []strategy {
 	list := []strategy{{name: "walk", walk: true}}
-	for _, share := range [][]float64{{}, {.2}, {.19, .19}, {.37}, {.13, .12, .12}, {.25, .25}} {
+	for _, share := range [][]float64{{}, {.2}, {.37}, {.48}, {.55}, {.19, .19}, {.26, .26}} {
 		s := strategy{name: "proposals"}
 		for _, x := range share {
 			s.reads = append(s.reads, int(x*float64(n)))
@@ -244,14 +253,14 @@ func strategies(n int) []strategy {
 		s.name = fmt.Sprintf("proposals, reads %v", append(s.reads, sampleSize))
 		list = append(list, s)
 	}
-	if only := os.Getenv("HGLD_CURATOR_ONLY"); only != "" {
+	if only := os.Getenv("CURATOR_ONLY"); only != "" {
 		list = slices.DeleteFunc(list, func(s strategy) bool { return !strings.Contains(s.name, only) })
 	}
 	return list
 }
 
-// curatorProject is a project with a draft of the labels.
-func curatorProject(t *testing.T, weights string, truth map[string]string, draft string, seed int) string {
+// curatorProject is a project with vectors of the labels and the names of the groups.
+func curatorProject(t *testing.T, weights string, truth map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeTags(t, filepath.Join(dir, "tags.jsonl"), slices.Sorted(maps.Keys(truth)))
@@ -268,21 +277,16 @@ func curatorProject(t *testing.T, weights string, truth map[string]string, draft
 		t.Fatal(err)
 	}
 	runHgld(t, dir, "embed", "--quiet")
-	args := []string{"cluster", "run", "--quiet", "--k", "100", "--seed", fmt.Sprint(seed)}
-	if draft == "--groups" {
-		args = append(args, "--groups", "groups.txt")
-	}
-	runHgld(t, dir, args...)
 	return dir
 }
 
-// curateWith curates a draft from the start by a strategy.
-func curateWith(t *testing.T, dir string, truth map[string]string, how strategy) *scripted {
+// curateWith curates the draft of a folder from the start by a strategy.
+func curateWith(t *testing.T, dir, draft string, truth map[string]string, how strategy) *scripted {
 	t.Helper()
-	log := strings.NewReplacer(" ", "-", ",", "", "[", "", "]", "").Replace(how.name) + ".jsonl"
+	log := "log" + strings.NewReplacer(" ", "-", ",", "", "[", "", "]", "").Replace(draft+how.name) + ".jsonl"
 	runHgld(t, dir, "curate", "import", "--log", log, "groups.txt")
 	s := serveIn(t, dir, "--port", "0", "--log", log)
-	b := newBrowser(t, 1280, 16000, false) // all rows are in sight
+	b := newBrowser(t, 1280, 7000, false) // all that is read is in sight
 	b.open(s.url)
 	c := &scripted{b: b, log: filepath.Join(dir, log), truth: truth}
 	c.began = c.version()
@@ -301,7 +305,7 @@ func (c *scripted) wrong(dir string) (n int) {
 	c.b.t.Helper()
 	out := filepath.Join(dir, "out.json")
 	runHgld(c.b.t, dir, "curate", "apply", "-o", "out="+out, "draft.json", c.log)
-	h, err := readHierarchy(out)
+	h, err := labels.OpenHierarchy(out)
 	if err != nil {
 		c.b.t.Fatal(err)
 	}

@@ -18,10 +18,11 @@ import (
 
 func curateImportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "import a curation from another program, as edits of a log", ArgsUsage: "FILE",
+		Name: "import", Usage: "import a curation or proposals of another program, as edits of a log", ArgsUsage: "FILE",
 		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns per group\n" +
 			"  hgld curate import --dry-run sheet.csv       what it would do\n" +
 			"  hgld curate import groups.csv                names and kinds of groups, before there are tags\n" +
+			"  hgld curate import ranked.csv                tag, group, score, source: proposals, never decisions\n" +
 			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "draft", Usage: "draft whose tags the file decides (default: the project's)"},
@@ -156,10 +157,10 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 	}
 	if j.json {
 		err = writeJSON(j, map[string]any{"log": logPath, "edits": len(into.Edits), "tags": tags, "missing": missing,
-			"undecided": into.Undecided()})
+			"undecided": into.Undecided(), "proposed": into.Proposed()})
 	} else {
-		j.print("%s: %s appended, %s decided; %d of the draft undecided\n", logPath, count(len(into.Edits), "edit"),
-			count(tags, "tag"), into.Undecided())
+		j.print("%s: %s appended, %s decided; %d of the draft undecided%s\n", logPath, count(len(into.Edits), "edit"),
+			count(tags, "tag"), into.Undecided(), proposedOf(into.Proposed()))
 		for _, r := range missing {
 			j.print("not in %s: %v\n", draftPath, r)
 		}

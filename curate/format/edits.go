@@ -3,6 +3,7 @@ package format
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"hgld/curate"
 	"hgld/labels"
@@ -61,7 +62,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	for _, reason := range drops.texts {
 		p.add(curate.Edit{Op: curate.Drop, From: drops.of[reason], Note: reason})
 	}
-	p.propose(proposals)
+	p.propose(proposals, d.Sources)
 	if err := p.parents(levels); err != nil {
 		return nil, nil, err
 	}
@@ -80,9 +81,12 @@ func (p *planner) mayPropose(tag int, group string) bool {
 	return !t.Decided && !(t.Proposed && t.Group == group)
 }
 
-// propose adds one edit with the proposals for all groups.
-func (p *planner) propose(of *byText) {
+// propose adds one edit with the proposals for all groups. Its note names their sources.
+func (p *planner) propose(of *byText, sources []string) {
 	e := curate.Edit{Op: curate.Propose}
+	if len(sources) > 0 {
+		e.Note = "from " + strings.Join(sources, ", ")
+	}
 	for _, group := range of.texts {
 		e.Parts = append(e.Parts, curate.Part{To: group, Members: of.of[group]})
 		p.named[1][group] = true

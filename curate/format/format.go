@@ -30,6 +30,9 @@ type Document struct {
 	// Images is the number of images of each tag, if the file counts them.
 	Images map[string]int
 
+	// Sources are the programs that made the proposals, if the file names them.
+	Sources []string
+
 	// Draft is the file itself if it is a draft, otherwise nil.
 	Draft *labels.Draft
 	// Table is the file itself if it is a label file, otherwise nil.
@@ -70,6 +73,9 @@ var Formats = registry.Table[Format]{
 	{Name: "skos", About: "SKOS with levels by XKOS, in Turtle", Value: Format{
 		Read: readSKOS, Write: writeSKOS, is: isTurtle, lint: lintNames(readSKOS),
 		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true, counts: true}}},
+	{Name: "suggestions", About: "proposals of another program: tag, group, score, source", Value: Format{
+		Read: readSuggestions, Write: writeSuggestions, is: isSuggestions, lint: lintNames(readSuggestions),
+		holds: holding{proposals: true, proposalsOnly: true}}},
 	{Name: "groups", About: "a list of groups: group, parent, landmarks", Value: Format{
 		Read: readGroups, Write: writeGroups, is: isGroups, lint: lintNames(readGroups),
 		holds: holding{open: true, levels: true, empty: true, groupsOnly: true}}},
@@ -157,6 +163,7 @@ func (d *Document) Write(w io.Writer, format string) (lost []string, err error) 
 type holding struct {
 	items, drops, open, proposals, notes, levels, empty, counts bool
 	groupsOnly                                                  bool
+	proposalsOnly                                               bool
 }
 
 // lost lists what a file of the format cannot hold of d.
@@ -201,6 +208,10 @@ func (d *Document) lost(h holding) []string {
 	empty := 0
 	if len(levels) > 1 {
 		empty = len(levels[1].Classes) - len(members)
+	}
+	if h.proposalsOnly {
+		say(false, len(levels[0].Classes)-proposals, "tag that is not proposed", "tags that are not proposed")
+		return list
 	}
 	say(!h.groupsOnly, len(levels[0].Classes), "tag", "tags")
 	say(h.items, items, "Wikidata item", "Wikidata items")

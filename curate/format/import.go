@@ -123,6 +123,9 @@ func (i *Import) Append(ctx context.Context) (tags int, err error) {
 // Undecided returns the number of the draft's tags that no edit has decided.
 func (i *Import) Undecided() int { return len(i.session.Undecided()) }
 
+// Proposed returns the number of those that are proposed.
+func (i *Import) Proposed() int { return len(i.session.Proposed()) }
+
 // Close closes the log and lets others open it.
 func (i *Import) Close() error {
 	if i.log == nil {

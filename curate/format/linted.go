@@ -46,7 +46,16 @@ func LintSession(draft string, s *curate.Session) []Problem {
 			Found: fmt.Sprintf("%s %.80q %s", s.Levels()[p.Level], p.Name, p.What),
 			Next:  "rename the group, or note that the source spells it so"})
 	}
+	proposed := map[curate.Ref]bool{}
+	for _, r := range s.Proposed() {
+		proposed[r] = true
+		found = append(found, Problem{Warning: true, File: draft,
+			Found: fmt.Sprintf("%s %v is proposed and not decided", s.Levels()[0], r), Next: "confirm, move or drop it"})
+	}
 	for _, r := range s.Undecided() {
+		if proposed[r] {
+			continue
+		}
 		found = append(found, Problem{Warning: true, File: draft,
 			Found: fmt.Sprintf("%s %v is undecided", s.Levels()[0], r), Next: "accept, move or drop it"})
 	}

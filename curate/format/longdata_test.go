@@ -11,7 +11,7 @@ func TestErrorsQuoteLittleOfAFile(t *testing.T) {
 	d := &Document{
 		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
 			{Name: "tag", Classes: []labels.Class{{Name: "lake", QID: "Q23397", Parent: 0},
-				{Name: "bay", Parent: -1, Note: "a"}}},
+				{Name: "bay", Parent: -1, Note: "a", Proposed: "water"}}},
 			{Name: "supercategory", Classes: []labels.Class{{Name: "water", Parent: 0}}},
 			{Name: "kind", Classes: []labels.Class{{Name: "natural", Parent: -1}}},
 		}},

@@ -24,7 +24,7 @@ func (s *Server) name(changed []curate.Place) {
 		if p.Level != 1 {
 			continue
 		}
-		name := s.ownName(p.At)
+		name := s.session.OwnName(p.At)
 		vector, known := s.naming.vectors[name]
 		if name != "" && !known {
 			s.naming.vectors[name] = nil
@@ -36,17 +36,6 @@ func (s *Server) name(changed []curate.Place) {
 		s.naming.running = true
 		go s.encodeNames()
 	}
-}
-
-// ownName returns the name of a group that somebody gave it: an edit, or the list of groups
-// that the draft was made with. It is "" for other clusters and for groups that are gone.
-func (s *Server) ownName(group int) string {
-	n := s.session.Node(1, group)
-	clusters := s.session.Draft().Clusters
-	if n.Gone || !n.Declared && !(group < len(clusters) && clusters[group].Known) {
-		return ""
-	}
-	return n.Name
 }
 
 // encodeNames encodes the wanted names until there are none. Names that fail stay without a
@@ -87,7 +76,7 @@ func (s *Server) named(names []string, vectors [][]float32) {
 		fresh[name] = vectors[i] != nil
 	}
 	for group := range s.session.Size(1) {
-		if name := s.ownName(group); fresh[name] {
+		if name := s.session.OwnName(group); fresh[name] {
 			s.c.Suggester.Name(group, s.naming.vectors[name])
 		}
 	}

@@ -9,12 +9,15 @@ import (
 	"hgld/curate"
 )
 
-// proposal is a tag with the group that is proposed for it. Lead says how clearly: by how
+// Proposal is a tag with the group that is proposed for it. Lead says how clearly: by how
 // much the cosine to its name exceeds that to the second nearest.
-type proposal struct {
-	Tag   int     `json:"tag"`
-	Group int     `json:"group"`
-	Lead  float64 `json:"lead"`
+type Proposal struct {
+	// Tag is the place of the tag.
+	Tag int `json:"tag"`
+	// Group is the place of the group.
+	Group int `json:"group"`
+	// Lead is the difference of the two cosines, and not negative.
+	Lead float64 `json:"lead"`
 }
 
 // proposals answers with a group for every tag that is open and not proposed yet, the
@@ -33,7 +36,7 @@ func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	tags, version, waiting := s.openTags(), s.session.Version(), s.naming.running
+	tags, version, waiting := s.session.Unproposed(), s.session.Version(), s.naming.running
 	compute := s.c.Suggester.Proposals(tags)
 	s.mu.Unlock()
 	groups, leads, err := compute(r.Context())
@@ -41,29 +44,68 @@ func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	list := []proposal{}
-	for i, g := range groups {
-		if leads[i] >= q.Least {
-			list = append(list, proposal{tags[i], g, leads[i]})
-		}
-	}
-	slices.SortFunc(list, func(a, b proposal) int {
-		return cmp.Or(cmp.Compare(b.Lead, a.Lead), cmp.Compare(a.Tag, b.Tag))
-	})
-	write(w, http.StatusOK, map[string]any{"version": version, "proposals": list, "waiting": waiting})
+	write(w, http.StatusOK, map[string]any{"version": version, "waiting": waiting,
+		"proposals": ranked(tags, groups, leads, q.Least)})
 }
 
-// openTags lists the tags that are neither decided nor proposed, nor were refused: what a
-// curator has called wrong is not proposed again.
-func (s *Server) openTags() []int {
-	var tags []int
-	refused := s.session.Refused()
-	for i := range s.home {
-		if n := s.session.Node(0, i); !n.Decided && !n.Proposed && !refused[i] {
-			tags = append(tags, i)
+// Offer returns what the page would propose for the open tags of a session: the names of its
+// groups are encoded, and each tag goes to the nearest one if that leads the second nearest
+// by least or more. The clearest come first. Near is new: nothing was placed in it. The
+// result is empty if fewer than two groups have a name that can be encoded.
+func Offer(ctx context.Context, s *curate.Session, near Suggester, namer Namer, least float64) ([]Proposal, error) {
+	near.Place(Where(s, s.Places()))
+	var groups []int
+	var names []string
+	for g := range s.Size(1) {
+		if name := s.OwnName(g); name != "" {
+			groups, names = append(groups, g), append(names, name)
 		}
 	}
-	return tags
+	if len(names) == 0 {
+		return nil, nil
+	}
+	vectors, err := namer.Names(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range groups {
+		near.Name(g, vectors[i])
+	}
+	tags := s.Unproposed()
+	in, leads, err := near.Proposals(tags)(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ranked(tags, in, leads, least), nil
+}
+
+// OfferParts lists what Offer returns by group, as a Propose takes it.
+func OfferParts(ctx context.Context, s *curate.Session, near Suggester, namer Namer,
+	least float64) ([]curate.Part, error) {
+	offered, err := Offer(ctx, s, near, namer, least)
+	if err != nil {
+		return nil, err
+	}
+	var tags []int
+	in := map[int]string{}
+	for _, p := range offered {
+		tags, in[p.Tag] = append(tags, p.Tag), s.OwnName(p.Group)
+	}
+	return s.PartsOf(tags, in), nil
+}
+
+// ranked lists the tags that lead by least or more, the clearest first.
+func ranked(tags, groups []int, leads []float64, least float64) []Proposal {
+	list := []Proposal{}
+	for i, g := range groups {
+		if leads[i] >= least {
+			list = append(list, Proposal{tags[i], g, leads[i]})
+		}
+	}
+	slices.SortFunc(list, func(a, b Proposal) int {
+		return cmp.Or(cmp.Compare(b.Lead, a.Lead), cmp.Compare(a.Tag, b.Tag))
+	})
+	return list
 }
 
 // mostChecked is the largest sample of a proposal.

@@ -90,7 +90,7 @@ func proposeAll(t *testing.T, a *client, base int, least float64) order {
 	t.Helper()
 	var got struct {
 		Version   int
-		Proposals []proposal
+		Proposals []Proposal
 	}
 	code := a.post("/api/proposals", map[string]any{"least": least}, &got)
 	if code != http.StatusOK || got.Version != base {
@@ -180,7 +180,7 @@ func TestACheckListsWhatIsLeft(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	a.post("/api/edit", order{ID: "withdraw-all", Base: 2, Op: curate.Withdraw, From: append(ref(13), ref(14)...)}, nil)
-	var offered struct{ Proposals []proposal }
+	var offered struct{ Proposals []Proposal }
 	a.post("/api/proposals", map[string]any{"least": 0}, &offered)
 	has := map[int]bool{}
 	for _, p := range offered.Proposals {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/cluster/space"
+	"hgld/curate"
+	"hgld/curate/serve"
+)
+
+func curateProposeCommand() *cli.Command {
+	return proposalCommand("propose", "propose the group with the nearest name for open tags; decides nothing",
+		"  hgld curate propose --dry-run                how many tags lead the second name by 0.05, and for which groups\n"+
+			"  hgld curate propose --least 0.1              one edit, which the page checks, and `confirm` and `withdraw` end",
+		[]cli.Flag{
+			&cli.Float64Flag{Name: "least", Value: 0.05,
+				Usage: "least lead: by how much the nearest name is nearer than the second, as cosines"},
+			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
+		}, planPropose)
+}
+
+func curateConfirmCommand() *cli.Command {
+	return proposalCommand("confirm", "decide proposed tags in their groups",
+		"  hgld curate confirm --dry-run                what is proposed, by group\n"+
+			"  hgld curate confirm                          decides all of it, in one edit\n"+
+			"  hgld curate confirm --group church --group lake   of these groups only",
+		[]cli.Flag{groupFlag()}, planParts(curate.Confirm))
+}
+
+func curateWithdrawCommand() *cli.Command {
+	return proposalCommand("withdraw", "take proposed tags back to where they were",
+		"  hgld curate withdraw                         all of them, in one edit\n"+
+			"  hgld curate withdraw --group church          of one group only",
+		[]cli.Flag{groupFlag()}, planParts(curate.Withdraw))
+}
+
+func groupFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "group", Usage: "`NAME` of a group to take; repeat for more (default: all)"}
+}
+
+// proposalPlan returns the parts of an edit, and the operation.
+type proposalPlan func(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error)
+
+// proposalCommand is a command that makes one edit of a log.
+func proposalCommand(name, usage, examples string, flags []cli.Flag, plan proposalPlan) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Description: examples,
+		Flags: append(append(commonFlags(),
+			&cli.StringFlag{Name: "draft", Usage: "draft of the tags (default: the project's)"},
+			&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
+			&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "list the tags by group and write nothing"}), flags...),
+		Action: func(c *cli.Context) error {
+			j, err := jobWith(c, 0, 0, "no arguments")
+			if err != nil {
+				return err
+			}
+			return runProposal(c, j, plan)
+		}}
+}
+
+// runProposal makes the planned edit, unless this is a dry run or there is nothing to do.
+func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
+	draft, path, _, err := curateFiles(c, j)
+	if err != nil {
+		return err
+	}
+	dry := c.Bool("dry-run")
+	var save func(curate.Edit) error
+	if !dry {
+		log, _, err := curate.OpenLog(path)
+		if err != nil {
+			return logError(err)
+		}
+		defer func() { err = errors.Join(err, log.Close()) }()
+		save = log.Append
+	}
+	f, err := readCuration(j, draft, []string{path})
+	if err != nil {
+		return err
+	}
+	if !f.Own(f.Logs[0]) {
+		return withHint(fmt.Errorf("%s was made for another draft than %s", path, draft),
+			"`hgld curate apply --on-conflict skip` replays it on this draft")
+	}
+	session, err := f.Replay(curate.Stop)
+	if err != nil {
+		return logError(err)
+	}
+	op, parts, err := plan(c, j, f, session)
+	if err != nil {
+		return err
+	}
+	if len(parts) > 0 && !dry {
+		e := curate.Edit{Base: session.Version(), At: now(), By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By), Op: op}
+		if e.Parts = parts; op == curate.Withdraw {
+			e.Parts, e.From = nil, curate.Refs(parts)
+		}
+		if _, err := session.Apply(e, save); err != nil {
+			return logError(err)
+		}
+	}
+	return reportProposal(j, path, op, parts, session, dry)
+}
+
+// planParts takes what is proposed, of all groups or of those of --group.
+func planParts(op curate.Op) proposalPlan {
+	return func(c *cli.Context, _ *job, _ *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error) {
+		parts, err := s.ProposedParts(c.StringSlice("group"))
+		if err != nil {
+			err = withHint(withCode(exitUsage, err), "`hgld curate confirm --dry-run` lists what is proposed")
+		}
+		return op, parts, err
+	}
+}
+
+// planPropose takes the open tags whose nearest name leads by --least.
+func planPropose(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error) {
+	path := c.String("vectors")
+	draft, _, _, err := curateFiles(c, j)
+	if err != nil {
+		return "", nil, err
+	}
+	if path == "" && f.Draft.Origin.Vectors != "" {
+		path = filepath.Join(filepath.Dir(draft), filepath.Base(f.Draft.Origin.Vectors))
+	}
+	near, err := space.Open(path, draft, f.Draft)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, withHint(err, "a proposal needs the vectors of the draft; name them with --vectors")
+	}
+	if err != nil {
+		return "", nil, vectorsHint(err)
+	}
+	namer, err := serveNamer(j, f.Draft)
+	if err != nil {
+		return "", nil, err
+	}
+	parts, err := serve.OfferParts(j.ctx, s, near, namer, c.Float64("least"))
+	return curate.Propose, parts, err
+}
+
+// reportProposal says what was done, or would be, by group.
+func reportProposal(j *job, path string, op curate.Op, parts []curate.Part, s *curate.Session, dry bool) error {
+	n, proposed, undecided := curate.Members(parts), len(s.Proposed()), len(s.Undecided())
+	if j.json {
+		return writeJSON(j, map[string]any{"log": path, "op": op, "tags": n, "parts": parts, "written": !dry && n > 0,
+			"proposed": proposed, "undecided": undecided})
+	}
+	for _, p := range parts {
+		j.print("%6d  %q:%s\n", len(p.Members), p.To, listRefs(" ", p.Members))
+	}
+	switch {
+	case n == 0:
+		j.print("%s: nothing to %s; %d undecided%s\n", path, op, undecided, proposedOf(proposed))
+	case dry:
+		j.say("%s of %s would be one edit of %s", count(n, "tag"), count(len(parts), "group"), path)
+	default:
+		j.print("%s: %s: %s of %s; %d undecided%s\n", path, op, count(n, "tag"), count(len(parts), "group"), undecided,
+			proposedOf(proposed))
+	}
+	return nil
+}
+
+// proposedOf says how many undecided tags are proposed, if any are.
+func proposedOf(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them proposed", n)
+}

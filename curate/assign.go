@@ -1,0 +1,89 @@
+package curate
+
+import (
+	"fmt"
+	"slices"
+)
+
+// OwnName returns the name of a group that somebody gave it: an edit, or the list of groups
+// that the draft was made with. It is "" for other clusters and for groups that are gone.
+func (s *Session) OwnName(group int) string {
+	n := s.now.at(1, int32(group))
+	known := group < len(s.draft.Clusters) && s.draft.Clusters[group].Known
+	if n.gone || !n.declared && !known {
+		return ""
+	}
+	return n.Name
+}
+
+// Unproposed lists the tags that are neither decided nor proposed, nor were refused: what a
+// curator has called wrong is not proposed again.
+func (s *Session) Unproposed() []int {
+	refused := s.Refused()
+	var tags []int
+	for i := range s.now.levels[0] {
+		if n := s.now.at(0, int32(i)); !n.decided && !n.proposed && !refused[i] {
+			tags = append(tags, i)
+		}
+	}
+	return tags
+}
+
+// ProposedParts lists the tags that are proposed and not decided by group, as a Confirm
+// takes them, in the draft's order: those of all groups, or of the named ones. A named group
+// without proposals is an error.
+func (s *Session) ProposedParts(groups []string) ([]Part, error) {
+	var tags []int
+	in := map[int]string{}
+	for i := range s.now.levels[0] {
+		n := s.now.at(0, int32(i))
+		if !n.proposed {
+			continue
+		}
+		name := s.now.at(1, n.parent).Name
+		if len(groups) == 0 || slices.Contains(groups, name) {
+			tags, in[i] = append(tags, i), name
+		}
+	}
+	parts := s.PartsOf(tags, in)
+	for _, name := range groups {
+		if !slices.ContainsFunc(parts, func(p Part) bool { return p.To == name }) {
+			return nil, fmt.Errorf("curate: no tag is proposed for a group %.80q", name)
+		}
+	}
+	return parts, nil
+}
+
+// PartsOf lists tags by the name of the group of each, groups in the order of their first
+// tag.
+func (s *Session) PartsOf(tags []int, group map[int]string) []Part {
+	var parts []Part
+	at := map[string]int{}
+	for _, tag := range tags {
+		k, known := at[group[tag]]
+		if !known {
+			k = len(parts)
+			at[group[tag]] = k
+			parts = append(parts, Part{To: group[tag]})
+		}
+		parts[k].Members = append(parts[k].Members, s.now.at(0, int32(tag)).Ref)
+	}
+	return parts
+}
+
+// Members counts the tags in the parts of an edit.
+func Members(parts []Part) (n int) {
+	for _, p := range parts {
+		n += len(p.Members)
+	}
+	return n
+}
+
+// Refs lists the tags in the parts of an edit.
+func Refs(parts []Part) []Ref {
+	var refs []Ref
+	for _, p := range parts {
+		refs = append(refs, p.Members...)
+	}
+	return refs
+}

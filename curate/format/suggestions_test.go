@@ -1,0 +1,63 @@
+package format
+
+import (
+	"strings"
+	"testing"
+
+	"hgld/curate"
+	"hgld/labels"
+)
+
+// Suggestions of another program become one proposal, best first, and decide nothing.
+func TestSuggestionsAreProposedNeverDecided(t *testing.T) {
+	for name, text := range map[string]string{
+		"csv": "tag,group,score,source\nchapel,lake,0.2,model b\nbay,ocean area ,0.4,model a\nchapel,church,0.9,model a\n",
+		"tsv": "tag\tgroup\tscore\tsource\nchapel\tlake\t0.2\tmodel b\nbay\tocean area \t0.4\tmodel a\n" +
+			"chapel\tchurch\t0.9\tmodel a\n",
+	} {
+		d, err := Read([]byte(text), name, "", labels.ReadOptions{})
+		if err != nil || Detect([]byte(text)) != "suggestions" {
+			t.Fatalf("%s: %v, taken for %s", name, err, Detect([]byte(text)))
+		}
+		s, err := curate.NewSession(&labels.Draft{Version: labels.DraftVersion,
+			Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "chapel"}}, {Tag: labels.Tag{Name: "bay"}}},
+			Clusters: []labels.Cluster{{Name: "all", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edits, missing, err := Edits(s, d)
+		if err != nil || len(missing) > 0 || len(edits) != 1 || edits[0].Op != curate.Propose ||
+			edits[0].Note != "from model a, model b" {
+			t.Fatalf("%s: %+v, missing %v, %v", name, edits, missing, err)
+		}
+		parts := edits[0].Parts
+		if len(parts) != 2 || parts[0].To != "church" || parts[0].Members[0].Name != "chapel" ||
+			parts[1].To != "ocean area " {
+			t.Errorf("%s: %+v, want church: chapel, then ocean area: bay", name, parts)
+		}
+		if _, err := s.Apply(edits[0], nil); err != nil || len(s.Proposed()) != 2 || len(s.Undecided()) != 2 {
+			t.Errorf("%s: proposed %v, undecided %v, %v", name, s.Proposed(), s.Undecided(), err)
+		}
+		var b strings.Builder
+		if lost, err := d.Write(&b, "suggestions"); err != nil || len(lost) > 0 ||
+			b.String() != "tag,group\nchapel,church\nbay,ocean area \n" {
+			t.Errorf("%s: written %q, lost %v, %v", name, b.String(), lost, err)
+		}
+	}
+}
+
+func TestDamagedSuggestionsAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"tag,group,score\nchapel,church,high\n":          "f:2: the score of \"chapel\" is \"high\"; want a number",
+		"tag,group,score\nchapel,church,NaN\n":           "want a number",
+		"tag,group\nchapel\n":                            "f:2: 1 columns; want 2",
+		"tag,group\nchapel,\n":                           "f:2: a tag or a group without a name",
+		"tag,group,score,where\nchapel,church,1,there\n": "f:1: the columns are",
+		"tag,group\n":                                    "f: has no suggestion",
+	} {
+		_, err := Read([]byte(text), "f", "suggestions", labels.ReadOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
