@@ -43,14 +43,15 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	if err != nil {
 		return nil, err
 	}
+	factors := layerFactors(n.store, c.Optim.LayerDecay)
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
 		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
-			NoDecay: noDecay[g.Name]}
+			Spans: spansOf(g, noDecay, factors)}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
+			group.Rate, group.Decay = c.Optim.ProxyRate, c.Optim.ProxyDecay
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -115,13 +116,13 @@ func averaged(s *nn.Store) (list []device.Array) {
 // one dimension: biases, γ and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// paramsWithoutDecay finds the parameters without weight decay: by group, the runs of
-// elements in its flat array. An entry that fits no parameter is an error.
-func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+// paramsWithoutDecay finds the parameters of the network without weight decay. An entry that fits
+// no parameter is an error.
+func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error) {
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	noDecay, used := map[string][]optim.Span{}, map[string]bool{}
+	noDecay, used := map[*nn.Param]bool{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
 			continue // their decay is a setting of its own
@@ -134,8 +135,7 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, e
 			if hit == "" {
 				continue
 			}
-			used[hit] = true
-			noDecay[g.Name] = append(noDecay[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+			used[hit], noDecay[p] = true, true
 		}
 	}
 	for _, rule := range rules {
