@@ -18,10 +18,9 @@ type update struct {
 	store *nn.Store
 
 	net, proxies *optim.Optimizer // proxies is nil if the loss has none
-	schedule     optim.Schedule
-	proxyPlan    optim.Schedule
+	schedule     *optim.Scaled
+	proxyPlan    *optim.Scaled
 	warmUp       optim.Warmup
-	scale        float64 // of all rates, by the evaluations
 
 	value *optim.ValueClip // nil: none
 	clip  *optim.NormClip  // nil: none
@@ -36,8 +35,8 @@ type update struct {
 // state to the checkpoint. The store must be built.
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
-		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
-		warmUp: warmUpOf(c), scale: 1,
+		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
+		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, warmUp: warmUpOf(c),
 	}
 	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
@@ -209,6 +208,9 @@ func (u *update) rates() (r rates) {
 	return r
 }
 
+// scale multiplies all rates by a factor, beside their schedules.
+func (u *update) scale(factor float64) { u.schedule.Factor, u.proxyPlan.Factor = factor, factor }
+
 // adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
 // from 0. It reports whether the set of frozen groups has changed: then the step must
 // be re-recorded.
@@ -218,7 +220,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		changed = o.Adjust(optim.Scaled{Schedule: plan, Factor: u.scale}, u.warmUp, at+1) || changed
+		changed = o.Adjust(plan, u.warmUp, at+1) || changed
 	}
 	return changed
 }

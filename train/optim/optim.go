@@ -64,8 +64,8 @@ const sent = device.HyperBias1
 // Span is the elements [Lo, Hi) of a group's arrays, which are stepped by a share of the group's
 // rate, and with or without its decay.
 type Span struct {
-	Lo, Hi  int
-	NoDecay bool
+	Lo, Hi  int     // elements of the group's arrays
+	NoDecay bool    // without weight decay
 	Factor  float64 // of the rate; 0 means 1
 }
 
