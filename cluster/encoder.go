@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hgld/internal/registry"
@@ -37,6 +38,41 @@ var Prompts = registry.Table[Prompt]{
 	{Name: "picture", About: "the tag in a caption, as H-GLDv2 does", Value: "A picture of a {}"},
 	{Name: "captions", About: "four captions of sights, averaged",
 		Value: "a photo of a {}\na photo of the {}, a landmark\na picture of a famous {}\na view of the {}"},
+}
+
+// ParsePrompt returns named prompts, several separated by commas, as one ensemble. A text with
+// "{}" is a prompt itself. A name that is not known is a *registry.UnknownError.
+func ParsePrompt(text string) (Prompt, error) {
+	if strings.Contains(text, "{}") {
+		_, err := Prompt(text).Fill(nil)
+		return Prompt(text), err
+	}
+	var sentences []string
+	for name := range strings.SplitSeq(text, ",") {
+		p, err := Prompts.Get("prompt", name)
+		if err != nil {
+			return "", err
+		}
+		sentences = append(sentences, string(p))
+	}
+	return Prompt(strings.Join(sentences, "\n")), nil
+}
+
+// Texts returns each different text that [Prompt.Fill] makes of the tags, in its order.
+func (p Prompt) Texts(tags []string) ([]string, error) {
+	filled, err := p.Fill(tags)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var texts []string
+	for _, t := range slices.Concat(filled...) {
+		if !seen[t] {
+			seen[t] = true
+			texts = append(texts, t)
+		}
+	}
+	return texts, nil
 }
 
 // Sentences lists the sentences of p.

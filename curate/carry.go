@@ -80,12 +80,7 @@ func LogsOfOther(draft string, paths []string) ([]*LogFile, error) {
 // ReplayLogsOn replays each log alone on the draft at path, skipping what is impossible
 // there. The report of a log that adjudicates others is empty: it is replayed with them.
 func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	draft, err := labels.ReadDraft(f, path)
+	draft, err := labels.OpenDraft(path)
 	if err != nil {
 		return nil, err
 	}

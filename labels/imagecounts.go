@@ -3,7 +3,6 @@ package labels
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
@@ -38,14 +37,4 @@ func ReadImageCounts(r io.Reader, name string, o ReadOptions) (map[LandmarkKey]i
 		counts[key] += n
 	}
 	return counts, nil
-}
-
-// OpenImageCounts is ReadImageCounts of the file at path.
-func OpenImageCounts(path string) (map[LandmarkKey]int, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadImageCounts(f, path, ReadOptions{})
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"hgld/internal/atomicfile"
 	"hgld/labels"
@@ -121,15 +120,10 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 
 // tagsBefore reads the tags.jsonl that the run is going to replace.
 func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
-	f, err := os.Open(o.Tags)
+	records, err := labels.OpenTags(o.Tags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there are no tags to compare with: %w; run without --since first", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	_, records, err := labels.ReadTags(f, o.Tags)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +140,7 @@ func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, err
 // writeChanges writes the landmarks of the new tags.jsonl that differ from before, and
 // returns their number.
 func (o Output) writeChanges(before map[labels.Split]map[labels.LandmarkID]Tagged) (n int, err error) {
-	f, err := os.Open(o.Tags)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	_, records, err := labels.ReadTags(f, o.Tags)
+	records, err := labels.OpenTags(o.Tags)
 	if err != nil {
 		return 0, err
 	}

@@ -28,6 +28,7 @@ type Best struct {
 	Step       int    `json:"step"`       // of the checkpoint
 	Checkpoint string `json:"checkpoint"` // folder, from the run directory
 	Evaluated  int    `json:"evaluated"`  // step of the newest evaluation
+	Newest     Number `json:"newest"`     // value of that evaluation; older files do not have it
 }
 
 // BestVersion is the format version of best.json that this hgld writes.
@@ -71,6 +72,9 @@ func (c *Config) watchable(d Data) error {
 		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training "+
 			"(hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
 	}
+	if err := c.checkPatience(d); err != nil {
+		return err
+	}
 	return checkBenchmarks(d.Benchmarks)
 }
 
@@ -108,7 +112,7 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step,
 			Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
 	}
-	r.best.Evaluated = r.state.Step
+	r.best.Evaluated, r.best.Newest = r.state.Step, Number(value)
 	if err := r.writeBest(); err != nil {
 		return true, err
 	}
@@ -117,7 +121,11 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 			return true, err
 		}
 	}
-	return yield(r.event(e), nil), nil
+	change := r.heed(value)
+	if !yield(r.event(e), nil) {
+		return false, nil
+	}
+	return change == nil || yield(r.event(*change), nil), nil
 }
 
 // bestKey returns the key by which results are judged. A per-level metric without a
@@ -153,6 +161,7 @@ func (r *Run) writeBest() error {
 func (r *Run) recallBest() error {
 	b, err := ReadBest(r.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		r.recallJudged(Best{})
 		return nil
 	}
 	if err != nil {
@@ -165,6 +174,7 @@ func (r *Run) recallBest() error {
 	if b.Evaluated > r.state.Step {
 		r.best.Evaluated = 0
 	}
+	r.recallJudged(b)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func watchedRun(t *testing.T) (Config, Data) {
 func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 	c, data := watchedRun(t)
 	dir := t.TempDir()
-	var best Event
+	var best, newest Event
 	tests := 0
 	for _, e := range mustTrain(t, c, data, Options{Dir: dir}) {
 		switch {
@@ -47,7 +47,7 @@ func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 			if e.Best != higher {
 				t.Errorf("step %d: best is %v, and the metric says %v", e.Step, e.Best, higher)
 			}
-			if e.Best {
+			if newest = e; e.Best {
 				best = e
 			}
 		}
@@ -57,7 +57,8 @@ func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 	}
 	got, err := ReadBest(dir)
 	want := Best{Version: 1, Metric: "H-AP", Value: Number(best.Result.Mean("H-AP")), On: watchValidation, Step: best.Step,
-		Checkpoint: filepath.ToSlash(checkpointName(best.Step)), Evaluated: 24}
+		Checkpoint: filepath.ToSlash(checkpointName(best.Step)), Evaluated: 24,
+		Newest: Number(newest.Result.Mean("H-AP"))}
 	if err != nil || got != want {
 		t.Errorf("best is %+v, %v; want %+v", got, err, want)
 	}

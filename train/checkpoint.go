@@ -62,6 +62,11 @@ type state struct {
 	Data     string            `json:"data"`             // fingerprint of items and labels
 	Pixels   string            `json:"pixels,omitempty"` // of the images, where the data set knows it
 	Origin   map[string]string `json:"origin,omitempty"`
+
+	// Where evaluations change the course of the run: what they measure, and their results before
+	// this checkpoint.
+	Criterion *criterion  `json:"criterion,omitempty"`
+	Judged    []judgement `json:"judged,omitempty"`
 }
 
 // DamagedError says that a checkpoint differs from what was written.

@@ -30,7 +30,8 @@ type Config struct {
 	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
 	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, instead of epochs; 0: train for epochs"`
 	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
-	Run      Upkeep       `yaml:"run" json:"-"` // what does not change the result
+	Stop     EarlyStop    `yaml:"stop" json:"stop,omitzero"` // before the last step
+	Run      Upkeep       `yaml:"run" json:"-"`              // what does not change the result
 
 	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
@@ -127,6 +128,8 @@ type Schedule struct {
 
 	// schedule of the proxies' rate; without a name, that of the other groups
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
+
+	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts of all rates by the evaluations
 }
 
 // Upkeep holds the settings that do not change the result of a run.

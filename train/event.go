@@ -10,6 +10,8 @@ const (
 	Skipped   Kind = "skipped"    // a value was not finite: nothing was changed; Batch, and IDs are its images
 	Evaluated Kind = "evaluation" // Result, On, Best, Seconds
 	Saved     Kind = "checkpoint" // Path
+	Reduced   Kind = "reduced"    // the evaluations do not improve: Rate is the factor of all rates from here
+	Stopped   Kind = "stopped"    // the evaluations did not improve: the run ends before its last step
 	Done      Kind = "done"       // the run is complete
 )
 

@@ -29,7 +29,12 @@ type Pairing struct {
 	ByRow       bool         `json:"by_row"`       // the queries have no ids: row i is row i
 	Differences []Difference `json:"differences"`  // in the order of the first result
 	Randomised  int          `json:"random_draws"` // of the test, where it did not count all signs
+
+	rows [][2]int
 }
+
+// Rows returns the pairs: the number of a query in the first result and in the second.
+func (p *Pairing) Rows() [][2]int { return p.rows }
 
 // randomDraws makes 0.0001 the least P that the test can find.
 const randomDraws = 9999
@@ -57,6 +62,7 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rows = rows
 	class := make([]int, len(rows))
 	for i, r := range rows {
 		class[i] = r[0]

@@ -100,7 +100,7 @@ func (r *Run) continueFrom(path string) error {
 	if err != nil {
 		return err
 	}
-	if len(diff) > 0 {
+	if diff = append(diff, r.state.Criterion.differs(s.Criterion)...); len(diff) > 0 {
 		return &ResumeError{Checkpoint: path, Differences: diff}
 	}
 	if err := r.restore(path); err != nil {
@@ -109,6 +109,7 @@ func (r *Run) continueFrom(path string) error {
 	r.step.update.setCounts(r.o.Backend, s.Steps)
 	r.step.update.steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
+	r.state.Judged = s.Judged
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {
 		r.extension, err = r.extended(*extends)

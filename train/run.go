@@ -82,6 +82,7 @@ type Run struct {
 	left    []string // tensors of model.weights behind the backbone
 
 	extension *Extension // nil: the run is as long as it was begun
+	halted    bool       // the evaluations have ended the run
 	saved     int        // step of the newest checkpoint
 	best      Best       // by the evaluations so far
 	judge     string     // key of the metric that they are compared by
@@ -101,7 +102,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 			return nil, fmt.Errorf("train: overfitting takes a number of steps, and no run directory")
 		}
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
-		config.Steps = o.Limit
+		config.Steps, config.Stop = o.Limit, EarlyStop{}
 	}
 	if err := config.fitVectors(data.Train); err != nil {
 		return nil, &ConfigError{err}
@@ -196,7 +197,7 @@ func (r *Run) prepare() error {
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
-		Origin: r.o.Origin}
+		Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err
@@ -257,9 +258,9 @@ func (r *Run) complete() bool {
 	return r.o.Limit > 0 && r.state.Step >= r.o.Limit || r.ended()
 }
 
-// ended reports whether the last step of the run has been taken.
+// ended reports whether the last step of the run has been taken, which may be an early one.
 func (r *Run) ended() bool {
-	return r.config.Steps > 0 && r.state.Step >= r.config.Steps ||
+	return r.halted || r.config.Steps > 0 && r.state.Step >= r.config.Steps ||
 		r.config.Epochs > 0 && r.state.Position.Epoch >= r.config.Epochs
 }
 
@@ -342,7 +343,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		if r.complete() {
 			return true, nil
 		}
-		if proceed, err := r.due(ctx, yield); err != nil || !proceed {
+		if proceed, err := r.due(ctx, yield); err != nil || !proceed || r.halted {
 			return proceed, err
 		}
 		if ctx.Err() != nil {
@@ -429,7 +430,8 @@ func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err
 	}
-	if r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.tested() {
+	watched := r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.tested()
+	if watched && !r.halted { // an evaluation has just ended an early one
 		if proceed, err := r.watch(ctx, yield); err != nil || !proceed {
 			return err
 		}
@@ -438,6 +440,9 @@ func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 		if proceed, err := r.test(ctx, yield); err != nil || !proceed {
 			return err
 		}
+	}
+	if r.halted && !yield(r.event(Event{Kind: Stopped}), nil) {
+		return nil
 	}
 	yield(r.event(Event{Kind: Done}), nil)
 	return nil

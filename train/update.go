@@ -21,6 +21,7 @@ type update struct {
 	schedule     optim.Schedule
 	proxyPlan    optim.Schedule
 	warmUp       optim.Warmup
+	scale        float64 // of all rates, by the evaluations
 
 	value *optim.ValueClip // nil: none
 	clip  *optim.NormClip  // nil: none
@@ -36,7 +37,7 @@ type update struct {
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
 		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
-		warmUp: warmUpOf(c),
+		warmUp: warmUpOf(c), scale: 1,
 	}
 	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
@@ -217,7 +218,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		changed = o.Adjust(plan, u.warmUp, at+1) || changed
+		changed = o.Adjust(optim.Scaled{Schedule: plan, Factor: u.scale}, u.warmUp, at+1) || changed
 	}
 	return changed
 }

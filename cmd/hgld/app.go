@@ -130,7 +130,7 @@ func surplusArgument(c *cli.Context) error {
 var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
 	"measure":    {Least: 1, Most: 1e6},
-	"neighbours": {Least: 1, Most: 1e7},
+	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
 }
 
 // checkFlagBounds returns an error for a numeric flag out of its bounds.

@@ -65,7 +65,7 @@ func keepGroups(j *job, p *cluster.Plan, s *clusterSettings, k int) error {
 	if s.Given == "" {
 		return nil
 	}
-	h, err := readHierarchy(s.Given)
+	h, err := labels.OpenHierarchy(s.Given)
 	if err != nil {
 		return err
 	}
@@ -86,12 +86,12 @@ func countImages(tags []labels.DraftTag, s *clusterSettings) error {
 	if len(s.Counts) == 0 {
 		return nil
 	}
-	records, err := readTags(s.Tags)
+	records, err := labels.OpenTags(s.Tags)
 	if err != nil {
 		return err
 	}
 	for _, path := range s.Counts {
-		images, err := labels.OpenImageCounts(path)
+		images, err := labels.OpenImageCounts(path, labels.ReadOptions{})
 		if err != nil {
 			return labelHint(err, path)
 		}

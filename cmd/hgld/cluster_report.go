@@ -100,7 +100,7 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 		s.Vectors = path
 	}
 	j.say("reading %s and %s", s.Out, s.Vectors)
-	d, err := readDraft(s.Out)
+	d, err := labels.OpenDraft(s.Out)
 	if err != nil {
 		return nil, cluster.Matrix{}, withHint(err, "`hgld cluster run` makes a draft")
 	}

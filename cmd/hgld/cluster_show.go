@@ -31,7 +31,7 @@ func clusterShowCommand() *cli.Command {
 			if path := c.String("draft"); path != "" {
 				s.Out = path
 			}
-			d, err := readDraft(s.Out)
+			d, err := labels.OpenDraft(s.Out)
 			if err != nil {
 				return withHint(err, "`hgld cluster run` makes a draft")
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/internal/goldens"
+	"hgld/labels"
 )
 
 // scripted curates on the page as a person who knows where each label belongs once it has
@@ -304,7 +305,7 @@ func (c *scripted) wrong(dir string) (n int) {
 	c.b.t.Helper()
 	out := filepath.Join(dir, "out.json")
 	runHgld(c.b.t, dir, "curate", "apply", "-o", "out="+out, "draft.json", c.log)
-	h, err := readHierarchy(out)
+	h, err := labels.OpenHierarchy(out)
 	if err != nil {
 		c.b.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/curate"
+	"hgld/labels"
 )
 
 // Two tabs decide the same label while the server is away. The tab that opens the
@@ -93,7 +94,7 @@ func TestBrowserOpensWhatHasNoGroupsOrKinds(t *testing.T) {
 // dropAll drops every tag of a draft.
 func dropAll(t *testing.T, path, draft string) {
 	t.Helper()
-	d, err := readDraft(draft)
+	d, err := labels.OpenDraft(draft)
 	if err != nil {
 		t.Fatal(err)
 	}

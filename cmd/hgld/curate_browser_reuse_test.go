@@ -90,7 +90,7 @@ func TestBrowserShowsTheLabelsOfTheGroupItNames(t *testing.T) {
 	t.Run("demo", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "demo")
 		runHgld(t, filepath.Dir(dir), "demo", "--out", dir, "--steps", "1")
-		draft, err := readDraft(filepath.Join(dir, "draft.json"))
+		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
 		if err != nil {
 			t.Fatal(err)
 		}

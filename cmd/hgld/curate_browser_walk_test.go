@@ -12,12 +12,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"hgld/labels"
 )
 
 // groupsOf returns the tags of each group of a hierarchy, and the kinds.
 func groupsOf(t testing.TB, path string) (groups map[string][]string, kinds map[string]string) {
 	t.Helper()
-	h, err := readHierarchy(path)
+	h, err := labels.OpenHierarchy(path)
 	if err != nil {
 		t.Fatal(err)
 	}

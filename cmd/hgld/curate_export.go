@@ -10,6 +10,7 @@ import (
 
 	"hgld/curate/format"
 	"hgld/internal/atomicfile"
+	"hgld/labels"
 )
 
 func curateExportCommand() *cli.Command {
@@ -73,7 +74,7 @@ func runCurateExport(c *cli.Context) error {
 		return err
 	}
 	if tags := c.String("tags"); tags != "" {
-		records, err := readTags(tags)
+		records, err := labels.OpenTags(tags)
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func countByDraft(c *cli.Context, d *format.Document, path string, own bool) err
 	if !own && !c.IsSet("draft") {
 		return nil
 	}
-	draft, err := readDraft(path)
+	draft, err := labels.OpenDraft(path)
 	if errors.Is(err, fs.ErrNotExist) && !c.IsSet("draft") {
 		return nil
 	}

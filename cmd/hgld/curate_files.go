@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"hgld/curate"
-	"hgld/labels"
 )
 
 // readCuration reads a draft and logs. It tells the user about torn logs and logs of
@@ -36,13 +34,4 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 		return nil, usagef("no log of edits is given")
 	}
 	return c, nil
-}
-
-func readDraft(path string) (*labels.Draft, error) {
-	r, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return labels.ReadDraft(r, path)
 }

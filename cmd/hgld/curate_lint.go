@@ -41,7 +41,7 @@ func runCurateLint(c *cli.Context) error {
 	}
 	var draft *labels.Draft
 	if path := c.String("draft"); path != "" && len(j.args) > 0 {
-		if draft, err = readDraft(path); err != nil {
+		if draft, err = labels.OpenDraft(path); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/labels"
 )
 
@@ -120,30 +121,20 @@ func (s *embedSettings) prompt() (cluster.Prompt, error) {
 	return promptOf(name)
 }
 
-// promptOf returns named prompts, several separated by commas. A text with {} is a
-// prompt itself.
-func promptOf(name string) (cluster.Prompt, error) {
-	if strings.Contains(name, "{}") {
-		_, err := cluster.Prompt(name).Fill(nil)
-		return cluster.Prompt(name), withCode(exitUsage, err)
+// promptOf parses a prompt, see [cluster.ParsePrompt].
+func promptOf(text string) (cluster.Prompt, error) {
+	p, err := cluster.ParsePrompt(text)
+	if errors.As(err, new(*registry.UnknownError)) {
+		err = withHint(err, `your own prompt needs {} in place of the tag: --prompt "a photo of a {}"`)
 	}
-	var sentences []string
-	for part := range strings.SplitSeq(name, ",") {
-		p, err := cluster.Prompts.Get("prompt", part)
-		if err != nil {
-			return "", withHint(withCode(exitUsage, err),
-				`your own prompt needs {} in place of the tag: --prompt "a photo of a {}"`)
-		}
-		sentences = append(sentences, string(p))
-	}
-	return cluster.Prompt(strings.Join(sentences, "\n")), nil
+	return p, withCode(exitUsage, err)
 }
 
 // distinctTags reads tags.jsonl and returns its distinct tags, or the most frequent
 // ones if there is a limit.
 func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	j.say("reading %s", path)
-	records, err := readTags(path)
+	records, err := labels.OpenTags(path)
 	if err != nil {
 		return nil, err
 	}
@@ -194,19 +185,9 @@ func printTexts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	filled, err := prompt.Fill(cluster.Names(tags))
+	texts, err := prompt.Texts(cluster.Names(tags))
 	if err != nil {
 		return err
-	}
-	seen := map[string]bool{}
-	var texts []string
-	for _, sentence := range filled {
-		for _, t := range sentence {
-			if !seen[t] {
-				seen[t] = true
-				texts = append(texts, t)
-			}
-		}
 	}
 	if j.json {
 		return json.NewEncoder(j.stdout).Encode(texts)

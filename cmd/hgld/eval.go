@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/metric"
 	"hgld/train/selection"
@@ -57,10 +58,13 @@ type evalSettings struct {
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
-	Report     string `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
-	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
-	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
+	Report     string             `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
+	Images     string             `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images that the ids of the vectors name"`
+	TREC       string             `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TRECPlaces int                `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
+	export     *evaluation.Export // of hgld eval export; nil elsewhere
+
+	TRECLeast int `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
@@ -95,7 +99,7 @@ func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
 		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
 			evalRunExamples)),
-		evalEmbedCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // tieRules names the orders of equal scores.
@@ -114,8 +118,8 @@ func runEval(j *job, s *evalSettings) error {
 	if err != nil {
 		return err
 	}
-	o := train.EvalOptions{Metrics: set, Ties: ties, PerQuery: s.PerQuery, Mean: mean, Intervals: intervals,
-		Gap: s.Gap, GapSeed: s.Seed}
+	o := train.EvalOptions{Metrics: set, Ties: ties, Mean: mean, Intervals: intervals, Gap: s.Gap, GapSeed: s.Seed,
+		PerQuery: s.PerQuery || s.Report != ""} // the report shows single queries
 	var result *train.Result
 	if s.Ranking != "" {
 		result, err = evalRankings(j, s, o)
@@ -128,6 +132,9 @@ func runEval(j *job, s *evalSettings) error {
 		return err
 	}
 	result.Tool = thisTool()
+	if !s.PerQuery {
+		result.PerQuery = nil
+	}
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result))
@@ -243,7 +250,7 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *select
 	for _, of := range []struct {
 		flag string
 		set  bool
-	}{{"report", s.Report != ""}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery},
+	}{{"report", s.Report != ""}, {"places", s.export != nil}, {"trec", s.TREC != ""}, {"per-query", s.PerQuery},
 		{"leave-out-copies", s.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
 			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run,

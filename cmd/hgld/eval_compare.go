@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/texttable"
 	"hgld/train"
+	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/recipe"
 )
@@ -19,6 +20,9 @@ func evalCompareCommand() *cli.Command {
 		Description: "  hgld eval compare a.json b.json                        every metric of both\n" +
 			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
 			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
+			"  hgld eval compare --report ab.html --images photos a.json b.json\n" +
+			"                                                         the queries that changed most, with what both retrieve\n" +
+			"                                                         if hgld eval export wrote a.json and b.json\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
@@ -28,6 +32,9 @@ func evalCompareCommand() *cli.Command {
 			&cli.StringFlag{Name: "resample", Value: "query",
 				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
+			&cli.StringFlag{Name: "report", Usage: "HTML page to write of two results: `FILE`"},
+			&cli.StringFlag{Name: "by", Usage: "with --report: `METRIC` of the change, such as AP_level0; empty: H-AP"},
+			&cli.StringFlag{Name: "images", Usage: "with --report: folder, archive or shards that the ids name: `PATH`"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -35,7 +42,8 @@ func evalCompareCommand() *cli.Command {
 				return err
 			}
 			o := compareOptions{paper: c.String("paper"), otherData: c.Bool("other-data"),
-				resample: c.String("resample"), seed: c.Uint64("seed"), format: c.String("format")}
+				resample: c.String("resample"), seed: c.Uint64("seed"), format: c.String("format"),
+				page: c.String("report"), by: c.String("by"), images: c.String("images")}
 			return runEvalCompare(j, o)
 		},
 	}
@@ -48,11 +56,19 @@ type compareOptions struct {
 	resample  string
 	seed      uint64
 	format    string
+
+	page, by, images string // of the report
 }
 
 func (o compareOptions) check(files int) error {
 	if files == 0 && o.paper == "" {
 		return usagef("name results of `hgld eval run`, or a recipe by --paper")
+	}
+	switch {
+	case o.page == "" && (o.by != "" || o.images != ""):
+		return usagef("--by and --images are of the page, which --report names")
+	case o.page != "" && (files != 2 || o.paper != ""):
+		return usagef("--report compares two results, and there are %d", files)
 	}
 	if _, known := units[o.resample]; !known {
 		return usagef("--resample is %.80q, want query or class", o.resample)
@@ -96,6 +112,11 @@ func runEvalCompare(j *job, o compareOptions) error {
 			return err
 		}
 		tables = []history.Compared{t}
+		if o.page != "" {
+			if err := o.report(j, files, results, t.Pairs); err != nil {
+				return err
+			}
+		}
 	} else {
 		r, err := recipe.Get(o.paper)
 		if err != nil {
@@ -124,6 +145,38 @@ func runEvalCompare(j *job, o compareOptions) error {
 		}
 	}
 	return nil
+}
+
+// report writes the page of two results.
+func (o compareOptions) report(j *job, files []string, results []*train.Result, pairs []history.Pair) error {
+	if len(pairs) == 0 {
+		return withHint(usagef("--report needs results with the values of single queries"),
+			"hgld eval export, or hgld eval run --per-query, keeps them")
+	}
+	v := evaluation.Versus{Path: o.page, Key: o.by, Pairing: pairs[0].Pairing}
+	for i := range v.Results {
+		v.Names[i], v.Results[i] = files[i], results[i]
+		var err error
+		if v.Found[i], err = evaluation.ReadExport(j.args[i], results[i].Queries); err != nil {
+			return withCode(exitIntegrity, err)
+		}
+	}
+	if o.images != "" {
+		d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, o.images, "", "")
+		if err != nil {
+			return err
+		}
+		defer closer.Close()
+		v.Image = evaluation.ImagesByID(d)
+		if v.Found[0] == nil || v.Found[1] == nil {
+			j.say("the page has no pictures: %s and %s are not both of hgld eval export", j.args[0], j.args[1])
+		}
+	}
+	err := v.Write(j.ctx)
+	if errors.As(err, new(*evaluation.MetricError)) {
+		return withHint(withCode(exitUsage, err), "--by names one of its metrics, such as AP_level0")
+	}
+	return err
 }
 
 // fitsPaper rejects results of other data than the recipe's, judging by their levels

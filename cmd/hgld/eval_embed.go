@@ -183,8 +183,8 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	if err != nil {
 		return nil, nil, asUsage(err)
 	}
-	if why := d.Classless(); why != nil {
-		j.say("the images have no classes: %v", why)
+	if d.Levels() == nil {
+		j.say("the folders of %s are no tree of classes of one depth: its images have ids alone", path)
 	}
 	return d, d, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"hgld/internal/registry"
@@ -34,8 +35,12 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.End()
 	e.Progress = func(done, _ int) { p.Set(done, "") }
-	outputs, err := s.outputs(j, e.Levels, evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery},
-		e.Same, e.Self, e.Classes.Names)
+	query, gallery, images, err := s.items(j, e)
+	if err != nil {
+		return nil, err
+	}
+	defer images.Close()
+	outputs, err := s.outputs(j, e.Levels, query, gallery, e.Same, e.Self, e.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,21 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
 		}
 	}
-	return r, outputs.Finish(j.ctx, r, err)
+	return r, outputs.Finish(j.ctx, r, trainError(err))
+}
+
+// items returns the two sides, with their images if they are named.
+func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery evaluation.Items, _ io.Closer, err error) {
+	a, b := evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}
+	if s.Images == "" || s.Report == "" {
+		return a, b, io.NopCloser(nil), nil
+	}
+	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, s.Images, "", "")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	find := evaluation.ImagesByID(d)
+	return evaluation.ImagedRows{Rows: a, Find: find}, evaluation.ImagedRows{Rows: b, Find: find}, closer, nil
 }
 
 // input names the files.

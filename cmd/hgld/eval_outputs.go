@@ -37,7 +37,16 @@ func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluatio
 	}
 	if s.Report != "" {
 		list = append(list, evaluation.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
-			Gallery: gallery, Limit: j.limit, Map: j.drawMap}.Open())
+			Gallery: gallery, Limit: j.limit, Seed: s.Seed, Map: j.drawMap}.Open())
+	}
+	if s.export != nil {
+		e := *s.export
+		e.Levels, e.Classes, e.Query, e.Gallery, e.Limit = levels, classes, query, gallery, j.limit
+		out, err := e.Open()
+		if err != nil {
+			return nil, errors.Join(err, evaluation.Join(list...).Finish(j.ctx, nil, err))
+		}
+		list = append(list, out)
 	}
 	return evaluation.Join(list...), nil
 }

@@ -118,14 +118,14 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	}
 	page := string(pages[0])
 	for want, n := range map[string]int{
-		`<figure class="query">`: 8, `src="data:image/jpeg;base64,`: 8 * (1 + 10), `<circle`: 48, `<path fill="none"`: 2,
+		`<figure class="query">`: 16, `src="data:image/jpeg;base64,`: 16 * (1 + 10), `<circle`: 48, `<path fill="none"`: 2,
 		"same place": 1, "same form": 1, "48 queries, 96 gallery items": 1, ">recall<": 1,
 	} {
 		if got := strings.Count(page, want); got != n {
 			t.Errorf("%d of %s, want %d", got, want, n)
 		}
 	}
-	for _, remote := range []string{"http://", "https://", "<script", "<link", "url("} {
+	for _, remote := range []string{"http://", "https://", "<script src", "<link", "url("} {
 		if strings.Contains(page, remote) {
 			t.Errorf("the page has %s", remote)
 		}

@@ -16,7 +16,7 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 	if s.Levels != "tree" && s.Levels != "independent" {
 		return "", nil, usagef("levels is %.80q, want tree or independent", s.Levels)
 	}
-	independent, page := s.Levels == "independent", s.Report != "" || s.TREC != ""
+	independent, page := s.Levels == "independent", s.Report != "" || s.TREC != "" || s.export != nil
 	for _, no := range []struct {
 		wrong bool
 		says  string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -246,11 +245,11 @@ func checkSplitInName(path string, table *labels.Table) error {
 // buildLabels joins the files of stages 1 and 3.
 func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, error) {
 	j.say("reading %s and %s", s.Tags, s.Hierarchy)
-	records, err := readTags(s.Tags)
+	records, err := labels.OpenTags(s.Tags)
 	if err != nil {
 		return nil, err
 	}
-	hierarchy, err := readHierarchy(s.Hierarchy)
+	hierarchy, err := labels.OpenHierarchy(s.Hierarchy)
 	if err != nil {
 		return nil, err
 	}
@@ -277,25 +276,6 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
 	}
 	return table, nil
-}
-
-func readTags(path string) ([]labels.Record, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	_, records, err := labels.ReadTags(f, path)
-	return records, err
-}
-
-func readHierarchy(path string) (*labels.Hierarchy, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadHierarchy(bufio.NewReader(f), path)
 }
 
 // labelForm finds a form by name.

@@ -49,8 +49,11 @@ func runLabelsStats(c *cli.Context) error {
 	}
 	var images map[labels.LandmarkKey]int
 	for _, path := range settings.Split(c.StringSlice("images")) {
-		if images, err = addImages(c, images, path); err != nil {
-			return labelHint(err, path)
+		if images == nil {
+			images = map[labels.LandmarkKey]int{}
+		}
+		if err := addImages(c, images, path); err != nil {
+			return err
 		}
 	}
 	stats := table.Stats(images)
@@ -81,24 +84,17 @@ func projectLabels(j *job) (*labels.Table, error) {
 	return buildLabels(j, stage.Command, s)
 }
 
-func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) (map[labels.LandmarkKey]int, error) {
+// addImages adds the images of each landmark in a list of images to counts.
+func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) error {
 	split, err := splitFlag(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	more, err := labels.ReadImageCounts(f, path, labels.ReadOptions{Split: split})
-	if err != nil || counts == nil {
-		return more, err
-	}
+	more, err := labels.OpenImageCounts(path, labels.ReadOptions{Split: split})
 	for k, n := range more {
 		counts[k] += n
 	}
-	return counts, nil
+	return labelHint(err, path)
 }
 
 func printStats(j *job, stats labels.Stats, images bool) {

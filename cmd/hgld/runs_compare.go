@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
+	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,9 +33,9 @@ func runsCompareCommand() *cli.Command {
 			if len(j.args) == 0 {
 				return withHint(usagef("runs compare takes run directories, got none"), "hgld runs list lists them")
 			}
-			write, known := groupWriters[c.String("format")]
-			if !known {
-				return usagef("--format is %.80q, want text, markdown or csv", c.String("format"))
+			format := c.String("format")
+			if !slices.Contains(history.GroupFormats, format) {
+				return usagef("--format is %.80q, want text, markdown or csv", format)
 			}
 			runs, err := readPastRuns(j.args)
 			if err != nil {
@@ -62,7 +60,7 @@ func runsCompareCommand() *cli.Command {
 			if j.json {
 				return writeJSON(j, groups)
 			}
-			return write(j, groups, keys)
+			return printGroups(j, groups, keys, format)
 		},
 	}
 }
@@ -77,97 +75,12 @@ func sayMixture(j *job, runs []*history.Run) {
 	}
 }
 
-// sampleText formats a mean, and its deviation if there are several values.
-func sampleText(m history.Sample) string {
-	s := m.Mean.Decimals(2, "–")
-	if m.Count > 1 {
-		s += " ± " + m.Deviation.Decimals(2, "–")
-	}
-	return s
-}
-
-// groupWriters holds the function that prints the table in each format.
-var groupWriters = map[string]func(j *job, groups []*history.Group, keys []string) error{
-	"text": writeGroupsText, "markdown": writeGroupsMarkdown, "csv": writeGroupsCSV,
-}
-
-func writeGroupsText(j *job, groups []*history.Group, keys []string) error {
-	first := len("metric (%)")
-	for _, k := range keys {
-		first = max(first, len(k))
-	}
-	width := make([]int, len(groups))
-	j.print("%-*s", first, "metric (%)")
-	for i, g := range groups {
-		width[i] = max(len(g.Name), len("00.00 ± 0.00"))
-		j.print("  %*s", width[i], g.Name)
-	}
-	j.print("\n")
-	for _, k := range keys {
-		j.print("%-*s", first, k)
-		for i, g := range groups {
-			j.print("  %*s", width[i], sampleText(g.Metrics[k]))
-		}
-		j.print("\n")
-	}
-	if len(groups) == 1 && len(groups[0].Members) > 1 {
-		j.print("\nmean ± deviation over %d runs\n", len(groups[0].Members))
-	}
-	if err := writeDifferences(j, groups, keys, "text"); err != nil {
+// printGroups prints the table of groups in a format of history.GroupFormats.
+func printGroups(j *job, groups []*history.Group, keys []string, format string) error {
+	var text bytes.Buffer
+	if err := history.WriteGroups(&text, groups, keys, format); err != nil {
 		return err
 	}
-	for _, g := range groups[1:] {
-		j.print("\n%s\n", g.Name)
-		for _, d := range history.Changes(groups[0].Members[0].Settings, g.Members[0].Settings) {
-			j.print("  %s is %s, in %s %s\n", d.Key, d.To, groups[0].Name, d.From)
-		}
-	}
-	return nil
-}
-
-func writeGroupsMarkdown(j *job, groups []*history.Group, keys []string) error {
-	j.print("| run | n | %s |\n|---|---|%s\n", strings.Join(keys, " | "), strings.Repeat("---|", len(keys)))
-	for _, g := range groups {
-		cells := []string{g.Name, strconv.Itoa(len(g.Members))}
-		for _, k := range keys {
-			cells = append(cells, sampleText(g.Metrics[k]))
-		}
-		j.print("| %s |\n", strings.Join(cells, " | "))
-	}
-	return writeDifferences(j, groups, keys, "markdown")
-}
-
-// writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name. The columns from difference on are of --seeds: see history.SeedDifference.
-func writeGroupsCSV(j *job, groups []*history.Group, keys []string) error {
-	w := csv.NewWriter(j.stdout)
-	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
-		"difference", "low", "high", "p", "pairs", "verdict"}); err != nil {
-		return err
-	}
-	for _, g := range groups {
-		for _, k := range keys {
-			m := g.Metrics[k]
-			row := []string{g.Name, k, m.Mean.Decimals(4, ""), m.Deviation.Decimals(4, ""), fmt.Sprint(m.Count)}
-			if err := w.Write(append(row, g.Differences[k].Fields()...)); err != nil {
-				return err
-			}
-		}
-	}
-	w.Flush()
-	return w.Error()
-}
-
-// writeDifferences writes a table for each group that was compared with the first.
-func writeDifferences(j *job, groups []*history.Group, keys []string, format string) error {
-	for _, g := range groups[1:] {
-		if g.Differences == nil {
-			continue
-		}
-		j.print("\n")
-		if err := history.SeedTable(g.Name, groups[0].Name, keys, g.Differences).Write(j.stdout, format); err != nil {
-			return err
-		}
-	}
+	j.print("%s", text.String())
 	return nil
 }

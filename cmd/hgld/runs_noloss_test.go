@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"hgld/train/history"
 )
 
 // A random sampler gives some batches no query with a positive.
@@ -31,7 +33,7 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 		t.Errorf("%d of 12 steps without a loss\n%s", missing, errs)
 	}
 	code, out, errs := run(t, "runs", "list", "--json")
-	var list []runLine
+	var list []history.Line
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 ||
 		list[0].NoLoss != missing || float64(list[0].Loss) != sum {
 		t.Errorf("exit code %d, %v: %d without a loss, want loss %v\n%s%s", code, err, missing, sum, out, errs)

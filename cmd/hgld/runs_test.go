@@ -64,11 +64,11 @@ func threeRuns(t *testing.T) {
 func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "list", "--json")
-	var list []runLine
+	var list []history.Line
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 3 {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	want := runLine{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier",
+	want := history.Line{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet", LossName: "happier",
 		Seed: 1,
 		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed,
 	} // the speed is without the first step, which allocates

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -39,12 +40,10 @@ func runScrapeStats(c *cli.Context) error {
 	default:
 		return usagef("scrape stats takes one file; got %d", len(j.args))
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return withHint(err, "`hgld scrape run` creates it")
+	records, err := labels.OpenTags(path)
+	if errors.As(err, new(*fs.PathError)) {
+		err = withHint(err, "`hgld scrape run` creates it")
 	}
-	defer f.Close()
-	_, records, err := labels.ReadTags(f, path)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func importTags(j *job, path, out, column string, split labels.Split) error {
 	records := make([]labels.Record, len(rows))
 	tagged := 0
 	for i, row := range rows {
-		if records[i] = importedRecord(row); records[i].Outcome == labels.OK {
+		if records[i] = scrape.Imported(row); records[i].Outcome == labels.OK {
 			tagged++
 		}
 	}
@@ -139,18 +139,4 @@ func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, err
 		return nil, usagef("%s:1: %w", path, registry.Unknown("column", missing.Column, missing.Have))
 	}
 	return rows, labelHint(err, path)
-}
-
-// importedRecord converts a row. A tag that consists of white space counts as no tag.
-func importedRecord(row labels.TagRow) labels.Record {
-	r := labels.Record{Landmark: row.Landmark, Split: row.Split, Category: row.Category, Item: row.Item,
-		Outcome: labels.NoTag, Source: "import"}
-	if title, err := scrape.Title(r.Category); err == nil {
-		r.Title = title
-	}
-	if tag := scrape.Normal(row.Tag); tag != "" {
-		r.Outcome, r.Raw, r.Tag = labels.OK, row.Tag, tag
-		r.Values = []labels.TagValue{{Raw: r.Raw, Text: r.Tag}}
-	}
-	return r
 }

@@ -207,7 +207,7 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.ShardBytes = size
 	}
 	if s.Hierarchy != "" {
-		h, err := readHierarchy(s.Hierarchy)
+		h, err := labels.OpenHierarchy(s.Hierarchy)
 		if err != nil {
 			return nil, err
 		}

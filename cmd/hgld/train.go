@@ -32,6 +32,7 @@ const (
 		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
 		"                                          keep the checkpoint that is best on a tenth of the classes,\n" +
 		"                                          which is not trained on; measure the test at the end\n" +
+		"  hgld train run --seeds 3                three runs, with mean and interval of each metric\n" +
 		"  hgld train run --dry-run                memory and time that the run will take\n" +
 		"  hgld train run --overfit                can one batch be learnt by heart?\n" +
 		"  hgld train run --profile                where the time of a step goes"
@@ -59,7 +60,7 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags are the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
@@ -94,6 +95,9 @@ func trainRunAction(c *cli.Context) error {
 	}
 	if rehearse != nil {
 		return errors.Join(trainError(rehearse(j, s)), j.Close())
+	}
+	if n := c.Int("seeds"); n > 1 {
+		return trainSeeds(c, s, n)
 	}
 	return st.Execute(j, s)
 }
@@ -237,6 +241,10 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
 			}
+		case train.Reduced:
+			j.say("step %d: the evaluations do not improve; all rates are now %.3g of their schedule", e.Step, e.Rate)
+		case train.Stopped:
+			j.say("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
 		case train.Done:
 			p.End()
 			if undefined > 0 {

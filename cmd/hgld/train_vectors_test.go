@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -44,5 +45,41 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
 		}
+	}
+}
+
+// A run for each seed is trained, the same command keeps the finished ones, and the table has their
+// mean and its interval.
+func TestSeedsTrainARunEach(t *testing.T) {
+	embeddingFiles(t)
+	head := []string{"train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=3",
+		"-o", "model.dim=4", "-o", "sampler.batch=16", "--out", "runs/head", "-o", "seed=7"}
+	if code, _, errs := run(t, append(head, "--seeds", "2")...); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	before, err := os.ReadFile("runs/head-seed8/events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, append(head, "--seeds", "3")...)
+	if code != 0 || strings.Count(errs, "nothing is left to do") != 2 || !strings.Contains(errs, "runs/head-seed9") ||
+		!strings.Contains(out, "over 3 runs, and Student's 95 % interval") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if after, err := os.ReadFile("runs/head-seed8/events.jsonl"); err != nil || string(after) != string(before) {
+		t.Errorf("a finished seed was trained again (%v)", err)
+	}
+	low, high := 200.0, -100.0
+	sum := 0.0
+	for _, dir := range []string{"runs/head-seed7", "runs/head-seed8", "runs/head-seed9"} {
+		v := 100 * readResult(t, dir+"/eval.json").Mean("H-AP")
+		low, high, sum = min(low, v), max(high, v), sum+v
+	}
+	if want := fmt.Sprintf("%.2f ± ", sum/3); low == high || !strings.Contains(out, want) {
+		t.Errorf("the values lie in %v to %v, and the table has no %q:\n%s", low, high, want, out)
+	}
+	code, _, errs = run(t, append(head, "--seeds", "0")...)
+	if code != exitUsage || !strings.Contains(errs, "from 1 to 1000") {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

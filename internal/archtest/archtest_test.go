@@ -59,7 +59,7 @@ var may = map[string][]string{
 	"train/embeddings":        {"labels"},
 	"train/gradient": {"train", "train/vectors", "train/loss", "train/loss/definition", "train/device", "train/grad",
 		"train/nn", "labels"},
-	"train/evaluation": {"train", "train/metric", "train/index", "labels"},
+	"train/evaluation": {"train", "train/metric", "train/index", "train/embeddings", "labels"},
 	"train/index":      {"train", "train/device", "train/embeddings", "train/export", "labels"},
 	"train/export":     {"train", "train/backbone", "train/nn"},
 	"train/qrels":      {"train"},

@@ -1,10 +1,8 @@
 package demo
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"hgld/curate"
@@ -94,7 +92,7 @@ func containsRef(list []curate.Ref, r curate.Ref) bool {
 // who decides where they differ.
 func (d *demo) curateBlind() (*curate.Comparison, error) {
 	path := d.path("draft.json")
-	draft, err := readDraft(path)
+	draft, err := labels.OpenDraft(path)
 	if err != nil {
 		return nil, err
 	}
@@ -135,22 +133,4 @@ func (d *demo) curateBlind() (*curate.Comparison, error) {
 	}
 	header.Adjudicates = sums
 	return comparison, curateAs("Chris", d.path(finalLog), d.world, third, header, decide)
-}
-
-func readDraft(path string) (*labels.Draft, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadDraft(f, path)
-}
-
-func readHierarchy(path string) (*labels.Hierarchy, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadHierarchy(bufio.NewReader(f), path)
 }

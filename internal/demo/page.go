@@ -8,6 +8,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
+	"hgld/labels"
 	"hgld/train/history"
 )
 
@@ -156,11 +157,11 @@ func (d *demo) reportCurves(r *report.Page) error {
 
 // reportTree adds the curated hierarchy.
 func (d *demo) reportTree(r *report.Page) error {
-	h, err := readHierarchy(d.path("hierarchy.json"))
+	h, err := labels.OpenHierarchy(d.path("hierarchy.json"))
 	if err != nil {
 		return err
 	}
-	draft, err := readDraft(d.path("draft.json"))
+	draft, err := labels.OpenDraft(d.path("draft.json"))
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,9 @@ import (
 // slashes. Its folders are its classes where [Folder] could import them; otherwise there
 // are no levels. It implements train.Dataset.
 type Images struct {
-	source    *folderSource
-	tree      *labels.Hierarchy
-	paths     []labels.Path
-	classless error
+	source *folderSource
+	tree   *labels.Hierarchy // nil: the folders are no classes
+	paths  []labels.Path
 }
 
 // OpenImages lists the images. It fails if there are none.
@@ -29,33 +28,30 @@ func OpenImages(ctx context.Context, name string) (*Images, error) {
 		return nil, fmt.Errorf("dataset: images of %s: %w", name, err)
 	}
 	src := &folderSource{store: st, split: labels.Train}
-	m := &Images{source: src, classless: src.survey(ctx, nil)}
+	m := &Images{source: src}
+	classless := src.survey(ctx, nil)
 	if len(src.files) == 0 {
-		return nil, fmt.Errorf("dataset: images of %s: %w", name, errors.Join(m.classless, st.Close()))
+		return nil, fmt.Errorf("dataset: images of %s: %w", name, errors.Join(classless, st.Close()))
 	}
-	if m.classless == nil {
-		m.classless = m.classify()
+	if classless == nil {
+		m.classify()
 	}
 	return m, nil
 }
 
-// classify numbers the classes of the folders.
-func (m *Images) classify() error {
+// classify numbers the classes of the folders, if they are a tree.
+func (m *Images) classify() {
 	b := labels.NewBuilder(m.source.levels...)
 	for _, e := range m.source.files {
 		_, names := m.source.classes(e.path)
 		p, err := b.Add(labels.Row{Names: names, Where: e.path})
 		if err != nil {
-			return err
+			return
 		}
 		m.paths = append(m.paths, p)
 	}
 	m.tree = b.Hierarchy()
-	return nil
 }
-
-// Classless says why the folders are no classes; nil if they are.
-func (m *Images) Classless() error { return m.classless }
 
 // Len returns the number of images.
 func (m *Images) Len() int { return len(m.source.files) }

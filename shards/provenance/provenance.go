@@ -6,7 +6,6 @@
 package provenance
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -129,7 +128,7 @@ func (t *Trace) Labels(ctx context.Context, path string) error {
 // hierarchy follows a hierarchy.json by its origin to the draft, which lies beside it
 // or where the project keeps it.
 func (t *Trace) hierarchy(ctx context.Context, path string) error {
-	h, err := readHierarchy(path)
+	h, err := labels.OpenHierarchy(path)
 	if err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func Weights(encoder string) string {
 
 // draft follows a draft to its tags, unless the label file has led there.
 func (t *Trace) draft(ctx context.Context, path string) error {
-	d, err := readDraft(path)
+	d, err := labels.OpenDraft(path)
 	if err != nil {
 		return err
 	}
@@ -214,7 +213,7 @@ func (t *Trace) scrape(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	records, err := readTags(path)
+	records, err := labels.OpenTags(path)
 	if err != nil {
 		return err
 	}
@@ -250,32 +249,4 @@ func hasHash(ctx context.Context, path, want string) (bool, error) {
 	}
 	sum, _, err := filehash.SHA256(ctx, path)
 	return sum == want, err
-}
-
-func readHierarchy(path string) (*labels.Hierarchy, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadHierarchy(bufio.NewReader(f), path)
-}
-
-func readDraft(path string) (*labels.Draft, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return labels.ReadDraft(f, path)
-}
-
-func readTags(path string) ([]labels.Record, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	_, records, err := labels.ReadTags(f, path)
-	return records, err
 }

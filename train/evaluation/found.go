@@ -3,7 +3,6 @@ package evaluation
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -40,9 +39,7 @@ func (f Found) Write(ctx context.Context) error {
 	out := report.Page{Title: "Search", Subtitle: fmt.Sprintf("The nearest of %s to %s, by cosine.", f.Index, f.Query),
 		CasesTitle: "Neighbours"}
 	if f.Image != nil {
-		if err := f.pictures(ctx, &out); err != nil {
-			return err
-		}
+		f.pictures(ctx, &out)
 	}
 	t := &report.Table{Title: "Places", Head: append([]string{"place", "score", "id"}, f.Levels...), Text: 2}
 	for _, h := range f.Hits {
@@ -52,33 +49,23 @@ func (f Found) Write(ctx context.Context) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	out.Table = t
+	out.Tables = []*report.Table{t}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return atomicfile.Write(f.Path, out.Write)
 }
 
 // pictures adds the query and its neighbours.
-func (f Found) pictures(ctx context.Context, out *report.Page) error {
+func (f Found) pictures(ctx context.Context, out *report.Page) {
 	row := report.Row{Name: fmt.Sprintf("first %d", len(f.Hits))}
 	if f.Picture != nil {
-		p, err := thumbnail(f.Picture, "query")
-		if err != nil {
-			p = missing("query", err)
-		}
+		p := pictureOf(ctx, "query", func() ([]byte, error) { return f.Picture, nil })
 		p.Caption, p.Alt = "query", "query: "+f.Query
 		row.Pictures = append(row.Pictures, p)
 	}
 	for _, h := range f.Hits {
-		class := f.frame(h.Classes)
-		data, err := f.Image(ctx, h.ID)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		p := missing(class, err)
-		if err == nil {
-			if p, err = thumbnail(data, class); err != nil {
-				p = missing(class, err)
-			}
-		}
+		p := pictureOf(ctx, frameOf(f.Classes, h.Classes), func() ([]byte, error) { return f.Image(ctx, h.ID) })
 		p.Caption = fmt.Sprintf("%.3f %s", h.Score, strings.Join(h.Classes[:min(1, len(h.Classes))], ""))
 		p.Alt = fmt.Sprintf("place %d: %s", h.Place, h.ID)
 		row.Pictures = append(row.Pictures, p)
@@ -87,19 +74,6 @@ func (f Found) pictures(ctx context.Context, out *report.Page) error {
 	if f.Classes != nil {
 		out.Legend = legend(f.Levels)
 	}
-	return nil
-}
-
-// frame returns the colour of a neighbour with these classes.
-func (f Found) frame(classes []string) string {
-	if len(f.Classes) != len(classes) || len(classes) == 0 {
-		return "plain"
-	}
-	shared := 0
-	for l := len(classes) - 1; l >= 0 && classes[l] != "" && classes[l] == f.Classes[l]; l-- {
-		shared++
-	}
-	return fmt.Sprintf("l%d", frame(shared, len(classes)))
 }
 
 // thumbnail is a small picture of an image file.
@@ -117,12 +91,4 @@ func thumbnail(data []byte, class string) (report.Picture, error) {
 		return report.Picture{}, err
 	}
 	return report.Picture{Class: class, Source: report.JPEG(small.Bytes())}, nil
-}
-
-// missing is the place of a picture that cannot be shown.
-func missing(class string, err error) report.Picture {
-	if err == nil {
-		err = errors.New("no image")
-	}
-	return report.Picture{Class: class, Missing: err.Error()}
 }

@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	pageCases     = 8   // queries with a ranking on the page
+	pageCases     = 8   // queries with a ranking on the page: so many of the worst, and of those drawn
 	pagePlaces    = 10  // places per ranking
 	pageThumbnail = 96  // short side of a thumbnail, in pixels
 	pagePoints    = 800 // queries on the map; t-SNE's cost grows with their square
 )
 
-// Page configures the HTML page of an evaluation. The page shows a table of levels,
-// precision-recall curves and a map of the embeddings. If the data has images, it also shows
-// what some queries retrieve. The one file embeds everything, and equal evaluations produce
-// equal bytes.
+// Page configures the HTML page of an evaluation. The page shows a table of levels, the worst
+// queries and some that are drawn, with what they retrieve, tables of classes, which coarsest
+// classes are confused, precision-recall curves and a map of the embeddings. The one file
+// embeds everything, and equal evaluations produce equal bytes. The result must hold the
+// values of every query.
 type Page struct {
 	// Path is the file to write.
 	Path string
@@ -35,11 +36,14 @@ type Page struct {
 	Levels  []string
 	Classes func(level int) []string // returns the names of the classes of a level
 
-	// Query and Gallery are the items. The page shows pictures if both are train.Datasets.
+	// Query and Gallery are the items. The page shows pictures if both are Pictured.
 	Query, Gallery Items
 
 	// Limit is the number of queries in a trial run, or 0 for all.
 	Limit int
+
+	// Seed draws the queries that are shown beside the worst.
+	Seed uint64
 
 	// Map projects rows of cols numbers to two dimensions. It returns two numbers per row.
 	Map func(ctx context.Context, vectors []float32, rows, cols int) (xy []float32, err error)
@@ -49,8 +53,8 @@ type Page struct {
 type page struct {
 	Page
 	curves []metric.Curve
-	shown  map[int][]int32 // rankings of the queries on the page, by query
-	points []int           // queries on the map
+	found  [][pagePlaces]int32 // first places of every query; −1 where the gallery ends
+	points []int               // queries on the map
 
 	vectors    []float32
 	rows, cols int
@@ -58,14 +62,12 @@ type page struct {
 
 // Open starts the page.
 func (o Page) Open() Output {
-	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels)), shown: map[int][]int32{}}
+	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels))}
 	n := o.Query.Len()
 	if o.Limit > 0 {
 		n = min(n, o.Limit)
 	}
-	for _, q := range spread(n, pageCases) {
-		p.shown[q] = nil
-	}
+	p.found = make([][pagePlaces]int32, n)
 	p.points = spread(n, pagePoints)
 	return p
 }
@@ -94,8 +96,8 @@ func (p *page) vector(_ int, v []float32) error {
 
 // Ranking implements Output.
 func (p *page) Ranking(query int, rows []int32, _ []float32) error {
-	if _, wanted := p.shown[query]; wanted {
-		p.shown[query] = slices.Clone(rows)
+	for k := copy(p.found[query][:], rows); k < pagePlaces; k++ {
+		p.found[query][k] = -1
 	}
 	return nil
 }
@@ -109,9 +111,11 @@ func (p *page) Finish(ctx context.Context, r *train.Result) error {
 	p.table(&out, r)
 	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
 	out.Curves = p.plot()
-	if err := p.cases(ctx, &out); err != nil {
+	if err := p.cases(ctx, &out, r); err != nil {
 		return err
 	}
+	p.classTables(&out, r)
+	p.confusion(&out)
 	if err := p.drawMap(ctx, &out); err != nil {
 		return err
 	}
@@ -142,6 +146,7 @@ func (p *page) table(out *report.Page, r *train.Result) {
 			graded = append(graded, fmt.Sprintf("%s %s", v.Key, percent(v.Mean)))
 		}
 	}
+	t.Sort = true
 	t.Head = append(t.Head, names...)
 	for h, level := range p.Levels {
 		row := []report.Cell{{Text: level}}
@@ -229,50 +234,6 @@ func legend(levels []string) []report.Legend {
 		}
 	}
 	return list
-}
-
-// cases adds example rankings if the data has images.
-func (p *page) cases(ctx context.Context, out *report.Page) error {
-	query, ok := p.Query.(train.Dataset)
-	gallery, also := p.Gallery.(train.Dataset)
-	if !ok || !also {
-		return nil
-	}
-	out.CasesNote = fmt.Sprintf("The query, then the first %d places of its ranking.", pagePlaces)
-	out.Legend = legend(p.Levels)
-	for _, q := range slices.Sorted(maps.Keys(p.shown)) {
-		first, err := p.picture(ctx, query, q, "query")
-		if err != nil {
-			return err
-		}
-		row := report.Row{Name: query.ID(q), Pictures: []report.Picture{first}}
-		for _, g := range p.shown[q] {
-			shared := query.Labels(q).Shared(gallery.Labels(int(g)))
-			picture, err := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", frame(shared, len(p.Levels))))
-			if err != nil {
-				return err
-			}
-			picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.Levels))
-			row.Pictures = append(row.Pictures, picture)
-		}
-		out.Cases = append(out.Cases, report.Case{Rows: []report.Row{row}})
-	}
-	return nil
-}
-
-// picture makes a thumbnail of an image.
-func (p *page) picture(ctx context.Context, d train.Dataset, i int, class string) (report.Picture, error) {
-	data, err := d.Image(ctx, i)
-	if err != nil {
-		return report.Picture{}, err
-	}
-	small, err := thumbnail(data, class)
-	if err != nil {
-		return report.Picture{}, fmt.Errorf("%s: %w", d.ID(i), err)
-	}
-	name := p.className(0, d.Labels(i)[0])
-	small.Alt, small.Caption = name, name
-	return small, nil
 }
 
 func (p *page) className(level int, class int32) string {

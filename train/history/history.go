@@ -25,6 +25,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/exitcode"
 	"hgld/train"
+	"hgld/train/stats"
 )
 
 // The names of the files and folders in a run directory.
@@ -136,6 +137,9 @@ func ReadResult(path string) (*train.Result, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
+	if err := r.Check(); err != nil {
+		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
+	}
 	return r, nil
 }
 
@@ -184,12 +188,14 @@ func (r *Run) State() string {
 // progress returns the number of completed steps. done reports whether the run is complete.
 func (r *Run) progress() (step int, done bool) {
 	c := &r.Settings.Config
-	last := train.Event{}
+	last, stopped := train.Event{}, false
 	for _, e := range r.Events {
 		step, last = max(step, e.Step), e
+		stopped = stopped || e.Kind == train.Stopped
 	}
 	// A --limit trial also writes a Done event, but before the run's full length.
-	done = last.Kind == train.Done && (c.Steps > 0 && step >= c.Steps || c.Steps == 0 && last.Epoch >= c.Epochs)
+	done = last.Kind == train.Done && (stopped || c.Steps > 0 && step >= c.Steps ||
+		c.Steps == 0 && last.Epoch >= c.Epochs)
 	return step, done
 }
 
@@ -288,6 +294,11 @@ type Sample struct {
 	// fewer than two values.
 	Deviation train.Number `json:"deviation"`
 
+	// Low and High are the ends of Student's 95 % interval for the mean. They are NaN for fewer
+	// than two values.
+	Low  train.Number `json:"low"`
+	High train.Number `json:"high"` // see Low
+
 	// Count is the number of defined values.
 	Count int `json:"count"`
 }
@@ -295,14 +306,16 @@ type Sample struct {
 // SampleOf summarises values. It skips NaN.
 func SampleOf(values []train.Number) Sample {
 	nan := train.Number(math.NaN())
-	s := Sample{Mean: nan, Deviation: nan}
+	s := Sample{Mean: nan, Deviation: nan, Low: nan, High: nan}
 	mean, square := 0.0, 0.0
+	var defined []float64
 	for _, n := range values {
 		v := float64(n)
 		if math.IsNaN(v) {
 			continue
 		}
 		s.Count++
+		defined = append(defined, v)
 		d := v - mean
 		mean += d / float64(s.Count)
 		square += d * (v - mean)
@@ -312,6 +325,8 @@ func SampleOf(values []train.Number) Sample {
 	}
 	if s.Count > 1 {
 		s.Deviation = train.Number(math.Sqrt(square / float64(s.Count-1)))
+		ends := stats.Paired(defined, seedConfidence).Interval
+		s.Low, s.High = train.Number(ends.Low), train.Number(ends.High)
 	}
 	return s
 }

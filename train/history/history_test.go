@@ -76,6 +76,11 @@ func TestSampleOfOneHasNoDeviation(t *testing.T) {
 	if s := SampleOf([]train.Number{1, 3}); s.Mean != 2 || math.Abs(float64(s.Deviation)-math.Sqrt2) > 1e-15 {
 		t.Errorf("%+v, want the deviation √2", s)
 	}
+	// Student's quantile for one degree of freedom is 12.706, by any table.
+	if s := SampleOf([]train.Number{1, nan, 3}); math.Abs(float64(s.Low)-(2-12.706)) > 5e-4 ||
+		math.Abs(float64(s.High)-(2+12.706)) > 5e-4 {
+		t.Errorf("%+v, want the interval 2 ± 12.706", s)
+	}
 }
 
 // A value of 0 is recorded. A missing value is not.

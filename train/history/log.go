@@ -23,7 +23,7 @@ type Log struct {
 }
 
 // OpenLog opens the log of a run that has completed step steps. It drops the events of later
-// steps, since the run repeats them after loading its checkpoint. It also drops the event that
+// steps, since the run repeats them after loading its checkpoint. It also drops the events that
 // ended the run.
 func OpenLog(run string, step int) (*Log, error) {
 	path := filepath.Join(run, EventsFile)
@@ -41,7 +41,7 @@ func OpenLog(run string, step int) (*Log, error) {
 	return &Log{path, file, board}, nil
 }
 
-// cutEvents drops the events after a step and the event that ended the run.
+// cutEvents drops the events after a step and those that ended the run.
 func cutEvents(path string, step int) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func cutEvents(path string, step int) error {
 			Kind train.Kind `json:"event"`
 			Step int        `json:"step"`
 		}
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Step <= step && e.Kind != train.Done {
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Step <= step && e.Kind != train.Done && e.Kind != train.Stopped {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}

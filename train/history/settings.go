@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,18 @@ type Settings struct {
 // DefaultSettings returns the settings of a run of which nothing is said.
 func DefaultSettings() Settings {
 	return Settings{Images: selection.Default(), Out: "runs/default", Config: train.Default()}
+}
+
+// Seeded returns the settings of n runs that differ in their seed alone: Seed, Seed+1 and so on. Each
+// has a run directory of its own, Out-seedN.
+func (s *Settings) Seeded(n int) []Settings {
+	list := make([]Settings, n)
+	for i := range list {
+		list[i] = *s
+		list[i].Seed += uint64(i)
+		list[i].Out = fmt.Sprintf("%s-seed%d", filepath.Clean(s.Out), list[i].Seed)
+	}
+	return list
 }
 
 // Write writes the settings to the run directory s.Out. Folders are relative to it, so that all

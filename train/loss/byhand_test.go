@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
 // onScores is a batch of one query whose scores are given: against a gallery of
@@ -12,8 +13,9 @@ import (
 // other. Item i is of the class paths[i], the query of paths[0], and its own row is
 // the first if self.
 func onScores(scores []float64, paths [][]int32, self bool) *batch {
-	b := &batch{Query: [][]float64{scores}, Labels: paths[:1], Against: paths, Gallery: like2(len(scores), len(scores)),
-		Self: []int32{-1}}
+	b := &batch{Query: [][]float64{scores}, Labels: paths[:1], Against: paths,
+		Gallery: definition.Zeros(len(scores), len(scores)),
+		Self:    []int32{-1}}
 	if self {
 		b.Self[0] = 0
 	}

@@ -212,7 +212,7 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 
 // tangent takes off the part of each row of g along the row of x.
 func tangent(g, x [][]float64) [][]float64 {
-	out := like(g)
+	out := definition.ZerosLike(g)
 	for i := range g {
 		along := dot(g[i], x[i]) / dot(x[i], x[i])
 		for j := range g[i] {

@@ -172,14 +172,14 @@ func (g *golden) against(t *testing.T, b device.Backend, k loss.XBMContrastive, 
 	for i, of := range []*batch{in, &alone} {
 		switch {
 		case len(of.Gallery) == 0:
-			parts[i] = result{Query: like(in.Query)}
+			parts[i] = result{Query: definition.ZerosLike(in.Query)}
 		case float32:
 			parts[i] = forward(t, b, k, of)
 		default:
 			parts[i] = define(t, k, of)
 		}
 	}
-	sum := result{Value: w[0]*parts[0].Value + w[1]*parts[1].Value, Query: like(in.Query)}
+	sum := result{Value: w[0]*parts[0].Value + w[1]*parts[1].Value, Query: definition.ZerosLike(in.Query)}
 	for i, p := range parts {
 		for q, row := range p.Query {
 			for d, v := range row {

@@ -213,21 +213,6 @@ func addTo(sum, x [][]float64) {
 	}
 }
 
-func like(x [][]float64) [][]float64 {
-	if len(x) == 0 {
-		return nil
-	}
-	return like2(len(x), len(x[0]))
-}
-
-func like2(rows, cols int) [][]float64 {
-	out := make([][]float64, rows)
-	for i := range out {
-		out[i] = make([]float64, cols)
-	}
-	return out
-}
-
 // farthest returns max|a−b| / max|b|.
 func farthest(a, b [][]float64) float64 {
 	if len(a) != len(b) {

@@ -8,6 +8,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
 // randomScores is a query with 40 random scores, of items of two levels.
@@ -55,7 +56,7 @@ func TestHierarchicalAPIsTheAreaUnderPrecisionAndRecall(t *testing.T) {
 		k := loss.SupHAP{HMinus: autoStep, Relevance: loss.Relevance{Alpha: 1}}
 		d := rankingOf(t, k, 2, len(in.Gallery))
 		d.Exact() // the exact rank
-		exact := result{Query: like(in.Query)}
+		exact := result{Query: definition.ZerosLike(in.Query)}
 		d.Add(in, 1, &exact)
 
 		sh := d.Shared(in)[0]
@@ -137,7 +138,7 @@ func TestSupLossesBoundTheExactOnes(t *testing.T) {
 		exact := func(k loss.Kind) float64 {
 			d := rankingOf(t, k, 2, len(in.Gallery))
 			d.Exact()
-			r := result{Query: like(in.Query)}
+			r := result{Query: definition.ZerosLike(in.Query)}
 			d.Add(in, 1, &r)
 			return r.Value
 		}
@@ -154,7 +155,7 @@ func TestSupLossesBoundTheExactOnes(t *testing.T) {
 		k := loss.SupAP{HMinus: inatStep}
 		d := rankingOf(t, k, 1, 3)
 		d.Exact()
-		r := result{Query: like(near.Query)}
+		r := result{Query: definition.ZerosLike(near.Query)}
 		d.Add(near, 1, &r)
 		if forward(t, backend(), k, near).Value < r.Value-1e-3 {
 			below++
@@ -181,7 +182,7 @@ func TestBinsArePartitionsOfUnity(t *testing.T) {
 func TestRanksAreAPermutation(t *testing.T) {
 	b, r := backend(), rand.New(rand.NewPCG(1, 1))
 	const n = 300
-	scores := like2(1, n)
+	scores := definition.Zeros(1, n)
 	for i := range scores[0] {
 		scores[0][i] = float64(r.IntN(50)) / 50 // with ties
 	}

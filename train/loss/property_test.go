@@ -8,6 +8,7 @@ import (
 
 	"hgld/train/device/cpu"
 	"hgld/train/loss"
+	"hgld/train/loss/definition"
 )
 
 // randomBatch is classes × per rows of dim columns and unit length around the
@@ -110,7 +111,7 @@ func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
 func differences(t *testing.T, k loss.Kind, in *batch, x [][]float64) [][]float64 {
 	t.Helper()
 	const step = 1e-6
-	numeric := like(x)
+	numeric := definition.ZerosLike(x)
 	for i, row := range x {
 		for j, v := range row {
 			row[j] = v + step
@@ -136,7 +137,7 @@ func TestLossesDoNotDependOnTheOrderOfRows(t *testing.T) {
 		if d := math.Abs(a.Value - b.Value); d > 1e-6*a.Value {
 			t.Errorf("value %v, and %v in another order", a.Value, b.Value)
 		}
-		back := like(a.Query)
+		back := definition.ZerosLike(a.Query)
 		for at, i := range order {
 			back[i] = b.Query[at]
 		}
@@ -150,7 +151,7 @@ func TestLossesDoNotDependOnTheOrderOfRows(t *testing.T) {
 func TestLossesTurnWithTheEmbeddings(t *testing.T) {
 	in := randomBatch(4, 6, 4, 8, 3)
 	rotate := func(x [][]float64) [][]float64 {
-		out := like(x)
+		out := definition.ZerosLike(x)
 		sin, cos := math.Sincos(0.7)
 		for i := range x {
 			for j := 0; j < len(x[i]); j += 2 {
@@ -239,12 +240,12 @@ func TestSupAPBoundsAP(t *testing.T) {
 		in := randomBatch(seed, 5, 4, 6, 1)
 		d := rankingOf(t, k, 1, len(in.Gallery))
 		d.Exact()
-		exact := result{Query: like(in.Query)}
+		exact := result{Query: definition.ZerosLike(in.Query)}
 		d.Add(in, 1, &exact)
 		if sup := forward(t, backend(), k, in).Value; sup < exact.Value-1e-6 {
 			t.Errorf("seed %d: Sup-AP %v is less than 1 − AP = %v", seed, sup, exact.Value)
 		}
-		if farthest(exact.Query, like(in.Query)) != 0 {
+		if farthest(exact.Query, definition.ZerosLike(in.Query)) != 0 {
 			t.Error("the exact rank has a gradient")
 		}
 	}

@@ -33,6 +33,15 @@ var Schedules = registry.Table[Schedule]{
 		Value: LinearCosine{Rise: 1000, Length: 10000}},
 }
 
+// Scaled is a schedule whose rates are multiplied by a factor.
+type Scaled struct {
+	Schedule Schedule // without the factor
+	Factor   float64  // from 0 up
+}
+
+// Rate is Factor times that of the schedule.
+func (s Scaled) Rate(base float64, at int) float64 { return s.Factor * s.Schedule.Rate(base, at) }
+
 // Steady is base throughout.
 type Steady struct{}
 

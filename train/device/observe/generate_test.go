@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -37,20 +36,7 @@ var traffic = map[string]string{
 
 // The methods of an observer are generated from the interfaces of package device.
 func TestForwardsAreThoseOfTheInterfaces(t *testing.T) {
-	const file = "forwards.go"
-	want, err := operations.File("..", "observe", writeForward)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not up to date: go test ./train/device/observe -run TestForwards -update (%v)", file, err)
-	}
+	operations.CheckFile(t, "observe", writeForward, *update)
 }
 
 // writeForward writes the method of one operation.

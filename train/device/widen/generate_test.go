@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,20 +18,7 @@ var anyType = []string{"Copy", "Fill", "Gather"}
 
 // The methods of a widener are generated from the interfaces of package device.
 func TestForwardsAreThoseOfTheInterfaces(t *testing.T) {
-	const file = "forwards.go"
-	want, err := operations.File("..", "widen", writeForward)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not up to date: go test ./train/device/widen -run TestForwards -update (%v)", file, err)
-	}
+	operations.CheckFile(t, "widen", writeForward, *update)
 }
 
 // writeForward writes the method of one operation, unless it works on all types.

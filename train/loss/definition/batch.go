@@ -67,7 +67,7 @@ func (in *Batch) Draws() [][]float64 {
 // Amplitudes stand for the drawn ones of a margin: functions of the labels, so that
 // rows in another order have the same.
 func Amplitudes(query, gallery [][]int32) [][]float64 {
-	out := like2(len(query), len(gallery))
+	out := Zeros(len(query), len(gallery))
 	for q, a := range query {
 		for g, b := range gallery {
 			out[q][g] = float64((7*a[0]+5*b[0]+11)%13+1) / 8
@@ -96,14 +96,16 @@ func dot(a, b []float64) (s float64) {
 	return s
 }
 
-func like(x [][]float64) [][]float64 {
+// ZerosLike returns zeros in the shape of x, nil for no rows.
+func ZerosLike(x [][]float64) [][]float64 {
 	if len(x) == 0 {
 		return nil
 	}
-	return like2(len(x), len(x[0]))
+	return Zeros(len(x), len(x[0]))
 }
 
-func like2(rows, cols int) [][]float64 {
+// Zeros returns a matrix of zeros.
+func Zeros(rows, cols int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {
 		out[i] = make([]float64, cols)
@@ -113,7 +115,7 @@ func like2(rows, cols int) [][]float64 {
 
 // tangent takes off the part of each row of g along the row of x.
 func tangent(g, x [][]float64) [][]float64 {
-	out := like(g)
+	out := ZerosLike(g)
 	for i := range g {
 		along := dot(g[i], x[i]) / dot(x[i], x[i])
 		for j := range g[i] {

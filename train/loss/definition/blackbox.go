@@ -63,7 +63,7 @@ func behind(s []float64, sh []uint8, margin float64, amplitude []float64) []floa
 
 func blackBoxAPOf(k loss.BlackBoxAP, drawn [][]float64) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
-		ds = like(s)
+		ds = ZerosLike(s)
 		counted := 0.0
 		for q := range s {
 			if hasPositive(sh[q]) {
@@ -98,7 +98,7 @@ func blackBoxAPOf(k loss.BlackBoxAP, drawn [][]float64) func([][]float64, [][]ui
 // batch in the memory, how many negatives stand ahead of each positive.
 func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
-		ds = like(s)
+		ds = ZerosLike(s)
 		total, scale := 0.0, 1.0
 		if k.ScaleByRows {
 			scale = float64(len(s)*(1+len(*past))) / float64(len(s)-1)
@@ -147,7 +147,7 @@ func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]
 func RamboRecall(k loss.RamboRecall, in *Batch, past *[][]float64) Result {
 	d := scored{Ranking: Ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)},
 		of: ramboRecallOf(k, past)}
-	r := Result{Query: like(in.Query)}
+	r := Result{Query: ZerosLike(in.Query)}
 	d.add(in, 1, &r)
 	return r
 }

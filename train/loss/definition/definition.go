@@ -8,7 +8,7 @@ import "hgld/train/loss"
 
 // Of computes a loss and its gradients. It fails for a loss that has no definition here.
 func Of(k loss.Kind, in *Batch) (Result, error) {
-	r := Result{Query: like(in.Query), Proxies: like(in.Proxies), Bias: make([]float64, len(in.Bias))}
+	r := Result{Query: ZerosLike(in.Query), Proxies: ZerosLike(in.Proxies), Bias: make([]float64, len(in.Bias))}
 	return r, add(k, in, 1, &r)
 }
 

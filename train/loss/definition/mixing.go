@@ -94,7 +94,7 @@ func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result
 	if err != nil {
 		return err
 	}
-	part := Result{Query: like(more.Query)}
+	part := Result{Query: ZerosLike(more.Query)}
 	d.Add(more, weight, &part)
 	r.Value += part.Value
 	addTo(r.Query, part.Query[:len(in.Query)])

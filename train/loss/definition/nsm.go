@@ -10,7 +10,7 @@ import (
 // addNSM adds the cross-entropy of a classifier of unit rows.
 func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 	unit, n := Units(in.Proxies), max(k.NumCenters, 1)
-	du := like(in.Proxies)
+	du := ZerosLike(in.Proxies)
 	w := weight / float64(len(in.Query))
 	for q, x := range in.Query {
 		class := in.Labels[q][k.Level]

@@ -147,7 +147,7 @@ func relevances(r loss.Relevance, levels int, a loss.GalleryOptions) func([]int3
 
 // Add adds weight times the loss and its gradient.
 func (d Ranking) Add(in *Batch, weight float64, r *Result) {
-	levels, scores := d.Shared(in), like2(len(in.Query), len(in.Gallery))
+	levels, scores := d.Shared(in), Zeros(len(in.Query), len(in.Gallery))
 	counted := 0
 	for q, row := range levels {
 		for g := range row {

@@ -62,7 +62,7 @@ func scoredOf(k loss.Kind, in *Batch) *scored {
 
 func pairsOf(p reference.Pairs) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
-		ds = like(s)
+		ds = ZerosLike(s)
 		sums, total := make([]reference.PairSum, len(s)), [2]int64{}
 		for q := range s {
 			sums[q] = reference.PairLoss(ds[q], s[q], sh[q], &p)
@@ -86,7 +86,7 @@ func pairsOf(p reference.Pairs) func([][]float64, [][]uint8) (float64, [][]float
 
 func binsOf(o reference.Bins) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
-		ds = like(s)
+		ds = ZerosLike(s)
 		counted := 0.0
 		for q := range s {
 			value += reference.BinLoss(ds[q], s[q], sh[q], o, make([]float64, 6*o.N))
@@ -135,7 +135,7 @@ func (d *scored) add(in *Batch, weight float64, r *Result) {
 	}
 	value, ds := d.of(products(query, gallery), d.Shared(in))
 	r.Value += weight * value
-	dq := like(query)
+	dq := ZerosLike(query)
 	for q := range ds {
 		for g, v := range ds[q] {
 			for i := range query[q] {
@@ -153,7 +153,7 @@ func (d *scored) add(in *Batch, weight float64, r *Result) {
 }
 
 func products(a, b [][]float64) [][]float64 {
-	s := like2(len(a), len(b))
+	s := Zeros(len(a), len(b))
 	for q := range a {
 		for g := range b {
 			s[q][g] = dot(a[q], b[g])
@@ -164,7 +164,7 @@ func products(a, b [][]float64) [][]float64 {
 
 // Units divides every row by its length.
 func Units(x [][]float64) [][]float64 {
-	u := like(x)
+	u := ZerosLike(x)
 	for i, row := range x {
 		n := norm(row)
 		for j, v := range row {
@@ -204,7 +204,7 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	case loss.NCAPP:
 		unit := *in
 		unit.Query = Units(in.Query)
-		part := Result{Query: like(in.Query), Proxies: like(in.Proxies)}
+		part := Result{Query: ZerosLike(in.Query), Proxies: ZerosLike(in.Proxies)}
 		addNSM(loss.NSM{Temperature: 1 / (2 * k.Scale * k.Scale), Level: k.Level}, &unit, weight, &part)
 		r.Value += part.Value
 		addTo(r.Query, ThroughUnits(part.Query, in.Query))
@@ -242,7 +242,7 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	}
 	value, ds := pairsOf(p)(products(query, proxies), sh)
 	r.Value += weight * value
-	dq, dp := like(query), like(proxies)
+	dq, dp := ZerosLike(query), ZerosLike(proxies)
 	for q := range ds {
 		for c, v := range ds[q] {
 			for i := range query[q] {

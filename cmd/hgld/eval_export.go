@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/train/evaluation"
+)
+
+const evalExportExamples = "  hgld eval export sop                    measures as hgld eval run does, and writes\n" +
+	"                                          sop.json, the result with the values of every query,\n" +
+	"                                          sop.queries.parquet, a row for each query,\n" +
+	"                                          sop.neighbours.npy and sop.scores.npy, [queries, places],\n" +
+	"                                          and sop.gallery.csv, ids and classes of the rows found\n" +
+	"  hgld eval export --embeddings e.npy --labels l.csv --places 1000 e"
+
+func evalExportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "evaluate, and write what was found of every query", ArgsUsage: "PREFIX",
+		Description: evalExportExamples,
+		Flags: append(append(flagsOf(evalStage().Settings()), stageFlags()...), deviceFlag(),
+			&cli.IntFlag{Name: "places", Value: 100, Usage: "neighbours of each query: `N`"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			s := evalStage().Settings().(*evalSettings)
+			if err := j.project.Load(c, "eval", s); err != nil {
+				return err
+			}
+			return errors.Join(runEvalExport(j, s, c.Int("places")), j.Close())
+		},
+	}
+}
+
+func runEvalExport(j *job, s *evalSettings, places int) error {
+	if len(j.args) != 1 || j.args[0] == "" {
+		return withHint(usagef("eval export takes one PREFIX, and got %d", len(j.args)), "hgld eval export runs/default/test")
+	}
+	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &evaluation.Export{Prefix: j.args[0], Places: places}
+	if s.Ranking != "" {
+		return usagef("--ranking has no vectors, whose neighbours could be written")
+	}
+	if err := s.check(); err != nil {
+		return withCode(exitUsage, err)
+	}
+	if err := runEval(j, s); err != nil {
+		return err
+	}
+	j.say("written: %s", strings.Join(append([]string{s.Out}, s.export.Files()...), ", "))
+	return nil
+}

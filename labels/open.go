@@ -1,0 +1,37 @@
+package labels
+
+import (
+	"bufio"
+	"io"
+	"os"
+)
+
+// OpenTags is ReadTags of the file at path, without the header.
+func OpenTags(path string) ([]Record, error) {
+	return open(path, func(r io.Reader, name string) ([]Record, error) {
+		_, records, err := ReadTags(r, name)
+		return records, err
+	})
+}
+
+// OpenDraft is ReadDraft of the file at path.
+func OpenDraft(path string) (*Draft, error) { return open(path, ReadDraft) }
+
+// OpenHierarchy is ReadHierarchy of the file at path.
+func OpenHierarchy(path string) (*Hierarchy, error) { return open(path, ReadHierarchy) }
+
+// OpenImageCounts is ReadImageCounts of the file at path.
+func OpenImageCounts(path string, o ReadOptions) (map[LandmarkKey]int, error) {
+	return open(path, func(r io.Reader, name string) (map[LandmarkKey]int, error) { return ReadImageCounts(r, name, o) })
+}
+
+// open reads the file at path, whose name errors begin with.
+func open[T any](path string, read func(io.Reader, string) (T, error)) (T, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	return read(bufio.NewReader(f), path)
+}
