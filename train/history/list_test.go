@@ -11,7 +11,8 @@ import (
 // A folder of runs is the folders with settings in it, and a run that cannot be read has a line.
 func TestRunsAreFoundByTheirSettings(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"b/" + SettingsFile, "a/" + SettingsFile, "c/" + EventsFile, "a/deeper/" + SettingsFile} {
+	for _, name := range []string{"b/" + SettingsFile, "a/" + SettingsFile, "c/" + EventsFile,
+		"a/deeper/" + SettingsFile} {
 		path := filepath.Join(folder, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
