@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/pipeline"
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
@@ -27,65 +24,18 @@ const (
 	deviceUsage    = "what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N"
 )
 
-// The names of devices that are not GPUs.
-const (
-	deviceAuto = "auto"
-	deviceCPU  = "cpu"
-)
-
-// cardKind is a kind of GPUs that hgld supports.
-type cardKind struct {
-	name string
-
-	// probe returns the first usable GPU and its name, or an error that says what is
-	// missing.
-	probe func() (first int, name string, err error)
-
-	// open opens GPU n, counted from 0.
-	open func(n int) (device.Backend, error)
-}
-
-// cardKinds lists the kinds in this build, in the order in which auto tries them.
-var cardKinds = []cardKind{{
-	name: "cuda",
-	probe: func() (int, string, error) {
+// cardKinds lists the kinds of GPUs in this build, in the order in which auto tries them.
+var cardKinds = []device.Kind{{
+	Name: "cuda",
+	Probe: func() (int, string, error) {
 		r, err := cuda.Probe()
 		if err != nil {
 			return 0, "", err
 		}
 		return r.First().Ordinal, r.First().Name, nil
 	},
-	open: func(n int) (device.Backend, error) { return cuda.Open(n) },
+	Open: func(n int) (device.Backend, error) { return cuda.Open(n) },
 }}
-
-// knownCards are all kinds, including those that this build lacks.
-var knownCards = []string{"cuda"}
-
-// place is a parsed device name.
-type place struct {
-	kind string // auto, cpu or a kind of cards
-	card int
-}
-
-// placeOf parses a device name.
-func placeOf(name string) (place, error) {
-	kind, number, numbered := strings.Cut(name, ":")
-	known := append([]string{deviceAuto, deviceCPU}, knownCards...)
-	if !slices.Contains(known, kind) {
-		return place{}, registry.Unknown("device", name, known)
-	}
-	p := place{kind: kind}
-	if !numbered {
-		return p, nil
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || kind == deviceAuto || kind == deviceCPU {
-		return place{}, fmt.Errorf("device %.80q: want one of %s, a GPU optionally with its number, such as cuda:1", name,
-			strings.Join(known, ", "))
-	}
-	p.card = n
-	return p, nil
-}
 
 // computing adds --device to a command.
 func computing(c *cli.Command) *cli.Command {
@@ -98,7 +48,7 @@ func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: devi
 // chosenDevice returns the device named by the command line, the environment or
 // hgld.yaml, in this order, and where it was named.
 func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err error) {
-	name, origin = deviceAuto, "default"
+	name, origin = device.Auto, "default"
 	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
 		name, origin = node.Value, fmt.Sprintf("%s:%d", p.File, node.Line)
 		if node.Kind != yaml.ScalarNode {
@@ -111,7 +61,7 @@ func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err
 	if c != nil && c.IsSet(deviceKey) {
 		name, origin = c.String(deviceKey), "--"+deviceKey
 	}
-	if _, err := placeOf(name); err != nil {
+	if _, err := device.ParsePlace(name); err != nil {
 		return "", "", usagef("%s: %w", origin, err)
 	}
 	return name, origin, nil
@@ -158,58 +108,31 @@ func (j *job) Close() error {
 // openDevice opens a device. auto opens the first usable GPU and reports it, or else
 // the CPU. A GPU that is named must be usable.
 func openDevice(name string, threads int, say func(format string, args ...any)) (device.Backend, error) {
-	p, err := placeOf(name)
+	p, err := device.ParsePlace(name)
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
-	switch p.kind {
-	case deviceCPU:
-		return cpu.New(threads), nil
-	case deviceAuto:
-		for _, kind := range cardKinds {
-			first, found, err := kind.probe()
-			if err != nil {
-				continue
-			}
-			b, err := kind.open(first)
-			if err != nil {
-				say("%s cannot be opened, so the processor computes: %v", found, err)
-				continue
-			}
-			say("computing on %s:%d, %s; --device cpu computes on the processor", kind.name, first, found)
-			return b, nil
-		}
-		return cpu.New(threads), nil
-	}
-	for _, kind := range cardKinds {
-		if kind.name != p.kind {
-			continue
-		}
-		if _, _, err := kind.probe(); err != nil {
-			return nil, unusable(name, err)
-		}
-		b, err := kind.open(p.card)
-		if err != nil {
-			return nil, unusable(name, err)
-		}
-		return b, nil
-	}
-	return nil, unusable(name, errors.New("this build of hgld does not support it"))
+	b, err := device.Opener{
+		Kinds: cardKinds,
+		CPU:   func() device.Backend { return cpu.New(threads) },
+		Opened: func(kind string, card int, found string) {
+			say("computing on %s:%d, %s; --device cpu computes on the processor", kind, card, found)
+		},
+		Skipped: func(found string, err error) {
+			say("%s cannot be opened, so the processor computes: %v", found, err)
+		},
+	}.Open(name, p)
+	return b, withHint(withCode(exitNoGPU, err),
+		"hgld doctor says what this machine has; --device cpu computes on the processor")
 }
 
 // usableDevice checks that a named device is usable.
 func usableDevice(name string) error {
-	p, err := placeOf(name)
-	if err != nil || p.kind == deviceAuto {
+	p, err := device.ParsePlace(name)
+	if err != nil || p.Kind == device.Auto {
 		return err
 	}
 	j := &job{quiet: true}
 	_, err = j.open(name, 1)
 	return errors.Join(err, j.Close())
-}
-
-// unusable returns the error for a named GPU that cannot be used.
-func unusable(name string, err error) error {
-	return withHint(withCode(exitNoGPU, fmt.Errorf("device %s: %w", name, err)),
-		"hgld doctor says what this machine has; --device cpu computes on the processor")
 }

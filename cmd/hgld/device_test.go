@@ -42,10 +42,10 @@ func (c *fakeCard) Close() error {
 func (f *fakeCards) install(t *testing.T) {
 	before := cardKinds
 	t.Cleanup(func() { cardKinds = before })
-	cardKinds = []cardKind{{
-		name:  "cuda",
-		probe: func() (int, string, error) { return 0, f.found, f.absent },
-		open: func(n int) (device.Backend, error) {
+	cardKinds = []device.Kind{{
+		Name:  "cuda",
+		Probe: func() (int, string, error) { return 0, f.found, f.absent },
+		Open: func(n int) (device.Backend, error) {
 			if f.broken != nil {
 				return nil, f.broken
 			}

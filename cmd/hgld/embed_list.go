@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	textenc "hgld/train/text"
 )
 
 // listEncoders is `hgld embed --list`.
@@ -13,9 +15,9 @@ func listEncoders(c *cli.Context) error {
 		return err
 	}
 	type row struct {
-		Name    string         `json:"name"`
-		About   string         `json:"about"`
-		Weights []knownWeights `json:"weights,omitempty"`
+		Name    string              `json:"name"`
+		About   string              `json:"about"`
+		Weights []textenc.Published `json:"weights,omitempty"`
 	}
 	var rows []row
 	for _, e := range encoders {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
+	textenc "hgld/train/text"
 )
 
 // encoders is the table of encoders of tags. The first needs no files; openEncoder makes the
@@ -32,22 +30,8 @@ type fileEncoder struct {
 	files  string // what --weights must name
 	prompt string // the best prompt measured (docs/clustering.md); "" for the tag alone
 	open   func(s *embedSettings, on opener) (cluster.Encoder, error)
-	known  []knownWeights
+	known  []textenc.Published
 }
-
-// knownWeights says where weights are published. hgld does not contain them, and does
-// not download them.
-type knownWeights struct {
-	From    string   `json:"from"` // repository
-	About   string   `json:"about"`
-	Licence string   `json:"licence"`
-	Files   []string `json:"files"`
-	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0 if not verified
-	SHA256  string   `json:"sha256,omitempty"` // "" if not verified
-}
-
-// unstatedByModel is the licence of weights whose repository does not state one.
-const unstatedByModel = "not stated with the weights"
 
 // Name returns the name of the row.
 func (f fileEncoder) Name() string { return f.name }
@@ -96,53 +80,4 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 		return nil, withHint(err, "hgld embed --list says which files %s needs", s.Encoder)
 	}
 	return e, err
-}
-
-// weightNames are the names of weights in published folders, the preferred one first.
-var weightNames = []string{"model.safetensors", "open_clip_model.safetensors"}
-
-// pickled are the endings of files that only Python's pickle can read.
-var pickled = []string{".bin", ".pt", ".pth", ".ckpt", ".pkl"}
-
-// weightsFile returns the safetensors file that path names, itself or its folder. It
-// never opens a pickle.
-func weightsFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.IsDir() {
-		return path, refusePickle(path)
-	}
-	var pickle string
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return "", err
-	}
-	for _, want := range weightNames {
-		for _, e := range entries {
-			if e.Name() == want {
-				return filepath.Join(path, want), nil
-			}
-			if refusePickle(e.Name()) != nil && pickle == "" {
-				pickle = filepath.Join(path, e.Name())
-			}
-		}
-	}
-	if pickle != "" {
-		return "", refusePickle(pickle)
-	}
-	return "", withHint(usagef("%s has no %s", path, strings.Join(weightNames, " and no ")),
-		"hgld embed --list says which files are needed; --weights also takes a file with another name")
-}
-
-// refusePickle returns an error for a file that would have to be unpickled.
-func refusePickle(path string) error {
-	for _, ext := range pickled {
-		if strings.EqualFold(filepath.Ext(path), ext) {
-			return withHint(usagef("%s: weights are read from safetensors, not from a pickle", path),
-				"scripts/convert_weights.py %s %s converts it", path, strings.TrimSuffix(path, filepath.Ext(path))+".safetensors")
-		}
-	}
-	return nil
 }

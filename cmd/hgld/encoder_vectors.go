@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"hgld/cluster"
+	"hgld/internal/torchfile"
 	"hgld/train/embeddings"
 	"hgld/train/tensor"
+	textenc "hgld/train/text"
 )
 
 // vectorFiles reads vectors that another program computed: a table of texts and
@@ -30,8 +32,8 @@ type vectorSettings struct {
 // openImported reads the file of vectors that the settings name.
 func openImported(s *embedSettings) (cluster.Encoder, error) {
 	path := s.Weights
-	if err := refusePickle(path); err != nil {
-		return nil, err
+	if torchfile.Named(path) {
+		return nil, pickleHint(&textenc.PickleError{Path: path})
 	}
 	var x cluster.Matrix
 	var texts []string

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/train/device"
 	"hgld/train/index"
 )
 
@@ -202,7 +203,7 @@ func TestHeadEmbedsVectors(t *testing.T) {
 func TestEmbeddingContinues(t *testing.T) {
 	trainedPictures(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	j := &job{ctx: ctx, stdout: io.Discard, stderr: io.Discard, device: deviceAuto}
+	j := &job{ctx: ctx, stdout: io.Discard, stderr: io.Discard, device: device.Auto}
 	m, err := (&evalSettings{Run: "runs/a"}).model(j)
 	if err != nil {
 		t.Fatal(err)

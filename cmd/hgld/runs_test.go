@@ -69,9 +69,8 @@ func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	want := history.Line{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet",
-		LossName: "happier",
-		Seed:     1,
-		Loss:     0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed,
+		LossName: "happier", Seed: 1,
+		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed,
 	} // the speed is without the first step, which allocates
 	if age := time.Since(want.Changed); age < 0 || age > time.Hour {
 		t.Errorf("changed at %v", want.Changed)

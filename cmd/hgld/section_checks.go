@@ -9,6 +9,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/scrape"
 	"hgld/shards"
+	"hgld/train/device"
 	"hgld/train/metric"
 )
 
@@ -76,7 +77,7 @@ func (s *shardsSettings) check() error {
 
 func checkTrain(s *trainSettings) error {
 	if s.Run.Device != "" {
-		if _, err := placeOf(s.Run.Device); err != nil {
+		if _, err := device.ParsePlace(s.Run.Device); err != nil {
 			return fmt.Errorf("run.device: %w", err)
 		}
 	}

@@ -1,17 +1,18 @@
-package main
+package text
 
-import (
-	"errors"
-
-	"hgld/cluster"
-	textenc "hgld/train/text"
-)
-
-// clipSettings say about CLIP's weights what no file in their folder says.
-type clipSettings struct {
-	Activation string `yaml:"activation"`
-	Heads      int    `yaml:"heads" range:"0 1024"`
+// Published says where the weights of an encoder are published. hgld does not contain them,
+// and does not download them.
+type Published struct {
+	From    string   `json:"from"`             // repository
+	About   string   `json:"about"`            // its size in words
+	Licence string   `json:"licence"`          // SPDX identifier, or who states none
+	Files   []string `json:"files"`            // those that are needed, the weights first
+	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0 if not verified
+	SHA256  string   `json:"sha256,omitempty"` // of the weights; "" if not verified
 }
+
+// unstatedByModel is the licence of weights whose repository does not state one.
+const unstatedByModel = "not stated with the weights"
 
 // The files of each tower in the repositories of OpenAI and LAION: those of transformers
 // and those of open_clip.
@@ -21,8 +22,8 @@ var (
 		"open_clip_config.json"}
 )
 
-// clipFiles are text towers of CLIP.
-var clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", open: openCLIP, known: []knownWeights{
+// PublishedCLIP are text towers of CLIP, which OpenCLIP reads.
+var PublishedCLIP = []Published{
 	{From: "openai/clip-vit-base-patch32", About: "ViT-B/32: 12 layers of 512, vectors of 512 values",
 		Licence: unstatedByModel, Files: openAIFiles},
 	{From: "openai/clip-vit-base-patch16", About: "ViT-B/16: 12 layers of 512, vectors of 512 values",
@@ -43,20 +44,21 @@ var clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", ope
 		Licence: "MIT", Files: laionFiles},
 	{From: "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k", About: "ViT-bigG/14: 32 layers of 1280, vectors of 1280 values",
 		Licence: "MIT", Files: laionFiles},
-}}
+}
 
-func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
-	files, err := filesOf(s.Weights)
-	if err != nil {
-		return nil, err
-	}
-	b, err := on(s.Threads)
-	if err != nil {
-		return nil, err
-	}
-	e, err := textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
-	if errors.Is(err, textenc.ErrActivation) {
-		return nil, withHint(withCode(exitUsage, err), "name it: -o clip.activation=quick_gelu, or gelu")
-	}
-	return e, err
+// PublishedBERT are sentence encoders of sentence-transformers, which OpenBERT reads.
+var PublishedBERT = []Published{
+	{
+		From: "sentence-transformers/all-MiniLM-L6-v2", About: "6 layers of 384, vectors of 384 values",
+		Licence: "Apache-2.0",
+		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json",
+			"modules.json", "1_Pooling/config.json"},
+		Bytes: 90868376, SHA256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+	},
+	{
+		From: "sentence-transformers/all-MiniLM-L12-v2", About: "12 layers of 384, vectors of 384 values",
+		Licence: "Apache-2.0",
+		Files: []string{"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json",
+			"modules.json", "1_Pooling/config.json"},
+	},
 }

@@ -1,0 +1,131 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/internal/registry"
+)
+
+// The names of devices that are not GPUs. Auto is the first usable GPU, or else the CPU.
+const (
+	Auto = "auto"
+	CPU  = "cpu"
+)
+
+// kinds are all kinds of GPUs, including those that a build lacks.
+var kinds = []string{"cuda"}
+
+// Kind is a kind of GPUs that a build supports.
+type Kind struct {
+	// Name is the name of the kind.
+	Name string
+
+	// Probe returns the first usable GPU and its name, or an error that says what is
+	// missing.
+	Probe func() (first int, name string, err error)
+
+	// Open opens GPU n, counted from 0.
+	Open func(n int) (Backend, error)
+}
+
+// Place is a parsed name of a device.
+type Place struct {
+	Kind string // Auto, CPU or a kind of GPUs
+	Card int    // number of the GPU, from 0
+}
+
+// ParsePlace parses the name of a device: auto, cpu, or a kind of GPUs, optionally with a
+// number as in cuda:1. A name that is not known is a *registry.UnknownError.
+func ParsePlace(name string) (Place, error) {
+	kind, number, numbered := strings.Cut(name, ":")
+	known := append([]string{Auto, CPU}, kinds...)
+	if !slices.Contains(known, kind) {
+		return Place{}, registry.Unknown("device", name, known)
+	}
+	p := Place{Kind: kind}
+	if !numbered {
+		return p, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || kind == Auto || kind == CPU {
+		return Place{}, fmt.Errorf("device %.80q: want one of %s, a GPU optionally with its number, such as cuda:1", name,
+			strings.Join(known, ", "))
+	}
+	p.Card = n
+	return p, nil
+}
+
+// UnusableError says that a GPU that was named cannot be used.
+type UnusableError struct {
+	// Device is its name.
+	Device string
+
+	// Err says what is missing.
+	Err error
+}
+
+// Error names the device and the cause.
+func (e *UnusableError) Error() string { return fmt.Sprintf("device %s: %v", e.Device, e.Err) }
+
+// Unwrap returns the cause.
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+// Opener opens devices by their places.
+type Opener struct {
+	// Kinds are the kinds of GPUs in this build, in the order in which auto tries them.
+	Kinds []Kind
+
+	// CPU returns the backend of the processor.
+	CPU func() Backend
+
+	// Opened is told of the GPU that auto opened; name is what its probe returned.
+	Opened func(kind string, card int, name string)
+
+	// Skipped is told of a GPU that auto found and could not open.
+	Skipped func(name string, err error)
+}
+
+// Open opens the device at p. Auto opens the first GPU that can be opened, or else the CPU. A
+// GPU that cannot be used is an *UnusableError with the given name.
+func (o Opener) Open(name string, p Place) (Backend, error) {
+	switch p.Kind {
+	case CPU:
+		return o.CPU(), nil
+	case Auto:
+		return o.auto(), nil
+	}
+	at := slices.IndexFunc(o.Kinds, func(k Kind) bool { return k.Name == p.Kind })
+	if at < 0 {
+		return nil, &UnusableError{name, errors.New("this build of hgld does not support it")}
+	}
+	_, _, err := o.Kinds[at].Probe()
+	if err != nil {
+		return nil, &UnusableError{name, err}
+	}
+	b, err := o.Kinds[at].Open(p.Card)
+	if err != nil {
+		return nil, &UnusableError{name, err}
+	}
+	return b, nil
+}
+
+func (o Opener) auto() Backend {
+	for _, kind := range o.Kinds {
+		first, found, err := kind.Probe()
+		if err != nil {
+			continue
+		}
+		b, err := kind.Open(first)
+		if err != nil {
+			o.Skipped(found, err)
+			continue
+		}
+		o.Opened(kind.Name, first, found)
+		return b
+	}
+	return o.CPU()
+}
