@@ -131,15 +131,16 @@ func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
 // writeResult writes a result of AP with the values of queries a, b, c …
 func writeResult(t *testing.T, name string, values ...float64) {
 	t.Helper()
-	var ids, numbers []string
+	var ids, classes, numbers []string
 	sum := 0.0
 	for q, v := range values {
 		ids, numbers = append(ids, fmt.Sprintf("%q", string(rune('a'+q)))), append(numbers, fmt.Sprint(v))
+		classes = append(classes, fmt.Sprint(q/2))
 		sum += v
 	}
 	text := fmt.Sprintf(`{"hgld_eval":1,"queries":%d,"levels":["x"],"metrics":[{"key":"AP_level0","mean":%v}],"overall":{},`+
-		`"per_query":{"ids":[%s],"class":[0,0,1,1,2,2,3,3],"values":{"AP_level0":[%s]}}}`, len(values), sum/float64(len(values)),
-		strings.Join(ids, ","), strings.Join(numbers, ","))
+		`"per_query":{"ids":[%s],"class":[%s],"values":{"AP_level0":[%s]}}}`, len(values), sum/float64(len(values)),
+		strings.Join(ids, ","), strings.Join(classes, ","), strings.Join(numbers, ","))
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -57,11 +57,11 @@ func TestExtensionSaysWhatAFileHolds(t *testing.T) {
 // A network alone needs no images, and embeddings no weights in memory.
 func TestOnlyWhatAFileHoldsIsComputed(t *testing.T) {
 	dir := t.TempDir()
-	x, weights, embeds := counted(t, "convnet")
+	x, _, embeds := counted(t, "convnet")
 	if _, err := x.Write(filepath.Join(dir, "net.onnx")); err != nil || *embeds != 0 {
 		t.Errorf("images were embedded %d times: %v", *embeds, err)
 	}
-	x, weights, _ = counted(t, "convnet")
+	x, weights, _ := counted(t, "convnet")
 	if _, err := x.Write(filepath.Join(dir, "e.parquet")); err != nil || *weights != 0 {
 		t.Errorf("weights were read %d times: %v", *weights, err)
 	}
