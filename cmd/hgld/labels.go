@@ -94,7 +94,7 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	for _, split := range stats.Splits {
 		j.print("%s: %d of %d landmarks labelled\n", split.Split, split.Labelled, split.Landmarks)
 	}
-	printReasons(j, stats.Unlabelled, 0)
+	j.print("%s", stats.ReasonsText())
 	for i, part := range parts {
 		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.path, len(part.table.Rows))
 	}
@@ -354,23 +354,4 @@ func writeJSON(j *job, v any) error {
 	}
 	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
-}
-
-// printReasons lists why landmarks have no label; limit 0 prints all reasons.
-func printReasons(j *job, list []labels.ReasonStats, limit int) {
-	if len(list) == 0 {
-		return
-	}
-	j.print("without a label:\n")
-	for i, r := range list {
-		if limit > 0 && i == limit {
-			j.print("  … and %d more reasons\n", len(list)-i)
-			break
-		}
-		reason := string(r.Reason)
-		if r.Detail != "" {
-			reason += ": " + r.Detail
-		}
-		j.print("  %7d  %-16s %s\n", r.Landmarks, reason, strings.Join(r.Examples, ", "))
-	}
 }
