@@ -1,10 +1,12 @@
 """Measures one program on one set of vectors, for bench_eval.sh: time and peak memory.
 
-make DIR N D | make DIR Q N D    write the inputs
+make DIR N D | make DIR Q N D    write the inputs; of Q and N as float16, unless $DTYPE is another
 hgld DIR BINARY                  the whole command, reading files included
 products | faiss | full | pml DIR     from arrays in memory, reading files left out
+peak DIR                         a product of 4096 x 4096 x 4096
 
-Prints "seconds MiB". Memory is that of the whole process, its libraries included.
+Prints "seconds processor-seconds MiB GFLOP", the last of the products of all queries with the
+gallery. Memory is that of the whole process, with its libraries and the pages of mapped files.
 """
 
 import os
@@ -18,8 +20,8 @@ import numpy as np
 THREADS = 2
 
 
-def write(path, rows, width, seed):
-    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, width))
+def write(path, rows, width, seed, dtype=np.float32):
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(rows, width))
     random = np.random.default_rng(seed)
     for lo in range(0, rows, 8192):
         part = random.standard_normal((min(8192, rows - lo), width), dtype=np.float32)
@@ -43,18 +45,43 @@ def labels(path, rows, of):
 def make(folder, *sizes):
     *rows, width = map(int, sizes)
     os.makedirs(folder, exist_ok=True)
-    write(f"{folder}/q.npy", rows[0], width, 1)
+    dtype = np.float32 if len(rows) == 1 else os.environ.get("DTYPE", "float16")
+    write(f"{folder}/q.npy", rows[0], width, 1, dtype)
     labels(f"{folder}/ql.csv", rows[0], rows[0] if len(rows) == 1 else None)
     if len(rows) == 2:
-        write(f"{folder}/g.npy", rows[1], width, 2)
+        write(f"{folder}/g.npy", rows[1], width, 2, dtype)
         labels(f"{folder}/gl.csv", rows[1], None)
 
 
-def load(folder):
-    q, ql = np.load(f"{folder}/q.npy"), np.load(f"{folder}/ql.npy")
+def load(folder, most=None):
+    """Reads all vectors as float32, of the gallery the first alone if most is given."""
+    q, ql = np.load(f"{folder}/q.npy").astype(np.float32), np.load(f"{folder}/ql.npy")
     if not os.path.exists(f"{folder}/g.npy"):
-        return q, ql, q, ql, True
-    return q, ql, np.load(f"{folder}/g.npy"), np.load(f"{folder}/gl.npy"), False
+        return q, ql, q[:most], ql[:most], True
+    g = np.load(f"{folder}/g.npy", mmap_mode="r")[:most].astype(np.float32)
+    return q, ql, g, np.load(f"{folder}/gl.npy")[:most], False
+
+
+def shape(folder):
+    """Numbers of queries, of gallery items and of a vector."""
+    q = np.load(f"{folder}/q.npy", mmap_mode="r").shape
+    gallery = f"{folder}/g.npy"
+    return q[0], np.load(gallery, mmap_mode="r").shape[0] if os.path.exists(gallery) else q[0], q[1]
+
+
+class Clock:
+    """Seconds, and those of the processors, since it was made."""
+
+    def __init__(self, who=resource.RUSAGE_SELF):
+        self.who, self.start, self.used = who, time.perf_counter(), self.processors(who)
+
+    @staticmethod
+    def processors(who):
+        usage = resource.getrusage(who)
+        return usage.ru_utime + usage.ru_stime
+
+    def read(self):
+        return time.perf_counter() - self.start, self.processors(self.who) - self.used, resource.getrusage(self.who).ru_maxrss // 1024
 
 
 def hgld(folder, binary):
@@ -62,32 +89,50 @@ def hgld(folder, binary):
                "--threads", str(THREADS), "--out", f"{folder}/eval.json"]
     if os.path.exists(f"{folder}/g.npy"):
         command += ["--gallery-embeddings", f"{folder}/g.npy", "--gallery-labels", f"{folder}/gl.csv"]
-    start = time.perf_counter()
+    clock = Clock(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return time.perf_counter() - start, resource.RUSAGE_CHILDREN
+    return clock.read()
 
 
 def products(folder):
+    """Multiplies all queries with the gallery, of which a part stands for each of its parts."""
     import torch
     torch.set_num_threads(THREADS)
-    q, _, g, _, _ = load(folder)
+    part = 1 << 16
+    q, _, g, _, _ = load(folder, part)
     q, g = torch.from_numpy(q), torch.from_numpy(g).T
-    start = time.perf_counter()
-    block = 960 if g.shape[1] < 100_000 else 192
-    for lo in range(0, len(q), block):
-        q[lo:lo + block] @ g
-    return time.perf_counter() - start
+    queries, gallery, _ = shape(folder)
+    block = 960 if gallery < 100_000 else 192
+    out = torch.empty(min(block, queries), g.shape[1])
+    clock = Clock()
+    for lo in range(0, queries, block):
+        rows = q[lo:lo + block]
+        for at in range(0, gallery, part):
+            columns = min(part, gallery - at)
+            torch.mm(rows, g[:, :columns], out=out[:len(rows), :columns])
+    return clock.read()
+
+
+def peak(folder):
+    import torch
+    torch.set_num_threads(THREADS)
+    a = torch.rand(4096, 4096)
+    a @ a
+    clock = Clock()
+    for _ in range(3):
+        a @ a
+    return clock.read()
 
 
 def faiss(folder):
     import faiss
     faiss.omp_set_num_threads(THREADS)
     q, _, g, _, same = load(folder)
-    start = time.perf_counter()
+    clock = Clock()
     index = faiss.IndexFlatIP(g.shape[1])
     index.add(g)
     index.search(q, 1001 if same else 1000)
-    return time.perf_counter() - start
+    return clock.read()
 
 
 def pml(folder):
@@ -99,9 +144,9 @@ def pml(folder):
     calculator = AccuracyCalculator(include=names, k=None, device=torch.device("cpu"))
     q, g = torch.from_numpy(q), torch.from_numpy(g)
     ql, gl = torch.from_numpy(ql[:, 0].copy()), torch.from_numpy(gl[:, 0].copy())
-    start = time.perf_counter()
+    clock = Clock()
     calculator.get_accuracy(q, ql, g, gl, ref_includes_query=same)
-    return time.perf_counter() - start
+    return clock.read()
 
 
 def full(folder):
@@ -111,7 +156,7 @@ def full(folder):
     q, ql, g, gl, same = load(folder)
     q, ql, g, gl = map(torch.from_numpy, (q, ql, g, gl))
     places, sums = torch.arange(1, len(g) + 1 - same), {}
-    start = time.perf_counter()
+    clock = Clock()
     for lo in range(0, len(q), 256):
         scores = q[lo:lo + 256] @ g.T
         rows = torch.arange(len(scores))
@@ -128,16 +173,20 @@ def full(folder):
                 "mAP@R": torch.where(places <= total[:, None], precision, 0.0).sum(1) / total,
             }.items():
                 sums[name, level] = sums.get((name, level), 0) + value[defined].sum()
-    return time.perf_counter() - start
+    return clock.read()
 
 
 def main():
-    peer, *arguments = sys.argv[1:]
-    result = globals()[peer](*arguments)
-    if result is None:
+    program, *arguments = sys.argv[1:]
+    measured = globals()[program](*arguments)
+    if measured is None:
         return
-    seconds, who = result if isinstance(result, tuple) else (result, resource.RUSAGE_SELF)
-    print(f"{seconds:.2f} {resource.getrusage(who).ru_maxrss // 1024}")
+    if program == "peak":
+        work = 3 * 2 * 4096**3
+    else:
+        queries, gallery, width = shape(arguments[0])
+        work = 2 * queries * gallery * width
+    print("%.2f %.2f %d %.1f" % (*measured, work / 1e9))
 
 
 main()

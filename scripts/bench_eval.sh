@@ -2,17 +2,21 @@
 # An evaluation of vectors on this machine, time and peak memory, beside other programs on the
 # same files: the products of all queries with the gallery alone, faiss' search of the first
 # 1,001, a full ranking in PyTorch in blocks of 256, and pytorch-metric-learning.
-# Usage: scripts/bench_eval.sh [repeats]
+# Usage: scripts/bench_eval.sh [repeats] >scripts/results/eval.md
 #
 # hgld measures all its default metrics at two levels and reads its files within the time; faiss
 # only searches; the full ranking measures R@1, R@10, AP and mAP@R, pytorch-metric-learning four
 # metrics of one level. Two threads each. A row is a process of its own. The programs take turns,
-# and the time is the least of the repeats, because other work on the machine can only add to it.
+# and a time is the least of the repeats, because other work on the machine can only add to it.
+# Seconds of the processors are less disturbed by it, so that there are two ratios. The share of
+# the peak is the part of them in which the products of all queries with the gallery would run at
+# the rate of a product of 4096 x 4096 x 4096 in PyTorch.
 #
 # Needs Python 3 and pip; the packages go into a virtual environment in $VENV (default: a
 # temporary one). $SIZES names other numbers of vectors of 512 numbers, $PEERS other programs.
-# With LARGE=yes 1,100 queries are ranked against 762,000 vectors of 2,048 numbers too, which
-# takes 7 GB on disk and 16 GB of memory; $LARGE_PEERS names the programs.
+# With LARGE=yes 1,100 queries are ranked against 762,000 vectors of 2,048 numbers too, at three
+# levels of which the coarsest has two classes: 3 GB on disk as float16, or 6 GB with
+# DTYPE=float32. $LARGE_PEERS names the programs; faiss needs 14 GB of memory.
 set -eu
 cd "$(dirname "$0")/.."
 repeats=${1:-3}
@@ -21,45 +25,65 @@ trap 'rm -rf "$work"' EXIT
 venv=${VENV:-$work/venv}
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 python=$venv/bin/python
-"$python" -c 'import torch, faiss, pytorch_metric_learning' 2>/dev/null || {
+"$python" -c 'import torch, faiss, pytorch_metric_learning, sklearn' 2>/dev/null || {
 	"$python" -m pip -q install torch==2.15.0
-	"$python" -m pip -q install pytorch-metric-learning==2.9.0 faiss-cpu==1.15.1 numpy==2.4.6
+	"$python" -m pip -q install pytorch-metric-learning==2.9.0 faiss-cpu==1.15.1 scikit-learn==1.9.1 numpy==2.4.6
 }
 go build -o "$work/hgld" ./cmd/hgld
 
-# least PROGRAM SIZE: the least of what was measured.
+# run PROGRAM FOLDER: measure a program once, and keep what it prints beside the folder.
+run() {
+	binary=
+	[ "$1" != hgld ] || binary=$work/hgld
+	OMP_NUM_THREADS=2 "$python" scripts/bench_eval.py "$1" "$2" $binary >>"$2.$1" 2>"$work/error" ||
+		echo "$1 on $(basename "$2"): $(tail -n 1 "$work/error")" >&2
+}
+
+# least FILE COLUMN: the least number of a column; nothing if the program failed.
 least() {
-	sort -g "$work/$2.$1" | head -n 1 | grep . || echo "failed -"
+	cut -d' ' -f"$2" "$1" | sort -g | head -n 1
 }
 
 # size NAME PROGRAMS NUMBERS…: measure the programs in turns, and print a row for each.
 size() {
-	name=$1 programs=$2
+	name=$1 programs=$2 of=$work/$1
 	shift 2
-	"$python" scripts/bench_eval.py make "$work/$name" "$@"
+	"$python" scripts/bench_eval.py make "$of" "$@"
 	i=0
 	while [ "$i" -lt "$repeats" ]; do
 		for program in $programs; do
-			binary=
-			[ "$program" != hgld ] || binary=$work/hgld
-			OMP_NUM_THREADS=2 "$python" scripts/bench_eval.py "$program" "$work/$name" $binary \
-				>>"$work/$name.$program" 2>"$work/error" || tail -n 1 "$work/error" >&2
+			run "$program" "$of"
 		done
 		i=$((i + 1))
 	done
-	bare=$(least products "$name" | cut -d' ' -f1)
 	for program in $programs; do
-		set -- $(least "$program" "$name")
-		printf '| %s | %s | %s | %s | %s |\n' "$name" "$program" "$1" "$2" \
-			"$(awk -v s="$1" -v b="$bare" 'BEGIN { if (b + 0 > 0 && s + 0 > 0) printf "%.2f", s / b; else print "-" }')"
+		echo "$(least "$of.$program" 1) $(least "$of.$program" 2) $(least "$of.$program" 3) $(least "$of.$program" 4)" |
+			awk -v name="$name" -v program="$program" -v bare="$(least "$of.products" 1)" \
+				-v used="$(least "$of.products" 2)" -v rate="$rate" '
+			NF < 4 { printf "| %s | %s | failed | | | | | |\n", name, program; next }
+			{ printf "| %s | %s | %s | %s | %s | %.2f | %.2f | %.0f %% |\n", name, program, $1, $2, $3, $1 / bare, $2 / used,
+				100 * $4 / $2 / rate }'
 	done
-	rm -rf "${work:?}/$name"
+	rm -rf "$of"
 }
 
-echo "$(go version | cut -d' ' -f3-), $(uname -m), $(getconf _NPROCESSORS_ONLN) processors, load $(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown); $("$python" -m pip freeze | grep -E '^(torch|faiss-cpu|pytorch-metric-learning|numpy)=' | tr '\n' ' ')"
+: >"$work/peak.peak"
+i=0
+while [ "$i" -lt "$repeats" ]; do
+	run peak "$work/peak"
+	i=$((i + 1))
+done
+rate=$(awk -v s="$(least "$work/peak.peak" 2)" -v w="$(least "$work/peak.peak" 4)" 'BEGIN { print w / s }')
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+echo "# Evaluation: what was measured"
 echo
-echo '| vectors | program | seconds | MiB | times the products |'
-echo '|---|---|---|---|---|'
+echo "\`scripts/bench_eval.sh $repeats\` at commit $commit: ${cpu:-$(uname -m)}, $(getconf _NPROCESSORS_ONLN) processors, load"
+echo "$(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown); $(go version | cut -d' ' -f3-); $("$python" -m pip freeze 2>/dev/null | grep -E '^(torch|faiss-cpu|pytorch-metric-learning|numpy)=' | tr '\n' ' ')."
+echo "A product of 4096 × 4096 × 4096 reaches $(printf '%.0f' "$rate") GFLOP in a second of a processor."
+echo
+echo '| vectors | program | seconds | of the processors | MiB | times the products | by the processors | share of the peak |'
+echo '|---|---|---|---|---|---|---|---|'
 for n in ${SIZES:-5000 20000 60502}; do
 	size "$n" "${PEERS:-products hgld faiss full pml}" "$n" 512
 done

@@ -105,6 +105,8 @@ type Optim struct {
 	Proxies    Named   `yaml:"proxies" json:"proxies,omitzero"` // rule of the proxies; without a name Adam
 	ProxyDecay float64 `yaml:"proxy_weight_decay" json:"proxy_weight_decay,omitempty" range:"0 1e4" usage:"weight decay of the proxies"`
 
+	LayerDecay float64 `yaml:"layer_decay" json:"layer_decay,omitempty" range:"0 1" usage:"a layer of the backbone has the rate of the layer behind it times this, the last that of lr times this; 0: all have lr"`
+
 	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" range:"0 1e12" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
 	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
 }

@@ -165,6 +165,12 @@ func (e *Evaluation) check() error {
 	if err := checkLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
+	for _, m := range e.Metrics {
+		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
+			return &ConfigError{fmt.Errorf("evaluation: %s is of items that share %d levels, and there are %d", ap.Name(),
+				ap.Shared, len(e.Levels))}
+		}
+	}
 	for _, side := range []Side{e.Query, e.Gallery} {
 		for i, p := range side.Labels {
 			if len(p) != len(e.Levels) {

@@ -1,6 +1,9 @@
 package train
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // classRows lists, for each level, the gallery rows of each class.
 type classRows []map[int32][]int32
@@ -73,6 +76,7 @@ func (m *marks) set(q int) {
 
 // add counts one level more for each of the rows.
 func (m *marks) add(rows []int32) {
+	m.positives = slices.Grow(m.positives, len(rows))
 	for _, row := range rows {
 		switch m.levels[row] {
 		case 0:

@@ -108,7 +108,7 @@ func (r *Run) heed(value float64) *Event {
 	if r.follow() == before {
 		return nil
 	}
-	return &Event{Kind: Reduced, Rate: r.step.update.scale}
+	return &Event{Kind: Reduced, Rate: r.step.update.schedule.Factor}
 }
 
 // judged reports whether the evaluation of a step is among the judgements.
@@ -120,7 +120,7 @@ func (r *Run) judged(step int) bool {
 // were cut.
 func (r *Run) follow() (cuts int) {
 	if cuts, r.halted = r.config.course(r.state.Judged); cuts > 0 {
-		r.step.update.scale = math.Pow(r.config.Schedule.Plateau.Factor, float64(cuts))
+		r.step.update.scale(math.Pow(r.config.Schedule.Plateau.Factor, float64(cuts)))
 	}
 	return cuts
 }

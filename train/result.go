@@ -123,6 +123,37 @@ type PerQuery struct {
 	Values map[string][]Number `json:"values"`          // by the key of the metric
 }
 
+// Check reports a result whose parts do not belong together, as after an edit by hand.
+func (r *Result) Check() error {
+	if r.PerQuery == nil {
+		return nil
+	}
+	part := func(name string, n int) error {
+		if n != r.Queries {
+			return fmt.Errorf("per_query: %s has %d entries for %d queries", name, n, r.Queries)
+		}
+		return nil
+	}
+	if p := r.PerQuery; p.IDs != nil {
+		if err := part("ids", len(p.IDs)); err != nil {
+			return err
+		}
+	}
+	if p := r.PerQuery; p.Class != nil {
+		if err := part("class", len(p.Class)); err != nil {
+			return err
+		}
+	}
+	for _, v := range r.Values {
+		if values := r.PerQuery.Values[v.Key]; values != nil {
+			if err := part(v.Key, len(values)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Number is a float64 whose NaN is null in JSON: undefined.
 type Number float64
 

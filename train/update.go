@@ -18,10 +18,9 @@ type update struct {
 	store *nn.Store
 
 	net, proxies *optim.Optimizer // proxies is nil if the loss has none
-	schedule     optim.Schedule
-	proxyPlan    optim.Schedule
+	schedule     *optim.Scaled
+	proxyPlan    *optim.Scaled
 	warmUp       optim.Warmup
-	scale        float64 // of all rates, by the evaluations
 
 	value *optim.ValueClip // nil: none
 	clip  *optim.NormClip  // nil: none
@@ -36,21 +35,22 @@ type update struct {
 // state to the checkpoint. The store must be built.
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
-		store: n.store, schedule: p.schedule, proxyPlan: p.proxyPlan,
-		warmUp: warmUpOf(c), scale: 1,
+		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
+		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, warmUp: warmUpOf(c),
 	}
 	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
 		return nil, err
 	}
+	factors := layerFactors(n.store, c.Optim.LayerDecay)
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
 		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
-			NoDecay: noDecay[g.Name]}
+			Spans: spansOf(g, noDecay, factors)}
 		switch g.Name {
 		case proxyGroup:
-			group.Rate, group.Decay, group.NoDecay = c.Optim.ProxyRate, c.Optim.ProxyDecay, nil
+			group.Rate, group.Decay = c.Optim.ProxyRate, c.Optim.ProxyDecay
 			proxies = append(proxies, group)
 			continue
 		case headGroup:
@@ -115,13 +115,13 @@ func averaged(s *nn.Store) (list []device.Array) {
 // one dimension: biases, γ and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// paramsWithoutDecay finds the parameters without weight decay: by group, the runs of
-// elements in its flat array. An entry that fits no parameter is an error.
-func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, error) {
+// paramsWithoutDecay finds the parameters of the network without weight decay. An entry that fits
+// no parameter is an error.
+func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error) {
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	noDecay, used := map[string][]optim.Span{}, map[string]bool{}
+	noDecay, used := map[*nn.Param]bool{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
 			continue // their decay is a setting of its own
@@ -134,8 +134,7 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[string][]optim.Span, e
 			if hit == "" {
 				continue
 			}
-			used[hit] = true
-			noDecay[g.Name] = append(noDecay[g.Name], optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len()})
+			used[hit], noDecay[p] = true, true
 		}
 	}
 	for _, rule := range rules {
@@ -209,6 +208,9 @@ func (u *update) rates() (r rates) {
 	return r
 }
 
+// scale multiplies all rates by a factor, beside their schedules.
+func (u *update) scale(factor float64) { u.schedule.Factor, u.proxyPlan.Factor = factor, factor }
+
 // adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
 // from 0. It reports whether the set of frozen groups has changed: then the step must
 // be re-recorded.
@@ -218,7 +220,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		changed = o.Adjust(optim.Scaled{Schedule: plan, Factor: u.scale}, u.warmUp, at+1) || changed
+		changed = o.Adjust(plan, u.warmUp, at+1) || changed
 	}
 	return changed
 }

@@ -155,8 +155,8 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 		var names []string
 		for i, g := range r.network.store.Groups {
 			for _, p := range g.Params {
-				for _, s := range r.step.update.groups()[i].NoDecay {
-					if p.Value.Off >= s.Lo && p.Value.Off < s.Hi {
+				for _, s := range r.step.update.groups()[i].Spans {
+					if s.NoDecay && p.Value.Off >= s.Lo && p.Value.Off < s.Hi {
 						names = append(names, p.Name())
 					}
 				}

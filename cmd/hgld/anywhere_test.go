@@ -167,3 +167,17 @@ func TestKeysWithDotsAreThoseOfGroups(t *testing.T) {
 		}
 	}
 }
+
+// The stages that a project uses are among its settings.
+func TestStagesInUseAreShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]bool{"stages: [shards, train]\n": true, "hgld: 1\n": false} {
+		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, "config", "show")
+		if code != 0 || strings.Contains(out, "stages: [shards, train]\n") != want {
+			t.Errorf("%s: exit code %d\n%s%s", text, code, out, errs)
+		}
+	}
+}

@@ -57,6 +57,10 @@ func showConfig(c *cli.Context) error {
 		chosen.LineComment = j.deviceOrigin
 	}
 	doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: deviceKey}, chosen)
+	if len(j.project.Off()) > 0 {
+		doc.Content = append(doc.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: pipeline.StagesKey},
+			j.project.Value(pipeline.StagesKey))
+	}
 	for _, s := range sections() {
 		var body yaml.Node
 		if err := body.Encode(all[s.Name]); err != nil {

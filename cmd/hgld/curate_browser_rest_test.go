@@ -204,3 +204,46 @@ func (b *browser) decideRest(log string) {
 		b.t.Error("the tree shows proposals where there are none")
 	}
 }
+
+// The pace is that of the work: a long pause leaves it nearly what it was, and a reload
+// keeps it.
+func TestBrowserTellsThePace(t *testing.T) {
+	s := serveIn(t, smallProject(t), "--port", "0", "--by", "Anna")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	b.run(evaluateVoid(`window.late = 0; const now = Date.now.bind(Date); Date.now = () => now() + window.late; 0`))
+	hidden := `document.getElementById("pace").hidden`
+	decided := func() int {
+		return eval[int](b, `Number([...document.querySelectorAll(".meter")].find((e) => e.title.includes("labels")).title.split(" ")[0])`)
+	}
+	for k := 1; decided() < 10; k++ {
+		if !eval[bool](b, hidden) {
+			t.Fatalf("a pace is told after %d labels", decided())
+		}
+		minutes := 1
+		if k == 2 {
+			minutes = 600 // a night, which counts as two minutes
+		}
+		b.run(evaluateVoid(fmt.Sprintf(`window.late += %d * 60000`, minutes)))
+		b.keys("a")
+		b.saved(k)
+		if decided() >= 10 {
+			b.until("a pace", "!"+hidden)
+			// k edits take k minutes, and one more if the night was among them.
+			took := k + min(1, k/2)
+			hourly := eval[int](b, `parseInt(document.getElementById("pace").textContent)`)
+			if want := decided() * 60 / took; hourly > want+1 || 10*hourly < 9*want { // the test's own seconds count, too
+				t.Errorf("%d labels an hour, want about %d", hourly, want)
+			}
+		}
+	}
+	if text := b.text("#pace"); !strings.HasSuffix(text, " min left") {
+		t.Errorf("the pace is %q, want the minutes that are left", text)
+	}
+	b.readable("light-1280-pace")
+	b.run(chromedp.Reload())
+	b.until("the page is ready again", `document.body && document.body.dataset.ready === "yes"`)
+	b.until("the pace is kept", "!"+hidden)
+	b.clean()
+}

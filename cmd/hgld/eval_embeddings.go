@@ -61,7 +61,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
 		}
 	}
-	return r, outputs.Finish(j.ctx, r, err)
+	return r, outputs.Finish(j.ctx, r, trainError(err))
 }
 
 // items returns the two sides, with their images if they are named.

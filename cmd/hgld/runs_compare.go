@@ -7,9 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/registry"
 	"hgld/internal/settings"
-	"hgld/train"
 	"hgld/train/history"
 )
 
@@ -37,32 +35,32 @@ func runsCompareCommand() *cli.Command {
 			if !slices.Contains(history.GroupFormats, format) {
 				return usagef("--format is %.80q, want text, markdown or csv", format)
 			}
-			runs, err := readPastRuns(j.args)
-			if err != nil {
-				return err
-			}
-			keys := settings.Split(c.StringSlice("metrics"))
-			var results []*train.Result
-			for _, r := range runs {
-				results = append(results, r.Result)
-			}
-			all := history.Keys(results)
-			for _, key := range keys {
-				if !slices.Contains(all, key) {
-					return withCode(exitUsage, fmt.Errorf("--metrics: %w", registry.Unknown("metric", key, all)))
-				}
-			}
-			if len(keys) == 0 {
-				keys = all
-			}
-			sayMixture(j, runs)
-			groups := history.Groups(runs, keys, c.Bool("seeds"))
-			if j.json {
-				return writeJSON(j, groups)
-			}
-			return printGroups(j, groups, keys, format)
+			return compareRuns(j, j.args, settings.Split(c.StringSlice("metrics")), c.Bool("seeds"), format)
 		},
 	}
+}
+
+// compareRuns prints the results of runs in a format of history.GroupFormats. Without keys, it
+// prints all metrics.
+func compareRuns(j *job, dirs, keys []string, seeds bool, format string) error {
+	runs, err := readPastRuns(dirs)
+	if err != nil {
+		return err
+	}
+	if keys, err = history.Measured(runs, keys); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--metrics: %w", err))
+	}
+	sayMixture(j, runs)
+	groups := history.Groups(runs, keys, seeds)
+	if j.json {
+		return writeJSON(j, groups)
+	}
+	var text bytes.Buffer
+	if err := history.WriteGroups(&text, groups, keys, format); err != nil {
+		return err
+	}
+	j.print("%s", text.String())
+	return nil
 }
 
 // sayMixture warns if the results are of different images.
@@ -73,14 +71,4 @@ func sayMixture(j *job, runs []*history.Run) {
 			return
 		}
 	}
-}
-
-// printGroups prints the table of groups in a format of history.GroupFormats.
-func printGroups(j *job, groups []*history.Group, keys []string, format string) error {
-	var text bytes.Buffer
-	if err := history.WriteGroups(&text, groups, keys, format); err != nil {
-		return err
-	}
-	j.print("%s", text.String())
-	return nil
 }

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"github.com/urfave/cli/v2"
-
-	"hgld/train"
-	"hgld/train/history"
-)
+import "github.com/urfave/cli/v2"
 
 func seedsFlag() cli.Flag {
 	return &cli.IntFlag{Name: "seeds", Value: 1,
@@ -30,18 +25,5 @@ func trainSeeds(c *cli.Context, s *trainSettings, seeds int) error {
 	if err != nil {
 		return err
 	}
-	runs, err := readPastRuns(dirs)
-	if err != nil {
-		return err
-	}
-	var results []*train.Result
-	for _, r := range runs {
-		results = append(results, r.Result)
-	}
-	keys := history.Keys(results)
-	groups := history.Groups(runs, keys, true)
-	if j.json {
-		return writeJSON(j, groups)
-	}
-	return printGroups(j, groups, keys, "text")
+	return compareRuns(j, dirs, nil, true, "text")
 }

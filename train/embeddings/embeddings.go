@@ -99,6 +99,9 @@ func (s *stored) GiveBack(lo, hi int) { s.File.GiveBack(s.name, lo, hi) }
 func matrixOf(f *tensorfile.File) (*stored, error) {
 	name := "embeddings"
 	if names := f.Names(); !f.Has(name) {
+		if len(names) == 0 {
+			return nil, errors.New("it has no tensors")
+		}
 		if len(names) != 1 {
 			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %.80q", len(names), firstFew(names), name)
 		}

@@ -244,3 +244,12 @@ func TestColumnsBesideTheLevels(t *testing.T) {
 		}
 	}
 }
+
+// Spreadsheets write a byte order mark before the heading.
+func TestByteOrderMarkIsNoPartOfAName(t *testing.T) {
+	var c Classes
+	rows, err := c.Read(text(t, "l.csv", "\ufeffid,fine\na,x\n"))
+	if err != nil || !slices.Equal(rows.IDs, []string{"a"}) || !slices.Equal(c.Levels(), []string{"fine"}) {
+		t.Errorf("%+v, levels %q, %v", rows, c.Levels(), err)
+	}
+}

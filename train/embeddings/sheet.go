@@ -1,6 +1,7 @@
 package embeddings
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"hgld/internal/tensorfile"
 )
@@ -65,7 +68,11 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r := csv.NewReader(f)
+	in := bufio.NewReader(f)
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // spreadsheets put it before UTF-8
+		in.Discard(len(mark))
+	}
+	r := csv.NewReader(in)
 	r.ReuseRecord, r.Comma = true, comma
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -75,6 +82,9 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head = slices.Clone(head)
+	if err := checkHead(path, head); err != nil {
+		return nil, err
+	}
 	columns, lines := make([][]string, len(head)), []int{}
 	for {
 		row, err := r.Read()
@@ -84,37 +94,59 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		line, _ := r.FieldPos(0)
 		for k, text := range row {
+			if !isText(text) {
+				return nil, fmt.Errorf("%s:%d: %.80q is no text in UTF-8; save the table as UTF-8", path, line, text)
+			}
 			columns[k] = append(columns[k], text)
 		}
-		line, _ := r.FieldPos(0)
 		lines = append(lines, line)
 	}
 	s := &sheet{path: path, rows: len(lines),
 		where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
-	return s, s.sort(head, columns, aside)
+	s.sort(head, columns, aside)
+	return s, nil
+}
+
+// isText reports whether a cell is UTF-8 without NUL.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// checkHead checks the names of columns.
+func checkHead(path string, head []string) error {
+	for k, name := range head {
+		switch {
+		case !isText(name):
+			return fmt.Errorf("%s: the heading is no text in UTF-8; want a table of labels", path)
+		case name == "":
+			return fmt.Errorf("%s: column %d has no name in the heading", path, k+1)
+		case slices.Contains(head[:k], name):
+			return fmt.Errorf("%s: two columns are called %.80q", path, name)
+		}
+	}
+	if len(head) == 1 && strings.ContainsAny(head[0], ",;\t") {
+		return fmt.Errorf("%s: the heading is one column, %.80q; separate columns by commas, or by tabs in a .tsv", path,
+			head[0])
+	}
+	return nil
 }
 
 // sort tells levels from the columns that are none.
-func (s *sheet) sort(head []string, columns [][]string, aside []string) error {
+func (s *sheet) sort(head []string, columns [][]string, aside []string) {
 	s.other = map[string][]string{}
 	for k, name := range head {
 		if !slices.Contains(aside, name) {
 			s.levels, s.classes = append(s.levels, name), append(s.classes, columns[k])
 			continue
 		}
-		if _, twice := s.other[name]; twice {
-			return fmt.Errorf("%s: two columns are called %.80q", s.path, name)
-		}
 		s.other[name] = columns[k]
 	}
-	return nil
 }
 
 func readNPY(path string) (*sheet, error) {
 	a, err := tensorfile.OpenNPY(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	defer a.Close()
 	t, err := a.Tensor()

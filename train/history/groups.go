@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/train"
 )
@@ -31,6 +32,25 @@ type Group struct {
 
 // seedKeys are the settings by which the runs of two groups are paired.
 var seedKeys = []string{"seed", "hold_out_seed"}
+
+// Measured returns the keys of the metrics to compare: the asked ones, or all that the runs have. It
+// returns a *registry.UnknownError if no run has an asked one.
+func Measured(runs []*Run, asked []string) ([]string, error) {
+	var results []*train.Result
+	for _, r := range runs {
+		results = append(results, r.Result)
+	}
+	all := Keys(results)
+	for _, key := range asked {
+		if !slices.Contains(all, key) {
+			return nil, registry.Unknown("metric", key, all)
+		}
+	}
+	if len(asked) == 0 {
+		return all, nil
+	}
+	return asked, nil
+}
 
 // Groups groups runs and samples the metrics with the given keys. With seeds, runs whose
 // settings differ only in their seeds form one group, and every other group is compared

@@ -137,6 +137,9 @@ func ReadResult(path string) (*train.Result, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
+	if err := r.Check(); err != nil {
+		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
+	}
 	return r, nil
 }
 

@@ -11,7 +11,7 @@ func (AP) Name() string { return "AP" }
 
 // AtLevel sums the precision at the positives.
 func (AP) AtLevel(v *View) (float64, bool) {
-	return precisions(v.Runs, v.N) / float64(max(v.R, 1)), v.R > 0
+	return v.precisions(v.N) / float64(max(v.R, 1)), v.R > 0
 }
 
 // HardAP is AP#l: average precision of the items that share exactly l levels, with
@@ -35,7 +35,7 @@ func (m HardAP) OfList(l *List) (float64, bool) {
 			finer = l.hits(g, m.Shared+1, l.Levels)
 		}
 		if hits := l.hits(g, m.Shared, m.Shared); hits > 0 {
-			l.runs = append(l.runs, Run{int(g.first) - deleted, int(g.size) - finer, hits, before})
+			l.runs = append(l.runs, run{int(g.first) - deleted, int(g.size) - finer, hits, before})
 			before += hits
 		}
 		deleted += finer
@@ -43,23 +43,38 @@ func (m HardAP) OfList(l *List) (float64, bool) {
 	return precisions(l.runs, l.N) / float64(before), true
 }
 
+// precisions is Σ_{i≤k} r_i·P@i.
+func (v *View) precisions(k int) float64 {
+	if !v.single {
+		return precisions(v.runs, k)
+	}
+	sum := 0.0
+	for i, place := range v.places {
+		if int(place) >= k {
+			break
+		}
+		sum += float64(i+1) / float64(place+1)
+	}
+	return sum
+}
+
 // precisions is Σ_{i≤k} r_i·P@i. In a run of t items with p positives, place s is
 // positive with probability p/t, and then (s−1)(p−1)/(t−1) of the s−1 before it
 // are too, on average over the orders.
-func precisions(runs []Run, k int) float64 {
+func precisions(runs []run, k int) float64 {
 	sum := 0.0
 	for _, r := range runs {
-		if r.First >= k {
+		if r.first >= k {
 			break
 		}
-		if r.Size == 1 {
-			sum += float64(r.Before+1) / float64(r.First+1)
+		if r.size == 1 {
+			sum += float64(r.before+1) / float64(r.first+1)
 			continue
 		}
-		share := float64(r.Hits) / float64(r.Size)
-		step := float64(r.Hits-1) / float64(r.Size-1)
-		for s := range min(r.Size, k-r.First) {
-			sum += share * (float64(r.Before+1) + float64(s)*step) / float64(r.First+s+1)
+		share := float64(r.hits) / float64(r.size)
+		step := float64(r.hits-1) / float64(r.size-1)
+		for s := range min(r.size, k-r.first) {
+			sum += share * (float64(r.before+1) + float64(s)*step) / float64(r.first+s+1)
 		}
 	}
 	return sum

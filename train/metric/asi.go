@@ -24,14 +24,27 @@ func (ASI) AtLevel(v *View) (float64, bool) {
 	if v.R == 0 {
 		return 0, false
 	}
-	sum, hits, next := 0.0, 0.0, 0
+	sum := 0.0
+	if v.single {
+		hits := 0 // fewer than n, so that there is one more
+		for n := 1; n <= v.R; n++ {
+			more := 0
+			if int(v.places[hits]) < n {
+				more = 1
+			}
+			hits += more
+			sum += float64(hits) / float64(n)
+		}
+		return sum / float64(v.R), true
+	}
+	hits, next := 0.0, 0
 	for n := 1; n <= v.R; n++ {
-		for next < len(v.Runs) && v.Runs[next].First+v.Runs[next].Size < n {
+		for next < len(v.runs) && v.runs[next].first+v.runs[next].size < n {
 			next++
 		}
-		if next < len(v.Runs) && v.Runs[next].First < n {
-			r := v.Runs[next]
-			hits = float64(r.Before) + float64(r.Hits)*float64(n-r.First)/float64(r.Size)
+		if next < len(v.runs) && v.runs[next].first < n {
+			r := v.runs[next]
+			hits = float64(r.before) + float64(r.hits)*float64(n-r.first)/float64(r.size)
 		}
 		sum += hits / float64(n)
 	}
@@ -71,6 +84,7 @@ func (ASI) OfList(l *List) (float64, bool) {
 // the ranking one at most, so that a level's minimum is kept up to date by one step each.
 func (l *List) agreements(positives int) float64 {
 	have, ideal := make([]int, l.Levels+1), make([]int, l.Levels+1)
+	ideal[0] = -1 // below what there is of negatives, which never agree
 	level, next, agree, sum := l.Levels, 0, 0, 0.0
 	for n := 1; n <= positives; n++ {
 		for ideal[level] == l.Count[level] { // the ideal order goes on with the next level
@@ -79,12 +93,14 @@ func (l *List) agreements(positives int) float64 {
 		if ideal[level]++; have[level] >= ideal[level] {
 			agree++
 		}
-		if next < len(l.groups) && int(l.groups[next].first) < n {
-			of := l.groups[next].level
-			if have[of]++; ideal[of] >= have[of] {
-				agree++
-			}
-			next++
+		g := l.groups[next] // fewer than n are behind, so that there is one more
+		of, step := int32(0), 0
+		if int(g.first) < n {
+			of, step = g.level, 1
+		}
+		next += step
+		if have[of]++; ideal[of] >= have[of] {
+			agree++
 		}
 		sum += float64(agree) / float64(n)
 	}

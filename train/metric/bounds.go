@@ -58,13 +58,24 @@ func (b *Bounds) Measure(least, greatest []float64, s Set, items []Item, n int) 
 			continue
 		}
 		if w, own := m.(worthy); own {
-			w.worth(b.worth, b.ties.Count)
-			b.arrange(false)
-			least[at] = valueOf(graded, b.arranged)
-			b.arrange(true)
-			greatest[at] = valueOf(graded, b.arranged)
+			if w.worth(b.worth, b.ties.Count); !rising(b.worth) { // else the order is that of the levels
+				b.arrange(false)
+				least[at] = valueOf(graded, b.arranged)
+				b.arrange(true)
+				greatest[at] = valueOf(graded, b.arranged)
+			}
 		}
 		at++
+	}
+	return true
+}
+
+// rising reports whether each number is greater than the one before.
+func rising(list []float64) bool {
+	for i := 1; i < len(list); i++ {
+		if !(list[i] > list[i-1]) {
+			return false
+		}
 	}
 	return true
 }
@@ -102,29 +113,34 @@ func (b *Bounds) arrange(best bool) {
 		return 1
 	})
 	t, a := b.ties, b.arranged
-	a.N, a.groups = t.N, a.groups[:0]
+	a.N, a.groups = t.N, slices.Grow(a.groups[:0], len(t.groups)+len(t.several))
 	copy(a.Count, t.Count)
-	for _, g := range t.groups {
-		if g.size == 1 {
-			a.groups = append(a.groups, g)
-			continue
+	next := 0
+	for _, at := range t.several {
+		a.groups = append(a.groups, t.groups[next:at]...)
+		b.spread(t.groups[at])
+		next = at + 1
+	}
+	a.groups = append(a.groups, t.groups[next:]...)
+}
+
+// spread appends the positives of a group of several, in the order of the levels.
+func (b *Bounds) spread(g group) {
+	counts, negatives := b.ties.of(g), g.size
+	for _, n := range counts {
+		negatives -= n
+	}
+	first := g.first
+	for _, level := range b.order {
+		n := negatives
+		if level > 0 {
+			n = counts[level-1]
 		}
-		counts, negatives := t.of(g), int(g.size)
-		for _, n := range counts {
-			negatives -= int(n)
-		}
-		first := g.first
-		for _, level := range b.order {
-			n := int32(negatives)
+		for range n {
 			if level > 0 {
-				n = counts[level-1]
+				b.arranged.groups = append(b.arranged.groups, group{first: first, size: 1, level: int32(level)})
 			}
-			for range n {
-				if level > 0 {
-					a.groups = append(a.groups, group{first: first, size: 1, level: int32(level)})
-				}
-				first++
-			}
+			first++
 		}
 	}
 }

@@ -29,10 +29,10 @@ func (c *Curve) Add(v *View) {
 	}
 	c.Queries++
 	best, at := 0.0, CurvePoints-1
-	for i := len(v.Runs) - 1; i >= 0; i-- {
-		run := v.Runs[i]
-		best = max(best, float64(run.Before+run.Hits)/float64(run.First+run.Size))
-		for ; at >= 0 && at*v.R > run.Before*(CurvePoints-1); at-- { // recalls that only this run's positives reach
+	for i := v.groups() - 1; i >= 0; i-- {
+		r := v.group(i)
+		best = max(best, float64(r.before+r.hits)/float64(r.first+r.size))
+		for ; at >= 0 && at*v.R > r.before*(CurvePoints-1); at-- { // recalls that only this run's positives reach
 			c.sums[at] += int64(math.Round(best * curveUnit))
 		}
 	}

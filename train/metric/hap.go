@@ -42,17 +42,15 @@ func (m HAP) OfList(l *List) (float64, bool) {
 	if total == 0 {
 		return 0, false
 	}
+	if len(l.several) == 0 && l.Levels <= few {
+		return l.relevances(rel) / total, true
+	}
 	before := make([]float64, l.Levels) // items ranked before the group, by level
-	shares := sharesOf(rel)
 	sum := 0.0
 	for _, g := range l.groups {
 		if g.size == 1 {
 			if r := rel[g.level]; r > 0 {
-				ahead := 0.0
-				for a, share := range shares[int(g.level-1)*l.Levels:][:l.Levels] {
-					ahead += share * before[a]
-				}
-				sum += (r + ahead) / float64(g.first+1)
+				sum += (r + overlap(r, rel, before)) / float64(g.first+1)
 			}
 			before[g.level-1]++
 			continue
@@ -73,22 +71,36 @@ func (m HAP) OfList(l *List) (float64, bool) {
 	return sum / total, true
 }
 
+// few levels are added up without a loop.
+const few = 4
+
+// relevances is Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k where every positive is a group of its own
+// and there are few levels. It adds in the order of OfList: what no level has is 0.
+func (l *List) relevances(rel []float64) float64 {
+	var shares [few + 1][few]float64 // min(rel, rel') of each two levels
+	for level, r := range rel {
+		for a, other := range rel[1:] {
+			shares[level][a] = min(r, other)
+		}
+	}
+	var before [few]float64
+	sum := 0.0
+	for _, g := range l.groups {
+		if r := rel[g.level]; r > 0 {
+			s := &shares[g.level]
+			ahead := s[0]*before[0] + s[1]*before[1] + s[2]*before[2] + s[3]*before[3]
+			sum += (r + ahead) / float64(g.first+1)
+		}
+		before[g.level-1]++
+	}
+	return sum
+}
+
 func (m HAP) relevance() Relevance {
 	if m.Relevance == nil {
 		return Pop{Alpha: 1}
 	}
 	return m.Relevance
-}
-
-// sharesOf is min(rel, rel') of each two levels above 0.
-func sharesOf(rel []float64) []float64 {
-	var shares []float64
-	for _, r := range rel[1:] {
-		for _, other := range rel[1:] {
-			shares = append(shares, min(r, other))
-		}
-	}
-	return shares
 }
 
 // overlap is Σ min(r, rel) over items given by their number at each level.

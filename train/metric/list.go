@@ -1,6 +1,9 @@
 package metric
 
-import "math"
+import (
+	"cmp"
+	"slices"
+)
 
 // Ties says how items with equal scores are ordered.
 type Ties uint8
@@ -31,14 +34,14 @@ type List struct {
 	N      int   // ranked items
 	Count  []int // Count[l]: items that share l levels, l = 0…L
 
-	ties   Ties
-	items  []Item // of Reset
-	groups []group
-	counts []int32 // L numbers for each group of several: its items that share 1…L levels
-	view   View
-	runs   []Run
-	places []float64 // 1/log2(1+i) for i = 1, 2, …
-	ideal  []float64 // running sums of places
+	ties    Ties
+	items   []Item // of Reset
+	groups  []group
+	several []int   // the groups of several
+	counts  []int32 // L numbers for each group of several: its items that share 1…L levels
+	view    View
+	runs    []run
+	alone   []int32 // places of a View
 }
 
 // group is a run of items with equal scores that holds a positive.
@@ -64,7 +67,7 @@ func (l *List) Reset(shared []byte) {
 // ResetItems reads the items of a query, of which n are ranked. See Items.
 func (l *List) ResetItems(items []Item, n int) {
 	clear(l.Count)
-	l.groups, l.counts = l.groups[:0], l.counts[:0]
+	l.groups, l.several, l.counts = slices.Grow(l.groups[:0], len(items)), l.several[:0], l.counts[:0]
 	l.N = n
 	if l.ties == AverageTies {
 		l.readGroups(items)
@@ -91,6 +94,11 @@ func (l *List) readItems(items []Item) {
 func (l *List) readGroups(items []Item) {
 	for first := 0; first < len(items); {
 		end := first + 1
+		if end == len(items) || items[end].Shared&Tied == 0 { // nearly always
+			l.readItems(items[first:end])
+			first = end
+			continue
+		}
 		for end < len(items) && items[end].Shared&Tied != 0 {
 			end++
 		}
@@ -99,6 +107,7 @@ func (l *List) readGroups(items []Item) {
 	}
 }
 
+// readGroup makes a group of several.
 func (l *List) readGroup(run []Item) {
 	g := group{first: run[0].Place, size: int32(len(run)), at: int32(len(l.counts))}
 	for _, item := range run {
@@ -108,14 +117,13 @@ func (l *List) readGroup(run []Item) {
 		}
 		l.count(level)
 		g.level = int32(level)
-		if len(run) > 1 {
-			if int(g.at) == len(l.counts) {
-				l.counts = append(l.counts, make([]int32, l.Levels)...)
-			}
-			l.counts[int(g.at)+int(level)-1]++
+		if int(g.at) == len(l.counts) {
+			l.counts = append(l.counts, make([]int32, l.Levels)...)
 		}
+		l.counts[int(g.at)+int(level)-1]++
 	}
 	if g.level > 0 {
+		l.several = append(l.several, len(l.groups))
 		l.groups = append(l.groups, g)
 	}
 }
@@ -155,60 +163,95 @@ func (l *List) Positives(least int) int {
 	return n
 }
 
-// discounts returns 1/log2(1+i) at index i−1, and its running sums, for at least
-// n places.
-func (l *List) discounts(n int) (places, ideal []float64) {
-	for i := len(l.places) + 1; i <= n; i++ {
-		d := 1 / math.Log2(1+float64(i))
-		l.places = append(l.places, d)
-		if i > 1 {
-			d += l.ideal[i-2]
-		}
-		l.ideal = append(l.ideal, d)
-	}
-	return l.places, l.ideal
-}
-
 // View is a list with the levels reduced to positive and negative.
 type View struct {
-	N    int   // ranked items
-	R    int   // positives
-	Runs []Run // by position
+	N int // ranked items
+	R int // positives
+
+	// Where every positive is a group of its own, places are the items ranked before each of
+	// them; otherwise runs are the groups that hold positives. Both are by position.
+	single bool
+	places []int32
+	runs   []run
 }
 
-// Run is a group of items with equal scores that holds a positive; one positive
-// alone where ties are broken by row.
-type Run struct {
-	First  int // items ranked before the run
-	Size   int // items in it
-	Hits   int // positives in it
-	Before int // positives ranked before it
+// run is a group of items with equal scores that holds a positive.
+type run struct {
+	first  int // items ranked before the run
+	size   int // items in it
+	hits   int // positives in it
+	before int // positives ranked before it
 }
 
 // Level returns the view at level h: positive is what shares at least L−h levels.
 // It is valid until the next call.
 func (l *List) Level(h int) *View {
 	least := l.Levels - h
-	l.runs = l.runs[:0]
+	l.view = View{N: l.N, single: len(l.several) == 0}
+	if l.view.single {
+		l.view.places = l.placesOf(int32(least))
+		l.view.R = len(l.view.places)
+		return &l.view
+	}
+	l.runs = slices.Grow(l.runs[:0], len(l.groups))
 	before := 0
 	for _, g := range l.groups {
 		if hits := l.hits(g, least, l.Levels); hits > 0 {
-			l.runs = append(l.runs, Run{int(g.first), int(g.size), hits, before})
+			l.runs = append(l.runs, run{int(g.first), int(g.size), hits, before})
 			before += hits
 		}
 	}
-	l.view = View{N: l.N, R: before, Runs: l.runs}
+	l.view.R, l.view.runs = before, l.runs
 	return &l.view
+}
+
+// placesOf returns the places of the items that share at least so many levels, where each is a
+// group of its own. Half of the items of a coarse level may be such, in no order that a
+// processor foresees: there is no branch.
+func (l *List) placesOf(least int32) []int32 {
+	if cap(l.alone) < len(l.groups) {
+		l.alone = make([]int32, len(l.groups), cap(l.groups))
+	}
+	places, n := l.alone[:len(l.groups)], 0
+	for _, g := range l.groups {
+		places[n] = g.first
+		positive := 0
+		if g.level >= least {
+			positive = 1
+		}
+		n += positive
+	}
+	return places[:n]
+}
+
+// groups returns the number of groups that hold positives.
+func (v *View) groups() int {
+	if v.single {
+		return len(v.places)
+	}
+	return len(v.runs)
+}
+
+// group returns one of them.
+func (v *View) group(i int) run {
+	if v.single {
+		return run{first: int(v.places[i]), size: 1, hits: 1, before: i}
+	}
+	return v.runs[i]
 }
 
 // within returns the expected number of positives among the first k.
 func (v *View) within(k int) float64 {
+	if v.single {
+		n, _ := slices.BinarySearchFunc(v.places, k, func(place int32, k int) int { return cmp.Compare(int(place), k) })
+		return float64(n)
+	}
 	sum := 0.0
-	for _, r := range v.Runs {
-		if r.First >= k {
+	for _, r := range v.runs {
+		if r.first >= k {
 			break
 		}
-		sum += float64(r.Hits) * (float64(min(r.Size, k-r.First)) / float64(r.Size))
+		sum += float64(r.hits) * (float64(min(r.size, k-r.first)) / float64(r.size))
 	}
 	return sum
 }

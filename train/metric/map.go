@@ -11,7 +11,7 @@ func (MAPAtR) Name() string { return "mAP@R" }
 
 // AtLevel sums the precision at the positives among the first R.
 func (MAPAtR) AtLevel(v *View) (float64, bool) {
-	return precisions(v.Runs, v.R) / float64(max(v.R, 1)), v.R > 0
+	return v.precisions(v.R) / float64(max(v.R, 1)), v.R > 0
 }
 
 // MAPAt is mAP@k: 1/min(R,k) Σ_{i≤k} r_i·P@i, with k = 100 the rule of Google
@@ -23,7 +23,7 @@ func (m MAPAt) Name() string { return fmt.Sprintf("mAP@%d", m.K) }
 
 // AtLevel sums the precision at the positives among the first k.
 func (m MAPAt) AtLevel(v *View) (float64, bool) {
-	return precisions(v.Runs, m.K) / float64(max(min(v.R, m.K), 1)), v.R > 0
+	return v.precisions(m.K) / float64(max(min(v.R, m.K), 1)), v.R > 0
 }
 
 func newMAP(rest string) (Metric, error) {

@@ -21,7 +21,8 @@ func (m NDCG) OfList(l *List) (float64, bool) {
 	if m.K > 0 {
 		end = min(end, m.K)
 	}
-	places, ideal := l.discounts(end)
+	d := discountsOf(end)
+	places, ideal := d.places, d.ideal
 	got := 0.0
 	for _, g := range l.groups {
 		first := int(g.first)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -279,6 +280,51 @@ func TestHAPIsAPAtOneLevelAndKnowsNoScale(t *testing.T) {
 			t.Fatalf("H-AP %v and %v", a, b)
 		}
 	}
+}
+
+// Few levels are added up in another way than many.
+func TestHAPFollowsItsDefinitionAtAnyNumberOfLevels(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 14))
+	for levels := 1; levels <= few+3; levels++ {
+		list, shared := NewList(levels, ScoreThenRow), make([]byte, 60)
+		rel, count := make([]float64, levels+1), make([]int, levels+1)
+		for i := range shared {
+			shared[i] = byte(random.IntN(levels + 1))
+			count[shared[i]]++
+		}
+		for _, relevance := range []Relevance{Pop{Alpha: 1}, Power{Alpha: 3}} {
+			relevance.Fill(rel, count)
+			sum, total := 0.0, 0.0
+			for k, l := range shared {
+				total += rel[l]
+				for _, m := range shared[:k+1] {
+					sum += min(rel[l], rel[m]) / float64(k+1)
+				}
+			}
+			list.Reset(shared)
+			if got, _ := (HAP{Relevance: relevance}).OfList(list); !equal(got, sum/total) {
+				t.Errorf("%d levels: H-AP %v, want %v", levels, got, sum/total)
+			}
+		}
+	}
+}
+
+// The table of discounts grows as longer lists ask for it, from several goroutines.
+func TestDiscountsAreThoseOfTheirPlaces(t *testing.T) {
+	var group sync.WaitGroup
+	for _, n := range []int{700, 3, 701, 5000, 1, 2000} {
+		group.Go(func() {
+			d, sum := discountsOf(n), 0.0
+			for i := range n {
+				want := 1 / math.Log2(float64(i+2))
+				if sum += want; !equal(d.places[i], want) || math.Abs(d.ideal[i]-sum) > 1e-9 { // of 600
+					t.Errorf("place %d: %v, sum %v, want %v and %v", i, d.places[i], d.ideal[i], want, sum)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // expectedMin against the hypergeometric distribution by logarithms of factorials.

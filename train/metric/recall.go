@@ -15,14 +15,14 @@ func (m Recall) AtLevel(v *View) (float64, bool) {
 	if v.R == 0 {
 		return 0, false
 	}
-	first := v.Runs[0]
-	left := first.Size - max(m.K-first.First, 0) // items of the run beyond k
-	if left < first.Hits {
+	first := v.group(0)
+	left := first.size - max(m.K-first.first, 0) // items of the run beyond k
+	if left < first.hits {
 		return 1, true
 	}
 	miss := 1.0
-	for x := range first.Hits {
-		miss *= float64(left-x) / float64(first.Size-x)
+	for x := range first.hits {
+		miss *= float64(left-x) / float64(first.size-x)
 	}
 	return 1 - miss, true
 }

@@ -16,12 +16,12 @@ func (MRR) AtLevel(v *View) (float64, bool) {
 	if v.R == 0 {
 		return 0, false
 	}
-	first := v.Runs[0]
+	first := v.group(0)
 	sum, none := 0.0, 1.0 // none: the chance that no positive stands before the place
-	for s := 0; s <= first.Size-first.Hits; s++ {
-		left := float64(first.Size - s)
-		sum += none * float64(first.Hits) / left / float64(first.First+s+1)
-		none *= (left - float64(first.Hits)) / left
+	for s := 0; s <= first.size-first.hits; s++ {
+		left := float64(first.size - s)
+		sum += none * float64(first.hits) / left / float64(first.first+s+1)
+		none *= (left - float64(first.hits)) / left
 	}
 	return sum, true
 }

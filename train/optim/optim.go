@@ -39,8 +39,8 @@ type Group struct {
 	Rate  float64 // what the schedule starts from
 	Decay float64 // weight decay
 
-	// NoDecay are the runs of elements, in rising order, without weight decay.
-	NoDecay []Span
+	// Spans are the runs of elements, in rising order, with settings of their own.
+	Spans []Span
 
 	Eta float64 // rate of the step to come; Begin sends it to the device
 
@@ -53,7 +53,7 @@ type Group struct {
 	Hyper   device.Array   // F32 [device.HyperLen]
 
 	parts   []part
-	bare    device.Array // Hyper without decay, for NoDecay; absent if that is empty
+	own     []ownHyper // of Spans
 	staging [4 * sent]byte
 }
 
@@ -61,8 +61,19 @@ type Group struct {
 // and scale. The device computes the others from its count of steps.
 const sent = device.HyperBias1
 
-// Span is the elements [Lo, Hi) of a group's arrays.
-type Span struct{ Lo, Hi int }
+// Span is the elements [Lo, Hi) of a group's arrays, which are stepped by a share of the group's
+// rate, and with or without its decay.
+type Span struct {
+	Lo, Hi  int     // elements of the group's arrays
+	NoDecay bool    // without weight decay
+	Factor  float64 // of the rate; 0 means 1
+}
+
+// ownHyper is the Hyper of the spans with the same settings.
+type ownHyper struct {
+	of    Span // without Lo and Hi
+	hyper device.Array
+}
 
 // part is a run of a group's elements that are stepped with the same constants.
 type part struct {
@@ -70,12 +81,26 @@ type part struct {
 	moments               []device.Array
 }
 
-// split lays out the parts of a group: one, or with NoDecay the runs of both kinds
-// in turn.
-func (g *Group) split(b device.Backend) {
-	if len(g.NoDecay) > 0 {
-		g.bare = device.New(b, device.F32, device.HyperLen)
+// hyperOf returns the constants of a span: those of the group, or its own.
+func (g *Group) hyperOf(b device.Backend, s Span) device.Array {
+	if s.Lo, s.Hi = 0, 0; s.Factor == 0 {
+		s.Factor = 1
 	}
+	if s == (Span{Factor: 1}) {
+		return g.Hyper
+	}
+	for _, o := range g.own {
+		if o.of == s {
+			return o.hyper
+		}
+	}
+	o := ownHyper{s, device.New(b, device.F32, device.HyperLen)}
+	g.own = append(g.own, o)
+	return o.hyper
+}
+
+// split lays out the parts of a group: one, or the spans and what lies between them in turn.
+func (g *Group) split(b device.Backend) {
 	at := 0
 	add := func(hi int, hyper device.Array) {
 		if hi == at {
@@ -88,12 +113,12 @@ func (g *Group) split(b device.Backend) {
 		g.parts = append(g.parts, p)
 		at = hi
 	}
-	for _, s := range g.NoDecay {
+	for _, s := range g.Spans {
 		if s.Lo < at || s.Hi < s.Lo || s.Hi > g.Weights.Len() {
-			panic(fmt.Sprintf("optim: elements without decay are %v of %d", g.NoDecay, g.Weights.Len()))
+			panic(fmt.Sprintf("optim: spans are %v of %d elements", g.Spans, g.Weights.Len()))
 		}
 		add(s.Lo, g.Hyper)
-		add(s.Hi, g.bare)
+		add(s.Hi, g.hyperOf(b, s))
 	}
 	add(g.Weights.Len(), g.Hyper)
 }
@@ -133,15 +158,19 @@ func (o *Optimizer) Begin(b device.Backend) {
 		if g.Frozen {
 			continue
 		}
-		g.send(b, g.Hyper, g.Decay)
-		if !g.bare.Absent() {
-			g.send(b, g.bare, 0)
+		g.send(b, g.Hyper, g.Eta, g.Decay)
+		for _, o := range g.own {
+			decay := g.Decay
+			if o.of.NoDecay {
+				decay = 0
+			}
+			g.send(b, o.hyper, g.Eta*o.of.Factor, decay)
 		}
 	}
 }
 
-func (g *Group) send(b device.Backend, to device.Array, decay float64) {
-	for i, v := range [sent]float32{device.HyperRate: float32(g.Eta), device.HyperDecay: float32(decay),
+func (g *Group) send(b device.Backend, to device.Array, rate, decay float64) {
+	for i, v := range [sent]float32{device.HyperRate: float32(rate), device.HyperDecay: float32(decay),
 		device.HyperScale: 1} {
 		binary.LittleEndian.PutUint32(g.staging[4*i:], math.Float32bits(v))
 	}
@@ -157,9 +186,9 @@ func (o *Optimizer) Step(b device.Backend, flag device.Array) {
 			continue
 		}
 		b.Pace(g.Hyper.RowRange(device.HyperBias1, device.HyperFirstStep+1), g.Steps, flag, o.Kind.pace())
-		if !g.bare.Absent() { // clipping has written to Hyper alone, and so has Pace
+		for _, o := range g.own { // clipping has written to Hyper alone, and so has Pace
 			changed := func(a device.Array) device.Array { return a.RowRange(device.HyperScale, device.HyperFirstStep+1) }
-			b.Copy(changed(g.bare), changed(g.Hyper))
+			b.Copy(changed(o.hyper), changed(g.Hyper))
 		}
 		for _, p := range g.parts {
 			o.Kind.step(b, p, flag)

@@ -141,16 +141,21 @@ func (q *Qrels) readSolution(in io.Reader, usage string) error {
 }
 
 func (q *Qrels) readJSON(in io.Reader) error {
-	var file map[string]struct {
-		Positives []string `json:"positives"`
-		Junk      []string `json:"junk"`
-	}
 	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		return fmt.Errorf(`want {"query": {"positives": ["a"], "junk": ["b"]}, …}: %w`, err)
-	}
-	for query, list := range file {
+	seen := map[string]bool{}
+	err := eachMember(d, func(query string) error {
+		var list struct {
+			Positives []string `json:"positives"`
+			Junk      []string `json:"junk"`
+		}
+		if err := d.Decode(&list); err != nil {
+			return err
+		}
+		if seen[query] {
+			return fmt.Errorf("query %.80q is there twice", query)
+		}
+		seen[query] = true
 		for _, of := range []struct {
 			items     []string
 			relevance int
@@ -161,6 +166,41 @@ func (q *Qrels) readJSON(in io.Reader) error {
 				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf(`want {"query": {"positives": ["a"], "junk": ["b"]}, …}: %w`, err)
+	}
+	return nil
+}
+
+// eachMember calls f for the members of the only object in d; f decodes the value.
+func eachMember(d *json.Decoder, f func(name string) error) error {
+	open, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if open != json.Delim('{') {
+		return fmt.Errorf("it begins with %v, not with {", open)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		text, ok := name.(string)
+		if !ok {
+			return fmt.Errorf("%v where the id of a query belongs", name)
+		}
+		if err := f(text); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows behind the last }")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ const Absent byte = 0xff
 
 // most is the greatest number of buckets, ranges of scores that are counted apart. Their counts
 // stay in the L2 cache, and at 60,000 items of normally distributed scores few hold several.
-const most = 1 << 16
+const most = 1 << 17
 
 // bucketsFor returns as many buckets as items, about.
 func bucketsFor(items int) int { return min(max(1<<bits.Len(uint(items)), 16), most) }
@@ -71,6 +71,7 @@ func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int3
 	}
 	r.placeBlocks(buckets)
 	r.collect(found, scores, levels)
+	r.items = slices.Grow(r.items, len(positives))
 	for _, b := range r.blocks {
 		r.emit(b, levels)
 	}
@@ -171,7 +172,7 @@ func (r *Ranker) emit(b block, levels []byte) {
 
 // sorted sorts the keys of a block. A radix sort of few would mostly clear its counts.
 func (r *Ranker) sorted(keys []uint64) []uint64 {
-	const few, many = 16, 1024
+	const few, many = 48, 1024
 	switch {
 	case len(keys) > many:
 		r.spare = grow(r.spare, len(keys))

@@ -160,5 +160,8 @@ func readRun(in io.Reader, query, gallery []string) ([]train.Ranking, error) {
 			list[q].Rows, list[q].Scores = append(list[q].Rows, p.row), append(list[q].Scores, p.score)
 		}
 	}
-	return list, s.Err()
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("a line that is too long for a run: %w", err)
+	}
+	return list, nil
 }

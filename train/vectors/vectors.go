@@ -133,6 +133,10 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 		e.Same = true
 	}
 	e.Levels = e.Classes.Levels()
+	if n := len(e.Levels); n > train.MostLevels {
+		return fmt.Errorf("%s has %d levels, want %d at most: leave columns out that are no levels", in.Labels, n,
+			train.MostLevels)
+	}
 	if err := in.upload(b, e, query, gallery); err != nil {
 		return err
 	}
@@ -180,7 +184,7 @@ func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	self := gallery.self(query, queries)
 	if self == nil {
 		if self, err = embeddings.Common(e.Query.IDs, e.Gallery.IDs); err != nil {
-			return err
+			return fmt.Errorf("%s and %s: %w", in.Labels, in.GalleryLabels, err)
 		}
 	}
 	found := 0
@@ -246,7 +250,9 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 	if path != labelFile {
 		err = in.match(s, labelFile)
 	}
-	if n, _ := v.Rows(); err == nil && n != len(s.rows.Labels) {
+	if n, _ := v.Rows(); err == nil && n == 0 {
+		err = fmt.Errorf("%s has no vectors", path)
+	} else if err == nil && n != len(s.rows.Labels) {
 		err = fmt.Errorf("%s has %d vectors and %s %d rows of labels", path, n, labelFile, len(s.rows.Labels))
 	}
 	if err != nil {

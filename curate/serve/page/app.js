@@ -11,6 +11,7 @@ import {dialogOpen} from './dialogs.js';
 import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
 import {asPast, told, place, say} from './feedback.js';
 import {shownIn} from './views.js';
+import {Pace} from './pace.js';
 import {Rest} from './rest.js';
 import {Rows} from './variants.js';
 import * as panels from './panels.js';
@@ -39,6 +40,7 @@ class App {
     const fields = [byId('query'), byId('openonly')];
     this.kept = takeUp(this, fields);
     this.rest = new Rest(this, this.kept?.rest);
+    this.pace = new Pace(this.model.done.labels, this.kept?.pace);
     this.restore();
     if (this.kept) {
       const current = unpack(this, this.kept);
@@ -142,6 +144,7 @@ class App {
     panels.actions(this);
     panels.views(this);
     panels.progress(this);
+    this.pace.draw(this.model.n - this.model.done.labels, this.rest.errors);
     if (this.view.kind === 'rest') this.rest.draw();
     if (this.view.kind === 'review') this.review.draw(byId('side')); else panels.side(this);
     setTimeout(() => { this.suggest(); this.lookUp(); }, 0); // the picture is first
@@ -207,7 +210,7 @@ class App {
 
   async openMap() {
     if (!this.map) {
-      this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i],
+      this.map = new PlaneMap(byId('mapbox'), {group: (i) => this.model.parent[i], isMarked: (i) => this.marks.has(i), decided: (i) => this.model.status[i] & DECIDED, name: (i) => this.model.names[i], groupName: (g) => this.model.groups[1][g].name,
         marked: (tags, more) => { if (!more) this.marks.clear(); tags.forEach((i) => this.marks.add(i)); this.draw(); }});
     }
     if (!this.map.places) {
@@ -397,6 +400,7 @@ class App {
   saved({seq, tags, reverted}, e) {
     this.savedText(this.sender.queue.length ? `saved #${seq}, ${this.sender.queue.length} to go` : `saved #${seq}`);
     this.marks.see(tags.at || []);
+    this.pace.note(this.model.done.labels);
     const past = reverted || (e.from || e.parts ? asPast(e) : null);
     if (!past) return;
     this.went = place(this.model, past);

@@ -1,20 +1,27 @@
 import {h, fill, count, key, shown} from './dom.js';
 
-// PlaneMap draws all labels where their vectors put them. Points are marked with a
-// lasso drawn by the pointer, or from the keyboard with a circle that the arrows
-// move and + and − resize.
+const mostNames = 60; // groups that are named at once, where there is room
+
+// PlaneMap draws all labels where their vectors put them, with the names of the largest
+// groups. Points are marked with a lasso drawn by the pointer, or from the keyboard with a
+// circle that the arrows move and + and − resize. The wheel zooms at the pointer, Page Up and
+// Page Down at the circle.
 export class PlaneMap {
-  // on: {marked(tags, more), group(tag) -> number, isMarked(tag), decided(tag), name(tag), tell(text)}
+  // on: {marked(tags, more), group(tag) -> number, isMarked(tag), decided(tag), name(tag), groupName(group)}
   constructor(root, on) {
     this.on = on;
     this.places = null;
     this.circle = {x: 0.5, y: 0.5, r: 0.05};
+    this.sight = {x: 0, y: 0, zoom: 1}; // the part of the unit square that is shown: its corner, and 1 / its side
     this.canvas = h('canvas', {tabIndex: 0, role: 'application', 'aria-label': 'Map of the labels. Arrows move the circle, plus and minus resize it, space marks what is inside.'});
     this.note = h('p', {class: 'soft', role: 'status'}, 'placing the labels…');
-    fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'), key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. '),
-      this.note, h('div', {class: 'canvasbox'}, this.canvas));
+    this.tip = h('p', {class: 'tip', 'aria-hidden': 'true', hidden: true});
+    fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'), key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
+      this.note, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
     this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
     this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.draw(); } else this.hover(this.at(e)); });
+    this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
+    this.canvas.addEventListener('wheel', (e) => { e.preventDefault(); this.zoom(e.deltaY < 0 ? 1.25 : 0.8, this.at(e)); }, {passive: false});
     this.canvas.addEventListener('pointerup', (e) => { const path = this.path; this.path = null; if (path && path.length > 2) this.lasso(path, e.shiftKey); this.draw(); });
     this.canvas.addEventListener('keydown', (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.canvas.parentElement);
@@ -28,7 +35,15 @@ export class PlaneMap {
 
   at(e) {
     const box = this.canvas.getBoundingClientRect();
-    return [(e.clientX - box.left) / box.width, (e.clientY - box.top) / box.height];
+    return [this.sight.x + (e.clientX - box.left) / box.width / this.sight.zoom, this.sight.y + (e.clientY - box.top) / box.height / this.sight.zoom];
+  }
+
+  // zoom shows a smaller or larger part; the point at stays where it is.
+  zoom(by, [x, y]) {
+    const {sight} = this, was = sight.zoom, to = Math.max(1, Math.min(40, was * by)), most = 1 - 1 / to;
+    Object.assign(sight, {zoom: to, x: Math.max(0, Math.min(most, x - ((x - sight.x) * was) / to)), y: Math.max(0, Math.min(most, y - ((y - sight.y) * was) / to))});
+    this.tip.hidden = true;
+    this.draw();
   }
 
   draw() {
@@ -36,33 +51,72 @@ export class PlaneMap {
     if (!this.places || box.width < 10) return;
     const scale = window.devicePixelRatio || 1;
     const w = this.canvas.width = box.width * scale, hgt = this.canvas.height = box.height * scale;
-    const c = this.canvas.getContext('2d');
+    const c = this.canvas.getContext('2d'), {sight} = this;
+    const over = (x, y) => [(x - sight.x) * sight.zoom * w, (y - sight.y) * sight.zoom * hgt];
     const style = getComputedStyle(document.documentElement);
     const dark = matchMedia('(prefers-color-scheme: dark)').matches;
     const size = (this.places.length > 8000 ? 1.3 : 2.6) * scale;
     c.clearRect(0, 0, w, hgt);
     for (let i = 0; i < this.places.length; i++) {
-      const [x, y] = this.places[i];
+      const [x, y] = over(...this.places[i]);
+      if (x < 0 || x > w || y < 0 || y > hgt) continue;
       const hue = (this.on.group(i) * 137.508) % 360;
       c.beginPath();
-      c.arc(x * w, y * hgt, this.on.isMarked(i) ? 2 * size : size, 0, 7);
+      c.arc(x, y, this.on.isMarked(i) ? 2 * size : size, 0, 7);
       if (this.on.isMarked(i)) { c.fillStyle = style.getPropertyValue('--mark'); c.fill(); continue; }
       const colour = this.on.group(i) < 0 ? style.getPropertyValue('--line') : `hsl(${hue} 62% ${dark ? 66 : 42}%)`;
       if (this.on.decided(i)) { c.fillStyle = colour; c.fill(); } else { c.strokeStyle = colour; c.lineWidth = scale; c.stroke(); }
     }
+    this.drawNames(c, over, {w, hgt, scale, style});
     c.strokeStyle = style.getPropertyValue('--mark');
     c.lineWidth = 2 * scale;
     c.beginPath();
-    if (this.path) this.path.forEach(([x, y], k) => (k ? c.lineTo(x * w, y * hgt) : c.moveTo(x * w, y * hgt)));
-    else c.ellipse(this.circle.x * w, this.circle.y * hgt, this.circle.r * w, this.circle.r * w, 0, 0, 7);
+    if (this.path) this.path.forEach(([x, y], k) => (k ? c.lineTo(...over(x, y)) : c.moveTo(...over(x, y))));
+    else c.ellipse(...over(this.circle.x, this.circle.y), this.circle.r * sight.zoom * w, this.circle.r * sight.zoom * w, 0, 0, 7);
     c.stroke();
   }
 
+  // drawNames writes the names of groups, the largest first, each at the middle of its labels
+  // that are in sight, where it covers no other name.
+  drawNames(c, over, {w, hgt, scale, style}) {
+    const middle = new Map();
+    this.places.forEach((place, i) => {
+      const [x, y] = over(...place), g = this.on.group(i);
+      if (g < 0 || x < 0 || x > w || y < 0 || y > hgt) return;
+      const m = middle.get(g) || [0, 0, 0];
+      middle.set(g, [m[0] + 1, m[1] + x, m[2] + y]);
+    });
+    const high = 15 * scale, taken = [];
+    c.font = `600 ${12 * scale}px system-ui, sans-serif`;
+    c.textBaseline = 'middle';
+    c.lineJoin = 'round';
+    for (const [g, [n, x, y]] of [...middle].sort((a, b) => b[1][0] - a[1][0]).slice(0, mostNames)) {
+      const text = shown(this.on.groupName(g)), wide = c.measureText(text).width;
+      const left = Math.max(2, Math.min(w - wide - 2, x / n - wide / 2)), middleY = Math.max(high / 2, Math.min(hgt - high / 2, y / n));
+      if (taken.some((t) => left < t.right && left + wide > t.left && Math.abs(t.y - middleY) < high)) continue;
+      taken.push({left, right: left + wide + 6 * scale, y: middleY});
+      c.strokeStyle = style.getPropertyValue('--paper');
+      c.lineWidth = 4 * scale;
+      c.strokeText(text, left, middleY);
+      c.fillStyle = style.getPropertyValue('--ink');
+      c.fillText(text, left, middleY);
+    }
+    this.canvas.dataset.names = taken.length;
+  }
+
+  // hover shows the label under the pointer and its group.
   hover([x, y]) {
     if (!this.places) return;
-    let best = -1, near = 0.0004;
+    const {sight} = this;
+    let best = -1, near = 0.0004 / sight.zoom ** 2;
     this.places.forEach(([a, b], i) => { const d = (a - x) ** 2 + (b - y) ** 2; if (d < near) { near = d; best = i; } });
-    this.canvas.title = best < 0 ? '' : shown(this.on.name(best));
+    this.tip.hidden = best < 0;
+    if (best < 0) return;
+    const [a, b] = this.places[best], g = this.on.group(best);
+    this.tip.textContent = `${shown(this.on.name(best))} · ${g < 0 ? 'no group' : shown(this.on.groupName(g))}`;
+    const box = this.canvas.parentElement, left = (a - sight.x) * sight.zoom * box.clientWidth, top = (b - sight.y) * sight.zoom * box.clientHeight;
+    this.tip.style.left = `${Math.max(4, Math.min(left + 10, box.clientWidth - this.tip.offsetWidth - 4))}px`;
+    this.tip.style.top = `${top > box.clientHeight - 44 ? top - 38 : top + 10}px`;
   }
 
   lasso(path, more) {
@@ -85,7 +139,7 @@ export class PlaneMap {
   }
 
   key(e) {
-    const step = e.shiftKey ? 0.005 : 0.02, c = this.circle;
+    const step = (e.shiftKey ? 0.005 : 0.02) / this.sight.zoom, c = this.circle;
     const box = this.canvas.getBoundingClientRect();
     switch (e.key) {
       case 'ArrowLeft': c.x = Math.max(0, c.x - step); break;
@@ -94,6 +148,8 @@ export class PlaneMap {
       case 'ArrowDown': c.y = Math.min(1, c.y + step); break;
       case '+': case '=': c.r = Math.min(0.5, c.r * 1.25); break;
       case '-': c.r = Math.max(0.005, c.r / 1.25); break;
+      case 'PageUp': this.zoom(1.5, [c.x, c.y]); break;
+      case 'PageDown': this.zoom(1 / 1.5, [c.x, c.y]); break;
       case ' ': if (this.places) this.take((x, y) => (x - c.x) ** 2 + ((y - c.y) * box.height / box.width) ** 2 < c.r ** 2, true); break;
       default: return;
     }

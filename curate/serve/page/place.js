@@ -31,7 +31,7 @@ export function changed(model, tags, seen) {
 export function pack(app) {
   const {model, grid, tree, marks} = app, ref = (i) => model.ref(i);
   return {draft: model.draft, marks: [...marks].map((i) => [ref(i), marks.seen.get(i)]), at: grid.current() === undefined ? null : ref(grid.current()),
-    level: tree.level, groups: [...tree.marked], images: app.imagesOn, singly: app.singly, rest: app.rest.kept(), dialog: dialogOpen() && app.command ? {command: app.command, typed: halfTyped()} : null};
+    level: tree.level, groups: [...tree.marked], images: app.imagesOn, singly: app.singly, rest: app.rest.kept(), pace: app.pace.kept(), dialog: dialogOpen() && app.command ? {command: app.command, typed: halfTyped()} : null};
 }
 
 // unpack takes up what pack has kept, as far as it is there, and returns the label

@@ -35,6 +35,10 @@ export class Rest {
   // stage is what the screen is at: to check what is proposed, or to choose what to propose.
   get stage() { return this.app.model.proposed && !this.choosing ? 'check' : 'choose'; }
 
+  // errors says how many of the proposed labels are expected to be wrong, once some are
+  // checked.
+  get errors() { return this.app.model.proposed && (this.check?.expected ?? null) !== null ? `about ${round(this.check.expected)} of ${number(this.check.left)} proposed are wrong` : ''; }
+
   // ask gets what the screen shows, once at a time: an edit on its way is first. The leads of
   // a proposal are asked for once.
   async ask() {
@@ -187,6 +191,7 @@ export class Rest {
   // has looked at any of them, it asks.
   async confirmThese(list) {
     if (!list.length) return;
+    if (this.check.expected === null) await this.look(); // the last answer may not be counted yet
     if (this.check.expected === null) {
       const answer = await confirm({title: `Confirm ${count(list.length, 'label')}`, body: [h('p', {}, 'None of the drawn labels has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
       if (answer < 0) return;

@@ -1,0 +1,70 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"hgld/train/device/cpu"
+)
+
+// factorsOf returns the share of the rate by the name of a parameter of a backbone.
+func factorsOf(t *testing.T, name string, decay float64) map[string]float64 {
+	t.Helper()
+	c, d := tiny(1)
+	c.Model.Backbone, c.Model.Pooling = Named{Name: name}, "gem"
+	if name == "deit-small" {
+		c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 224, 224
+	}
+	c.Optim.LayerDecay, c.Sampler.Batch, c.Sampler.M = decay, 2, 2
+	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	factors := map[string]float64{}
+	for i, g := range r.network.store.Groups {
+		for _, p := range g.Params {
+			factors[p.Name()] = 1
+			for _, s := range r.step.update.groups()[i].Spans {
+				if s.Lo <= p.Value.Off && p.Value.Off < s.Hi {
+					factors[p.Name()] = s.Factor
+				}
+			}
+		}
+	}
+	return factors
+}
+
+// The exponents are those of timm's param_groups_layer_decay: 12 blocks between stem and head, or the
+// 8 blocks of a ResNet-18; the last norm goes with the last block.
+func TestRatesDecayByLayer(t *testing.T) {
+	const decay = 0.75
+	for backbone, want := range map[string]map[string]float64{
+		"deit-small": {"backbone.cls_token": 13, "backbone.pos_embed": 13, "backbone.patch_embed.proj.weight": 13,
+			"backbone.blocks.0.attn.qkv.weight": 12, "backbone.blocks.11.mlp.fc2.bias": 1, "backbone.norm.weight": 1,
+			"fc.weight": 0},
+		"resnet18": {"backbone.conv1.weight": 9, "backbone.bn1.bias": 9, "backbone.layer1.0.conv1.weight": 8,
+			"backbone.layer2.0.downsample.0.weight": 6, "backbone.layer4.1.bn2.weight": 1, "fc.weight": 0},
+		"convnet": {"backbone.conv1.weight": 4, "backbone.bn1.weight": 4, "backbone.conv4.weight": 1, "fc.weight": 0},
+	} {
+		factors := factorsOf(t, backbone, decay)
+		for name, exponent := range want {
+			if got, known := factors[name]; !known || math.Abs(got-math.Pow(decay, exponent)) > 1e-12 { // rounding
+				t.Errorf("%s: %s has %v of the rate (known: %v), want %v^%v", backbone, name, got, known, decay, exponent)
+			}
+		}
+	}
+}
+
+// A decay of 0 leaves a run as it was: its checkpoint does not even name the setting.
+func TestNoLayerDecayIsNotRecorded(t *testing.T) {
+	for name, factor := range factorsOf(t, "convnet", 0) {
+		if factor != 1 {
+			t.Errorf("%s has %v of the rate", name, factor)
+		}
+	}
+	keys, err := flat(Default())
+	if _, named := keys["optim.layer_decay"]; err != nil || named {
+		t.Errorf("old checkpoints would differ in optim.layer_decay (%v)", err)
+	}
+}
