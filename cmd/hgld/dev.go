@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -61,8 +59,11 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
 		return err
 	}
-	if err := writeExpected(c.String("expect"), pages); err != nil {
-		return err
+	if path := c.String("expect"); path != "" {
+		write := func(w io.Writer) error { return fakecommons.WriteExpected(w, pages) }
+		if err := atomicfile.Write(path, write); err != nil {
+			return err
+		}
 	}
 	site := fakecommons.New(pages)
 	site.Failures, site.Latency, site.Seed = failures, c.Duration("latency"), c.Uint64("seed")
@@ -98,15 +99,7 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 	if log == "" {
 		return nil
 	}
-	return atomicfile.Write(log, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		for _, r := range requests {
-			if err := enc.Encode(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return atomicfile.Write(log, func(w io.Writer) error { return fakecommons.WriteLog(w, requests) })
 }
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
@@ -122,22 +115,4 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 		return err
 	}
 	return f.Commit()
-}
-
-// writeExpected writes a CSV of landmark_id, outcome and tag. It writes nothing if path
-// is "".
-func writeExpected(path string, pages []fakecommons.Category) error {
-	if path == "" {
-		return nil
-	}
-	outcomes, tags := fakecommons.Expected(pages)
-	return atomicfile.Write(path, func(w io.Writer) error {
-		table := csv.NewWriter(w)
-		_ = table.Write([]string{"landmark_id", "outcome", "tag"}) // Flush has the error
-		for i, c := range pages {
-			_ = table.Write([]string{strconv.Itoa(int(c.Landmark)), string(outcomes[i]), tags[i]})
-		}
-		table.Flush()
-		return table.Error()
-	})
 }

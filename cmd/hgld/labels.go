@@ -78,9 +78,9 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	if !s.Blank {
 		kept = table.Labelled()
 	}
-	parts := bySplit(s.Out, kept)
+	parts := kept.BySplit(s.Out)
 	for _, part := range parts {
-		if err := checkSplitInName(part.path, part.table); err != nil {
+		if err := checkSplitInName(part.Path, part.Table); err != nil {
 			return err
 		}
 	}
@@ -94,9 +94,9 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	for _, split := range stats.Splits {
 		j.print("%s: %d of %d landmarks labelled\n", split.Split, split.Labelled, split.Landmarks)
 	}
-	printReasons(j, stats.Unlabelled, 0)
+	j.print("%s", stats.ReasonsText())
 	for i, part := range parts {
-		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.path, len(part.table.Rows))
+		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.Path, len(part.Table.Rows))
 	}
 	if s.Unlabelled != "" {
 		j.print("; %s: %d rows", s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
@@ -108,18 +108,15 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	return nil
 }
 
-// inSplit is the placeholder for a split in the name of the labels.
-const inSplit = "{split}"
-
 // labelFiles lists the files that a name of labels stands for. For a name with {split}
 // these are the existing files of the splits, or the name itself if there is none.
 func labelFiles(name string) []string {
-	if !strings.Contains(name, inSplit) {
+	if !strings.Contains(name, labels.SplitPlaceholder) {
 		return []string{name}
 	}
 	var files []string
 	for _, split := range labels.Splits {
-		path := strings.ReplaceAll(name, inSplit, string(split))
+		path := strings.ReplaceAll(name, labels.SplitPlaceholder, string(split))
 		if _, err := os.Stat(path); !pipeline.IsMissing(err) { // who reads it meets the error, if it is one
 			files = append(files, path)
 		}
@@ -130,63 +127,19 @@ func labelFiles(name string) []string {
 	return files
 }
 
-// labelPart is the content of one file of labels.
-type labelPart struct {
-	path  string
-	table *labels.Table
-}
-
-// bySplit assigns rows to files. Files of one split are in GLDv2's published layout,
-// with the tags as scraped, byte for byte.
-func bySplit(name string, kept *labels.Table) []labelPart {
-	if !strings.Contains(name, inSplit) {
-		return []labelPart{{name, kept}}
-	}
-	var parts []labelPart
-	for _, split := range kept.Splits() {
-		table := *kept
-		table.Rows = slices.DeleteFunc(slices.Clone(kept.Rows), func(l labels.LandmarkLabel) bool { return l.Split != split })
-		for i := range table.Rows {
-			table.Rows[i].Tag = table.Rows[i].Raw
-		}
-		parts = append(parts, labelPart{strings.ReplaceAll(name, inSplit, string(split)), &table})
-	}
-	return parts
-}
-
 // writeLabels writes the labels and, if wanted, the list of landmarks without a label.
 // No file appears before all are complete.
-func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labelPart) error {
-	var files []*atomicfile.File
-	create := func(path string, write func(io.Writer) error) error {
-		f, err := atomicfile.Create(path)
-		if err != nil {
-			return err
-		}
-		files = append(files, f)
-		return write(f)
-	}
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
+func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labels.Part) error {
+	var files []atomicfile.Content
 	for _, part := range parts {
-		if err := create(part.path, func(w io.Writer) error { return part.table.Write(w, form) }); err != nil {
-			return err
-		}
+		files = append(files, atomicfile.Content{Path: part.Path,
+			Fill: func(w io.Writer) error { return part.Table.Write(w, form) }})
 	}
 	if s.Unlabelled != "" {
-		if err := create(s.Unlabelled, func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }); err != nil {
-			return err
-		}
+		files = append(files, atomicfile.Content{Path: s.Unlabelled,
+			Fill: func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }})
 	}
-	for _, f := range files {
-		if err := f.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return atomicfile.WriteAll(files)
 }
 
 // checkLabelsOut refuses outputs that would overwrite each other or an input.
@@ -354,23 +307,4 @@ func writeJSON(j *job, v any) error {
 	}
 	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
-}
-
-// printReasons lists why landmarks have no label; limit 0 prints all reasons.
-func printReasons(j *job, list []labels.ReasonStats, limit int) {
-	if len(list) == 0 {
-		return
-	}
-	j.print("without a label:\n")
-	for i, r := range list {
-		if limit > 0 && i == limit {
-			j.print("  … and %d more reasons\n", len(list)-i)
-			break
-		}
-		reason := string(r.Reason)
-		if r.Detail != "" {
-			reason += ": " + r.Detail
-		}
-		j.print("  %7d  %-16s %s\n", r.Landmarks, reason, strings.Join(r.Examples, ", "))
-	}
 }

@@ -65,7 +65,7 @@ func runLabelsStats(c *cli.Context) error {
 	if j.json {
 		return writeJSON(j, stats)
 	}
-	printStats(j, stats, images != nil)
+	j.print("%s", stats.Text(images != nil))
 	return nil
 }
 
@@ -95,44 +95,6 @@ func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) e
 		counts[k] += n
 	}
 	return labelHint(err, path)
-}
-
-func printStats(j *job, stats labels.Stats, images bool) {
-	for _, s := range stats.Splits {
-		j.print("%s: %d of %d landmarks labelled", s.Split, s.Labelled, s.Landmarks)
-		if images || s.Images > 0 {
-			j.print(", %d of %d images", s.LabelledImages, s.Images)
-		}
-		j.print("\n")
-	}
-	if o := stats.Outside; o.Landmarks > 0 {
-		j.print("images of landmarks that are not in the labels: %d of %d landmarks\n", o.Images, o.Landmarks)
-	}
-	j.print("\n%-16s %8s   landmarks a class: %6s %7s %7s\n", "level", "classes", "fewest", "median", "most")
-	for _, l := range stats.Levels {
-		j.print("%-16s %8d   %25d %7d %7d\n", l.Name, l.Classes, l.Min, l.Median, l.Max)
-	}
-	for _, l := range stats.Levels {
-		if len(l.Largest) == 0 {
-			continue
-		}
-		j.print("\n%s: %d of %d classes\n", l.Name, len(l.Largest), l.Classes)
-		for _, c := range l.Largest {
-			line := fmt.Sprintf("  %7d", c.Landmarks)
-			if images || c.Images > 0 {
-				line += fmt.Sprintf(" %9d images", c.Images)
-			}
-			line += "  " + c.Name
-			if c.Parent != "" {
-				line += " < " + c.Parent
-			}
-			j.print("%s\n", line)
-		}
-	}
-	if len(stats.Unlabelled) > 0 {
-		j.print("\n")
-	}
-	printReasons(j, stats.Unlabelled, 0)
 }
 
 func labelsCheckCommand() *cli.Command {
@@ -190,7 +152,9 @@ func runLabelsCheck(c *cli.Context) error {
 		for _, f := range files {
 			printChecked(j, f)
 		}
-		printComparison(j, comparison, files[0].File, against)
+		if comparison != nil {
+			j.print("%s", comparison.Text(files[0].File, against, j.limit))
+		}
 	}
 	switch {
 	case failed > 0:
@@ -261,45 +225,4 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
-}
-
-func printComparison(j *job, c *labels.Comparison, a, b string) {
-	if c == nil {
-		return
-	}
-	j.print("A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b, c.Both,
-		c.Same, len(c.OnlyA), len(c.OnlyB))
-	for _, l := range c.Levels {
-		if l.Differ == 0 {
-			continue
-		}
-		j.print("%s: %d differ\n", l.Name, l.Differ)
-		for i, s := range l.Swaps {
-			if j.limit > 0 && i == j.limit {
-				j.print("  … and %d more\n", len(l.Swaps)-i)
-				break
-			}
-			j.print("  %7d  %q in A is %q in B\n", s.Landmarks, s.A, s.B)
-		}
-	}
-	listed := 0
-	for _, ch := range c.Changes {
-		if listed++; j.limit > 0 && listed > j.limit {
-			j.print("… and %d more differences (--limit 0 lists all)\n", len(c.Changes)-listed+1)
-			break
-		}
-		j.print("%s/%d %s: %q in A, %q in B\n", ch.Split, ch.Landmark, ch.Level, ch.A, ch.B)
-	}
-	printKeys(j, "only in A", c.OnlyA)
-	printKeys(j, "only in B", c.OnlyB)
-}
-
-func printKeys(j *job, what string, keys []labels.LandmarkKey) {
-	for i, k := range keys {
-		if j.limit > 0 && i == j.limit {
-			j.print("… and %d more %s\n", len(keys)-i, what)
-			return
-		}
-		j.print("%s: %s\n", what, k)
-	}
 }

@@ -54,53 +54,10 @@ func shardsLsCommand() *cli.Command {
 			if j.json {
 				return writeJSON(j, m.Summary())
 			}
-			printManifest(j, m)
+			j.print("%s", m.Text(j.limit))
 			return nil
 		},
 	}
-}
-
-func printManifest(j *job, m *shards.Manifest) {
-	j.print("%-40s %10s %10s\n", "file", "rows", "size")
-	for _, f := range m.Files {
-		j.print("%-40s %10d %10s\n", f.Name, f.Rows, shards.FormatSize(f.Bytes))
-	}
-	for _, c := range m.Companions {
-		rows := ""
-		if c.Rows > 0 {
-			rows = strconv.Itoa(c.Rows)
-		}
-		j.print("%-40s %10s %10s\n", c.Name, rows, shards.FormatSize(c.Bytes))
-	}
-	splits := m.Splits()
-	for _, l := range m.Levels {
-		j.print("\n%-40s %s\n", fmt.Sprintf("%s (%s): %d classes", l.Name, l.Column, len(l.Classes)), columnsOf(splits))
-		for c, name := range l.Classes {
-			if j.limit > 0 && c == j.limit {
-				j.print("… %d more; --limit 0 prints all\n", len(l.Classes)-c)
-				break
-			}
-			j.print("%-40s", name)
-			for _, split := range splits {
-				j.print(" %10d", l.Rows[split][c])
-			}
-			j.print("\n")
-		}
-	}
-	if m.Failures.Rows > 0 {
-		j.print("\n%s left out: see %s\n", count(m.Failures.Rows, "image"), shards.FailuresFile)
-	}
-}
-
-func columnsOf(splits []labels.Split) string {
-	var s strings.Builder
-	for i, split := range splits {
-		if i > 0 {
-			s.WriteByte(' ')
-		}
-		fmt.Fprintf(&s, "%10s", split)
-	}
-	return s.String()
 }
 
 func shardsCatCommand() *cli.Command {

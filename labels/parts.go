@@ -1,0 +1,37 @@
+package labels
+
+import (
+	"slices"
+	"strings"
+)
+
+// SplitPlaceholder stands for the name of a split in the name of a file.
+const SplitPlaceholder = "{split}"
+
+// Part is the content of one file of labels.
+type Part struct {
+	// Path is the name of the file.
+	Path string
+
+	// Table holds its rows.
+	Table *Table
+}
+
+// BySplit assigns the rows of t to files. A name with SplitPlaceholder stands for one file for
+// each split, in GLDv2's published layout with the tags as scraped; any other name takes all
+// rows as they are.
+func (t *Table) BySplit(name string) []Part {
+	if !strings.Contains(name, SplitPlaceholder) {
+		return []Part{{name, t}}
+	}
+	var parts []Part
+	for _, split := range t.Splits() {
+		table := *t
+		table.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(l LandmarkLabel) bool { return l.Split != split })
+		for i := range table.Rows {
+			table.Rows[i].Tag = table.Rows[i].Raw
+		}
+		parts = append(parts, Part{strings.ReplaceAll(name, SplitPlaceholder, string(split)), &table})
+	}
+	return parts
+}

@@ -1,0 +1,50 @@
+package shards
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Text formats a manifest as tables for a person: the files, and of each level the first limit
+// classes with their images in every split; limit 0 lists all classes.
+func (m *Manifest) Text(limit int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-40s %10s %10s\n", "file", "rows", "size")
+	for _, f := range m.Files {
+		fmt.Fprintf(&b, "%-40s %10d %10s\n", f.Name, f.Rows, FormatSize(f.Bytes))
+	}
+	for _, c := range m.Companions {
+		rows := ""
+		if c.Rows > 0 {
+			rows = strconv.Itoa(c.Rows)
+		}
+		fmt.Fprintf(&b, "%-40s %10s %10s\n", c.Name, rows, FormatSize(c.Bytes))
+	}
+	splits := m.Splits()
+	for _, l := range m.Levels {
+		fmt.Fprintf(&b, "\n%-40s", fmt.Sprintf("%s (%s): %d classes", l.Name, l.Column, len(l.Classes)))
+		for _, split := range splits {
+			fmt.Fprintf(&b, " %10s", split)
+		}
+		b.WriteString("\n")
+		for c, name := range l.Classes {
+			if limit > 0 && c == limit {
+				fmt.Fprintf(&b, "… %d more; --limit 0 prints all\n", len(l.Classes)-c)
+				break
+			}
+			fmt.Fprintf(&b, "%-40s", name)
+			for _, split := range splits {
+				fmt.Fprintf(&b, " %10d", l.Rows[split][c])
+			}
+			b.WriteString("\n")
+		}
+	}
+	switch n := m.Failures.Rows; {
+	case n == 1:
+		fmt.Fprintf(&b, "\n1 image left out: see %s\n", FailuresFile)
+	case n > 1:
+		fmt.Fprintf(&b, "\n%d images left out: see %s\n", n, FailuresFile)
+	}
+	return b.String()
+}
