@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,9 +69,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
 		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
-		"eval.best": "true", "eval.report": "eval.html"}
-	for key, value := range selection.FirstSettings(len(found.Levels), found) {
-		values["train."+key] = value
-	}
+		"eval.report": "eval.html"}
+	maps.Copy(values, selection.FirstSettings(len(found.Levels), found))
 	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
 }

@@ -16,29 +16,30 @@ type Survey interface {
 	Sure(images int, held float64) int
 }
 
-// FirstSettings returns settings for a first training of images that have so many levels, by
-// their keys in the section train: all levels are learnt, a batch has no more classes than there
-// are, and what the model is measured on was not trained on.
+// FirstSettings returns settings for a first training and evaluation of images that have so many
+// levels, by section and key: all levels are learnt, a batch has no more classes than there are, and
+// what the model is measured on was not trained on. The best checkpoint is evaluated where classes
+// are held out, since only their evaluations choose one.
 func FirstSettings(levels int, found Survey) map[string]string {
 	const rows, most, share = 4, 16, 0.33 // images of a class in a batch, classes, and the share held out
-	values := map[string]string{"steps": "200"}
+	values := map[string]string{"train.steps": "200"}
 	if levels > 1 {
-		values["loss.name"] = "happier"
+		values["train.loss.name"] = "happier"
 	}
 	query, gallery := found.Test()
-	values["query"], values["gallery"] = string(query), string(gallery)
+	values["train.query"], values["train.gallery"] = string(query), string(gallery)
 	held := 0.0
 	if query == "" {
 		held = share
-		values["hold_out"] = fmt.Sprint(share)
+		values["train.hold_out"], values["eval.best"] = fmt.Sprint(share), "true"
 	}
 	classes := found.Sure(rows, held)
 	if classes < 2 {
-		values["sampler.name"] = "random-m-per-class"
+		values["train.sampler.name"] = "random-m-per-class"
 		classes = max(2, found.Sure(1, held))
 	}
 	if classes < most {
-		values["sampler.batch"] = fmt.Sprint(rows * classes)
+		values["train.sampler.batch"] = fmt.Sprint(rows * classes)
 	}
 	return values
 }

@@ -33,14 +33,15 @@ func TestFirstSettingsFitTheImages(t *testing.T) {
 		want   map[string]string
 	}{
 		{"many classes and a test", 1, survey{labels.Test, 40, 50},
-			map[string]string{"steps": "200", "query": "test", "gallery": ""}},
+			map[string]string{"train.steps": "200", "train.query": "test", "train.gallery": ""}},
 		{"two levels, no test", 2, survey{"", 90, 90},
-			map[string]string{"steps": "200", "query": "", "gallery": "", "hold_out": "0.33", "loss.name": "happier"}},
+			map[string]string{"train.steps": "200", "train.query": "", "train.gallery": "", "train.hold_out": "0.33",
+				"train.loss.name": "happier", "eval.best": "true"}},
 		{"five classes", 1, survey{labels.Val, 5, 5}, // a batch has four images of each
-			map[string]string{"steps": "200", "query": "val", "gallery": "", "sampler.batch": "20"}},
+			map[string]string{"train.steps": "200", "train.query": "val", "train.gallery": "", "train.sampler.batch": "20"}},
 		{"classes of few images", 1, survey{labels.Val, 1, 6},
-			map[string]string{"steps": "200", "query": "val", "gallery": "", "sampler.name": "random-m-per-class",
-				"sampler.batch": "24"}},
+			map[string]string{"train.steps": "200", "train.query": "val", "train.gallery": "",
+				"train.sampler.name": "random-m-per-class", "train.sampler.batch": "24"}},
 	} {
 		if got := FirstSettings(c.levels, c.found); !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
