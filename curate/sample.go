@@ -29,9 +29,9 @@ type ProposalCheck struct {
 
 // CheckProposal draws n tags of the Propose with the number seq and counts what the
 // curator decided on them. The same seed draws the same tags, and a larger n draws more
-// of them. Accept, Move, Drop, and a Confirm or a Withdraw with a note check a tag. Without a
-// note these two are no look at it. For seq 0 it takes the last Propose in force that has tags left; if there is
-// none, the result is empty.
+// of them. Accept, Move and Drop check a tag. So do Confirm and Withdraw with a note; without one
+// nobody has looked at the tag. For seq 0 it takes the last Propose in force that has tags left; if
+// there is none, the result is empty.
 //
 // Expected is the share of wrong tags times Left, and its interval that of Wilson
 // (Journal of the American Statistical Association 22, 1927).

@@ -201,7 +201,7 @@ const sampleSize = 20
 func TestBrowserCuratorLong(t *testing.T) {
 	weights := os.Getenv("CURATOR_WEIGHTS")
 	if weights == "" {
-		t.Skip("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
+		t.Fatal("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
 	}
 	pairs := readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
 	t.Log("| labels | draft | strategy | seed | actions a label | labels read | keys | clicks | right | wrong |")
