@@ -66,7 +66,7 @@ func (o compareOptions) check(files int) error {
 	}
 	switch {
 	case o.page == "" && (o.by != "" || o.images != ""):
-		return usagef("--by and --images are of the page, which --report names")
+		return usagef("--by and --images need --report, the page that they are for")
 	case o.page != "" && (files != 2 || o.paper != ""):
 		return usagef("--report compares two results, and there are %d", files)
 	}
@@ -169,7 +169,7 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 		defer closer.Close()
 		v.Image = evaluation.ImagesByID(d)
 		if v.Found[0] == nil || v.Found[1] == nil {
-			j.say("the page has no pictures: %s and %s are not both of hgld eval export", j.args[0], j.args[1])
+			j.say("the page has no pictures: %s and %s were not both written by hgld eval export", j.args[0], j.args[1])
 		}
 	}
 	err := v.Write(j.ctx)

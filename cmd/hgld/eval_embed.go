@@ -29,7 +29,7 @@ const evalEmbedExamples = "  hgld eval embed photos                  photos.npy 
 
 func evalEmbedCommand() *cli.Command {
 	return &cli.Command{
-		Name: "embed", Usage: "write the embeddings of images, shards or vectors by a trained model", ArgsUsage: "DATA",
+		Name: "embed", Usage: "embed images, shards or vectors with a trained model", ArgsUsage: "DATA",
 		Description: evalEmbedExamples,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
@@ -151,7 +151,7 @@ func embedError(j *job, err error) error {
 	var refused *index.FailedError
 	if errors.As(err, &refused) {
 		listBroken(j, refused.Failed)
-		return withHint(withCode(exitSomeFailed, err), "mend or remove them, or allow a larger share by --allow-missing")
+		return withHint(withCode(exitSomeFailed, err), "repair or remove them, or allow a larger share with --allow-missing")
 	}
 	if errors.As(err, new(*index.OtherError)) {
 		return withHint(withCode(exitUsage, err), "--out OTHER.npy writes elsewhere")
@@ -170,9 +170,9 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	of := !isShards(path)
 	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
 	case split != "" && of:
-		return nil, nil, usagef("--split %s is of shards, and %s is none", split, path)
+		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
 	case labelFile != "" && !vectored:
-		return nil, nil, usagef("--labels %s is of vectors, and %s is none", labelFile, path)
+		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
 		d, err := vectors.ReadFrozen(&vectors.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
@@ -184,7 +184,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 		return nil, nil, asUsage(err)
 	}
 	if d.Levels() == nil {
-		j.say("the folders of %s are no tree of classes of one depth: its images have ids alone", path)
+		j.say("the folders of %s do not form classes at one depth: its images get ids and no classes", path)
 	}
 	return d, d, nil
 }

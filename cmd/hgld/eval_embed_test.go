@@ -129,17 +129,17 @@ func firstForm(t *testing.T) string {
 func TestEmbedRefusesWhatItWouldSpoil(t *testing.T) {
 	trainedPictures(t)
 	for want, args := range map[string][]string{
-		"l.csv exists and belongs to no index": {"--out", "l.npy", "pictures/test"},
-		"takes one folder":                     {},
-		"unknown kind of file":                 {"--out", "x.txt", "pictures/test"},
-		"--split test is of shards":            {"--split", "test", "pictures/test"},
-		"--labels l.csv is of vectors":         {"--labels", "l.csv", "pictures/test"},
-		"has no split":                         {"--split", "nosuch", "shards"},
-		"the model reads images":               {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
-		"the file that is read":                {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
-		"want a share from 0 to 1":             {"--allow-missing", "2", "pictures/test"},
-		"no images found":                      {"empty"},
-		"no such file":                         {"nosuch"},
+		"l.csv exists, is not part of an index": {"--out", "l.npy", "pictures/test"},
+		"takes one folder":                      {},
+		"unknown kind of file":                  {"--out", "x.txt", "pictures/test"},
+		"--split test applies to shards":        {"--split", "test", "pictures/test"},
+		"--labels l.csv applies to vectors":     {"--labels", "l.csv", "pictures/test"},
+		"has no split":                          {"--split", "nosuch", "shards"},
+		"the model reads images":                {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
+		"the file that is read":                 {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
+		"want a share from 0 to 1":              {"--allow-missing", "2", "pictures/test"},
+		"no images found":                       {"empty"},
+		"no such file":                          {"nosuch"},
 	} {
 		if _, err := os.Stat("l.csv"); err != nil {
 			must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")

@@ -18,7 +18,7 @@ const evalExportExamples = "  hgld eval export sop                    measures a
 
 func evalExportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "export", Usage: "evaluate, and write what was found of every query", ArgsUsage: "PREFIX",
+		Name: "export", Usage: "evaluate, and write what every query retrieves", ArgsUsage: "PREFIX",
 		Description: evalExportExamples,
 		Flags: append(append(flagsOf(evalStage().Settings()), stageFlags()...), deviceFlag(),
 			&cli.IntFlag{Name: "places", Value: 100, Usage: "neighbours of each query: `N`"}),
@@ -42,7 +42,7 @@ func runEvalExport(j *job, s *evalSettings, places int) error {
 	}
 	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &evaluation.Export{Prefix: j.args[0], Places: places}
 	if s.Ranking != "" {
-		return usagef("--ranking has no vectors, whose neighbours could be written")
+		return usagef("--ranking has no vectors, so there are no neighbours to write")
 	}
 	if err := s.check(); err != nil {
 		return withCode(exitUsage, err)

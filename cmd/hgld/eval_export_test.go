@@ -174,7 +174,7 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"compares two results":        {"--report", "x.html", "a.json"},
-		"are of the page":             {"--by", "AP_level0", "a.json", "b.json"},
+		"need --report":               {"--by", "AP_level0", "a.json", "b.json"},
 		"has no values of \"nosuch\"": {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
 		"needs results with the":      {"--report", "x.html", "plain.json", "b.json"},
 		"it is not of that result":    {"--report", "x.html", "b.json", "c.json"},

@@ -158,7 +158,7 @@ func (s *searching) open() (err error) {
 // openRun embeds the images that a run is evaluated on.
 func (s *searching) openRun() error {
 	if s.labels != "" || s.model.Run != "" {
-		return usagef("--labels and --run go with a file of vectors, and the index is the folder %s", s.index)
+		return usagef("--labels and --run need a file of vectors, and the index is the folder %s", s.index)
 	}
 	s.model.Run = s.index
 	choice, err := s.model.choice()

@@ -59,12 +59,12 @@ func (e *FailedError) Error() string {
 		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
 }
 
-// OtherError says that a file beside the vectors is none of an index, and would be replaced.
+// OtherError says that a file beside the vectors is not part of an index and would be overwritten.
 type OtherError struct{ Path string }
 
 // Error names the file.
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("index: %s exists and belongs to no index, and would be replaced", e.Path)
+	return fmt.Sprintf("index: %s exists, is not part of an index, and would be overwritten", e.Path)
 }
 
 // free checks that only files of an index are replaced. An interrupted Write may have left
