@@ -35,3 +35,15 @@ func (t *Table) BySplit(name string) []Part {
 	}
 	return parts
 }
+
+// PartNames lists the files that a name may stand for, as in [Table.BySplit]: for a name with
+// SplitPlaceholder one for each of Splits, otherwise the name itself.
+func PartNames(name string) (files []string) {
+	if !strings.Contains(name, SplitPlaceholder) {
+		return []string{name}
+	}
+	for _, split := range Splits {
+		files = append(files, strings.ReplaceAll(name, SplitPlaceholder, string(split)))
+	}
+	return files
+}

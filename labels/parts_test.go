@@ -1,6 +1,9 @@
 package labels
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // A name with {split} gives each split a file with its tags as scraped; the table keeps its own.
 func TestRowsAreAssignedToTheFilesOfTheirSplits(t *testing.T) {
@@ -21,5 +24,16 @@ func TestRowsAreAssignedToTheFilesOfTheirSplits(t *testing.T) {
 	if parts := table.BySplit("l.csv"); len(parts) != 1 || parts[0] != (Part{"l.csv", table}) ||
 		table.Rows[0].Tag != "church" {
 		t.Errorf("%+v", parts)
+	}
+}
+
+func TestPartNamesHaveEverySplit(t *testing.T) {
+	if got := PartNames("l.csv"); !slices.Equal(got, []string{"l.csv"}) {
+		t.Errorf("%q", got)
+	}
+	got := PartNames("{split}/of_{split}.csv")
+	if len(got) != len(Splits) || !slices.Contains(got, "train/of_train.csv") ||
+		!slices.Contains(got, "index/of_index.csv") {
+		t.Errorf("%q", got)
 	}
 }

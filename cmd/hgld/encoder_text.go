@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hgld/cluster"
+	"hgld/train/device"
 	textenc "hgld/train/text"
 )
 
@@ -22,12 +23,18 @@ var (
 	bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", open: openBERT, known: textenc.PublishedBERT}
 )
 
-func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
+// openWeights finds the files of an encoder, and opens the device that computes it.
+func openWeights(s *embedSettings, on opener) (device.Backend, textenc.Files, error) {
 	files, err := filesOf(s.Weights)
 	if err != nil {
-		return nil, err
+		return nil, files, err
 	}
 	b, err := on(s.Threads)
+	return b, files, err
+}
+
+func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
+	b, files, err := openWeights(s, on)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +42,7 @@ func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
 }
 
 func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
-	files, err := filesOf(s.Weights)
-	if err != nil {
-		return nil, err
-	}
-	b, err := on(s.Threads)
+	b, files, err := openWeights(s, on)
 	if err != nil {
 		return nil, err
 	}

@@ -109,18 +109,13 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 }
 
 // labelFiles lists the files that a name of labels stands for. For a name with {split}
-// these are the existing files of the splits, or the name itself if there is none.
+// these are the existing files of the splits, or the name itself if there is none. Who reads a
+// file meets the error, if it cannot be looked at.
 func labelFiles(name string) []string {
-	if !strings.Contains(name, labels.SplitPlaceholder) {
-		return []string{name}
-	}
-	var files []string
-	for _, split := range labels.Splits {
-		path := strings.ReplaceAll(name, labels.SplitPlaceholder, string(split))
-		if _, err := os.Stat(path); !pipeline.IsMissing(err) { // who reads it meets the error, if it is one
-			files = append(files, path)
-		}
-	}
+	files := slices.DeleteFunc(labels.PartNames(name), func(path string) bool {
+		_, err := os.Stat(path)
+		return pipeline.IsMissing(err)
+	})
 	if len(files) == 0 {
 		return []string{name}
 	}

@@ -1,44 +1,16 @@
 #include "textflag.h"
 
 DATA magnitude<>+0(SB)/4, $0x7fff
-DATA magnitude<>+4(SB)/4, $0x7fff
-DATA magnitude<>+8(SB)/4, $0x7fff
-DATA magnitude<>+12(SB)/4, $0x7fff
-DATA magnitude<>+16(SB)/4, $0x7fff
-DATA magnitude<>+20(SB)/4, $0x7fff
-DATA magnitude<>+24(SB)/4, $0x7fff
-DATA magnitude<>+28(SB)/4, $0x7fff
-GLOBL magnitude<>(SB), RODATA|NOPTR, $32
+GLOBL magnitude<>(SB), RODATA|NOPTR, $4
 
 DATA scale112<>+0(SB)/4, $0x77800000
-DATA scale112<>+4(SB)/4, $0x77800000
-DATA scale112<>+8(SB)/4, $0x77800000
-DATA scale112<>+12(SB)/4, $0x77800000
-DATA scale112<>+16(SB)/4, $0x77800000
-DATA scale112<>+20(SB)/4, $0x77800000
-DATA scale112<>+24(SB)/4, $0x77800000
-DATA scale112<>+28(SB)/4, $0x77800000
-GLOBL scale112<>(SB), RODATA|NOPTR, $32
+GLOBL scale112<>(SB), RODATA|NOPTR, $4
 
 DATA greatest<>+0(SB)/4, $0x0f7fe000
-DATA greatest<>+4(SB)/4, $0x0f7fe000
-DATA greatest<>+8(SB)/4, $0x0f7fe000
-DATA greatest<>+12(SB)/4, $0x0f7fe000
-DATA greatest<>+16(SB)/4, $0x0f7fe000
-DATA greatest<>+20(SB)/4, $0x0f7fe000
-DATA greatest<>+24(SB)/4, $0x0f7fe000
-DATA greatest<>+28(SB)/4, $0x0f7fe000
-GLOBL greatest<>(SB), RODATA|NOPTR, $32
+GLOBL greatest<>(SB), RODATA|NOPTR, $4
 
 DATA infinite<>+0(SB)/4, $0x7f800000
-DATA infinite<>+4(SB)/4, $0x7f800000
-DATA infinite<>+8(SB)/4, $0x7f800000
-DATA infinite<>+12(SB)/4, $0x7f800000
-DATA infinite<>+16(SB)/4, $0x7f800000
-DATA infinite<>+20(SB)/4, $0x7f800000
-DATA infinite<>+24(SB)/4, $0x7f800000
-DATA infinite<>+28(SB)/4, $0x7f800000
-GLOBL infinite<>(SB), RODATA|NOPTR, $32
+GLOBL infinite<>(SB), RODATA|NOPTR, $4
 
 // func widenF16AVX2(dst *float32, src *byte, n int)
 //
@@ -49,10 +21,10 @@ TEXT ·widenF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	VMOVDQU magnitude<>(SB), Y4
-	VMOVUPS scale112<>(SB), Y5
-	VMOVDQU greatest<>(SB), Y6
-	VMOVDQU infinite<>(SB), Y7
+	VPBROADCASTD magnitude<>(SB), Y4
+	VPBROADCASTD scale112<>(SB), Y5
+	VPBROADCASTD greatest<>(SB), Y6
+	VPBROADCASTD infinite<>(SB), Y7
 	XORQ AX, AX
 
 next:
