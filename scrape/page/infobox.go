@@ -84,7 +84,7 @@ func (p *parser) startInBox() error {
 		b.links = nil
 	case b.state == inCell && p.name == "a" && b.a == 0:
 		b.a = level
-		b.links = append(b.links, link{start: b.text.Len(), href: decode(p.href)})
+		b.links = append(b.links, link{start: b.text.Len(), href: decodeAttribute(p.href)})
 	case b.state == inCell:
 	case b.state == matched && p.name == "td":
 		b.state, b.cell = inCell, level

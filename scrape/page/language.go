@@ -38,10 +38,10 @@ func languageOf(header string) string { return languages()[strings.ToLower(heade
 // has no header "Instance of", so the page would seem to have no tag. A page without the
 // attribute is accepted.
 func checkLanguage(lang []byte) error {
-	code, _, _ := strings.Cut(strings.ToLower(decode(lang)), "-")
+	code, _, _ := strings.Cut(strings.ToLower(decodeAttribute(lang)), "-")
 	if code == "" || code == "en" {
 		return nil
 	}
 	return fmt.Errorf("the page is in the language %.20q; want English, which a reader gets who sends no language",
-		decode(lang))
+		decodeAttribute(lang))
 }

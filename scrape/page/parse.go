@@ -209,7 +209,7 @@ func (p *parser) link() error {
 	switch {
 	case p.redirect && p.href != nil:
 		p.redirect = false
-		target, red, err := targetOf(decode(p.href))
+		target, red, err := targetOf(decodeAttribute(p.href))
 		if err != nil {
 			return fmt.Errorf("a category redirect: %w", err)
 		}

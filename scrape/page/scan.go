@@ -2,7 +2,9 @@ package page
 
 import (
 	"bytes"
-	"html"
+
+	// Unlike the standard library's, it decodes "&#0" at the end of a text.
+	"golang.org/x/net/html"
 )
 
 // A scanner splits a page into tags, text and the content of scripts. It builds no tree:
@@ -333,10 +335,62 @@ func rawElement(name string) bool {
 	return false
 }
 
-// decode decodes the entities in a text or an attribute.
+// decode decodes the character references in a text.
 func decode(b []byte) string {
 	if bytes.IndexByte(b, '&') < 0 {
 		return string(b)
 	}
 	return html.UnescapeString(string(b))
+}
+
+// decodeAttribute decodes the character references in the value of an attribute. Unlike in
+// a text, the name of a reference is all letters and digits that follow the ampersand, and
+// nothing is decoded before an equals sign, so that "?a=1&copy=2" and "&ampere" stay as they
+// are (HTML, "named character reference state").
+func decodeAttribute(b []byte) string {
+	at := bytes.IndexByte(b, '&')
+	if at < 0 {
+		return string(b)
+	}
+	out := append(make([]byte, 0, len(b)), b[:at]...)
+	for at < len(b) {
+		end := at + 1
+		for end < len(b) && alphanumeric(b[end]) {
+			end++
+		}
+		switch {
+		case end < len(b) && b[end] == '=':
+			out = append(out, b[at:end]...)
+		case end == at+1: // a numeric reference, or an ampersand alone
+			for end < len(b) && b[end] != '&' {
+				end++
+			}
+			out = append(out, html.UnescapeString(string(b[at:end]))...)
+		default:
+			if end < len(b) && b[end] == ';' {
+				end++
+			}
+			out = append(out, decodeWhole(string(b[at:end]))...)
+		}
+		for at = end; at < len(b) && b[at] != '&'; at++ {
+			out = append(out, b[at])
+		}
+	}
+	return string(out)
+}
+
+// decodeWhole decodes a named reference, or returns it as it is if only the beginning of its
+// name is known. The text then ends as the reference does, which that of a known name does
+// not: without a semicolon none decodes to letters of ASCII, with one only "&semi;" to a
+// semicolon.
+func decodeWhole(reference string) string {
+	text := html.UnescapeString(reference)
+	if last := reference[len(reference)-1]; text != ";" && text[len(text)-1] == last {
+		return reference
+	}
+	return text
+}
+
+func alphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }

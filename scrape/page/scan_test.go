@@ -19,8 +19,9 @@ func scanned(body []byte) (all []string) {
 		case endOfPage:
 			return all
 		case startTag:
-			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", s.name, decode(s.id),
-				decode(s.class), decode(s.href), decode(s.title), decode(s.colspan)))
+			all = append(all, fmt.Sprintf("<%s id=%q class=%q href=%q title=%q colspan=%q>", s.name,
+				decodeAttribute(s.id), decodeAttribute(s.class), decodeAttribute(s.href), decodeAttribute(s.title),
+				decodeAttribute(s.colspan)))
 		case endTag:
 			all = append(all, "</"+s.name+">")
 		case textToken:
@@ -81,10 +82,12 @@ var awkward = []string{
 	"<div id=>x", "<div id='a'class=b>", "<DIV ID=A>",
 	"<a href=x/y/z>", "<a href=/wiki/>", "<a href=x/>", "<div id=\"a\nb\">", "<div/id=a>", "<div id=a/>",
 	"<div id=a&amp;b>", "<p title=&eacute>",
+	"<a id=&amp0>", "<a id=&ampere;>", "<a id=&semi;>", "<a id='&semi;&'>", "<a href=?a=1&copy=2&copy;=3>",
+	"<a id='&copy x&notit;&not;it&&amp;&;&#38;&#x26=&#38x&#;'>", "<a id='&fjlig;&nvlt;'>",
 	"<script>a<b></script>c", "<script></script>", "<script>a</SCRIPT >b", "<script>a</scriptx></script/>b",
 	"<style>a</p></style>b", "<script>a",
 	"<title>a&amp;b</title>c", "<textarea><p></textarea>x", "<iframe><p></iframe>x", "<xmp></p></xmp>", "&lt;p&gt;",
-	"a&ampb", "&notit;", "x\r\ny\rz",
+	"a&ampb", "&notit;", "&#0", "x\r\ny\rz",
 }
 
 func TestScannerAgreesWithATokenizer(t *testing.T) {
