@@ -34,7 +34,7 @@ type evalSettings struct {
 
 	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave images of the gallery that equal the query byte for byte out of its ranking"`
 
-	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet) instead of a model"`
+	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet, .pt) instead of a model"`
 	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`

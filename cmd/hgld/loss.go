@@ -23,7 +23,7 @@ func lossCommand() *cli.Command {
 		Name: "loss", Usage: "value and gradient of a loss on anybody's embeddings", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet, .pt)"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first"},
 			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, which take no gradient (default: the rows)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},

@@ -35,7 +35,7 @@ func searchCommand() *cli.Command {
 		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet), or a run directory"},
+			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
 			&cli.StringFlag{Name: "id", Usage: "`ID` of a row of the index as the query, in place of an image"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv beside it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "model of the query, `DIR`; empty: the one that made the index"},

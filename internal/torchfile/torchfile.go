@@ -62,7 +62,27 @@ var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net
 // order, contiguous, with their names. If the dictionary lies inside another one under
 // a key such as state_dict or model, it is taken from there. Tensors that share memory
 // become two. An error of the contents is a *FormatError.
-func Read(path string) ([]tensorfile.Tensor, error) {
+func Read(path string) ([]tensorfile.Tensor, error) { return readFile(path, ReadFrom) }
+
+// ReadTensors returns the tensor that the file at path holds, without a name, or those of
+// its dictionary with their names; the dictionary's other values are left out. Otherwise
+// it is like Read.
+func ReadTensors(path string) ([]tensorfile.Tensor, error) {
+	return readFile(path, func(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+		root, data, err := load(r, size)
+		if err != nil {
+			return nil, err
+		}
+		found, err := tensorsOf(root)
+		if err != nil {
+			return nil, err
+		}
+		return gather(found, data, mostTimes*size)
+	})
+}
+
+// readFile calls read for a regular file.
+func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, error)) ([]tensorfile.Tensor, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -75,23 +95,12 @@ func Read(path string) ([]tensorfile.Tensor, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", path)
 	}
-	return ReadFrom(f, info.Size())
+	return read(f, info.Size())
 }
 
 // ReadFrom is Read for size bytes at r.
 func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
-	magic := make([]byte, 4)
-	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	var root any
-	var data storages
-	var err error
-	if string(magic) == "PK\x03\x04" {
-		root, data, err = readZip(r, size)
-	} else {
-		root, data, err = readStream(r, size)
-	}
+	root, data, err := load(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +108,19 @@ func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gather(weights, data, mostTimes*size)
+	return gather(weights.entries, data, mostTimes*size)
+}
+
+// load reads a file of either form: the value that was saved, and the memory of its tensors.
+func load(r io.ReaderAt, size int64) (root any, data storages, err error) {
+	magic := make([]byte, 4)
+	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	if string(magic) == "PK\x03\x04" {
+		return readZip(r, size)
+	}
+	return readStream(r, size)
 }
 
 // storages reads the bytes of a storage by its key.
@@ -138,6 +159,24 @@ func findWeights(root any, depth int) (*dict, error) {
 	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
 }
 
+// tensorsOf returns the entries of root that are tensors; root itself, without a name, if it
+// is one.
+func tensorsOf(root any) ([]entry, error) {
+	switch root := root.(type) {
+	case *tensor:
+		return []entry{{"", root}}, nil
+	case *dict:
+		var found []entry
+		for _, e := range root.entries {
+			if _, is := e.value.(*tensor); is {
+				found = append(found, e)
+			}
+		}
+		return found, nil
+	}
+	return nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
+}
+
 // quoted prints a key for a message, cut to a bounded length.
 func quoted(v any) string {
 	text, is := v.(string)
@@ -150,10 +189,10 @@ func quoted(v any) string {
 	return fmt.Sprintf("%.80q", text)
 }
 
-// gather reads the tensors of a dictionary, of at most most bytes together.
-func gather(weights *dict, data storages, most int64) ([]tensorfile.Tensor, error) {
-	list := make([]tensorfile.Tensor, 0, len(weights.entries))
-	for _, e := range weights.entries {
+// gather reads tensors, of at most most bytes together.
+func gather(entries []entry, data storages, most int64) ([]tensorfile.Tensor, error) {
+	list := make([]tensorfile.Tensor, 0, len(entries))
+	for _, e := range entries {
 		name, is := e.key.(string)
 		if !is {
 			return nil, damaged("a tensor's name is %s, expected a text", kindOf(e.key))

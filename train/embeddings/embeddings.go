@@ -1,5 +1,6 @@
 // Package embeddings reads vectors and labels that hgld or another program has written to
-// files: .npy, .safetensors and Parquet for vectors, .csv, .npy and Parquet for labels.
+// files: .npy, .safetensors, Parquet and those of torch.save for vectors, .csv, .npy and
+// Parquet for labels.
 //
 // A Parquet file of embeddings has one column of lists of floats. An optional column "id"
 // names the rows. Optional columns label_0, label_1, … or level_0, level_1, … hold their
@@ -34,11 +35,12 @@ type Vectors interface {
 }
 
 // kinds lists the extensions of the files that hold vectors.
-var kinds = []string{".npy", ".safetensors", ".parquet"}
+var kinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // Open opens a matrix. In a .npy file it is the array; in a .safetensors file, the tensor
 // called "embeddings" or the only tensor; in a Parquet file, the only column of lists of
-// floats. Any other extension is a *registry.UnknownError.
+// floats; in a .pt or .pth file, the tensor itself, or that of its dictionary which is called
+// "embeddings" or is the only one of floats with rows and columns. Any other extension is a *registry.UnknownError.
 func Open(path string) (Vectors, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
@@ -67,6 +69,12 @@ func Open(path string) (Vectors, error) {
 		}
 		m, err := p.matrix()
 		if err := errors.Join(err, p.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return m, nil
+	case ".pt", ".pth":
+		m, err := readTorch(path)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return m, nil

@@ -25,7 +25,7 @@ type Images struct {
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet), not on images"`
+	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet, .pt), not on images"`
 	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
 
 	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`

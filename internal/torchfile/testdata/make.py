@@ -2,7 +2,7 @@
 """Makes the files beside it with PyTorch 2.15: make.py FOLDER. Needs torch, numpy and safetensors.
 
 NAME.pth is what torch.save wrote, NAME.safetensors the tensors that a reader has to find in it.
-refused-*.pth must not be read.
+refused-*.pth must not be read. The .pt files hold vectors, as people save them.
 """
 import argparse
 import collections
@@ -60,6 +60,13 @@ torch.save(checkpoint, path("checkpoint.pth"))
 expect("checkpoint", net.state_dict())
 torch.save({"state_dict": {"module." + k: torch.nn.Parameter(v.float()) for k, v in net.state_dict().items()}}, path("parameters.pth"))
 expect("parameters", {"module." + k: v.float() for k, v in net.state_dict().items()})
+
+vectors = torch.arange(6, dtype=torch.float32).reshape(3, 2)
+torch.save(vectors.half(), path("tensor.pt"))
+torch.save({"names": ["a", "b", "c"], "vectors": vectors, "labels": torch.arange(3)}, path("vectors.pt"))
+torch.save({"a": vectors, "embeddings": vectors + 1}, path("embeddings.pt"))
+torch.save({"a": vectors, "b": vectors + 1}, path("ambiguous.pt"))
+torch.save(torch.arange(3), path("labels.pt"))
 
 
 class Evil:

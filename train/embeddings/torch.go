@@ -1,0 +1,53 @@
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
+)
+
+// readTorch reads a file of torch.save into memory, without running anything in it.
+func readTorch(path string) (*matrix, error) {
+	all, err := torchfile.ReadTensors(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := vectorsAmong(all)
+	if err != nil {
+		return nil, err
+	}
+	values, err := t.Float32()
+	if err != nil {
+		return nil, err
+	}
+	return &matrix{cols: t.Shape[1], values: values}, nil
+}
+
+// vectorsAmong returns the tensor called "embeddings", or the only one of floats with rows
+// and columns: labels and ids often lie beside it.
+func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
+	var names []string
+	var found tensorfile.Tensor
+	for _, t := range all {
+		if len(t.Shape) != 2 || !slices.Contains([]string{"F64", "F32", "F16", "BF16"}, t.DType) {
+			continue
+		}
+		if t.Name == "embeddings" {
+			return t, nil
+		}
+		names, found = append(names, t.Name), t
+	}
+	switch {
+	case len(all) == 1 && len(names) == 0:
+		return found, fmt.Errorf("its tensor is %s of shape %v, want floats in rows and columns", all[0].DType, all[0].Shape)
+	case len(names) == 0:
+		return found, errors.New("it has no tensor of floats with rows and columns")
+	case len(names) > 1:
+		return found, fmt.Errorf("it has %d tensors of floats with rows and columns, %s, and none is called %.80q",
+			len(names), firstFew(names), "embeddings")
+	}
+	return found, nil
+}

@@ -1,0 +1,45 @@
+package embeddings
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The files were made by PyTorch; make.py beside them says how.
+const torchFiles = "../../internal/torchfile/testdata"
+
+func TestVectorsThatTorchSaved(t *testing.T) {
+	for name, want := range map[string][]float32{
+		"tensor": {0, 1, 2, 3, 4, 5}, "vectors": {0, 1, 2, 3, 4, 5}, "embeddings": {1, 2, 3, 4, 5, 6},
+	} {
+		v, err := Open(filepath.Join(torchFiles, name+".pt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, cols := v.Rows()
+		got := make([]float32, 6)
+		if err := v.ReadRows(got, 0); err != nil || rows != 3 || cols != 2 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d×%d, %v, %v", name, rows, cols, got, err)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTorchFilesWithoutOneMatrix(t *testing.T) {
+	for name, want := range map[string]string{
+		"ambiguous.pt":     `it has 2 tensors of floats with rows and columns, a, b, and none is called "embeddings"`,
+		"labels.pt":        "its tensor is I64 of shape [3], want floats in rows and columns",
+		"refused-call.pth": "posix.system",
+		"refused-list.pth": "expected a tensor or a dictionary of tensors",
+	} {
+		path := filepath.Join(torchFiles, name)
+		_, err := Open(path)
+		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
