@@ -122,16 +122,14 @@ func (s *Space) truncate(groups int) {
 // which orders groups as the cosine does. It returns false for a group without tags and
 // without a name that is known.
 func (s *Space) turned(c *centroid, x []float64) (float64, bool) {
-	dot, norm := 0.0, 1.0
+	along, norm := 0.0, 1.0
 	switch {
 	case c.prototype != nil:
 		for k, v := range c.prototype.unit {
-			dot += float64(v) * x[k]
+			along += float64(v) * x[k]
 		}
 	case c.n > 0:
-		for k, v := range c.sum {
-			dot += v * x[k]
-		}
+		along = dot(c.sum, x)
 		norm = float64(c.n) * math.Sqrt(c.norm)
 	default:
 		tag, known := s.byName[c.name]
@@ -139,13 +137,13 @@ func (s *Space) turned(c *centroid, x []float64) (float64, bool) {
 			return 0, false
 		}
 		for k, v := range s.unitRow(tag) {
-			dot += v * x[k]
+			along += v * x[k]
 		}
 	}
 	if norm == 0 {
 		return math.Sqrt2, true
 	}
-	return math.Sqrt(max(0, 2-2*dot/norm)), true
+	return math.Sqrt(max(0, 2-2*along/norm)), true
 }
 
 // Proposals prepares to propose groups: it copies the prototypes, and the returned function

@@ -259,41 +259,57 @@ func (s *Space) Nearest(tags []int, n int, skip func(group int) bool) (groups []
 		unit(x)
 		distance = func(c *centroid) (float64, bool) { return s.turned(c, x) }
 	}
-	var all []near
+	best := make([]near, 0, n+1) // in order
 	for g := range s.groups {
 		c := &s.groups[g]
 		if c.name == "" || skip(g) {
 			continue
 		}
 		if d, known := distance(c); known {
-			all = append(all, near{g, d})
+			x := near{g, d}
+			i, _ := slices.BinarySearchFunc(best, x, byDistance)
+			if i < n {
+				best = slices.Insert(best, i, x)[:min(n, len(best)+1)]
+			}
 		}
 	}
-	slices.SortFunc(all, byDistance)
-	return unzip(all[:min(n, len(all))])
+	return unzip(best)
 }
 
 // away returns the Euclidean distance from x, with the squared length xx, to a group. It
 // returns false for a group without tags that has the name of none.
 func (s *Space) away(c *centroid, x []float64, xx float64) (float64, bool) {
 	if c.n > 0 {
-		dot := 0.0
-		for k, v := range c.sum {
-			dot += v * x[k]
-		}
-		return math.Sqrt(max(0, xx-2*dot/float64(c.n)+c.norm)), true
+		return math.Sqrt(max(0, xx-2*dot(c.sum, x)/float64(c.n)+c.norm)), true
 	}
 	tag, known := s.byName[c.name]
 	if !known {
 		return 0, false
 	}
-	dot, norm := 0.0, 0.0
+	along, norm := 0.0, 0.0
 	for k, h := range s.row(tag) {
 		v := float64(s.wide[h])
-		dot += v * x[k]
+		along += v * x[k]
 		norm += v * v
 	}
-	return math.Sqrt(max(0, xx-2*dot+norm)), true
+	return math.Sqrt(max(0, xx-2*along+norm)), true
+}
+
+// dot adds in four chains, because each addition waits for the one before it.
+func dot(x, y []float64) float64 {
+	var a, b, c, d float64
+	y = y[:len(x)]
+	k := 0
+	for ; k+4 <= len(x); k += 4 {
+		a += x[k] * y[k]
+		b += x[k+1] * y[k+1]
+		c += x[k+2] * y[k+2]
+		d += x[k+3] * y[k+3]
+	}
+	for ; k < len(x); k++ {
+		a += x[k] * y[k]
+	}
+	return a + b + (c + d)
 }
 
 func byDistance(a, b near) int {
