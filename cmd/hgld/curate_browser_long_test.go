@@ -148,6 +148,58 @@ func TestBrowserShowsPicturesThatFit(t *testing.T) {
 	b.clean()
 }
 
+// A row of a group has a small image of a landmark that carries its label, from the first
+// moment on none of another label, and is no higher for it.
+func TestBrowserRowsShowImagesOfTheirOwnLabels(t *testing.T) {
+	dir := smallProject(t)
+	f, err := os.Open(filepath.Join(dir, "tags.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, records, err := labels.ReadTags(f, f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagOf := map[string]string{}
+	for _, r := range records {
+		tagOf[fmt.Sprintf("%s-%d-0", r.Split, r.Landmark)] = r.Tag
+		writePicture(t, filepath.Join(dir, "images", fmt.Sprint(r.Landmark), "0.png"), int(r.Landmark))
+	}
+	s := serveIn(t, dir, "--port", "0", "--by", "Anna", "--images", "images")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	const rows = `[...document.querySelectorAll("#grid .card")]`
+	right := func() {
+		t.Helper()
+		for _, row := range eval[[][2]string](b, rows+`.map((e) => [e.title.split("\n")[0], decodeURIComponent(e.querySelector("img")?.src || "")])`) {
+			if row[1] == "" {
+				continue
+			}
+			name := strings.TrimSuffix(row[1][strings.LastIndex(row[1], "/")+1:], "?small")
+			if tag := tagOf[name[32:]]; tag != row[0] {
+				t.Errorf("the row of %q shows an image of %q", row[0], tag)
+			}
+		}
+	}
+	for group := range 8 {
+		right()
+		b.until("an image on each row", rows+`.length > 0 && `+rows+`.every((e) => e.querySelector(".thumbnail img")?.naturalHeight === 52)`)
+		right()
+		if group == 0 {
+			b.readable("light-1280-thumbnails")
+			if high := eval[int](b, rows+`[0].offsetHeight`); high != 28 {
+				t.Errorf("a row with an image is %d pixels high, want 28 as without", high)
+			}
+		}
+		b.run(evaluateVoid(`window.lastImage = document.querySelector("#grid .thumbnail img")`))
+		b.keys("j")
+		b.until("another group's rows", `!window.lastImage.isConnected`)
+	}
+	b.clean()
+}
+
 // What keeps a hierarchy from being written is told in the page's words, once, and
 // the groups that lack a kind can be opened.
 func TestBrowserSaysOnceWhyNothingIsWritten(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // suggestions is the number of groups that the page offers, by the keys 1 to 5.
@@ -190,8 +191,50 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"examples": list})
 }
 
-// image answers with the bytes of an example. It sends only what its first bytes show
-// to be an image.
+// mostThumbnails is the number of labels that a request names at most: more than a screen
+// shows.
+const mostThumbnails = 500
+
+// thumbnails answers with an image of each of the labels in ?tags=1,2,…, in their order, for
+// /image/NAME?small: "" for a label without images.
+func (s *Server) thumbnails(w http.ResponseWriter, r *http.Request) {
+	if s.c.Examples == nil {
+		http.Error(w, "no tags.jsonl is given", http.StatusNotFound)
+		return
+	}
+	var tags []int
+	for text := range strings.SplitSeq(r.URL.Query().Get("tags"), ",") {
+		tag, err := strconv.Atoi(text)
+		if err != nil {
+			tag = -1
+		}
+		tags = append(tags, tag)
+	}
+	if len(tags) > mostThumbnails {
+		http.Error(w, fmt.Sprintf("%d labels are asked for, want %d at most", len(tags), mostThumbnails),
+			http.StatusBadRequest)
+		return
+	}
+	if !s.known(w, tags) {
+		return
+	}
+	names := make([]string, len(tags))
+	for i, tag := range tags {
+		err := s.c.Examples.Examples(tag, 1, func(_, _ string, images []string) {
+			if len(images) > 0 {
+				names[i] = s.guard.stamp(images[0])
+			}
+		})
+		if err != nil {
+			write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+			return
+		}
+	}
+	write(w, http.StatusOK, map[string]any{"thumbnails": names})
+}
+
+// image answers with the bytes of an example, with ?small those of its thumbnail. It sends
+// only what its first bytes show to be an image.
 func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 	if s.c.Examples == nil {
 		http.NotFound(w, r)
@@ -202,7 +245,11 @@ func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	data, err := s.c.Examples.Image(r.Context(), name)
+	find := s.c.Examples.Image
+	if r.URL.Query().Has("small") {
+		find = s.c.Examples.Thumbnail
+	}
+	data, err := find(r.Context(), name)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return

@@ -105,6 +105,11 @@ type Exampler interface {
 	Examples(tag, n int, show func(title, link string, images []string)) error
 	// Image returns the bytes of an image that Examples named.
 	Image(ctx context.Context, name string) ([]byte, error)
+	// HasImages reports whether there are images at all.
+	HasImages() bool
+	// Thumbnail returns the bytes of a small version of an image that Examples named, for a row
+	// of the page.
+	Thumbnail(ctx context.Context, name string) ([]byte, error)
 }
 
 // Config is what a page is made of. Session, Save, Hosts and Queue are required;
@@ -259,6 +264,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/map", s.plane)
 	mux.HandleFunc("GET /api/margins", s.margins)
 	mux.HandleFunc("GET /api/examples", s.examples)
+	mux.HandleFunc("GET /api/thumbnails", s.thumbnails)
 	mux.HandleFunc("GET /api/agreement", s.agreement)
 	mux.HandleFunc("POST /api/edit", s.edit)
 	mux.HandleFunc("POST /api/suggest", s.suggest)

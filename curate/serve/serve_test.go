@@ -406,6 +406,23 @@ func TestOnlyImagesAreSentAsImages(t *testing.T) {
 	}
 }
 
+func TestThumbnailsOfLabels(t *testing.T) {
+	_, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
+	var found struct{ Thumbnails []string }
+	if a.get("/api/thumbnails?tags=3,1", &found); len(found.Thumbnails) != 2 {
+		t.Fatalf("%q, want two names", found.Thumbnails)
+	}
+	resp, text := a.do("GET", "/image/"+found.Thumbnails[0]+"?small", "", nil)
+	if resp.Header.Get("Content-Type") != "image/jpeg" || !strings.HasSuffix(text, "good") {
+		t.Errorf("%s, %q, want the thumbnail", resp.Status, text)
+	}
+	for _, tags := range []string{"", "x", "10", "-1", "1,,2", strings.Repeat("1,", mostThumbnails) + "1"} {
+		if resp, _ := a.do("GET", "/api/thumbnails?tags="+tags, "", nil); resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("tags=%.20s: %s", tags, resp.Status)
+		}
+	}
+}
+
 type exampleFake struct{}
 
 var fakeImages = []string{"good"}
@@ -413,6 +430,10 @@ var fakeImages = []string{"good"}
 func (exampleFake) Examples(tag, n int, show func(title, link string, images []string)) error {
 	show("x", "", fakeImages)
 	return nil
+}
+func (exampleFake) HasImages() bool { return true }
+func (exampleFake) Thumbnail(_ context.Context, name string) ([]byte, error) {
+	return []byte("\xff\xd8\xff" + name), nil
 }
 func (exampleFake) Image(_ context.Context, name string) ([]byte, error) {
 	switch name {

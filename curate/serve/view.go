@@ -196,7 +196,9 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Unlock()
 	a := whole{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
-			"examples": s.c.Examples != nil, "agreement": s.c.Compared != nil, "finish": s.c.Finish != nil,
+			"examples":   s.c.Examples != nil,
+			"thumbnails": s.c.Examples != nil && s.c.Examples.HasImages(),
+			"agreement":  s.c.Compared != nil, "finish": s.c.Finish != nil,
 			"propose": s.c.Suggester != nil && s.c.Namer != nil}}
 	tags := s.session.Draft().Tags
 	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)),

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -319,6 +320,31 @@ func (x *Examples) Image(ctx context.Context, name string) ([]byte, error) {
 		return i.view.Image(ctx, i.row)
 	}
 	return readImage(i.path)
+}
+
+// HasImages reports whether there is a folder or a set of images.
+func (x *Examples) HasImages() bool { return x.folder != "" || x.set != nil }
+
+// thumbnailSide is the shorter side of a thumbnail in pixels: two for each that the page
+// gives it, as dense screens show.
+const thumbnailSide = 52
+
+// Thumbnail returns an image that Examples has named as a small JPEG.
+func (x *Examples) Thumbnail(ctx context.Context, name string) ([]byte, error) {
+	data, err := x.Image(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := new(img.Decoder).Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", name, err)
+	}
+	if w, h := img.ShortSide(m.W, m.H, thumbnailSide); w < m.W {
+		m = img.Resize(m, w, h, img.Bilinear)
+	}
+	var small bytes.Buffer
+	err = img.EncodeJPEG(&small, m, 85)
+	return small.Bytes(), err
 }
 
 // largestImage is the largest image file that is read, in bytes.

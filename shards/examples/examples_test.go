@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/img"
 	"hgld/internal/sketch"
 	"hgld/labels"
 	"hgld/shards"
@@ -42,7 +43,7 @@ func (p landmarkPictures) Items(context.Context) iter.Seq2[shards.Item, error] {
 
 func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, sketch.Picture(0, 1, 2, 20)); err != nil {
+	if err := png.Encode(&picture, sketch.Picture(0, 1, 2, 200)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -88,6 +89,11 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 		data, err := x.Image(t.Context(), named[0][1])
 		if err != nil || !bytes.Equal(data, picture.Bytes()) {
 			t.Errorf("%s: %d bytes of an image, %v", images, len(data), err)
+		}
+		small, err := x.Thumbnail(t.Context(), named[0][1])
+		info, infoErr := new(img.Decoder).Info(small)
+		if err != nil || infoErr != nil || info.Format != "jpeg" || info.H != thumbnailSide || info.W != info.H {
+			t.Errorf("%s: a thumbnail %+v, %v, %v; want a JPEG %d high", images, info, err, infoErr, thumbnailSide)
 		}
 		if _, err := x.Image(t.Context(), "train-5-9"); err == nil {
 			t.Errorf("%s: an image that was not named is given", images)

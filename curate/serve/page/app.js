@@ -12,6 +12,7 @@ import {Marks, pack, unpack, keepOnLeaving, takeUp, reopen} from './place.js';
 import {asPast, told, place, say} from './feedback.js';
 import {shownIn} from './views.js';
 import {Pace} from './pace.js';
+import {Thumbnails} from './thumbnails.js';
 import {Rest} from './rest.js';
 import {Rows} from './variants.js';
 import * as panels from './panels.js';
@@ -32,6 +33,7 @@ class App {
       state: (i, active) => (this.view.kind === 'review' ? this.review.state(i, active) : panels.cardState(this, i, active))});
     this.tree = new Tree(byId('tree'), this.model, {open: (g) => this.open(g), mark: () => this.draw(), drop: (row, e) => this.dropped(row, e), say: (text) => this.say(text)});
     this.press = new Press();
+    this.thumbnails = new Thumbnails(() => this.draw());
     const free = (run) => (...args) => this.press.free(() => run(...args));
     this.sender = new Sender(this.model, {changed: (byOthers) => { this.byOthers ||= byOthers; this.later(true); }, saved: (a, e) => this.saved(a, e), another: () => this.another(), gone: free((n, ended) => this.gone(n, ended)), back: free(() => this.back()),
       conflict: free((e, why) => this.conflict(e, why)), refused: free((_, why) => this.refused(why))});

@@ -29,14 +29,16 @@ const elsewhere = (app, i) => (!['group', 'rest'].includes(app.view.kind) && app
 // lineWidth is the width in which all but the longest names of a group fit on a line.
 export function lineWidth(app, items) {
   const lengths = items.map((i) => app.model.names[i].length).sort((a, b) => a - b);
-  return Math.max(220, Math.min(480, 74 + 7.8 * (lengths[Math.floor(0.95 * lengths.length)] || 0)));
+  return Math.max(220, Math.min(480, (app.model.has.thumbnails ? 108 : 74) + 7.8 * (lengths[Math.floor(0.95 * lengths.length)] || 0)));
 }
 
 const noted = (app, i) => app.rows.labels(i).some((x) => app.model.remarks.get(x)?.[2]);
 const statusOf = (app, i) => app.rows.labels(i).reduce((sum, x) => sum | app.model.status[x], 0);
 
+const thumbnail = (app, i) => (app.model.has.thumbnails && ['group', 'rest'].includes(app.view.kind) ? app.thumbnails.of(i) : '');
+
 // cardState is all that the look of a card depends on.
-export const cardState = (app, i, active) => `${statusOf(app, i)} ${active} ${app.isMarked(i)} ${noted(app, i)} ${app.rows.labels(i)} ${app.view.kind === 'rest' ? app.rest.about(i) : elsewhere(app, i)}`;
+export const cardState = (app, i, active) => `${thumbnail(app, i)} ${statusOf(app, i)} ${active} ${app.isMarked(i)} ${noted(app, i)} ${app.rows.labels(i)} ${app.view.kind === 'rest' ? app.rest.about(i) : elsewhere(app, i)}`;
 
 // card writes a label, and its variants, into an element: on one line in a group, and
 // elsewhere on two.
@@ -52,11 +54,18 @@ export function card(app, e, i, active) {
   const facts = rest ? [app.rest.about(i)] : line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
   const stands = stateOf(status);
   const state = [stands === 'open' ? '' : stands, marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
-  attribute(e, 'class', ['cell card', line ? 'line' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
+  attribute(e, 'class', ['cell card', line ? 'line' : '', line && m.has.thumbnails ? 'pictured' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '', ...state].filter(Boolean).join(' '));
   attribute(e, 'aria-selected', marked);
   attribute(e, 'title', row.map((x) => m.names[x]).join('\n'));
   e.dataset.tag = i;
-  const [tick, label, under, told] = e.children;
+  const [tick, label, under, told] = [...e.children].filter((c) => c.className !== 'thumbnail');
+  const image = thumbnail(app, i);
+  if (line && app.model.has.thumbnails) {
+    // A new element: one whose address changes shows the image of another label until it has its own.
+    if (!e.querySelector('.thumbnail')) tick.after(h('span', {class: 'thumbnail', 'aria-hidden': 'true'}));
+    const box = tick.nextSibling;
+    if (box.dataset.name !== image) { box.dataset.name = image; box.replaceChildren(...(image ? [h('img', {src: `/image/${encodeURIComponent(image)}?small`, alt: '', draggable: false})] : [])); }
+  }
   write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
   write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
