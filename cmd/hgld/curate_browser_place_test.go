@@ -232,6 +232,51 @@ func TestBrowserTakesUpWhatWasAtHand(t *testing.T) {
 	b.clean()
 }
 
+// The names that were typed for the parts of a division survive a reload.
+func TestBrowserTakesUpADivision(t *testing.T) {
+	s := serveIn(t, smallProject(t), "--port", freePort(t), "--by", "Anna")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape, "s")
+	b.until("the parts", `document.querySelectorAll("dialog .part input").length === 2`)
+	b.run(chromedp.Focus(chromedp.CSS("dialog .part input")))
+	b.ctrl("a")
+	b.keys("the first half")
+	b.run(chromedp.Reload())
+	b.until("the name is back", `document.body.dataset.ready === "yes" && document.querySelector("dialog .part input").value === "the first half"`)
+	b.run(chromedp.Focus(chromedp.CSS("dialog .part input")))
+	b.keys(kb.Enter)
+	b.saved(1)
+	b.at("divided", "the first half")
+	b.clean()
+}
+
+// A key that comes before the browser has told that a dialog is closed acts on the group that
+// the dialog leads to, and not on the one before.
+func TestBrowserActsOnTheViewThatADialogLeadsTo(t *testing.T) {
+	dir := smallProject(t)
+	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna")
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape)
+	to := b.rows()[3]
+	b.ctrl("k")
+	b.until("a dialog", `document.querySelector("dialog input")`)
+	b.keys(to)
+	// No task runs between the two keys, so neither does the event of the closed dialog.
+	b.run(evaluateVoid(`(async () => {
+		const press = (on, key) => on.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+		press(document.querySelector("dialog input"), "Enter");
+		for (let n = 0; n < 20; n++) await null;
+		press(document.getElementById("grid"), "a");
+	})()`))
+	b.saved(1)
+	if e := lastEdit(t, filepath.Join(dir, "edits.jsonl")); e.Op != curate.Accept || e.To != to {
+		t.Errorf("the key made %s into %q, want %s into %q", e.Op, e.To, curate.Accept, to)
+	}
+	b.clean()
+}
+
 // The address of a group that was renamed or merged leads to what it has become;
 // one that never was says so.
 func TestBrowserAddressesLeadToSuccessors(t *testing.T) {

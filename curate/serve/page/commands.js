@@ -177,7 +177,7 @@ async function split(app) {
   const tags = [...app.model.members(g.at)];
   if (tags.length < 2) return app.say('A group of one label cannot be divided.');
   const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
-    names: (list) => list.map((i) => app.model.names[i]), taken: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
+    names: (list) => list.map((i) => app.model.names[i]), exists: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
     make: async (k, seed) => (await ask('/api/split', {tags, k, seed})).parts});
   if (!parts) return undefined;
   app.tree.insert(g.name, parts.map((p) => p.to));
@@ -221,7 +221,7 @@ async function history(app) {
   const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
   const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
     h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
-    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.close(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
+    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.leave(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
   const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be undone, unless a later one depends on it.`), h('table', {}, h('tbody', {}, rows)));
 }
 
@@ -234,7 +234,7 @@ async function finish(app) {
     const {orphans, level, parent} = e.body || {};
     if (!orphans) { tell('Not written yet', 'ask', h('p', {class: 'pre'}, m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.')); return; }
     const what = level === m.levels[1] ? 'group' : level;
-    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link', onclick: () => { d.close(); app.open(m.groupNamed(name)); }}, shown(name)) : shown(name));
+    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link', onclick: () => { d.leave(); app.open(m.groupNamed(name)); }}, shown(name)) : shown(name));
     const d = tell('Not written yet', 'ask', h('p', {}, `${count(orphans.length, what)} ${orphans.length === 1 ? 'has' : 'have'} no ${parent}: `, orphans.slice(0, 8).map((name, n) => [n ? ', ' : '', lead(name)]).flat(), orphans.length > 8 ? ` and ${number(orphans.length - 8)} more` : '', '.'),
       h('p', {class: 'soft'}, key('p'), ` sets it; mark several in the tree with `, key('Space'), ' first.'));
   }

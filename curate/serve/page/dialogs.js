@@ -18,7 +18,7 @@ export function resume(typed) { resumed = typed; }
 // typed registers what a dialog holds; taken returns what it begins with, or null.
 function typed(d, what) {
   typing = what;
-  d.addEventListener('close', () => { typing = null; });
+  d.addEventListener('left', () => { typing = null; });
 }
 
 function taken() {
@@ -27,15 +27,21 @@ function taken() {
   return was;
 }
 
-// open shows a dialog with a title and returns it; it removes itself on closing.
+// open shows a dialog with a title and returns it. Its leave closes it and tells "left" at
+// once: the browser's own close event comes later, and a key pressed in between would act on
+// the view that the answer is about to replace.
 function open(title, className, ...children) {
   const d = h('dialog', {class: className, 'aria-label': title}, h('h2', {}, title), ...children);
   const back = document.activeElement;
-  d.addEventListener('close', () => {
+  const left = () => {
+    if (!d.isConnected) return;
     d.remove();
     if (document.activeElement === document.body && back && back.isConnected) back.focus({preventScroll: true});
-  });
-  d.addEventListener('click', (e) => { if (e.target === d) d.close(); });
+    d.dispatchEvent(new Event('left'));
+  };
+  d.leave = () => { d.close(); left(); };
+  d.addEventListener('close', left); // by Escape
+  d.addEventListener('click', (e) => { if (e.target === d) d.leave(); });
   document.body.append(d);
   d.showModal();
   return d;
@@ -54,7 +60,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
-    const take = () => { if (list[at]) { result = whole ? list[at] : list[at].name; d.close(); } };
+    const take = () => { if (list[at]) { result = whole ? list[at] : list[at].name; d.leave(); } };
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
         onclick: () => { at = i; take(); }},
@@ -76,11 +82,11 @@ export function choose({title, lead, items, create, value, more, whole}) {
     input.addEventListener('keydown', (e) => {
       const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10}[e.key];
       if (step) { at = Math.max(0, Math.min(list.length - 1, at + step)); draw(); e.preventDefault(); }
-      if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.close(); } else take(); }
+      if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.leave(); } else take(); }
     });
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
       h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null, key('Esc'), ' leave'));
-    d.addEventListener('close', () => resolve(result));
+    d.addEventListener('left', () => resolve(result));
     typed(d, () => ({text: input.value}));
     input.focus();
     if (!again) input.select();
@@ -94,13 +100,13 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
     let result = null;
     const again = taken();
     const input = h('input', {type: 'text', id: 'answer', value: again?.text ?? value ?? '', autocomplete: 'off', spellcheck: false});
-    const take = () => { if (input.value !== '' || optional) { result = input.value; d.close(); } };
+    const take = () => { if (input.value !== '' || optional) { result = input.value; d.leave(); } };
     input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
     const d = open(title, 'ask', lead ? h('p', {class: 'soft'}, lead) : null, h('label', {for: 'answer'}, label), input,
       choices ? h('p', {class: 'chips'}, choices.map((c) => h('button', {type: 'button', onclick: () => { input.value = c; take(); }}, c))) : null,
       h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
-        h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
-    d.addEventListener('close', () => resolve(result));
+        h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('left', () => resolve(result));
     typed(d, () => ({text: input.value}));
     input.focus();
     if (!again) input.select();
@@ -109,7 +115,7 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
 
 // tell shows elements until it is closed.
 export function tell(title, className, ...children) {
-  const ok = h('button', {type: 'button', class: 'main-button', autofocus: true, onclick: () => d.close()}, 'Close ', key('Esc'));
+  const ok = h('button', {type: 'button', class: 'main-button', autofocus: true, onclick: () => d.leave()}, 'Close ', key('Esc'));
   const d = open(title, className, h('div', {class: 'body', tabIndex: 0}, ...children), h('p', {class: 'buttons'}, ok));
   ok.focus();
   return d;
@@ -120,16 +126,16 @@ export function tell(title, className, ...children) {
 export function confirm({title, body, answers}) {
   return new Promise((resolve) => {
     let result = -1;
-    const buttons = answers.map((text, n) => h('button', {type: 'button', class: n ? '' : 'main-button', onclick: () => { result = n; d.close(); }}, text, n ? null : [' ', key('Enter')]));
-    const d = open(title, 'ask', h('div', {class: 'body'}, body), h('p', {class: 'buttons'}, buttons, h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
-    d.addEventListener('close', () => resolve(result));
+    const buttons = answers.map((text, n) => h('button', {type: 'button', class: n ? '' : 'main-button', onclick: () => { result = n; d.leave(); }}, text, n ? null : [' ', key('Enter')]));
+    const d = open(title, 'ask', h('div', {class: 'body'}, body), h('p', {class: 'buttons'}, buttons, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('left', () => resolve(result));
     buttons[0].focus();
   });
 }
 
 // preview shows a split: k can be changed with the keys 2 to 8, r draws another
 // start. It resolves to the parts [{to, tags}], or null.
-export function preview({title, names, taken, make, max}) {
+export function preview({title, names, exists, make, max}) {
   return new Promise((resolve) => {
     let again = taken();
     let k = again?.k ?? 2, seed = again?.seed ?? 1, parts = [], result = null, asked = 0;
@@ -142,7 +148,7 @@ export function preview({title, names, taken, make, max}) {
         onclick: () => { k = i + 2; run(); }}, String(i + 2))), h('button', {type: 'button', onclick: () => { seed++; run(); }}, 'another start ', key('r')));
       const used = new Set();
       body.replaceChildren(...parts.map((tags, p) => {
-        const name = names(tags).find((n) => !used.has(n) && !taken(n)) || `${names(tags)[0]} (${p + 1})`;
+        const name = names(tags).find((n) => !used.has(n) && !exists(n)) || `${names(tags)[0]} (${p + 1})`;
         used.add(name);
         return h('section', {class: 'part'}, h('input', {type: 'text', value: again?.names[p] ?? name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),
           h('p', {class: 'soft'}, `${number(tags.length)} labels`),
@@ -167,20 +173,20 @@ export function preview({title, names, taken, make, max}) {
     const take = () => {
       const to = inputs().map((i) => i.value);
       if (!parts.length || to.some((n) => n === '') || new Set(to).size < to.length) { status.textContent = 'Every part needs a name of its own.'; return; }
-      const bad = to.find((n) => taken(n));
+      const bad = to.find((n) => exists(n));
       if (bad) { status.textContent = `There is a group “${bad}” already; choose another name.`; return; }
       result = parts.map((tags, p) => ({to: to[p], tags}));
-      d.close();
+      d.leave();
     };
     const ok = h('button', {type: 'button', class: 'main-button', onclick: take}, 'Divide ', key('Enter'));
-    const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.close()}, 'Cancel ', key('Esc'))));
+    const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
     d.addEventListener('keydown', (e) => {
       if (e.key === 'Enter' && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
       if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey) return;
       if (e.key >= '2' && e.key <= String(Math.min(8, max))) { k = Number(e.key); run(); }
       if (e.key === 'r') { seed++; run(); }
     });
-    d.addEventListener('close', () => resolve(result));
+    d.addEventListener('left', () => resolve(result));
     typed(d, () => ({k, seed, names: parts.length ? inputs().map((i) => i.value) : again?.names || []}));
     draw();
     run();
