@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ type groupScreen struct {
 const readGroup = `(() => { const cards = [...document.querySelectorAll("#grid .card")], all = (of) => cards.flatMap(of).map((s) => s.replaceAll("␣", " "));
 	return {Heading: document.querySelector("#head h2 .name").textContent, Seen: all((e) => e.querySelector(".label").textContent.split(" · ")), Titles: all((e) => e.title.split("\n")),
 		Clicked: all((e) => window.names[e.dataset.tag]), First: all((e) => e.querySelector(".label").firstChild.textContent),
-		Tree: document.querySelector("#tree .row.current").title, At: document.querySelector("#side .whole").textContent}; })()`
+		Tree: document.querySelector("#tree .row.current").title, At: document.querySelector("#side .whole").textContent.replaceAll("␣", " ")}; })()`
 
 // check compares a screen with the members that the draft has.
 func (s groupScreen) check(members map[string][]string) error {
@@ -90,6 +91,19 @@ func TestBrowserShowsTheLabelsOfTheGroupItNames(t *testing.T) {
 	t.Run("demo", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "demo")
 		runHgld(t, filepath.Dir(dir), "demo", "--out", dir, "--steps", "1")
+		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		walkGroups(t, dir, draft)
+	})
+	t.Run("groups by name", func(t *testing.T) {
+		dir := smallProject(t)
+		names := "church\nmountain\nriver\nlake\nbridge\nmuseum\n"
+		if err := os.WriteFile(filepath.Join(dir, "names.txt"), []byte(names), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		runHgld(t, dir, "cluster", "run", "--encoder", "hashing", "--groups", "names.txt", "--k", "9", "--replace", "--quiet")
 		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
 		if err != nil {
 			t.Fatal(err)
