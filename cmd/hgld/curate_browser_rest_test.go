@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/curate"
+	"hgld/labels"
 )
 
 // namedProject is a small draft whose groups were declared by name.
@@ -246,4 +247,69 @@ func TestBrowserTellsThePace(t *testing.T) {
 	b.until("the page is ready again", `document.body && document.body.dataset.ready === "yes"`)
 	b.until("the pace is kept", "!"+hidden)
 	b.clean()
+}
+
+// While one page confirms a proposal, another decides some of its labels otherwise: those
+// stand, the first page says so, and no label is decided twice.
+func TestBrowserConfirmsWhatOthersLeave(t *testing.T) {
+	dir := namedProject(t)
+	log := filepath.Join(dir, "edits.jsonl")
+	s := serveIn(t, dir, "--port", freePort(t))
+	b := newBrowser(t, 1280, 800, false)
+	b.open(s.url)
+	b.keys(kb.Escape, "R")
+	b.restSays("12 of 23 open labels would be proposed")
+	begin := lastEdit(t, log).Seq
+	b.keys("a")
+	b.saved(begin + 1)
+	b.restSays("12 labels proposed")
+	proposed := lastEdit(t, log).Parts
+	other := b.tab()
+	other.open(s.next())
+	other.keys(kb.Escape, "R")
+	other.restSays("12 labels proposed")
+	moved, withdrawn := other.cards()[0], other.cards()[1]
+	other.keys("m")
+	other.take("elsewhere")
+	other.saved(begin + 2)
+	other.keys("0")
+	other.saved(begin + 3)
+	b.restSays("2 of 12 drawn labels checked: 0 right, 2 wrong")
+	b.keys("a")
+	b.saved(begin + 4)
+	other.restSays("open labels would be proposed") // nothing is left to check
+	confirmed := lastEdit(t, log)
+	if confirmed.Op != curate.Confirm || members(confirmed) != 10 {
+		t.Errorf("%s of %d labels, want the 10 that the other page left", confirmed.Op, members(confirmed))
+	}
+	s.stop()
+	runHgld(t, dir, "curate", "apply")
+	h, err := labels.OpenHierarchy(filepath.Join(dir, "hierarchy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{moved: "elsewhere", withdrawn: ""}
+	for _, part := range proposed {
+		for _, r := range part.Members {
+			if _, otherwise := want[r.Name]; !otherwise {
+				want[r.Name] = part.To
+			}
+		}
+	}
+	for _, c := range h.Levels[0].Classes {
+		to, known := want[c.Name]
+		if got := parentName(h, c); known && got != to {
+			t.Errorf("%q is in %q, want %q", c.Name, got, to)
+		}
+	}
+	b.clean()
+	other.clean()
+}
+
+// parentName is the class above a tag, "" if it has none.
+func parentName(h *labels.Hierarchy, c labels.Class) string {
+	if c.Parent < 0 {
+		return ""
+	}
+	return h.Levels[1].Classes[c.Parent].Name
 }

@@ -245,10 +245,30 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	t.Logf("%d kills, %d edits acknowledged and %d on disk", kills, sent, len(c.Edits))
 }
 
+// killedOrder is edit n of a curation that is killed: in turn a move, and a proposal that is
+// confirmed, opened again and withdrawn.
+func killedOrder(version, n int) order {
+	if n%5 == 0 {
+		return move(version, "", "group", n/5%15)
+	}
+	o := move(version, "", "", 15+n/5%15)
+	switch n % 5 {
+	case 1:
+		o.Op, o.Parts, o.From = curate.Propose, []curate.Part{{To: "likely", Members: o.From}}, nil
+	case 2:
+		o.Op, o.Parts, o.From = curate.Confirm, []curate.Part{{To: "likely", Members: o.From}}, nil
+	case 3:
+		o.Op, o.Of, o.From = curate.Revert, n, nil // the edit before
+	case 4:
+		o.Op = curate.Withdraw
+	}
+	return o
+}
+
 // sendEdit sends an edit to a server that may be dying.
 func sendEdit(t *testing.T, address, token, draft string, version, n int) (int, bool) {
 	t.Helper()
-	o := move(version, "", "group", n%30)
+	o := killedOrder(version, n)
 	o.Draft = draft
 	body, err := json.Marshal(o)
 	if err != nil {
