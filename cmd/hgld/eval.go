@@ -128,18 +128,19 @@ func runEval(j *job, s *evalSettings) error {
 	} else {
 		result, err = evalModel(j, s, o)
 	}
-	if err != nil {
+	if err != nil && !isUnshown(err) {
 		return err
 	}
+	page := pageError(err)
 	result.Tool = thisTool()
 	if !s.PerQuery {
 		result.PerQuery = nil
 	}
 	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
 	if j.json {
-		return errors.Join(saved, writeJSON(j, result))
+		return errors.Join(saved, writeJSON(j, result), page)
 	}
-	return errors.Join(saved, result.Table(j.stdout))
+	return errors.Join(saved, result.Table(j.stdout), page)
 }
 
 // evalModel evaluates the network of a run on images.

@@ -105,6 +105,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 	}
 	files := history.ShortNames(j.args)
 	var tables []history.Compared
+	var page error
 	if o.paper == "" {
 		t := history.Compared{Comparison: history.Compare(files, results)}
 		var err error
@@ -113,8 +114,8 @@ func runEvalCompare(j *job, o compareOptions) error {
 		}
 		tables = []history.Compared{t}
 		if o.page != "" {
-			if err := o.report(j, files, results, t.Pairs); err != nil {
-				return err
+			if page = o.report(j, files, results, t.Pairs); page != nil && !isUnshown(page) {
+				return page
 			}
 		}
 	} else {
@@ -134,7 +135,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 		}
 	}
 	if j.json {
-		return writeJSON(j, tables)
+		return errors.Join(writeJSON(j, tables), page)
 	}
 	for i, t := range tables {
 		if i > 0 {
@@ -144,7 +145,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 			return err
 		}
 	}
-	return nil
+	return page
 }
 
 // report writes the page of two results.
@@ -172,7 +173,7 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 			j.say("the page has no pictures: %s and %s were not both written by hgld eval export", j.args[0], j.args[1])
 		}
 	}
-	err := v.Write(j.ctx)
+	err := pageError(v.Write(j.ctx))
 	if errors.As(err, new(*evaluation.MetricError)) {
 		return withHint(withCode(exitUsage, err), "--by names one of its metrics, such as AP_level0")
 	}

@@ -163,7 +163,7 @@ func embedError(j *job, err error) error {
 func skipBroken(err *train.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
 // vectorKinds are the extensions of files of vectors.
-var vectorKinds = []string{".npy", ".safetensors", ".parquet"}
+var vectorKinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // openItems opens what is embedded or shown: shards, a folder or archive of images, or vectors.
 func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer, error) {

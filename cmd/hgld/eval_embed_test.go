@@ -268,6 +268,12 @@ func TestSearchFindsTheNearest(t *testing.T) {
 	if row := first("--index", "test.npy", "--id", id, "--report", "found.html"); row.ID == id || row.Score > image.Score {
 		t.Errorf("a row of the index finds %+v first", row)
 	}
+	code, out, errs := run(t, "search", "--index", "test.npy", "--id", id, "--images", "pictures/train",
+		"--report", "found.html")
+	if code != exitSomeFailed || !strings.Contains(out, "score") ||
+		!strings.Contains(errs, "found.html was written, but 11 of its images could not be shown: "+id) {
+		t.Errorf("without its images: code %d, %s%s", code, out, errs)
+	}
 	if own := first("--index", "runs/a", "pictures/test/"+id); own.Score < 0.9999 {
 		t.Errorf("the images of the run give %+v", own)
 	}

@@ -117,8 +117,16 @@ func TestReportOfVectors(t *testing.T) {
 	if page() == again {
 		t.Error("another seed draws the same queries")
 	}
-	// The same images under other names have no pictures, and the page says so.
-	must(t, append(args, "--images", "pictures/train")...)
+	// Images under other names are not found: the page says so, the command too, and the result is kept.
+	if err := os.Remove("eval.json"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := run(t, append(args, "--images", "pictures/train")...)
+	if code != exitSomeFailed || !strings.Contains(out, "H-AP") ||
+		!strings.Contains(errs, "r.html was written, but 176 of its images could not be shown") {
+		t.Errorf("code %d, %s%s", code, out, errs)
+	}
+	readResult(t, "eval.json")
 	if !strings.Contains(page(), "no image is called") {
 		t.Error("the page does not say that the images are missing")
 	}
@@ -158,6 +166,11 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
+	}
+	code, out, errs := run(t, "eval", "compare", "--report", "ab.html", "--images", "pictures/train", "a.json", "b.json")
+	if code != exitSomeFailed || !strings.Contains(out, "H-AP") ||
+		!strings.Contains(errs, "of its images could not be shown") {
+		t.Errorf("with other images: code %d, %s%s", code, out, errs)
 	}
 	// The first query of the table is the one with the greatest change.
 	ra, rb := readResult(t, "a.json"), readResult(t, "b.json")

@@ -65,3 +65,15 @@ func (j *job) drawMap(ctx context.Context, vectors []float32, rows, cols int) ([
 	}
 	return picture.Y.Data, nil
 }
+
+// isUnshown reports whether a page was written, though without some of its images.
+func isUnshown(err error) bool { return errors.As(err, new(*evaluation.UnshownError)) }
+
+// pageError gives a page without some of its images the exit code of failed items.
+func pageError(err error) error {
+	if !isUnshown(err) {
+		return err
+	}
+	return withHint(withCode(exitSomeFailed, err),
+		"the frames of the page have the reasons; the same command writes it again")
+}

@@ -107,5 +107,5 @@ func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) 
 // isShards reports whether a folder holds a data set.
 func isShards(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, shards.ManifestFile))
-	return err == nil
+	return err == nil || !pipeline.IsMissing(err) // where it cannot be read, opening the shards says why
 }

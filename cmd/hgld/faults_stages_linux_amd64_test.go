@@ -33,6 +33,7 @@ func faultStages() []faultStage {
 		{name: "cluster run beside", args: args("cluster", "run", "--k", "3"), code: exitFailed}, // a curated draft stays
 		{name: "curate import", args: args("curate", "import", "--log", "ben.jsonl", "--by", "ben", "sheet.csv")},
 		{name: "curate import again", args: args("curate", "import", "--log", "anna.jsonl", "moves.csv")},
+		{name: "curate propose", args: args("curate", "propose", "--log", "anna.jsonl", "--least", "0")},
 		{name: "curate export", args: args("curate", "export", "--to", "skos", "hierarchy.json", "places.ttl")},
 		{name: "curate apply", args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
 		{name: "curate apply again", args: args("curate", "apply", "--undecided")},
@@ -46,6 +47,12 @@ func faultStages() []faultStage {
 		{name: "train resume", args: args("train", "run", "--steps", "3")},
 		{name: "eval run", args: args("eval", "run"), without: stamped("eval", "eval.json")},
 		{name: "eval run again", args: args("eval", "run", "--metrics", "R@1")},
+		{name: "eval export", args: args("eval", "export", "exported")},
+		{name: "eval embed", args: args("eval", "embed", "--out", "found.npy", "images"),
+			without: []string{"found.npy", "found.csv"}},
+		{name: "eval embed again", args: args("eval", "embed", "--out", "found.npy", "shards")},
+		{name: "search", args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
+		{name: "search --report", args: args("search", "--index", "found.npy", "--id", "0_0.jpg", "--report", "found.html")},
 		{name: "status", args: args("status"), says: true},
 		{name: "run", args: args("run"), without: []string{
 			"tags.jsonl", ".hgld/scrape.json", "draft.json", ".hgld/cluster.json", "labels.csv", ".hgld/labels.json",
@@ -60,4 +67,5 @@ var finished = [][]string{
 	{"curate", "import", "--log", "anna.jsonl", "--by", "anna", "sheet.csv"},
 	{"curate", "import", "--log", "anna.jsonl", "kinds.csv"}, {"curate", "apply"},
 	{"labels", "build"}, {"shards", "build"}, {"train", "run"}, {"eval", "run"},
+	{"eval", "embed", "--out", "found.npy", "images"},
 }

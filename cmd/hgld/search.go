@@ -263,7 +263,10 @@ func (s *searching) name() string {
 
 // report writes the page. Without images at hand it has the table alone, and says so.
 func (s *searching) report(hits []index.Hit, picture []byte, own int) error {
-	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits, Picture: picture}
+	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits}
+	if picture != nil {
+		f.Picture = func() ([]byte, error) { return picture, nil }
+	}
 	d, err := s.pictures()
 	if err != nil {
 		return err
@@ -274,12 +277,10 @@ func (s *searching) report(hits []index.Hit, picture []byte, own int) error {
 	if d != nil {
 		f.Image = evaluation.ImagesByID(d)
 		if own >= 0 {
-			if f.Picture, err = f.Image(s.ctx, s.id); err != nil {
-				s.say("the query has no picture: %v", err)
-			}
+			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
 		}
 	}
-	return f.Write(s.ctx)
+	return pageError(f.Write(s.ctx))
 }
 
 // pictures opens the images of the index, nil if they are not known or not at hand.
@@ -290,7 +291,7 @@ func (s *searching) pictures() (train.Dataset, error) {
 	}
 	if path == "" && s.x.Info != nil {
 		path = index.Resolve(s.index, s.x.Info.Data)
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(path); pipeline.IsMissing(err) {
 			path = ""
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"syscall"
 )
 
 // The exit codes of hgld.
@@ -35,12 +37,28 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
-// With returns err with an exit code. It returns nil for nil.
+// With returns err with an exit code. It returns nil for nil. A file that is there and that
+// the system does not let be read or written is [Failed] even where the code is [Usage]: no
+// other command line would mend it.
 func With(code int, err error) error {
 	if err == nil {
 		return nil
 	}
+	if code == Usage && refused(err) {
+		code = Failed
+	}
 	return &coded{code: code, err: err}
+}
+
+// refused reports whether err is the system's refusal of a file, and not of its name.
+func refused(err error) bool {
+	var path *fs.PathError
+	var errno syscall.Errno
+	if !errors.As(err, &path) || !errors.As(path.Err, &errno) {
+		return false
+	}
+	return !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
+		syscall.ELOOP, syscall.EINVAL, syscall.ENOTEMPTY}, func(name error) bool { return errors.Is(errno, name) })
 }
 
 // Hint returns err with a next step for the user, which is printed on a line of its

@@ -32,6 +32,12 @@ func TestErrorKeepsCodeAndHintsHoweverItIsWrapped(t *testing.T) {
 		"stopped with a hint": {Hint(fmt.Errorf("x: %w", context.Canceled), "go on"), Interrupted, []string{"go on"}},
 		"retryable":           {Retryable(hinted), Integrity, []string{"rebuild it"}},
 		"disk full":           {With(Integrity, &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), DiskFull, nil},
+		"no permission":       {With(Usage, &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}), Failed, nil},
+		"a failing disk":      {With(Usage, fmt.Errorf("read: %w", &fs.PathError{Err: syscall.EIO})), Failed, nil},
+		"a damaged file":      {With(Integrity, &fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}), Integrity, nil},
+		"no such file":        {With(Usage, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}), Usage, nil},
+		"a folder":            {With(Usage, &fs.PathError{Op: "read", Path: "x", Err: syscall.EISDIR}), Usage, nil},
+		"no path":             {With(Usage, syscall.EACCES), Usage, nil},
 	} {
 		if got := Of(c.err); got != c.code {
 			t.Errorf("%s: exit code %d, want %d", name, got, c.code)

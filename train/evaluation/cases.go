@@ -119,14 +119,14 @@ func (p *page) ranking(ctx context.Context, query, gallery Pictured, q int) []re
 
 // picture makes a thumbnail of an item. An image that cannot be shown leaves an empty frame.
 func (p *page) picture(ctx context.Context, d Pictured, i int, class string) report.Picture {
-	small := pictureOf(ctx, class, func() ([]byte, error) { return d.Image(ctx, i) })
+	small := pictureOf(class, d.ID(i), func() ([]byte, error) { return d.Image(ctx, i) })
 	name := p.className(0, d.Labels(i)[0])
 	small.Alt, small.Caption = name, name
 	return small
 }
 
 // pictureOf makes a thumbnail of an image, or an empty frame with the reason.
-func pictureOf(ctx context.Context, class string, image func() ([]byte, error)) report.Picture {
+func pictureOf(class, id string, image func() ([]byte, error)) report.Picture {
 	data, err := image()
 	if err == nil {
 		var small report.Picture
@@ -134,7 +134,7 @@ func pictureOf(ctx context.Context, class string, image func() ([]byte, error)) 
 			return small
 		}
 	}
-	return report.Picture{Class: class, Missing: err.Error()}
+	return report.Picture{Class: class, Missing: fmt.Sprintf("%s: %v", id, err)}
 }
 
 // queryTable lists queries with what they find first.

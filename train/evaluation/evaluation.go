@@ -5,8 +5,11 @@ package evaluation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
+	"hgld/internal/atomicfile"
+	"hgld/internal/report"
 	"hgld/labels"
 	"hgld/train"
 )
@@ -94,12 +97,54 @@ func Join(list ...Output) *Outputs {
 // Look returns the merged request.
 func (o *Outputs) Look() *train.Look { return &o.shared }
 
+// UnshownError says that a page was written with empty frames in place of images.
+type UnshownError struct {
+	Path   string // the page
+	Images int    // that are not shown
+	First  string // which image is the first of them, and why
+}
+
+// Error names the page and the first image.
+func (e *UnshownError) Error() string {
+	return fmt.Sprintf("evaluation: %s was written, but %d of its images could not be shown: %s", e.Path, e.Images,
+		e.First)
+}
+
+// write writes a page, unless the context is cancelled: then its images were not all read.
+// Where images are missing it returns an [UnshownError].
+func write(ctx context.Context, path string, out *report.Page) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, out.Write); err != nil {
+		return err
+	}
+	unshown := UnshownError{Path: path}
+	for _, c := range out.Cases {
+		for _, row := range c.Rows {
+			for _, p := range row.Pictures {
+				if p.Missing == "" {
+					continue
+				}
+				if unshown.Images++; unshown.Images == 1 {
+					unshown.First = p.Missing
+				}
+			}
+		}
+	}
+	if unshown.Images > 0 {
+		return &unshown
+	}
+	return nil
+}
+
 // Finish writes all outputs. If the evaluation failed with err, it writes nothing. If an
-// output fails, it skips the remaining ones. It returns the errors.
+// output fails, it skips the remaining ones; an [UnshownError] is no such failure. It
+// returns the errors.
 func (o *Outputs) Finish(ctx context.Context, r *train.Result, err error) error {
 	for _, out := range o.list {
-		if err == nil {
-			err = out.Finish(ctx, r)
+		if err == nil || errors.As(err, new(*UnshownError)) {
+			err = errors.Join(err, out.Finish(ctx, r))
 		}
 		err = errors.Join(err, out.Close())
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/img"
 	"hgld/internal/report"
 	"hgld/train/index"
@@ -23,8 +22,8 @@ type Found struct {
 	// Classes are those of the query, finest first; nil if they are not known.
 	Classes []string
 
-	// Picture is the image of the query; nil if there is none.
-	Picture []byte
+	// Picture returns the image of the query; nil if there is none.
+	Picture func() ([]byte, error)
 
 	// Levels names the levels of the neighbours, finest first.
 	Levels []string
@@ -34,7 +33,8 @@ type Found struct {
 	Image func(ctx context.Context, id string) ([]byte, error)
 }
 
-// Write writes the page. An image that cannot be shown is an empty frame with the reason.
+// Write writes the page. An image that cannot be shown is an empty frame with the reason, and
+// the error is an [UnshownError].
 func (f Found) Write(ctx context.Context) error {
 	out := report.Page{Title: "Search", Subtitle: fmt.Sprintf("The nearest of %s to %s, by cosine.", f.Index, f.Query),
 		CasesTitle: "Neighbours"}
@@ -50,22 +50,19 @@ func (f Found) Write(ctx context.Context) error {
 		t.Rows = append(t.Rows, row)
 	}
 	out.Tables = []*report.Table{t}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return atomicfile.Write(f.Path, out.Write)
+	return write(ctx, f.Path, &out)
 }
 
 // pictures adds the query and its neighbours.
 func (f Found) pictures(ctx context.Context, out *report.Page) {
 	row := report.Row{Name: fmt.Sprintf("first %d", len(f.Hits))}
 	if f.Picture != nil {
-		p := pictureOf(ctx, "query", func() ([]byte, error) { return f.Picture, nil })
+		p := pictureOf("query", f.Query, f.Picture)
 		p.Caption, p.Alt = "query", "query: "+f.Query
 		row.Pictures = append(row.Pictures, p)
 	}
 	for _, h := range f.Hits {
-		p := pictureOf(ctx, frameOf(f.Classes, h.Classes), func() ([]byte, error) { return f.Image(ctx, h.ID) })
+		p := pictureOf(frameOf(f.Classes, h.Classes), h.ID, func() ([]byte, error) { return f.Image(ctx, h.ID) })
 		p.Caption = fmt.Sprintf("%.3f %s", h.Score, strings.Join(h.Classes[:min(1, len(h.Classes))], ""))
 		p.Alt = fmt.Sprintf("place %d: %s", h.Place, h.ID)
 		row.Pictures = append(row.Pictures, p)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/report"
 	"hgld/train"
 	"hgld/train/metric"
@@ -119,7 +118,7 @@ func (p *page) Finish(ctx context.Context, r *train.Result) error {
 	if err := p.drawMap(ctx, &out); err != nil {
 		return err
 	}
-	return atomicfile.Write(p.Path, out.Write)
+	return write(ctx, p.Path, &out)
 }
 
 func (p *page) subtitle(r *train.Result) string {

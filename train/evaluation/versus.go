@@ -63,7 +63,7 @@ func (e *MetricError) Error() string {
 	return fmt.Sprintf("evaluation: %s has no values of %.80q for its queries", e.Name, e.Key)
 }
 
-// Write writes the page.
+// Write writes the page. Its error is an [UnshownError] where images could not be shown.
 func (v Versus) Write(ctx context.Context) error {
 	if v.Key == "" {
 		v.Key = decisive(v.Results[0])
@@ -81,10 +81,7 @@ func (v Versus) Write(ctx context.Context) error {
 		v.cases(ctx, &out, changes)
 	}
 	out.Tables = []*report.Table{v.table(changes)}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return atomicfile.Write(v.Path, out.Write)
+	return write(ctx, v.Path, &out)
 }
 
 // changes returns the queries that have a value in both results, the most changed first.
@@ -187,7 +184,7 @@ func (v Versus) ranking(ctx context.Context, c change, of int) report.Row {
 	found, q := v.Found[of], c.query[of]
 	row := report.Row{Name: fmt.Sprintf("%s · %s", percent(train.Number(c.value[of])), v.Names[of])}
 	show := func(id, class, name, alt string) {
-		p := pictureOf(ctx, class, func() ([]byte, error) { return v.Image(ctx, id) })
+		p := pictureOf(class, id, func() ([]byte, error) { return v.Image(ctx, id) })
 		p.Caption, p.Alt = name, alt
 		row.Pictures = append(row.Pictures, p)
 	}
