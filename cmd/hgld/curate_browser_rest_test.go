@@ -92,7 +92,7 @@ func TestBrowserAssignsTheRest(t *testing.T) {
 			t.Fatalf("%s of %d labels, want a proposal of 14", e.Op, members(e))
 		}
 		b.restSays("14 labels proposed. Check the drawn ones")
-		b.says("Proposed")
+		b.says("Proposed “church” and 13 more for ")
 		b.sizes(scheme, "check")
 		b.checkSample(log, begin)
 		b.sizes(scheme, "checked")
