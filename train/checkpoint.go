@@ -48,7 +48,7 @@ const (
 
 // CheckpointVersion is the format version of state.json that this hgld writes; it
 // reads every version up to it.
-const CheckpointVersion = 1
+const CheckpointVersion = 2
 
 // state is state.json.
 type state struct {

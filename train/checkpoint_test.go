@@ -113,7 +113,8 @@ func TestNewerCheckpointIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := bytes.Replace(data, []byte(`"hgld_checkpoint": 1`), []byte(`"hgld_checkpoint": 2`), 1)
+	newer := bytes.Replace(data, fmt.Appendf(nil, `"hgld_checkpoint": %d`, CheckpointVersion),
+		fmt.Appendf(nil, `"hgld_checkpoint": %d`, CheckpointVersion+1), 1)
 	for name, text := range map[string][]byte{stateFile: newer,
 		sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(newer), stateFile)} {
 		if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
@@ -121,7 +122,8 @@ func TestNewerCheckpointIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := Open(dir, cpu.New(1), nil, false); err == nil ||
-		!strings.Contains(err.Error(), "version 2; this hgld reads up to 1") {
+		!strings.Contains(err.Error(),
+			fmt.Sprintf("version %d; this hgld reads up to %d", CheckpointVersion+1, CheckpointVersion)) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -123,15 +123,19 @@ type Average struct {
 // the run.
 type Schedule struct {
 	Named  `yaml:",inline"`
-	WarmUp int      `yaml:"warmup" json:"warmup" range:"0 1e9" usage:"steps or epochs in which the groups of idle are frozen and no schedule advances"`
-	Frozen []string `yaml:"idle" json:"idle" usage:"groups that are frozen in the warm-up: backbone, head, proxies"`
+	WarmUp int `yaml:"warmup" json:"warmup,omitempty" range:"0 1e9" usage:"steps or epochs of a linear rise of all rates, before the schedule"`
 
-	Advances bool `yaml:"warmup_advances" json:"warmup_advances,omitempty" usage:"schedules count the warm-up; in the released code they wait for its end"`
+	Freeze   int      `yaml:"freeze" json:"freeze" range:"0 1e9" usage:"steps or epochs at the start in which the groups of frozen are frozen and no rate changes"`
+	Frozen   []string `yaml:"frozen" json:"frozen" usage:"groups that are frozen at the start: backbone, head, proxies"`
+	Advances bool     `yaml:"freeze_advances" json:"freeze_advances,omitempty" usage:"schedules count the frozen steps; in the released code they wait for their end"`
 
 	// schedule of the proxies' rate; without a name, that of the other groups
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 
 	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts of all rates by the evaluations
+
+	// Old reports that a file had keys of the time when warmup meant frozen groups.
+	Old bool `yaml:"-" json:"-"`
 }
 
 // Upkeep holds the settings that do not change the result of a run.
@@ -299,19 +303,30 @@ func (c *Config) checkSampler() error {
 	return nil
 }
 
-// plan returns the schedule that n names. One that ends does so with the run, unless
-// its length is given.
+// plan returns the schedule that n names, behind the warm-up. One that ends does so with the
+// run, unless its length is given.
 func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 	s, err := optim.Schedules.Get("schedule", n.Name)
 	if err != nil {
 		return nil, fmt.Errorf("%s.name: %w", where, err)
 	}
+	warmUp := c.Schedule.WarmUp
+	if _, rises := s.(optim.LinearCosine); rises && warmUp > 0 {
+		return nil, fmt.Errorf("schedule.warmup is %d, but %s has a rise of its own: set one of them", warmUp, n.Name)
+	}
 	if _, ends := s.(optim.Finite); ends {
 		if _, given := n.Settings["length"]; !given {
-			n.Settings = with(n.Settings, "length", max(c.Steps, c.Epochs))
+			length := max(c.Steps, c.Epochs) - warmUp
+			if length < 1 {
+				return nil, fmt.Errorf("schedule.warmup is %d: it must be shorter than the run", warmUp)
+			}
+			n.Settings = with(n.Settings, "length", length)
 		}
 	}
-	return pick(optim.Schedules, "schedule", where, n)
+	if s, err = pick(optim.Schedules, "schedule", where, n); err != nil || warmUp == 0 {
+		return s, err
+	}
+	return optim.Rising{Schedule: s, Steps: warmUp}, nil
 }
 
 // fits checks the input and the head against the needs of the backbone.
@@ -392,7 +407,7 @@ func (c *Config) check() error {
 		{"optim.weight_decay", c.Optim.Decay},
 		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
 		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)},
-		{"schedule.warmup", float64(c.Schedule.WarmUp)},
+		{"schedule.warmup", float64(c.Schedule.WarmUp)}, {"schedule.freeze", float64(c.Schedule.Freeze)},
 		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)},
 		{"run.threads", float64(c.Run.Threads)},
 		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
@@ -404,7 +419,7 @@ func (c *Config) check() error {
 	groups := []string{backboneGroup, headGroup, proxyGroup}
 	for _, group := range c.Schedule.Frozen {
 		if !slices.Contains(groups, group) {
-			return fmt.Errorf("schedule.idle: %w", registry.Unknown("group", group, groups))
+			return fmt.Errorf("schedule.frozen: %w", registry.Unknown("group", group, groups))
 		}
 	}
 	if !slices.Contains(watched, c.Run.Watch) {

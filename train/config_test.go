@@ -104,20 +104,20 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 	}
 }
 
-// The rates of the published recipes, by their settings: SOP with its warm-up, of
+// The rates of the published recipes, by their settings: SOP with its frozen epochs, of
 // which no schedule knows, and the proxies' own cosine.
 func TestSchedulesOfThePublishedRecipes(t *testing.T) {
 	c := Default()
-	c.Epochs, c.Schedule = 100, Schedule{Named: Named{Name: "cosine"}, WarmUp: 5,
+	c.Epochs, c.Schedule = 100, Schedule{Named: Named{Name: "cosine"}, Freeze: 5,
 		Proxies: Named{Name: "cosine", Settings: map[string]any{"min": 0.1}}}
 	p, err := c.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &update{warmUp: warmUpOf(&c)}
+	u := &update{freeze: freezeOf(&c)}
 	for epoch, want := range map[int][2]float64{1: {5e-5, 10}, 6: {5e-5, 10}, 7: {4.998766e-5, 9.997557},
 		56: {2.5e-5, 5.05}, 100: {4.428187e-7, 0.187678}} {
-		at := u.warmUp.At(epoch)
+		at := u.freeze.At(epoch)
 		for i, got := range []float64{p.schedule.Rate(5e-5, at), p.proxyPlan.Rate(10, at)} {
 			// as many digits as the numbers were given with
 			if diff := got/want[i] - 1; diff > 1e-6 || diff < -1e-6 {

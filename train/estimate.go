@@ -85,7 +85,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
 	clear(l.work)
 	err = r.lane.do(func() error {
-		_, err := r.step.queue(full, config.Schedule.WarmUp) // the first step in which no group rests
+		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step in which no group is frozen
 		return err
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func TestRecordedStepHasTheBytesOfThePlainOne(t *testing.T) {
 		"average and bounds": func(c *Config) {
 			c.EMA.Decay, c.EMA.Rise, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay = 0.9, true, 1, 0.1, []string{"1d"}
 		},
-		"warm-up": func(c *Config) { c.Schedule.WarmUp, c.Optim.Name = 2, "sgd" },
+		"freeze": func(c *Config) { c.Schedule.Freeze, c.Optim.Name = 2, "sgd" },
 		"transformer": func(c *Config) {
 			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1,
 				"input": 32}}

@@ -35,7 +35,7 @@ func TestPlanIsWhatARunAllocates(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"as it is": func(*Config) {},
 		"average, bounds, warm-up, no decay": func(c *Config) {
-			c.EMA.Decay, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay, c.Schedule.WarmUp = 0.9, 1, 0.1, []string{"1d"}, 1
+			c.EMA.Decay, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay, c.Schedule.Freeze = 0.9, 1, 0.1, []string{"1d"}, 1
 		},
 		"proxies": func(c *Config) { c.Loss.Name = "nsm" },
 		"transformer": func(c *Config) {
@@ -160,7 +160,7 @@ func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
 
 func TestOverfittingLearnsOneBatch(t *testing.T) {
 	c, d := tiny(5)
-	c.Schedule.WarmUp = 3
+	c.Schedule.Freeze = 3
 	o := Options{Backend: cpu.New(2), Limit: 60}
 	seen := 0
 	f, err := Overfit(context.Background(), c, Data{Train: d}, o, func(step int, loss float64) { seen = step })
@@ -190,7 +190,7 @@ func TestRehearsalWritesNothing(t *testing.T) {
 // gradients, is not taken.
 func TestProfileAccountsForTheStep(t *testing.T) {
 	c, d := tiny(5)
-	c.Schedule.WarmUp = 2
+	c.Schedule.Freeze = 2
 	p, err := NewProfile(context.Background(), c, Data{Train: d}, Options{Backend: cpu.New(1), Limit: 5})
 	if err != nil {
 		t.Fatal(err)

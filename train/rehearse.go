@@ -26,10 +26,10 @@ func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Even
 	return nil
 }
 
-// steady returns c without what the first steps have before the others: a warm-up, in which only
-// a part is trained, and the search for a projection.
+// steady returns c without what the first steps have before the others: frozen groups, low rates,
+// and the search for a projection.
 func (c Config) steady() Config {
-	c.Schedule.WarmUp, c.Model.Projection = 0, ""
+	c.Schedule.WarmUp, c.Schedule.Freeze, c.Model.Projection = 0, 0, ""
 	return c
 }
 

@@ -154,9 +154,9 @@ func (r *Run) extended(was Config) (*Extension, error) {
 	if was.Steps == 0 {
 		e.Unit, e.Was, e.Now = "epochs", was.Epochs, r.config.Epochs
 	}
-	warmUp := warmUpOf(&r.config)
-	e.Before = before.schedule.Rate(was.Optim.Rate, warmUp.At(e.Was))
-	e.Rate = r.parts.schedule.Rate(r.config.Optim.Rate, warmUp.At(e.Was+1))
+	freeze := freezeOf(&r.config)
+	e.Before = before.schedule.Rate(was.Optim.Rate, freeze.At(e.Was))
+	e.Rate = r.parts.schedule.Rate(r.config.Optim.Rate, freeze.At(e.Was+1))
 	return e, nil
 }
 

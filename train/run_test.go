@@ -236,9 +236,9 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	}
 }
 
-func TestWarmUpRestsTheBackbone(t *testing.T) {
+func TestFreezeRestsTheBackbone(t *testing.T) {
 	c, d := tiny(6)
-	c.Schedule.WarmUp = 4
+	c.Schedule.Freeze = 4
 	before, after := t.TempDir(), t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: before, Limit: 4})
 	mustTrain(t, c, Data{Train: d}, Options{Dir: after})

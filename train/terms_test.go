@@ -10,7 +10,7 @@ import (
 func TestStepsTellOfTermsAndRates(t *testing.T) {
 	c, d := tiny(3)
 	c.Loss.Name, c.Optim.HeadFactor, c.Optim.ProxyRate = "happier", 2, 0.25
-	c.Schedule = Schedule{Named: Named{Name: "constant"}, WarmUp: 1, Frozen: []string{backboneGroup}}
+	c.Schedule = Schedule{Named: Named{Name: "constant"}, Freeze: 1, Frozen: []string{backboneGroup}}
 	c.Model.FreezeNorm = true // which chunks need
 	for _, passes := range []Passes{{}, {Chunk: 8}} {
 		c.Passes = passes

@@ -30,7 +30,7 @@ func (c traceCase) config(t *testing.T) Config {
 		Named: Named{Name: traces.Rule(c.Optimizer.Kind)}, Rate: c.Optimizer.LR, HeadFactor: c.Optimizer.HeadMult,
 		ProxyRate: c.Optimizer.ProxyLR, Decay: c.Optimizer.WeightDecay,
 	}
-	d.Schedule.Name, d.Schedule.WarmUp = "constant", c.Optimizer.Freeze
+	d.Schedule.Name, d.Schedule.Freeze = "constant", c.Optimizer.Freeze
 	d.Steps = c.Steps
 	return d
 }

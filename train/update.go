@@ -20,7 +20,7 @@ type update struct {
 	net, proxies *optim.Optimizer // proxies is nil if the loss has none
 	schedule     *optim.Scaled
 	proxyPlan    *optim.Scaled
-	warmUp       optim.Warmup
+	freeze       optim.Freeze
 
 	value *optim.ValueClip // nil: none
 	clip  *optim.NormClip  // nil: none
@@ -36,7 +36,7 @@ type update struct {
 func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	u := &update{
 		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
-		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, warmUp: warmUpOf(c),
+		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, freeze: freezeOf(c),
 	}
 	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
 	if err != nil {
@@ -85,8 +85,8 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	return u, nil
 }
 
-func warmUpOf(c *Config) optim.Warmup {
-	return optim.Warmup{Epochs: c.Schedule.WarmUp, Frozen: c.Schedule.Frozen, Advances: c.Schedule.Advances}
+func freezeOf(c *Config) optim.Freeze {
+	return optim.Freeze{Epochs: c.Schedule.Freeze, Groups: c.Schedule.Frozen, Advances: c.Schedule.Advances}
 }
 
 // The groups of the store: the backbone, everything after it, and the parameters of the
@@ -220,7 +220,7 @@ func (u *update) adjust(at int) (changed bool) {
 		if o == u.proxies {
 			plan = u.proxyPlan
 		}
-		changed = o.Adjust(plan, u.warmUp, at+1) || changed
+		changed = o.Adjust(plan, u.freeze, at+1) || changed
 	}
 	return changed
 }

@@ -35,6 +35,7 @@ var keysElsewhere = settings.Synonyms{
 	"arch":      "model.backbone.name", "architecture": "model.backbone.name", "model": "model.backbone.name",
 	"net": "model.backbone.name", "network": "model.backbone.name",
 	"criterion": "loss.name", "loss_fn": "loss.name", "scheduler": "schedule.name", "lr_scheduler": "schedule.name",
+	"idle": "schedule.frozen", "warmup_advances": "schedule.freeze_advances", "freeze_epochs": "schedule.freeze",
 	"warmup_steps": "schedule.warmup", "warmup_epochs": "schedule.warmup",
 	"metric": "run.metrics", "eval_every": "run.evaluate", "eval_interval": "run.evaluate",
 	"save_every": "run.checkpoint", "save_interval": "run.checkpoint",

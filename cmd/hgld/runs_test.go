@@ -222,13 +222,13 @@ func TestRecipesResolve(t *testing.T) {
 
 func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 	pictureShards(t)
-	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
+	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
 		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
 	if code != 0 || !strings.Contains(errs, "differs from the recipe: input.size is 16, there 224") ||
 		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.warmup=0",
+	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
 		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y",
 		"inat-base/smooth-ap")
 	if code != 0 || !strings.Contains(errs, "of the validation classes and the paper's numbers are of a test") {

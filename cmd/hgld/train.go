@@ -138,6 +138,10 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if r.Resumed() != "" {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
+	if s.Schedule.Old {
+		j.say("schedule.idle is now schedule.frozen, and the warm-up beside it schedule.freeze; schedule.warmup is a rise " +
+			"of the rates")
+	}
 	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
 		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Files()[0], r.Parameters(), total, where)
 	sayStart(j, s, r)

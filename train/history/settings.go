@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/exitcode"
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/selection"
 )
@@ -89,7 +90,7 @@ func ReadSettings(run string) (*Settings, error) {
 		return nil, err
 	}
 	s := DefaultSettings()
-	if err := yaml.Unmarshal(text, &s); err != nil {
+	if err := settings.Unmarshal(text, &s); err != nil {
 		return nil, exitcode.With(exitcode.Usage, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err})
 	}
 	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {

@@ -125,36 +125,51 @@ func (l LinearCosine) Check() error {
 	return nil
 }
 
-// Warmup is SupRank's warm-up. In the first Epochs epochs the groups named in Frozen
-// are not stepped, and the schedules of all groups wait. So a cosine over T epochs does
-// not reach its end in the last one. With Advances, schedules count those epochs too,
-// and it does.
-type Warmup struct {
-	Epochs   int      // of the warm-up; 0: none
-	Frozen   []string // names of groups
-	Advances bool     // schedules count the warm-up
+// Rising is a schedule behind a linear warm-up: the rate is base·(at+1)/Steps at first, and then
+// that of the schedule, which starts when the warm-up has ended.
+type Rising struct {
+	Schedule
+	Steps int // epochs or steps of the warm-up; 0: none
+}
+
+// Rate is base/Steps at 0 and base at Steps−1; at Steps it is the schedule's first one.
+func (r Rising) Rate(base float64, at int) float64 {
+	if at < r.Steps {
+		return base * float64(at+1) / float64(r.Steps)
+	}
+	return r.Schedule.Rate(base, at-r.Steps)
+}
+
+// Freeze is what SupRank's code calls its warm-up. In the first Epochs epochs the groups
+// named in Groups are not stepped, and the schedules of all groups wait. So a cosine over
+// T epochs does not reach its end in the last one. With Advances, schedules count those
+// epochs too, and it does.
+type Freeze struct {
+	Epochs   int      // in which groups are frozen; 0: none
+	Groups   []string // their names
+	Advances bool     // schedules count these epochs
 }
 
 // At returns how far schedules have advanced in epoch, counted from 1.
-func (w Warmup) At(epoch int) int {
-	if w.Advances {
+func (f Freeze) At(epoch int) int {
+	if f.Advances {
 		return epoch - 1
 	}
-	return max(0, epoch-1-w.Epochs)
+	return max(0, epoch-1-f.Epochs)
 }
 
 // Stepped reports whether the named group is stepped in epoch, counted from 1.
-func (w Warmup) Stepped(epoch int, group string) bool {
-	return epoch > w.Epochs || !slices.Contains(w.Frozen, group)
+func (f Freeze) Stepped(epoch int, group string) bool {
+	return epoch > f.Epochs || !slices.Contains(f.Groups, group)
 }
 
 // Adjust prepares the groups for an epoch, counted from 1: their rates by s, and which
-// are frozen by w. It reports whether the set of frozen groups has changed; a recorded
+// are frozen by f. It reports whether the set of frozen groups has changed; a recorded
 // step must then be re-recorded.
-func (o *Optimizer) Adjust(s Schedule, w Warmup, epoch int) (changed bool) {
+func (o *Optimizer) Adjust(s Schedule, f Freeze, epoch int) (changed bool) {
 	for _, g := range o.Groups {
-		g.Eta = s.Rate(g.Rate, w.At(epoch))
-		frozen := !w.Stepped(epoch, g.Name)
+		g.Eta = s.Rate(g.Rate, f.At(epoch))
+		frozen := !f.Stepped(epoch, g.Name)
 		changed = changed || frozen != g.Frozen
 		g.Frozen = frozen
 	}

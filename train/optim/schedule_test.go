@@ -39,14 +39,14 @@ func TestGoldenSchedules(t *testing.T) {
 		t.Run("optim/"+c.Name, func(t *testing.T) {
 			var s scheduleSettings
 			strictly(t, c.Settings, &s)
-			warm := optim.Warmup{Epochs: s.Freeze, Frozen: s.FreezeKeys}
+			freeze := optim.Freeze{Epochs: s.Freeze, Groups: s.FreezeKeys}
 			for row, rates := range c.LR {
 				for g, want := range rates {
-					got := schedule(t, s, g).Rate(base(c, s, g), warm.At(row+1))
+					got := schedule(t, s, g).Rate(base(c, s, g), freeze.At(row+1))
 					if math.Abs(got-want) > 1e-12*want { // closed forms in float64
 						t.Errorf("row %d, %s: %v, want %v", row, c.Groups[g], got, want)
 					}
-					if c.Stepped != nil && warm.Stepped(row+1, c.Groups[g]) != (c.Stepped[row][g] == 1) {
+					if c.Stepped != nil && freeze.Stepped(row+1, c.Groups[g]) != (c.Stepped[row][g] == 1) {
 						t.Errorf("row %d, %s: stepped %v", row, c.Groups[g], c.Stepped[row][g] == 0)
 					}
 				}
@@ -87,38 +87,38 @@ func schedule(t *testing.T, s scheduleSettings, group int) optim.Schedule {
 }
 
 // The values of losses.md 7-L.
-func TestFrozenWarmupEndsAboveTheMinimum(t *testing.T) {
-	warm := optim.Warmup{Epochs: 5, Frozen: []string{"backbone"}}
+func TestFrozenEpochsEndAboveTheMinimum(t *testing.T) {
+	freeze := optim.Freeze{Epochs: 5, Groups: []string{"backbone"}}
 	for epoch, want := range map[int]float64{6: 5e-5, 7: 4.998766e-5, 50: 2.968453e-5, 56: 2.5e-5, 100: 4.428187e-7} {
-		got := optim.Cosine{Length: 100}.Rate(5e-5, warm.At(epoch))
+		got := optim.Cosine{Length: 100}.Rate(5e-5, freeze.At(epoch))
 		if math.Abs(got/want-1) > 2e-7 { // seven digits are given
 			t.Errorf("epoch %d: %v, want %v", epoch, got, want)
 		}
 	}
-	warm.Advances = true
+	freeze.Advances = true
 	// (1 + cos(π·(epoch − 1)/100))/2 of the rate
 	for epoch, want := range map[int]float64{1: 5e-5, 6: 4.969221e-5, 51: 2.5e-5, 101: 0} {
-		if got := (optim.Cosine{Length: 100}).Rate(5e-5, warm.At(epoch)); math.Abs(got-want) > 1e-11 {
+		if got := (optim.Cosine{Length: 100}).Rate(5e-5, freeze.At(epoch)); math.Abs(got-want) > 1e-11 {
 			t.Errorf("advancing, epoch %d: %v, want %v", epoch, got, want)
 		}
 	}
-	if !warm.Stepped(1, "head") || warm.Stepped(5, "backbone") || !warm.Stepped(6, "backbone") {
+	if !freeze.Stepped(1, "head") || freeze.Stepped(5, "backbone") || !freeze.Stepped(6, "backbone") {
 		t.Error("the wrong group is frozen")
 	}
 }
 
-func TestAdjustSetsRatesAndIdleGroups(t *testing.T) {
+func TestAdjustSetsRatesAndFrozenGroups(t *testing.T) {
 	b := host{}
 	backbone, head := weights(b, []float64{1}, []float64{1}), weights(b, []float64{1}, []float64{1})
 	backbone.Name, head.Name, head.Rate = "backbone", "head", 0.2
 	o := optim.New(b, optim.SGD{}, backbone, head)
-	s, w := optim.MultiStep{Milestones: []int{2}, Gamma: 0.5}, optim.Warmup{Epochs: 3, Frozen: []string{"backbone"}}
+	s, f := optim.MultiStep{Milestones: []int{2}, Gamma: 0.5}, optim.Freeze{Epochs: 3, Groups: []string{"backbone"}}
 	for epoch, want := range map[int][2]float64{1: {0.1, 0.2}, 3: {0.1, 0.2}, 5: {0.1, 0.2}, 6: {0.05, 0.1}} {
-		o.Adjust(s, w, epoch)
+		o.Adjust(s, f, epoch)
 		if backbone.Eta != want[0] || head.Eta != want[1] {
 			t.Errorf("epoch %d: rates %v and %v, want %v", epoch, backbone.Eta, head.Eta, want)
 		}
-		if o.Adjust(s, w, epoch) {
+		if o.Adjust(s, f, epoch) {
 			t.Errorf("epoch %d: the same groups are frozen, and a change is reported", epoch)
 		}
 		if backbone.Frozen != (epoch <= 3) || head.Frozen {
