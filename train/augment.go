@@ -46,6 +46,9 @@ type cutter struct {
 func (c *cutter) train(dst, src *img.RGB, random *sample.Random) (flip bool) {
 	flip = c.in.Flip && random.Uint64()&1 == 1
 	c.crop(c, dst, src, random)
+	c.in.Jitter.apply(dst, random)
+	c.in.RandAugment.apply(dst, random)
+	c.in.Erase.apply(dst, c.in.Mean, random)
 	return flip
 }
 

@@ -61,6 +61,10 @@ type Input struct {
 	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
 	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, whatever the shape, before the centre crop"`
 	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
+
+	Jitter      Jitter      `yaml:"jitter" json:"jitter,omitzero"`           // training: colours
+	RandAugment RandAugment `yaml:"randaugment" json:"randaugment,omitzero"` // training: drawn operations
+	Erase       Erase       `yaml:"erase" json:"erase,omitzero"`             // training: a rectangle
 }
 
 // Architecture is the retrieval network: backbone, pooling, standardisation, projection,
@@ -158,7 +162,8 @@ func Default() Config {
 	return Config{
 		Input: Input{
 			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
-			Resize: 256, Filter: "bilinear",
+			Resize: 256, Filter: "bilinear", RandAugment: RandAugment{Magnitude: 9},
+			Erase: Erase{Scale: [2]float64{0.02, 0.33}, Ratio: [2]float64{0.3, 3.3}},
 		},
 		Model: Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm",
 			Precision: precisionAuto, Dim: 128},
@@ -367,7 +372,7 @@ func (c *Config) check() error {
 			"take %.0f GiB, want at most %d",
 			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
 	}
-	in, none := c.Input, [3]float32{}
+	in, e, none := c.Input, c.Input.Erase, [3]float32{}
 	for _, rule := range []struct {
 		broken bool
 		text   string
@@ -382,6 +387,8 @@ func (c *Config) check() error {
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
 			[]any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
+		{e.Probability > 0 && !(e.Scale[0] <= e.Scale[1] && 0 < e.Ratio[0] && e.Ratio[0] <= e.Ratio[1]),
+			"input.erase has scale %v and ratio %v; want each from low to high, and ratios above 0", []any{e.Scale, e.Ratio}},
 		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size,
 			"input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
 		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers",
