@@ -48,6 +48,10 @@ type Estimate struct {
 	Ops   []OpWork `json:"operations"` // of a step, those that move most first
 }
 
+// needed returns the bytes of a run on the host: of a step or an evaluation, with the
+// images that are decoded meanwhile.
+func (e *Estimate) needed() int64 { return max(e.Peak, e.Evaluation, e.Projection) + e.Host }
+
 // GroupSize is the trained values of a group.
 type GroupSize struct {
 	Name   string `json:"name"`   // backbone, head or proxies

@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -230,6 +231,29 @@ func TestClassesThatNoBatchHoldsAreCounted(t *testing.T) {
 	for want, epoch := range map[int][][]int{2: {{0, 1}}, 0: {{0, 2}, {3, 4}}, 3: {{4}}} {
 		if got := absentClasses(rows, epoch, 3); got != want {
 			t.Errorf("%v: %d, want %d", epoch, got, want)
+		}
+	}
+}
+
+// A run that the machine cannot hold is refused before it takes the memory. One byte more
+// suffices.
+func TestRunThatDoesNotFitIsRefused(t *testing.T) {
+	c, d := tiny(1)
+	plan, err := Plan(c, Data{Train: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("a step needs %.1f MiB", float64(plan.Peak+plan.Host)/(1<<20))
+	for _, short := range []int64{0, 1} {
+		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1), memory: plan.Peak + plan.Host - short})
+		var memory *device.OutOfMemory
+		if got := errors.As(err, &memory); got != (short > 0) {
+			t.Errorf("%d bytes short: %v", short, err)
+		}
+		if err == nil {
+			err = r.Close()
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hgld/internal/filelock"
+	"hgld/internal/hostmemory"
 	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/train/device"
@@ -55,7 +56,8 @@ type Options struct {
 	// network, loss and labels fit together, the loss falls. It needs a Limit and no Dir.
 	Overfit bool
 
-	planned bool // the run is a plan: nothing is reserved for it
+	planned bool  // the run is a plan: nothing is reserved for it
+	memory  int64 // bytes that the host can give; 0: as the machine says
 }
 
 // Run is a training, new or resumed.
@@ -127,20 +129,32 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	return r, nil
 }
 
-// reserve allocates the memory of a step in one piece, as large as the plan says, if
-// the device has its own memory.
+// reserve checks that the planned memory exists. On a device with memory of its own it
+// allocates that of a step in one piece. The host would hand out more than it has, and
+// then stand still or kill a process, so a run that cannot fit is refused with a
+// *device.OutOfMemory.
 func (r *Run) reserve(asked Config) error {
-	if _, able := r.o.Backend.(device.Graphs); !able || r.o.planned {
+	if r.o.planned {
 		return nil
 	}
 	e, err := Plan(asked, r.data)
 	if err != nil {
 		return err
 	}
-	return r.lane.do(func() error {
-		r.network.arena.Reserve(int(e.Peak - e.Kept))
-		return r.o.Backend.Sync()
-	})
+	if _, own := r.o.Backend.(device.Graphs); own {
+		return r.lane.do(func() error {
+			r.network.arena.Reserve(int(e.Peak - e.Kept))
+			return r.o.Backend.Sync()
+		})
+	}
+	total := r.o.memory
+	if total == 0 {
+		total = hostmemory.Limit()
+	}
+	if want := e.needed(); total > 0 && want > total {
+		return &device.OutOfMemory{What: "a step", Want: int(want), Free: int(total), Total: int(total), Host: true}
+	}
+	return nil
 }
 
 // absentClasses counts the finest classes of which an epoch has no row.

@@ -1,0 +1,56 @@
+// Package hostmemory reports how much memory the machine can give to this process.
+package hostmemory
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Limit returns the most bytes that the process can ever have: memory and swap of the
+// machine, or less if a control group of Linux bounds it. It is 0 if that is unknown, as on
+// systems other than Linux.
+func Limit() int64 { return limit("/") }
+
+// limit is [Limit] for the system whose files lie under root.
+func limit(root string) int64 {
+	bytes := machine(filepath.Join(root, "proc/meminfo"))
+	for _, name := range []string{
+		"sys/fs/cgroup/memory.max",                   // version 2, as a container sees its own group
+		"sys/fs/cgroup/memory/memory.limit_in_bytes", // version 1
+	} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue
+		}
+		// "max" and the huge number of an unlimited group of version 1 bound nothing.
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err == nil && n > 0 && (bytes == 0 || n < bytes) && n < 1<<60 {
+			bytes = n
+		}
+	}
+	return bytes
+}
+
+// machine adds MemTotal and SwapTotal of a meminfo file, which are in KiB. It returns 0
+// without the first.
+func machine(path string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	found := map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		name, rest, _ := strings.Cut(line, ":")
+		if fields := strings.Fields(rest); len(fields) > 0 {
+			if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil && n >= 0 && n < 1<<50 {
+				found[name] = n << 10
+			}
+		}
+	}
+	if found["MemTotal"] == 0 {
+		return 0
+	}
+	return found["MemTotal"] + found["SwapTotal"]
+}
