@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -51,29 +52,32 @@ func (t *softmaxTask) span(_, lo, hi int) {
 	}
 }
 
-// row returns the loss of one row and writes its gradient.
+// row returns the loss of one row and writes its gradient. NaN propagates into both.
 func (t *softmaxTask) row(dz, z []float32, k int) float64 {
-	top := math.Inf(-1)
-	for _, v := range z {
-		top = max(top, float64(v)) // NaN propagates into the loss
+	top, scale, classes := float64(maximum(z)), 1/t.temperature, float64(len(z))
+	own, mean := (float64(z[k])-top)*scale, 0.0
+	if t.smoothing != 0 {
+		mean = (rowSum(z, false)/classes - top) * scale
 	}
-	sum, mean := 0.0, 0.0
-	for _, v := range z {
-		u := (float64(v) - top) / t.temperature
-		sum += math.Exp(u)
-		if t.smoothing != 0 {
-			mean += u / float64(len(z))
-		}
+	var sum float64
+	if dz == nil {
+		sum = expSum(z, top, scale)
+	} else {
+		sum = vec.ExpScaled(dz, z, top, scale)
+		even := t.smoothing / classes
+		vec.MulAdd(dz, scale/sum, -even*scale)
+		dz[k] = float32((math.Exp(own)/sum - even - (1 - t.smoothing)) * scale)
 	}
-	logSum, classes := math.Log(sum), float64(len(z))
-	for j := range dz {
-		p := math.Exp((float64(z[j])-top)/t.temperature) / sum
-		dz[j] = float32((p - t.smoothing/classes) / t.temperature)
+	return math.Log(sum) - (1-t.smoothing)*own - t.smoothing*mean
+}
+
+// expSum returns Σ e^((z − top)·scale) without keeping the terms.
+func expSum(z []float32, top, scale float64) (sum float64) {
+	var terms [512]float32
+	for len(z) > 0 {
+		n := min(len(terms), len(z))
+		sum += vec.ExpScaled(terms[:n], z[:n], top, scale)
+		z = z[n:]
 	}
-	own := (float64(z[k]) - top) / t.temperature
-	if dz != nil {
-		p := math.Exp(own) / sum
-		dz[k] = float32((p - t.smoothing/classes - (1 - t.smoothing)) / t.temperature)
-	}
-	return logSum - (1-t.smoothing)*own - t.smoothing*mean
+	return sum
 }

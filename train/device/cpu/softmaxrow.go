@@ -27,17 +27,14 @@ type softmaxRowTask struct {
 func (t *softmaxRowTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
-		top, sum := float64(maximum(x)), 0.0
-		for _, v := range x {
-			sum += math.Exp(float64(v) - top)
+		top := float64(maximum(x))
+		if !t.log {
+			vec.MulAdd(dst, 1/vec.ExpScaled(dst, x, top, 1), 0)
+			continue
 		}
-		logSum := math.Log(sum)
+		logSum := math.Log(expSum(x, top, 1))
 		for j, v := range x {
-			if u := float64(v) - top; t.log {
-				dst[j] = float32(u - logSum)
-			} else {
-				dst[j] = float32(math.Exp(u) / sum)
-			}
+			dst[j] = float32(float64(v) - top - logSum)
 		}
 	}
 }
