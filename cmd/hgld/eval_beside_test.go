@@ -26,6 +26,7 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 	t.Chdir("beside")
 	copyTo("../e.npy", "e.npy")
 	copyTo("../e.npy", "lone.npy")
+	copyTo("../e.npy", "z.npz")
 	copyTo("../l.csv", "l.csv")
 	for _, c := range []struct{ args, want string }{
 		{"eval run --embeddings lone.npy", "  hgld eval run --embeddings lone.npy --labels l.csv\n"},
@@ -35,7 +36,8 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 		{"eval run --embeddings lone --labels l.csv", "  --embeddings lone.npy is there\n"},
 		{"search --index lone --id 3", "  --index lone.npy is there\n"},
 		{"eval run lone.npy", "  hgld eval run --embeddings lone.npy --labels LABELS.csv\n"},
-		{"eval run --embeddings e.npz", `np.save("e.npy", np.load("e.npz")["NAME"])`},
+		{"eval run --embeddings z.npz", `np.save("z.npy", np.load("z.npz")["NAME"])`},
+		{"search --index z.npz --id 3", `np.save("z.npy", np.load("z.npz")["NAME"])`},
 	} {
 		if code, _, errs := run(t, strings.Fields(c.args)...); code == exitOK || !strings.Contains(errs, c.want) {
 			t.Errorf("hgld %s: exit code %d, want %q:\n%s", c.args, code, c.want, errs)
