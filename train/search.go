@@ -13,8 +13,8 @@ import (
 // Search finds the nearest rows of a gallery for each query, exactly: by dot product, equal
 // scores by row.
 type Search struct {
-	// Query and Gallery are matrices of the same width on the device.
-	Query, Gallery device.Array
+	// Query and Gallery are vectors of the same width. Their labels are not read.
+	Query, Gallery Side
 
 	// K is how many neighbours each query has; fewer where the gallery ends.
 	K int
@@ -52,17 +52,19 @@ func (s *Search) Run(ctx context.Context, b device.Backend,
 
 // evaluation is one in which nothing is positive.
 func (s *Search) evaluation() (*Evaluation, error) {
-	if s.Query.N != 2 || s.Gallery.N != 2 || s.Query.Cols() != s.Gallery.Cols() {
-		return nil, fmt.Errorf("queries are %v and the gallery %v, want two matrices of the same width", s.Query, s.Gallery)
+	queries, width := s.Query.shape()
+	rows, galleryWidth := s.Gallery.shape()
+	if queries < 0 || rows < 0 || width != galleryWidth {
+		return nil, fmt.Errorf("queries are %v and the gallery %v, want two matrices of the same width", &s.Query, &s.Gallery)
 	}
 	if s.K < 1 {
 		return nil, fmt.Errorf("%d neighbours, want 1 or more", s.K)
 	}
-	side := func(a device.Array) Side {
-		return Side{Vectors: a, Labels: slices.Repeat([]labels.Path{{-1}}, a.Dims[0])}
+	unlabelled := func(of Side, rows int) Side {
+		return Side{Vectors: of.Vectors, Stored: of.Stored, Labels: slices.Repeat([]labels.Path{{-1}}, rows)}
 	}
-	e := &Evaluation{Query: side(s.Query), Gallery: side(s.Gallery), Self: s.Self, Levels: []string{"none"},
-		Threads: s.Threads, Memory: s.Memory}
+	e := &Evaluation{Query: unlabelled(s.Query, queries), Gallery: unlabelled(s.Gallery, rows), Self: s.Self,
+		Levels: []string{"none"}, Threads: s.Threads, Memory: s.Memory}
 	return e, e.check()
 }
 
@@ -70,7 +72,7 @@ func (s *Search) blocks(ctx context.Context, m *meter, shown *looker) error {
 	if err := m.upload(); err != nil {
 		return err
 	}
-	queries := s.Query.Dims[0]
+	queries := len(m.e.Query.Labels)
 	for lo := 0; lo < queries; lo += m.block {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped after %d of %d queries: %w", lo, queries, err)

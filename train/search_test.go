@@ -17,7 +17,12 @@ func TestSearchIsExact(t *testing.T) {
 	const n = 230
 	m, list := cloud(n)
 	b := cpu.New(2)
-	a := sideOf(t, b, m, list).Vectors
+	a := sideOf(t, b, m, list)
+	stored, err := Store(m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := Side{Stored: stored}
 	self := make([]int32, n)
 	for i := range self {
 		self[i] = int32(i*3%(n+1)) - 1
@@ -25,8 +30,10 @@ func TestSearchIsExact(t *testing.T) {
 	for _, c := range []struct {
 		k, memory, threads int
 		b                  device.Backend
-	}{{1, 0, 1, b}, {7, 1, 3, b}, {7, 0, 2, sortingDevice{b}}, {n + 9, 9000, 2, b}} {
-		s := Search{Query: a, Gallery: a, K: c.k, Self: self, Memory: c.memory, Threads: c.threads}
+		query, gallery     Side
+	}{{1, 0, 1, b, a, a}, {7, 1, 3, b, a, a}, {7, 0, 2, sortingDevice{b}, a, a}, {n + 9, 9000, 2, b, a, a},
+		{7, 0, 2, b, file, file}, {n + 9, 9000, 3, b, a, file}} {
+		s := Search{Query: c.query, Gallery: c.gallery, K: c.k, Self: self, Memory: c.memory, Threads: c.threads}
 		next := 0
 		err := s.Run(t.Context(), c.b, func(q int, rows []int32, scores []float32) error {
 			want, of := sortedRows(m, q, int(self[q]))
@@ -66,8 +73,8 @@ func sortedRows(m matrix, q, but int) (rows []int32, scores []float32) {
 func TestSearchRefusesWhatDoesNotFit(t *testing.T) {
 	m, list := cloud(5)
 	b := cpu.New(1)
-	a := sideOf(t, b, m, list).Vectors
-	narrow := sideOf(t, b, matrix{2, m.values}, nil).Vectors
+	a := sideOf(t, b, m, list)
+	narrow := sideOf(t, b, matrix{2, m.values}, nil)
 	stop := errors.New("enough")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"hgld/internal/vec"
+	"hgld/train/device"
 )
 
 // Stored is a matrix of embeddings that stays where it is, such as a mapped file, while an
@@ -78,6 +79,26 @@ func Store(v Vectors, unit bool) (*Stored, error) {
 		s.scale = squares
 	}
 	return s, nil
+}
+
+// SideOf returns vectors as one side of an evaluation or a search: in their file where the device
+// is the host, as by [Store], and elsewhere on the device, as by [Upload]. v must stay open for as
+// long as the side is used.
+func SideOf(b device.Backend, v Vectors, unit bool) (s Side, err error) {
+	if _, host := b.(device.Host); host {
+		s.Stored, err = Store(v, unit)
+	} else {
+		s.Vectors, err = Upload(b, v, unit)
+	}
+	return s, err
+}
+
+// Free gives back what a side takes on the device.
+func (s *Side) Free(b device.Backend) error {
+	if s.Vectors.Absent() {
+		return nil
+	}
+	return device.Do(b, func() error { b.Free(s.Vectors.Buf); return nil })
 }
 
 // Zeros returns the number of rows that are all zeros, and the first of them.

@@ -12,6 +12,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
+	"hgld/train/embeddings"
 	"hgld/train/history"
 )
 
@@ -126,6 +127,11 @@ func argumentMeant(path, first string) string {
 		return "hgld train resume " + first + " continues that run"
 	case path == "train run" && isFile(shards.ManifestFile):
 		return "hgld train run --data " + first + " trains on these shards"
+	case embeddings.IsKind(first) && (path == "train run" || path == "eval run"):
+		if labels, err := embeddings.LabelsFor("", first); err != nil || labels == "" {
+			return typedAs("hgld "+path)(first, "LABELS.csv")
+		}
+		return "hgld " + path + " --embeddings " + first
 	case path == "train run":
 		return "a run file is named with --config"
 	case path == "eval run":

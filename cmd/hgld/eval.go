@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/embeddings"
 	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/metric"
@@ -35,7 +36,7 @@ type evalSettings struct {
 	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave images of the gallery that equal the query byte for byte out of its ranking"`
 
 	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet, .pt) instead of a model"`
-	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors"`
+	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors, or the .csv or .tsv of their name"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Ranking           string `yaml:"ranking" path:"in" usage:"measure these rankings of another program, as far as they reach, not vectors: a TREC run, or .npy of rows of the gallery as faiss finds them"`
@@ -86,7 +87,9 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Embeddings != "" || s.Ranking != "" {
-				return []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels}, []string{s.Out}
+				labels, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // its error comes when it is read
+				gallery, _ := embeddings.LabelsFor(s.GalleryLabels, s.GalleryEmbeddings)
+				return []string{s.Ranking, s.Embeddings, labels, s.GalleryEmbeddings, gallery, s.Qrels}, []string{s.Out}
 			}
 			return []string{s.Run, s.Data}, []string{s.Out}
 		},

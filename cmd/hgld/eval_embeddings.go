@@ -82,7 +82,8 @@ func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery eval
 func (s *evalSettings) input(j *job) *vectors.Input {
 	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say}
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
+		Typed: typedAs("hgld eval run")}
 }
 
 // choose says what is measured.
@@ -125,11 +126,21 @@ func asUsage(err error) error {
 	return withCode(exitUsage, err)
 }
 
+// typedAs returns the command that an error proposes for vectors and labels.
+func typedAs(command string) func(vectors, labels string) string {
+	return func(vectors, labels string) string {
+		return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+	}
+}
+
 // openVectors opens a file of vectors and gives its errors their exit codes.
 func openVectors(path string) (embeddings.Vectors, error) {
 	v, err := embeddings.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if meant := embeddings.Meant(path); meant != "" {
+			err = withHint(err, "%s is there", meant)
+		}
 		return nil, err
 	case errors.As(err, new(*registry.UnknownError)):
 		return nil, withCode(exitUsage, err)

@@ -67,12 +67,12 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
+		defer v.Close() // it is read while it is ranked
 		rows, _ := v.Rows()
-		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
-		side.to.Vectors, err = train.Upload(b, v, c.Bool("unit"))
-		if err := errors.Join(err, v.Close()); err != nil {
+		if *side.to, err = train.SideOf(b, v, c.Bool("unit")); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)
 		}
+		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
 	}
 	gallery := len(e.Gallery.Labels)
 	data, err := os.ReadFile(c.String("truth"))

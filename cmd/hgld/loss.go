@@ -24,7 +24,8 @@ func lossCommand() *cli.Command {
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet, .pt)"},
-			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first"},
+			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
+				"empty: the .csv or .tsv of their name"},
 			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, which take no gradient (default: the rows)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, a row for each class in the order of the labels, or " +
@@ -53,7 +54,8 @@ func lossCommand() *cli.Command {
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &vectors.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
-		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say}
+		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say,
+		Typed: typedAs("hgld loss --loss " + l.Name)}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {

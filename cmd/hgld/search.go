@@ -14,6 +14,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
 	"hgld/train"
+	"hgld/train/embeddings"
 	"hgld/train/evaluation"
 	"hgld/train/index"
 )
@@ -138,6 +139,8 @@ func (s *searching) run() error {
 func (s *searching) open() (err error) {
 	info, err := os.Stat(s.index)
 	switch {
+	case pipeline.IsMissing(err) && embeddings.Meant(s.index) != "":
+		return withHint(withCode(exitUsage, err), "--index %s is there", embeddings.Meant(s.index))
 	case pipeline.IsMissing(err):
 		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes it of images", s.index)
 	case err != nil:

@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
 	"hgld/train/backbone"
+	"hgld/train/embeddings"
 	"hgld/train/history"
 )
 
@@ -26,7 +29,7 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: keysElsewhere, Tool: version,
-		Folder: knownFolder, Advice: publishedWeights,
+		Folder: knownFolder, Advice: meantFile,
 	}
 }
 
@@ -62,6 +65,14 @@ func knownFolder(dir string) (pipeline.Folder, bool, error) {
 		return known, true, nil
 	}
 	return pipeline.Folder{Files: files}, len(files) > 0, nil
+}
+
+// meantFile says which file someone may mean who names one that is not there, or returns "".
+func meantFile(f settings.Field, path string) string {
+	if meant := embeddings.Meant(path); strings.HasSuffix(f.Flag(), "embeddings") && meant != "" {
+		return fmt.Sprintf("--%s %s is there", f.Flag(), meant)
+	}
+	return publishedWeights(f, path)
 }
 
 // publishedWeights says where weights are published that a setting names as if they were

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 )
 
@@ -79,7 +78,7 @@ func Open(path string) (Vectors, error) {
 		}
 		return m, nil
 	}
-	return nil, fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", filepath.Ext(path), kinds))
+	return nil, unknownKind(path)
 }
 
 // matrix is a tensor held in memory.

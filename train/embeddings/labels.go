@@ -196,12 +196,3 @@ func (c *Classes) add(names []string, where string) (labels.Path, error) {
 	}
 	return p, nil
 }
-
-// Beside returns the file that holds the labels of vectors. If labelFile is "", this is the
-// vectors' own file for Parquet, and "" for other formats.
-func Beside(labelFile, vectors string) string {
-	if labelFile == "" && strings.HasSuffix(vectors, ".parquet") {
-		return vectors
-	}
-	return labelFile
-}

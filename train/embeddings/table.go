@@ -48,7 +48,7 @@ func isVector(leaf parquetfile.Leaf) bool {
 }
 
 // matrix reads the only column of vectors in the table.
-func (t *table) matrix() (*matrix, error) {
+func (t *table) matrix() (Vectors, error) {
 	leaf, err := t.one(isVector)
 	if err != nil {
 		return nil, err
@@ -56,51 +56,58 @@ func (t *table) matrix() (*matrix, error) {
 	if leaf == nil {
 		return nil, errors.New("no column is a list of floats; want one, such as the embedding of `hgld train export`")
 	}
-	m, err := t.vectors(*leaf, func(row, values, want int) error {
+	var c collector
+	err = t.vectors(*leaf, c.add, func(row, values, want int) error {
 		if values == 0 {
 			return fmt.Errorf("row %d has no vector", row)
 		}
 		return fmt.Errorf("row %d has %d numbers, want %d as in the first", row, values, want)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", leaf.Name, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", leaf.Name, err), c.drop())
 	}
-	return m, nil
+	return c.vectors()
 }
 
-// vectors reads a column of lists of floats. If a list is empty or its length differs from the
-// first one's, it returns the error that mistake builds.
-func (t *table) vectors(leaf parquetfile.Leaf, mistake func(row, values, want int) error) (*matrix, error) {
-	m, rows := &matrix{}, 0
+// vectors calls each for the lists of a column of floats, whose memory is used again. If a list
+// is empty or its length differs from the first one's, it returns the error that mistake builds.
+func (t *table) vectors(leaf parquetfile.Leaf, each func(row []float32) error,
+	mistake func(row, values, want int) error) error {
+	var row []float32
+	rows, cols := 0, 0
 	endRow := func() error {
 		if rows == 1 {
-			m.cols = len(m.values)
+			cols = len(row)
 		}
-		if n := len(m.values) - max(rows-1, 0)*m.cols; rows > 0 && (n == 0 || n != m.cols) {
-			return mistake(rows-1, n, m.cols)
+		switch {
+		case rows == 0:
+			return nil
+		case len(row) == 0 || len(row) != cols:
+			return mistake(rows-1, len(row), cols)
 		}
-		return nil
+		return each(row)
 	}
 	err := t.Values(leaf, func(v parquet.Value, first bool) error {
 		if first {
 			if err := endRow(); err != nil {
 				return err
 			}
+			row = row[:0]
 			rows++
 		}
 		switch {
 		case v.IsNull():
 		case v.Kind() == parquet.Double:
-			m.values = append(m.values, float32(v.Double()))
+			row = append(row, float32(v.Double()))
 		default:
-			m.values = append(m.values, v.Float())
+			row = append(row, v.Float())
 		}
 		return nil
 	})
 	if err == nil {
 		err = endRow()
 	}
-	return m, err
+	return err
 }
 
 // texts reads a column of strings or integers. It returns "" for null.
@@ -232,10 +239,12 @@ func (t *table) textVectors(textColumn, vectorColumn string) (*TextVectors, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := t.vectors(lists[0], func(row, values, want int) error {
+	err = t.vectors(lists[0], func(row []float32) error {
+		v.Values, v.Cols = append(v.Values, row...), len(row)
+		return nil
+	}, func(row, values, want int) error {
 		return fmt.Errorf("row %d: text %.80q with %d values, want a text with %d", row, v.Texts[row], values, want)
 	})
-	v.Values, v.Cols = m.values, m.cols
 	return v, err
 }
 

@@ -168,9 +168,6 @@ func percent(v train.Number) string {
 	return fmt.Sprintf("%.2f", 100*float64(v))
 }
 
-// levelColor returns the colour of line or class i of n.
-func levelColor(i, n int) string { return fmt.Sprintf("hsl(%d 60%% 45%%)", 360*i/max(n, 1)) }
-
 // plot draws one precision-recall curve per level.
 func (p *page) plot() template.HTML {
 	const w, h, left, right, top, bottom = 720.0, 320.0, 44.0, 120.0, 12.0, 40.0
@@ -194,7 +191,7 @@ func (p *page) plot() template.HTML {
 			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], x(float64(i)/(metric.CurvePoints-1)), y(v))
 		}
 		at := top + 16 + 18*float64(l)
-		color := levelColor(l, len(p.Levels))
+		color := report.Hue(l, len(p.Levels))
 		fmt.Fprintf(&b, `<path fill="none" stroke-width="2" stroke="%s" d="%s"/>`, color, d.String())
 		fmt.Fprintf(&b, `<rect x="%g" y="%.1f" width="10" height="10" fill="%s"/><text x="%g" y="%.1f">%s</text>`,
 			w-right+12, at-9, color, w-right+28, at, template.HTMLEscapeString(level))
@@ -281,14 +278,14 @@ func (p *page) scatter(xy []float32, classes []int32) template.HTML {
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="map of the embeddings">`, size+legend, size)
 	for i, q := range p.points {
 		path := p.Query.Labels(q)
-		color := levelColor(slices.Index(classes, path[coarsest]), len(classes))
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity=".7"><title>%s: %s</title></circle>`,
+		color := report.Hue(slices.Index(classes, path[coarsest]), len(classes))
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity=".9"><title>%s: %s</title></circle>`,
 			at(i, 0), at(i, 1), color, template.HTMLEscapeString(p.Query.ID(q)),
 			template.HTMLEscapeString(p.className(0, path[0])))
 	}
 	for i, c := range classes[:min(lines, len(classes))] {
 		fmt.Fprintf(&b, `<rect x="%g" y="%d" width="10" height="10" fill="%s"/><text x="%g" y="%d">%s</text>`,
-			size+10, 10+18*i, levelColor(i, len(classes)), size+26, 19+18*i,
+			size+10, 10+18*i, report.Hue(i, len(classes)), size+26, 19+18*i,
 			template.HTMLEscapeString(p.className(coarsest, c)))
 	}
 	b.WriteString("</svg>")

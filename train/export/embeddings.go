@@ -18,6 +18,33 @@ type Embeddings struct {
 	IDs     []string          // one id per image
 	Levels  []string          // names of the levels, finest first
 	Classes [][]string        // [N][levels]: class names of each image; "" means no class
+
+	// Parts calls f for consecutive rows of the vectors, which then need not be in memory
+	// together: Vectors has their shape alone. nil: Vectors has them.
+	Parts func(f func(part tensorfile.Tensor) error) error
+}
+
+// parts calls f for all vectors.
+func (e *Embeddings) parts(f func(part tensorfile.Tensor) error) error {
+	if e.Parts != nil {
+		return e.Parts(f)
+	}
+	return f(e.Vectors)
+}
+
+// NPY writes the vectors as a .npy file.
+func (e *Embeddings) NPY(w io.Writer) error {
+	header, err := tensorfile.NPYHeader(e.Vectors.DType, e.Vectors.Shape)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	return e.parts(func(part tensorfile.Tensor) error {
+		_, err := w.Write(part.Data)
+		return err
+	})
 }
 
 // rowsPerGroup keeps a row group of 2048-dimensional vectors at 64 MB.
@@ -32,10 +59,6 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 		len(e.Classes) != len(e.IDs) {
 		return fmt.Errorf("export: %d images and %d rows of labels for vectors %v", len(e.IDs), len(e.Classes),
 			e.Vectors.Shape)
-	}
-	values, err := e.Vectors.Float32()
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
 	}
 	columns := parquet.Group{
 		"id":        parquet.String(),
@@ -53,14 +76,19 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 		options = append(options, parquet.KeyValueMetadata(fmt.Sprintf("hgld.level_%d", level), name))
 	}
 	p := parquet.NewGenericWriter[any](w, options...)
-	width := e.Vectors.Shape[1]
+	width, i := e.Vectors.Shape[1], 0
 	order := e.order()
 	var row parquet.Row
-	for i, id := range e.IDs {
-		row = layOut(row[:0], id, values[i*width:(i+1)*width], e.Classes[i], order)
-		if _, err := p.WriteRows([]parquet.Row{row}); err != nil {
-			return fmt.Errorf("export: %w", err)
+	err := e.parts(func(part tensorfile.Tensor) error {
+		values, err := part.Float32()
+		for ; err == nil && len(values) > 0; i, values = i+1, values[width:] {
+			row = layOut(row[:0], e.IDs[i], values[:width], e.Classes[i], order)
+			_, err = p.WriteRows([]parquet.Row{row})
 		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
 	if err := p.Close(); err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -98,7 +98,7 @@ func (e *ChangedError) Error() string {
 }
 
 // Open opens an index. Rows are named by labelFile, or if that is empty, by the file that
-// [Write] puts beside the vectors. open opens the vectors.
+// [Write] puts beside the vectors, or by a .tsv of that name. open opens the vectors.
 func Open(ctx context.Context, path, labelFile string, open func(string) (embeddings.Vectors, error)) (*Index, error) {
 	v, err := open(path)
 	if err != nil {
@@ -126,13 +126,13 @@ func (x *Index) describe(ctx context.Context) (err error) {
 // name reads the ids and classes of the rows.
 func (x *Index) name(labelFile string) error {
 	rows, _ := x.vectors.Rows()
-	labelFile = embeddings.Beside(labelFile, x.Path)
+	labelFile, err := embeddings.LabelsFor(labelFile, x.Path)
+	if err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
 	if labelFile == "" {
-		labelFile = beside(x.Path, ".csv")
-		if _, err := os.Stat(labelFile); atomicfile.IsMissing(err) {
-			x.IDs = numbers(rows)
-			return nil
-		}
+		x.IDs = numbers(rows)
+		return nil
 	}
 	t, err := embeddings.ReadTable(labelFile)
 	if err != nil {

@@ -17,18 +17,19 @@ type Hit struct {
 }
 
 // Nearest returns the k rows with the greatest cosine, exactly; equal scores by row. own is a
-// row that is left out, or −1. A value that is not finite is an error that names its row.
+// row that is left out, or −1. On the host the vectors are read from their file. A value that is
+// not finite is an error that names its row.
 func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, k, own int) (hits []Hit, err error) {
-	gallery, err := train.Upload(b, x.vectors, true)
+	gallery, err := train.SideOf(b, x.vectors, true)
 	if err != nil {
 		return nil, err
 	}
-	defer device.Do(b, func() error { b.Free(gallery.Buf); return nil })
-	q, err := train.Upload(b, &held{query, len(query)}, true)
+	defer gallery.Free(b)
+	q, err := train.SideOf(b, &held{query, len(query)}, true)
 	if err != nil {
 		return nil, err
 	}
-	defer device.Do(b, func() error { b.Free(q.Buf); return nil })
+	defer q.Free(b)
 	s := train.Search{Query: q, Gallery: gallery, K: k}
 	if own >= 0 {
 		s.Self = []int32{int32(own)}

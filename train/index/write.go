@@ -116,7 +116,9 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (in
 		}
 		info.Failed = append(info.Failed, part.Failed...)
 		info.Width = part.vectors.Shape[1]
-		e.Vectors.Data = append(e.Vectors.Data, part.vectors.Data...)
+		if d.Len() <= w.partRows() {
+			e.Vectors.Data = part.vectors.Data
+		}
 		for _, i := range part.Rows {
 			e.IDs, e.Classes = append(e.IDs, d.ID(i)), append(e.Classes, classNames(d, i))
 		}
@@ -126,6 +128,9 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (in
 	}
 	info.Rows = len(e.IDs)
 	e.Vectors.Shape = []int{info.Rows, info.Width}
+	if d.Len() > w.partRows() {
+		e.Parts = func(f func(tensorfile.Tensor) error) error { return w.eachPart(parts, d.Len(), f) }
+	}
 	if err := w.files(ctx, info, e); err != nil {
 		return nil, false, err
 	}
@@ -210,7 +215,7 @@ type part struct {
 
 // part returns the items from lo on, from their file or from the model.
 func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, folder string, lo int) (*part, error) {
-	path := filepath.Join(folder, fmt.Sprintf("%09d.safetensors", lo))
+	path := partFile(folder, lo)
 	if p := readPart(path); p != nil {
 		return p, nil
 	}
@@ -238,6 +243,26 @@ func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, fold
 		return p, nil // nothing would be saved
 	}
 	return p, p.write(path)
+}
+
+// eachPart calls f for the vectors of the parts in their order, one at a time.
+func (w *Writer) eachPart(folder string, items int, f func(tensorfile.Tensor) error) error {
+	for lo := 0; lo < items; lo += w.partRows() {
+		path := partFile(folder, lo)
+		p := readPart(path)
+		if p == nil {
+			return fmt.Errorf("index: %s was damaged or removed while it was used; run the command again", path)
+		}
+		if err := f(p.vectors); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partFile names the file of the part that begins at an item.
+func partFile(folder string, lo int) string {
+	return filepath.Join(folder, fmt.Sprintf("%09d.safetensors", lo))
 }
 
 const partKey = "hgld.part"
@@ -277,7 +302,7 @@ func (w *Writer) files(ctx context.Context, info *Info, e *export.Embeddings) er
 		err = atomicfile.Write(w.Path, e.Parquet)
 	} else {
 		err = errors.Join(
-			atomicfile.Write(w.Path, func(f io.Writer) error { return tensorfile.WriteNPY(f, e.Vectors) }),
+			atomicfile.Write(w.Path, e.NPY),
 			atomicfile.Write(beside(w.Path, ".csv"), e.Labels))
 	}
 	if err != nil {

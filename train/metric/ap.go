@@ -43,19 +43,32 @@ func (m HardAP) OfList(l *List) (float64, bool) {
 	return precisions(l.runs, l.N) / float64(before), true
 }
 
-// precisions is Σ_{i≤k} r_i·P@i.
+// precisions is Σ_{i≤k} r_i·P@i. The part up to R, which several metrics have in common, is
+// computed once.
 func (v *View) precisions(k int) float64 {
 	if !v.single {
 		return precisions(v.runs, k)
 	}
-	sum := 0.0
-	for i, place := range v.places {
-		if int(place) >= k {
-			break
-		}
-		sum += float64(i+1) / float64(place+1)
+	if k < v.R {
+		_, sum := v.walk(0, 0, k)
+		return sum
 	}
+	if !v.begun {
+		v.belowR, v.sumR = v.walk(0, 0, v.R)
+		v.begun = true
+	}
+	_, sum := v.walk(v.belowR, v.sumR, k)
 	return sum
+}
+
+// walk adds the precisions at the places below k to sum, from the i-th place on. It returns the
+// first of the other places.
+func (v *View) walk(i int, sum float64, k int) (int, float64) {
+	for i < len(v.places) && int(v.places[i]) < k {
+		sum += float64(i+1) / float64(v.places[i]+1)
+		i++
+	}
+	return i, sum
 }
 
 // precisions is Σ_{i≤k} r_i·P@i. In a run of t items with p positives, place s is

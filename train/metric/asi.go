@@ -59,7 +59,7 @@ func (ASI) OfList(l *List) (float64, bool) {
 		return 0, false
 	}
 	if l.ties == ScoreThenRow {
-		return l.agreements(positives) / float64(positives), true
+		return l.agreements() / float64(positives), true
 	}
 	before := make([]int, l.Levels+1) // items of each level in the groups left behind
 	next, sum := 0, 0.0
@@ -80,29 +80,36 @@ func (ASI) OfList(l *List) (float64, bool) {
 }
 
 // agreements is Σ_{n≤positives} 1/n Σ_l min(#l in the first n, #l in the ideal first n) where
-// every positive is a group of one. Place n of the ideal order adds an item of one level, and
-// the ranking one at most, so that a level's minimum is kept up to date by one step each.
-func (l *List) agreements(positives int) float64 {
-	have, ideal := make([]int, l.Levels+1), make([]int, l.Levels+1)
-	ideal[0] = -1 // below what there is of negatives, which never agree
-	level, next, agree, sum := l.Levels, 0, 0, 0.0
-	for n := 1; n <= positives; n++ {
-		for ideal[level] == l.Count[level] { // the ideal order goes on with the next level
-			level--
+// every positive is a group of one. While the ideal order is within a level, it has all items of
+// the finer ones, so that these agree as far as they are among the first n, and none of the
+// coarser ones. There are no branches, which nobody could foresee.
+func (l *List) agreements() float64 {
+	n, next, sum := 0, 0, 0.0
+	for level := l.Levels; level > 0; level-- {
+		finer, same := 0, 0 // among the first n
+		for _, g := range l.groups[:next] {
+			if int(g.level) > level {
+				finer++
+			} else if int(g.level) == level {
+				same++
+			}
 		}
-		if ideal[level]++; have[level] >= ideal[level] {
-			agree++
+		for ideal := 1; ideal <= l.Count[level]; ideal++ {
+			n++
+			g := l.groups[next] // fewer than n are behind, so that there is one more
+			step, finerStep, sameStep := 0, 0, 0
+			if int(g.first) < n {
+				step = 1
+			}
+			if int(g.level) > level {
+				finerStep = step
+			}
+			if int(g.level) == level {
+				sameStep = step
+			}
+			next, finer, same = next+step, finer+finerStep, same+sameStep
+			sum += float64(finer+min(same, ideal)) / float64(n)
 		}
-		g := l.groups[next] // fewer than n are behind, so that there is one more
-		of, step := int32(0), 0
-		if int(g.first) < n {
-			of, step = g.level, 1
-		}
-		next += step
-		if have[of]++; ideal[of] >= have[of] {
-			agree++
-		}
-		sum += float64(agree) / float64(n)
 	}
 	return sum
 }

@@ -173,6 +173,11 @@ type View struct {
 	single bool
 	places []int32
 	runs   []run
+
+	// Of places, how many are below R and the sum of the precisions there; only with begun.
+	begun  bool
+	belowR int
+	sumR   float64
 }
 
 // run is a group of items with equal scores that holds a positive.

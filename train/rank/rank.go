@@ -37,6 +37,9 @@ type Ranker struct {
 	spare  []uint64      // of the radix sort
 	blocks []block
 	items  []metric.Item
+
+	packed bool // keys hold levels
+	most   int  // rows up to which they do; 0: as many as there are bits for
 }
 
 // block is a marked bucket.
@@ -137,37 +140,62 @@ func (r *Ranker) placeBlocks(buckets int) {
 	r.keys = grow(r.keys, at)
 }
 
+// levelBits are those of a key that hold the level of its item, behind the row.
+const levelBits = 7
+
+// holdsLevels reports whether the keys of so many rows have room for levels.
+func (r *Ranker) holdsLevels(rows int) bool {
+	most := r.most
+	if most == 0 {
+		most = 1 << (32 - levelBits)
+	}
+	return rows <= most
+}
+
 // collect brings the keys of the items in marked buckets together, by bucket and row.
 func (r *Ranker) collect(near []uint64, scores []float32, levels []byte) {
+	r.packed = r.holdsLevels(len(scores))
 	for _, x := range near {
 		row := uint32(x)
-		if levels[row] == Absent {
+		level := levels[row]
+		if level == Absent {
 			continue
 		}
 		at := r.count[x>>32]
 		r.count[x>>32] = at + 1
-		r.keys[at] = ranksort.Key(scores[row], row)
+		low := row
+		if r.packed {
+			low = row<<levelBits | uint32(level)
+		}
+		r.keys[at] = ranksort.Key(scores[row], low)
 	}
 }
 
 // emit sorts a block and appends its positives, with what is tied with them.
 func (r *Ranker) emit(b block, levels []byte) {
-	keys := r.sorted(r.keys[b.lo:b.hi])
+	keys, items, packed := r.sorted(r.keys[b.lo:b.hi]), r.items, r.packed
+	level := func(key uint64) byte {
+		if packed {
+			return byte(key) & (1<<levelBits - 1)
+		}
+		return levels[uint32(key)]
+	}
 	for first := 0; first < len(keys); {
-		end, level := first+1, levels[uint32(keys[first])]
+		end, any := first+1, level(keys[first])
 		for end < len(keys) && keys[end]>>32 == keys[first]>>32 {
-			level |= levels[uint32(keys[end])]
+			any |= level(keys[end])
 			end++
 		}
-		for i := first; i < end && level > 0; i++ {
-			item := metric.Item{Place: int32(b.place + i), Shared: levels[uint32(keys[i])]}
+		for i := first; i < end && any > 0; i++ {
+			item := metric.Item{Place: int32(b.place + i), Shared: level(keys[i])}
 			if i > first {
 				item.Shared |= metric.Tied
 			}
-			r.items = append(r.items, item)
+			items = append(items, item)
 		}
 		first = end
 	}
+	r.items = items
 }
 
 // sorted sorts the keys of a block. A radix sort of few would mostly clear its counts.

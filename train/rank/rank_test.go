@@ -58,6 +58,7 @@ func ranked(scores []float32, levels []byte) (rows []int32) {
 func TestItemsAreThoseOfTheSortedRanking(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var ranker Ranker
+	apart := Ranker{most: 1} // as for more rows than there are bits for
 	for _, kind := range []string{"normal", "equal", "few", "outlier", "huge", "infinite", "zeros"} {
 		for _, share := range []int{1, 2, 10, 1000} { // of the items, one in so many is positive
 			for _, n := range []int{1, 2, 17, 300, 5000} {
@@ -69,7 +70,7 @@ func TestItemsAreThoseOfTheSortedRanking(t *testing.T) {
 						levels[i] = Absent
 						absent = append(absent, int32(i))
 					case r.IntN(share) == 0:
-						levels[i] = byte(1 + r.IntN(3))
+						levels[i] = byte(1 + r.IntN([]int{3, 126}[i%2]))
 						positives = append(positives, int32(i))
 					}
 				}
@@ -85,6 +86,9 @@ func TestItemsAreThoseOfTheSortedRanking(t *testing.T) {
 				got, count := ranker.Items(scores, levels, positives, absent)
 				if count != all || !slices.Equal(got, want) {
 					t.Fatalf("%s, %d items, one in %d positive: %d of %d items differ", kind, n, share, len(got), len(want))
+				}
+				if got, count := apart.Items(scores, levels, positives, absent); count != all || !slices.Equal(got, want) {
+					t.Fatalf("%s, %d items, levels apart: %d of %d items differ", kind, n, len(got), len(want))
 				}
 				for _, k := range []int{0, 1, 3, n / 3, n, n + 5} {
 					first, found := ranker.Nearest(nil, nil, scores, levels, k)

@@ -65,7 +65,8 @@ func (s *Images) Evaluated() string {
 // Files lists what is trained on: a folder of shards, or vectors and labels.
 func (s *Images) Files() []string {
 	if s.Embeddings != "" {
-		return []string{s.Embeddings, s.Labels}
+		labelFile, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // opening it reports the error
+		return []string{s.Embeddings, labelFile}
 	}
 	return []string{s.Data}
 }
@@ -158,7 +159,10 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. There are no splits: a share of the classes may
 // be held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {}}
+	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
+		Typed: func(vectors, labels string) string {
+			return fmt.Sprintf("hgld train run --embeddings %s --labels %s", vectors, labels)
+		}}
 	all, err := vectors.ReadFrozen(in)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"hgld/internal/exitcode"
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/device"
@@ -45,6 +47,10 @@ type Input struct {
 	// are brought to the device.
 	Stay bool
 
+	// Typed returns the command as its user would type it with these files, for errors; nil: no
+	// command is proposed.
+	Typed func(vectors, labels string) string
+
 	// Open opens a file of vectors.
 	Open func(path string) (embeddings.Vectors, error)
 
@@ -52,18 +58,62 @@ type Input struct {
 	Say func(format string, args ...any)
 }
 
-// Complete finds the labels that stand in the files of the vectors, and checks that all are
-// named.
-func (in *Input) Complete() error {
-	in.Labels = embeddings.Beside(in.Labels, in.Embeddings)
-	in.GalleryLabels = embeddings.Beside(in.GalleryLabels, in.GalleryEmbeddings)
-	switch {
-	case in.Labels == "":
-		return errors.New("--embeddings needs --labels with one row per vector")
-	case (in.GalleryEmbeddings == "") != (in.GalleryLabels == ""):
+// Complete finds the labels that are not named, in the files of the vectors or beside them, and
+// checks that all are there. Its errors are mistakes in usage.
+func (in *Input) Complete() (err error) {
+	if embeddings.IsTable(in.Embeddings) && embeddings.IsKind(in.Labels) {
+		err = fmt.Errorf("--embeddings is the table %s and --labels the vectors %s: they are exchanged", in.Embeddings,
+			in.Labels)
+		return in.typed(err, in.Labels, in.Embeddings)
+	}
+	for _, path := range []string{in.Embeddings, in.GalleryEmbeddings} {
+		if err := embeddings.CheckKind(path); path != "" && err != nil {
+			return err
+		}
+	}
+	if in.Labels, err = in.labelsOf(in.Embeddings, in.Labels, "--labels"); err != nil {
+		return err
+	}
+	if in.GalleryEmbeddings == "" && in.GalleryLabels != "" {
 		return errors.New("the vectors of the gallery and their labels go together")
 	}
-	return nil
+	in.GalleryLabels, err = in.labelsOf(in.GalleryEmbeddings, in.GalleryLabels, "--gallery-labels")
+	return err
+}
+
+// labelsOf finds the labels of vectors, and says which they are where a table beside them is taken.
+func (in *Input) labelsOf(vectors, named, flag string) (string, error) {
+	found, err := embeddings.LabelsFor(named, vectors)
+	switch {
+	case err != nil || vectors == "" || found == named && found != "":
+		return found, err
+	case found == "":
+		return "", in.propose(fmt.Errorf("%s needs %s with a row for each vector: there is no .csv or .tsv of its name",
+			vectors, flag), vectors, flag)
+	case found != vectors:
+		in.Say("%s has the labels of %s", found, vectors)
+	}
+	return found, nil
+}
+
+// propose adds the command with a table of the folder, or says what a table looks like.
+func (in *Input) propose(err error, vectors, flag string) error {
+	tables := embeddings.Tables(vectors)
+	switch {
+	case len(tables) == 0:
+		return exitcode.Hint(err, "a table of labels has a heading such as id,product,category: the levels, finest first")
+	case flag != "--labels":
+		return exitcode.Hint(err, "%s names one of %s", flag, strings.Join(tables[:min(len(tables), 5)], ", "))
+	}
+	return in.typed(err, vectors, tables[0])
+}
+
+// typed adds the command with these files, if it is known.
+func (in *Input) typed(err error, vectors, labels string) error {
+	if in.Typed == nil {
+		return err
+	}
+	return exitcode.Hint(err, "%s", in.Typed(vectors, labels))
 }
 
 // Evaluation is an evaluation whose vectors are on the device, or stay in their files.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The labels of vectors are the table beside them of the same name, in every command that reads
+// vectors. Without one the error has the command that names a table of the folder.
+func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
+	embeddingFiles(t)
+	copyTo := func(from, to string) {
+		t.Helper()
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("beside", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("beside")
+	copyTo("../e.npy", "e.npy")
+	copyTo("../e.npy", "lone.npy")
+	copyTo("../e.npy", "z.npz")
+	copyTo("../l.csv", "l.csv")
+	for _, c := range []struct{ args, want string }{
+		{"eval run --embeddings lone.npy", "  hgld eval run --embeddings lone.npy --labels l.csv\n"},
+		{"loss --loss triplet --embeddings lone.npy", "  hgld loss --loss triplet --embeddings lone.npy --labels l.csv\n"},
+		{"train run --embeddings lone.npy", "  hgld train run --embeddings lone.npy --labels l.csv\n"},
+		{"eval run --embeddings l.csv --labels e.npy", "  hgld eval run --embeddings e.npy --labels l.csv\n"},
+		{"eval run --embeddings lone --labels l.csv", "  --embeddings lone.npy is there\n"},
+		{"search --index lone --id 3", "  --index lone.npy is there\n"},
+		{"eval run lone.npy", "  hgld eval run --embeddings lone.npy --labels LABELS.csv\n"},
+		{"eval run --embeddings z.npz", `np.save("z.npy", np.load("z.npz")["NAME"])`},
+		{"search --index z.npz --id 3", `np.save("z.npy", np.load("z.npz")["NAME"])`},
+	} {
+		if code, _, errs := run(t, strings.Fields(c.args)...); code == exitOK || !strings.Contains(errs, c.want) {
+			t.Errorf("hgld %s: exit code %d, want %q:\n%s", c.args, code, c.want, errs)
+		}
+	}
+	_, named, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "R@1")
+	copyTo("l.csv", "e.csv")
+	for _, args := range []string{"eval run --metrics R@1 --embeddings e.npy", "loss --loss triplet --embeddings e.npy"} {
+		code, out, errs := run(t, strings.Fields(args)...)
+		if code != exitOK || !strings.Contains(errs, "e.csv has the labels of e.npy") {
+			t.Errorf("hgld %s: exit code %d:\n%s", args, code, errs)
+		}
+		if strings.HasPrefix(args, "eval") && (out != named || named == "") {
+			t.Errorf("with the labels beside:\n%s\nwith the same named:\n%s", out, named)
+		}
+	}
+	copyTo("l.csv", "e.tsv")
+	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy"); code != exitUsage ||
+		!strings.Contains(errs, "e.csv and e.tsv both lie beside e.npy") {
+		t.Errorf("two tables: exit code %d\n%s", code, errs)
+	}
+}

@@ -1,0 +1,159 @@
+package embeddings
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/exitcode"
+	"hgld/internal/registry"
+)
+
+// tables lists the extensions of the labels that are looked for beside vectors.
+var tables = []string{".csv", ".tsv"}
+
+// LabelsFor returns the file that holds the labels of vectors: labelFile where it is named, the
+// vectors' own file for Parquet that has classes, or else the .csv or .tsv of the same name
+// beside it. It is "" if there is none. Two such tables are an error.
+func LabelsFor(labelFile, vectors string) (string, error) {
+	if labelFile != "" || vectors == "" {
+		return labelFile, nil
+	}
+	parquet := filepath.Ext(vectors) == ".parquet"
+	found := beside(vectors, tables)
+	switch {
+	case parquet && (len(found) == 0 || hasClasses(vectors)):
+		return vectors, nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%s both lie beside %s: name its labels by --labels", strings.Join(found, " and "), vectors)
+	case len(found) == 1:
+		return found[0], nil
+	}
+	return "", nil
+}
+
+// hasClasses reports whether a Parquet file has a column of classes. Where it cannot be read,
+// opening it will say why.
+func hasClasses(path string) bool {
+	t, err := openTable(path)
+	if err != nil {
+		return true
+	}
+	defer t.Close()
+	_, _, err = t.levels()
+	return err == nil
+}
+
+// beside lists the files with the name of path and one of the extensions.
+func beside(path string, extensions []string) (found []string) {
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	for _, extension := range extensions {
+		if _, err := os.Stat(stem + extension); stem != "" && !atomicfile.IsMissing(err) {
+			found = append(found, stem+extension)
+		}
+	}
+	return found
+}
+
+// Tables lists the .csv and .tsv files of the folder of a file, to propose them as labels.
+func Tables(path string) (found []string) {
+	folder := filepath.Dir(path)
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		if slices.Contains(tables, filepath.Ext(f.Name())) && f.Type().IsRegular() {
+			found = append(found, filepath.Join(folder, f.Name()))
+		}
+	}
+	return found
+}
+
+// IsKind reports whether the extension of a file is one that [Open] reads.
+func IsKind(path string) bool { return slices.Contains(kinds, filepath.Ext(path)) }
+
+// CheckKind returns the error of [Open] for a file whose extension it does not read.
+func CheckKind(path string) error {
+	if IsKind(path) {
+		return nil
+	}
+	return unknownKind(path)
+}
+
+// IsTable reports whether the extension of a file is that of a table of labels.
+func IsTable(path string) bool { return slices.Contains(tables, filepath.Ext(path)) }
+
+// Meant returns the file of vectors that someone means who names one that is not there: that of
+// the same name with another extension, or with one at all. It is "" if there is none, or more
+// than one.
+func Meant(path string) string {
+	found := beside(path, kinds)
+	if filepath.Ext(path) != "" {
+		found = append(found, beside(path+".x", kinds)...) // the name has a dot of its own
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// unknownKind is the error of a file that [Open] does not read, with the command that makes one
+// that it does.
+func unknownKind(path string) error {
+	extension := filepath.Ext(path)
+	err := fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", extension, kinds))
+	npy := strings.TrimSuffix(path, extension) + ".npy"
+	python := func(format string, args ...any) error {
+		return exitcode.Hint(err, "python3 -c 'import numpy as np; %s' makes %s of it", fmt.Sprintf(format, args...), npy)
+	}
+	switch extension {
+	case ".npz":
+		return python("np.save(%q, np.load(%q)[%q])", npy, path, matrixIn(path))
+	case ".csv", ".tsv", ".txt":
+		comma := map[string]string{".csv": `, delimiter=","`}[extension]
+		return exitcode.Hint(err, "labels are named by --labels; if it holds vectors, python3 -c 'import numpy as np; "+
+			"np.save(%q, np.loadtxt(%q%s))' makes %s of it", npy, path, comma, npy)
+	case ".h5", ".hdf5":
+		return exitcode.Hint(err, "python3 -c 'import h5py, numpy as np; np.save(%q, h5py.File(%q)[\"NAME\"][:])' makes "+
+			"%s of its dataset NAME", npy, path, npy)
+	case ".pkl", ".pickle", ".joblib":
+		return exitcode.Hint(err, "a pickle can run any program when it is opened, and hgld opens none: "+
+			"np.save(%q, x) in the program that made it", npy)
+	}
+	return err
+}
+
+// npyShape finds the shape in the header of a .npy.
+var npyShape = regexp.MustCompile(`'shape': \(([^)]*)\)`)
+
+// matrixIn names the first array with rows and columns of an .npz, or else the first one.
+func matrixIn(path string) string {
+	name := "NAME"
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		return name
+	}
+	defer archive.Close()
+	for i, f := range archive.File {
+		if i == 0 {
+			name = strings.TrimSuffix(f.Name, ".npy")
+		}
+		in, err := f.Open()
+		if err != nil {
+			return name
+		}
+		head, _ := io.ReadAll(io.LimitReader(in, 256))
+		in.Close()
+		if shape := npyShape.FindSubmatch(head); shape != nil && strings.Count(string(shape[1]), ", ") == 1 {
+			return strings.TrimSuffix(f.Name, ".npy")
+		}
+	}
+	return name
+}

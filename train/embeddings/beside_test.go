@@ -1,0 +1,103 @@
+package embeddings
+
+import (
+	"archive/zip"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/tensorfile"
+)
+
+func TestLabelsLieBesideVectors(t *testing.T) {
+	type bare struct {
+		Embedding []float32 `parquet:"embedding,list"`
+	}
+	type classed struct {
+		Embedding []float32 `parquet:"embedding,list"`
+		Label     string    `parquet:"label_0"`
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.csv", "b.tsv", "c.csv", "c.tsv", "bare.csv", "classed.csv", "named.csv"} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := parquet.WriteFile("bare.parquet", []bare{{[]float32{1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile("classed.parquet", []classed{{[]float32{1}, "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ named, vectors, want string }{
+		{"", "a.npy", "a.csv"},
+		{"", "b.safetensors", "b.tsv"},
+		{"named.csv", "a.npy", "named.csv"},
+		{"", "none.npy", ""},
+		{"", "bare.parquet", "bare.csv"},
+		{"", "classed.parquet", "classed.parquet"},
+		{"", "alone.parquet", "alone.parquet"},
+		{"", "", ""},
+	} {
+		if got, err := LabelsFor(c.named, c.vectors); err != nil || got != c.want {
+			t.Errorf("the labels of %q, named %q, are %q, %v; want %q", c.vectors, c.named, got, err, c.want)
+		}
+	}
+	if _, err := LabelsFor("", "c.npy"); err == nil || !strings.Contains(err.Error(), "c.csv and c.tsv both lie beside") {
+		t.Error(err)
+	}
+}
+
+func TestMeantVectorsAreFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"e.npy", "v1.5.npy", "two.npy", "two.parquet"} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"e": "e.npy", "e.npz": "e.npy", "e.parquet": "e.npy", "v1.5": "v1.5.npy",
+		"two": "", "none": ""} {
+		if got := Meant(path); got != want {
+			t.Errorf("for %s %q is meant, want %q", path, got, want)
+		}
+	}
+}
+
+// The command names the array that is a matrix, which need not be the first.
+func TestOtherKindsOfFilesAreConverted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "e.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, shape := range map[string][]int{"a_flat.npy": {4}, "features.npy": {2, 2}} {
+		w, err := z.Create(name)
+		if err == nil {
+			err = tensorfile.WriteNPY(w, tensorfile.NewF32("", shape, make([]float32, 4)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []io.Closer{z, f} {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{path: `np.load("` + path + `")["features"]`, "e.pkl": "np.save(\"e.npy\", x)",
+		"e.h5": "h5py", "e.tsv": `np.loadtxt("e.tsv"))`, "e.csv": `delimiter=","`, "gone.npz": `["NAME"]`} {
+		_, err := Open(name)
+		if exitcode.Of(err) == exitcode.OK || !slices.ContainsFunc(exitcode.Hints(err), func(hint string) bool {
+			return strings.Contains(hint, want)
+		}) {
+			t.Errorf("%s: %v, with the hints %q, want %q", name, err, exitcode.Hints(err), want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"hgld/internal/tensorfile"
+)
+
+// heldValues is how many numbers of a Parquet file are held in memory: 64 MB. If there are more,
+// all go to a temporary file, which is read like any .npy.
+var heldValues = 16 << 20
+
+// collector takes a matrix row by row. The zero value is empty.
+type collector struct {
+	rows, cols int
+	values     []float32 // that are not in the file
+	file       *os.File  // .npy of float32; nil: all are in values
+}
+
+// add appends a row. All have the same length.
+func (c *collector) add(row []float32) error {
+	if c.rows, c.cols = c.rows+1, len(row); len(c.values) > 0 && len(c.values)+len(row) > heldValues {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	c.values = append(c.values, row...)
+	return nil
+}
+
+// flush moves the values to the file.
+func (c *collector) flush() (err error) {
+	if c.file == nil {
+		if c.file, err = os.CreateTemp("", "hgld-*.npy"); err == nil {
+			err = c.head()
+		}
+	}
+	const part = 1 << 20
+	for values := c.values; err == nil && len(values) > 0; values = values[min(part, len(values)):] {
+		n := min(part, len(values))
+		_, err = c.file.Write(tensorfile.NewF32("", []int{n}, values[:n]).Data)
+	}
+	c.values = c.values[:0]
+	if err != nil {
+		err = fmt.Errorf("its vectors are unpacked into the folder for temporary files, which TMPDIR names: %w", err)
+	}
+	return err
+}
+
+// head writes the header for the rows so far, at the beginning of the file.
+func (c *collector) head() error {
+	header, err := tensorfile.NPYHeader("F32", []int{c.rows, c.cols})
+	if err == nil {
+		_, err = c.file.WriteAt(header, 0)
+	}
+	if err == nil {
+		_, err = c.file.Seek(0, 2)
+	}
+	return err
+}
+
+// vectors returns the matrix.
+func (c *collector) vectors() (Vectors, error) {
+	if c.file == nil {
+		return &matrix{c.cols, c.values}, nil
+	}
+	err := c.flush()
+	if err == nil {
+		err = c.head()
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.drop())
+	}
+	path := c.file.Name()
+	if err := c.file.Close(); err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	a, err := tensorfile.OpenNPY(path)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	s := &spilled{NPY: a}
+	if os.Remove(path) != nil { // not while it is open, on Windows
+		s.path = path
+	}
+	return s, nil
+}
+
+// drop removes the file, if there is one.
+func (c *collector) drop() error {
+	if c.file == nil {
+		return nil
+	}
+	return errors.Join(c.file.Close(), os.Remove(c.file.Name()))
+}
+
+// spilled is a matrix in a temporary file.
+type spilled struct {
+	*tensorfile.NPY
+	path string // to remove; "": it has no name any more
+}
+
+// Close closes the file and removes it.
+func (s *spilled) Close() error {
+	err := s.NPY.Close()
+	if s.path != "" {
+		err = errors.Join(err, os.Remove(s.path))
+	}
+	return err
+}

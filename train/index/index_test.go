@@ -1,0 +1,309 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/labels"
+	"hgld/train"
+	"hgld/train/device/cpu"
+	"hgld/train/embeddings"
+)
+
+// drawn is vectors of another model in two classes.
+type drawn struct{ n int }
+
+const drawnWidth = 6
+
+func (d drawn) Len() int                 { return d.n }
+func (d drawn) Levels() []string         { return []string{"kind"} }
+func (d drawn) Classes(int) []string     { return []string{"even", "odd"} }
+func (d drawn) Labels(i int) labels.Path { return labels.Path{int32(i % 2)} }
+func (d drawn) ID(i int) string          { return fmt.Sprintf("v%03d", i) }
+func (d drawn) Width() int               { return drawnWidth }
+func (d drawn) Vector(i int) []float32 {
+	r := rand.New(rand.NewPCG(uint64(i), 3))
+	v := make([]float32, drawnWidth)
+	for k := range v {
+		v[k] = float32(r.NormFloat64()) + float32(i%2)
+	}
+	return v
+}
+
+func (d drawn) Image(context.Context, int) ([]byte, error) { return nil, errors.New("there are none") }
+
+// head trains a head for two steps.
+func head(t *testing.T) *train.Model {
+	t.Helper()
+	c := train.Default()
+	c.Model.Dim, c.Sampler.Batch, c.Sampler.M, c.Epochs, c.Steps, c.Run.Checkpoint = 4, 8, 4, 0, 2, 0
+	b, dir := cpu.New(1), t.TempDir()
+	r, err := train.New(c, train.Data{Train: drawn{64}}, train.Options{Backend: b, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := train.Open(dir, b, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The files are those of an embedding in one go, however many parts there are.
+func TestPartsChangeNoByte(t *testing.T) {
+	m, d := head(t), drawn{200}
+	all, err := m.EmbedAll(t.Context(), d, train.EmbedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, rows := range []int{0, 64, 100, 200} {
+		for _, kind := range []string{".npy", ".parquet"} {
+			dir := t.TempDir()
+			w := Writer{Path: filepath.Join(dir, "v"+kind), Data: "drawn", PartRows: rows}
+			info, kept, err := w.Write(t.Context(), m, d)
+			if err != nil || kept || info.Rows != d.n || info.Width != 4 {
+				t.Fatalf("parts of %d: %+v, kept %t, %v", rows, info, kept, err)
+			}
+			list, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range list {
+				if strings.HasSuffix(f.Name(), ".json") {
+					continue // it has the folder of the model
+				}
+				data := read(t, filepath.Join(dir, f.Name()))
+				if first, seen := files[f.Name()]; seen && !bytes.Equal(first, data) {
+					t.Errorf("parts of %d: other bytes in %s", rows, f.Name())
+				} else if !seen && rows > 0 {
+					t.Errorf("parts of %d left %s", rows, f.Name())
+				}
+				files[f.Name()] = data
+			}
+		}
+	}
+	if !bytes.HasSuffix(files["v.npy"], all.Vectors.Data) || len(all.Vectors.Data) != 200*4*4 {
+		t.Error("the vectors are not those of the model")
+	}
+	if want := "id,kind\nv000,even\nv001,odd\n"; !strings.HasPrefix(string(files["v.csv"]), want) {
+		t.Errorf("the table begins %.40q", files["v.csv"])
+	}
+}
+
+// What was embedded before an interruption is not embedded again, unless it is damaged.
+func TestInterruptedIndexContinues(t *testing.T) {
+	m, d := head(t), drawn{300}
+	whole := Writer{Path: filepath.Join(t.TempDir(), "v.npy"), PartRows: 64}
+	if _, _, err := whole.Write(t.Context(), m, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []bool{false, true} {
+		w := Writer{Path: filepath.Join(t.TempDir(), "v.npy"), PartRows: 64}
+		ctx, stop := context.WithCancel(t.Context())
+		w.Progress = func(done, _ int) {
+			if done > 130 {
+				stop()
+			}
+		}
+		if _, _, err := w.Write(ctx, m, d); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		parts, err := filepath.Glob(w.Path + ".parts-*/*")
+		if err != nil || len(parts) < 2 {
+			t.Fatalf("parts %q, %v", parts, err)
+		}
+		first := 64*len(parts) + 1
+		if damaged {
+			if err := os.Truncate(parts[0], 90); err != nil {
+				t.Fatal(err)
+			}
+			first = 1
+		}
+		least := d.n
+		w.Progress = func(done, _ int) { least = min(least, done) }
+		if _, kept, err := w.Write(t.Context(), m, d); err != nil || kept {
+			t.Fatal(kept, err)
+		}
+		if least < first || damaged && least > 64 {
+			t.Errorf("damaged %t: it went on from %d, want %d or later", damaged, least, first)
+		}
+		if !bytes.Equal(read(t, w.Path), read(t, whole.Path)) {
+			t.Errorf("damaged %t: other vectors than without an interruption", damaged)
+		}
+		if left, _ := filepath.Glob(w.Path + ".parts-*"); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+	}
+}
+
+func TestCompleteIndexIsKept(t *testing.T) {
+	m := head(t)
+	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy")}
+	write := func(d train.Dataset) bool {
+		t.Helper()
+		_, kept, err := w.Write(t.Context(), m, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept
+	}
+	if write(drawn{70}) || !write(drawn{70}) {
+		t.Error("the second time it is not kept")
+	}
+	if write(drawn{71}) {
+		t.Error("an index of other items is kept")
+	}
+	if err := os.WriteFile(w.Path, []byte("damage"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), w.Path, "", func(string) (embeddings.Vectors, error) {
+		return &held{make([]float32, 284), 4}, nil
+	}); !errors.As(err, new(*ChangedError)) {
+		t.Errorf("vectors that were changed: %v", err)
+	}
+	if write(drawn{71}) {
+		t.Error("a damaged index is kept")
+	}
+	w.Path = filepath.Join(t.TempDir(), "v.npy")
+	other := beside(w.Path, ".csv")
+	if err := os.WriteFile(other, []byte("mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Write(t.Context(), m, drawn{70}); !errors.As(err, new(*OtherError)) {
+		t.Errorf("a table of another program: %v", err)
+	}
+	if string(read(t, other)) != "mine\n" {
+		t.Error("it was overwritten")
+	}
+}
+
+// The neighbours are those of all cosines in float64, and the query is not among them. Scores are
+// of sums of six float32 products: 1e-6.
+func TestNearestAreTheGreatestCosines(t *testing.T) {
+	const n = 90
+	d := drawn{n}
+	var values []float32
+	for i := range n {
+		values = append(values, d.Vector(i)...)
+	}
+	path := filepath.Join(t.TempDir(), "v.npy")
+	var npy, csv bytes.Buffer
+	if err := tensorfile.WriteNPY(&npy, tensorfile.NewF32("", []int{n, drawnWidth}, values)); err != nil {
+		t.Fatal(err)
+	}
+	csv.WriteString("id\tkind\n")
+	for i := range n {
+		fmt.Fprintf(&csv, "%s\t%s\n", d.ID(min(i, n-2)), d.Classes(0)[i%2]) // the last two have one id
+	}
+	if err := errors.Join(os.WriteFile(path, npy.Bytes(), 0o644),
+		os.WriteFile(beside(path, ".tsv"), csv.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Open(t.Context(), path, "", embeddings.Open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	row, err := x.Row("v007")
+	if err != nil || row != 7 {
+		t.Fatal(row, err)
+	}
+	for id, want := range map[string]string{"v088": "rows 88 and 89 of", "none": "no row of"} {
+		if _, err := x.Row(id); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	query, err := x.Vector(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cosine := func(i int) float64 {
+		a, b, ab := 0.0, 0.0, 0.0
+		for k, y := range d.Vector(i) {
+			a, b, ab = a+float64(query[k])*float64(query[k]), b+float64(y)*float64(y), ab+float64(query[k])*float64(y)
+		}
+		return ab / math.Sqrt(a*b)
+	}
+	var order []int
+	for i := range n {
+		if i != row {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if cosine(a) > cosine(b) {
+			return -1
+		}
+		return 1
+	})
+	hits, err := x.Nearest(t.Context(), cpu.New(2), query, 9, row)
+	if err != nil || len(hits) != 9 {
+		t.Fatal(len(hits), err)
+	}
+	for i, h := range hits {
+		if h.Row != order[i] || h.Place != i+1 || math.Abs(float64(h.Score)-cosine(h.Row)) > 1e-6 ||
+			!slices.Equal(h.Classes, []string{d.Classes(0)[h.Row%2]}) {
+			t.Errorf("place %d: %+v, want row %d with %v", i+1, h, order[i], cosine(order[i]))
+		}
+	}
+}
+
+func TestQueryMustBeOfTheModelOfTheIndex(t *testing.T) {
+	x := &Index{Path: "v.npy", vectors: &held{make([]float32, 12), 4}, Info: &Info{Weights: "abc", Run: "r"}}
+	if err := x.Fits("abc", "runs/r", 4); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{x.Fits("abd", "runs/s", 4), x.Fits("abc", "runs/r", 5)} {
+		if !errors.As(err, new(*ModelError)) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLaterIndexIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.npy")
+	text, err := json.Marshal(Info{Version: Version + 1})
+	if err == nil {
+		err = os.WriteFile(InfoFile(path), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readInfo(path); err == nil || !strings.Contains(err.Error(), "format version 2") {
+		t.Error(err)
+	}
+}
