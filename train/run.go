@@ -88,6 +88,9 @@ type Run struct {
 	judge     string     // key of the metric that they are compared by
 }
 
+// ErrNotFinite is wrapped in the error of a run that ends because its values were not finite.
+var ErrNotFinite = errors.New("values were not finite")
+
 // maxSkipped is how many steps in a row may be skipped because a value is not finite.
 // One is a bad batch; ten mean that the run has diverged.
 const maxSkipped = 10
@@ -337,8 +340,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 			return false, nil
 		}
 		if r.state.Skipped >= maxSkipped {
-			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help",
-				r.state.Step, maxSkipped)
+			return true, fmt.Errorf("train: step %d: %w in %d steps in a row; a lower optim.lr may help",
+				r.state.Step, ErrNotFinite, maxSkipped)
 		}
 		if r.complete() {
 			return true, nil

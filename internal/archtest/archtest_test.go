@@ -70,6 +70,7 @@ var may = map[string][]string{
 	"train/recipe":     {"train", "train/history"},
 	"train/sample":     {"labels"},
 	"train/optim":      {"train/device", "train/grad"},
+	"train/tune":       {},
 	"cmd/hgld":         {"…"},
 }
 
