@@ -103,6 +103,9 @@ func (t *tuning) settings(assignments []string) (*job, *trainSettings, error) {
 	if err := j.project.Load(withAssignments{t.Context, assignments}, "train", s); err != nil {
 		return nil, nil, err
 	}
+	if metric := t.String("metric"); metric != "" {
+		s.Run.Best = metric
+	}
 	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil // a test that chooses is no test
 	return j, s, nil
 }
@@ -117,7 +120,11 @@ func (t *tuning) begin() error {
 		if slices.Contains([]string{"steps", "epochs", "out"}, o.Key) {
 			return usagef("--over %s: the search sets it itself", o.Key)
 		}
-		if _, _, err := t.settings([]string{o.Key + "=" + o.Example()}); err != nil {
+		_, s, err := t.settings([]string{o.Key + "=" + o.Example()})
+		if err == nil {
+			err = withCode(exitUsage, checkTrain(s))
+		}
+		if err != nil {
 			return fmt.Errorf("--over: %w", err)
 		}
 		t.plan.Over = append(t.plan.Over, o)
@@ -137,10 +144,8 @@ func (t *tuning) begin() error {
 		t.out = j.project.Join(filepath.Join("runs", "tune"))
 	}
 	t.plan.Trials, t.plan.Eta, t.plan.Steps, t.plan.Seed = t.Int("trials"), t.Int("eta"), base.Steps, base.Seed
-	if t.plan.Metric = t.String("metric"); t.plan.Metric == "" {
-		if t.plan.Metric = base.Run.Best; t.plan.Metric == "" {
-			t.plan.Metric = "H-AP"
-		}
+	if t.plan.Metric = base.Run.Best; t.plan.Metric == "" {
+		t.plan.Metric = "H-AP"
 	}
 	if t.plan.Settings, err = fingerprint(j, *base); err != nil {
 		return err
@@ -188,11 +193,15 @@ func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := history.Measured([]*history.Run{r}, []string{t.plan.Metric}); err != nil {
+	key := t.plan.Metric // a metric of a level without one is that of the finest, as in run.best
+	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
+		key += "_level0"
+	}
+	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
 		return 0, withHint(withCode(exitUsage, fmt.Errorf("--metric: %w", err)),
 			"-o run.metrics chooses what is measured; the trial is kept")
 	}
-	return float64(history.Percent(r.Result, t.plan.Metric)), nil
+	return float64(history.Percent(r.Result, key)), nil
 }
 
 // report prints the table of trials, and how to train the best.
