@@ -256,6 +256,9 @@ func (r *Run) Total() int {
 	return total
 }
 
+// PerEpoch is the number of steps of an epoch, by the first.
+func (r *Run) PerEpoch() int { return r.perEpoch }
+
 // complete reports whether the last step has been taken, of the run or of a trial.
 func (r *Run) complete() bool {
 	return r.o.Limit > 0 && r.state.Step >= r.o.Limit || r.ended()
