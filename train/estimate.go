@@ -13,13 +13,14 @@ import (
 
 // Estimate is what a run will need, known before it takes any of it.
 type Estimate struct {
-	Images   int         `json:"images"`          // of the training data
-	Classes  []int       `json:"classes"`         // of each level, finest first
-	Absent   int         `json:"classes_absent"`  // finest ones that the first epoch has no image of
-	Batch    int         `json:"batch"`           // images of a step
-	PerEpoch int         `json:"steps_per_epoch"` // of an epoch
-	Steps    int         `json:"steps"`           // of the whole run
-	Groups   []GroupSize `json:"groups"`          // of parameters
+	Images   int         `json:"images"`            // of the training data, or vectors
+	Vectors  bool        `json:"vectors,omitempty"` // set for a head on vectors
+	Classes  []int       `json:"classes"`           // of each level, finest first
+	Absent   int         `json:"classes_absent"`    // finest ones that the first epoch has no image of
+	Batch    int         `json:"batch"`             // images of a step
+	PerEpoch int         `json:"steps_per_epoch"`   // of an epoch
+	Steps    int         `json:"steps"`             // of the whole run
+	Groups   []GroupSize `json:"groups"`            // of parameters
 
 	// Kept is the bytes of arrays that live as long as the run: weights, gradients,
 	// moments, averages, inputs, memories. Peak is the most at any moment of a step,
@@ -73,7 +74,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	defer r.Close()
 	e := &Estimate{
-		Images: len(r.paths), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch,
+		Images: len(r.paths), Vectors: r.config.ofVectors(), Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch,
 		Steps: r.Total(), Kept: l.used,
 	}
 	for _, g := range r.network.store.Groups {

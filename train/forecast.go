@@ -59,8 +59,8 @@ func (f *Forecast) close() {
 
 // Needs describes the run and the memory that it needs.
 func (f *Forecast) Needs() string {
-	text := fmt.Sprintf("images      %d, classes %v, %d steps of %d images, %d an epoch\n", f.Images, f.Classes, f.Steps,
-		f.Batch, f.PerEpoch)
+	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", f.items(), f.Images, f.Classes,
+		f.Steps, f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
 		text += fmt.Sprintf("            %s\n", AbsentText(f.Absent, f.Classes[0]))
 	}
@@ -68,8 +68,12 @@ func (f *Forecast) Needs() string {
 	for i, g := range f.Groups {
 		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
 	}
-	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent; %s of decoded images", mebibytes(f.Peak),
-		mebibytes(f.Kept), mebibytes(f.Host))
+	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent", mebibytes(f.Peak), mebibytes(f.Kept))
+	if f.Vectors {
+		text += fmt.Sprintf("; %s of batches that are read ahead", mebibytes(f.Host))
+	} else {
+		text += fmt.Sprintf("; %s of decoded images", mebibytes(f.Host))
+	}
 	if f.Evaluation > 0 {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
 	}
@@ -77,21 +81,34 @@ func (f *Forecast) Needs() string {
 		text += fmt.Sprintf("; %s while the projection is found", mebibytes(f.Projection))
 	}
 	text += "\n"
-	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f an image\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch))
+	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f %s\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch),
+		map[bool]string{true: "a vector", false: "an image"}[f.Vectors])
+}
+
+// items says what a run is trained on.
+func (e *Estimate) items() string { return ItemsText(e.Vectors) }
+
+// ItemsText is "vectors" or "images".
+func ItemsText(vectors bool) string {
+	if vectors {
+		return "vectors"
+	}
+	return "images"
 }
 
 // Lasts describes the time that the run takes.
 func (f *Forecast) Lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f img/s, %.0f %% waiting for images; %v for all "+
+	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
 		"steps\n",
-		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, 100*f.Waited, whole)
+		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, map[bool]string{true: "vectors", false: "img"}[f.Vectors],
+		100*f.Waited, f.items(), whole)
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // AbsentText reports how many classes are not trained on.
 func AbsentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes have no image in the first epoch; m-per-class"+
+	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class"+
 		" leaves out those with fewer than sampler.m", absent, classes)
 }

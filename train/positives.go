@@ -69,10 +69,10 @@ func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int)
 			seen.add(rows[i])
 		}
 	}
-	return fmt.Errorf("loss.name is %s, which compares images of the same class, and in %d batches of sampler "+
-		"%s no two images are of one: "+
-		"want classes of 2 images or more with sampler.name=m-per-class, or a loss with proxies such as nsm",
-		c.Loss.Name, len(epoch), c.Sampler.Name)
+	return fmt.Errorf("loss.name is %s, which compares %s of the same class, and in %d batches of sampler "+
+		"%s no two %[2]s are of one: "+
+		"want classes of 2 %[2]s or more with sampler.name=m-per-class, or a loss with proxies such as nsm",
+		c.Loss.Name, ItemsText(c.ofVectors()), len(epoch), c.Sampler.Name)
 }
 
 // labelSet holds the labels of items at the levels that are compared.

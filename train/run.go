@@ -90,6 +90,9 @@ type Run struct {
 	judge     string     // key of the metric that they are compared by
 }
 
+// ErrNotFinite is wrapped in the error of a run that ends because its values were not finite.
+var ErrNotFinite = errors.New("values were not finite")
+
 // maxSkipped is how many steps in a row may be skipped because a value is not finite.
 // One is a bad batch; ten mean that the run has diverged.
 const maxSkipped = 10
@@ -267,6 +270,9 @@ func (r *Run) Total() int {
 	return total
 }
 
+// PerEpoch is the number of steps of an epoch, by the first.
+func (r *Run) PerEpoch() int { return r.perEpoch }
+
 // complete reports whether the last step has been taken, of the run or of a trial.
 func (r *Run) complete() bool {
 	return r.o.Limit > 0 && r.state.Step >= r.o.Limit || r.ended()
@@ -351,8 +357,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 			return false, nil
 		}
 		if r.state.Skipped >= maxSkipped {
-			return true, fmt.Errorf("train: step %d: values were not finite in %d steps in a row; a lower optim.lr may help",
-				r.state.Step, maxSkipped)
+			return true, fmt.Errorf("train: step %d: %w in %d steps in a row; a lower optim.lr may help",
+				r.state.Step, ErrNotFinite, maxSkipped)
 		}
 		if r.complete() {
 			return true, nil

@@ -129,7 +129,7 @@ func surplusArgument(c *cli.Context) error {
 // bounds at its field.
 var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
-	"measure":    {Least: 1, Most: 1e6},
+	"measure": {Least: 1, Most: 1e6}, "trials": {Least: 2, Most: 1e4}, "eta": {Least: 2, Most: 100},
 	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
 }
 

@@ -23,6 +23,7 @@ func hgld(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interruptible(stderr)
 	defer stop()
 	out := &output{to: stdout}
+	args = nameFirst(args)
 	return reportError(out.join(newApp(out, stderr, args).RunContext(ctx, args)), stderr)
 }
 

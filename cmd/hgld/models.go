@@ -13,7 +13,8 @@ import (
 
 const modelsExamples = "  hgld models list                        backbones and published retrieval nets\n" +
 	"  hgld models show resnet50               its layers with their shapes, and where its weights are published\n" +
-	"  hgld models check resnet50.safetensors  what a file of weights fits, and what is missing in it"
+	"  hgld models check resnet50.safetensors  what a file of weights fits, and what is missing in it\n" +
+	"  hgld models fetch resnet50 --from URL   weights from an address or a file, checked and converted"
 
 func modelsCommand() *cli.Command {
 	return group("models", "backbones, published nets and their weights", modelsExamples,
@@ -29,14 +30,15 @@ func modelsCommand() *cli.Command {
 			Flags: commonFlags(), Action: showModel,
 		},
 		&cli.Command{
-			Name: "check", Usage: "which networks a safetensors file fits", ArgsUsage: "FILE",
+			Name: "check", Usage: "which networks a file of weights fits", ArgsUsage: "FILE",
 			Description: "  hgld models check resnet50.safetensors\n" +
 				"  hgld models check --model resnet50 my.safetensors    every name that is missing or too many\n\n" +
-				"  A .pth file becomes safetensors by scripts/convert_weights.py.",
+				"  It can be .safetensors, or a .pth, .pt or .bin of torch.save.",
 			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
 				Usage: "compare with `NAME` alone, and list every difference"}),
 			Action: checkModel,
-		})
+		},
+		modelsFetchCommand())
 }
 
 // modelNamed returns a network by name.

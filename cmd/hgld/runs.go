@@ -13,11 +13,12 @@ const runsExamples = "  hgld runs list                          the runs in runs
 	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
 	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ in their seeds alone\n" +
 	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
-	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b"
+	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b\n" +
+	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900"
 
 func runsCommand() *cli.Command {
-	return group("runs", "look at trainings: list, compare, plot", runsExamples, runsListCommand(), runsCompareCommand(),
-		runsPlotCommand())
+	return group("runs", "look at trainings: list, compare, plot; search settings", runsExamples, runsListCommand(), runsCompareCommand(),
+		runsPlotCommand(), runsTuneCommand())
 }
 
 // readPastRun reads a run directory.

@@ -142,8 +142,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		j.say("schedule.idle is now schedule.frozen, and the warm-up beside it schedule.freeze; schedule.warmup is a rise " +
 			"of the rates")
 	}
-	j.say("training %s with %s on %d images of %s: %d parameters, %d steps, %s",
-		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), s.Images.Files()[0], r.Parameters(), total, where)
+	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
+		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)
 	sayStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -211,12 +212,16 @@ func showDone(j *job, run string, step int) error {
 	return result.Table(j.stdout)
 }
 
+// onVectors reports whether a run is trained on vectors, and not on images.
+func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
+
 // followRun prints and records the events of a run.
 func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
-	p := j.progress("train", total)
+	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
-	var speed history.Meter
+	speed := history.Meter{Vectors: onVectors(s), PerEpoch: r.PerEpoch(), Epochs: (total + r.PerEpoch() - 1) / r.PerEpoch()}
+	items := train.ItemsText(speed.Vectors)
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
@@ -227,18 +232,19 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 		}
 		switch e.Kind {
 		case train.Projected:
-			j.say("the projection starts from principal components of %d images", e.Images)
+			j.say("the projection starts from principal components of %d %s", e.Images, items)
 		case train.Stepped:
 			steps++
 			if e.Loss == nil {
 				if undefined++; undefined == 1 {
-					j.say("step %d has no loss: no image in its batch has another one of its class; a "+
-						"sampler with m of 2 or more gives every query one", e.Step)
+					j.say("step %d has no loss: none of the %s in its batch has another one of its class; a "+
+						"sampler with m of 2 or more gives every query one", e.Step, items)
 				}
 			}
 			p.Set(e.Step, speed.Note(e))
 		case train.Skipped:
-			j.say("step %d was skipped: a value was not finite; the batch and its images are listed in %s", e.Step, log.Path())
+			j.say("step %d was skipped: a value was not finite; the batch and its %s are listed in %s", e.Step, items,
+				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
 		case train.Evaluated:

@@ -62,6 +62,7 @@ var may = map[string][]string{
 	"train/evaluation": {"train", "train/metric", "train/index", "train/embeddings", "labels"},
 	"train/index":      {"train", "train/device", "train/embeddings", "train/export", "labels"},
 	"train/export":     {"train", "train/backbone", "train/nn"},
+	"train/pretrained": {"train/backbone"},
 	"train/qrels":      {"train"},
 	"train/selection":  {"train", "train/vectors", "train/embeddings", "labels"},
 	"train/vectors":    {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
@@ -69,6 +70,7 @@ var may = map[string][]string{
 	"train/recipe":     {"train", "train/history"},
 	"train/sample":     {"labels"},
 	"train/optim":      {"train/device", "train/grad"},
+	"train/tune":       {},
 	"cmd/hgld":         {"…"},
 }
 
@@ -78,6 +80,7 @@ var internalMay = map[string][]string{
 	"internal/blas":       {"internal/dlopen"},
 	"internal/demo": {"internal/atomicfile", "internal/filehash", "internal/report", "internal/sketch",
 		"labels", "curate", "scrape/fakecommons", "train/history"}, // a user of every stage, as cmd/hgld is
+	"internal/download":       {"internal/atomicfile", "internal/filelock"},
 	"internal/goldens/traces": {"internal/goldens", "internal/tensorfile"},
 	"internal/powercut":       {"internal/iotrace"},
 	"internal/settings":       {"internal/registry"},

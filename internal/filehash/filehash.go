@@ -49,3 +49,9 @@ func Copy(ctx context.Context, h io.Writer, in io.Reader) (size int64, err error
 		}
 	}
 }
+
+// Text returns the SHA-256 of a text in hexadecimal.
+func Text(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

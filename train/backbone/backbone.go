@@ -90,6 +90,20 @@ var All = registry.Table[Spec]{
 		Value: DeiT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224, Distilled: true}},
 	{Name: "deit-base-distilled", About: "DeiT-B/16 with both tokens",
 		Value: DeiT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Distilled: true}},
+	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, without labels",
+		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224}},
+	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, without labels",
+		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224}},
+	{Name: "dinov2-small-registers", About: "DINOv2 ViT-S/14 with 4 registers",
+		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224, Registers: 4}},
+	{Name: "dinov2-base-registers", About: "DINOv2 ViT-B/14 with 4 registers",
+		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224, Registers: 4}},
+	{Name: "clip-b32", About: "image tower of CLIP ViT-B/32, projected; OpenAI's activation",
+		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 32, Input: 224, Projection: 512, Activation: "quick_gelu"}},
+	{Name: "clip-b16", About: "image tower of CLIP ViT-B/16, projected; OpenAI's activation",
+		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Projection: 512, Activation: "quick_gelu"}},
+	{Name: "siglip-b16", About: "image tower of SigLIP ViT-B/16",
+		Value: SigLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Activation: "gelu_tanh"}},
 }
 
 // imageNet is the mean and the deviation of ImageNet's pixels.

@@ -31,6 +31,25 @@ func TestForeignWeightsGiveTheForeignLogits(t *testing.T) {
 	}
 }
 
+// The towers of scripts/check_weights, of the published shapes and random weights, in the form of
+// testdata/towers.
+func TestForeignTowersGiveTheForeignEmbeddings(t *testing.T) {
+	dir := os.Getenv("HGLD_TOWERS")
+	if dir == "" {
+		t.Fatal("HGLD_TOWERS names no folder")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	if err != nil || len(files) != 12 {
+		t.Fatalf("%d files, want 12: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			// 12 layers, and sums of 384 and 1536 products, in another order; see tower_test.go
+			compareTower(t, file, cpu.New(0), 2e-5)
+		})
+	}
+}
+
 func exchange(t *testing.T, base string, spec backbone.Spec) {
 	tensors, _, err := tensorfile.ReadAll(base + ".safetensors")
 	if err != nil {

@@ -58,7 +58,8 @@ func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 // prefix. The file has torchvision's or timm's names, or is a checkpoint of a whole
 // net, ours or SupRank's, of which only the backbone is read. It drops the published
 // classifier, and the distillation token with its position if the network has none.
-// Positions for another image size are resampled.
+// Positions for another image size are resampled as the library does whose names the file has:
+// timm antialiases, transformers does not.
 func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
@@ -74,16 +75,26 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 				continue
 			}
 		}
-		if !isHead(t.Name) {
-			kept = append(kept, t)
-		}
+		kept = append(kept, t)
+	}
+	ofTransformers := false
+	if isTower(spec) {
+		kept, ofTransformers = towerTensors(layout, kept)
+	}
+	kept = slices.DeleteFunc(kept, func(t tensorfile.Tensor) bool { return isHead(t.Name) && !own(layout, t.Name) })
+	if s, is := spec.(DINOv2); is && s.Registers > 0 {
+		placeClass(kept)
 	}
 	if !distilled {
 		kept = withoutDistillation(kept)
 	}
+	resize := resizeAntialiased
+	if ofTransformers {
+		resize = resizeCubic
+	}
 	for _, x := range layout {
 		if x.Name == positions {
-			resamplePositions(kept, x.Dims, distilled)
+			resamplePositions(kept, x.Dims, fronts(spec), resize)
 		}
 	}
 	return kept
@@ -138,15 +149,17 @@ func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
+// resizeAntialiased resizes a square of from² places with d numbers each to to²,
+// bicubically and antialiased, as timm does.
+func resizeAntialiased(values []float32, from, to, d int) []float32 {
+	return img.ResizePlane(values, from, to, d, img.Bicubic)
+}
+
 // resamplePositions resamples the positions of a square of patches to the square that a
-// network of dimensions want = [1,T,D] has, bicubically and antialiased, as timm does.
-// Positions of the tokens in front stay. Positions that do not form a square are
-// returned as they are.
-func resamplePositions(tensors []tensorfile.Tensor, want []int, distilled bool) {
-	fronts := 1
-	if distilled {
-		fronts = 2
-	}
+// network of dimensions want = [1,T,D] has. Positions of the tokens in front stay.
+// Positions that do not form a square are returned as they are.
+func resamplePositions(tensors []tensorfile.Tensor, want []int, fronts int,
+	resize func(values []float32, from, to, d int) []float32) {
 	for i, t := range tensors {
 		if t.Name != positions || len(t.Shape) != 3 || t.Shape[0] != 1 || t.Shape[2] != want[2] || t.Shape[1] == want[1] {
 			continue
@@ -158,7 +171,7 @@ func resamplePositions(tensors []tensorfile.Tensor, want []int, distilled bool) 
 			continue // the import names what does not fit
 		}
 		front := fronts * want[2]
-		resized := img.ResizePlane(values[front:], from, to, want[2], img.Bicubic)
+		resized := resize(values[front:], from, to, want[2])
 		tensors[i] = tensorfile.NewF32(positions, want, slices.Concat(values[:front], resized))
 	}
 }

@@ -86,25 +86,49 @@ func (n resnet) block(x, name string, stride int) string {
 type transformer struct {
 	*graph
 	spec backbone.ViT
+	eps  float32                          // of every norm; 0: timm's, 1e-6
+	act  func(transformer, string) string // of the MLPs; nil: GELU
 }
 
 func (n transformer) name(s string) string { return backbone.Prefix + s }
 
 func (n transformer) features(images string) string {
-	x := n.tokens(images)
-	for i := range n.spec.Depth {
-		block := fmt.Sprintf("blocks.%d.", i)
-		h := n.attention(n.norm(x, block+"norm1"), block+"attn.")
-		x = n.op("Add", []string{x, h})
-		h = n.linear(n.norm(x, block+"norm2"), block+"mlp.fc1")
-		h = n.linear(n.gelu(h), block+"mlp.fc2")
-		x = n.op("Add", []string{x, h})
-	}
-	x = n.norm(x, "norm")
+	x := n.blocks(n.tokens(images))
 	if n.distilled() {
 		return n.op("ReduceMean", []string{n.slice(x, 0, 2)}, attribute{"axes", []int{1}}, attribute{"keepdims", 0})
 	}
 	return n.op("Squeeze", []string{n.slice(x, 0, 1), n.ints(1)})
+}
+
+// blocks adds the blocks and the norm behind them.
+func (n transformer) blocks(x string) string {
+	for i := range n.spec.Depth {
+		block := fmt.Sprintf("blocks.%d.", i)
+		h := n.attention(n.norm(x, block+"norm1"), block+"attn.")
+		x = n.op("Add", []string{x, n.scaled(h, block+"ls1.gamma")})
+		h = n.mlp(n.norm(x, block+"norm2"), block+"mlp.")
+		x = n.op("Add", []string{x, n.scaled(h, block+"ls2.gamma")})
+	}
+	return n.norm(x, "norm")
+}
+
+// mlp adds nn.MLP.
+func (n transformer) mlp(x, name string) string {
+	h := n.linear(x, name+"fc1")
+	if n.act == nil {
+		h = n.gelu(h)
+	} else {
+		h = n.act(n, h)
+	}
+	return n.linear(h, name+"fc2")
+}
+
+// scaled multiplies by a vector of the checkpoint, if there is one of that name.
+func (n transformer) scaled(x, name string) string {
+	if !n.has(n.name(name)) {
+		return x
+	}
+	return n.op("Mul", []string{x, n.weight(n.name(name))})
 }
 
 func (n transformer) distilled() bool { return n.has(n.name("dist_token")) }
@@ -118,20 +142,33 @@ func (n transformer) slice(x string, from, to int) string {
 // by row, with positions added.
 func (n transformer) tokens(images string) string {
 	p := n.spec.Patch
-	x := n.op("Conv", []string{images, n.weight(n.name("patch_embed.proj.weight")),
-		n.weight(n.name("patch_embed.proj.bias"))},
+	inputs := []string{images, n.weight(n.name("patch_embed.proj.weight"))}
+	if bias := n.name("patch_embed.proj.bias"); n.has(bias) {
+		inputs = append(inputs, n.weight(bias))
+	}
+	x := n.op("Conv", inputs,
 		attribute{"kernel_shape", []int{p, p}}, attribute{"strides", []int{p, p}})
 	x = n.op("Reshape", []string{x, n.ints(0, n.spec.Width, -1)})
 	x = n.op("Transpose", []string{x}, attribute{"perm", []int{0, 2, 1}})
+	onPatches := n.has(n.name("reg_token")) || !n.has(n.name("cls_token"))
+	if onPatches {
+		x = n.op("Add", []string{x, n.weight(n.name("pos_embed"))})
+	}
 	batch := n.op("Shape", []string{images}, attribute{"start", 0}, attribute{"end", 1})
-	shape := n.op("Concat", []string{batch, n.ints(1, n.spec.Width)}, attribute{"axis", 0})
 	var front []string
-	for _, token := range []string{"cls_token", "dist_token"} {
+	for _, token := range []string{"cls_token", "dist_token", "reg_token"} {
 		if n.has(n.name(token)) {
+			count := n.shapeOf(n.name(token), 3)[1]
+			shape := n.op("Concat", []string{batch, n.ints(count, n.spec.Width)}, attribute{"axis", 0})
 			front = append(front, n.op("Expand", []string{n.weight(n.name(token)), shape}))
 		}
 	}
-	x = n.op("Concat", append(front, x), attribute{"axis", 1})
+	if len(front) > 0 {
+		x = n.op("Concat", append(front, x), attribute{"axis", 1})
+	}
+	if onPatches {
+		return x
+	}
 	return n.op("Add", []string{x, n.weight(n.name("pos_embed"))})
 }
 
@@ -152,9 +189,13 @@ func (n transformer) attention(x, name string) string {
 	return n.linear(n.op("Reshape", []string{seen, n.ints(0, 0, n.spec.Width)}), name+"proj")
 }
 
-// norm adds a LayerNorm with γ and β. Its ε is timm's, 1e-6.
+// norm adds a LayerNorm with γ and β.
 func (n transformer) norm(x, name string) string {
-	return n.layerNorm(x, n.weight(n.name(name+".weight")), n.weight(n.name(name+".bias")), 1e-6)
+	eps := n.eps
+	if eps == 0 {
+		eps = 1e-6
+	}
+	return n.layerNorm(x, n.weight(n.name(name+".weight")), n.weight(n.name(name+".bias")), eps)
 }
 
 // layerNorm adds a LayerNorm over the last axis, without β if beta is "".

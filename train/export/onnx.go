@@ -124,10 +124,16 @@ func backboneOf(g *graph, spec backbone.Spec) (features, error) {
 	case backbone.Convnet:
 		return convnet{g, s}.features, nil
 	case backbone.ViT:
-		return transformer{g, s}.features, nil
+		return transformer{graph: g, spec: s}.features, nil
+	case backbone.DINOv2:
+		return dinov2(g, s), nil
+	case backbone.CLIP:
+		return clip(g, s), nil
+	case backbone.SigLIP:
+		return siglip(g, s), nil
 	case backbone.DeiT:
 		plain := backbone.ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}
-		return transformer{g, plain}.features, nil
+		return transformer{graph: g, spec: plain}.features, nil
 	case backbone.Vectors:
 		return hidden{transformer{graph: g}, s}.features, nil
 	}

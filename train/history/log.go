@@ -93,6 +93,7 @@ func scalars(e train.Event) []tensorboard.Scalar {
 	case train.Stepped:
 		list := []tensorboard.Scalar{
 			{Tag: "train/lr", Value: e.Rate},
+			{Tag: "train/epoch", Value: float64(e.Epoch)},
 			{Tag: "train/images_per_second", Value: float64(e.Images) / e.Seconds},
 			{Tag: "train/share_waiting", Value: e.Waited / e.Seconds},
 		}

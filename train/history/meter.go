@@ -10,6 +10,13 @@ import (
 
 // Meter summarises the steps of the last half minute for a progress line.
 type Meter struct {
+	// Vectors is set for a run that is trained on vectors, and not on images.
+	Vectors bool
+
+	// PerEpoch is the number of steps of an epoch, and Epochs that of all epochs, begun ones
+	// counted; 0: they are not said.
+	PerEpoch, Epochs int
+
 	images, seconds, waited float64
 	loss                    *float64 // nil: no step had one
 	began                   time.Time
@@ -18,7 +25,7 @@ type Meter struct {
 // Note adds a step and returns the summary.
 func (m *Meter) Note(e train.Event) string {
 	if m.began.IsZero() || time.Since(m.began) > terminal.LineEvery {
-		*m = Meter{began: time.Now()}
+		*m = Meter{Vectors: m.Vectors, PerEpoch: m.PerEpoch, Epochs: m.Epochs, began: time.Now()}
 	}
 	m.images += float64(e.Images)
 	m.seconds += e.Seconds
@@ -33,6 +40,18 @@ func (m *Meter) Note(e train.Event) string {
 	if m.loss != nil {
 		value = fmt.Sprintf("%.4f", *m.loss)
 	}
-	return fmt.Sprintf("loss %s, lr %.2g, %.0f img/s, %.0f %% waiting for images", value, e.Rate, m.images/m.seconds,
-		100*m.waited/m.seconds)
+	unit := "img"
+	if m.Vectors {
+		unit = "vectors"
+	}
+	return fmt.Sprintf("%sloss %s, lr %.2g, %.0f %s/s, %.0f %% waiting for %s", m.epoch(e.Step), value, e.Rate,
+		m.images/m.seconds, unit, 100*m.waited/m.seconds, train.ItemsText(m.Vectors))
+}
+
+// epoch names the epoch that a step belongs to, counted from 1.
+func (m *Meter) epoch(step int) string {
+	if m.PerEpoch == 0 || step == 0 {
+		return ""
+	}
+	return fmt.Sprintf("epoch %d of %d, ", (step-1)/m.PerEpoch+1, m.Epochs)
 }

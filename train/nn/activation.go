@@ -9,17 +9,24 @@ import (
 // 1606.08415): the activation of ViT, DeiT and BERT.
 //
 // The gradient reads x, so the result need not be held.
-func GELU(t *grad.Tape, x *grad.Var) *grad.Var {
+func GELU(t *grad.Tape, x *grad.Var) *grad.Var { return activate(t, x, device.GELU) }
+
+func activate(t *grad.Tape, x *grad.Var, f device.Func) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Shape()...)
-	apply := func(b device.Backend) { b.Act(y.Value, x.Value, device.GELU) }
+	apply := func(b device.Backend) { b.Act(y.Value, x.Value, f) }
 	t.Remake(y, apply, x)
 	t.Do(apply)
 	t.Back(func(b device.Backend) {
 		if dx := t.Into(x); !dx.Absent() {
-			b.ActGrad(dx, t.Grad(y), x.Value, device.GELU)
+			b.ActGrad(dx, t.Grad(y), x.Value, f)
 		}
 	}, x)
 	return y
+}
+
+// Activation is f, element by element. The gradient reads x.
+func Activation(f device.Func) Layer {
+	return func(t *grad.Tape, x *grad.Var) *grad.Var { return activate(t, x, f) }
 }
 
 // Add is x + y, of one shape.

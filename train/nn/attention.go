@@ -35,9 +35,19 @@ func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 		panic(fmt.Sprintf("nn: %d heads over %v", a.Heads, v))
 	}
 	qkv := a.QKV.Forward(t, x)
-	y := t.New(v.Type, v.Dims[0], v.Dims[1], qkv.Value.Dims[2]/3)
-	lse := t.New(device.F32, v.Dims[0], a.Heads, v.Dims[1])
-	o := device.Heads{Heads: a.Heads}
+	y := attend(t, qkv, a.Heads)
+	t.Done(qkv)
+	z := a.Proj.Forward(t, y)
+	t.Done(y)
+	return z
+}
+
+// attend records the attention of packed queries, keys and values [N,T,3D] → [N,T,D].
+func attend(t *grad.Tape, qkv *grad.Var, heads int) *grad.Var {
+	v := qkv.Value
+	y := t.New(v.Type, v.Dims[0], v.Dims[1], v.Dims[2]/3)
+	lse := t.New(device.F32, v.Dims[0], heads, v.Dims[1])
+	o := device.Heads{Heads: heads}
 	t.Do(func(b device.Backend) { b.Attention(y.Value, lse.Value, qkv.Value, device.Array{}, o) })
 	t.Back(func(b device.Backend) {
 		if dqkv := t.Into(qkv); !dqkv.Absent() {
@@ -45,8 +55,5 @@ func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 		}
 	}, y, lse, qkv)
 	t.Done(lse)
-	t.Done(qkv)
-	z := a.Proj.Forward(t, y)
-	t.Done(y)
-	return z
+	return y
 }

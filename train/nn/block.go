@@ -28,6 +28,14 @@ type Block struct {
 	MLP       *MLP       // token by token
 }
 
+// WithLayerScale declares ls1.gamma and ls2.gamma, which multiply what the block adds to
+// its tokens, under timm's names and from the value start.
+func (l *Block) WithLayerScale(c Scope, d int, start float32) *Block {
+	l.Attention.Proj.Gamma = c.In("ls1").Param("gamma", Constant(start), d)
+	l.MLP.FC2.Gamma = c.In("ls2").Param("gamma", Constant(start), d)
+	return l
+}
+
 // NewBlock declares norm1, attn, norm2 and mlp under timm's names.
 func NewBlock(c Scope, d, heads, hidden int, eps float32) *Block {
 	return &Block{

@@ -9,6 +9,7 @@ import (
 type Linear struct {
 	Weight *Param // [out, in]
 	Bias   *Param // [out], or nil
+	Gamma  *Param // [out], or nil: factors on the outputs; with a bias
 }
 
 // NewLinear declares a layer with bias, started as torch's Linear unless c says
@@ -23,6 +24,9 @@ func NewLinear(c Scope, in, out int) *Linear {
 
 // Forward maps [..., in] to [..., out].
 func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+	if l.Gamma != nil {
+		return l.scaled(t, x)
+	}
 	var bias *grad.Var
 	if l.Bias != nil {
 		bias = l.Bias.Var(t)

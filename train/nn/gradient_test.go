@@ -139,3 +139,37 @@ func TestGradientOfLinearUsedTwice(t *testing.T) {
 		return nn.Add(t, fc.Forward(t, fc.Forward(t, x)), x)
 	}, 4, 6)
 }
+
+func TestGradientOfLinearWithLayerScale(t *testing.T) {
+	s := nn.NewStore()
+	c := s.Group("all")
+	fc := nn.NewLinear(c, 6, 5)
+	fc.Gamma = c.In("ls").Param("gamma", nn.Constant(0.5), 5)
+	differences(t, s, fc.Forward, 4, 3, 6)
+}
+
+// A layer that is used twice adds to the gradients of its first use.
+func TestGradientOfLayerScaleUsedTwice(t *testing.T) {
+	s := nn.NewStore()
+	c := s.Group("all")
+	fc := nn.NewLinear(c, 6, 6)
+	fc.Gamma = c.In("ls").Param("gamma", nn.Constant(0.5), 6)
+	differences(t, s, func(t *grad.Tape, x *grad.Var) *grad.Var { return fc.Forward(t, fc.Forward(t, x)) }, 4, 6)
+}
+
+func TestGradientOfAttentionPool(t *testing.T) {
+	s := nn.NewStore()
+	pool := nn.NewAttentionPool(s.Group("all").Starting(nn.Normal(0.3), nn.Constant(0)), 8, 2, 16, 1e-6)
+	differences(t, s, pool.Forward, 3, 5, 8)
+}
+
+func TestGradientOfTokensWithRegisters(t *testing.T) {
+	for _, shape := range []nn.PatchShape{
+		{Patch: 2, Width: 6, H: 4, W: 4, Registers: 3},
+		{Patch: 2, Width: 6, H: 4, W: 4, NoClass: true},
+		{Patch: 2, Width: 6, H: 4, W: 4, NoBias: true},
+	} {
+		s := nn.NewStore()
+		differences(t, s, nn.NewPatchEmbed(s.Group("all"), shape).Forward, 2, 4, 4, nn.ImageChannels)
+	}
+}

@@ -7,11 +7,14 @@ import (
 
 // Widen converts activations to F32. The gradient is rounded to the type of x. It returns x
 // itself if that is F32.
-func Widen(t *grad.Tape, x *grad.Var) *grad.Var {
-	if x.Value.Type == device.F32 {
+func Widen(t *grad.Tape, x *grad.Var) *grad.Var { return convert(t, x, device.F32) }
+
+// convert converts x, and its gradient back. It returns x itself if that has the type.
+func convert(t *grad.Tape, x *grad.Var, to device.DType) *grad.Var {
+	if x.Value.Type == to {
 		return x
 	}
-	y := t.New(device.F32, x.Value.Shape()...)
+	y := t.New(to, x.Value.Shape()...)
 	t.Do(func(b device.Backend) { b.Copy(y.Value, x.Value) })
 	t.Back(func(b device.Backend) {
 		if dx := t.Into(x); !dx.Absent() {

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/download"
+	"hgld/internal/filelock"
+	"hgld/internal/tensorfile"
+	"hgld/internal/terminal"
+	"hgld/internal/torchfile"
+	"hgld/train/backbone"
+	"hgld/train/pretrained"
+)
+
+const fetchExamples = "  hgld models fetch resnet50 --from https://…/resnet50-0676ba61.pth --sha256 0676ba61…\n" +
+	"  hgld models fetch deit-small --from ~/Downloads/model.safetensors\n\n" +
+	"  hgld models show NAME says where weights are published, and their licence. Nothing is fetched that\n" +
+	"  you do not name. The file becomes weights/NAME.safetensors in the project, and weights/NAME.json says\n" +
+	"  where it is from. A .pth is converted without running anything in it. A download that was stopped\n" +
+	"  goes on when the same command runs again."
+
+func modelsFetchCommand() *cli.Command {
+	return &cli.Command{
+		Name: "fetch", Usage: "fetch weights from an address or a file, check and convert them", ArgsUsage: "NAME",
+		Description: fetchExamples,
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "from", Usage: "`URL` or file: .safetensors, or .pth, .pt, .bin of torch.save"},
+			&cli.StringFlag{Name: "sha256", Usage: "refuse a file whose sha256 is not `HEX`"},
+			&cli.StringFlag{Name: "out", Usage: "write this `FILE` (default: weights/NAME.safetensors)"},
+			&cli.BoolFlag{Name: "replace", Usage: "replace a file of another origin"}),
+		Action: fetchModel,
+	}
+}
+
+// nameFirst takes `hgld models fetch NAME --from URL` to the order that the flag package reads,
+// in which the name comes last.
+func nameFirst(args []string) []string {
+	if len(args) < 5 || args[1] != "models" || args[2] != "fetch" || strings.HasPrefix(args[3], "-") {
+		return args
+	}
+	return slices.Concat(args[:3], args[4:], args[3:4])
+}
+
+func fetchModel(c *cli.Context) error {
+	j, err := jobWith(c, 1, 1, "the name of a network")
+	if err != nil {
+		return err
+	}
+	o, err := fetchOptions(c, j)
+	if err != nil {
+		return err
+	}
+	end := showBytes(j, &o)
+	r, err := pretrained.Fetch(j.ctx, o)
+	end()
+	if err != nil {
+		return fetchError(err, o, r)
+	}
+	if j.json {
+		return writeJSON(j, r)
+	}
+	reportFetch(j, o, r)
+	return nil
+}
+
+// showBytes shows the progress of a download.
+func showBytes(j *job, o *pretrained.Options) (end func()) {
+	var bar *terminal.Progress
+	o.Progress = func(done, total int64) {
+		if bar == nil {
+			bar = j.progress("megabytes", int(total/1e6))
+			bar.From(int(done / 1e6))
+		}
+		bar.Set(int(done/1e6), "")
+	}
+	return func() {
+		if bar != nil {
+			bar.End()
+		}
+	}
+}
+
+var sha256Form = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// fetchOptions reads the flags.
+func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
+	o := pretrained.Options{Name: j.args[0], From: c.String("from"), SHA256: c.String("sha256"), Out: c.String("out"),
+		Replace: j.replace}
+	list, err := backbone.KnownNetworks()
+	if err != nil {
+		return o, err
+	}
+	if _, err := modelNamed(list, o.Name); err != nil {
+		return o, err
+	}
+	switch {
+	case o.From == "":
+		return o, withHint(usagef("--from is missing: hgld fetches nothing that you do not name"),
+			"hgld models show %s says where its weights are published", o.Name)
+	case o.SHA256 != "" && !sha256Form.MatchString(o.SHA256):
+		return o, usagef("--sha256 is %.80q, want 64 hexadecimal digits", o.SHA256)
+	case o.Out == "":
+		o.Out = j.project.Join(filepath.Join("weights", o.Name+".safetensors"))
+	case filepath.Ext(o.Out) != ".safetensors":
+		return o, usagef("--out is %s, want a name that ends in .safetensors", o.Out)
+	}
+	return o, nil
+}
+
+// reportFetch says what was fetched, and how to use it.
+func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
+	switch t := r.Transfer; {
+	case r.There:
+		j.say("%s is there already, from the same origin", r.Out)
+	case t.Changed:
+		j.say("the file on the server has changed since the download was begun, and was fetched from the start")
+	case t.Whole:
+		j.say("the server cannot send a part of a file, so it was fetched from the start")
+	case t.Kept > 0:
+		j.say("went on after %d of %d bytes", t.Kept, t.Bytes)
+	}
+	j.print("%s: %d tensors, fits %s\n", r.Out, r.Tensors, r.Name)
+	j.print("fetched %d bytes, sha256 %s%s\n", r.Bytes, r.SHA256, map[bool]string{true: ", as expected"}[o.SHA256 != ""])
+	if r.Converted {
+		j.print("converted from a file of torch.save; sha256 of the result %s\n", r.Stored)
+	}
+	j.say("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), r.Out)
+}
+
+// fetchError adds code and next step to an error of a fetch.
+func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
+	var status *download.StatusError
+	var temporary *download.TemporaryError
+	var torch *torchfile.FormatError
+	switch {
+	case errors.As(err, &temporary):
+		return withHint(withCode(exitTemporary, err), "run the same command again: it goes on after %d bytes", temporary.Bytes)
+	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+		return withHint(err, "the file needs a login: download it with its own client, and name the file with --from")
+	case errors.As(err, &status):
+		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
+	case errors.As(err, new(*filelock.LockedError)):
+		return withHint(withCode(exitLocked, err), "another hgld fetches the same file")
+	case errors.Is(err, pretrained.ErrExists):
+		return withHint(withCode(exitUsage, err), "--replace replaces it, --out names another file")
+	case errors.Is(err, pretrained.ErrSum):
+		return withHint(withCode(exitIntegrity, err), "it is another file than the one that was published, or damaged")
+	case errors.Is(err, pretrained.ErrFit):
+		return withHint(withCode(exitIntegrity, err), "hgld models list lists the networks")
+	case errors.As(err, &torch) && torch.Refused != "":
+		return withHint(withCode(exitIntegrity, err), "only numbers are read: save the net's state_dict(), or try "+
+			"scripts/convert_weights.py")
+	case errors.As(err, &torch) || errors.As(err, new(*tensorfile.FormatError)):
+		return withHint(withCode(exitIntegrity, err), "want .safetensors, or a state dict of torch.save")
+	case errors.Is(err, fs.ErrNotExist):
+		return withCode(exitUsage, err)
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+)
+
+// A user's way: fetch, check, fetch again; and a server that fails.
+func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
+	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := http.StatusOK
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		w.Write(data)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fetch := func(name string) (string, int) {
+		var out, errs bytes.Buffer
+		code := hgld([]string{"hgld", "models", "fetch", name, "-C", dir, "--from", s.URL + "/w"}, &out, &errs)
+		return out.String() + errs.String(), code
+	}
+	for _, want := range []string{"fetched 969072 bytes", "is there already"} {
+		out, code := fetch("convnet")
+		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "fits convnet") {
+			t.Errorf("exit %d, no %q in\n%s", code, want, out)
+		}
+	}
+	kept := filepath.Join(dir, "weights", "convnet.safetensors")
+	if out, code := check(t, kept); code != exitOK {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	for code, want := range map[int]int{http.StatusNotFound: exitFailed, http.StatusForbidden: exitFailed} {
+		status = code
+		if out, got := fetch("resnet18"); got != want || !strings.Contains(out, http.StatusText(code)) {
+			t.Errorf("%d: exit %d, want %d\n%s", code, got, want, out)
+		}
+	}
+	status = http.StatusOK
+	if out, code := fetch("resnet18"); code != exitIntegrity || !strings.Contains(out, "they fit convnet") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/filehash"
+	"hgld/internal/pipeline"
+	"hgld/internal/settings"
+	"hgld/internal/texttable"
+	"hgld/train"
+	"hgld/train/history"
+	"hgld/train/tune"
+)
+
+const tuneExamples = "  hgld runs tune --hold-out 0.2 --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900\n" +
+	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --over loss.settings.tau=0.01,0.05,0.1 --metric R@1\n" +
+	"  hgld runs tune --over model.dim=int:16..128 --over optim.name=adam,sgd --format markdown\n\n" +
+	"  Trains every trial for a few steps, the best third of them three times as long, and so on; one has all\n" +
+	"  --steps. A trial is a run directory in OUT. All other settings are those of hgld train run. Trials are\n" +
+	"  compared on the held-out classes; the test is not measured. The same command after a stop goes on."
+
+func runsTuneCommand() *cli.Command {
+	flags := append(flagsOf(trainStage().Settings()), commonFlags()...)
+	return &cli.Command{
+		Name: "tune", Usage: "search settings by successive halving", Description: tuneExamples,
+		Flags: append(flags, changedFlag(), overrideFlag(), deviceFlag(), configFlag(),
+			&cli.StringSliceFlag{Name: "over", Usage: "search `KEY=VALUES`: a,b,c or low..high, or log:low..high or int:low..high"},
+			&cli.IntFlag{Name: "trials", Value: 9, Usage: "try `N` settings"},
+			&cli.IntFlag{Name: "eta", Value: 3, Usage: "one of `N` trials goes on, for N times the steps"},
+			&cli.StringFlag{Name: "metric", Usage: "`KEY` of eval.json, more of which is better (default: run.best, or H-AP)"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, markdown, latex or csv"}),
+		Action: runTune,
+	}
+}
+
+// withAssignments is a command line with further -o assignments behind its own.
+type withAssignments struct {
+	settings.Flags
+	more []string
+}
+
+// StringSlice returns the values of a repeatable flag.
+func (w withAssignments) StringSlice(name string) []string {
+	list := w.Flags.StringSlice(name)
+	if name == pipeline.OverrideFlag {
+		list = append(slices.Clone(list), w.more...)
+	}
+	return list
+}
+
+// tuning is a search that is running.
+type tuning struct {
+	*cli.Context
+	search *tune.Search
+	plan   tune.Plan
+	out    string
+}
+
+func runTune(c *cli.Context) error {
+	if err := texttable.CheckFormat(c.String("format")); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--format: %w", err))
+	}
+	t := &tuning{Context: c}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	for {
+		trial, round := t.search.Next()
+		if trial == nil {
+			return t.report()
+		}
+		value, err := t.train(trial, round)
+		if err != nil {
+			return err
+		}
+		if err := t.search.Measured(trial, value); err != nil {
+			return err
+		}
+	}
+}
+
+// settings returns the settings of a run with further assignments.
+func (t *tuning) settings(assignments []string) (*job, *trainSettings, error) {
+	j, err := newJob(t.Context)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := trainStage().Defaults()
+	if path := t.String("config"); path != "" {
+		if err := j.project.UseFile("train", path, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := j.project.Load(withAssignments{t.Context, assignments}, "train", s); err != nil {
+		return nil, nil, err
+	}
+	if metric := t.String("metric"); metric != "" {
+		s.Run.Best = metric
+	}
+	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil // a test that chooses is no test
+	return j, s, nil
+}
+
+// begin reads the flags, checks every key, and opens the search.
+func (t *tuning) begin() error {
+	for _, text := range t.StringSlice("over") {
+		o, err := tune.Parse(text)
+		if err != nil {
+			return usagef("--over %w", err)
+		}
+		if slices.Contains([]string{"steps", "epochs", "out"}, o.Key) {
+			return usagef("--over %s: the search sets it itself", o.Key)
+		}
+		_, s, err := t.settings([]string{o.Key + "=" + o.Example()})
+		if err == nil {
+			err = withCode(exitUsage, checkTrain(s))
+		}
+		if err != nil {
+			return fmt.Errorf("--over: %w", err)
+		}
+		t.plan.Over = append(t.plan.Over, o)
+	}
+	j, base, err := t.settings(nil)
+	if err != nil {
+		return err
+	}
+	switch {
+	case base.Images.HoldOut == 0:
+		return withHint(usagef("no classes are held out, by which trials could be compared"),
+			"--hold-out 0.2 keeps a fifth of the classes out of the training")
+	case base.Steps == 0:
+		return withHint(usagef("the length of the runs is not given in steps"), "--steps 900 is that of the longest ones")
+	}
+	if t.out = base.Out; !t.IsSet("out") {
+		t.out = j.project.Join(filepath.Join("runs", "tune"))
+	}
+	t.plan.Trials, t.plan.Eta, t.plan.Steps, t.plan.Seed = t.Int("trials"), t.Int("eta"), base.Steps, base.Seed
+	if t.plan.Metric = base.Run.Best; t.plan.Metric == "" {
+		t.plan.Metric = "H-AP"
+	}
+	if t.plan.Settings, err = fingerprint(j, *base); err != nil {
+		return err
+	}
+	t.search, err = tune.Open(t.out, t.plan)
+	if errors.As(err, new(*tune.OtherPlanError)) {
+		return withHint(withCode(exitUsage, err), "--out names another folder for this search")
+	}
+	if bad := t.plan.Check(); bad != nil {
+		return withHint(withCode(exitUsage, bad), "hgld runs tune --help has examples")
+	}
+	return err
+}
+
+// fingerprint is the SHA-256 of the settings that all trials share.
+func fingerprint(j *job, s trainSettings) (string, error) {
+	s.Out, s.Steps = "", 0
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return filehash.Text(text), nil
+}
+
+// train trains a trial to the steps of a round, and returns its metric in percent, NaN if its
+// values did not stay finite.
+func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
+	j, s, err := t.settings(t.search.Assignments(trial))
+	if err != nil {
+		return 0, err
+	}
+	s.Out, s.Steps, s.Epochs = t.search.Dir(trial), t.search.Rounds[round], 0
+	j.say("round %d of %d, %s: %s, %d steps", round+1, len(t.search.Rounds), trial.Name,
+		strings.Join(t.search.Assignments(trial), " "), s.Steps)
+	j.stdout = io.Discard // the table is the result
+	err = trainStage().Execute(j, s)
+	if errors.Is(err, train.ErrNotFinite) {
+		j.say("%v; the trial is left out", err)
+		return math.NaN(), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	r, err := readPastRun(s.Out)
+	if err != nil {
+		return 0, err
+	}
+	key := t.plan.Metric // a metric of a level without one is that of the finest, as in run.best
+	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
+		key += "_level0"
+	}
+	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
+		return 0, withHint(withCode(exitUsage, fmt.Errorf("--metric: %w", err)),
+			"-o run.metrics chooses what is measured; the trial is kept")
+	}
+	return float64(history.Percent(r.Result, key)), nil
+}
+
+// report prints the table of trials, and how to train the best.
+func (t *tuning) report() error {
+	j, err := newJob(t.Context)
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return writeJSON(j, t.search)
+	}
+	if err := t.search.Table().Write(j.stdout, t.String("format")); err != nil {
+		return err
+	}
+	best := t.search.Ranked()[0]
+	j.say("best: %s; the same with more steps: hgld train run -o %s", t.search.Dir(best),
+		strings.Join(t.search.Assignments(best), " -o "))
+	return nil
+}

@@ -1,0 +1,393 @@
+// Package download fetches a file over HTTP in such a way that a transfer that was cut goes
+// on where it ended.
+//
+// The bytes lie in a partial file. Beside it, NAME.json records the address, how many bytes
+// are on disk for certain, and the validator of RFC 9110 (the ETag, or the time of the last
+// change) by which a server recognises the file. The rest is asked for by Range with
+// If-Range, so that a server whose file has changed sends the new one whole.
+package download
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/filelock"
+)
+
+// Limits of one transfer.
+const (
+	attempts  = 4                // in a row without a new byte
+	stall     = time.Minute      // without a byte
+	syncBytes = 16 << 20         // between two records of what is on disk
+	redirects = 10               // from one address to the next
+	firstWait = time.Second      // before the second attempt; doubles
+	connect   = 30 * time.Second // until the headers of an answer
+)
+
+// Request says what to fetch, and where to.
+type Request struct {
+	// URL is the address, http or https.
+	URL string
+
+	// Part is the partial file. It is complete when Fetch returns without an error.
+	Part string
+
+	// Progress, if set, is called with the bytes so far and of the whole file, 0 if the server
+	// does not say.
+	Progress func(done, total int64)
+
+	// Wait is the pause before a second attempt; 0 stands for a second.
+	Wait time.Duration
+}
+
+// Result says how a file was fetched.
+type Result struct {
+	// Bytes is the size of the file.
+	Bytes int64
+
+	// Kept counts the bytes of earlier transfers that were not fetched again.
+	Kept int64
+
+	// Changed is set if the file on the server was no longer the one that an earlier
+	// transfer had begun.
+	Changed bool
+
+	// Whole is set if the server could not send a part, and sent the file from the start.
+	Whole bool
+}
+
+// TemporaryError says that a transfer may succeed when it is tried again.
+type TemporaryError struct {
+	// Bytes are on disk, and are not fetched again.
+	Bytes int64
+
+	// Err is the reason.
+	Err error
+}
+
+// Error returns the reason.
+func (e *TemporaryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// StatusError is an answer with another status than that of a file.
+type StatusError struct {
+	// URL is the address, after redirects.
+	URL string
+
+	// Status is the code.
+	Status int
+}
+
+// Error names the address and the status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: the server answers %d %s", e.URL, e.Status, http.StatusText(e.Status))
+}
+
+// state is what NAME.json holds.
+type state struct {
+	URL       string `json:"url"`
+	Validator string `json:"validator"` // for If-Range; "": the server gave none
+	Done      int64  `json:"done"`      // bytes on disk
+	Total     int64  `json:"total"`     // 0: unknown
+}
+
+// transfer is a running Fetch.
+type transfer struct {
+	Request
+	client *http.Client
+	file   *os.File
+	state  state
+	result Result
+}
+
+// StatePath returns the path of the record beside a partial file.
+func StatePath(part string) string { return part + ".json" }
+
+// Remove removes a partial file and its record.
+func Remove(part string) error {
+	for _, path := range []string{StatePath(part), part} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fetch fetches a file, or the rest of it. After a cut it tries again a few times. What it
+// cannot fetch then is a *TemporaryError, and an answer that is no file a *StatusError. Only
+// one process writes a partial file; another gets a *filelock.LockedError.
+func Fetch(ctx context.Context, r Request) (Result, error) {
+	if err := checkURL(r.URL); err != nil {
+		return Result{}, err
+	}
+	f, err := os.OpenFile(r.Part, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	if err := filelock.Take(f); err != nil {
+		return Result{}, err
+	}
+	defer filelock.Release(f)
+	t := &transfer{Request: r, file: f, client: newClient()}
+	defer t.client.CloseIdleConnections()
+	if err := t.begin(); err != nil {
+		return Result{}, err
+	}
+	if err := t.all(ctx); err != nil {
+		return t.result, err
+	}
+	t.result.Bytes = t.state.Done
+	return t.result, nil
+}
+
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%.200q is no address; want http://… or https://…", text)
+	}
+	return nil
+}
+
+// newClient follows redirects, but not from https to http.
+func newClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = connect
+	return &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) >= redirects {
+			return fmt.Errorf("more than %d redirects", redirects)
+		}
+		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+			return fmt.Errorf("a redirect from https to %s", r.URL)
+		}
+		return nil
+	}}
+}
+
+// begin reads the record of an earlier transfer and cuts the partial file to what it vouches
+// for.
+func (t *transfer) begin() error {
+	data, err := os.ReadFile(StatePath(t.Part))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	info, err := t.file.Stat()
+	if err != nil {
+		return err
+	}
+	// A record that cannot be read, or of another address, vouches for nothing.
+	if json.Unmarshal(data, &t.state) != nil || t.state.URL != t.URL || t.state.Validator == "" ||
+		t.state.Done < 0 || t.state.Done > info.Size() {
+		t.state = state{URL: t.URL}
+	}
+	t.result.Kept = t.state.Done
+	return t.file.Truncate(t.state.Done)
+}
+
+// all repeats parts until the file is complete.
+func (t *transfer) all(ctx context.Context) error {
+	wait := t.Wait
+	if wait == 0 {
+		wait = firstWait
+	}
+	for left := attempts; ; {
+		before := t.state.Done
+		err := t.part(ctx)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if !errors.As(err, new(*TemporaryError)) {
+			return err
+		}
+		if left--; t.state.Done > before {
+			left = attempts
+		}
+		if left == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+			wait *= 2
+		}
+	}
+}
+
+func (t *transfer) temporary(err error) error { return &TemporaryError{t.state.Done, err} }
+
+// part asks for what is missing and writes it.
+func (t *transfer) part(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "hgld")
+	if t.state.Done > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", t.state.Done))
+		req.Header.Set("If-Range", t.state.Validator)
+	}
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return t.temporary(err)
+	}
+	defer resp.Body.Close()
+	if complete, err := t.accept(resp); complete || err != nil {
+		return err
+	}
+	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte in %v", stall)) })
+	defer watch.Stop()
+	err = t.copy(resp.Body, watch)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if saved := t.save(); saved != nil {
+		return saved
+	}
+	switch {
+	case err != nil:
+		return t.failed(err)
+	case t.state.Total > 0 && t.state.Done != t.state.Total:
+		return t.temporary(fmt.Errorf("%s: the transfer ended after %d of %d bytes", t.URL, t.state.Done, t.state.Total))
+	}
+	return nil
+}
+
+// failed tells an error of the disk from one of the network.
+func (t *transfer) failed(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return err
+	}
+	return t.temporary(fmt.Errorf("%s: after %d bytes: %w", t.URL, t.state.Done, err))
+}
+
+// accept takes an answer's headers into the state. complete is set where nothing is missing.
+func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
+	switch code := resp.StatusCode; {
+	case code == http.StatusPartialContent:
+		return false, t.continued(resp)
+	case code == http.StatusRequestedRangeNotSatisfiable && t.state.Done > 0:
+		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
+			return true, nil // an earlier transfer was stopped behind its last byte
+		}
+		return false, t.restart("", 0, true)
+	case code == http.StatusOK:
+		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+			return false, fmt.Errorf("%s: the server sends the file as %.40q, which was not asked for", t.URL, coding)
+		}
+		return false, t.restart(validator(resp.Header), max(resp.ContentLength, 0), false)
+	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
+		return false, t.temporary(&StatusError{resp.Request.URL.String(), code})
+	default:
+		return false, &StatusError{resp.Request.URL.String(), code}
+	}
+}
+
+// continued checks that a part is the one that was asked for.
+func (t *transfer) continued(resp *http.Response) error {
+	var from, upto, total int64
+	header := resp.Header.Get("Content-Range")
+	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
+	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
+		if err := t.restart("", 0, true); err != nil {
+			return err
+		}
+		return t.temporary(fmt.Errorf("%s: the server sends the part %.60q of another file", t.URL, header))
+	}
+	if now := validator(resp.Header); now != "" && now != t.state.Validator {
+		if err := t.restart("", 0, true); err != nil {
+			return err
+		}
+		return t.temporary(fmt.Errorf("%s: the file on the server has changed", t.URL))
+	}
+	t.state.Total = max(t.state.Total, total)
+	return nil
+}
+
+// restart begins the file again.
+func (t *transfer) restart(now string, total int64, changed bool) error {
+	if t.state.Done > 0 {
+		if changed || now != t.state.Validator {
+			t.result.Changed = true
+		} else {
+			t.result.Whole = true
+		}
+	}
+	t.result.Kept = 0
+	t.state = state{URL: t.URL, Validator: now, Total: total}
+	if err := t.file.Truncate(0); err != nil {
+		return err
+	}
+	return t.save()
+}
+
+// validator returns what identifies a file on its server: a strong ETag, or the time of the
+// last change.
+func validator(h http.Header) string {
+	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return h.Get("Last-Modified")
+}
+
+// copy appends a body to the partial file.
+func (t *transfer) copy(body io.Reader, watch *time.Timer) error {
+	if _, err := t.file.Seek(t.state.Done, io.SeekStart); err != nil {
+		return err
+	}
+	buf, unsaved := make([]byte, 1<<18), 0
+	for {
+		n, err := body.Read(buf)
+		watch.Reset(stall)
+		if _, err := t.file.Write(buf[:n]); err != nil {
+			return err
+		}
+		t.state.Done += int64(n)
+		if unsaved += n; unsaved >= syncBytes {
+			if err := t.save(); err != nil {
+				return err
+			}
+			unsaved = 0
+		}
+		if t.Progress != nil && n > 0 {
+			t.Progress(t.state.Done, t.state.Total)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// save records how much is on disk.
+func (t *transfer) save() error {
+	if err := t.file.Sync(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(t.state)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(StatePath(t.Part), append(data, '\n'))
+}

@@ -1,0 +1,251 @@
+package download
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hgld/internal/filelock"
+)
+
+// server serves one file and can misbehave.
+type server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	content  []byte
+	tag      string
+	cutAfter int  // bytes of an answer; 0: all
+	noRange  bool // Range is not known
+	status   int  // instead of a file
+	ranges   []string
+}
+
+func serve(t *testing.T, content []byte) *server {
+	s := &server{content: content, tag: `"one"`}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ranges = append(s.ranges, r.Header.Get("Range"))
+	if s.status != 0 {
+		w.WriteHeader(s.status)
+		return
+	}
+	if s.noRange {
+		r.Header.Del("Range")
+	}
+	if s.tag != "" {
+		w.Header().Set("ETag", s.tag)
+	}
+	if s.cutAfter > 0 {
+		w = &cut{w, s.cutAfter}
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.content))
+}
+
+// cut ends an answer in its middle.
+type cut struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cut) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
+	if c.left -= n; c.left == 0 {
+		c.ResponseWriter.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+func content(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i * i >> 3)
+	}
+	return b
+}
+
+func (s *server) fetch(t *testing.T, part string) (Result, error) {
+	t.Helper()
+	return Fetch(t.Context(), Request{URL: s.URL + "/w", Part: part, Wait: time.Millisecond})
+}
+
+func wantFile(t *testing.T, path string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of sha256 %x, want %d: %v", len(got), sha256.Sum256(got), len(want), err)
+	}
+}
+
+func TestCutTransferGoesOnWhereItEnded(t *testing.T) {
+	s := serve(t, content(1<<20))
+	s.cutAfter = 300_000
+	part := filepath.Join(t.TempDir(), "part")
+	got, err := s.fetch(t, part)
+	if err != nil || got.Bytes != 1<<20 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+	if want := "[ bytes=300000- bytes=600000- bytes=900000-]"; fmt.Sprint(s.ranges) != want {
+		t.Errorf("asked for %v, want %s", s.ranges, want)
+	}
+}
+
+// The transfer fails in one process and another continues it.
+func TestNextTransferKeepsTheBytesOfTheLast(t *testing.T) {
+	s := serve(t, content(1<<20))
+	part := filepath.Join(t.TempDir(), "part")
+	s.cutAfter = 400_000
+	first := true
+	cancelled := Request{URL: s.URL + "/w", Part: part, Wait: time.Millisecond, Progress: func(done, total int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if first = first && done < 400_000; !first {
+			s.status = http.StatusServiceUnavailable
+		}
+	}}
+	var temporary *TemporaryError
+	if _, err := Fetch(t.Context(), cancelled); !errors.As(err, &temporary) || temporary.Bytes != 400_000 {
+		t.Fatalf("%v, want a temporary error after 400000 bytes", err)
+	}
+	s.status, s.cutAfter = 0, 0
+	if got, err := s.fetch(t, part); err != nil || got.Kept != 400_000 || got.Changed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+	if got, err := s.fetch(t, part); err != nil || got.Kept != 1<<20 { // complete already: 416
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+}
+
+// half leaves the beginning of the file.
+func half(t *testing.T, s *server) (part string) {
+	t.Helper()
+	part = filepath.Join(t.TempDir(), "part")
+	if err := os.WriteFile(part, s.content[:len(s.content)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	record := fmt.Sprintf(`{"url":"%s/w","validator":%q,"done":%d,"total":%d}`, s.URL, s.tag, len(s.content)/2,
+		len(s.content))
+	if err := os.WriteFile(StatePath(part), []byte(record), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return part
+}
+
+func TestChangedFileOnTheServerIsFetchedWhole(t *testing.T) {
+	s := serve(t, content(100_000))
+	part := half(t, s)
+	s.content, s.tag = bytes.Repeat([]byte("b"), 100_000), `"two"`
+	got, err := s.fetch(t, part)
+	if err != nil || !got.Changed || got.Kept != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+}
+
+// A server that ignores If-Range sends a part of the new file, under its new ETag.
+func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
+	s := serve(t, content(100_000))
+	part := half(t, s)
+	s.content, s.tag = bytes.Repeat([]byte("b"), 100_000), `"two"`
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("If-Range")
+		s.answer(w, r)
+	})
+	if got, err := s.fetch(t, part); err != nil || !got.Changed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+}
+
+func TestServerWithoutRangesSendsTheFileWhole(t *testing.T) {
+	s := serve(t, content(100_000))
+	part := half(t, s)
+	s.noRange = true
+	if got, err := s.fetch(t, part); err != nil || got.Changed || !got.Whole {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+}
+
+// Without a validator nobody knows whether the rest belongs to the beginning.
+func TestWithoutAValidatorNothingIsContinued(t *testing.T) {
+	s := serve(t, content(100_000))
+	s.tag = ""
+	part := half(t, s)
+	if got, err := s.fetch(t, part); err != nil || got.Kept != 0 || s.ranges[0] != "" {
+		t.Errorf("%+v, %v, %q", got, err, s.ranges)
+	}
+	wantFile(t, part, s.content)
+}
+
+// A record that claims more than is on disk, and one that is damaged, vouch for nothing.
+func TestDamagedRecordsVouchForNothing(t *testing.T) {
+	for _, record := range []string{`{"url":"URL/w","validator":"\"one\"","done":60000}`, "{", ""} {
+		s := serve(t, content(100_000))
+		part := half(t, s)
+		if err := os.WriteFile(StatePath(part), []byte(strings.ReplaceAll(record, "URL", s.URL)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.fetch(t, part); err != nil || got.Kept != 0 {
+			t.Errorf("%q: %+v, %v", record, got, err)
+		}
+		wantFile(t, part, s.content)
+	}
+}
+
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	s := serve(t, nil)
+	for _, code := range []int{404, 403, 401} {
+		s.status, s.ranges = code, nil
+		var status *StatusError
+		if _, err := s.fetch(t, filepath.Join(t.TempDir(), "part")); !errors.As(err, &status) || status.Status != code ||
+			len(s.ranges) != 1 {
+			t.Errorf("%d: %v after %d requests", code, err, len(s.ranges))
+		}
+	}
+	s.status, s.ranges = 503, nil
+	if _, err := s.fetch(t, filepath.Join(t.TempDir(), "part")); !errors.As(err, new(*TemporaryError)) ||
+		len(s.ranges) != attempts {
+		t.Errorf("503: %v after %d requests", err, len(s.ranges))
+	}
+	for _, address := range []string{"ftp://host/w", "weights.pth", "http://"} {
+		if _, err := Fetch(t.Context(), Request{URL: address, Part: filepath.Join(t.TempDir(), "p")}); err == nil ||
+			!strings.Contains(err.Error(), "is no address") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestSecondProcessDoesNotWriteTheSameFile(t *testing.T) {
+	s := serve(t, content(10))
+	part := filepath.Join(t.TempDir(), "part")
+	f, err := os.Create(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := filelock.Take(f); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.fetch(t, part); !errors.As(err, new(*filelock.LockedError)) {
+		t.Errorf("%v", err)
+	}
+}

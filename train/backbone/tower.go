@@ -1,0 +1,263 @@
+package backbone
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/nn"
+)
+
+// DINOv2 is the vision transformer of Oquab et al., "DINOv2: Learning Robust Visual Features
+// without Supervision", TMLR 2024, under timm's names: a ViT with LayerScale. With Registers
+// (Darcet et al., "Vision Transformers Need Registers", ICLR 2024) as many tokens without
+// positions stand behind the class token. Images [N,Input,Input,4] → [N,Width], the class
+// token after the norm.
+//
+// The weights were trained on images of 518 pixels; positions are resampled to Input.
+type DINOv2 struct {
+	Width     int `range:"1 16384"` // numbers of a token
+	Depth     int `range:"1 256"`   // blocks
+	Heads     int `range:"1 256"`   // a divisor of Width
+	Patch     int `range:"1 1024"`  // side, in pixels
+	Input     int `range:"1 8192"`  // side of the images: a multiple of Patch
+	Registers int `range:"0 64"`    // tokens behind the class token
+}
+
+// CLIP is the image tower of Radford et al., "Learning Transferable Visual Models From Natural
+// Language Supervision", ICML 2021, under timm's names: a ViT with a norm in front of the
+// blocks, and a projection. Images [N,Input,Input,4] → [N,Projection], the embedding that is
+// compared with a text's, or with Projection 0 [N,Width], the class token after the norm.
+//
+// The tensors do not say which activation they were trained with: OpenAI's weights use
+// quick_gelu, most of the others gelu.
+type CLIP struct {
+	Width      int    `range:"1 16384"` // numbers of a token
+	Depth      int    `range:"1 256"`   // blocks
+	Heads      int    `range:"1 256"`   // a divisor of Width
+	Patch      int    `range:"1 1024"`  // side, in pixels
+	Input      int    `range:"1 8192"`  // side of the images: a multiple of Patch
+	Projection int    `range:"0 16384"` // numbers of the embedding; 0: no projection
+	Activation string // gelu, quick_gelu or gelu_tanh
+}
+
+// SigLIP is the image tower of Zhai et al., "Sigmoid Loss for Language Image Pre-Training",
+// ICCV 2023, under timm's names: a ViT without a class token, whose tokens are pooled by the
+// attention of a learnt query. Images [N,Input,Input,4] → [N,Width].
+//
+// It was trained with gelu_tanh, which transformers computes; timm computes gelu. Both differ
+// by less than 0.0005 in an activation.
+type SigLIP struct {
+	Width      int    `range:"1 16384"` // numbers of a token
+	Depth      int    `range:"1 256"`   // blocks
+	Heads      int    `range:"1 256"`   // a divisor of Width
+	Patch      int    `range:"1 1024"`  // side, in pixels
+	Input      int    `range:"1 8192"`  // side of the images: a multiple of Patch
+	Activation string // gelu, quick_gelu or gelu_tanh
+}
+
+// Activations are the functions between the layers of an MLP, as configurations of transformers
+// call them, but for "gelu_pytorch_tanh".
+var Activations = map[string]device.Func{
+	"gelu": device.GELU, "quick_gelu": device.QuickGELU, "gelu_tanh": device.GELUTanh,
+}
+
+// clipPixels is the mean and the deviation that CLIP's images are normalised by.
+var clipPixels = [2][3]float32{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}}
+
+// The ε of every LayerNorm: timm's for CLIP, and the start of DINOv2's LayerScale.
+const (
+	clipEps    = 1e-5
+	dinoGamma  = 1e-5
+	vitMLP     = 4 // width of an MLP by that of a token
+	apache     = "Apache-2.0"
+	safeTensor = "model.safetensors"
+)
+
+// Facts of a size that timm has.
+func (s DINOv2) Facts() Facts {
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: imageNet[0], Std: imageNet[1]}
+	if size := sizeName(s.Width); size != "" {
+		timm, meta := "", "facebook/dinov2-"
+		if s.Registers > 0 {
+			timm, meta = fmt.Sprintf("_reg%d", s.Registers), "facebook/dinov2-with-registers-"
+		}
+		f.Weights = []Weights{
+			{From: fmt.Sprintf("timm/vit_%s_patch%d%s_dinov2.lvd142m", size, s.Patch, timm), File: safeTensor, Licence: apache},
+			{From: meta + size, File: safeTensor, Licence: apache},
+		}
+	}
+	return f
+}
+
+// Facts of ViT-B.
+func (s CLIP) Facts() Facts {
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: clipPixels[0], Std: clipPixels[1]}
+	if s.Projection > 0 {
+		f.Channels = s.Projection
+	}
+	if sizeName(s.Width) == "base" {
+		f.Weights = []Weights{
+			{From: fmt.Sprintf("openai/clip-vit-base-patch%d", s.Patch), File: safeTensor},
+			{From: fmt.Sprintf("timm/vit_base_patch%d_clip_%d.openai", s.Patch, s.Input), File: safeTensor, Licence: apache},
+		}
+	}
+	return f
+}
+
+// Facts of ViT-B.
+func (s SigLIP) Facts() Facts {
+	half := [3]float32{0.5, 0.5, 0.5}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: half, Std: half}
+	if sizeName(s.Width) == "base" {
+		f.Weights = []Weights{
+			{From: fmt.Sprintf("google/siglip-base-patch%d-%d", s.Patch, s.Input), File: safeTensor, Licence: apache},
+			{From: fmt.Sprintf("timm/vit_base_patch%d_siglip_%d.webli", s.Patch, s.Input), File: safeTensor, Licence: apache},
+		}
+	}
+	return f
+}
+
+// Check says which settings give no network.
+func (s DINOv2) Check() error { return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input) }
+
+// Check says which settings give no network.
+func (s CLIP) Check() error {
+	if err := checkActivation(s.Activation); err != nil {
+		return err
+	}
+	return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input)
+}
+
+// Check says which settings give no network.
+func (s SigLIP) Check() error {
+	if err := checkActivation(s.Activation); err != nil {
+		return err
+	}
+	return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input)
+}
+
+func checkActivation(name string) error {
+	if _, known := Activations[name]; known {
+		return nil
+	}
+	return fmt.Errorf("activation is %.40q; want gelu, quick_gelu or gelu_tanh", name)
+}
+
+// tower is a transformer over patches, with the parts that these networks have.
+type tower struct {
+	embed  *nn.PatchEmbed
+	before *nn.LayerNorm // of the tokens in front of the blocks, or nil
+	blocks []*nn.Block
+	norm   *nn.LayerNorm
+	pool   *nn.AttentionPool // nil: the class token
+	head   *nn.Linear        // nil: no projection
+	width  int               // of the features
+}
+
+// newTower declares tokens, blocks and norm; a norm in front of the blocks if before is set.
+func newTower(c nn.Scope, shape nn.PatchShape, depth, heads int, eps float32, act device.Func, before bool) *tower {
+	n := &tower{embed: nn.NewPatchEmbed(c, shape), width: shape.Width}
+	if before {
+		n.before = nn.NewLayerNorm(c.In("norm_pre"), shape.Width, eps)
+	}
+	for i := range depth {
+		b := nn.NewBlock(c.In("blocks").In(fmt.Sprint(i)), shape.Width, heads, vitMLP*shape.Width, eps)
+		b.MLP.Act = nn.Activation(act)
+		n.blocks = append(n.blocks, b)
+	}
+	n.norm = nn.NewLayerNorm(c.In("norm"), shape.Width, eps)
+	return n
+}
+
+// Build declares cls_token, pos_embed, blocks.0.ls1.gamma and so on.
+func (s DINOv2) Build(c nn.Scope, _ Options) Backbone {
+	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
+	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, Registers: s.Registers}
+	n := newTower(c, shape, s.Depth, s.Heads, vitEps, device.GELU, false)
+	for i, b := range n.blocks {
+		b.WithLayerScale(c.In("blocks").In(fmt.Sprint(i)), s.Width, dinoGamma)
+	}
+	return n
+}
+
+// Build declares cls_token, norm_pre, blocks.0.norm1.weight and so on, and head with a bias, as
+// timm does.
+func (s CLIP) Build(c nn.Scope, _ Options) Backbone {
+	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
+	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, NoBias: true}
+	n := newTower(c, shape, s.Depth, s.Heads, clipEps, Activations[s.Activation], true)
+	if s.Projection > 0 {
+		n.head, n.width = nn.NewLinear(c.In("head"), s.Width, s.Projection), s.Projection
+	}
+	return n
+}
+
+// Build declares pos_embed, blocks.0.norm1.weight and so on, and attn_pool.
+func (s SigLIP) Build(c nn.Scope, _ Options) Backbone {
+	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
+	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, NoClass: true}
+	act := Activations[s.Activation]
+	n := newTower(c, shape, s.Depth, s.Heads, vitEps, act, false)
+	n.pool = nn.NewAttentionPool(c.In("attn_pool"), s.Width, s.Heads, vitMLP*s.Width, vitEps)
+	n.pool.MLP.Act = nn.Activation(act)
+	return n
+}
+
+// Channels is the width of the features.
+func (n *tower) Channels() int { return n.width }
+
+// Stages are the tokens with their positions, the blocks, the norm, and what makes one
+// vector of the tokens.
+func (n *tower) Stages() []Stage {
+	stages := []Stage{{"tokens", n.embed.Forward}}
+	if n.before != nil {
+		stages = append(stages, Stage{"norm_pre", n.before.Forward})
+	}
+	for i, b := range n.blocks {
+		stages = append(stages, Stage{fmt.Sprintf("blocks.%d", i), b.Forward})
+	}
+	stages = append(stages, Stage{"norm", n.norm.Forward})
+	if n.pool != nil {
+		return append(stages, Stage{"attn_pool", n.pool.Forward})
+	}
+	stages = append(stages, Stage{"token", func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, 0) }})
+	if n.head != nil {
+		stages = append(stages, Stage{"head", n.head.Forward})
+	}
+	return stages
+}
+
+// isTower reports whether tensors need the renaming of towerTensors for spec.
+func isTower(spec Spec) bool {
+	switch spec.(type) {
+	case DINOv2, CLIP, SigLIP:
+		return true
+	}
+	return false
+}
+
+// fronts counts the rows of the positions that belong to tokens in front of the patches.
+func fronts(spec Spec) int {
+	switch s := spec.(type) {
+	case DeiT:
+		if s.Distilled {
+			return 2
+		}
+	case DINOv2:
+		if s.Registers > 0 {
+			return 0
+		}
+	case SigLIP:
+		return 0
+	}
+	return 1
+}
+
+// own reports whether the network itself declares a name that is a classifier's elsewhere.
+func own(declared []nn.Shape, name string) bool {
+	prefix, _, _ := strings.Cut(name, ".")
+	return slices.ContainsFunc(declared, func(x nn.Shape) bool { return strings.HasPrefix(x.Name, prefix+".") })
+}

@@ -1,0 +1,148 @@
+package backbone_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
+	"hgld/train/device"
+	"hgld/train/grad"
+	"hgld/train/nn"
+)
+
+// The files of testdata/towers hold weights, images, embeddings and gradients by timm,
+// transformers and open_clip; make.py there says how they were made.
+func TestImageTowersComputeWhatTheirLibrariesDo(t *testing.T) {
+	files, err := filepath.Glob("testdata/towers/*.safetensors")
+	if err != nil || len(files) != 12 {
+		t.Fatalf("%d files, want 12: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".safetensors"), func(t *testing.T) {
+			// float32 on both sides, some tens of rounded sums after one another; an ε of 1e-5 for
+			// 1e-6, the other GELU, or positions resampled otherwise are 1e-4 and more
+			compareTower(t, file, backend(), 5e-6)
+		})
+	}
+}
+
+// towerSpec reads a file's kind and settings.
+func towerSpec(t *testing.T, meta map[string]string) backbone.Spec {
+	t.Helper()
+	var err error
+	decode := func(to any) { err = json.Unmarshal([]byte(meta["settings"]), to) }
+	var spec backbone.Spec
+	switch meta["kind"] {
+	case "dinov2":
+		var s backbone.DINOv2
+		decode(&s)
+		spec = s
+	case "clip":
+		var s backbone.CLIP
+		decode(&s)
+		spec = s
+	case "siglip":
+		var s backbone.SigLIP
+		decode(&s)
+		spec = s
+	}
+	if err != nil || spec == nil {
+		t.Fatalf("%v: %v", meta, err)
+	}
+	return spec
+}
+
+// compareTower compares embedding and gradient of a file with those of the network.
+func compareTower(t *testing.T, file string, b device.Backend, tolerance float64) {
+	t.Helper()
+	f, err := tensorfile.OpenSafetensors(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	spec := towerSpec(t, f.Metadata)
+	var tensors []tensorfile.Tensor
+	for _, name := range f.Names() {
+		if strings.HasPrefix(name, "case.") {
+			continue
+		}
+		x, err := f.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors = append(tensors, x)
+	}
+	s := nn.NewStore()
+	net := spec.Build(s.Group("all"), backbone.Options{})
+	s.Allocate(b, 1)
+	if err := s.Import(b, backbone.Pretrained(spec, tensors), ""); err != nil {
+		t.Fatal(err)
+	}
+	_, shape, err := f.Shape("case.images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := uploadImages(b, read(t, f, "case.images"), shape[0], shape[1], shape[2], shape[3])
+	tape := grad.NewTape(b, device.NewArena(b))
+	x := tape.Leaf(images, device.New(b, device.F32, images.Shape()...))
+	y := x
+	for _, stage := range net.Stages() {
+		y = stage.Layer(tape, y)
+	}
+	y = tape.Keep(y)
+	near(t, "embedding", download(t, b, y.Value), read(t, f, "case.embedding"), tolerance)
+	upstream := device.New(b, device.F32, y.Value.Shape()...)
+	put(b, upstream, read(t, f, "case.upstream"))
+	tape.Backward(y, upstream)
+	want := uploadImages(b, read(t, f, "case.dimages"), shape[0], shape[1], shape[2], shape[3])
+	near(t, "gradient by the images", download(t, b, x.Grad), download(t, b, want), tolerance)
+}
+
+// A whole CLIP has a text tower; a network without a projection drops that of the file.
+func TestOtherTowersOfAFileAreLeftOut(t *testing.T) {
+	spec := backbone.CLIP{Width: 16, Depth: 2, Heads: 2, Patch: 4, Input: 16, Activation: "gelu"}
+	tensors, _, err := tensorfile.ReadAll("testdata/towers/clip-openclip.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := nn.NewStore()
+	spec.Build(s.Group("all"), backbone.Options{})
+	if bad := s.Compare(backbone.Pretrained(spec, tensors), ""); bad != nil {
+		t.Error(bad)
+	}
+}
+
+// Of files that are no tower, names are said as they stand; nothing panics.
+func TestOddTensorsAreNamed(t *testing.T) {
+	spec := backbone.SigLIP{Width: 16, Depth: 1, Heads: 2, Patch: 4, Input: 16, Activation: "gelu"}
+	zero := func(name string, shape ...int) tensorfile.Tensor {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return tensorfile.NewF32(name, shape, make([]float32, n))
+	}
+	for _, x := range []tensorfile.Tensor{zero("proj", 0, 3), zero("encoder.layers.0.self_attn.q_proj.weight", 3, 3),
+		zero("head.attention.in_proj_weight", 4, 3), zero("positional_embedding", 3), zero("class_embedding"),
+		zero("embeddings.position_embedding.weight", 2, 2)} {
+		s := nn.NewStore()
+		spec.Build(s.Group("all"), backbone.Options{})
+		bad := s.Compare(backbone.Pretrained(spec, []tensorfile.Tensor{x}), "")
+		if bad == nil || len(bad.Unexpected)+len(bad.Shapes) != 1 && x.Name != "proj" {
+			t.Errorf("%s: %v", x.Name, bad)
+		}
+	}
+}
+
+func TestTowersGiveUnitVectors(t *testing.T) {
+	for _, spec := range []backbone.Spec{
+		backbone.DINOv2{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Registers: 2},
+		backbone.CLIP{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Projection: 8, Activation: "gelu"},
+		backbone.SigLIP{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Activation: "gelu_tanh"},
+	} {
+		givesUnitVectors(t, spec, backbone.Head{Pooling: pooling(t, "none"), Standard: standard(t, "none"), Dim: 4})
+	}
+}

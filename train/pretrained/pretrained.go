@@ -1,0 +1,308 @@
+// Package pretrained keeps files of weights that were trained elsewhere: fetched from an
+// address or copied from a file, compared with their SHA-256 and with the network that they
+// are for, and stored as safetensors beside a record of where they are from.
+//
+// A file of torch.save is converted without running anything in it; a safetensors file is
+// kept byte for byte. Both files are written atomically, the record last.
+package pretrained
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/download"
+	"hgld/internal/filehash"
+	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
+	"hgld/train/backbone"
+)
+
+// Version is that of the record.
+const Version = 1
+
+// Record says what a file of weights is and where it is from.
+type Record struct {
+	// Version is that of the format.
+	Version int `json:"version"`
+
+	// Name is the network that the weights fit.
+	Name string `json:"name"`
+
+	// From is the address, or the path of the file, that was named.
+	From string `json:"from"`
+
+	// Bytes and SHA256 are those of the file that was fetched.
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+
+	// Converted is set if that was a file of torch.save.
+	Converted bool `json:"converted"`
+
+	// Tensors is their number.
+	Tensors int `json:"tensors"`
+
+	// Stored is the SHA-256 of the safetensors file.
+	Stored string `json:"stored_sha256"`
+}
+
+// Options say what to fetch.
+type Options struct {
+	// Name is that of a known network, which the weights have to fit; "": of any.
+	Name string
+
+	// From is an address (http, https) or a file.
+	From string
+
+	// SHA256 is that of the file to fetch, in hexadecimal; "" if it is not known.
+	SHA256 string
+
+	// Out is the safetensors file to write.
+	Out string
+
+	// Replace allows an Out that is there, of another origin.
+	Replace bool
+
+	// Progress, if set, is called with the bytes so far and in all, 0 if that is not known.
+	Progress func(done, total int64)
+}
+
+// Result is what Fetch did.
+type Result struct {
+	Record
+
+	// Out is the safetensors file.
+	Out string `json:"out"`
+
+	// There is set if it was there already, from the same origin.
+	There bool `json:"there"`
+
+	// Transfer says how the download went.
+	Transfer download.Result `json:"-"`
+}
+
+// Errors that callers tell apart.
+var (
+	// ErrSum is wrapped in the error of a file with another SHA-256.
+	ErrSum = errors.New("the sha256 differs")
+
+	// ErrExists is wrapped in the error of an Out that is there.
+	ErrExists = errors.New("is there already")
+
+	// ErrFit is wrapped in the error of weights for another network.
+	ErrFit = errors.New("the weights do not fit")
+)
+
+// RecordPath returns the path of the record beside a file of weights.
+func RecordPath(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".json" }
+
+// Fetch fetches a file of weights and stores it at o.Out. What is there already from the same
+// origin, unchanged, is not fetched again. A download that failed leaves a partial file beside
+// Out, from which the next call goes on.
+func Fetch(ctx context.Context, o Options) (Result, error) {
+	there, err := o.existing(ctx)
+	if err != nil || there != nil {
+		return Result{Record: derefRecord(there), Out: o.Out, There: there != nil}, err
+	}
+	if err := atomicfile.MkdirAll(filepath.Dir(o.Out), 0o755); err != nil {
+		return Result{}, err
+	}
+	if !isAddress(o.From) {
+		r, err := o.store(ctx, o.From)
+		return Result{Record: r, Out: o.Out}, err
+	}
+	part := o.partPath()
+	transfer, err := download.Fetch(ctx, download.Request{URL: o.From, Part: part, Progress: o.Progress})
+	if err != nil {
+		return Result{Out: o.Out, Transfer: transfer}, err
+	}
+	r, err := o.store(ctx, part)
+	if err == nil || errors.Is(err, ErrSum) || errors.As(err, new(*torchfile.FormatError)) ||
+		errors.As(err, new(*tensorfile.FormatError)) {
+		err = errors.Join(err, download.Remove(part)) // the same bytes would fail again
+	}
+	return Result{Record: r, Out: o.Out, Transfer: transfer}, err
+}
+
+func derefRecord(r *Record) Record {
+	if r == nil {
+		return Record{}
+	}
+	return *r
+}
+
+func isAddress(from string) bool {
+	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
+}
+
+// partPath is the partial file of an address: another address has another one, another name of
+// the network the same.
+func (o Options) partPath() string {
+	sum := sha256.Sum256([]byte(o.From))
+	return filepath.Join(filepath.Dir(o.Out), ".fetch-"+hex.EncodeToString(sum[:6])+".part")
+}
+
+// existing returns the record of an Out that is there, nil if there is none. It is an error if
+// Out is of another origin or was changed, unless o.Replace is set.
+func (o Options) existing(ctx context.Context) (*Record, error) {
+	sum, _, err := filehash.SHA256(ctx, o.Out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := ReadRecord(o.Out)
+	same := err == nil && r.From == o.From && r.Name == o.Name && r.Stored == sum &&
+		(o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
+	switch {
+	case same:
+		return &r, nil
+	case o.Replace:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s %w, and no record says from where", o.Out, ErrExists)
+	case r.Stored != sum:
+		return nil, fmt.Errorf("%s %w, and was changed since it was fetched from %s", o.Out, ErrExists, r.From)
+	}
+	return nil, fmt.Errorf("%s %w, of %s for %s with sha256 %s", o.Out, ErrExists, r.From, r.Name, r.SHA256)
+}
+
+// ReadRecord reads the record of a file of weights.
+func ReadRecord(out string) (Record, error) {
+	data, err := os.ReadFile(RecordPath(out))
+	if err != nil {
+		return Record{}, err
+	}
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("%s: %w", RecordPath(out), err)
+	}
+	if r.Version > Version {
+		return Record{}, fmt.Errorf("%s has version %d, and this hgld reads up to %d", RecordPath(out), r.Version, Version)
+	}
+	return r, nil
+}
+
+// store checks the file at path and writes Out and its record.
+func (o Options) store(ctx context.Context, path string) (Record, error) {
+	sum, size, err := filehash.SHA256(ctx, path)
+	if err != nil {
+		return Record{}, err
+	}
+	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
+		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s", o.From, ErrSum, sum, strings.ToLower(o.SHA256))
+	}
+	tensors, converted, err := readTensors(path)
+	if err != nil {
+		return Record{}, fmt.Errorf("%s: %w", o.From, err)
+	}
+	if err := o.fits(tensors); err != nil {
+		return Record{}, err
+	}
+	stored, err := o.write(ctx, path, tensors, converted)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Version: Version, Name: o.Name, From: o.From, Bytes: size, SHA256: sum, Converted: converted,
+		Tensors: len(tensors), Stored: stored}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return r, err
+	}
+	return r, atomicfile.WriteFile(RecordPath(o.Out), append(text, '\n'))
+}
+
+// readTensors reads a safetensors file or one of torch.save, whatever it is called.
+func readTensors(path string) (list []tensorfile.Tensor, converted bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	head := make([]byte, 9)
+	n, err := io.ReadFull(f, head)
+	if err = errors.Join(ignoreShort(err), f.Close()); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case n == len(head) && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
+		list, _, err = tensorfile.ReadAll(path) // 8 bytes of the header's length, then JSON
+		return list, false, err
+	case head[0] == '<':
+		return nil, false, &torchfile.FormatError{Reason: "it is a web page, and not the file itself"}
+	}
+	list, err = torchfile.Read(path)
+	return list, true, err
+}
+
+func ignoreShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// fits checks that the tensors are those of the network.
+func (o Options) fits(tensors []tensorfile.Tensor) error {
+	if o.Name == "" {
+		return nil
+	}
+	list, err := backbone.KnownNetworks()
+	if err != nil {
+		return err
+	}
+	var found []string
+	var own backbone.Fit
+	for _, f := range backbone.FitAll(list, backbone.Unwrapped(tensors)) {
+		if f.Name == o.Name {
+			own = f
+		}
+		if f.Fits {
+			found = append(found, f.Name)
+		}
+	}
+	switch {
+	case own.Fits:
+		return nil
+	case len(found) > 0:
+		return fmt.Errorf("%s: %w %s; they fit %s", o.From, ErrFit, o.Name, strings.Join(found, ", "))
+	}
+	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", o.From, ErrFit, o.Name,
+		len(own.Missing), first(own.Missing), len(own.Unexpected), first(own.Unexpected), len(own.Shapes), first(own.Shapes))
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + names[0] + ")"
+}
+
+// write writes Out, and returns its SHA-256. A safetensors file is copied.
+func (o Options) write(ctx context.Context, path string, tensors []tensorfile.Tensor, converted bool) (string, error) {
+	h := sha256.New()
+	err := atomicfile.Write(o.Out, func(w io.Writer) error {
+		w = io.MultiWriter(w, h)
+		if converted {
+			return tensorfile.WriteSafetensors(w, tensors, map[string]string{"format": "pt"})
+		}
+		in, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		_, err = filehash.Copy(ctx, w, in)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}

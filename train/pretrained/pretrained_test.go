@@ -1,0 +1,193 @@
+package pretrained
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/filehash"
+	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
+	"hgld/train/backbone"
+)
+
+const torchFiles = "../../internal/torchfile/testdata"
+
+// The expected tensors were written by PyTorch's safetensors from the same net.
+func TestFileOfTorchBecomesTheSafetensorsThatPythonMakes(t *testing.T) {
+	for _, name := range []string{"module", "module-old", "checkpoint", "parameters", "types"} {
+		out := filepath.Join(t.TempDir(), "w", name+".safetensors")
+		r, err := Fetch(t.Context(), Options{From: filepath.Join(torchFiles, name+".pth"), Out: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, meta, err := tensorfile.ReadAll(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := tensorfile.ReadAll(filepath.Join(torchFiles, name+".safetensors"))
+		if err != nil || len(got) != len(want) || r.Tensors != len(want) || !r.Converted || meta["format"] != "pt" {
+			t.Errorf("%s: %d tensors, want %d, %v; %+v, %v", name, len(got), len(want), err, r, meta)
+		}
+		for _, w := range want {
+			i := slices.IndexFunc(got, func(g tensorfile.Tensor) bool { return g.Name == w.Name })
+			if i < 0 || got[i].DType != w.DType || !slices.Equal(got[i].Shape, w.Shape) || !bytes.Equal(got[i].Data, w.Data) {
+				t.Errorf("%s: %s differs", name, w.Name)
+			}
+		}
+		sum, _, err := filehash.SHA256(t.Context(), out)
+		if record, readErr := ReadRecord(out); err != nil || readErr != nil || record != r.Record || record.Stored != sum {
+			t.Errorf("%s: %v, %v, the record is %+v, want %+v and %s", name, err, readErr, record, r.Record, sum)
+		}
+	}
+}
+
+// weights is a file of zeros that fits convnet.
+func weights(t *testing.T) []byte {
+	t.Helper()
+	list, err := backbone.KnownNetworks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []tensorfile.Tensor
+	for _, x := range list[slices.IndexFunc(list, func(k backbone.Known) bool { return k.Name == "convnet" })].Store.Layout() {
+		n := 1
+		for _, d := range x.Dims {
+			n *= d
+		}
+		tensors = append(tensors, tensorfile.NewF32(x.Name, x.Dims, make([]float32, n)))
+	}
+	var b bytes.Buffer
+	if err := tensorfile.WriteSafetensors(&b, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// folder lists what lies in a folder.
+func folder(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+func TestSafetensorsAreKeptByteForByte(t *testing.T) {
+	data, requests := weights(t), 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Write(data)
+	}))
+	defer s.Close()
+	o := Options{Name: "convnet", From: s.URL + "/model", Out: filepath.Join(t.TempDir(), "convnet.safetensors")}
+	for range 2 {
+		if _, err := Fetch(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(o.Out)
+	if err != nil || !bytes.Equal(got, data) || requests != 1 {
+		t.Errorf("%v, %d bytes after %d requests, want %d after one", err, len(got), requests, len(data))
+	}
+	if got, want := folder(t, filepath.Dir(o.Out)), "convnet.json convnet.safetensors"; got != want {
+		t.Errorf("the folder has %s, want %s", got, want)
+	}
+}
+
+func TestWhatIsThereIsNotReplacedUnasked(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "a.safetensors")
+	if err := os.WriteFile(from, weights(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Name: "convnet", From: from, Out: filepath.Join(t.TempDir(), "convnet.safetensors")}
+	if err := os.WriteFile(o.Out, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrExists) {
+		t.Errorf("a file without a record: %v", err)
+	}
+	o.Replace = true
+	if _, err := Fetch(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Replace, o.From = false, from+"x"
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrExists) {
+		t.Errorf("another origin: %v", err)
+	}
+	o.From = from
+	if err := os.WriteFile(o.Out, []byte("changed"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("a changed file: %v", err)
+	}
+}
+
+func TestWrongFilesLeaveNothing(t *testing.T) {
+	data := weights(t)
+	for name, c := range map[string]struct {
+		body  []byte
+		o     Options
+		is    error
+		named string
+	}{
+		"another sum":     {data, Options{Name: "convnet", SHA256: strings.Repeat("0", 64)}, ErrSum, "want 0000"},
+		"another network": {data, Options{Name: "resnet18"}, ErrFit, "they fit convnet"},
+		"cut":             {data[:len(data)-1], Options{Name: "convnet"}, nil, "safetensors"},
+		"a web page":      {[]byte("<!doctype html>"), Options{Name: "convnet"}, nil, "a web page"},
+		"empty":           {nil, Options{Name: "convnet"}, nil, "neither a zip archive nor a pickle"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(c.body) }))
+		c.o.From, c.o.Out = s.URL, filepath.Join(t.TempDir(), "w.safetensors")
+		_, err := Fetch(t.Context(), c.o)
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.named) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := folder(t, filepath.Dir(c.o.Out)); c.is != ErrFit && got != "" {
+			t.Errorf("%s left %s", name, got)
+		}
+		s.Close()
+	}
+	_, err := Fetch(t.Context(), Options{From: filepath.Join(torchFiles, "refused-call.pth"),
+		Out: filepath.Join(t.TempDir(), "w.safetensors")})
+	var refused *torchfile.FormatError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Refused, "posix.system") {
+		t.Errorf("%v, want a refusal of posix.system", err)
+	}
+}
+
+// The bytes of a good file for another network need not be fetched again under its own name.
+func TestFileForAnotherNetworkIsNotFetchedTwice(t *testing.T) {
+	data, sent := weights(t), 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("Range") != "" {
+			w.Header().Set("Content-Range", "bytes */"+r.Header.Get("Range")[len("bytes="):len(r.Header.Get("Range"))-1])
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return
+		}
+		sent++
+		w.Write(data)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	if _, err := Fetch(t.Context(), Options{Name: "resnet18", From: s.URL, Out: filepath.Join(dir, "resnet18.safetensors")}); !errors.Is(err, ErrFit) {
+		t.Errorf("%v", err)
+	}
+	r, err := Fetch(t.Context(), Options{Name: "convnet", From: s.URL, Out: filepath.Join(dir, "convnet.safetensors")})
+	if err != nil || sent != 1 || r.Transfer.Kept != int64(len(data)) {
+		t.Errorf("%v, sent %d times, %d bytes kept", err, sent, r.Transfer.Kept)
+	}
+}

@@ -1,0 +1,298 @@
+// Package tune searches settings of a training by successive halving (Jamieson and Talwalkar,
+// "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016):
+// many trials are trained for a few steps, the best share of them goes on for more, and one
+// is trained to the end.
+//
+// The search is a function of its plan: the same plan has the same trials. Its file, written
+// after every measurement, says which are measured, so that a search that was stopped goes on.
+package tune
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/texttable"
+)
+
+// File is the name of a search's file in its folder.
+const File = "tune.json"
+
+// Version is that of File.
+const Version = 1
+
+// Plan says what is searched, and how long.
+type Plan struct {
+	// Over are the keys with their values.
+	Over []Space `json:"over"`
+
+	// Trials is the number of settings that are tried.
+	Trials int `json:"trials"`
+
+	// Steps is the length of the longest runs.
+	Steps int `json:"steps"`
+
+	// Eta is the factor between two rounds: 1/Eta of the trials go on, with Eta times the steps.
+	Eta int `json:"eta"`
+
+	// Seed chooses the values.
+	Seed uint64 `json:"seed"`
+
+	// Metric is that of the held-out classes by which trials are compared; more is better.
+	Metric string `json:"metric"`
+
+	// Settings are those of the trials, apart from Over and Steps, so that a search does not go
+	// on with others.
+	Settings string `json:"settings"`
+}
+
+// Trial is one choice of values.
+type Trial struct {
+	// Name is that of its run directory in the folder of the search.
+	Name string `json:"name"`
+
+	// Values are those of the plan's keys, in their order.
+	Values []string `json:"values"`
+
+	// Results are the metric in percent after each round, nil for a run that did not stay finite.
+	Results []*float64 `json:"results,omitempty"`
+}
+
+// Search is a plan with its trials.
+type Search struct {
+	// Version is that of the format.
+	Version int `json:"version"`
+
+	// Plan is what is searched.
+	Plan Plan `json:"plan"`
+
+	// Rounds are the steps of each round.
+	Rounds []int `json:"rounds"`
+
+	// Trials are the choices, in the order in which they were drawn.
+	Trials []*Trial `json:"trials"`
+
+	dir string
+}
+
+// Check says what a plan lacks.
+func (p *Plan) Check() error {
+	switch {
+	case len(p.Over) == 0:
+		return errors.New("there is nothing to search: want at least one key, such as optim.lr=log:1e-5..1e-2")
+	case p.Trials < 2:
+		return fmt.Errorf("%d trials leave nothing to compare; want at least 2", p.Trials)
+	case p.Eta < 2:
+		return fmt.Errorf("1 of %d trials goes on; want at least 2", p.Eta)
+	case p.Steps < 1:
+		return fmt.Errorf("the runs have %d steps; want at least 1", p.Steps)
+	}
+	for i, a := range p.Over {
+		for _, b := range p.Over[:i] {
+			if a.Key == b.Key {
+				return fmt.Errorf("%s is there twice", a.Key)
+			}
+		}
+	}
+	return nil
+}
+
+// rounds returns the steps of each round of n trials: the last has Steps, and each before it 1/Eta of the
+// next, as long as a trial is left out.
+func (p *Plan) rounds(n int) []int {
+	list := []int{p.Steps}
+	for steps := p.Steps; n >= p.Eta && steps >= p.Eta; n /= p.Eta {
+		steps /= p.Eta
+		list = append(list, steps)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Open reads the search in dir, or begins one. It is an error if the one there has another plan.
+func Open(dir string, p Plan) (*Search, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, File))
+	if errors.Is(err, fs.ErrNotExist) {
+		return begin(dir, p), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{dir: dir}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, File), err)
+	}
+	if s.Version != Version {
+		return nil, fmt.Errorf("%s has version %d, want %d", filepath.Join(dir, File), s.Version, Version)
+	}
+	if what := difference(s.Plan, p); what != "" {
+		return nil, &OtherPlanError{filepath.Join(dir, File), what}
+	}
+	return s, nil
+}
+
+// OtherPlanError says that a folder holds a search with another plan.
+type OtherPlanError struct {
+	// Path is the file of the search.
+	Path string
+
+	// What names a part in which the plans differ.
+	What string
+}
+
+// Error names both.
+func (e *OtherPlanError) Error() string {
+	return fmt.Sprintf("%s is of a search with other %s", e.Path, e.What)
+}
+
+// difference names the first field in which plans differ, "" for none.
+func difference(a, b Plan) string {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Plan]()) {
+		x, y := reflect.ValueOf(a).FieldByIndex(f.Index), reflect.ValueOf(b).FieldByIndex(f.Index)
+		if !reflect.DeepEqual(x.Interface(), y.Interface()) {
+			return f.Tag.Get("json")
+		}
+	}
+	return ""
+}
+
+func begin(dir string, p Plan) *Search {
+	drawn := p.draw()
+	s := &Search{Version: Version, Plan: p, Rounds: p.rounds(len(drawn)), dir: dir}
+	width := len(strconv.Itoa(len(drawn)))
+	for i, values := range drawn {
+		s.Trials = append(s.Trials, &Trial{Name: fmt.Sprintf("trial-%0*d", width, i+1), Values: values})
+	}
+	return s
+}
+
+// Next returns the trial to train next and the round that it is in, nil when the search is
+// complete.
+func (s *Search) Next() (*Trial, int) {
+	for round := range s.Rounds {
+		for _, t := range s.in(round) {
+			if len(t.Results) <= round {
+				return t, round
+			}
+		}
+	}
+	return nil, 0
+}
+
+// in returns the trials of a round: all of the first, and of each other the best of the one
+// before.
+func (s *Search) in(round int) []*Trial {
+	if round == 0 {
+		return s.Trials
+	}
+	list := slices.Clone(s.in(round - 1))
+	slices.SortStableFunc(list, func(a, b *Trial) int { return better(a, b, round-1) })
+	list = list[:max(1, len(list)/s.Plan.Eta)]
+	return slices.DeleteFunc(list, func(t *Trial) bool { return t.at(round-1) == nil })
+}
+
+// at returns the result of a round, nil if there is none.
+func (t *Trial) at(round int) *float64 {
+	if round >= len(t.Results) {
+		return nil
+	}
+	return t.Results[round]
+}
+
+// better puts the larger result first, and those without one last.
+func better(a, b *Trial, round int) int {
+	x, y := a.at(round), b.at(round)
+	switch {
+	case x == nil && y == nil:
+		return 0
+	case y == nil || x != nil && *x > *y:
+		return -1
+	case x == nil || *x < *y:
+		return 1
+	}
+	return 0
+}
+
+// Measured records the result of a trial's next round, NaN for one that did not stay finite,
+// and writes the file.
+func (s *Search) Measured(t *Trial, percent float64) error {
+	var value *float64
+	if !math.IsNaN(percent) && !math.IsInf(percent, 0) {
+		value = &percent
+	}
+	t.Results = append(t.Results, value)
+	return s.write()
+}
+
+func (s *Search) write() error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(s.dir, File), append(text, '\n'))
+}
+
+// Dir returns the run directory of a trial.
+func (s *Search) Dir(t *Trial) string { return filepath.Join(s.dir, t.Name) }
+
+// Assignments returns the settings of a trial, key=value.
+func (s *Search) Assignments(t *Trial) []string {
+	list := make([]string, len(t.Values))
+	for i, v := range t.Values {
+		list[i] = s.Plan.Over[i].Key + "=" + v
+	}
+	return list
+}
+
+// Ranked returns the trials, the best first: those of later rounds before those that were left
+// out.
+func (s *Search) Ranked() []*Trial {
+	list := slices.Clone(s.Trials)
+	slices.SortStableFunc(list, func(a, b *Trial) int {
+		if len(a.Results) != len(b.Results) {
+			return len(b.Results) - len(a.Results)
+		}
+		return better(a, b, len(a.Results)-1)
+	})
+	return list
+}
+
+// Table returns the trials, the best first, with their values and results.
+func (s *Search) Table() texttable.Table {
+	t := texttable.Table{Head: []string{"trial"},
+		Note: s.Plan.Metric + " of the held-out classes in percent, after the steps of each round"}
+	for _, o := range s.Plan.Over {
+		t.Head = append(t.Head, o.Key)
+	}
+	for _, steps := range s.Rounds {
+		t.Head = append(t.Head, fmt.Sprintf("%d steps", steps))
+	}
+	for _, trial := range s.Ranked() {
+		row := append([]string{trial.Name}, trial.Values...)
+		for round := range s.Rounds {
+			cell := ""
+			if v := trial.at(round); v != nil {
+				cell = fmt.Sprintf("%.2f", *v)
+			} else if round < len(trial.Results) {
+				cell = "not finite"
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
