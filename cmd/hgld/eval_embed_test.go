@@ -244,6 +244,22 @@ func TestEmbeddingContinues(t *testing.T) {
 	}
 }
 
+// A search in the images of a run does not embed them again where an index of them lies.
+func TestSearchOfARunTakesTheIndexThatIsThere(t *testing.T) {
+	trainedPictures(t)
+	query := "pictures/test/" + firstForm(t) + "/place0/8.png"
+	before, embedding := must(t, "search", "--index", "runs/a", query), ""
+	if _, _, embedding = run(t, "search", "--index", "runs/a", query); !strings.Contains(embedding, "embedding ") {
+		t.Fatalf("without an index:\n%s", embedding)
+	}
+	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "kept.npy", "shards")
+	code, out, errs := run(t, "search", "--index", "runs/a", query)
+	if code != exitOK || out != before || !strings.Contains(errs, "kept.npy has the embeddings of") ||
+		strings.Contains(errs, "embedding ") {
+		t.Errorf("with an index: exit code %d\n%s%s, want\n%s", code, out, errs, before)
+	}
+}
+
 func TestSearchFindsTheNearest(t *testing.T) {
 	trainedPictures(t)
 	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")

@@ -184,6 +184,15 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
+	sum, err := m.WeightsSum()
+	if err != nil {
+		return trainError(err)
+	}
+	if s.x = index.Made(s.ctx, ".", sum, s.own, openVectors); s.x != nil {
+		s.opened = append(s.opened, s.x)
+		s.say("%s has the embeddings of %s by this model", s.x.Path, choice.Files()[0])
+		return nil
+	}
 	s.say("embedding %s of %s; hgld eval embed keeps such an index", count(s.own.Len(), "image"), choice.Files()[0])
 	p := s.progress("embed", s.own.Len())
 	defer p.End()

@@ -98,7 +98,7 @@ func Meant(path string) string {
 	if filepath.Ext(path) != "" {
 		found = append(found, beside(path+".x", kinds)...) // the name has a dot of its own
 	}
-	if len(found) != 1 {
+	if len(found) != 1 || found[0] == path {
 		return ""
 	}
 	return found[0]

@@ -62,7 +62,7 @@ func TestMeantVectorsAreFound(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{"e": "e.npy", "e.npz": "e.npy", "e.parquet": "e.npy", "v1.5": "v1.5.npy",
-		"two": "", "none": ""} {
+		"two": "", "none": "", "e.npy": ""} {
 		if got := Meant(path); got != want {
 			t.Errorf("for %s %q is meant, want %q", path, got, want)
 		}

@@ -157,6 +157,32 @@ func numbers(rows int) []string {
 	return ids
 }
 
+// Made opens the index of exactly these items by a model of these weights among the .npy and
+// .parquet files of a folder; nil if there is none. A file that cannot be used is passed over.
+func Made(ctx context.Context, folder, weights string, d train.Dataset,
+	open func(string) (embeddings.Vectors, error)) *Index {
+	items := ""
+	for _, kind := range []string{"*.npy", "*.parquet"} {
+		list, _ := filepath.Glob(filepath.Join(folder, kind))
+		for _, path := range list {
+			info, err := readInfo(path)
+			if err != nil || info == nil || info.Weights != weights {
+				continue
+			}
+			if items == "" {
+				items = fingerprint(d)
+			}
+			if info.Items != items {
+				continue
+			}
+			if x, err := Open(ctx, path, "", open); err == nil {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
 // Of embeds a data set as an index in memory.
 func Of(ctx context.Context, m *train.Model, d train.Dataset, progress func(done, total int)) (*Index, error) {
 	e, err := m.EmbedAll(ctx, d, train.EmbedOptions{Progress: progress})

@@ -187,6 +187,17 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	if write(drawn{71}) {
 		t.Error("an index of other items is kept")
 	}
+	sum, err := m.WeightsSum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(weights string, d train.Dataset) bool {
+		x := Made(t.Context(), filepath.Dir(w.Path), weights, d, embeddings.Open)
+		return x != nil && x.Path == w.Path && x.Close() == nil
+	}
+	if !made(sum, drawn{71}) || made("other", drawn{71}) || made(sum, drawn{70}) {
+		t.Error("the index is not found, or found for another model or other items")
+	}
 	if err := os.WriteFile(w.Path, []byte("damage"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +205,9 @@ func TestCompleteIndexIsKept(t *testing.T) {
 		return &held{make([]float32, 284), 4}, nil
 	}); !errors.As(err, new(*ChangedError)) {
 		t.Errorf("vectors that were changed: %v", err)
+	}
+	if made(sum, drawn{71}) {
+		t.Error("a damaged index is found")
 	}
 	if write(drawn{71}) {
 		t.Error("a damaged index is kept")

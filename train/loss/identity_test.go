@@ -198,3 +198,37 @@ func TestRanksAreAPermutation(t *testing.T) {
 		}
 	}
 }
+
+// With a large alpha nearly all relevance is on the finest level, and Sup-H-AP is Sup-AP of that
+// level: the coarser of three levels has (2/3)^60 = 3e-11 of it, beside float64's 1e-9 for the sums of
+// a batch and float32's 1e-5. With alpha 1 the two differ.
+func TestSupHAPWithALargeAlphaIsSupAP(t *testing.T) {
+	of := func(alpha float64) loss.SupHAP {
+		return loss.SupHAP{HMinus: autoStep, Relevance: loss.Relevance{Type: loss.Population, Alpha: alpha}}
+	}
+	gap := func(a, b result) float64 {
+		most, size := 0.0, 0.0
+		for i, row := range a.Query {
+			for k, x := range row {
+				most, size = max(most, math.Abs(x-b.Query[i][k])), max(size, math.Abs(x))
+			}
+		}
+		return max(math.Abs(a.Value-b.Value), most/size)
+	}
+	for seed := range uint64(4) {
+		for _, levels := range []int{2, 3} {
+			in := randomBatch(seed, 12, 4, 6, levels)
+			ap := loss.SupAP{HMinus: autoStep}
+			want, got := define(t, ap, in), forward(t, backend(), ap, in)
+			if d := gap(want, define(t, of(60), in)); !(d < 1e-9) {
+				t.Errorf("seed %d, %d levels: the definitions are %v apart", seed, levels, d)
+			}
+			if d := gap(got, forward(t, backend(), of(60), in)); !(d < 1e-5) {
+				t.Errorf("seed %d, %d levels: the losses are %v apart", seed, levels, d)
+			}
+			if d := gap(want, define(t, of(1), in)); d < 1e-2 {
+				t.Errorf("seed %d, %d levels: alpha 1 is %v apart: the batch shows nothing", seed, levels, d)
+			}
+		}
+	}
+}
