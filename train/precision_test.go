@@ -25,6 +25,22 @@ var mixedNets = map[string]func(*Config){
 			"input": 16, "patch": 4}}
 		c.Model.Pooling = "none"
 	},
+	"dinov2": func(c *Config) {
+		c.Model.Backbone = Named{Name: "dinov2-small-registers", Settings: map[string]any{"width": 24, "heads": 2,
+			"depth": 2, "input": 16, "patch": 4}}
+		c.Model.Pooling = "none"
+	},
+	"clip": func(c *Config) {
+		c.Model.Backbone = Named{Name: "clip-b32", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+			"input": 16, "patch": 4, "projection": 16}}
+		c.Model.Pooling = "none"
+	},
+	"siglip": func(c *Config) {
+		c.Model.Backbone = Named{Name: "siglip-b16", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+			"input": 16, "patch": 4}}
+		c.Model.Pooling = "none"
+		c.Optim.Rate = 3e-4 // the norm of its gradient is 13 at the start, a thousand times CLIP's
+	},
 }
 
 // A step in bfloat16 has the loss of one in float32 but for the rounding of its activations.

@@ -184,7 +184,7 @@ func TestSettingsOfEntriesHaveBounds(t *testing.T) {
 					case "schedule.proxies":
 						c.Schedule.Proxies = named
 					}
-					if strings.HasPrefix(name, "vit") || strings.HasPrefix(name, "deit") {
+					if spec, err := backbone.All.Get("backbone", name); err == nil && spec.Facts().Vector {
 						c.Model.Pooling = "none"
 					}
 					err := c.Check(12, 4)

@@ -70,7 +70,7 @@ var commandsElsewhere = map[string]map[string]string{
 	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
 		"list": "shards ls", "show": "shards cat",
 		"info": "shards ls"},
-	"models": {"fetch": "models show", "download": "models show", "get": "models show", "ls": "models list",
+	"models": {"download": "models fetch", "get": "models fetch", "ls": "models list",
 		"verify": "models check"},
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }

@@ -142,7 +142,8 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	var torch *torchfile.FormatError
 	switch {
 	case errors.As(err, &temporary):
-		return withHint(withCode(exitTemporary, err), "run the same command again: it goes on after %d bytes", temporary.Bytes)
+		return withHint(withCode(exitTemporary, err), "run the same command again: it goes on after %d bytes",
+			temporary.Bytes)
 	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
 		return withHint(err, "the file needs a login: download it with its own client, and name the file with --from")
 	case errors.As(err, &status):

@@ -17,8 +17,8 @@ const runsExamples = "  hgld runs list                          the runs in runs
 	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900"
 
 func runsCommand() *cli.Command {
-	return group("runs", "look at trainings: list, compare, plot; search settings", runsExamples, runsListCommand(), runsCompareCommand(),
-		runsPlotCommand(), runsTuneCommand())
+	return group("runs", "look at trainings: list, compare, plot; search settings", runsExamples,
+		runsListCommand(), runsCompareCommand(), runsPlotCommand(), runsTuneCommand())
 }
 
 // readPastRun reads a run directory.

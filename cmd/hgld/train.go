@@ -220,7 +220,8 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
-	speed := history.Meter{Vectors: onVectors(s), PerEpoch: r.PerEpoch(), Epochs: (total + r.PerEpoch() - 1) / r.PerEpoch()}
+	epoch := r.PerEpoch()
+	speed := history.Meter{Vectors: onVectors(s), PerEpoch: epoch, Epochs: (total + epoch - 1) / epoch}
 	items := train.ItemsText(speed.Vectors)
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {

@@ -14,7 +14,8 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		"-o", "model.dim=4", "-o", "loss=happier", "-o", "sampler.batch=16", "--out", "runs/head"}
 	code, out, errs := run(t, head...)
 	if code != 0 || !strings.Contains(out, "before, the vectors themselves: 15 queries") ||
-		!strings.Contains(out, "step 6, validation") || !strings.Contains(errs, "training vectors with happier on 45 vectors of e.npy") {
+		!strings.Contains(out, "step 6, validation") ||
+		!strings.Contains(errs, "training vectors with happier on 45 vectors of e.npy") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	for _, part := range []string{out, errs} {
@@ -23,7 +24,8 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		}
 	}
 	if code, out, errs = run(t, append(head[:len(head):len(head)], "--dry-run")...); code != 0 ||
-		strings.Contains(out+errs, "image") || !strings.Contains(out, "vectors     45, classes [9 3], 6 steps of 16 vectors, 2 an epoch") {
+		strings.Contains(out+errs, "image") ||
+		!strings.Contains(out, "vectors     45, classes [9 3], 6 steps of 16 vectors, 2 an epoch") {
 		t.Errorf("the dry run: exit code %d\n%s%s", code, out, errs)
 	}
 	if code, _, errs = run(t, head...); code != 0 || !strings.Contains(errs, "nothing is left to do") {

@@ -11,6 +11,7 @@ package torchfile
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -306,6 +307,9 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	if err != nil {
 		return nil, nil, damaged("the zip archive is cut or damaged: %v", err)
 	}
+	if err := apart(z); err != nil {
+		return nil, nil, err
+	}
 	archive := &zipStorages{members: map[string]*zip.File{}}
 	var pickle *zip.File
 	for _, m := range z.File {
@@ -338,6 +342,29 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	}
 	root, err := unpickle(&source{data: text})
 	return root, archive, err
+}
+
+// apart checks that no members share bytes, by which a small archive could hold many large ones.
+func apart(z *zip.Reader) error {
+	type span struct {
+		from, upto int64
+		name       string
+	}
+	var spans []span
+	for _, m := range z.File {
+		from, err := m.DataOffset()
+		if err != nil {
+			return damaged("member %s: %v", quoted(m.Name), err)
+		}
+		spans = append(spans, span{from, from + int64(m.CompressedSize64), m.Name})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.upto, b.upto)) })
+	for i, s := range spans {
+		if s.upto < s.from || i > 0 && s.from < spans[i-1].upto {
+			return damaged("the members %s and %s of the zip archive overlap", quoted(spans[max(i-1, 0)].name), quoted(s.name))
+		}
+	}
+	return nil
 }
 
 // member finds a member of the archive's folder.

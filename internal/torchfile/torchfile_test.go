@@ -115,6 +115,22 @@ func TestCraftedPicklesEnd(t *testing.T) {
 	}
 }
 
+// The second entry of the archive's directory points at the data of the first.
+func TestOverlappingMembersAreRefused(t *testing.T) {
+	whole, err := os.ReadFile("testdata/module.pth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const entry, offset = "PK\x01\x02", 42 // of a local header in an entry
+	first := bytes.Index(whole, []byte(entry))
+	second := first + 1 + bytes.Index(whole[first+1:], []byte(entry))
+	copy(whole[second+offset:][:4], whole[first+offset:][:4])
+	_, err = ReadFrom(bytes.NewReader(whole), int64(len(whole)))
+	if err == nil || !strings.Contains(err.Error(), "overlap") {
+		t.Errorf("%v, want the members that overlap", err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.pth")
 	if err != nil {

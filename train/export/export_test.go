@@ -23,9 +23,9 @@ func configOf(name string) train.Config {
 	c := train.Default()
 	c.Model.Backbone = train.Named{Name: name}
 	c.Model.Dim = 16
-	if strings.HasPrefix(name, "vit") || strings.HasPrefix(name, "deit") {
+	if spec, err := backbone.All.Get("backbone", name); err == nil && spec.Facts().Vector {
 		c.Model.Pooling = "none"
-		c.Model.Backbone.Settings = map[string]any{"depth": 1, "width": 48, "heads": 3, "input": 32}
+		c.Model.Backbone.Settings = map[string]any{"depth": 1, "width": 48, "heads": 3, "input": 32, "patch": 16}
 		c.Input.Size, c.Input.Resize = 32, 36
 	}
 	if strings.HasPrefix(name, "resnet") {

@@ -11,7 +11,9 @@ func TestProgressNamesTheEpochOfAStep(t *testing.T) {
 	loss := 0.5
 	e := train.Event{Kind: train.Stepped, Loss: &loss, Rate: 1e-3, Images: 32, Seconds: 0.1}
 	m := Meter{PerEpoch: 10, Epochs: 3, Vectors: true}
-	for step, want := range map[int]string{1: "epoch 1 of 3, loss 0.5000, ", 10: "epoch 1 of 3", 11: "epoch 2 of 3", 21: "epoch 3 of 3"} {
+	for step, want := range map[int]string{
+		1: "epoch 1 of 3, loss 0.5000, ", 10: "epoch 1 of 3", 11: "epoch 2 of 3", 21: "epoch 3 of 3",
+	} {
 		if e.Step = step; !strings.HasPrefix(m.Note(e), want) {
 			t.Errorf("step %d: %q, want %q", step, m.Note(e), want)
 		}

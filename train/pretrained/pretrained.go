@@ -42,8 +42,10 @@ type Record struct {
 	// From is the address, or the path of the file, that was named.
 	From string `json:"from"`
 
-	// Bytes and SHA256 are those of the file that was fetched.
-	Bytes  int64  `json:"bytes"`
+	// Bytes is the size of the file that was fetched.
+	Bytes int64 `json:"bytes"`
+
+	// SHA256 is that of the file that was fetched.
 	SHA256 string `json:"sha256"`
 
 	// Converted is set if that was a file of torch.save.
@@ -277,8 +279,9 @@ func (o Options) fits(tensors []tensorfile.Tensor) error {
 	case len(found) > 0:
 		return fmt.Errorf("%s: %w %s; they fit %s", o.From, ErrFit, o.Name, strings.Join(found, ", "))
 	}
-	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", o.From, ErrFit, o.Name,
-		len(own.Missing), first(own.Missing), len(own.Unexpected), first(own.Unexpected), len(own.Shapes), first(own.Shapes))
+	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", o.From, ErrFit,
+		o.Name, len(own.Missing), first(own.Missing), len(own.Unexpected), first(own.Unexpected),
+		len(own.Shapes), first(own.Shapes))
 }
 
 func first(names []string) string {

@@ -56,7 +56,8 @@ func weights(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var tensors []tensorfile.Tensor
-	for _, x := range list[slices.IndexFunc(list, func(k backbone.Known) bool { return k.Name == "convnet" })].Store.Layout() {
+	at := slices.IndexFunc(list, func(k backbone.Known) bool { return k.Name == "convnet" })
+	for _, x := range list[at].Store.Layout() {
 		n := 1
 		for _, d := range x.Dims {
 			n *= d
@@ -183,10 +184,12 @@ func TestFileForAnotherNetworkIsNotFetchedTwice(t *testing.T) {
 	}))
 	defer s.Close()
 	dir := t.TempDir()
-	if _, err := Fetch(t.Context(), Options{Name: "resnet18", From: s.URL, Out: filepath.Join(dir, "resnet18.safetensors")}); !errors.Is(err, ErrFit) {
+	o := Options{Name: "resnet18", From: s.URL, Out: filepath.Join(dir, "resnet18.safetensors")}
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrFit) {
 		t.Errorf("%v", err)
 	}
-	r, err := Fetch(t.Context(), Options{Name: "convnet", From: s.URL, Out: filepath.Join(dir, "convnet.safetensors")})
+	o.Name, o.Out = "convnet", filepath.Join(dir, "convnet.safetensors")
+	r, err := Fetch(t.Context(), o)
 	if err != nil || sent != 1 || r.Transfer.Kept != int64(len(data)) {
 		t.Errorf("%v, sent %d times, %d bytes kept", err, sent, r.Transfer.Kept)
 	}

@@ -20,8 +20,10 @@ type Space struct {
 	// Values are those of a list.
 	Values []string `json:"values,omitempty"`
 
-	// Low and High are the ends of a range.
-	Low  float64 `json:"low,omitempty"`
+	// Low is the beginning of a range.
+	Low float64 `json:"low,omitempty"`
+
+	// High is its end, which belongs to it.
 	High float64 `json:"high,omitempty"`
 }
 
@@ -32,7 +34,7 @@ const forms = "want KEY=a,b,c or KEY=low..high, which log: or int: may precede"
 func Parse(text string) (Space, error) {
 	key, values, found := strings.Cut(text, "=")
 	if !found || key == "" || values == "" {
-		return Space{}, fmt.Errorf("%q: %s", text, forms)
+		return Space{}, fmt.Errorf("%.80q: %s", text, forms)
 	}
 	s := Space{Key: key, Kind: "linear"}
 	for _, kind := range []string{"log", "int"} {
@@ -44,7 +46,7 @@ func Parse(text string) (Space, error) {
 	if !is && s.Kind == "linear" {
 		s.Kind, s.Values = "list", strings.Split(values, ",")
 		if slices.Contains(s.Values, "") {
-			return Space{}, fmt.Errorf("%q: a value is empty; %s", text, forms)
+			return Space{}, fmt.Errorf("%.80q: a value is empty; %s", text, forms)
 		}
 		return s, nil
 	}
@@ -53,14 +55,14 @@ func Parse(text string) (Space, error) {
 	s.High, err2 = strconv.ParseFloat(high, 64)
 	switch {
 	case !is || err != nil || err2 != nil || math.IsInf(s.Low, 0) || math.IsInf(s.High, 0):
-		return Space{}, fmt.Errorf("%q: %s", text, forms)
+		return Space{}, fmt.Errorf("%.80q: %s", text, forms)
 	case !(s.Low < s.High):
-		return Space{}, fmt.Errorf("%q: the range begins at %v and ends at %v; want the smaller number first", text, s.Low,
+		return Space{}, fmt.Errorf("%.80q: the range begins at %v and ends at %v; want the smaller number first", text, s.Low,
 			s.High)
 	case s.Kind == "log" && s.Low <= 0:
-		return Space{}, fmt.Errorf("%q: a logarithm needs numbers above 0, and the range begins at %v", text, s.Low)
+		return Space{}, fmt.Errorf("%.80q: a logarithm needs numbers above 0, and the range begins at %v", text, s.Low)
 	case s.Kind == "int" && (s.Low != math.Trunc(s.Low) || s.High != math.Trunc(s.High)):
-		return Space{}, fmt.Errorf("%q: int: needs whole numbers", text)
+		return Space{}, fmt.Errorf("%.80q: int: needs whole numbers", text)
 	}
 	return s, nil
 }

@@ -155,8 +155,9 @@ func TestOtherPlansAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Plan){
-		"trials": func(p *Plan) { p.Trials = 8 }, "steps": func(p *Plan) { p.Steps++ }, "metric": func(p *Plan) { p.Metric = "ASI" },
-		"over": func(p *Plan) { p.Over[0].High = 2 }, "settings": func(p *Plan) { p.Settings = "x" },
+		"trials": func(p *Plan) { p.Trials = 8 }, "steps": func(p *Plan) { p.Steps++ },
+		"metric": func(p *Plan) { p.Metric = "ASI" },
+		"over":   func(p *Plan) { p.Over[0].High = 2 }, "settings": func(p *Plan) { p.Settings = "x" },
 	} {
 		other := plan(t, 9, 100, "a=0..1")
 		change(&other)
@@ -189,7 +190,8 @@ func TestTrialsThatDivergeAreLeftOut(t *testing.T) {
 		t.Errorf("%v in round %d goes on, want the second", trial, round)
 	}
 	var out bytes.Buffer
-	if err := s.Table().Write(&out, "csv"); err != nil || !strings.HasPrefix(out.String(), "trial,a,3 steps,9 steps\ntrial-2,2,5.00,\n") ||
+	if err := s.Table().Write(&out, "csv"); err != nil ||
+		!strings.HasPrefix(out.String(), "trial,a,3 steps,9 steps\ntrial-2,2,5.00,\n") ||
 		strings.Count(out.String(), "not finite") != 2 {
 		t.Errorf("%v\n%s", err, out.String())
 	}
