@@ -19,11 +19,7 @@ func clusterShowCommand() *cli.Command {
 			"  hgld cluster show 12                       the cluster with the id 12\n" +
 			"  hgld cluster show --draft other.json --json",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "draft", Usage: "draft to read (default: the project's)"}),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 0, 1, "the name or id of one cluster")
-			if err != nil {
-				return err
-			}
+		Action: taking(0, 1, "the name or id of one cluster", func(c *cli.Context, j *job) error {
 			s, err := clusterStage().Load(j.project, nil)
 			if err != nil {
 				return err
@@ -39,7 +35,7 @@ func clusterShowCommand() *cli.Command {
 				return showClusters(j, d)
 			}
 			return showCluster(j, d, j.args[0])
-		},
+		}),
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,7 +46,7 @@ func clusterSweepCommand() *cli.Command {
 			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
 		),
-		Action: runClusterSweep,
+		Action: action(runClusterSweep),
 	}
 }
 
@@ -60,11 +59,7 @@ type clusterSweep struct {
 	made   string // settings that plan was made with
 }
 
-func runClusterSweep(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runClusterSweep(c *cli.Context, j *job) error {
 	s, err := clusterStage().Load(j.project, c)
 	if err != nil {
 		return err
@@ -83,7 +78,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err = errors.Join(err, j.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {
@@ -95,11 +90,7 @@ func runClusterSweep(c *cli.Context) error {
 			return err
 		}
 	}
-	if j.json {
-		return writeJSON(j, points)
-	}
-	j.print("%s", sweep.Table(points, w.varied))
-	return nil
+	return j.show(points, sweep.Table(points, w.varied))
 }
 
 // readTruth reads the file of known groups at path, nil for "". judge is COLUMN=VALUE or

@@ -18,9 +18,9 @@ func configCommand() *cli.Command {
 		&cli.Command{Name: "show", Usage: "print the resolved configuration as YAML",
 			Description: "  hgld config show\n  hgld config show --origin\n  hgld config show --json",
 			Flags:       append(commonFlags(), &cli.BoolFlag{Name: "origin", Usage: "say where each value comes from"}),
-			Action:      showConfig},
+			Action:      action(showConfig)},
 		&cli.Command{Name: "check", Usage: "check hgld.yaml and the HGLD_* variables",
-			Description: "  hgld config check", Flags: commonFlags(), Action: checkConfig},
+			Description: "  hgld config check", Flags: commonFlags(), Action: action(checkConfig)},
 		&cli.Command{Name: "schema", Usage: "print a JSON Schema of hgld.yaml",
 			Description: "  hgld config schema > hgld.schema.json", Action: printSchema},
 	)
@@ -39,11 +39,7 @@ func resolved(p *pipeline.Project) (map[string]any, error) {
 	return all, nil
 }
 
-func showConfig(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func showConfig(c *cli.Context, j *job) error {
 	all, err := resolved(j.project)
 	if err != nil {
 		return err
@@ -96,11 +92,7 @@ func showJSON(j *job, all map[string]any, origin bool) error {
 	return writeJSON(j, out)
 }
 
-func checkConfig(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func checkConfig(c *cli.Context, j *job) error {
 	if err := j.project.Require(); err != nil {
 		return err
 	}

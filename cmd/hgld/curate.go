@@ -71,11 +71,7 @@ func curateApplyCommand() *cli.Command {
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
 			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
 	cmd.ArgsUsage = "[DRAFT [LOG...]]"
-	cmd.Action = func(c *cli.Context) error {
-		j, err := newJob(c)
-		if err != nil {
-			return err
-		}
+	cmd.Action = action(func(c *cli.Context, j *job) error {
 		settings, err := s.Load(j.project, c)
 		if err != nil {
 			return err
@@ -87,7 +83,7 @@ func curateApplyCommand() *cli.Command {
 			settings.Logs = j.args[1:]
 		}
 		return s.Execute(j, settings)
-	}
+	})
 	return cmd
 }
 

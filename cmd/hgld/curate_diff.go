@@ -24,15 +24,11 @@ func curateDiffCommand() *cli.Command {
 				"is one)"},
 			&cli.IntFlag{Name: "limit", Usage: "name the first `N` tags of a change (0: all)", Value: 5},
 		),
-		Action: runCurateDiff,
+		Action: taking(2, 2, "two files", runCurateDiff),
 	}
 }
 
-func runCurateDiff(c *cli.Context) error {
-	j, err := jobWith(c, 2, 2, "two files")
-	if err != nil {
-		return err
-	}
+func runCurateDiff(c *cli.Context, j *job) error {
 	draft, _, _, err := curateFiles(c, j)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func curateImportCommand() *cli.Command {
 				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
-		Action: runCurateImport,
+		Action: taking(1, 1, "one file", runCurateImport),
 	}
 }
 
@@ -95,11 +95,7 @@ func formatHint(err error, path string) error {
 		"was mistaken", filepath.Base(path))
 }
 
-func runCurateImport(c *cli.Context) error {
-	j, err := jobWith(c, 1, 1, "one file")
-	if err != nil {
-		return err
-	}
+func runCurateImport(c *cli.Context, j *job) error {
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {
 		return err

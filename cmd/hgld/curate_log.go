@@ -16,13 +16,9 @@ func curateLogCommand() *cli.Command {
 		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
 			"  hgld curate log --json edits.jsonl      as they are in the log, checked",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 1, 1, "one log of edits")
-			if err != nil {
-				return err
-			}
+		Action: taking(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
 			return runCurateLog(j, j.args[0])
-		},
+		}),
 	}
 }
 

@@ -55,13 +55,9 @@ func proposalCommand(name, usage, examples string, flags []cli.Flag, plan propos
 			&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the tags by group and write nothing"}), flags...),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 0, 0, "no arguments")
-			if err != nil {
-				return err
-			}
+		Action: taking(0, 0, "no arguments", func(c *cli.Context, j *job) error {
 			return runProposal(c, j, plan)
-		}}
+		})}
 }
 
 // runProposal makes the planned edit, unless this is a dry run or there is nothing to do.

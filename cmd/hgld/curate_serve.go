@@ -59,11 +59,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "on-conflict",
 				Usage: "if a tag or group of the log is missing on another draft: stop, or skip", DefaultText: "stop"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			settings, err := curateStage().Load(j.project, nil)
 			if err != nil {
 				return err
@@ -94,7 +90,7 @@ func curateServeCommand() *cli.Command {
 				return usagef("--port %d; want 0 to 65535", o.port)
 			}
 			return runCurateServe(j, o)
-		},
+		}),
 	}
 }
 

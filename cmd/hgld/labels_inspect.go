@@ -22,15 +22,11 @@ func labelsStatsCommand() *cli.Command {
 				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
-		Action: runLabelsStats,
+		Action: taking(0, 1, "one file", runLabelsStats),
 	}
 }
 
-func runLabelsStats(c *cli.Context) error {
-	j, err := jobWith(c, 0, 1, "one file")
-	if err != nil {
-		return err
-	}
+func runLabelsStats(c *cli.Context, j *job) error {
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
 		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every " +
 			"landmark")
@@ -38,6 +34,7 @@ func runLabelsStats(c *cli.Context) error {
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
 	var table *labels.Table
+	var err error
 	if len(j.args) == 1 {
 		table, err = readLabels(c, j.args[0], true)
 		err = labelHint(err, j.args[0])
@@ -62,11 +59,7 @@ func runLabelsStats(c *cli.Context) error {
 			stats.Levels[i].Largest = stats.Levels[i].Largest[:min(limit, len(stats.Levels[i].Largest))]
 		}
 	}
-	if j.json {
-		return writeJSON(j, stats)
-	}
-	j.print("%s", stats.Text(images != nil))
-	return nil
+	return j.show(stats, stats.Text(images != nil))
 }
 
 // projectLabels joins the project's tags and hierarchy as `labels build` does, without
@@ -108,15 +101,11 @@ func labelsCheckCommand() *cli.Command {
 			&cli.StringFlag{Name: "against", Usage: "published label `FILE` to compare with; a difference fails the check"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` problems and differences of each kind (0: all)", Value: 20},
 		),
-		Action: runLabelsCheck,
+		Action: action(runLabelsCheck),
 	}
 }
 
-func runLabelsCheck(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runLabelsCheck(c *cli.Context, j *job) error {
 	if _, err := splitFlag(c); err != nil {
 		return err
 	}

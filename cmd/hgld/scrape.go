@@ -82,7 +82,7 @@ func runScrapeCommand(c *cli.Context) error {
 	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
 		return usagef("--retry and --since send requests; --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
-		return planScrape(c)
+		return action(planScrape)(c)
 	case c.Bool("reparse"):
 		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
@@ -161,11 +161,7 @@ func reparse(j *job, s *scrapeSettings) error {
 }
 
 // planScrape is `hgld scrape run --dry-run`.
-func planScrape(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func planScrape(c *cli.Context, j *job) error {
 	s, err := scrapeStage().Load(j.project, c)
 	if err != nil {
 		return err

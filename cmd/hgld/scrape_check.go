@@ -18,16 +18,12 @@ func scrapeStatsCommand() *cli.Command {
 		Name: "stats", Usage: "show outcomes and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
 		Description: "  hgld scrape stats                 for the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
 		Flags:       commonFlags(),
-		Action:      runScrapeStats,
+		Action:      action(runScrapeStats),
 	}
 }
 
 // runScrapeStats is `hgld scrape stats`.
-func runScrapeStats(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runScrapeStats(c *cli.Context, j *job) error {
 	s, err := scrapeStage().Load(j.project, nil)
 	if err != nil {
 		return err
@@ -82,16 +78,12 @@ func scrapeVerifyCommand() *cli.Command {
 		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
 		Description: "  hgld scrape verify          reads and hashes every response; changes nothing",
 		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
-		Action:      runScrapeVerify,
+		Action:      action(runScrapeVerify),
 	}
 }
 
 // runScrapeVerify is `hgld scrape verify`.
-func runScrapeVerify(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runScrapeVerify(c *cli.Context, j *job) error {
 	s, err := scrapeStage().Load(j.project, c)
 	if err != nil {
 		return err

@@ -38,11 +38,7 @@ func shardsLsCommand() *cli.Command {
 			"without the hashes",
 		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit",
 			Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			dir, err := shardsFolder(j)
 			if err != nil {
 				return err
@@ -51,12 +47,8 @@ func shardsLsCommand() *cli.Command {
 			if err != nil {
 				return shardsError(err)
 			}
-			if j.json {
-				return writeJSON(j, m.Summary())
-			}
-			j.print("%s", m.Text(j.limit))
-			return nil
-		},
+			return j.show(m.Summary(), m.Text(j.limit))
+		}),
 	}
 }
 
@@ -74,13 +66,9 @@ func shardsCatCommand() *cli.Command {
 			&cli.IntFlag{Name: "image", Usage: "write the image of row `I` to --out"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for --image"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			return shardsError(runShardsCat(c, j))
-		},
+		}),
 	}
 }
 
@@ -170,13 +158,9 @@ func shardsVerifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, starting with the N-th"},
 			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			return runShardsVerify(c, j)
-		},
+		}),
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 
@@ -33,11 +32,7 @@ func trainBenchCommand() *cli.Command {
 			overrideFlag(), configFlag(), deviceFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 for warm-up"},
 		}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			s := stage.Defaults()
 			if err := loadTrain(c, j, s); err != nil {
 				return err
@@ -45,8 +40,8 @@ func trainBenchCommand() *cli.Command {
 			if c.Int("measure") < 1 {
 				return usagef("--measure is %d, want at least one step", c.Int("measure"))
 			}
-			return errors.Join(runBench(j, s, c.Int("measure")), j.Close())
-		},
+			return runBench(j, s, c.Int("measure"))
+		}),
 	}
 }
 

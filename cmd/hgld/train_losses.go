@@ -17,11 +17,7 @@ func trainLossesCommand() *cli.Command {
 			"  hgld train run -o loss.name=happier -o loss.preset=released\n" +
 			"  hgld train run -o loss.name=smooth-ap -o loss.settings.tau=0.02",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			if len(j.args) > 1 {
 				return usagef("train losses takes one name, got %d", len(j.args))
 			}
@@ -29,7 +25,7 @@ func trainLossesCommand() *cli.Command {
 				return showLoss(j, j.args[0])
 			}
 			return listLosses(j)
-		},
+		}),
 	}
 }
 

@@ -30,7 +30,7 @@ func trainRecipeCommand() *cli.Command {
 		&cli.Command{
 			Name: "list", Usage: "the published runs", ArgsUsage: "[DATA]",
 			Description: "  hgld train recipe list\n  hgld train recipe list sop              of one data set",
-			Flags:       commonFlags(), Action: listRecipes,
+			Flags:       commonFlags(), Action: action(listRecipes),
 		},
 		&cli.Command{
 			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
@@ -41,13 +41,13 @@ func trainRecipeCommand() *cli.Command {
 			Flags: append(commonFlags(),
 				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` to compare with the paper"},
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file, which is a complete hgld.yaml"}),
-			Action: showRecipe,
+			Action: action(showRecipe),
 		},
 		recipeRunCommand())
 	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("check") {
-			return checkRecipes(c)
+			return action(checkRecipes)(c)
 		}
 		return needsSubcommand(c)
 	}
@@ -60,11 +60,7 @@ func recipeNamed(name string) (recipe.Recipe, error) {
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
-func listRecipes(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func listRecipes(c *cli.Context, j *job) error {
 	list, err := recipe.All()
 	if err != nil {
 		return err
@@ -95,11 +91,7 @@ func listRecipes(c *cli.Context) error {
 	return nil
 }
 
-func showRecipe(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func showRecipe(c *cli.Context, j *job) error {
 	if len(j.args) != 1 {
 		return withHint(usagef("train recipe show takes one name, got %d", len(j.args)), "hgld train recipe list lists them")
 	}
@@ -189,11 +181,7 @@ func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 
 // checkRecipes resolves every recipe against the tables of backbones, losses,
 // samplers, optimizers and metrics, and finds its rows.
-func checkRecipes(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func checkRecipes(c *cli.Context, j *job) error {
 	list, err := recipe.All()
 	if err != nil {
 		return err
@@ -230,11 +218,7 @@ func recipeRunCommand() *cli.Command {
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
-	cmd.Action = func(c *cli.Context) error {
-		j, err := newJob(c)
-		if err != nil {
-			return err
-		}
+	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {
 			return withHint(usagef("%s takes one recipe, got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
 		}
@@ -243,7 +227,7 @@ func recipeRunCommand() *cli.Command {
 			return err
 		}
 		return runRecipe(c, j, s, r)
-	}
+	})
 	return cmd
 }
 
