@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/settings"
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -208,10 +209,5 @@ func printChecked(j *job, f labels.CheckedFile) {
 	j.print("%s: %s\n", f.File, verdict)
 }
 
-// count returns a number with its noun: "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
+// count is [terminal.Count].
+func count(n int, noun string) string { return terminal.Count(n, noun) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -128,9 +127,10 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	}
 	switch {
 	case since:
-		j.say("%s; checking at %s what has changed", planLine(plan), s.BaseURL)
+		j.say("%s; checking at %s what has changed", plan.Line(), s.BaseURL)
 	default:
-		j.say("%s; fetching %d from %s%s", planLine(plan), plan.Titles-plan.Done, s.BaseURL, pace(plan, way.polite.Rate))
+		j.say("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
+			plan.Pace(way.polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
@@ -179,45 +179,6 @@ func planScrape(c *cli.Context, j *job) error {
 		return err
 	}
 	rate := s.politeness(source.polite()).Rate
-	if j.json {
-		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
-			"seconds": plan.Duration(rate).Seconds()})
-	}
-	j.print("%s\n%d requests to %s are left, not counting redirects and retries%s\n", planLine(plan), plan.Requests,
-		s.BaseURL, pace(plan, rate))
-	if len(plan.Stages) > 1 {
-		for _, stage := range plan.Stages {
-			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)
-		}
-	}
-	if plan.Requests > 0 {
-		j.print("at other rates that the site allows:")
-		for i, r := range source.rates {
-			j.print("%s %v at %.2g a second", map[bool]string{true: ",", false: ""}[i > 0], plan.Duration(r), r)
-		}
-		j.print("\n")
-	}
-	return nil
-}
-
-// pace says how long the requests take, if the rate is limited.
-func pace(p scrape.Plan, rate float64) string {
-	if rate == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": %v at %g a second", p.Duration(rate), rate)
-}
-
-func planLine(p scrape.Plan) string {
-	line := fmt.Sprintf("%s, %s", count(p.Landmarks, "landmark"), count(p.Titles, "category page"))
-	if p.Done > 0 {
-		line += fmt.Sprintf(", %d done", p.Done)
-	}
-	if p.Retry > 0 {
-		line += fmt.Sprintf(", %d failed last time", p.Retry)
-	}
-	if p.Unusable > 0 {
-		line += fmt.Sprintf(", %s without a usable URL", count(p.Unusable, "landmark"))
-	}
-	return line
+	return j.show(map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
+		"seconds": plan.Duration(rate).Seconds()}, plan.Text(s.BaseURL, rate, source.rates))
 }
