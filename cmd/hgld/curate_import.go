@@ -140,7 +140,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
 		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
-			listRefs(" ", missing)),
+			curate.RefsText(missing)),
 			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
 			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
@@ -156,7 +156,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 			"undecided": into.Undecided(), "proposed": into.Proposed()})
 	} else {
 		j.print("%s: %s appended, %s decided; %d of the draft undecided%s\n", logPath, count(len(into.Edits), "edit"),
-			count(tags, "tag"), into.Undecided(), proposedOf(into.Proposed()))
+			count(tags, "tag"), into.Undecided(), curate.ProposedText(into.Proposed()))
 		for _, r := range missing {
 			j.print("not in %s: %v\n", draftPath, r)
 		}
@@ -173,7 +173,7 @@ func listImport(j *job, into *format.Import, logPath, draftPath string) error {
 		return writeJSON(j, map[string]any{"edits": into.Edits, "missing": into.Missing})
 	}
 	for _, e := range into.Edits {
-		j.print("%4d  %s\n", e.Seq, describeEdit(e))
+		j.print("%4d  %s\n", e.Seq, e.Text())
 	}
 	for _, r := range into.Missing {
 		j.print("not in %s: %v\n", draftPath, r)

@@ -148,24 +148,16 @@ func reportProposal(j *job, path string, op curate.Op, parts []curate.Part, s *c
 			"proposed": proposed, "undecided": undecided})
 	}
 	for _, p := range parts {
-		j.print("%6d  %q:%s\n", len(p.Members), p.To, listRefs(" ", p.Members))
+		j.print("%6d  %q:%s\n", len(p.Members), p.To, curate.RefsText(p.Members))
 	}
 	switch {
 	case n == 0:
-		j.print("%s: nothing to %s; %d undecided%s\n", path, op, undecided, proposedOf(proposed))
+		j.print("%s: nothing to %s; %d undecided%s\n", path, op, undecided, curate.ProposedText(proposed))
 	case dry:
 		j.say("%s of %s would be one edit of %s", count(n, "tag"), count(len(parts), "group"), path)
 	default:
 		j.print("%s: %s: %s of %s; %d undecided%s\n", path, op, count(n, "tag"), count(len(parts), "group"), undecided,
-			proposedOf(proposed))
+			curate.ProposedText(proposed))
 	}
 	return nil
-}
-
-// proposedOf says how many undecided tags are proposed, if any are.
-func proposedOf(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of them proposed", n)
 }

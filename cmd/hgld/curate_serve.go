@@ -203,7 +203,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 		c.Names = [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
 	}
 	if own.Report.Conflicts != nil {
-		printReplay(j, own)
+		j.print("%s", own.Text())
 	}
 	return files, nil
 }
