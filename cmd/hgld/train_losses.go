@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -52,28 +51,8 @@ func showLoss(j *job, name string) error {
 	if err != nil {
 		return err
 	}
-	about := ""
-	for _, e := range loss.All {
-		if e.Name == name {
-			about = e.About
-		}
-	}
-	if j.json {
-		return writeJSON(j, map[string]any{"name": name, "about": about, "settings": list})
-	}
-	j.print("%s: %s\n\n", name, about)
-	j.print("%-31s %-12s %s\n", "setting", loss.Presets[0].Name, loss.Presets[1].Name)
-	for _, s := range list {
-		row := fmt.Sprintf("%-31s", s.Key)
-		for _, preset := range loss.Presets {
-			row += fmt.Sprintf(" %-12v", s.Values[preset.Name])
-		}
-		mark := ""
-		if fmt.Sprint(s.Values[loss.Presets[0].Name]) != fmt.Sprint(s.Values[loss.Presets[1].Name]) {
-			mark = " *"
-		}
-		j.print("%s\n", strings.TrimRight(row, " ")+mark)
-	}
-	j.print("\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n")
-	return nil
+	about := loss.All.About(name)
+	return j.show(map[string]any{"name": name, "about": about, "settings": list},
+		fmt.Sprintf("%s: %s\n\n%s\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n",
+			name, about, loss.SettingsText(list)))
 }
