@@ -3,26 +3,23 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
+	"hgld/internal/terminal"
 	"hgld/shards/examples"
 )
 
@@ -148,7 +145,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Queue, err = queueName(o.log, contents.Header); err != nil {
+	if c.Queue, err = serve.QueueName(o.log, contents.Header); err != nil {
 		return err
 	}
 	if err := o.dropSecret(); err != nil {
@@ -294,9 +291,19 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	}
 	base := "http://127.0.0.1:" + port
 	c.Hosts = []string{"127.0.0.1:" + port, "localhost:" + port}
-	link := newPageLink(j, base, o.log)
+	link := serve.Link{Base: base}
+	if !terminal.Is(j.stdout) {
+		link.File = o.log + ".link"
+	}
+	give := func(what, key string) error {
+		text, err := link.Give(key)
+		if err == nil {
+			j.print("%s: %s\n", what, text)
+		}
+		return err
+	}
 	c.Linked = func(key string) {
-		if err := link.show("opened; for another tab or browser", key); err != nil {
+		if err := give("opened; for another tab or browser", key); err != nil {
 			j.say("the next link: %v", err)
 		}
 	}
@@ -305,30 +312,23 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	debug.FreeOSMemory() // reading a draft leaves as much garbage as it keeps
-	if err := link.show("open in a browser, once", s.Key()); err != nil {
+	if err := give("open in a browser, once", s.Key()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, link.remove()) }()
+	defer func() { err = errors.Join(err, link.Remove()) }()
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
-	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-		WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return j.ctx }}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	select {
-	case err := <-failed:
+	if err := s.Serve(j.ctx, listener); err != nil {
 		return err
-	case <-j.ctx.Done():
-	}
-	s.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := web.Shutdown(ctx); err != nil { // a browser does not read its answer; no edit is pending
-		if err := web.Close(); err != nil {
-			return fmt.Errorf("ending the server: %w", err)
-		}
-		return j.ctx.Err()
 	}
 	j.say("ended; %s holds %s", o.log, count(c.Session.Version(), "edit"))
+	return nil
+}
+
+// dropSecret removes the file by which an earlier hgld recognised its browsers. It is
+// no longer used.
+func (o *serveOptions) dropSecret() error {
+	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return nil
 }
