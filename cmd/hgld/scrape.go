@@ -11,6 +11,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/scrape"
+	"hgld/scrape/site"
 )
 
 // scrapeSettings is the section "scrape" of hgld.yaml.
@@ -44,7 +45,7 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
 		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
-			State: "scrape", Source: scrapeSources[0].Name, Policy: scrape.Policies[0].Name,
+			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
 		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
 		Run:    onJob(run),
@@ -109,14 +110,14 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return err
 	}
-	cfg.Retry, cfg.Agent = retry, way.polite.UserAgent
+	cfg.Retry, cfg.Agent = retry, way.Polite.UserAgent
 	if cfg.Since = since; since {
-		if _, ok := way.source.(scrape.Watcher); !ok {
+		if _, ok := way.Source.(scrape.Watcher); !ok {
 			return usagef("--since needs --source api: the revisions of pages cannot be fetched without the pages")
 		}
 		cfg.Out.Changes = s.Changes
 	}
-	unlock, err := lockWikimedia(way.polite.Hosts)
+	unlock, err := lockWikimedia(way.Polite.Hosts)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 		j.say("%s; checking at %s what has changed", plan.Line(), s.BaseURL)
 	default:
 		j.say("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
-			plan.Pace(way.polite.Rate))
+			plan.Pace(way.Polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
@@ -139,7 +140,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s sent", count(int(way.transport.Requests()), "request"))
+	j.say("%s sent", count(int(way.Transport.Requests()), "request"))
 	return printScrape(j, s, report)
 }
 
@@ -174,11 +175,11 @@ func planScrape(c *cli.Context, j *job) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	source, err := scrapeSources.Get("source", s.Source)
+	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
 		return err
 	}
-	rate := s.politeness(source.polite()).Rate
+	rate := kind.Politeness(s.site()).Rate
 	return j.show(map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
-		"seconds": plan.Duration(rate).Seconds()}, plan.Text(s.BaseURL, rate, source.rates))
+		"seconds": plan.Duration(rate).Seconds()}, plan.Text(s.BaseURL, rate, kind.Rates))
 }
