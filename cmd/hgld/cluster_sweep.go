@@ -2,15 +2,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/cluster"
 	"hgld/cluster/sweep"
-	"hgld/internal/registry"
 	"hgld/internal/settings"
 )
 
@@ -157,7 +154,8 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 	return err
 }
 
-// variations parses --vary: KEY=A,B, or KEY=A;B for values with commas.
+// variations reads --vary. The number of clusters, the tags, the draft and the seed do not
+// vary by it.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
 	for _, f := range settings.Fields(clusterStage().Defaults()) {
@@ -165,21 +163,9 @@ func variations(list []string) ([]sweep.Variation, error) {
 			known = append(known, key)
 		}
 	}
-	var out []sweep.Variation
-	for _, text := range list {
-		key, values, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--vary %s: expected key=value,value", text)
-		}
-		key = strings.ReplaceAll(key, "-", "_")
-		if !slices.Contains(known, key) {
-			return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", text, registry.Unknown("key", key, known)))
-		}
-		separator := ","
-		if strings.Contains(values, ";") {
-			separator = ";"
-		}
-		out = append(out, sweep.Variation{Key: key, Values: strings.Split(values, separator)})
+	varied, err := sweep.ParseVariations(list, known)
+	if err != nil {
+		return nil, usagef("--vary %w", err)
 	}
-	return out, nil
+	return varied, nil
 }
