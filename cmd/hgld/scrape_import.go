@@ -54,7 +54,7 @@ func runScrapeImport(c *cli.Context, j *job) error {
 	if out == "" {
 		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
 	}
-	if sameFile(path, out) {
+	if atomicfile.Same(path, out) {
 		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
 			path)
 	}
@@ -66,7 +66,7 @@ func runScrapeImport(c *cli.Context, j *job) error {
 	if err := importTags(j, path, out, c.String("column"), split); err != nil {
 		return err
 	}
-	if !sameFile(out, settings.Out) {
+	if !atomicfile.Same(out, settings.Out) {
 		return nil // the project uses other tags
 	}
 	return stage.Record(j, settings, before, outputs, false)
