@@ -56,7 +56,8 @@ func TestAWayLeadsToTheHostsOfItsSettings(t *testing.T) {
 			t.Errorf("%s: Wikimedia is asked without a contact", name)
 		}
 		wikimedia.Contact, wikimedia.Version = "you@university.edu", "1"
-		if w, err = kind.Open(wikimedia, time.Now, nil); err != nil || !strings.Contains(w.Polite.UserAgent, wikimedia.Contact) {
+		w, err = kind.Open(wikimedia, time.Now, nil)
+		if err != nil || !strings.Contains(w.Polite.UserAgent, wikimedia.Contact) {
 			t.Errorf("%s: %v with a contact", name, err)
 		}
 	}
