@@ -40,24 +40,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 type projectRecords struct{ project *pipeline.Project }
 
 // Changed implements provenance.Records.
-func (p projectRecords) Changed(path string) (string, error) {
-	if p.project.File == "" {
-		return "", nil
-	}
-	for _, s := range sections() {
-		was, err := s.Stamp(p.project)
-		if pipeline.IsMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if was.Changed[p.project.Inside(path)] != "" {
-			return s.Command, nil
-		}
-	}
-	return "", nil
-}
+func (p projectRecords) Changed(path string) (string, error) { return p.project.Accepted(path) }
 
 // Draft implements provenance.Records.
 func (p projectRecords) Draft() (string, error) {
