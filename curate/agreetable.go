@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"hgld/internal/terminal"
 )
 
 // figure writes a measure, with its interval if it has one.
@@ -32,7 +34,7 @@ func (c *Comparison) Text(names [2]string) string {
 	w := &strings.Builder{}
 	g := c.Agreement
 	fmt.Fprintf(w, "%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
-		plural(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
+		terminal.Count(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
 	figure(w, "agreement", g.Raw, nil)
 	figure(w, "Cohen's kappa", g.Kappa, g.KappaCI)
 	figure(w, "Gwet's AC1", g.AC1, g.AC1CI)
@@ -60,7 +62,7 @@ func (c *Comparison) Text(names [2]string) string {
 // DifferencesText lists what two curators have decided differently.
 func DifferencesText(tags []Difference, parents []ParentDifference, names [2]string) string {
 	w := &strings.Builder{}
-	fmt.Fprintf(w, "\n%s", plural(len(tags), "difference"))
+	fmt.Fprintf(w, "\n%s", terminal.Count(len(tags), "difference"))
 	if len(tags) > 0 {
 		fmt.Fprintf(w, " (landmarks, tag, %s, %s)", names[0], names[1])
 	}
@@ -87,8 +89,8 @@ func quoted(name string) string {
 func (c *ManyComparison) Text(names []string) string {
 	w := &strings.Builder{}
 	g := c.Agreement
-	fmt.Fprintf(w, "%s decided by two or more of %s, declared categories: %d\n\n", plural(g.Items, "tag"),
-		plural(len(names), "curator"), len(c.Categories))
+	fmt.Fprintf(w, "%s decided by two or more of %s, declared categories: %d\n\n", terminal.Count(g.Items, "tag"),
+		terminal.Count(len(names), "curator"), len(c.Categories))
 	figure(w, "agreement of two of them", g.Raw, nil)
 	if g.Raters > 0 {
 		figure(w, "Fleiss' kappa", g.FleissKappa, nil)
@@ -102,7 +104,7 @@ func (c *ManyComparison) Text(names []string) string {
 		fmt.Fprintf(w, "%7d %9s %7s %7s  %s, %s\n", p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1),
 			names[p.A], names[p.B])
 	}
-	fmt.Fprintf(w, "\n%s", plural(len(c.Disagreements), "difference"))
+	fmt.Fprintf(w, "\n%s", terminal.Count(len(c.Disagreements), "difference"))
 	if len(c.Disagreements) > 0 {
 		fmt.Fprintf(w, " (landmarks, tag, %s)", strings.Join(names, ", "))
 	}
@@ -119,12 +121,4 @@ func (c *ManyComparison) Text(names []string) string {
 		fmt.Fprintf(w, "%8d  %s: %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, strings.Join(choices, " | "))
 	}
 	return w.String()
-}
-
-// plural returns a number of things.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

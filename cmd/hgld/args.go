@@ -1,6 +1,10 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"errors"
+
+	"github.com/urfave/cli/v2"
+)
 
 // anyNumber is the most arguments of a command that takes any number of them.
 const anyNumber = 1 << 30
@@ -16,4 +20,20 @@ func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
 		return nil, usagef("%s takes %s; got %s", commandPath(c), what, count(n, "argument"))
 	}
 	return j, nil
+}
+
+// action makes the action of a command in a project. run gets the opened project, and
+// the devices that it opens are released when it returns.
+func action(run func(*cli.Context, *job) error) cli.ActionFunc { return taking(0, anyNumber, "", run) }
+
+// taking is action for a command that takes from least to most arguments. what names
+// them, for the error of any other number.
+func taking(least, most int, what string, run func(*cli.Context, *job) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		j, err := jobWith(c, least, most, what)
+		if err != nil {
+			return err
+		}
+		return errors.Join(run(c, j), j.Close())
+	}
 }

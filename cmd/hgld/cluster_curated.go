@@ -33,46 +33,16 @@ func newName(path string) string {
 	return strings.TrimSuffix(path, ext) + ".new" + ext
 }
 
-// logNames lists logs with their numbers of edits.
-func logNames(logs []*curate.LogFile) string {
-	var list []string
-	for _, l := range logs {
-		list = append(list, fmt.Sprintf("%s (%s)", l.Name, count(len(l.Contents.Edits), "edit")))
-	}
-	return strings.Join(list, ", ")
-}
-
-// losses says what logs of one draft would lose on another.
-func losses(draft string, logs []*curate.LogFile) (string, error) {
-	reports, err := curate.ReplayLogsOn(draft, logs)
-	if err != nil {
-		return "", err
-	}
-	var list []string
-	for i, l := range logs {
-		if l.Adjudicates() {
-			list = append(list, fmt.Sprintf("%s decides between two others and is carried over with them", l.Name))
-			continue
-		}
-		r := reports[i]
-		text := fmt.Sprintf("%s would lose %d of its %s there", l.Name, r.TargetGone+r.Impossible, count(r.Edits, "edit"))
-		if r.Partly > 0 {
-			text += fmt.Sprintf(", and %d would be done in part", r.Partly)
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, "; "), nil
-}
-
 // keptDraft is the error of a clustering that kept a curated draft and wrote the new
 // one next to it. It says which file is which, what the logs would lose, and how to
 // continue.
 func keptDraft(draft, written string, logs []*curate.LogFile) error {
-	lost, err := losses(written, logs)
+	lost, err := curate.LostText(written, logs)
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, logNames(logs), written, lost)
+	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, curate.LogsText(logs), written,
+		lost)
 	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; "+
 		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
 }
@@ -80,7 +50,7 @@ func keptDraft(draft, written string, logs []*curate.LogFile) error {
 // bothCurated is the error of a clustering whose draft would overwrite a curated draft
 // under either name.
 func bothCurated(draft, written string, logs []*curate.LogFile) error {
-	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, logNames(logs))
+	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, curate.LogsText(logs))
 	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
 
@@ -97,10 +67,10 @@ func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, er
 		if !stale {
 			return "", nil
 		}
-		return fmt.Sprintf("%s was curated in %s: a new draft will be written next to it", p.Inside(s.Out), logNames(logs)),
-			nil
+		return fmt.Sprintf("%s was curated in %s: a new draft will be written next to it", p.Inside(s.Out),
+			curate.LogsText(logs)), nil
 	}
-	lost, err := losses(written, logs)
+	lost, err := curate.LostText(written, logs)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +87,7 @@ func (s *curateSettings) ofOtherDraft() (string, error) {
 	if err != nil || len(logs) == 0 {
 		return "", logError(err)
 	}
-	lost, err := losses(s.Draft, logs)
+	lost, err := curate.LostText(s.Draft, logs)
 	if err != nil {
 		return "", err
 	}

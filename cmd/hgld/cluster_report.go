@@ -30,15 +30,11 @@ func clusterReportCommand() *cli.Command {
 			&cli.IntFlag{Name: "iterations", Usage: "iterations of t-SNE", Value: 1000},
 			&cli.StringFlag{Name: "sweep", Usage: "what `hgld cluster sweep --json` printed"},
 		),
-		Action: runClusterReport,
+		Action: action(runClusterReport),
 	}
 }
 
-func runClusterReport(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runClusterReport(c *cli.Context, j *job) error {
 	place, err := pages.Methods.Get("map", c.String("map"))
 	if err != nil {
 		return withCode(exitUsage, err)

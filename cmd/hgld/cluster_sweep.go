@@ -1,17 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/cluster"
 	"hgld/cluster/sweep"
-	"hgld/internal/registry"
 	"hgld/internal/settings"
 )
 
@@ -47,7 +43,7 @@ func clusterSweepCommand() *cli.Command {
 			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
 		),
-		Action: runClusterSweep,
+		Action: action(runClusterSweep),
 	}
 }
 
@@ -60,11 +56,7 @@ type clusterSweep struct {
 	made   string // settings that plan was made with
 }
 
-func runClusterSweep(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runClusterSweep(c *cli.Context, j *job) error {
 	s, err := clusterStage().Load(j.project, c)
 	if err != nil {
 		return err
@@ -83,7 +75,7 @@ func runClusterSweep(c *cli.Context) error {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))
-	if err = errors.Join(err, j.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	if folder := c.String("plots"); folder != "" {
@@ -95,11 +87,7 @@ func runClusterSweep(c *cli.Context) error {
 			return err
 		}
 	}
-	if j.json {
-		return writeJSON(j, points)
-	}
-	j.print("%s", sweep.Table(points, w.varied))
-	return nil
+	return j.show(points, sweep.Table(points, w.varied))
 }
 
 // readTruth reads the file of known groups at path, nil for "". judge is COLUMN=VALUE or
@@ -166,7 +154,8 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 	return err
 }
 
-// variations parses --vary: KEY=A,B, or KEY=A;B for values with commas.
+// variations reads --vary. The number of clusters, the tags, the draft and the seed do not
+// vary by it.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
 	for _, f := range settings.Fields(clusterStage().Defaults()) {
@@ -174,21 +163,9 @@ func variations(list []string) ([]sweep.Variation, error) {
 			known = append(known, key)
 		}
 	}
-	var out []sweep.Variation
-	for _, text := range list {
-		key, values, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--vary %s: expected key=value,value", text)
-		}
-		key = strings.ReplaceAll(key, "-", "_")
-		if !slices.Contains(known, key) {
-			return nil, withCode(exitUsage, fmt.Errorf("--vary %s: %w", text, registry.Unknown("key", key, known)))
-		}
-		separator := ","
-		if strings.Contains(values, ";") {
-			separator = ";"
-		}
-		out = append(out, sweep.Variation{Key: key, Values: strings.Split(values, separator)})
+	varied, err := sweep.ParseVariations(list, known)
+	if err != nil {
+		return nil, usagef("--vary %w", err)
 	}
-	return out, nil
+	return varied, nil
 }

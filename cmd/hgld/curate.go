@@ -71,11 +71,7 @@ func curateApplyCommand() *cli.Command {
 			"  hgld curate apply draft.json anna.jsonl ben.jsonl third.jsonl   two curators and an adjudication\n"+
 			"  hgld curate apply --on-conflict skip new.json anna.jsonl   on the draft of a later scrape")
 	cmd.ArgsUsage = "[DRAFT [LOG...]]"
-	cmd.Action = func(c *cli.Context) error {
-		j, err := newJob(c)
-		if err != nil {
-			return err
-		}
+	cmd.Action = action(func(c *cli.Context, j *job) error {
 		settings, err := s.Load(j.project, c)
 		if err != nil {
 			return err
@@ -87,7 +83,7 @@ func curateApplyCommand() *cli.Command {
 			settings.Logs = j.args[1:]
 		}
 		return s.Execute(j, settings)
-	}
+	})
 	return cmd
 }
 
@@ -132,76 +128,16 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 // reportCuration prints what came of the edits and what was written. It returns exit
 // code 3 if edits could not be done or the adjudicator left differences open.
 func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
-	dropped, undecided, proposed := session.Dropped(), session.Undecided(), session.Proposed()
-	openTags, openParents := f.Open(session)
-	if j.json {
-		if err := writeJSON(j, map[string]any{
-			"hierarchy": s.Out, "logs": f.Logs, "levels": h.Sizes(), "dropped": dropped, "undecided": undecided,
-			"proposed": proposed, "open": openTags, "open_parents": openParents, "problems": session.Problems(),
-		}); err != nil {
-			return err
-		}
-	} else {
-		for _, l := range f.Logs {
-			printReplay(j, l)
-		}
-		var sizes []string
-		for _, l := range h.Sizes() {
-			sizes = append(sizes, fmt.Sprintf("%s %d", l.Name, l.Classes))
-		}
-		j.print("%s written: %s; %s dropped, %d undecided%s\n", s.Out, strings.Join(sizes, ", "), count(dropped, "tag"),
-			len(undecided), proposedOf(len(proposed)))
-		if len(undecided) > 0 {
-			j.print("undecided:%s\n", listRefs(" ", undecided))
-		}
-		for _, d := range openTags {
-			j.print("open: %q is in %q for one curator and in %q for the other\n", d.Name, d.A, d.B)
-		}
-		for _, p := range openParents {
-			j.print("open: %q belongs to %q for one curator and to %q for the other\n", p.Group, p.A, p.B)
-		}
+	tags, parents := f.Open(session)
+	err := j.show(map[string]any{
+		"hierarchy": s.Out, "logs": f.Logs, "levels": h.Sizes(), "dropped": session.Dropped(),
+		"undecided": session.Undecided(), "proposed": session.Proposed(), "open": tags, "open_parents": parents,
+		"problems": session.Problems(),
+	}, f.Text(session, h, s.Out))
+	if left := f.LeftText(session); err == nil && left != "" {
+		return withCode(exitSomeFailed, errors.New(left))
 	}
-	var left []string
-	conflicts := 0
-	for _, l := range f.Logs {
-		conflicts += len(l.Report.Conflicts)
-	}
-	if conflicts > 0 {
-		left = append(left, count(conflicts, "edit")+" could not be done in full")
-	}
-	if n := len(openTags) + len(openParents); n > 0 {
-		left = append(left, count(n, "difference")+" of the curators left open")
-	}
-	if len(left) > 0 {
-		return withCode(exitSomeFailed, errors.New(strings.Join(left, ", ")))
-	}
-	return nil
-}
-
-// printReplay prints what came of a log's edits.
-func printReplay(j *job, l *curate.LogFile) {
-	r := l.Report
-	parts := []string{fmt.Sprintf("%d applied", r.Applied)}
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"},
-		{r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	j.print("%s: %s: %s\n", l.Name, count(r.Edits, "edit"), strings.Join(parts, ", "))
-	for _, c := range r.Conflicts {
-		what := c.Reason
-		for i, ref := range c.Missing {
-			if i > 0 {
-				what += ", "
-			}
-			what += ref.String()
-		}
-		j.print("  edit %d, %s, %s: %s\n", c.Seq, c.Op, strings.ReplaceAll(string(c.Outcome), "_", " "), what)
-	}
+	return err
 }
 
 // logError adds the exit code and the next step to an error of a log.

@@ -21,11 +21,7 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 2, anyNumber, "the logs of two or more curators")
-			if err != nil {
-				return err
-			}
+		Action: taking(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
 			}
@@ -34,7 +30,7 @@ func curateAgreeCommand() *cli.Command {
 				return err
 			}
 			return runCurateAgree(j, cmp.Or(c.String("draft"), settings.Draft), j.args, c.String("adjudication"))
-		},
+		}),
 	}
 }
 

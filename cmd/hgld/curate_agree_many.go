@@ -19,12 +19,8 @@ func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error
 			names[k] = files.Logs[k].Name
 		}
 	}
-	if j.json {
-		return writeJSON(j, struct {
-			Curators   []string               `json:"curators"`
-			Comparison *curate.ManyComparison `json:"comparison"`
-		}{names, c})
-	}
-	j.print("%s", c.Text(names))
-	return nil
+	return j.show(struct {
+		Curators   []string               `json:"curators"`
+		Comparison *curate.ManyComparison `json:"comparison"`
+	}{names, c}, c.Text(names))
 }

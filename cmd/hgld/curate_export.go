@@ -30,7 +30,7 @@ func curateExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "tags",
 				Usage: "tags.jsonl of stage 1: landmarks for --to labels, counts for the others"},
 		),
-		Action: runCurateExport,
+		Action: taking(0, 2, "a file to read and one to write", runCurateExport),
 	}
 }
 
@@ -43,11 +43,7 @@ func formatTable() string {
 	return strings.Join(lines, "\n")
 }
 
-func runCurateExport(c *cli.Context) error {
-	j, err := jobWith(c, 0, 2, "a file to read and one to write")
-	if err != nil {
-		return err
-	}
+func runCurateExport(c *cli.Context, j *job) error {
 	to := c.String("to")
 	if to == "" {
 		return usagef("--to FORMAT is missing; formats: %s", strings.Join(format.Formats.Names(), ", "))

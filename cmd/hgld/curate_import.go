@@ -32,7 +32,7 @@ func curateImportCommand() *cli.Command {
 				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
-		Action: runCurateImport,
+		Action: taking(1, 1, "one file", runCurateImport),
 	}
 }
 
@@ -95,11 +95,7 @@ func formatHint(err error, path string) error {
 		"was mistaken", filepath.Base(path))
 }
 
-func runCurateImport(c *cli.Context) error {
-	j, err := jobWith(c, 1, 1, "one file")
-	if err != nil {
-		return err
-	}
+func runCurateImport(c *cli.Context, j *job) error {
 	policy, err := conflictPolicy(c.String("on-conflict"))
 	if err != nil {
 		return err
@@ -144,7 +140,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
 		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
-			listRefs(" ", missing)),
+			curate.RefsText(missing)),
 			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
 			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
@@ -160,7 +156,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 			"undecided": into.Undecided(), "proposed": into.Proposed()})
 	} else {
 		j.print("%s: %s appended, %s decided; %d of the draft undecided%s\n", logPath, count(len(into.Edits), "edit"),
-			count(tags, "tag"), into.Undecided(), proposedOf(into.Proposed()))
+			count(tags, "tag"), into.Undecided(), curate.ProposedText(into.Proposed()))
 		for _, r := range missing {
 			j.print("not in %s: %v\n", draftPath, r)
 		}
@@ -177,7 +173,7 @@ func listImport(j *job, into *format.Import, logPath, draftPath string) error {
 		return writeJSON(j, map[string]any{"edits": into.Edits, "missing": into.Missing})
 	}
 	for _, e := range into.Edits {
-		j.print("%4d  %s\n", e.Seq, describeEdit(e))
+		j.print("%4d  %s\n", e.Seq, e.Text())
 	}
 	for _, r := range into.Missing {
 		j.print("not in %s: %v\n", draftPath, r)

@@ -22,15 +22,11 @@ func curateLintCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "draft that the file was made from, whose tags have the right spelling"},
 			&cli.IntFlag{Name: "limit", Usage: "list the first `N` problems of each file"},
 		),
-		Action: runCurateLint,
+		Action: action(runCurateLint),
 	}
 }
 
-func runCurateLint(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runCurateLint(c *cli.Context, j *job) error {
 	var files []format.Linted
 	if len(j.args) == 0 {
 		f, err := lintProject(c, j)
@@ -41,9 +37,11 @@ func runCurateLint(c *cli.Context) error {
 	}
 	var draft *labels.Draft
 	if path := c.String("draft"); path != "" && len(j.args) > 0 {
-		if draft, err = labels.OpenDraft(path); err != nil {
+		d, err := labels.OpenDraft(path)
+		if err != nil {
 			return err
 		}
+		draft = d
 	}
 	for _, path := range j.args {
 		data, err := os.ReadFile(path)

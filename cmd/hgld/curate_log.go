@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,13 +15,9 @@ func curateLogCommand() *cli.Command {
 		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
 			"  hgld curate log --json edits.jsonl      as they are in the log, checked",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 1, 1, "one log of edits")
-			if err != nil {
-				return err
-			}
+		Action: taking(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
 			return runCurateLog(j, j.args[0])
-		},
+		}),
 	}
 }
 
@@ -54,8 +49,7 @@ func runCurateLog(j *job, path string) error {
 		if !holds[i] {
 			mark = "  [reverted]"
 		}
-		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), describeEdit(e),
-			mark)
+		j.print("%4d  %s  %s  %s%s\n", e.Seq, e.At.UTC().Format("2006-01-02 15:04:05"), orUnknown(e.By), e.Text(), mark)
 	}
 	return nil
 }
@@ -65,43 +59,4 @@ func orUnknown(s string) string {
 		return "(unknown)"
 	}
 	return s
-}
-
-// describeEdit returns an edit in words.
-func describeEdit(e curate.Edit) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
-	if e.Op == curate.Revert {
-		fmt.Fprintf(&b, " %d", e.Of)
-	}
-	b.WriteString(listRefs(" ", e.From))
-	if e.To != "" {
-		fmt.Fprintf(&b, " -> %q", e.To)
-	}
-	for i, p := range e.Parts {
-		sep := " -> "
-		if i > 0 {
-			sep = "; "
-		}
-		fmt.Fprintf(&b, "%s%q:%s", sep, p.To, listRefs(" ", p.Members))
-	}
-	if e.Note != "" {
-		fmt.Fprintf(&b, " (%q)", e.Note)
-	}
-	return b.String()
-}
-
-// listRefs names at most five references.
-func listRefs(before string, refs []curate.Ref) string {
-	var names []string
-	for _, r := range refs[:min(len(refs), 5)] {
-		names = append(names, r.String())
-	}
-	if more := len(refs) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return before + strings.Join(names, ", ")
 }

@@ -55,13 +55,9 @@ func proposalCommand(name, usage, examples string, flags []cli.Flag, plan propos
 			&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the tags by group and write nothing"}), flags...),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 0, 0, "no arguments")
-			if err != nil {
-				return err
-			}
+		Action: taking(0, 0, "no arguments", func(c *cli.Context, j *job) error {
 			return runProposal(c, j, plan)
-		}}
+		})}
 }
 
 // runProposal makes the planned edit, unless this is a dry run or there is nothing to do.
@@ -152,24 +148,16 @@ func reportProposal(j *job, path string, op curate.Op, parts []curate.Part, s *c
 			"proposed": proposed, "undecided": undecided})
 	}
 	for _, p := range parts {
-		j.print("%6d  %q:%s\n", len(p.Members), p.To, listRefs(" ", p.Members))
+		j.print("%6d  %q:%s\n", len(p.Members), p.To, curate.RefsText(p.Members))
 	}
 	switch {
 	case n == 0:
-		j.print("%s: nothing to %s; %d undecided%s\n", path, op, undecided, proposedOf(proposed))
+		j.print("%s: nothing to %s; %d undecided%s\n", path, op, undecided, curate.ProposedText(proposed))
 	case dry:
 		j.say("%s of %s would be one edit of %s", count(n, "tag"), count(len(parts), "group"), path)
 	default:
 		j.print("%s: %s: %s of %s; %d undecided%s\n", path, op, count(n, "tag"), count(len(parts), "group"), undecided,
-			proposedOf(proposed))
+			curate.ProposedText(proposed))
 	}
 	return nil
-}
-
-// proposedOf says how many undecided tags are proposed, if any are.
-func proposedOf(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of them proposed", n)
 }

@@ -18,17 +18,13 @@ func curateSalvageCommand() *cli.Command {
 		Description: "  hgld curate salvage edits.jsonl                  writes the sound edits to edits.salvaged.jsonl\n" +
 			"  hgld curate salvage edits.jsonl sound.jsonl      to a name of your own; the damaged log stays as it is",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := jobWith(c, 1, 2, "a damaged log and the name of the new one")
-			if err != nil {
-				return err
-			}
+		Action: taking(1, 2, "a damaged log and the name of the new one", func(c *cli.Context, j *job) error {
 			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
 			if len(j.args) == 2 {
 				to = j.args[1]
 			}
 			return runCurateSalvage(j, j.args[0], to)
-		},
+		}),
 	}
 }
 

@@ -3,26 +3,23 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
+	"hgld/internal/terminal"
 	"hgld/shards/examples"
 )
 
@@ -59,11 +56,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "on-conflict",
 				Usage: "if a tag or group of the log is missing on another draft: stop, or skip", DefaultText: "stop"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			settings, err := curateStage().Load(j.project, nil)
 			if err != nil {
 				return err
@@ -94,7 +87,7 @@ func curateServeCommand() *cli.Command {
 				return usagef("--port %d; want 0 to 65535", o.port)
 			}
 			return runCurateServe(j, o)
-		},
+		}),
 	}
 }
 
@@ -152,7 +145,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Queue, err = queueName(o.log, contents.Header); err != nil {
+	if c.Queue, err = serve.QueueName(o.log, contents.Header); err != nil {
 		return err
 	}
 	if err := o.dropSecret(); err != nil {
@@ -207,7 +200,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 		c.Names = [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
 	}
 	if own.Report.Conflicts != nil {
-		printReplay(j, own)
+		j.print("%s", own.Text())
 	}
 	return files, nil
 }
@@ -298,9 +291,19 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	}
 	base := "http://127.0.0.1:" + port
 	c.Hosts = []string{"127.0.0.1:" + port, "localhost:" + port}
-	link := newPageLink(j, base, o.log)
+	link := serve.Link{Base: base}
+	if !terminal.Is(j.stdout) {
+		link.File = o.log + ".link"
+	}
+	give := func(what, key string) error {
+		text, err := link.Give(key)
+		if err == nil {
+			j.print("%s: %s\n", what, text)
+		}
+		return err
+	}
 	c.Linked = func(key string) {
-		if err := link.show("opened; for another tab or browser", key); err != nil {
+		if err := give("opened; for another tab or browser", key); err != nil {
 			j.say("the next link: %v", err)
 		}
 	}
@@ -309,30 +312,23 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	debug.FreeOSMemory() // reading a draft leaves as much garbage as it keeps
-	if err := link.show("open in a browser, once", s.Key()); err != nil {
+	if err := give("open in a browser, once", s.Key()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, link.remove()) }()
+	defer func() { err = errors.Join(err, link.Remove()) }()
 	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
-	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-		WriteTimeout: serve.WriteLimit, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return j.ctx }}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	select {
-	case err := <-failed:
+	if err := s.Serve(j.ctx, listener); err != nil {
 		return err
-	case <-j.ctx.Done():
-	}
-	s.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := web.Shutdown(ctx); err != nil { // a browser does not read its answer; no edit is pending
-		if err := web.Close(); err != nil {
-			return fmt.Errorf("ending the server: %w", err)
-		}
-		return j.ctx.Err()
 	}
 	j.say("ended; %s holds %s", o.log, count(c.Session.Version(), "edit"))
+	return nil
+}
+
+// dropSecret removes the file by which an earlier hgld recognised its browsers. It is
+// no longer used.
+func (o *serveOptions) dropSecret() error {
+	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return nil
 }

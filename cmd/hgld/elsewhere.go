@@ -16,38 +16,8 @@ import (
 	"hgld/train/history"
 )
 
-// The tables below have the names that other programs use. A newcomer often types one of
-// them, and no edit distance finds the name that hgld uses.
-
-// keysElsewhere maps settings of other trainers to ours, by the last part of the key.
-var keysElsewhere = settings.Synonyms{
-	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
-	"optimizer": "optim.name",
-	"momentum":  "optim.settings", "grad_clip": "optim.clip", "clip_grad": "optim.clip", "clip_norm": "optim.clip",
-	"batch_size": "sampler.batch", "batchsize": "sampler.batch", "bs": "sampler.batch",
-	"samples_per_class": "sampler.m", "images_per_class": "sampler.m",
-	"num_workers": "run.workers", "n_workers": "run.workers", "num_threads": "run.threads",
-	"image_size": "input.size", "img_size": "input.size", "imgsz": "input.size", "resolution": "input.size",
-	"crop_size":     "input.size",
-	"embedding_dim": "model.dim", "embedding_size": "model.dim", "embed_dim": "model.dim", "feature_dim": "model.dim",
-	"output_dim": "model.dim",
-	"pretrained": "model.weights", "checkpoint_path": "from", "init_from": "from", "resume_from": "from",
-	"load_from": "from",
-	"arch":      "model.backbone.name", "architecture": "model.backbone.name", "model": "model.backbone.name",
-	"net": "model.backbone.name", "network": "model.backbone.name",
-	"criterion": "loss.name", "loss_fn": "loss.name", "scheduler": "schedule.name", "lr_scheduler": "schedule.name",
-	"idle": "schedule.frozen", "warmup_advances": "schedule.freeze_advances", "freeze_epochs": "schedule.freeze",
-	"warmup_steps": "schedule.warmup", "warmup_epochs": "schedule.warmup",
-	"metric": "run.metrics", "eval_every": "run.evaluate", "eval_interval": "run.evaluate",
-	"save_every": "run.checkpoint", "save_interval": "run.checkpoint",
-	"max_steps": "steps", "num_steps": "steps", "iterations": "steps", "max_iter": "steps", "num_epochs": "epochs",
-	"max_epochs": "epochs", "n_epochs": "epochs", "random_seed": "seed",
-	"output": "out", "output_dir": "out", "save_dir": "out", "dataset": "data", "data_dir": "data",
-	"train_split": "splits", "val_split": "hold_out",
-	"tau": "loss.settings", "temperature": "loss.settings", "margin": "loss.settings", "alpha": "loss.settings",
-}
-
-// commandsElsewhere maps names of commands to ours, by the group in which a user looks.
+// commandsElsewhere maps names of commands in other programs to ours, by the group in which
+// a user looks. A newcomer often types one of them, and no edit distance finds ours.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
@@ -75,15 +45,6 @@ var commandsElsewhere = map[string]map[string]string{
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
-// dataSetsElsewhere maps names of data sets to importers.
-var dataSetsElsewhere = map[string]string{
-	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
-	"imagenet": "folder", "images": "folder",
-	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
-	"cub-200-2011": "cub", "inshop": "in-shop",
-	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2", "huggingface": "parquet", "hf": "parquet",
-}
-
 // flagLike says how hgld sets what the flag of another program sets: by a flag of this
 // command, or by -o. It returns "" if it knows no such flag.
 func flagLike(name string, c *cli.Context) string {
@@ -99,7 +60,7 @@ func flagLike(name string, c *cli.Context) string {
 		return ""
 	}
 	known := settings.Keys(settings.Fields(sections()[at].Settings()))
-	key := keysElsewhere.Meant(strings.ReplaceAll(name, "-", "_"), known)
+	key := history.Synonyms.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":
 		return ""

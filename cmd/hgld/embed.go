@@ -64,9 +64,9 @@ func embedCommand() *cli.Command {
 	c.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("list"):
-			return listEncoders(c)
+			return action(listEncoders)(c)
 		case c.Bool("print-texts"):
-			return printTexts(c)
+			return action(printTexts)(c)
 		}
 		return run(c)
 	}
@@ -168,11 +168,7 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 
 // printTexts is `hgld embed --print-texts`: it prints the texts for another program to encode,
 // with --json as an array of strings.
-func printTexts(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func printTexts(c *cli.Context, j *job) error {
 	settings, err := embedStage().Load(j.project, c)
 	if err != nil {
 		return err

@@ -9,11 +9,7 @@ import (
 )
 
 // listEncoders is `hgld embed --list`.
-func listEncoders(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func listEncoders(c *cli.Context, j *job) error {
 	type row struct {
 		Name    string              `json:"name"`
 		About   string              `json:"about"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -43,11 +42,7 @@ func runEvalOverall(j *job) error {
 	if err != nil {
 		return withHint(withCode(exitUsage, err), "run `hgld eval run` with the same --metrics for all of them")
 	}
-	if j.json {
-		return writeJSON(j, table)
-	}
-	printOverall(j, table)
-	return nil
+	return j.show(table, table.Text())
 }
 
 // readResultFile reads what `hgld eval run` wrote.
@@ -67,31 +62,4 @@ func readResultFile(path string) (*train.Result, error) {
 			path, r.Version, train.ResultVersion)
 	}
 	return r, nil
-}
-
-func printOverall(j *job, table *history.MeanTable) {
-	width := len("overall")
-	for _, row := range table.Rows {
-		width = max(width, len([]rune(row.File+" "+row.Level)))
-	}
-	line := func(label string, values map[string]train.Number) {
-		j.print("%-*s", width, label)
-		for _, n := range table.Names {
-			v := values[n]
-			if !math.IsNaN(float64(v)) {
-				v *= 100
-			}
-			j.print("  %7s", v.Decimals(2, "–"))
-		}
-		j.print("\n")
-	}
-	j.print("%-*s", width, "%")
-	for _, n := range table.Names {
-		j.print("  %7s", n)
-	}
-	j.print("\n")
-	for _, row := range table.Rows {
-		line(row.File+" "+row.Level, row.Values)
-	}
-	line("overall", table.Overall)
 }

@@ -142,30 +142,17 @@ func checkLabelsOut(s *labelsSettings, form labels.Form) error {
 	if s.Out == "" {
 		return usagef("labels build: no name for the labels; want --out labels.csv")
 	}
-	if s.Unlabelled != "" && sameFile(s.Out, s.Unlabelled) {
+	if s.Unlabelled != "" && atomicfile.Same(s.Out, s.Unlabelled) {
 		return usagef("labels build: %s is named for both the labels and the unlabelled landmarks; use two names", s.Out)
 	}
 	for _, in := range []string{s.Tags, s.Hierarchy} {
 		for _, out := range []string{s.Out, s.Unlabelled} {
-			if out != "" && sameFile(in, out) {
+			if out != "" && atomicfile.Same(in, out) {
 				return usagef("labels build: %s is an input and would be overwritten; choose another output", in)
 			}
 		}
 	}
 	return checkFormInName(s.Out, form)
-}
-
-// sameFile reports whether two paths lead to one file, which may not exist yet. A
-// device may be used for several outputs.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX == nil && errY == nil {
-		return x.Mode().IsRegular() && os.SameFile(x, y)
-	}
-	absA, errA := filepath.Abs(a)
-	absB, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && absA == absB
 }
 
 // checkFormInName refuses a file name whose ending belongs to another form, because

@@ -21,15 +21,11 @@ func labelsConvertCommand() *cli.Command {
 				Usage: "label `FILE` of the same split to take missing categories and tags from"},
 			&cli.IntFlag{Name: "limit", Usage: "convert the first `N` rows only"},
 		),
-		Action: runLabelsConvert,
+		Action: taking(1, 2, "a file to read and one to write", runLabelsConvert),
 	}
 }
 
-func runLabelsConvert(c *cli.Context) error {
-	j, err := jobWith(c, 1, 2, "a file to read and one to write")
-	if err != nil {
-		return err
-	}
+func runLabelsConvert(c *cli.Context, j *job) error {
 	if c.String("to") == "" {
 		return usagef("labels convert: --to FORM is missing; forms: %v", labels.Forms)
 	}

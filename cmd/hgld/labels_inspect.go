@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/settings"
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -22,15 +23,11 @@ func labelsStatsCommand() *cli.Command {
 				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
-		Action: runLabelsStats,
+		Action: taking(0, 1, "one file", runLabelsStats),
 	}
 }
 
-func runLabelsStats(c *cli.Context) error {
-	j, err := jobWith(c, 0, 1, "one file")
-	if err != nil {
-		return err
-	}
+func runLabelsStats(c *cli.Context, j *job) error {
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
 		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every " +
 			"landmark")
@@ -38,6 +35,7 @@ func runLabelsStats(c *cli.Context) error {
 	limit := j.limit
 	j.limit = 0 // of classes printed, not of landmarks
 	var table *labels.Table
+	var err error
 	if len(j.args) == 1 {
 		table, err = readLabels(c, j.args[0], true)
 		err = labelHint(err, j.args[0])
@@ -62,11 +60,7 @@ func runLabelsStats(c *cli.Context) error {
 			stats.Levels[i].Largest = stats.Levels[i].Largest[:min(limit, len(stats.Levels[i].Largest))]
 		}
 	}
-	if j.json {
-		return writeJSON(j, stats)
-	}
-	j.print("%s", stats.Text(images != nil))
-	return nil
+	return j.show(stats, stats.Text(images != nil))
 }
 
 // projectLabels joins the project's tags and hierarchy as `labels build` does, without
@@ -108,15 +102,11 @@ func labelsCheckCommand() *cli.Command {
 			&cli.StringFlag{Name: "against", Usage: "published label `FILE` to compare with; a difference fails the check"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` problems and differences of each kind (0: all)", Value: 20},
 		),
-		Action: runLabelsCheck,
+		Action: action(runLabelsCheck),
 	}
 }
 
-func runLabelsCheck(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runLabelsCheck(c *cli.Context, j *job) error {
 	if _, err := splitFlag(c); err != nil {
 		return err
 	}
@@ -219,10 +209,5 @@ func printChecked(j *job, f labels.CheckedFile) {
 	j.print("%s: %s\n", f.File, verdict)
 }
 
-// count returns a number with its noun: "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
+// count is [terminal.Count].
+func count(n int, noun string) string { return terminal.Count(n, noun) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -35,11 +34,7 @@ func lossCommand() *cli.Command {
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "compute the definition in float64 too, which is slow"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			l := train.Default().Loss
 			if l.Name = c.String("loss"); l.Name == "" || c.String("embeddings") == "" {
 				return withHint(usagef("loss needs --loss and --embeddings"), "hgld loss --help has examples")
@@ -47,8 +42,8 @@ func lossCommand() *cli.Command {
 			if err := j.project.Section("loss", &l).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return errors.Join(runLoss(c, j, l), j.Close())
-		},
+			return runLoss(c, j, l)
+		}),
 	})
 }
 

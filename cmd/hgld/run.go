@@ -20,11 +20,7 @@ func runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would run, and why"},
 			deviceFlag(),
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {
 				return err
 			}
@@ -36,7 +32,7 @@ func runCommand() *cli.Command {
 				return planRun(j, len(list))
 			}
 			return pipeline.Run(j, list)
-		},
+		}),
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/scrape"
+	"hgld/scrape/site"
 )
 
 // scrapeSettings is the section "scrape" of hgld.yaml.
@@ -45,7 +45,7 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
 		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
-			State: "scrape", Source: scrapeSources[0].Name, Policy: scrape.Policies[0].Name,
+			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
 		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
 		Run:    onJob(run),
@@ -82,7 +82,7 @@ func runScrapeCommand(c *cli.Context) error {
 	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
 		return usagef("--retry and --since send requests; --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
-		return planScrape(c)
+		return action(planScrape)(c)
 	case c.Bool("reparse"):
 		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
@@ -110,14 +110,14 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return err
 	}
-	cfg.Retry, cfg.Agent = retry, way.polite.UserAgent
+	cfg.Retry, cfg.Agent = retry, way.Polite.UserAgent
 	if cfg.Since = since; since {
-		if _, ok := way.source.(scrape.Watcher); !ok {
+		if _, ok := way.Source.(scrape.Watcher); !ok {
 			return usagef("--since needs --source api: the revisions of pages cannot be fetched without the pages")
 		}
 		cfg.Out.Changes = s.Changes
 	}
-	unlock, err := lockWikimedia(way.polite.Hosts)
+	unlock, err := lockWikimedia(way.Polite.Hosts)
 	if err != nil {
 		return err
 	}
@@ -128,9 +128,10 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	}
 	switch {
 	case since:
-		j.say("%s; checking at %s what has changed", planLine(plan), s.BaseURL)
+		j.say("%s; checking at %s what has changed", plan.Line(), s.BaseURL)
 	default:
-		j.say("%s; fetching %d from %s%s", planLine(plan), plan.Titles-plan.Done, s.BaseURL, pace(plan, way.polite.Rate))
+		j.say("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
+			plan.Pace(way.Polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
@@ -139,7 +140,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s sent", count(int(way.transport.Requests()), "request"))
+	j.say("%s sent", count(int(way.Transport.Requests()), "request"))
 	return printScrape(j, s, report)
 }
 
@@ -161,11 +162,7 @@ func reparse(j *job, s *scrapeSettings) error {
 }
 
 // planScrape is `hgld scrape run --dry-run`.
-func planScrape(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func planScrape(c *cli.Context, j *job) error {
 	s, err := scrapeStage().Load(j.project, c)
 	if err != nil {
 		return err
@@ -178,50 +175,11 @@ func planScrape(c *cli.Context) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	source, err := scrapeSources.Get("source", s.Source)
+	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
 		return err
 	}
-	rate := s.politeness(source.polite()).Rate
-	if j.json {
-		return writeJSON(j, map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
-			"seconds": plan.Duration(rate).Seconds()})
-	}
-	j.print("%s\n%d requests to %s are left, not counting redirects and retries%s\n", planLine(plan), plan.Requests,
-		s.BaseURL, pace(plan, rate))
-	if len(plan.Stages) > 1 {
-		for _, stage := range plan.Stages {
-			j.print("  %7d  %-6s %s\n", stage.Requests, stage.Step, stage.About)
-		}
-	}
-	if plan.Requests > 0 {
-		j.print("at other rates that the site allows:")
-		for i, r := range source.rates {
-			j.print("%s %v at %.2g a second", map[bool]string{true: ",", false: ""}[i > 0], plan.Duration(r), r)
-		}
-		j.print("\n")
-	}
-	return nil
-}
-
-// pace says how long the requests take, if the rate is limited.
-func pace(p scrape.Plan, rate float64) string {
-	if rate == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": %v at %g a second", p.Duration(rate), rate)
-}
-
-func planLine(p scrape.Plan) string {
-	line := fmt.Sprintf("%s, %s", count(p.Landmarks, "landmark"), count(p.Titles, "category page"))
-	if p.Done > 0 {
-		line += fmt.Sprintf(", %d done", p.Done)
-	}
-	if p.Retry > 0 {
-		line += fmt.Sprintf(", %d failed last time", p.Retry)
-	}
-	if p.Unusable > 0 {
-		line += fmt.Sprintf(", %s without a usable URL", count(p.Unusable, "landmark"))
-	}
-	return line
+	rate := kind.Politeness(s.site()).Rate
+	return j.show(map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
+		"seconds": plan.Duration(rate).Seconds()}, plan.Text(s.BaseURL, rate, kind.Rates))
 }

@@ -27,17 +27,13 @@ func scrapeImportCommand() *cli.Command {
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of landmarks if neither a column nor the file name gives it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
 		),
-		Action: runScrapeImport,
+		Action: action(runScrapeImport),
 	}
 }
 
 // runScrapeImport is `hgld scrape import`. If it replaces the project's tags, it records
 // stage 1 as done, with the imported file as its input.
-func runScrapeImport(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func runScrapeImport(c *cli.Context, j *job) error {
 	if len(j.args) != 1 {
 		return withHint(usagef("scrape import takes one file; got %d", len(j.args)), "hgld scrape import rows.csv")
 	}
@@ -58,7 +54,7 @@ func runScrapeImport(c *cli.Context) error {
 	if out == "" {
 		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
 	}
-	if sameFile(path, out) {
+	if atomicfile.Same(path, out) {
 		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
 			path)
 	}
@@ -70,7 +66,7 @@ func runScrapeImport(c *cli.Context) error {
 	if err := importTags(j, path, out, c.String("column"), split); err != nil {
 		return err
 	}
-	if !sameFile(out, settings.Out) {
+	if !atomicfile.Same(out, settings.Out) {
 		return nil // the project uses other tags
 	}
 	return stage.Record(j, settings, before, outputs, false)

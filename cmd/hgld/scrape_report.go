@@ -21,28 +21,8 @@ import (
 // number of titles that were finished already.
 func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
 	bar.From(before)
-	tagged, began := 0, time.Now()
-	failed := map[labels.Outcome]int{}
-	return func(p scrape.Progress) {
-		for _, o := range p.Outcomes {
-			switch o {
-			case labels.OK:
-				tagged++
-			case labels.Retryable, labels.Failed, labels.Malformed:
-				failed[o]++
-			}
-		}
-		note := fmt.Sprintf("%d with a tag", tagged)
-		for _, o := range []labels.Outcome{labels.Retryable, labels.Failed, labels.Malformed} {
-			if failed[o] > 0 {
-				note += fmt.Sprintf(", %d %s", failed[o], o)
-			}
-		}
-		if passed := time.Since(began).Seconds(); p.Asked > 0 && passed > 0 {
-			note += fmt.Sprintf(", %s, %.2g a second", count(p.Asked, "request"), float64(p.Asked)/passed)
-		}
-		bar.Set(p.Done, note)
-	}
+	tally := scrape.NewTally(time.Now())
+	return func(p scrape.Progress) { bar.Set(p.Done, tally.Note(p, time.Now())) }
 }
 
 // scrapeError adds exit codes and hints to the errors of a crawl.
@@ -89,15 +69,15 @@ func scrapeError(s *scrapeSettings, err error) error {
 
 // printScrape prints the summary; landmarks that failed are an error.
 func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
-	if j.json {
-		if err := writeJSON(j, r); err != nil {
-			return err
-		}
-	} else {
-		printCoverage(j, s, r)
+	text := fmt.Sprintf("%s%s written: %s\n", r.Text(), s.Out, count(r.Tags, "distinct tag"))
+	if r.Changes > 0 {
+		text += fmt.Sprintf("%s written: %s\n", s.Changes, count(r.Changes, "change"))
 	}
-	if r.Changes > 0 && !j.json {
-		j.print("%s written: %s\n", s.Changes, count(r.Changes, "change"))
+	if len(r.Stale) == 0 {
+		text += r.FailedText(10)
+	}
+	if err := j.show(r, text); err != nil {
+		return err
 	}
 	if len(r.Stale) > 0 {
 		err := withCode(exitSomeFailed,
@@ -108,40 +88,10 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	if len(r.Failed) == 0 {
 		return nil
 	}
-	if !j.json {
-		for i, f := range r.Failed {
-			if i == 10 {
-				j.print("  … and %d more\n", len(r.Failed)-i)
-				break
-			}
-			j.print("  %s/%d %s: %s\n", f.Split, f.Landmark, f.Outcome, f.Error)
-		}
-	}
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
 		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
 		return exitcode.Retryable(withHint(err, "the same command tries those with error_retryable again"))
 	}
 	return err
-}
-
-func printCoverage(j *job, s *scrapeSettings, r *scrape.Report) {
-	for _, split := range r.Splits {
-		j.print("%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged, count(split.Landmarks, "landmark"),
-			100*split.Coverage)
-		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // otherwise there is nothing to compare
-			j.print("; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks,
-				100*float64(split.PaperTagged)/float64(split.PaperLandmarks))
-		}
-		j.print("\n")
-		printOutcomes(j, split.Outcomes)
-	}
-	j.print("%s with several values; policies would drop:", count(r.Several, "landmark"))
-	for i, p := range r.Policies {
-		if i > 0 {
-			j.print(",")
-		}
-		j.print(" %s %d", p.Policy, p.Dropped)
-	}
-	j.print(" (policy: %s)\n%s written: %s\n", r.Policy, s.Out, count(r.Tags, "distinct tag"))
 }

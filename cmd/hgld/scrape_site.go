@@ -4,71 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
-	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/api"
-	"hgld/scrape/page"
 	"hgld/scrape/polite"
+	"hgld/scrape/site"
 )
 
-// scrapeSource is a way to fetch from Wikimedia.
-type scrapeSource struct {
-	polite func() polite.Settings
-	rates  []float64 // requests a second that the site allows, slowest first
-	hosts  func(*scrapeSettings) []string
-	open   func(*scrapeSettings, http.RoundTripper, api.Options) (scrape.Source, error)
-}
-
-// scrapeSources lists the sources.
-var scrapeSources = registry.Table[scrapeSource]{
-	{Name: "page", About: "the category pages, one request each: the route of the paper", Value: scrapeSource{
-		polite: polite.Defaults, rates: []float64{1, 2, 5, 10, polite.WikimediaRate},
-		hosts: func(s *scrapeSettings) []string { return []string{s.BaseURL} },
-		open: func(s *scrapeSettings, t http.RoundTripper, o api.Options) (scrape.Source, error) {
-			return page.New(s.BaseURL, t, o.Now)
-		}}},
-	{Name: "api", About: "the APIs of Commons and Wikidata, fifty titles or items a request", Value: scrapeSource{
-		polite: polite.APIDefaults, rates: []float64{1.0 / 6, 1, polite.WikimediaAPIRate},
-		hosts: func(s *scrapeSettings) []string { return []string{s.BaseURL, s.WikidataURL} },
-		open: func(s *scrapeSettings, t http.RoundTripper, o api.Options) (scrape.Source, error) {
-			o.Commons, o.Wikidata, o.TraceMissing = s.BaseURL, s.WikidataURL, s.Trace
-			return api.New(o, t)
-		}}},
-}
-
-// politeness applies the settings to a source's default behaviour.
-func (s *scrapeSettings) politeness(p polite.Settings) polite.Settings {
-	if s.Rate != nil {
-		p.Rate = *s.Rate
-	}
-	if s.InFlight != nil {
-		p.InFlight = *s.InFlight
-	}
-	p.MaxRequests = s.MaxRequests
-	return p
-}
-
-// way is how a crawl accesses its site.
-type way struct {
-	polite    polite.Settings
-	transport *polite.Transport
-	source    scrape.Source
+// site returns the settings of the site.
+func (s *scrapeSettings) site() site.Settings {
+	return site.Settings{Commons: s.BaseURL, Wikidata: s.WikidataURL, TraceMissing: s.Trace, Contact: s.Contact,
+		Version: version, Rate: s.Rate, InFlight: s.InFlight, MaxRequests: s.MaxRequests}
 }
 
 // way returns access to the sites of the settings, and to no others.
-func (s *scrapeSettings) way(j *job) (*way, error) {
-	kind, err := scrapeSources.Get("source", s.Source)
+func (s *scrapeSettings) way(j *job) (*site.Way, error) {
+	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
@@ -76,62 +33,30 @@ func (s *scrapeSettings) way(j *job) (*way, error) {
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
-	w := &way{polite: s.politeness(kind.polite())}
-	for _, address := range kind.hosts(s) {
-		base, err := url.Parse(address)
-		if err != nil || base.Host == "" {
-			return nil, usagef("%.80q is not the URL of a site; want one such as https://commons.wikimedia.org", address)
-		}
-		w.polite.Hosts = append(w.polite.Hosts, base.Host)
-	}
-	if s.Contact != "" {
-		if w.polite.UserAgent, err = polite.UserAgent(version, s.Contact); err != nil {
-			return nil, withCode(exitUsage, err)
-		}
-	}
-	w.polite.Took = func(d time.Duration) {
-		if source, ok := w.source.(*api.Source); ok {
-			source.Took(d)
-		}
-	}
-	connections := http.DefaultTransport.(*http.Transport).Clone()
-	connections.MaxIdleConnsPerHost = w.polite.InFlight
-	if w.transport, err = polite.New(w.polite, connections); err != nil {
-		err = withCode(exitUsage, err)
-		if s.Contact == "" && slices.ContainsFunc(w.polite.Hosts, polite.Wikimedia) {
-			err = withHint(err, "say who you are: --contact you@university.edu, or contact: in the section scrape of hgld.yaml")
-		}
-		return nil, err
-	}
-	w.source, err = kind.open(s, w.transport, api.Options{Now: clock, Lagging: func(err error) {
-		w.transport.Slow()
+	w, err := kind.Open(s.site(), clock, func(err error) {
 		j.say("%v; continuing at half the rate without waiting for them", err)
-	}})
+	})
+	if err != nil && s.Contact == "" && w != nil && slices.ContainsFunc(w.Polite.Hosts, polite.Wikimedia) {
+		err = withHint(err, "say who you are: --contact you@university.edu, or contact: in the section scrape of hgld.yaml")
+	}
 	return w, withCode(exitUsage, err)
-}
-
-// offline is the transport of commands that send no requests. They need no contact.
-type offline struct{}
-
-func (offline) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("no request is sent here")
 }
 
 // offlineConfig is scrapeConfig for a command that sends no requests.
 func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
-	kind, err := scrapeSources.Get("source", s.Source)
+	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
 		return scrape.Config{}, withCode(exitUsage, err)
 	}
-	source, err := kind.open(s, offline{}, api.Options{Now: time.Now})
+	w, err := kind.Offline(s.site())
 	if err != nil {
 		return scrape.Config{}, withCode(exitUsage, err)
 	}
-	return scrapeConfig(j, s, &way{source: source, polite: kind.polite()})
+	return scrapeConfig(j, s, w)
 }
 
 // scrapeConfig reads the input and configures the crawl.
-func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
+func scrapeConfig(j *job, s *scrapeSettings, w *site.Way) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
@@ -142,13 +67,9 @@ func scrapeConfig(j *job, s *scrapeSettings, w *way) (scrape.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	site := map[string]string{"base_url": strings.TrimSuffix(s.BaseURL, "/")}
-	if w.source.Name() == "api" {
-		site["wikidata_url"] = strings.TrimSuffix(s.WikidataURL, "/")
-	}
 	return scrape.Config{
-		State: s.State, Input: input, Source: w.source, Settings: site,
-		Workers: w.polite.InFlight, Limit: j.limit, Grace: drain,
+		State: s.State, Input: input, Source: w.Source, Settings: site.Names(s.site(), w.Source),
+		Workers: w.Polite.InFlight, Limit: j.limit, Grace: drain,
 		Out: out,
 	}, nil
 }

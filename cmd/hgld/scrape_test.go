@@ -16,7 +16,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hgld/labels"
-	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 )
 
@@ -236,25 +235,5 @@ func TestScrapeShowsTerminalEscapesEscaped(t *testing.T) {
 	tags, err := os.ReadFile("tags.jsonl")
 	if err != nil || strings.ContainsRune(string(tags), '\u202e') || len(tags) > 2000 {
 		t.Errorf("%v; the file has\n%q", err, tags)
-	}
-}
-
-// The paper's count is one of all its landmarks: beside a part of them it says
-// nothing.
-func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
-	report := &scrape.Report{Splits: []scrape.SplitReport{
-		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
-			PaperTagged: 129100},
-		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperLandmarks: 101297, PaperTagged: 68100},
-	}}
-	var out bytes.Buffer
-	printCoverage(&job{stdout: &out}, &scrapeSettings{}, report)
-	for _, line := range []string{
-		"train: 130000 of 203094 landmarks have a tag (64.0 %); the paper: 129100 of 203094 (63.6 %)\n",
-		"index: 40 of 50 landmarks have a tag (80.0 %)\n",
-	} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("no line %q in\n%s", line, out.String())
-		}
 	}
 }

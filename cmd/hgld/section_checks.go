@@ -8,6 +8,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/registry"
 	"hgld/scrape"
+	"hgld/scrape/site"
 	"hgld/shards"
 	"hgld/train/device"
 	"hgld/train/metric"
@@ -17,7 +18,7 @@ import (
 // command finds the same mistakes by itself when it comes to them.
 
 func (s *scrapeSettings) check() error {
-	if _, err := scrapeSources.Get("source", s.Source); err != nil {
+	if _, err := site.Kinds.Get("source", s.Source); err != nil {
 		return err
 	}
 	_, err := scrape.Policies.Get("policy", s.Policy)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
@@ -67,11 +66,7 @@ func sourceError(err error) error {
 // importer returns the importer of the data set. A folder in the place of a table is an
 // error.
 func (s *shardsSettings) importer() (dataset.Importer, error) {
-	importer, err := dataset.All.Get("data set", s.Dataset)
-	var unknown *registry.UnknownError
-	if meant := dataSetsElsewhere[strings.ToLower(s.Dataset)]; errors.As(err, &unknown) && meant != "" {
-		unknown.Nearest = meant
-	}
+	importer, err := dataset.Find(s.Dataset)
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is %s, a folder, and the data set csv reads a table", s.Input),
 			"--dataset %s reads what it holds; a published data set is read by its name", dataset.Kind(s.Input))

@@ -28,7 +28,7 @@ func stages() *pipeline.Pipeline {
 			scrapeStage().Stage, embedStage().Stage, clusterStage().Stage, curateStage().Stage,
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
-		Keys: []string{deviceKey}, Words: keysElsewhere, Tool: version,
+		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
 		Folder: knownFolder, Advice: meantFile,
 	}
 }

@@ -263,14 +263,7 @@ func listRefused(j *job, err error) {
 }
 
 func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
-	m := r.Manifest
-	for _, split := range m.Splits() {
-		files, bytes := m.Size(split)
-		j.print("%s: %s in %s, %s\n", split, count(m.Rows(split), "image"), count(files, "shard"), shards.FormatSize(bytes))
-	}
-	for _, l := range m.Levels {
-		j.print("%s: %d classes\n", l.Name, len(l.Classes))
-	}
+	j.print("%s", r.Manifest.BuiltText())
 	if r.Kept > 0 {
 		j.say("%s there already", count(r.Kept, "shard"))
 	}

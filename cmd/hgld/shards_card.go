@@ -24,11 +24,7 @@ func shardsCardCommand() *cli.Command {
 			&cli.StringFlag{Name: "citation", Usage: "how to cite it"},
 			&cli.BoolFlag{Name: "force", Usage: "overwrite README.md"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			dir, err := shardsFolder(j)
 			if err != nil {
 				return err
@@ -47,6 +43,6 @@ func shardsCardCommand() *cli.Command {
 			}
 			j.print("%s and %s written to %s\n", shards.CardFile, shards.CroissantFile, dir)
 			return nil
-		},
+		}),
 	}
 }

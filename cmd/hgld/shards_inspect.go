@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,11 +36,7 @@ func shardsLsCommand() *cli.Command {
 			"without the hashes",
 		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit",
 			Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			dir, err := shardsFolder(j)
 			if err != nil {
 				return err
@@ -51,12 +45,8 @@ func shardsLsCommand() *cli.Command {
 			if err != nil {
 				return shardsError(err)
 			}
-			if j.json {
-				return writeJSON(j, m.Summary())
-			}
-			j.print("%s", m.Text(j.limit))
-			return nil
-		},
+			return j.show(m.Summary(), m.Text(j.limit))
+		}),
 	}
 }
 
@@ -74,13 +64,9 @@ func shardsCatCommand() *cli.Command {
 			&cli.IntFlag{Name: "image", Usage: "write the image of row `I` to --out"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for --image"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			return shardsError(runShardsCat(c, j))
-		},
+		}),
 	}
 }
 
@@ -170,13 +156,9 @@ func shardsVerifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, starting with the N-th"},
 			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},
 		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			return runShardsVerify(c, j)
-		},
+		}),
 	}
 }
 
@@ -187,13 +169,9 @@ func runShardsVerify(c *cli.Context, j *job) error {
 	}
 	var o shards.VerifyOptions
 	if text := c.String("subset"); text != "" {
-		n, t, _ := strings.Cut(text, "/")
-		part, err1 := strconv.Atoi(n)
-		of, err2 := strconv.Atoi(t)
-		if err1 != nil || err2 != nil || part < 1 || part > of {
-			return usagef("subset %.80q; want N/T, such as 1/7", text)
+		if o.Subset, o.Of, err = shards.ParseSubset(text); err != nil {
+			return withCode(exitUsage, err)
 		}
-		o.Subset, o.Of = part, of
 	}
 	v, err := verifyShards(j, dir, o)
 	if err == nil && c.Bool("repair") && len(v.Damage) > 0 {
@@ -205,19 +183,13 @@ func runShardsVerify(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if j.json {
-		if err := writeJSON(j, v); err != nil {
-			return err
-		}
-	} else {
-		for _, d := range v.Damage {
-			j.print("%v\n", d)
-		}
-		for _, note := range v.Notes {
+	for _, note := range v.Notes {
+		if !j.json {
 			j.say("note: %s", note)
 		}
-		j.print("%s, %s, %s: %s\n", count(v.Files, "file"), count(v.Rows, "row"), shards.FormatSize(v.Bytes),
-			damageText(len(v.Damage)))
+	}
+	if err := j.show(v, v.Text()); err != nil {
+		return err
 	}
 	if len(v.Damage) == 0 {
 		return nil
@@ -258,11 +230,4 @@ func repairShards(j *job, dir string, damage []*shards.DamageError) error {
 		j.print("%s rebuilt\n", name)
 	}
 	return shardsError(err)
-}
-
-func damageText(n int) string {
-	if n == 0 {
-		return "no damage"
-	}
-	return fmt.Sprintf("%d damaged", n)
 }

@@ -12,38 +12,15 @@ import (
 	"hgld/shards/provenance"
 )
 
-// sourceSettings are the settings of the importer in BUILD.json. They name files
-// without their folders, so that a data set does not depend on where it was built.
-type sourceSettings struct {
-	Dataset      string           `json:"dataset"`
-	Input        string           `json:"input"`
-	Images       string           `json:"images,omitempty"`
-	Labels       string           `json:"labels,omitempty"`
-	Hierarchy    string           `json:"hierarchy,omitempty"`
-	Levels       []string         `json:"levels,omitempty"`
-	Split        string           `json:"split,omitempty"`
-	Labelled     bool             `json:"labelled,omitempty"`
-	Unattributed bool             `json:"allow_unattributed,omitempty"`
-	Columns      *dataset.Columns `json:"columns,omitempty"`
-}
-
 // provenance returns the contents of BUILD.json besides settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
-	source := sourceSettings{Dataset: s.Dataset, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled,
-		Unattributed: s.Unattributed}
+	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
+		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
 	if s.Columns != (dataset.Columns{}) {
 		source.Columns = &s.Columns
 	}
-	for to, path := range map[*string]string{&source.Input: s.Input, &source.Images: s.Images, &source.Labels: s.Labels,
-		&source.Hierarchy: s.Hierarchy} {
-		if path == "" {
-			continue
-		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return shards.Provenance{}, err
-		}
-		*to = filepath.Base(abs)
+	if err := source.DropFolders(); err != nil {
+		return shards.Provenance{}, err
 	}
 	t := provenance.New(projectRecords{j.project}, source)
 	if s.Hierarchy != "" {
@@ -63,24 +40,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 type projectRecords struct{ project *pipeline.Project }
 
 // Changed implements provenance.Records.
-func (p projectRecords) Changed(path string) (string, error) {
-	if p.project.File == "" {
-		return "", nil
-	}
-	for _, s := range sections() {
-		was, err := s.Stamp(p.project)
-		if pipeline.IsMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if was.Changed[p.project.Inside(path)] != "" {
-			return s.Command, nil
-		}
-	}
-	return "", nil
-}
+func (p projectRecords) Changed(path string) (string, error) { return p.project.Accepted(path) }
 
 // Draft implements provenance.Records.
 func (p projectRecords) Draft() (string, error) {

@@ -106,20 +106,5 @@ func runShardsPlan(j *job, s *shardsSettings, of int) error {
 		j.print("%s\n", strings.Join(shards.MissingSlices(list, of), ","))
 		return nil
 	}
-	if j.json {
-		return writeJSON(j, list)
-	}
-	images, missing := 0, 0
-	j.print("%-40s %8s %10s\n", "shard", "images", "size")
-	for _, p := range list {
-		state := "there"
-		if !p.There {
-			state = "missing"
-			missing++
-		}
-		images += p.Images
-		j.print("%-40s %8d %10s  %s\n", p.Name, p.Images, shards.FormatSize(p.Bytes), state)
-	}
-	j.print("%s in %s, %d missing\n", count(images, "image"), count(len(list), "shard"), missing)
-	return nil
+	return j.show(list, shards.PlanText(list))
 }

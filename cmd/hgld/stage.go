@@ -67,6 +67,15 @@ func (j *job) print(format string, args ...any) {
 	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
+// show prints v as JSON with --json, and otherwise text, which says the same to a person.
+func (j *job) show(v any, text string) error {
+	if j.json {
+		return writeJSON(j, v)
+	}
+	j.print("%s", text)
+	return nil
+}
+
 // progress starts a display of total units; 0 means unknown.
 func (j *job) progress(label string, total int) *terminal.Progress {
 	out := j.stderr

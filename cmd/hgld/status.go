@@ -12,11 +12,7 @@ func statusCommand() *cli.Command {
 		Description: "  hgld status                 one line per stage\n" +
 			"  hgld status --json          the same for a program",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {
 				return err
 			}
@@ -37,6 +33,6 @@ func statusCommand() *cli.Command {
 			}
 			j.print("\nnext: %s\n", next)
 			return nil
-		},
+		}),
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 
@@ -9,17 +8,6 @@ import (
 
 	"hgld/train"
 )
-
-// benchResult is the result of `hgld train bench`. Times are in milliseconds.
-type benchResult struct {
-	Backbone string `json:"backbone"`
-	Loss     string `json:"loss"`
-	Batch    int    `json:"batch"`
-	Size     int    `json:"size"`
-	Device   string `json:"device"`
-	Threads  int    `json:"threads"`
-	train.StepTimes
-}
 
 func trainBenchCommand() *cli.Command {
 	stage := trainStage()
@@ -33,11 +21,7 @@ func trainBenchCommand() *cli.Command {
 			overrideFlag(), configFlag(), deviceFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 for warm-up"},
 		}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			s := stage.Defaults()
 			if err := loadTrain(c, j, s); err != nil {
 				return err
@@ -45,8 +29,8 @@ func trainBenchCommand() *cli.Command {
 			if c.Int("measure") < 1 {
 				return usagef("--measure is %d, want at least one step", c.Int("measure"))
 			}
-			return errors.Join(runBench(j, s, c.Int("measure")), j.Close())
-		},
+			return runBench(j, s, c.Int("measure"))
+		}),
 	}
 }
 
@@ -56,8 +40,8 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		return err
 	}
 	defer data.Close()
-	result := benchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch, Size: s.Input.Size,
-		Threads: s.Config.Run.Threads}
+	result := train.BenchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch,
+		Size: s.Input.Size, Threads: s.Config.Run.Threads}
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
@@ -73,14 +57,5 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	if err != nil {
 		return trainError(err)
 	}
-	if j.json {
-		return writeJSON(j, result)
-	}
-	j.print("%s with %s, batches of %d images of %d pixels, %d threads\n", result.Backbone, result.Loss, result.Batch,
-		result.Size, result.Threads)
-	j.print("step        %8.1f ms     median of %d, from %.1f to %.1f\n", result.Step, result.Steps, result.Fastest,
-		result.Slowest)
-	j.print("training    %8.1f img/s  waiting for images %.0f %% of the time\n", result.Images, 100*result.Waiting)
-	j.print("arithmetic  %8.1f img/s  if images were always there\n", result.Arithmetic)
-	return nil
+	return j.show(result, result.Text())
 }

@@ -34,17 +34,12 @@ func trainExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "split", Usage: "embeddings: `SPLIT` of the shards, instead of --of"},
 			&cli.IntFlag{Name: "limit", Usage: "embeddings: only the first `N` images"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
-			err = runExport(j, exportChoice{
+		Action: action(func(c *cli.Context, j *job) error {
+			return runExport(j, exportChoice{
 				run: j.project.Join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
 				of: c.String("of"), split: c.String("split"), best: c.Bool("best"), threads: c.Int("threads"), files: j.args,
 			})
-			return errors.Join(err, j.Close())
-		},
+		}),
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,11 +16,7 @@ func trainLossesCommand() *cli.Command {
 			"  hgld train run -o loss.name=happier -o loss.preset=released\n" +
 			"  hgld train run -o loss.name=smooth-ap -o loss.settings.tau=0.02",
 		Flags: commonFlags(),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			if len(j.args) > 1 {
 				return usagef("train losses takes one name, got %d", len(j.args))
 			}
@@ -29,7 +24,7 @@ func trainLossesCommand() *cli.Command {
 				return showLoss(j, j.args[0])
 			}
 			return listLosses(j)
-		},
+		}),
 	}
 }
 
@@ -56,28 +51,8 @@ func showLoss(j *job, name string) error {
 	if err != nil {
 		return err
 	}
-	about := ""
-	for _, e := range loss.All {
-		if e.Name == name {
-			about = e.About
-		}
-	}
-	if j.json {
-		return writeJSON(j, map[string]any{"name": name, "about": about, "settings": list})
-	}
-	j.print("%s: %s\n\n", name, about)
-	j.print("%-31s %-12s %s\n", "setting", loss.Presets[0].Name, loss.Presets[1].Name)
-	for _, s := range list {
-		row := fmt.Sprintf("%-31s", s.Key)
-		for _, preset := range loss.Presets {
-			row += fmt.Sprintf(" %-12v", s.Values[preset.Name])
-		}
-		mark := ""
-		if fmt.Sprint(s.Values[loss.Presets[0].Name]) != fmt.Sprint(s.Values[loss.Presets[1].Name]) {
-			mark = " *"
-		}
-		j.print("%s\n", strings.TrimRight(row, " ")+mark)
-	}
-	j.print("\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n")
-	return nil
+	about := loss.All.About(name)
+	return j.show(map[string]any{"name": name, "about": about, "settings": list},
+		fmt.Sprintf("%s: %s\n\n%s\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n",
+			name, about, loss.SettingsText(list)))
 }

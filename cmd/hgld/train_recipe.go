@@ -30,7 +30,7 @@ func trainRecipeCommand() *cli.Command {
 		&cli.Command{
 			Name: "list", Usage: "the published runs", ArgsUsage: "[DATA]",
 			Description: "  hgld train recipe list\n  hgld train recipe list sop              of one data set",
-			Flags:       commonFlags(), Action: listRecipes,
+			Flags:       commonFlags(), Action: action(listRecipes),
 		},
 		&cli.Command{
 			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
@@ -41,13 +41,13 @@ func trainRecipeCommand() *cli.Command {
 			Flags: append(commonFlags(),
 				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` to compare with the paper"},
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file, which is a complete hgld.yaml"}),
-			Action: showRecipe,
+			Action: action(showRecipe),
 		},
 		recipeRunCommand())
 	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("check") {
-			return checkRecipes(c)
+			return action(checkRecipes)(c)
 		}
 		return needsSubcommand(c)
 	}
@@ -60,11 +60,7 @@ func recipeNamed(name string) (recipe.Recipe, error) {
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
 }
 
-func listRecipes(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func listRecipes(c *cli.Context, j *job) error {
 	list, err := recipe.All()
 	if err != nil {
 		return err
@@ -81,25 +77,10 @@ func listRecipes(c *cli.Context) error {
 		}
 		list = kept
 	}
-	if j.json {
-		return writeJSON(j, list)
-	}
-	j.print("%-32s %-16s %s\n", "recipe", "tables", "run")
-	for _, r := range list {
-		var tables []string
-		for _, row := range r.Rows {
-			tables = append(tables, row.Table)
-		}
-		j.print("%-32s %-16s %s\n", r.Name, strings.Join(tables, ", "), r.About)
-	}
-	return nil
+	return j.show(list, recipe.ListText(list))
 }
 
-func showRecipe(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func showRecipe(c *cli.Context, j *job) error {
 	if len(j.args) != 1 {
 		return withHint(usagef("train recipe show takes one name, got %d", len(j.args)), "hgld train recipe list lists them")
 	}
@@ -121,59 +102,34 @@ func showRecipe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.json {
-		return writeJSON(j, struct {
-			recipe.Recipe
-			Published []recipe.ComparedRow `json:"published"`
-		}{r, rows})
-	}
-	j.print("%s: %s\n", r.Name, r.About)
-	printIndented(j, "data", r.Data)
-	for _, note := range r.Differs {
-		printIndented(j, "differs", note)
-	}
-	for _, note := range r.Guessed {
-		printIndented(j, "guessed", note)
-	}
-	if run := c.String("run"); run != "" {
-		if err := printChanges(j, r, run); err != nil {
+	var run []string
+	if dir := c.String("run"); dir != "" && !j.json {
+		if run, err = runNotes(r, dir); err != nil {
 			return err
 		}
 	}
-	printPublished(j, rows)
-	return nil
+	return j.show(struct {
+		recipe.Recipe
+		Published []recipe.ComparedRow `json:"published"`
+	}{r, rows}, r.Notes(run...)+recipe.RowsText(rows))
 }
 
-// printIndented prints a note after its kind, in lines of readable length.
-func printIndented(j *job, kind, note string) {
-	const width = 96
-	line := ""
-	for _, word := range strings.Fields(note) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			j.print("%-9s%s\n", kind, line)
-			kind, line = "", ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	j.print("%-9s%s\n", kind, line)
-}
-
-// printChanges reports how a run differs from a recipe: without this, comparing the
-// numbers means little.
-func printChanges(j *job, r recipe.Recipe, dir string) error {
+// runNotes says how a run differs from a recipe: without this, comparing the numbers
+// means little.
+func runNotes(r recipe.Recipe, dir string) ([]string, error) {
 	run, err := readPastRun(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	published, err := recipeSettings(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	printIndented(j, "run", fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery))
+	notes := []string{fmt.Sprintf("%s: %d queries, %d in the gallery", dir, run.Result.Queries, run.Result.Gallery)}
 	for _, c := range recipe.Changes(published, run.Settings) {
-		printIndented(j, "run", fmt.Sprintf("differs from the recipe: %s is %s, there %s", c.Key, c.To, c.From))
+		notes = append(notes, recipe.ChangeText(c))
 	}
-	return nil
+	return notes, nil
 }
 
 // recipeSettings returns the settings of a recipe: the defaults, changed by its file.
@@ -189,11 +145,7 @@ func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 
 // checkRecipes resolves every recipe against the tables of backbones, losses,
 // samplers, optimizers and metrics, and finds its rows.
-func checkRecipes(c *cli.Context) error {
-	j, err := newJob(c)
-	if err != nil {
-		return err
-	}
+func checkRecipes(c *cli.Context, j *job) error {
 	list, err := recipe.All()
 	if err != nil {
 		return err
@@ -214,11 +166,8 @@ func checkRecipes(c *cli.Context) error {
 	if len(failed) > 0 {
 		return withCode(exitIntegrity, errors.Join(failed...))
 	}
-	if j.json {
-		return writeJSON(j, map[string]int{"recipes": len(list)})
-	}
-	j.print("%d recipes: every setting and every row is known\n", len(list))
-	return nil
+	return j.show(map[string]int{"recipes": len(list)},
+		fmt.Sprintf("%d recipes: every setting and every row is known\n", len(list)))
 }
 
 // recipeRunCommand trains with a recipe in place of the defaults. hgld.yaml, the
@@ -230,11 +179,7 @@ func recipeRunCommand() *cli.Command {
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
-	cmd.Action = func(c *cli.Context) error {
-		j, err := newJob(c)
-		if err != nil {
-			return err
-		}
+	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {
 			return withHint(usagef("%s takes one recipe, got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
 		}
@@ -243,7 +188,7 @@ func recipeRunCommand() *cli.Command {
 			return err
 		}
 		return runRecipe(c, j, s, r)
-	}
+	})
 	return cmd
 }
 
@@ -263,7 +208,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	j.say("recipe %s: %s", r.Name, r.About)
 	changed := recipe.Changes(published, own)
 	for _, c := range changed {
-		j.say("  differs from the recipe: %s is %s, there %s", c.Key, c.To, c.From)
+		j.say("  %s", recipe.ChangeText(c))
 	}
 	if err := s.Execute(j, own); err != nil || j.json {
 		return err
@@ -285,7 +230,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	if err != nil {
 		return err
 	}
-	printPublished(j, rows)
+	j.print("%s", recipe.RowsText(rows))
 	j.say("the paper's images: %s; %d settings of this run differ from the recipe's", r.Data, len(changed))
 	return nil
 }

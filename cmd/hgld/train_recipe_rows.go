@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"path/filepath"
 
 	"hgld/train"
 	"hgld/train/history"
-	"hgld/train/recipe"
 )
 
 // testOf reads the test result of a run.
@@ -31,27 +29,4 @@ func readEvaluation(run string) (*train.Result, error) {
 			"hgld train run evaluates when it ends, if it knows the queries")
 	}
 	return r, err
-}
-
-// printPublished prints the rows of the paper beside the result of a run.
-func printPublished(j *job, rows []recipe.ComparedRow) {
-	for _, row := range rows {
-		j.print("\n%s, table %s, %s on %s (quoted, %%)\n", row.Paper, row.Table, row.Method, row.Part)
-		run := false
-		for _, n := range row.Numbers {
-			run = run || !math.IsNaN(float64(n.Run))
-		}
-		j.print("%-16s %8s", "metric", "paper")
-		if run {
-			j.print(" %8s %8s", "run", "run−paper")
-		}
-		j.print("\n")
-		for _, n := range row.Numbers {
-			j.print("%-16s %8s", n.Key, n.Paper.Decimals(1, "–"))
-			if run {
-				j.print(" %8s %9s", n.Run.Decimals(1, "–"), (n.Run-n.Paper).Decimals(1, "–"))
-			}
-			j.print("\n")
-		}
-	}
 }

@@ -78,11 +78,7 @@ func dryRun(j *job, s *trainSettings) error {
 	if err := f.Measure(j.ctx, s.Config, data.ForTraining(), o); err != nil {
 		return err
 	}
-	if j.json {
-		return writeJSON(j, f)
-	}
-	j.print("%s", f.Lasts())
-	return nil
+	return j.show(f, f.Lasts())
 }
 
 // overfit checks that the network can learn.

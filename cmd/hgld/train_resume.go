@@ -21,11 +21,7 @@ func trainResumeCommand() *cli.Command {
 		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples,
 		ArgsUsage: "RUN",
 		Flags:     append(stageFlags(), deviceFlag()),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
+		Action: action(func(c *cli.Context, j *job) error {
 			if len(j.args) != 1 {
 				return usagef("train resume takes one argument, the run directory; got %d", len(j.args))
 			}
@@ -37,7 +33,7 @@ func trainResumeCommand() *cli.Command {
 				return withCode(exitUsage, err)
 			}
 			return trainStage().Continued().Execute(j, s)
-		},
+		}),
 	}
 }
 

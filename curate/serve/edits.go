@@ -233,8 +233,8 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	return true
 }
 
-// WriteLimit is the longest time that a browser may take to read an answer.
-const WriteLimit = 2 * time.Minute
+// writeLimit is the longest time that a browser may take to read an answer.
+const writeLimit = 2 * time.Minute
 
 // write sends an answer. No lock may be held, so that a browser that does not read does
 // not block others.
@@ -246,7 +246,7 @@ func write(w http.ResponseWriter, code int, v any) {
 	}
 	// Making the map may have used up the deadline of the answer. A connection without
 	// deadlines has none to extend.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(WriteLimit))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
 	w.Write(data) // an error means that the browser has gone away

@@ -25,6 +25,7 @@ var may = map[string][]string{
 	"scrape/api":              {"scrape", "scrape/polite", "labels"},
 	"scrape/polite":           {},
 	"scrape/fakecommons":      {"labels"},
+	"scrape/site":             {"scrape", "scrape/page", "scrape/api", "scrape/polite"},
 	"scrape/scrapetest":       {"scrape", "scrape/page", "scrape/api", "scrape/polite", "scrape/fakecommons", "labels"},
 	"cluster":                 {"labels"},
 	"cluster/report":          {"cluster", "labels"},

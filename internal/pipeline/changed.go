@@ -48,6 +48,27 @@ func (s Stage) TrustInputs(j Job, own any) error {
 	return errors.Join(list...)
 }
 
+// Accepted returns the command of the stage that wrote a file which a user has changed since
+// and had accepted; see [Options]. It returns "" if there is none.
+func (p *Project) Accepted(path string) (command string, err error) {
+	if p.File == "" {
+		return "", nil
+	}
+	for _, s := range p.engine().Stages {
+		was, err := s.Stamp(p)
+		if IsMissing(err) || errors.Is(err, ErrOtherStamp) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if was.Changed[p.Inside(path)] != "" {
+			return s.Command, nil
+		}
+	}
+	return "", nil
+}
+
 // distrust returns the error for a stage that would read a changed file.
 func (s Stage) distrust(p *Project, c *change) error {
 	err := fmt.Errorf("%s: %s is not as `hgld %s` left it on %s: its sha256 is %s, and was %s", s.Command, c.path,

@@ -89,3 +89,33 @@ func TestLargeIntermediateIsComparedByItsContents(t *testing.T) {
 		t.Errorf("%+v, %v: want the change recorded", st.Changed, err)
 	}
 }
+
+func TestAnAcceptedChangeNamesTheCommandOfTheFile(t *testing.T) {
+	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"))
+	p := j.options.Project
+	a, b := p.pipeline.Stages[0], p.pipeline.Stages[1]
+	recordedFile(t, j, a, "a.txt", []byte("as it was written"))
+	if by, err := p.Accepted("a.txt"); by != "" || err != nil {
+		t.Errorf("an unchanged file was accepted from %q, %v", by, err)
+	}
+	if err := os.WriteFile("a.txt", []byte("changed by hand"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	own := b.Settings()
+	if err := p.Load(nil, b.Name, own); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.TrustInputs(j, own); err == nil {
+		t.Fatal("a changed file is trusted")
+	}
+	if by, err := p.Accepted("a.txt"); by != "" || err != nil {
+		t.Errorf("a refused file was accepted from %q, %v", by, err)
+	}
+	j.options.Changed = true
+	if err := b.TrustInputs(j, own); err != nil {
+		t.Fatal(err)
+	}
+	if by, err := p.Accepted("a.txt"); by != a.Command || err != nil {
+		t.Errorf("the file was accepted from %q, %v, want %q", by, err, a.Command)
+	}
+}

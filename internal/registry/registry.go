@@ -32,6 +32,16 @@ func (t Table[T]) Get(kind, name string) (T, error) {
 	return none, Unknown(kind, name, t.Names())
 }
 
+// About returns the line about the entry called name, "" if there is none.
+func (t Table[T]) About(name string) string {
+	for _, e := range t {
+		if e.Name == name {
+			return e.About
+		}
+	}
+	return ""
+}
+
 // Names returns the names in table order.
 func (t Table[T]) Names() []string {
 	names := make([]string, len(t))

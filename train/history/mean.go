@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"hgld/train"
 	"hgld/train/metric"
@@ -56,4 +57,30 @@ func Mean(files []string, results []*train.Result) (*MeanTable, error) {
 		table.Overall[name] = train.Number(mean)
 	}
 	return table, nil
+}
+
+// Text returns the table in percent, a line for each file and level and one for the means.
+func (t *MeanTable) Text() string {
+	w := &strings.Builder{}
+	width := len("overall")
+	for _, row := range t.Rows {
+		width = max(width, utf8.RuneCountInString(row.File+" "+row.Level))
+	}
+	line := func(label string, values map[string]train.Number) {
+		fmt.Fprintf(w, "%-*s", width, label)
+		for _, n := range t.Names {
+			fmt.Fprintf(w, "  %7s", (100*values[n]).Decimals(2, "–"))
+		}
+		fmt.Fprintf(w, "\n")
+	}
+	fmt.Fprintf(w, "%-*s", width, "%")
+	for _, n := range t.Names {
+		fmt.Fprintf(w, "  %7s", n)
+	}
+	fmt.Fprintf(w, "\n")
+	for _, row := range t.Rows {
+		line(row.File+" "+row.Level, row.Values)
+	}
+	line("overall", t.Overall)
+	return w.String()
 }

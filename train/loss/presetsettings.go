@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,6 +31,25 @@ func PresetSettings(name string) ([]PresetSetting, error) {
 		list = settingsOf(list, preset.Name, "", &tree)
 	}
 	return list, nil
+}
+
+// SettingsText prints settings as a table with a column for each preset. A star marks
+// those that differ between the presets.
+func SettingsText(list []PresetSetting) string {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "%-31s %-12s %s\n", "setting", Presets[0].Name, Presets[1].Name)
+	for _, s := range list {
+		row := fmt.Sprintf("%-31s", s.Key)
+		for _, preset := range Presets {
+			row += fmt.Sprintf(" %-12v", s.Values[preset.Name])
+		}
+		mark := ""
+		if fmt.Sprint(s.Values[Presets[0].Name]) != fmt.Sprint(s.Values[Presets[1].Name]) {
+			mark = " *"
+		}
+		fmt.Fprintf(w, "%s\n", strings.TrimRight(row, " ")+mark)
+	}
+	return w.String()
 }
 
 // settingsOf adds the leaves of a tree under dotted keys to what other presets had.

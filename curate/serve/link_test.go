@@ -1,0 +1,64 @@
+package serve
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/curate"
+)
+
+// Edits that wait in a browser belong to one log, whenever it is served; a copy in
+// another folder, or another log of the same name, does not get them.
+func TestQueueNameIsThatOfOneLog(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	anna, ben := curate.Header{Version: 2, By: "anna", DraftSHA256: "ab"},
+		curate.Header{Version: 2, By: "ben", DraftSHA256: "ab"}
+	names := map[string]bool{}
+	for _, log := range []struct {
+		path string
+		h    curate.Header
+	}{{"edits.jsonl", anna}, {filepath.Join(dir, "edits.jsonl"), anna}, {"copy/edits.jsonl", anna}, {"edits.jsonl", ben}} {
+		name, err := QueueName(log.path, log.h)
+		if err != nil || len(name) != 32 {
+			t.Fatalf("%q, %v", name, err)
+		}
+		names[name] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("three logs, one of them by two paths, have %d names", len(names))
+	}
+}
+
+func TestALinkIsShownOrWrittenForItsOwner(t *testing.T) {
+	shown := Link{Base: "http://127.0.0.1:1"}
+	if text, err := shown.Give("k"); text != "http://127.0.0.1:1/#key=k" || err != nil || shown.Remove() != nil {
+		t.Errorf("shown: %q, %v", text, err)
+	}
+	file := filepath.Join(t.TempDir(), "edits.jsonl.link")
+	hidden := Link{Base: "http://127.0.0.1:1", File: file}
+	if err := os.WriteFile(file, []byte("of an earlier server"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, err := hidden.Give("k")
+	if err != nil || strings.Contains(text, "key") || text != "the link in "+file {
+		t.Errorf("hidden: %q, %v", text, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || string(data) != "http://127.0.0.1:1/#key=k\n" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		t.Errorf("others may read it: %v, %v", info.Mode(), err)
+	}
+	if err := errors.Join(hidden.Remove(), hidden.Remove()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
+	}
+}

@@ -1,0 +1,20 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Same reports whether two paths lead to one file, which may not exist yet: writing to one
+// would overwrite the other. A device is not the same as itself, since it may take several
+// outputs.
+func Same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}

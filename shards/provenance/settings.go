@@ -1,0 +1,37 @@
+package provenance
+
+import (
+	"path/filepath"
+
+	"hgld/shards/dataset"
+)
+
+// Settings are the settings of the importer in BUILD.json, by the names of hgld.yaml.
+type Settings struct {
+	Dataset      string           `json:"dataset"`                      // name of the importer
+	Input        string           `json:"input"`                        // file or folder
+	Images       string           `json:"images,omitempty"`             // file or folder
+	Labels       string           `json:"labels,omitempty"`             // file
+	Hierarchy    string           `json:"hierarchy,omitempty"`          // file
+	Levels       []string         `json:"levels,omitempty"`             // finest first
+	Split        string           `json:"split,omitempty"`              // of images without one
+	Labelled     bool             `json:"labelled,omitempty"`           // only images with a class at every level
+	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
+	Columns      *dataset.Columns `json:"columns,omitempty"`            // nil for the default
+}
+
+// DropFolders leaves the files without their folders, so that a data set does not depend
+// on where it was built.
+func (s *Settings) DropFolders() error {
+	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy} {
+		if *path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*path) // "." has a name too
+		if err != nil {
+			return err
+		}
+		*path = filepath.Base(abs)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package shards
+
+import (
+	"testing"
+
+	"hgld/labels"
+)
+
+func TestAPlanSaysWhatIsMissing(t *testing.T) {
+	want := "shard                                      images       size\n" +
+		"train-00000.parquet                             3     2.0 kB  there\n" +
+		"train-00001.parquet                             1   10 bytes  missing\n" +
+		"4 images in 2 shards, 1 missing\n"
+	got := PlanText([]Planned{{"train-00000.parquet", 3, 2000, true}, {"train-00001.parquet", 1, 10, false}})
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestAVerificationListsTheDamage(t *testing.T) {
+	v := &Verified{Files: 1, Rows: 2, Bytes: 3}
+	if got, want := v.Text(), "1 file, 2 rows, 3 bytes: no damage\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	v.Damage = []*DamageError{{File: "a.parquet", Row: -1, What: "torn"}}
+	if got, want := v.Text(), v.Damage[0].Error()+"\n1 file, 2 rows, 3 bytes: 1 damaged\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestABuildSaysWhatItHolds(t *testing.T) {
+	m := &Manifest{Files: []File{{Name: "a", Split: labels.Train, Rows: 1, Bytes: 4}},
+		Levels: []Level{{Name: "kind", Classes: []string{"x", "y"}}}}
+	if got, want := m.BuiltText(), "train: 1 image in 1 shard, 4 bytes\nkind: 2 classes\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestASubsetIsAPartOfAWhole(t *testing.T) {
+	if n, of, err := ParseSubset("2/7"); n != 2 || of != 7 || err != nil {
+		t.Errorf("2/7 is %d of %d, %v", n, of, err)
+	}
+	for _, wrong := range []string{"", "2", "0/3", "4/3", "a/3", "1/b", "1/2/3"} {
+		if _, _, err := ParseSubset(wrong); err == nil {
+			t.Errorf("%q is a subset", wrong)
+		}
+	}
+}
