@@ -44,7 +44,7 @@ type Backend struct {
 	compute Stream
 	copies  Stream
 	modules map[string]Module
-	kernels map[string]*kernel
+	kernels map[kernelKey]*kernel
 
 	arena     scratch
 	inUse     int       // allocated bytes
@@ -95,7 +95,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	}
 	b := &Backend{
 		drv: drv, card: card,
-		modules: map[string]Module{}, kernels: map[string]*kernel{}, downloads: map[device.Ticket]*download{},
+		modules: map[string]Module{}, kernels: map[kernelKey]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{},
 	}
 	b.captured = sync.NewCond(&b.mu)
@@ -145,7 +145,7 @@ func (b *Backend) Card() Card { return b.card }
 
 // Supports reports whether activations can be stored in t. Copy converts between all
 // types.
-func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
+func (b *Backend) Supports(t device.DType) bool { return t == device.F32 || t == device.BF16 }
 
 // enter locks the goroutine to its thread and makes the context current there. The returned
 // function unlocks the goroutine.

@@ -38,6 +38,10 @@ typedef long long i64;
 #define HG_KERNEL(threads, name, ...) \
   extern "C" __global__ __attribute__((launch_bounds(threads, 1))) void name(__VA_ARGS__)
 
+// HG_KERNEL_TWICE is HG_KERNEL for kernels of which two blocks are to fit a multiprocessor.
+#define HG_KERNEL_TWICE(threads, name, ...) \
+  extern "C" __global__ __attribute__((launch_bounds(threads, 2))) void name(__VA_ARGS__)
+
 // HG_SHARED declares an array in the block's shared memory; its contents are
 // undefined at first.
 #define HG_SHARED(type, name, ...) static __shared__ __attribute__((aligned(16))) type name __VA_ARGS__
