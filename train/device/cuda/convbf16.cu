@@ -42,8 +42,8 @@ template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
 
 template <int T> HG_DEVICE void gradw(const tensor_conv &p) {
   const hg_conv &o = p.shape;
-  i64 taps = (i64)o.r * o.s * o.in_group(), across = (taps + T - 1) / T, down = (o.filters() + T - 1) / T, at = blockIdx.x;
-  i64 j = at % across, i = at / across % down, z = at / across / down, split = z / o.groups;
+  i64 taps = (i64)o.r * o.s * o.in_group(), across = (taps + T - 1) / T, down = (o.filters() + T - 1) / T;
+  i64 at = blockIdx.x, j = at % across, i = at / across % down, z = at / across / down, split = z / o.groups;
   int g = (int)(z % o.groups);
   i64 k0 = split * p.range, k1 = hg_least(o.pixels(), k0 + p.range);
   hg_matrix<bf16, T / 64> a = {p.a + g * o.filters(), o.filters(), 1, o.k, k1};

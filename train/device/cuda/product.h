@@ -158,7 +158,8 @@ HG_DEVICE void hg_multiply(float (&sum)[T / 32][T / 32][4], const hg_stage<T> &s
 
 // hg_put writes the tile through shared memory, where it has the place of the stages: a
 // thread then has eight columns side by side.
-template <int T> HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to) {
+template <int T>
+HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to) {
   static_assert(T * (T + 8) * 4 <= HG_STAGES * sizeof(hg_stage<T>), "the tile fits");
   int row = hg_warp() / 4 * (T / 2) + hg_lane() / 4, column = hg_warp() % 4 * (T / 4) + hg_lane() % 4 * 2;
   __syncthreads();

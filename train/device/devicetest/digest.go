@@ -16,7 +16,8 @@ import (
 type Digest struct{ Call, SHA256 string }
 
 // Digests calls every operation of b once on fixed arrays. Backends with the same arithmetic
-// have equal digests. A NaN result fails the test, because no standard defines its bits.
+// have equal digests; the products of tensor cores are left out. A NaN result fails the test,
+// because no standard defines its bits.
 func Digests(t *testing.T, b device.Backend) (all []Digest) {
 	s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(4, 1))}
 	for i, c := range s.calls(b) {
@@ -27,6 +28,9 @@ func Digests(t *testing.T, b device.Backend) (all []Digest) {
 			if out := c.out[k]; slices.ContainsFunc(decode(out.Type, data), func(v float64) bool { return v != v }) {
 				t.Errorf("%v: result %d, %v, has a NaN", c.ops, k, out)
 			}
+		}
+		if c.cardsDiffer {
+			continue
 		}
 		all = append(all, Digest{fmt.Sprintf("%d:%s", i, strings.Join(c.ops, "+")), hex.EncodeToString(sum.Sum(nil))})
 	}
