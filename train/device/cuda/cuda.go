@@ -5,8 +5,12 @@
 // An operation consists of two files. axpby.cu holds the kernel with its formula, and axpby.go
 // checks shapes and launches it. ../reference holds the definition. Kernels use only hg.h,
 // whose arithmetic is IEEE 754 throughout. Sums are joined in an order that depends only on
-// shapes, and no float is added atomically. The same step therefore produces the same bytes on
-// every card and on the emulator of package emu.
+// shapes, and no float is added atomically. The same step in F32 therefore produces the same
+// bytes on every card and on the emulator of package emu.
+//
+// Activations are F32 or BF16; typed.h makes the kernels for both. Products of BF16 arrays
+// (tensor.go) use tensor cores, which round sums in the card's way: a card repeats its bytes,
+// and another may give others.
 //
 // Operations are queued on one compute stream in call order. Uploads use a separate stream and
 // wait only for the last use of their buffer.

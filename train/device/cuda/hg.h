@@ -7,7 +7,7 @@
 // Arithmetic is IEEE 754 in both: neither contraction nor flushing of subnormal
 // numbers, and no approximate instruction. The mathematical functions at the end are
 // made of +, −, ×, ÷, √, fma and operations on bits alone. A kernel therefore gives
-// the same bytes on a card and on the emulator.
+// the same bytes on a card and on the emulator. The products of tensor.h are the exception.
 #pragma once
 
 typedef unsigned char u8;
