@@ -97,8 +97,8 @@ func BenchmarkKernels(b *testing.B) {
 // table formats the rates as Markdown.
 func (r *rates) table() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s, of BF16 on tensor cores %.1f; a launch takes the card %.2f µs and the host "+
-		"%.2f µs; "+
+	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s, of BF16 on tensor cores %.1f; "+
+		"a launch takes the card %.2f µs and the host %.2f µs; "+
 		"in a graph it takes the card %.2f µs, and the whole graph the host %.1f µs.\n\n",
 		r.Card, r.Copy, r.FMA, r.Tensor, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
 	fmt.Fprint(&t, "| operation | ms | GB/s | TFLOP/s | of peak | kernels (ms) |\n|---|---:|---:|---:|---:|---|\n")

@@ -12,11 +12,11 @@ import (
 	"hgld/train/device"
 )
 
-// Digest is the SHA-256 of the bytes that a call writes. Call lists its operations. Another
-// card may have another one if CardsDiffer is set: the products of tensor cores.
+// Digest is the SHA-256 of the bytes that a call writes.
 type Digest struct {
-	Call, SHA256 string
-	CardsDiffer  bool
+	Call        string // its operations
+	SHA256      string // in hexadecimal
+	CardsDiffer bool   // another kind of card may write others: the products of tensor cores
 }
 
 // Digests calls every operation of b once on fixed arrays. Backends with the same arithmetic

@@ -131,11 +131,11 @@ func (c *caller) shortImages() {
 	})
 }
 
-// Outcome is what a call wrote. Cards may differ in it if CardsDiffer is set.
+// Outcome is what a call wrote.
 type Outcome struct {
-	Ops         []string
-	CardsDiffer bool
-	Results     [][]byte
+	Ops         []string // the operations
+	CardsDiffer bool     // another kind of card may write other bytes: the products of tensor cores
+	Results     [][]byte // each array that was written
 }
 
 // ShortOutcomes calls every operation on activations in BF16 once, on fixed arrays.
