@@ -61,7 +61,8 @@ export HGLD_TURBOJPEG=off # the same pixels on every machine
 mkdir "$pack/project"
 cp -r "$work/demo/shards" "$work/demo/hgld.yaml" "$pack/project/"
 (cd "$pack/project" && HGLD_CUDA_LIBS=$emulator "$pack/bin/hgld" train run --quiet --device cuda \
-  -o "steps=$steps" -o run.evaluate=0 --out "$work/run") > "$work/train.log" 2>&1 || { cat "$work/train.log"; exit 1; }
+  -o "steps=$steps" -o run.evaluate=0 -o model.precision=float32 --out "$work/run") > "$work/train.log" 2>&1 ||
+  { cat "$work/train.log"; exit 1; }
 hash=$(sha256sum < "$work"/run/checkpoints/step-*/model.safetensors)
 echo "$steps ${hash%% *}" > "$pack/weights"
 

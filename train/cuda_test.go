@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"math"
 	"path/filepath"
@@ -27,6 +28,7 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, d := tiny(5)
 			change(&c)
+			c.Model.Precision = precisionFloat32
 			processor, card := t.TempDir(), t.TempDir()
 			want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: processor, Backend: cpu.New(1)}))
 			b := emulatedCard(t)
@@ -39,6 +41,34 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 				}
 			}
 			compareWeights(t, processor, card)
+		})
+	}
+}
+
+// On a card, precision auto is bfloat16, computed by the card's own kernels. Its steps are
+// those of a processor that widens, except that sums in another order round an activation to
+// its other neighbour now and then, 2⁻⁸ apart: a third of what bfloat16 itself may change.
+func TestMixedTrainingOnCUDAFollowsTheProcessors(t *testing.T) {
+	for name, change := range mixedNets {
+		t.Run(name, func(t *testing.T) {
+			c, d := tiny(5)
+			change(&c)
+			c.Model.Precision = precisionBFloat16
+			want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: cpu.New(1)}))
+			c.Model.Precision = precisionAuto
+			dir, b := t.TempDir(), emulatedCard(t)
+			got := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: b}))
+			for i := range want {
+				if !(math.Abs(got[i]-want[i]) <= 0.01*math.Abs(want[i])) {
+					t.Errorf("loss of step %d: %v on the card, %v on the processor", i+1, got[i], want[i])
+				}
+			}
+			c.Model.Precision = precisionFloat32
+			_, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: dir, Backend: b})
+			var refused *ResumeError
+			if !errors.As(err, &refused) {
+				t.Errorf("the run in precision auto resumes in float32: error %v", err)
+			}
 		})
 	}
 }

@@ -43,7 +43,9 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		n.activations = device.F32 // a head is small, and its inputs are not rounded
 	}
 	if n.activations != device.F32 {
-		n.b = widen.Backend(b)
+		if !b.Supports(n.activations) {
+			n.b = widen.Backend(b)
+		}
 		store.Find(backboneGroup).Activations = n.activations
 	}
 	return n

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+
 	"hgld/train/device"
 )
 
@@ -13,16 +15,35 @@ const (
 
 var precisions = []string{precisionAuto, precisionFloat32, precisionBFloat16}
 
-// settle replaces auto by the precision that suits a device: bfloat16 if the device computes
-// in it, otherwise float32. A checkpoint has what was chosen.
-func (a *Architecture) settle(b device.Backend) {
+// settle replaces auto by the precision of the run in dir, or in a new run by the one that
+// suits the device: bfloat16 if the device computes in it, otherwise float32. A checkpoint has
+// what was chosen, so that a run can go on with another device.
+func (a *Architecture) settle(b device.Backend, dir string) {
 	if a.Precision != precisionAuto {
+		return
+	}
+	if a.Precision = chosenPrecision(dir); a.Precision != "" {
 		return
 	}
 	a.Precision = precisionFloat32
 	if b.Supports(device.BF16) {
 		a.Precision = precisionBFloat16
 	}
+}
+
+// chosenPrecision returns the precision in the newest sound checkpoint of a run, "" if there is
+// none. What is wrong with a checkpoint, resuming reports.
+func chosenPrecision(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	list, _ := checkpoints(dir)
+	for _, path := range slices.Backward(list) {
+		if s, err := readState(path); err == nil {
+			return s.Config.Model.Precision
+		}
+	}
+	return ""
 }
 
 // activations returns the type in which the backbone's activations are stored.

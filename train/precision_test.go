@@ -161,8 +161,20 @@ func TestAutoSuitsTheDevice(t *testing.T) {
 		want string
 	}{{cpu.New(1), precisionFloat32}, {shortDevice{}, precisionBFloat16}} {
 		a := Architecture{Precision: precisionAuto}
-		if a.settle(c.b); a.Precision != c.want {
+		if a.settle(c.b, ""); a.Precision != c.want {
 			t.Errorf("auto is %s on %T, want %s", a.Precision, c.b, c.want)
 		}
+	}
+}
+
+// A run that auto began in float32 on a processor goes on in float32 on a card.
+func TestAutoKeepsThePrecisionOfTheRun(t *testing.T) {
+	c, d := tiny(4)
+	c.Model.Precision = precisionAuto
+	dir := t.TempDir()
+	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
+	events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: shortDevice{cpu.New(2)}})
+	if n := len(losses(events)); n != 2 {
+		t.Errorf("%d steps after the first two of four", n)
 	}
 }

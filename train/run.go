@@ -112,7 +112,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.fitVectors(data.Train); err != nil {
 		return nil, &ConfigError{err}
 	}
-	config.Model.settle(o.Backend)
+	config.Model.settle(o.Backend, o.Dir)
 	asked := config
 	p, err := config.resolve()
 	if err != nil {

@@ -72,8 +72,8 @@ func cudaFinding() finding {
 		if i > 0 {
 			f.Text += "; "
 		}
-		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor,
-			gibibytes(c.Memory))
+		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %s, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor,
+			c.Precisions(), gibibytes(c.Memory))
 		if r.Free[i] >= 0 {
 			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(r.Free[i]))
 		}

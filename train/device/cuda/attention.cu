@@ -40,19 +40,21 @@ HG_DEVICE int keys_of(const heads &o, const int *length, const place &p) {
   return o.causal ? hg_least(n, p.token + 1) : n;
 }
 
-HG_KERNEL(256, attention_f32, float *y, float *lse, const float *qkv, const int *length, heads o) {
+HG_KERNELS(256, attention, (T *y, float *lse, const T *qkv, const int *length, heads o), (y, lse, qkv, length, o)) {
   HG_SHARED(float, weights, [8][32]);
   place p = place_of(o);
   if (!p.inside) return; // whole warps, and only warps meet
-  float *row = y + ((p.image * o.tokens + p.token) * o.heads + p.head) * o.size;
-  float l = hg_attend(
+  T *row = y + ((p.image * o.tokens + p.token) * o.heads + p.head) * o.size;
+  float l = hg_attend<T>(
       row, part(qkv, o, p, 0, p.token), o.size, o.scale, keys_of(o, length, p), weights[hg_warp()],
       [&](int j) { return part(qkv, o, p, 1, j); }, [&](int j) { return part(qkv, o, p, 2, j); });
   if (hg_lane() == 0) lse[(p.image * o.heads + p.head) * o.tokens + p.token] = l;
 }
 
-HG_KERNEL(256, attention_grad_q_f32, float *dqkv, float *delta, const float *dy, const float *y, const float *lse,
-          const float *qkv, const int *length, heads o) {
+HG_KERNELS(256, attention_grad_q,
+           (T *dqkv, float *delta, const T *dy, const T *y, const float *lse, const T *qkv, const int *length,
+            heads o),
+           (dqkv, delta, dy, y, lse, qkv, length, o)) {
   HG_SHARED(float, weights, [8][32]);
   place p = place_of(o);
   if (!p.inside) return;
@@ -62,8 +64,8 @@ HG_KERNEL(256, attention_grad_q_f32, float *dqkv, float *delta, const float *dy,
   for (int d = hg_lane(); d < o.size; d += 32) along += (double)dy[row + d] * y[row + d];
   float own = (float)hg_warp_sum(along), l = lse[at], *weight = weights[hg_warp()];
   if (hg_lane() == 0) delta[at] = own;
-  const float *q = part(qkv, o, p, 0, p.token);
-  float *dq = part(dqkv, o, p, 0, p.token);
+  const T *q = part(qkv, o, p, 0, p.token);
+  T *dq = part(dqkv, o, p, 0, p.token);
   int n = keys_of(o, length, p);
   for (int first = 0; first < o.size; first += 32 * HG_COLUMNS) {
     float sums[HG_COLUMNS];
@@ -87,15 +89,16 @@ HG_KERNEL(256, attention_grad_q_f32, float *dqkv, float *delta, const float *dy,
   }
 }
 
-HG_KERNEL(256, attention_grad_kv_f32, float *dqkv, const float *delta, const float *dy, const float *lse, const float *qkv,
-          const int *length, heads o) {
+HG_KERNELS(256, attention_grad_kv,
+           (T *dqkv, const float *delta, const T *dy, const float *lse, const T *qkv, const int *length, heads o),
+           (dqkv, delta, dy, lse, qkv, length, o)) {
   HG_SHARED(float, weights, [8][2][32]);
   place p = place_of(o); // token is a key
   if (!p.inside) return;
   float *probability = weights[hg_warp()][0], *slope = weights[hg_warp()][1];
-  const float *k = part(qkv, o, p, 1, p.token), *v = part(qkv, o, p, 2, p.token);
-  float *dk = part(dqkv, o, p, 1, p.token), *dv = part(dqkv, o, p, 2, p.token);
-  const float *rows = dy + (p.image * o.tokens * o.heads + p.head) * o.size;
+  const T *k = part(qkv, o, p, 1, p.token), *v = part(qkv, o, p, 2, p.token);
+  T *dk = part(dqkv, o, p, 1, p.token), *dv = part(dqkv, o, p, 2, p.token);
+  const T *rows = dy + (p.image * o.tokens * o.heads + p.head) * o.size;
   i64 step = (i64)o.heads * o.size, at = (p.image * o.heads + p.head) * o.tokens;
   bool seen = !length || p.token < length[p.image];
   int begin = o.causal ? p.token : 0, end = seen ? o.tokens : 0;
@@ -125,22 +128,24 @@ HG_KERNEL(256, attention_grad_kv_f32, float *dqkv, const float *delta, const flo
 }
 
 // A warp has one head of a query. An index that does not exist makes the row NaN.
-HG_KERNEL(256, attention_ragged_f32, float *dst, i64 ldd, const float *qkv, i64 ld, i64 tokens, const int *rows,
-          const int *keys, i64 keys_in_all, const int *spans, i64 queries, int heads, int size, float scale) {
+HG_KERNELS(256, attention_ragged,
+           (T *dst, i64 ldd, const T *qkv, i64 ld, i64 tokens, const int *rows, const int *keys, i64 keys_in_all,
+            const int *spans, i64 queries, int heads, int size, float scale),
+           (dst, ldd, qkv, ld, tokens, rows, keys, keys_in_all, spans, queries, heads, size, scale)) {
   HG_SHARED(float, weights, [8][32]);
   i64 at = (i64)blockIdx.x * 8 + hg_warp(), i = at / heads;
   if (i >= queries) return;
   int head = (int)(at - i * heads), from = spans[2 * i], n = spans[2 * i + 1] - from;
   i64 row = rows ? rows[i] : i, width = (i64)heads * size;
   bool sound = row >= 0 && row < tokens && from >= 0 && n >= 0 && from + (i64)n <= keys_in_all;
-  float *y = dst + i * ldd + head * size;
+  T *y = dst + i * ldd + head * size;
   for (int j = hg_lane(); sound && j < n; j += 32) sound = keys[from + j] >= 0 && keys[from + j] < tokens;
   if (!__all_sync(HG_FULL, sound)) {
     for (int d = hg_lane(); d < size; d += 32) y[d] = HG_NAN;
     return;
   }
-  const float *own = qkv + head * size;
-  hg_attend(
+  const T *own = qkv + head * size;
+  hg_attend<T>(
       y, own + row * ld, size, scale, n, weights[hg_warp()], [&](int j) { return own + keys[from + j] * ld + width; },
       [&](int j) { return own + keys[from + j] * ld + 2 * width; });
 }

@@ -39,8 +39,8 @@ func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) (h
 // Attention computes softmax(q·kᵀ/√Dh)·v for each head.
 func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
 	h, warps := attentionOf("Attention", dst, lse, qkv, length, o)
-	structure(b.op("Attention").ptr(f32(dst)).ptr(f32(lse)).ptr(f32(qkv)).ptr(i32(length)), &h).
-		run("attention", "attention_f32", blocks(warps, 8), 256, 0)
+	structure(b.op("Attention").active(dst).ptr(f32(lse)).active(qkv).ptr(i32(length)), &h).
+		run("attention", "attention", blocks(warps, 8), 256, 0)
 }
 
 // AttentionGrad is the gradient of Attention in terms of its result y.
@@ -50,11 +50,11 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 		panic(shapes("AttentionGrad", dqkv, dy, y, lse, qkv, length))
 	}
 	delta := b.scratch("AttentionGrad", 4*warps)[0]
-	c := b.op("AttentionGrad").ptr(f32(dqkv)).addr(delta).ptr(f32(dy)).ptr(f32(y)).ptr(f32(lse)).ptr(f32(qkv)).
+	c := b.op("AttentionGrad").active(dqkv).addr(delta).active(dy).active(y).ptr(f32(lse)).active(qkv).
 		ptr(i32(length))
-	structure(c, &h).run("attention", "attention_grad_q_f32", blocks(warps, 8), 256, 0)
-	c = b.op("AttentionGrad").ptr(f32(dqkv)).addr(delta).ptr(f32(dy)).ptr(f32(lse)).ptr(f32(qkv)).ptr(i32(length))
-	structure(c, &h).run("attention", "attention_grad_kv_f32", blocks(warps, 8), 256, 0)
+	structure(c, &h).run("attention", "attention_grad_q", blocks(warps, 8), 256, 0)
+	c = b.op("AttentionGrad").active(dqkv).addr(delta).active(dy).ptr(f32(lse)).active(qkv).ptr(i32(length))
+	structure(c, &h).run("attention", "attention_grad_kv", blocks(warps, 8), 256, 0)
 }
 
 var _ device.Ragged = (*Backend)(nil)
@@ -67,8 +67,8 @@ func (b *Backend) RaggedAttention(dst, qkv, rows, keys, spans device.Array, head
 		rows.Absent() && qkv.Dims[0] != q || !rows.Absent() && rows.Len() != q || !spans.Contiguous() {
 		panic(shapes("RaggedAttention", dst, qkv, rows, keys, spans))
 	}
-	b.op("RaggedAttention").ptr(f32(dst)).i64(stride(dst)).ptr(f32(qkv)).i64(stride(qkv)).i64(qkv.Dims[0]).ptr(i32(rows)).
+	b.op("RaggedAttention").active(dst).i64(stride(dst)).active(qkv).i64(stride(qkv)).i64(qkv.Dims[0]).ptr(i32(rows)).
 		ptr(i32(keys)).i64(keys.Len()).ptr(i32(spans)).i64(q).i32(heads).i32(d/heads).
 		f32(float32(1/math.Sqrt(float64(d/heads)))).
-		run("attention", "attention_ragged_f32", blocks(q*heads, 8), 256, 0)
+		run("attention", "attention_ragged", blocks(q*heads, 8), 256, 0)
 }

@@ -2,21 +2,24 @@
 // tiles of 32: a lane has the scalar products of one, and then lanes have columns. Nothing
 // is stored but the weights of a tile, so there is no limit to the number of tokens.
 #pragma once
-#include "hg.h"
+#include "typed.h"
 
 #define HG_COLUMNS 4 // of a lane at a time: heads of up to 128 need one pass
 
 // hg_dot is ⟨a, b⟩ over n elements, in runs of 64 that are added up in order.
-HG_DEVICE float hg_dot(const float *a, const float *b, int n) {
+template <class T> HG_DEVICE float hg_dot(const T *a, const T *b, int n) {
+  constexpr int E = 16 / sizeof(T); // elements of an access
   float sum = 0.f;
-  bool wide = (((u64)a | (u64)b) & 15) == 0 && n % 4 == 0;
+  bool wide = (((u64)a | (u64)b) & 15) == 0 && n % E == 0;
   for (int from = 0; from < n; from += 64) {
     float run = 0.f;
     int end = hg_least(from + 64, n), i = from;
 #pragma unroll 4
-    for (; wide && i < end; i += 4) {
-      f4 x = *(const f4 *)(a + i), y = *(const f4 *)(b + i);
-      run = fmaf(x.x, y.x, run), run = fmaf(x.y, y.y, run), run = fmaf(x.z, y.z, run), run = fmaf(x.w, y.w, run);
+    for (; wide && i < end; i += E) {
+      float x[E], y[E];
+      hg_unpack(*(const f4 *)(a + i), x), hg_unpack(*(const f4 *)(b + i), y);
+#pragma unroll
+      for (int e = 0; e < E; e++) run = fmaf(x[e], y[e], run);
     }
 #pragma unroll 1
     for (; i < end; i++) run = fmaf(a[i], b[i], run);
@@ -35,7 +38,7 @@ HG_DEVICE void hg_mix(float (&sums)[HG_COLUMNS], const float *weight, int count,
 #pragma unroll 2
   for (int t = 0; t < count; t++) {
     float w = weight[t];
-    const float *v = row(t) + first + hg_lane();
+    auto v = row(t) + first + hg_lane();
 #pragma unroll
     for (int c = 0; c < HG_COLUMNS; c++)
       if (first + 32 * c + hg_lane() < width) run[c] = fmaf(w, v[32 * c], run[c]);
@@ -47,8 +50,8 @@ HG_DEVICE void hg_mix(float (&sums)[HG_COLUMNS], const float *weight, int count,
 // hg_attend writes the softmax of scale·⟨q, key(j)⟩ over n keys times value(j) to y, and
 // returns the logarithm of the softmax's denominator. weight is shared memory of the
 // warp, 32 floats. Without keys y is 0 and the result −∞.
-template <class K, class V>
-HG_DEVICE float hg_attend(float *y, const float *q, int width, float scale, int n, float *weight, K key, V value) {
+template <class T, class K, class V>
+HG_DEVICE float hg_attend(T *y, const T *q, int width, float scale, int n, float *weight, K key, V value) {
   float top = -HG_INF;
   double sum = 0;
   for (int j = hg_lane(); j < n; j += 32) {

@@ -3,10 +3,12 @@
 // row r takes those from (r·width) mod n on, or its own rows of stride ldy if n is 0.
 // With b = 0 y is not read. Reads 1 or 2 floats an element and writes one.
 // Reference: ../cpu/axpby.go
-#include "hg.h"
+#include "typed.h"
 
-HG_KERNEL(256, axpby_f32, float *dst, float a, const float *x, float b, const float *y, i64 rows, i64 width, i64 ldd,
-          i64 ldx, i64 ldy, i64 n) {
+HG_KERNELS(256, axpby,
+           (T *dst, float a, const T *x, float b, const T *y, i64 rows, i64 width, i64 ldd, i64 ldx, i64 ldy,
+            i64 n),
+           (dst, a, x, b, y, rows, width, ldd, ldx, ldy, n)) {
   for (i64 i = hg_index(); i < rows * width; i += hg_stride()) {
     i64 r = i / width, c = i - r * width;
     float v = a * x[r * ldx + c];

@@ -19,9 +19,9 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32,
 		panic(shapes("Axpby", dst, x, y))
 	}
 	n := x.Len()
-	b.op("Axpby").ptr(f32(dst)).f32(a).ptr(f32(x)).f32(by).ptr(f32(y)).
+	b.op("Axpby").active(dst).f32(a).active(x).f32(by).active(y).
 		i64(x.Rows()).i64(x.Cols()).i64(stride(dst)).i64(stride(x)).i64(stride(y)).i64(repeat).
-		run("axpby", "axpby_f32", blocks(n, 256), 256, 0)
+		run("axpby", "axpby", blocks(n, 256), 256, 0)
 }
 
 // trails reports whether the dimensions of y are the last ones of x.

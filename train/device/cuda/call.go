@@ -29,6 +29,8 @@ const usualShared = 48 << 10
 type call struct {
 	b      *Backend
 	op     string
+	typed  bool         // some arrays are activations
+	dtype  device.DType // of the activations
 	n      int
 	params [maxParams]unsafe.Pointer
 	words  [maxParams]uint64
@@ -45,7 +47,7 @@ const (
 // op begins a call of an operation. Errors carry its name.
 func (b *Backend) op(name string) *call {
 	c := &b.call
-	c.b, c.op, c.n, c.used, c.marked = b, name, 0, 0, c.marked[:0]
+	c.b, c.op, c.typed, c.n, c.used, c.marked = b, name, false, 0, 0, c.marked[:0]
 	return c
 }
 
@@ -58,6 +60,18 @@ func (c *call) word(v uint64) *call {
 
 // ptr adds the address of an array's first element, or a null pointer if the array is absent.
 func (c *call) ptr(a device.Array) *call { return c.word(uint64(c.address(a))) }
+
+// active is ptr for activations. Those of a call are all F32 or all BF16, and their type
+// completes the name of the kernel.
+func (c *call) active(a device.Array) *call {
+	if !a.Absent() {
+		if a.Type != device.F32 && a.Type != device.BF16 || c.typed && a.Type != c.dtype {
+			panic(fmt.Sprintf("cuda: %s: %v among activations that are all F32 or all BF16", c.op, a))
+		}
+		c.typed, c.dtype = true, a.Type
+	}
+	return c.ptr(a)
+}
 
 // address returns the address of an array and records that the call uses its buffer.
 func (c *call) address(a device.Array) Address {
@@ -116,7 +130,7 @@ func (c *call) run(module, name string, grid, block, shared int) {
 		return
 	}
 	defer b.enter()()
-	k := b.kernel(c.op, module, name)
+	k := b.kernel(c.op, module, c.kernel(name))
 	if k == nil {
 		return
 	}
@@ -132,9 +146,28 @@ func (c *call) run(module, name string, grid, block, shared int) {
 	b.markUse(c.op, c.marked)
 }
 
+// kernelKey names a kernel without putting together a string for every launch.
+type kernelKey struct {
+	name   string
+	suffix string // the type of activations
+}
+
+func (k kernelKey) String() string { return k.name + k.suffix }
+
+// kernel returns the key of a kernel that the call launches.
+func (c *call) kernel(name string) kernelKey {
+	switch {
+	case !c.typed:
+		return kernelKey{name, ""}
+	case c.dtype == device.BF16:
+		return kernelKey{name, "_bf16"}
+	}
+	return kernelKey{name, "_f32"}
+}
+
 // kernel returns a kernel. It loads the kernel's module on first use.
-func (b *Backend) kernel(op, module, name string) *kernel {
-	if k := b.kernels[name]; k != nil {
+func (b *Backend) kernel(op, module string, key kernelKey) *kernel {
+	if k := b.kernels[key]; k != nil {
 		return k
 	}
 	m, ok := b.modules[module]
@@ -148,11 +181,11 @@ func (b *Backend) kernel(op, module, name string) *kernel {
 		}
 		b.modules[module] = m
 	}
-	fn, err := b.drv.Function(m, name)
+	fn, err := b.drv.Function(m, key.String())
 	if !b.check(op, err) {
 		return nil
 	}
 	k := &kernel{fn: fn}
-	b.kernels[name] = k
+	b.kernels[key] = k
 	return k
 }

@@ -22,8 +22,8 @@ template <int T> HG_DEVICE void forward(hg_tiles<T> &tiles, float *dst, const fl
   i64 rows = o.pixels(), taps = (i64)o.r * o.s * o.in_group(), across = (o.filters() + T - 1) / T, at = blockIdx.x;
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.filters();
-  hg_patches<T / 16> a = {x + g * o.in_group(), o, rows, taps};
-  hg_matrix<T / 16> b = {w + first * taps, o.filters(), taps, 1, taps};
+  hg_patches<float, T / 16> a = {x + g * o.in_group(), o, rows, taps};
+  hg_matrix<float, T / 16> b = {w + first * taps, o.filters(), taps, 1, taps};
   hg_gemm<T, true, true>(tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
     if (m >= rows) return;
     for (int q = 0; q < 4 && n + q < o.filters(); q++) {
@@ -40,8 +40,8 @@ template <int T> HG_DEVICE void gradx(hg_tiles<T> &tiles, float *dx, const float
   i64 rows = (i64)o.n * o.h * o.w, taps = (i64)o.r * o.s * o.filters(), across = (o.in_group() + T - 1) / T, at = blockIdx.x;
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.in_group();
-  hg_sources<T / 16> a = {dy + g * o.filters(), o, rows, taps};
-  hg_turned<T / 16> b = {w + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_sources<float, T / 16> a = {dy + g * o.filters(), o, rows, taps};
+  hg_turned<float, T / 16> b = {w + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
   hg_gemm<T, true, false>(tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
     if (m >= rows) return;
     for (int q = 0; q < 4 && n + q < o.in_group(); q++) {
@@ -56,8 +56,8 @@ template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const fl
   i64 j = at % across, i = at / across % down, z = at / across / down, split = z / o.groups;
   int g = (int)(z % o.groups);
   i64 k0 = split * range, k1 = hg_least(o.pixels(), k0 + range);
-  hg_matrix<T / 16> a = {dy + g * o.filters(), o.filters(), 1, o.k, k1};
-  hg_columns_of_patches b = {x + g * o.in_group(), o, taps, k1};
+  hg_matrix<float, T / 16> a = {dy + g * o.filters(), o.filters(), 1, o.k, k1};
+  hg_columns_of_patches<float> b = {x + g * o.in_group(), o, taps, k1};
   float *part = parts + (split * o.groups + g) * o.filters() * taps;
   hg_gemm<T, false, false>(tiles, a, b, i * T, j * T, k0, k1, [&](i64 m, i64 n, const float(&v)[4]) {
     if (m >= o.filters()) return;

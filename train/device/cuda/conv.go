@@ -68,6 +68,10 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	}
 	rows, cols, inner := o.product()
 	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	if x.Type == device.BF16 {
+		b.tensorConv(dst, x, w, o, e, tile)
+		return
+	}
 	c := b.op("Conv")
 	after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act)}
 	c.ptr(f32(dst)).ptr(f32(x)).ptr(f32(w))
@@ -87,6 +91,10 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc 
 	o := convOf("ConvGradX", dy, dx, w, shape)
 	rows, cols, inner := o.productX()
 	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	if dx.Type == device.BF16 {
+		b.tensorConvGradX(dx, dy, w, o, acc, tile)
+		return
+	}
 	c := b.op("ConvGradX").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
 	structure(c, &o).f32(acc).
 		run("conv", convKernels[tile].gradX, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
@@ -101,9 +109,13 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 	splits = blocks(inner, reach)
 	n := dw.Len()
 	parts := b.scratch("ConvGradW", 4*splits*n)[0]
-	c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
-	structure(c, &o).i64(reach).
-		run("conv", convKernels[tile].gradW, blocks(rows, tile)*blocks(cols, tile)*int(o.groups)*splits, 256, 0)
+	grid := blocks(rows, tile) * blocks(cols, tile) * int(o.groups) * splits
+	if x.Type == device.BF16 {
+		b.tensorConvGradW(parts, dy, x, o, reach, tile, grid)
+	} else {
+		c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
+		structure(c, &o).i64(reach).run("conv", convKernels[tile].gradW, grid, 256, 0)
+	}
 	b.op("ConvGradW").ptr(f32(dw)).f32(acc).addr(parts).i64(splits).i64(n).
 		run("conv", "conv_join", blocks(n, 256), 256, 0)
 }

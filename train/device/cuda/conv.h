@@ -14,11 +14,11 @@ struct hg_conv {
 
 // hg_patches is x as the matrix of patches: row m is an output pixel, column k is
 // (r, s, channel of the group).
-template <int SLOTS> struct hg_patches {
-  const float *x; // the first channel of the group
+template <class T, int SLOTS> struct hg_patches {
+  const T *x; // the first channel of the group
   hg_conv o;
   i64 rows, end;
-  const float *image[SLOTS]; // nullptr beyond the last row
+  const T *image[SLOTS]; // nullptr beyond the last row
   int y[SLOTS], z[SLOTS];    // the patch's corner
   int dy, dz, channel;       // from the corner to column k
   bool inside;
@@ -37,20 +37,20 @@ template <int SLOTS> struct hg_patches {
     channel = at - tap * channels;
     dy = (int)r * o.dilation_h, dz = (int)(tap - r * o.s) * o.dilation_w;
   }
-  HG_METHOD float get(int i) const {
+  HG_METHOD const T *where(int i) const {
     int row = y[i] + dy, column = z[i] + dz;
-    if (!inside || !image[i] || (u32)row >= (u32)o.h || (u32)column >= (u32)o.w) return 0.f;
-    return image[i][((i64)row * o.w + column) * o.c + channel];
+    if (!inside || !image[i] || (u32)row >= (u32)o.h || (u32)column >= (u32)o.w) return nullptr;
+    return image[i] + ((i64)row * o.w + column) * o.c + channel;
   }
 };
 
 // hg_sources is dy as the matrix whose row m is an input pixel and whose column k is
 // (r, s, filter of the group): the output pixel that tap (r, s) takes from m, if any.
-template <int SLOTS> struct hg_sources {
-  const float *dy; // the first filter of the group
+template <class T, int SLOTS> struct hg_sources {
+  const T *dy; // the first filter of the group
   hg_conv o;
   i64 rows, end;
-  const float *image[SLOTS];
+  const T *image[SLOTS];
   int y[SLOTS], z[SLOTS];
   int back_y, back_z, filter;
   bool inside;
@@ -69,42 +69,42 @@ template <int SLOTS> struct hg_sources {
     filter = at - tap * filters;
     back_y = (int)r * o.dilation_h, back_z = (int)(tap - r * o.s) * o.dilation_w;
   }
-  HG_METHOD float get(int i) const {
+  HG_METHOD const T *where(int i) const {
     int row = y[i] - back_y, column = z[i] - back_z;
-    if (!inside || !image[i] || row < 0 || column < 0) return 0.f;
+    if (!inside || !image[i] || row < 0 || column < 0) return nullptr;
     int out_row = row / o.stride_h, out_column = column / o.stride_w;
     if (out_row * o.stride_h != row || out_column * o.stride_w != column || out_row >= o.out_h || out_column >= o.out_w)
-      return 0.f;
-    return image[i][((i64)out_row * o.out_w + out_column) * o.k + filter];
+      return nullptr;
+    return image[i] + ((i64)out_row * o.out_w + out_column) * o.k + filter;
   }
 };
 
 // hg_turned is w [k,r,s,c] of a group as the matrix whose row m is a channel and whose
 // column k is (r, s, filter).
-template <int SLOTS> struct hg_turned {
-  const float *w; // the group's first filter
+template <class T, int SLOTS> struct hg_turned {
+  const T *w; // the group's first filter
   hg_conv o;
   i64 end;
   int channel;
-  const float *tap;
+  const T *tap;
 
   HG_METHOD void bind(int, i64 m) { channel = m < o.in_group() ? (int)m : -1; }
   HG_METHOD void at(i64 k) {
     u32 at = (u32)k, filters = o.filters(), rs = at / filters;
     tap = k < end ? w + ((i64)(at - rs * filters) * o.r * o.s + rs) * o.in_group() : nullptr;
   }
-  HG_METHOD float get(int) const { return tap && channel >= 0 ? tap[channel] : 0.f; }
+  HG_METHOD const T *where(int) const { return tap && channel >= 0 ? tap + channel : nullptr; }
 };
 
 // hg_columns_of_patches is the matrix of patches the other way round: row m is
 // (r, s, channel), column k an output pixel.
-struct hg_columns_of_patches {
-  const float *x;
+template <class T> struct hg_columns_of_patches {
+  const T *x;
   hg_conv o;
   i64 rows, end;
   int dy, dz, channel;
   bool inside;
-  const float *pixel;
+  const T *pixel;
 
   HG_METHOD void bind(int, i64 m) {
     inside = m < rows;
@@ -120,5 +120,5 @@ struct hg_columns_of_patches {
     int y = (int)row * o.stride_h + dy, z = (int)(rest - row * o.out_w) * o.stride_w + dz;
     if ((u32)y < (u32)o.h && (u32)z < (u32)o.w) pixel = x + (((i64)picture * o.h + y) * o.w + z) * o.c + channel;
   }
-  HG_METHOD float get(int) const { return pixel ? *pixel : 0.f; }
+  HG_METHOD const T *where(int) const { return pixel; }
 };

@@ -5,8 +5,12 @@
 // An operation consists of two files. axpby.cu holds the kernel with its formula, and axpby.go
 // checks shapes and launches it. ../reference holds the definition. Kernels use only hg.h,
 // whose arithmetic is IEEE 754 throughout. Sums are joined in an order that depends only on
-// shapes, and no float is added atomically. The same step therefore produces the same bytes on
-// every card and on the emulator of package emu.
+// shapes, and no float is added atomically. The same step in F32 therefore produces the same
+// bytes on every card and on the emulator of package emu.
+//
+// Activations are F32 or BF16; typed.h makes the kernels for both. Products of BF16 arrays
+// (tensor.go) use tensor cores, which round sums in the card's way: a card repeats its bytes,
+// and another may give others.
 //
 // Operations are queued on one compute stream in call order. Uploads use a separate stream and
 // wait only for the last use of their buffer.
@@ -44,7 +48,7 @@ type Backend struct {
 	compute Stream
 	copies  Stream
 	modules map[string]Module
-	kernels map[string]*kernel
+	kernels map[kernelKey]*kernel
 
 	arena     scratch
 	inUse     int       // allocated bytes
@@ -95,7 +99,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	}
 	b := &Backend{
 		drv: drv, card: card,
-		modules: map[string]Module{}, kernels: map[string]*kernel{}, downloads: map[device.Ticket]*download{},
+		modules: map[string]Module{}, kernels: map[kernelKey]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{},
 	}
 	b.captured = sync.NewCond(&b.mu)
@@ -145,7 +149,7 @@ func (b *Backend) Card() Card { return b.card }
 
 // Supports reports whether activations can be stored in t. Copy converts between all
 // types.
-func (b *Backend) Supports(t device.DType) bool { return t == device.F32 }
+func (b *Backend) Supports(t device.DType) bool { return t == device.F32 || t == device.BF16 }
 
 // enter locks the goroutine to its thread and makes the context current there. The returned
 // function unlocks the goroutine.

@@ -15,9 +15,9 @@ import (
 // writes the file, and a card is compared with it.
 const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
 
-// Kernels are IEEE 754 throughout and sum in an order that depends only on shapes. A card
-// therefore produces the emulator's bytes, and the emulator the same bytes for any order of
-// threads.
+// Kernels sum in an order that depends only on shapes, and the emulator produces the same
+// bytes for any order of threads. All but the products of tensor cores are IEEE 754
+// throughout, so that a card produces the emulator's bytes.
 func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	path := os.Getenv(digestsVariable)
 	if devicetest.OnCard() {
@@ -25,15 +25,15 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the emulator's digests ($%s): %v", digestsVariable, err)
 		}
-		compareDigests(t, "the card", lines(devicetest.Digests(t, emulated(t))), strings.Split(string(data), "\n"))
+		compareDigests(t, "the card", lines(devicetest.Digests(t, emulated(t)), false), strings.Split(string(data), "\n"))
 		return
 	}
 	c := open(t)
-	forward := lines(devicetest.Digests(t, c))
+	all := devicetest.Digests(t, c)
 	c.emulator.Order("shuffled:11")
-	compareDigests(t, "the order shuffled:11", lines(devicetest.Digests(t, c)), forward)
+	compareDigests(t, "the order shuffled:11", lines(devicetest.Digests(t, c), true), lines(all, true))
 	if path != "" {
-		if err := os.WriteFile(path, []byte(strings.Join(forward, "\n")), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Join(lines(all, false), "\n")), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,8 +42,12 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-func lines(all []devicetest.Digest) (text []string) {
+// lines formats digests, with or without those in which cards differ.
+func lines(all []devicetest.Digest, withDiffering bool) (text []string) {
 	for _, d := range all {
+		if d.CardsDiffer && !withDiffering {
+			continue
+		}
 		text = append(text, fmt.Sprint(d.Call, " ", d.SHA256))
 	}
 	return text

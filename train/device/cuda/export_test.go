@@ -27,6 +27,12 @@ func (b *Backend) PeakFMA(dst device.Array, rounds int) {
 	b.op("PeakFMA").ptr(dst).f32(0.5).f32(1).i32(rounds).run("peak", "peak_fma", dst.Len()/256, 256, 0)
 }
 
+// PeakMMA queues 8 products of fragments (4096 operations each) per 32 elements of dst and
+// round.
+func (b *Backend) PeakMMA(dst device.Array, rounds int) {
+	b.op("PeakMMA").ptr(dst).u32(0x3f803f80).i32(rounds).run("peak", "peak_mma", dst.Len()/256, 256, 0)
+}
+
 // Kernels lists the kernels of all modules.
 func Kernels() (names []string, err error) {
 	files, err := ptx.ReadDir("ptx")

@@ -6,10 +6,11 @@
 // needs no output of the layer and is exact at γ = 0 too. Filters are rows of a width;
 // a block has one. gamma, beta and their gradients may be null. In double.
 // Reference: ../reference/foldnorm.go
-#include "hg.h"
+#include "typed.h"
 
-HG_KERNEL(256, foldnorm_f32, float *wf, float *bf, const float *w, const float *gamma, const float *beta,
-          const float *mean, const float *variance, i64 width, float eps) {
+HG_KERNELS(256, foldnorm, (T *wf, float *bf, const float *w, const float *gamma, const float *beta, const float *mean,
+            const float *variance, i64 width, float eps),
+           (wf, bf, w, gamma, beta, mean, variance, width, eps)) {
   i64 k = blockIdx.x;
   double scale = (gamma ? (double)gamma[k] : 1.) / sqrt((double)variance[k] + (double)eps);
   if (threadIdx.x == 0) bf[k] = (float)((beta ? (double)beta[k] : 0.) - scale * mean[k]);

@@ -10,8 +10,8 @@ func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, 
 		variance.Len() != k {
 		panic(shapes("FoldNorm", wf, bf, w, gamma, beta, mean, variance))
 	}
-	b.op("FoldNorm").ptr(f32(wf)).ptr(f32(bf)).ptr(f32(w)).ptr(f32(gamma)).ptr(f32(beta)).ptr(f32(mean)).
-		ptr(f32(variance)).i64(width).f32(eps).run("foldnorm", "foldnorm_f32", k, rowThreads(width), 0)
+	b.op("FoldNorm").active(wf).ptr(f32(bf)).ptr(f32(w)).ptr(f32(gamma)).ptr(f32(beta)).ptr(f32(mean)).
+		ptr(f32(variance)).i64(width).f32(eps).run("foldnorm", "foldnorm", k, rowThreads(width), 0)
 }
 
 // FoldNormGrad is the gradient of FoldNorm. dgamma and dbeta may be absent.

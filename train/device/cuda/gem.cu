@@ -10,11 +10,12 @@
 // A block has 32 channels of an image; warp w of 8 takes pixels w, w + 8, …. Powers are in
 // double: eps^p is a subnormal float from p = 6.3. Reads x once, or twice for the gradient.
 // Reference: ../reference/gem.go
-#include "hg.h"
+#include "typed.h"
 
 // moments returns Σ v^p and Σ v^p·ln v of the lane's channel to all warps. room is
 // [2][8][32].
-HG_DEVICE void moments(const float *x, i64 hw, i64 c, bool inside, double p, float eps, double *room, double &sum, double &along) {
+template <class T>
+HG_DEVICE void moments(const T *x, i64 hw, i64 c, bool inside, double p, float eps, double *room, double &sum, double &along) {
   sum = along = 0;
   for (i64 i = hg_warp(); i < hw && inside; i += 8) {
     float v = x[i * c];
@@ -29,7 +30,7 @@ HG_DEVICE void moments(const float *x, i64 hw, i64 c, bool inside, double p, flo
   for (int w = 0; w < 8; w++) sum += room[w * 32 + hg_lane()], along += room[256 + w * 32 + hg_lane()];
 }
 
-HG_KERNEL(256, gem_f32, float *dst, const float *x, const float *p, i64 hw, i64 c, float eps) {
+HG_KERNELS(256, gem, (T *dst, const T *x, const float *p, i64 hw, i64 c, float eps), (dst, x, p, hw, c, eps)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
   i64 across = (c + 31) / 32, n = blockIdx.x / across, j = (blockIdx.x - n * across) * 32 + hg_lane();
   double sum, along, power = *p;
@@ -38,8 +39,8 @@ HG_KERNEL(256, gem_f32, float *dst, const float *x, const float *p, i64 hw, i64 
 }
 
 // gem_grad writes the block's share of dp to parts[block]; dx may be null.
-HG_KERNEL(256, gem_grad_f32, float *dx, double *parts, const float *dy, const float *x, const float *p, i64 hw, i64 c,
-          float eps) {
+HG_KERNELS(256, gem_grad, (T *dx, double *parts, const T *dy, const T *x, const float *p, i64 hw, i64 c, float eps),
+           (dx, parts, dy, x, p, hw, c, eps)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
   i64 across = (c + 31) / 32, n = blockIdx.x / across, j = (blockIdx.x - n * across) * 32 + hg_lane();
   bool inside = j < c;

@@ -13,7 +13,7 @@ func gemShape(op string, x, y, p device.Array) (hw, c, grid int) {
 // GeM computes (mean over the image of max(x, eps)^p)^(1/p), [N,C].
 func (b *Backend) GeM(dst, x, p device.Array, eps float32) {
 	hw, c, grid := gemShape("GeM", x, dst, p)
-	b.op("GeM").ptr(f32(dst)).ptr(f32(x)).ptr(f32(p)).i64(hw).i64(c).f32(eps).run("gem", "gem_f32", grid, 256, 0)
+	b.op("GeM").active(dst).active(x).ptr(f32(p)).i64(hw).i64(c).f32(eps).run("gem", "gem", grid, 256, 0)
 }
 
 // GeMGrad is the gradient of GeM. dx and dp may be absent; y is not read.
@@ -23,7 +23,7 @@ func (b *Backend) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) {
 		panic(shapes("GeMGrad", dx, dp, dy, x))
 	}
 	parts := b.scratch("GeMGrad", 8*grid)[0]
-	b.op("GeMGrad").ptr(f32(dx)).addr(parts).ptr(f32(dy)).ptr(f32(x)).ptr(f32(p)).i64(hw).i64(c).f32(eps).
-		run("gem", "gem_grad_f32", grid, 256, 0)
+	b.op("GeMGrad").active(dx).addr(parts).active(dy).active(x).ptr(f32(p)).i64(hw).i64(c).f32(eps).
+		run("gem", "gem_grad", grid, 256, 0)
 	b.join("GeMGrad", dp, acc, parts, 1, grid, 1)
 }

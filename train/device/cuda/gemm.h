@@ -12,7 +12,7 @@
 #define HG_RUN 4    // steps whose products are summed before they join the rest
 
 // Operands are structures with bind(i, m), which takes row m for slot i, at(k), which
-// goes to column k, and get(i), the element of slot i there, 0 beyond the ends. Threads
+// goes to column k, and where(i), the element of slot i there, null beyond the ends. Threads
 // walk along k where neighbours of one row lie side by side, along m elsewhere.
 
 template <int T> struct hg_tiles {
@@ -33,7 +33,8 @@ template <int T, bool ALONG_K, class F> HG_DEVICE void hg_fetch(float (&v)[T / 1
 #pragma unroll
   for (int i = 0; i < T / 16; i++) {
     if (!ALONG_K) f.at(k0 + threadIdx.x / T + 256 / T * i);
-    v[i] = f.get(ALONG_K ? i : 0);
+    auto p = f.where(ALONG_K ? i : 0);
+    v[i] = p ? *p : 0.f;
   }
 }
 
@@ -111,13 +112,13 @@ HG_DEVICE void hg_gemm(hg_tiles<T> &tiles, A a, B b, i64 m0, i64 n0, i64 k0, i64
 }
 
 // hg_matrix is an operand in memory: element (m, k) lies at m·ld_m + k·ld_k.
-template <int SLOTS> struct hg_matrix {
-  const float *p;
+template <class T, int SLOTS> struct hg_matrix {
+  const T *p;
   i64 rows, ld_m, ld_k, end; // end: columns
-  const float *row[SLOTS];
+  const T *row[SLOTS];
   i64 k;
 
   HG_METHOD void bind(int i, i64 m) { row[i] = m < rows ? p + m * ld_m : nullptr; }
   HG_METHOD void at(i64 to) { k = to; }
-  HG_METHOD float get(int i) const { return row[i] && k < end ? row[i][k * ld_k] : 0.f; }
+  HG_METHOD const T *where(int i) const { return row[i] && k < end ? row[i] + k * ld_k : nullptr; }
 };

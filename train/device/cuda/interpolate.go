@@ -8,7 +8,7 @@ func (b *Backend) Interpolate(dst, x device.Array, o device.Interpolation) {
 		o.ScaleH < 0 || o.ScaleW < 0 {
 		panic(shapes("Interpolate", dst, x))
 	}
-	b.op("Interpolate").ptr(f32(dst)).ptr(f32(x)).i64(x.Dims[0]).i32(x.Dims[1]).i32(x.Dims[2]).i64(x.Dims[3]).
+	b.op("Interpolate").active(dst).active(x).i64(x.Dims[0]).i32(x.Dims[1]).i32(x.Dims[2]).i64(x.Dims[3]).
 		i32(dst.Dims[1]).i32(dst.Dims[2]).flag(o.AlignCorners).f64(o.ScaleH).f64(o.ScaleW).
-		run("interpolate", "interpolate_f32", blocks(dst.Len(), 256), 256, 0)
+		run("interpolate", "interpolate", blocks(dst.Len(), 256), 256, 0)
 }

@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"hgld/train/device"
 )
@@ -10,10 +11,13 @@ import (
 // cases returns the operations at training shapes: the stages of a ResNet with 64 images of
 // 224 pixels, a ViT-S with the same images, and a batch of 256 against a memory of 16,384.
 func (m *measure) cases() []benchCase {
-	m.matrices()
-	m.convolutions()
-	m.activations()
-	m.tokens()
+	for _, m.dtype = range []device.DType{device.F32, device.BF16} {
+		m.matrices()
+		m.convolutions()
+		m.activations()
+		m.tokens()
+	}
+	m.dtype = device.F32
 	m.updates()
 	m.rankings()
 	return m.list
@@ -35,18 +39,41 @@ func (m *measure) f32(dims ...int) device.Array {
 	return a
 }
 
+// array is f32 in the type of activations.
+func (m *measure) array(dims ...int) device.Array {
+	a := m.f32(dims...)
+	if m.dtype == device.F32 {
+		return a
+	}
+	short := device.New(m.b, m.dtype, dims...)
+	m.b.Copy(short, a)
+	m.b.Free(a.Buf)
+	return short
+}
+
+// title marks the operations on BF16 arrays.
+func (m *measure) title(name string) string {
+	if m.dtype == device.BF16 {
+		return name + ", BF16"
+	}
+	return name
+}
+
 // streams adds an operation that makes one pass over arrays.
 func (m *measure) streams(name string, run func(), arrays ...device.Array) {
 	bytes := 0
 	for _, a := range arrays {
 		bytes += a.Len() * a.Type.Size()
 	}
-	m.list = append(m.list, benchCase{name: name, bytes: float64(bytes), run: run})
+	m.list = append(m.list, benchCase{name: m.title(name), bytes: float64(bytes), run: run})
 }
 
 // multiplies adds an operation with a given number of multiply-adds.
 func (m *measure) multiplies(name string, products int, run func()) {
-	m.list = append(m.list, benchCase{name: name, flops: 2 * float64(products), run: run})
+	m.list = append(m.list, benchCase{
+		name: m.title(name), flops: 2 * float64(products), run: run,
+		tensor: m.dtype == device.BF16 && !strings.Contains(name, "Attention"),
+	})
 }
 
 func (m *measure) matrices() {
@@ -55,9 +82,9 @@ func (m *measure) matrices() {
 		{m.size(256, 64), m.size(512, 64), m.size(2048, 512)},
 	} {
 		rows, cols, inner := s[0], s[1], s[2]
-		dst := m.f32(rows, cols)
+		dst := m.array(rows, cols)
 		for _, t := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
-			x, y := m.f32(rows, inner), m.f32(inner, cols)
+			x, y := m.array(rows, inner), m.array(inner, cols)
 			if t[0] {
 				x = x.Reshape(inner, rows)
 			}
@@ -70,7 +97,7 @@ func (m *measure) matrices() {
 		}
 	}
 	q, g, d := m.size(256, 32), m.size(60000, 200), m.size(2048, 64)
-	scores, query, gallery := m.f32(q, g), m.f32(q, d), m.f32(g, d)
+	scores, query, gallery := m.f32(q, g), m.array(q, d), m.array(g, d)
 	name := fmt.Sprintf("Scores %d×%d, %d", q, g, d)
 	m.multiplies(name, q*g*d, func() { m.b.Scores(scores, query, gallery) })
 }
@@ -94,27 +121,30 @@ func (m *measure) convolutions() {
 	} {
 		pad, out := c.window/2, (c.side-1)/c.stride+1
 		shape := device.ConvShape{StrideH: c.stride, StrideW: c.stride, PadH: pad, PadW: pad}
-		x, w, y := m.f32(n, c.side, c.side, c.from), m.f32(c.to, c.window, c.window, c.from), m.f32(n, out, out, c.to)
+		x, w := m.array(n, c.side, c.side, c.from), m.array(c.to, c.window, c.window, c.from)
+		y := m.array(n, out, out, c.to)
+		dw := m.f32(w.Shape()...)
 		products := n * out * out * c.to * c.window * c.window * c.from
 		name := fmt.Sprintf(" %s, %d→%d at %d²", c.name, c.from, c.to, c.side)
 		m.multiplies("Conv"+name, products, func() { m.b.Conv(y, x, w, shape, device.Epilogue{Act: device.ReLU}) })
 		m.multiplies("ConvGradX"+name, products, func() { m.b.ConvGradX(x, y, w, shape, 0) })
-		m.multiplies("ConvGradW"+name, products, func() { m.b.ConvGradW(w, y, x, shape, 0) })
+		m.multiplies("ConvGradW"+name, products, func() { m.b.ConvGradW(dw, y, x, shape, 0) })
 	}
-	w, wf := m.f32(512, 3, 3, m.size(512, 8)), m.f32(512, 3, 3, m.size(512, 8))
+	w, wf := m.f32(512, 3, 3, m.size(512, 8)), m.array(512, 3, 3, m.size(512, 8))
 	gamma, beta, mean, variance, bf := m.f32(512), m.f32(512), m.f32(512), m.f32(512), m.f32(512)
 	m.b.Fill(variance, 1)
 	m.streams("FoldNorm", func() { m.b.FoldNorm(wf, bf, w, gamma, beta, mean, variance, 1e-5) }, w, wf)
-	dw := m.f32(w.Shape()...)
+	dw, dwf := m.f32(w.Shape()...), m.f32(w.Shape()...)
 	m.streams("FoldNormGrad", func() {
-		m.b.FoldNormGrad(dw, gamma, beta, wf, bf, w, mean, mean, variance, 1e-5, 0)
-	}, dw, wf, w)
+		m.b.FoldNormGrad(dw, gamma, beta, dwf, bf, w, mean, mean, variance, 1e-5, 0)
+	}, dw, dwf, w)
 }
 
 // activations adds the operations on the first stage of a ResNet, [64, 56, 56, 256].
 func (m *measure) activations() {
 	n, side, c := m.size(64, 2), m.size(56, 9), m.size(256, 64)
-	x, y, z, dx := m.f32(n, side, side, c), m.f32(n, side, side, c), m.f32(n, side, side, c), m.f32(n, side, side, c)
+	x, y := m.array(n, side, side, c), m.array(n, side, side, c)
+	z, dx := m.array(n, side, side, c), m.array(n, side, side, c)
 	stats, gamma, beta, one := m.f32(2, c), m.f32(c), m.f32(c), m.f32(1)
 	train, frozen := device.NormKind{Eps: 1e-5, ReLU: true}, device.NormKind{Eps: 1e-5, ReLU: true, Frozen: true}
 	m.streams("Norm, batch statistics", func() { m.b.Norm(y, stats, x, gamma, beta, z, train) }, x, x, y, z)
@@ -129,8 +159,9 @@ func (m *measure) activations() {
 	m.streams("Axpby", func() { m.b.Axpby(dx, 1, x, 1, y) }, dx, x, y)
 	m.streams("Scale", func() { m.b.Scale(dx, x, one) }, dx, x)
 	m.streams("Fill", func() { m.b.Fill(dx, 0) }, dx)
-	half, bytes := device.New(m.b, device.BF16, n, side, side, c), device.New(m.b, device.U8, n, side, side, c)
-	m.streams("Copy to BF16", func() { m.b.Copy(half, x) }, half, x)
+	full, half := m.f32(n, side, side, c), device.New(m.b, device.BF16, n, side, side, c)
+	bytes := device.New(m.b, device.U8, n, side, side, c)
+	m.streams("Copy to BF16", func() { m.b.Copy(half, full) }, half, full)
 	m.streams("Fill of BF16", func() { m.b.Fill(half, 0) }, half)
 	m.streams("Fill of U8", func() { m.b.Fill(bytes, 0) }, bytes)
 	rows := x.Reshape(n*side*side, c)
@@ -141,17 +172,17 @@ func (m *measure) activations() {
 
 	out := (side + 1) / 2
 	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
-	pooled, small := m.f32(n, out, out, c), m.f32(n, out+3, out+3, c)
+	pooled, small := m.array(n, out, out, c), m.array(n, out+3, out+3, c)
 	m.streams("Pool 3×3", func() { m.b.Pool(pooled, x, window) }, pooled, x)
 	m.streams("PoolGrad 3×3", func() { m.b.PoolGrad(dx, pooled, x, pooled, window) }, dx, pooled, x, pooled)
 	m.streams("Interpolate", func() { m.b.Interpolate(small, x, device.Interpolation{}) }, small, x)
-	means, p := m.f32(n, c), m.f32(1)
+	means, p := m.array(n, c), m.f32(1)
 	m.b.Fill(p, 3)
 	m.streams("GeM", func() { m.b.GeM(means, x, p, 1e-6) }, x)
 	m.streams("GeMGrad", func() { m.b.GeMGrad(dx, one, means, x, means, p, 1e-6, 0) }, dx, x)
 	side = m.size(224, 17)
 	raw, crop := device.New(m.b, device.U8, n, side+8, side+8, 3), put(m, m.b, make([]int32, 3*n), n, 3)
-	pixels := m.f32(n, side, side, 4)
+	pixels := m.array(n, side, side, 4)
 	m.b.Fill(raw, 100)
 	m.streams("Pixels", func() { m.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 1, 1}}) }, pixels, raw)
 }
@@ -159,7 +190,7 @@ func (m *measure) activations() {
 // tokens adds the operations on a ViT-S: [64·197, 384], six heads.
 func (m *measure) tokens() {
 	n, t, d, heads := m.size(64, 2), m.size(197, 33), m.size(384, 64), m.size(6, 1)
-	x, y, dx := m.f32(n*t, d), m.f32(n*t, d), m.f32(n*t, d)
+	x, y, dx := m.array(n*t, d), m.array(n*t, d), m.array(n*t, d)
 	stats, norm, gamma, beta, each := m.f32(n*t, 2), m.f32(n*t), m.f32(d), m.f32(d), m.f32(n*t)
 	m.streams("LayerNorm", func() { m.b.LayerNorm(y, stats, x, gamma, beta, 1e-6) }, x, y)
 	m.streams("LayerNormGrad", func() { m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, 0) }, dx, y, x)
@@ -178,9 +209,10 @@ func (m *measure) tokens() {
 	}
 	rows := put(m, m.b, index, n*t)
 	m.streams("Gather", func() { m.b.Gather(y, x, rows) }, y, x)
-	m.streams("ScatterAdd", func() { m.b.ScatterAdd(y, x, rows, 1) }, y, y, x)
-	qkv, mixed, dmixed, lse := m.f32(n, t, 3*d), m.f32(n, t, d), m.f32(n, t, d), m.f32(n, heads, t)
-	dqkv, o := m.f32(n, t, 3*d), device.Heads{Heads: heads}
+	sum, added := m.f32(n*t, d), m.f32(n*t, d)
+	m.streams("ScatterAdd", func() { m.b.ScatterAdd(sum, added, rows, 1) }, sum, sum, added)
+	qkv, mixed, dmixed, lse := m.array(n, t, 3*d), m.array(n, t, d), m.array(n, t, d), m.f32(n, heads, t)
+	dqkv, o := m.array(n, t, 3*d), device.Heads{Heads: heads}
 	m.multiplies("Attention", 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
 	m.multiplies("AttentionGrad", 5*n*t*t*d,
 		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })

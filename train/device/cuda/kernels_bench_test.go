@@ -32,6 +32,7 @@ type rates struct {
 	Card       string   `json:"card"`
 	Copy       float64  `json:"copy_gb_s"`       // cuMemcpyDtoD, read and written
 	FMA        float64  `json:"fma_tflop_s"`     // on values in registers
+	Tensor     float64  `json:"mma_tflop_s"`     // of BF16 fragments in registers
 	Launch     float64  `json:"launch_us"`       // an empty kernel after another, on the card
 	LaunchHost float64  `json:"launch_host_us"`  // time for the host to queue it
 	Graph      float64  `json:"graph_node_us"`   // an empty kernel in a graph of a thousand
@@ -46,7 +47,7 @@ type rate struct {
 	Ms      float64      `json:"ms"`
 	GBs     float64      `json:"gb_s,omitempty"`
 	TFLOPs  float64      `json:"tflop_s,omitempty"`
-	Peak    float64      `json:"of_peak"` // fraction of the copy rate, or of the multiply-add rate
+	Peak    float64      `json:"of_peak"` // fraction of the copy rate, or of the multiply-add rate of FMA or mma
 	Kernels []kernelTime `json:"kernels,omitempty"`
 }
 
@@ -74,7 +75,7 @@ func BenchmarkKernels(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, name := range names {
-		if !m.watch.seen[name] && name != "peak_empty" && name != "peak_fma" {
+		if !m.watch.seen[name] && !strings.HasPrefix(name, "peak_") {
 			r.Unmeasured = append(r.Unmeasured, name)
 		}
 	}
@@ -96,10 +97,10 @@ func BenchmarkKernels(b *testing.B) {
 // table formats the rates as Markdown.
 func (r *rates) table() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s; a launch takes the card %.2f µs and the host "+
-		"%.2f µs; "+
+	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s, of BF16 on tensor cores %.1f; "+
+		"a launch takes the card %.2f µs and the host %.2f µs; "+
 		"in a graph it takes the card %.2f µs, and the whole graph the host %.1f µs.\n\n",
-		r.Card, r.Copy, r.FMA, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
+		r.Card, r.Copy, r.FMA, r.Tensor, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
 	fmt.Fprint(&t, "| operation | ms | GB/s | TFLOP/s | of peak | kernels (ms) |\n|---|---:|---:|---:|---:|---|\n")
 	for _, o := range r.Operations {
 		var kernels []string
@@ -129,6 +130,7 @@ type measure struct {
 	b     *cuda.Backend
 	watch *stopwatch
 	small bool
+	dtype device.DType // of activations
 	list  []benchCase
 }
 
@@ -159,6 +161,7 @@ func newMeasure(b *testing.B) *measure {
 type benchCase struct {
 	name         string
 	bytes, flops float64
+	tensor       bool // multiplies on tensor cores
 	run          func()
 }
 
@@ -195,6 +198,9 @@ func (m *measure) rate(c benchCase, r *rates) rate {
 	if c.flops > 0 {
 		o.TFLOPs = c.flops / s / 1e12
 		o.Peak = o.TFLOPs / r.FMA
+		if c.tensor {
+			o.Peak = o.TFLOPs / r.Tensor
+		}
 	} else {
 		o.GBs = c.bytes / s / 1e9
 		o.Peak = o.GBs / r.Copy
@@ -212,6 +218,8 @@ func (m *measure) peaks(r *rates) {
 	r.Copy = 2 * float64(size) / m.seconds(func() { m.b.Copy(to, from) }) / 1e9
 	sums := device.New(m.b, device.F32, threads)
 	r.FMA = 256 * float64(threads) * float64(iterations) / m.seconds(func() { m.b.PeakFMA(sums, iterations) }) / 1e12
+	r.Tensor = 4096 * float64(threads/32) * 8 * float64(iterations) /
+		m.seconds(func() { m.b.PeakMMA(sums, iterations) }) / 1e12
 	for _, a := range []device.Array{from, to, sums} {
 		m.b.Free(a.Buf)
 	}

@@ -6,9 +6,12 @@
 // stats[row] is mean and r. gamma and beta may be null. A warp has a row; the column
 // sums are those of columns.h. Sums in double. Reference: ../reference/layernorm.go
 #include "columns.h"
+#include "typed.h"
 
-HG_KERNEL(256, layernorm_f32, float *dst, i64 ldd, float *stats, const float *x, i64 ldx, const float *gamma,
-          const float *beta, i64 rows, i64 width, float eps) {
+HG_KERNELS(256, layernorm,
+           (T *dst, i64 ldd, float *stats, const T *x, i64 ldx, const float *gamma, const float *beta, i64 rows,
+            i64 width, float eps),
+           (dst, ldd, stats, x, ldx, gamma, beta, rows, width, eps)) {
   i64 row = (i64)blockIdx.x * 8 + hg_warp();
   if (row >= rows) return;
   dst += row * ldd, x += row * ldx;
@@ -29,8 +32,10 @@ HG_KERNEL(256, layernorm_f32, float *dst, i64 ldd, float *stats, const float *x,
   }
 }
 
-HG_KERNEL(256, layernorm_grad_f32, float *dx, i64 ldd, const float *dy, i64 lddy, const float *x, i64 ldx,
-          const float *gamma, const float *stats, i64 rows, i64 width) {
+HG_KERNELS(256, layernorm_grad,
+           (T *dx, i64 ldd, const T *dy, i64 lddy, const T *x, i64 ldx, const float *gamma, const float *stats,
+            i64 rows, i64 width),
+           (dx, ldd, dy, lddy, x, ldx, gamma, stats, rows, width)) {
   i64 row = (i64)blockIdx.x * 8 + hg_warp();
   if (row >= rows) return;
   dx += row * ldd, dy += row * lddy, x += row * ldx;
@@ -47,8 +52,9 @@ HG_KERNEL(256, layernorm_grad_f32, float *dx, i64 ldd, const float *dy, i64 lddy
   }
 }
 
-HG_KERNEL(256, layernorm_sums_f32, double *parts, const float *dy, i64 lddy, const float *x, i64 ldx, const float *stats,
-          i64 rows, i64 width) {
+HG_KERNELS(256, layernorm_sums,
+           (double *parts, const T *dy, i64 lddy, const T *x, i64 ldx, const float *stats, i64 rows, i64 width),
+           (parts, dy, lddy, x, ldx, stats, rows, width)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
   hg_columns<2>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[2]) {
     double d = dy[r * lddy + c];

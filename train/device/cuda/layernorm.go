@@ -10,8 +10,8 @@ func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 		!isVector(beta, width) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
-	b.op("LayerNorm").ptr(f32(dst)).i64(stride(dst)).ptr(f32(stats)).ptr(f32(x)).i64(ld).ptr(f32(gamma)).ptr(f32(beta)).
-		i64(rows).i64(width).f32(eps).run("layernorm", "layernorm_f32", blocks(rows, 8), 256, 0)
+	b.op("LayerNorm").active(dst).i64(stride(dst)).ptr(f32(stats)).active(x).i64(ld).ptr(f32(gamma)).ptr(f32(beta)).
+		i64(rows).i64(width).f32(eps).run("layernorm", "layernorm", blocks(rows, 8), 256, 0)
 }
 
 // LayerNormGrad is the gradient of LayerNorm. dgamma and dbeta may be absent.
@@ -23,10 +23,10 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 	}
 	grid, spans := columnBlocks(rows, width)
 	parts := b.scratch("LayerNormGrad", 16*spans*width)[0]
-	b.op("LayerNormGrad").addr(parts).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(ld).ptr(f32(stats)).i64(rows).
-		i64(width).run("layernorm", "layernorm_sums_f32", grid, 256, 0)
-	b.op("LayerNormGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(stride(dy)).ptr(f32(x)).i64(ld).ptr(f32(gamma)).
-		ptr(f32(stats)).i64(rows).i64(width).run("layernorm", "layernorm_grad_f32", blocks(rows, 8), 256, 0)
+	b.op("LayerNormGrad").addr(parts).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(stats)).i64(rows).
+		i64(width).run("layernorm", "layernorm_sums", grid, 256, 0)
+	b.op("LayerNormGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(gamma)).
+		ptr(f32(stats)).i64(rows).i64(width).run("layernorm", "layernorm_grad", blocks(rows, 8), 256, 0)
 	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, spans, width)
 	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, spans, width)
 }

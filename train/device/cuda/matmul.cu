@@ -29,8 +29,8 @@ template <int T, bool TRANS_A, bool TRANS_B> HG_DEVICE void multiply(hg_tiles<T>
   i64 matrix = z % o.batch, split = z / o.batch, k0 = split * o.range, k1 = hg_least(o.k, k0 + o.range);
   float *c = o.c + matrix * o.next_c;
   float *part = o.parts + (split * o.batch + matrix) * o.m * o.n;
-  hg_matrix<T / 16> a = {o.a + matrix * o.next_a, o.m, TRANS_A ? 1 : o.lda, TRANS_A ? o.lda : 1, k1};
-  hg_matrix<T / 16> b = {o.b + matrix * o.next_b, o.n, TRANS_B ? o.ldb : 1, TRANS_B ? 1 : o.ldb, k1};
+  hg_matrix<float, T / 16> a = {o.a + matrix * o.next_a, o.m, TRANS_A ? 1 : o.lda, TRANS_A ? o.lda : 1, k1};
+  hg_matrix<float, T / 16> b = {o.b + matrix * o.next_b, o.n, TRANS_B ? o.ldb : 1, TRANS_B ? 1 : o.ldb, k1};
   hg_gemm<T, !TRANS_A, TRANS_B>(tiles, a, b, i * T, j * T, k0, k1, [&](i64 m, i64 n, const float(&v)[4]) {
     if (m >= o.m) return;
     for (int q = 0; q < 4 && n + q < o.n; q++) {

@@ -47,10 +47,15 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 	b.multiply("Scores", dst, q, g, m, o, tile, 1)
 }
 
-// multiply launches the kernel of a product, and the one that joins its splits.
+// multiply launches the kernel of a product, and the one that joins its splits. It chooses
+// them by the type of the factors.
 func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o matmul, tile, splits int) {
 	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
 	if rows == 0 || cols == 0 || batch == 0 {
+		return
+	}
+	if x.Type == device.BF16 {
+		b.tensorMatMul(op, dst, x, y, m, o, tile, splits)
 		return
 	}
 	o.splits, o.span = int64(splits), int64(inner)

@@ -12,8 +12,9 @@
 // is norm_sums, norm_factors and norm_back. gamma, beta, residual and all gradients may be
 // null. Reference: ../reference/norm.go
 #include "columns.h"
+#include "typed.h"
 
-HG_KERNEL(256, norm_moments_f32, double *parts, const float *x, i64 rows, i64 c) {
+HG_KERNELS(256, norm_moments, (double *parts, const T *x, i64 rows, i64 c), (parts, x, rows, c)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
   hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
     double d = (double)x[r * c + j] - x[j];
@@ -24,8 +25,10 @@ HG_KERNEL(256, norm_moments_f32, double *parts, const float *x, i64 rows, i64 c)
 
 // norm_stats adds up the spans' moments (unless frozen) and writes stats [2,c] and the
 // scale and shift of each channel: dst = (x − mean)·scale + shift.
-HG_KERNEL(256, norm_stats_f32, float *stats, float *scale, float *shift, const double *parts, const float *x,
-          const float *gamma, const float *beta, i64 spans, i64 rows, i64 c, float eps, int frozen) {
+HG_KERNELS(256, norm_stats,
+           (float *stats, float *scale, float *shift, const double *parts, const T *x, const float *gamma,
+            const float *beta, i64 spans, i64 rows, i64 c, float eps, int frozen),
+           (stats, scale, shift, parts, x, gamma, beta, spans, rows, c, eps, frozen)) {
   i64 j = hg_index();
   if (j >= c) return;
   double mean = stats[j];
@@ -43,8 +46,10 @@ HG_KERNEL(256, norm_stats_f32, float *stats, float *scale, float *shift, const d
   shift[j] = (float)(((double)stats[j] - mean) * r + (beta ? (double)beta[j] : 0.));
 }
 
-HG_KERNEL(256, norm_apply_f32, float *dst, const float *x, const float *residual, const float *mean, const float *scale,
-          const float *shift, i64 rows, i64 c, int relu) {
+HG_KERNELS(256, norm_apply,
+           (T *dst, const T *x, const T *residual, const float *mean, const float *scale, const float *shift,
+            i64 rows, i64 c, int relu),
+           (dst, x, residual, mean, scale, shift, rows, c, relu)) {
   for (i64 i = hg_index(); i < rows * c; i += hg_stride()) {
     i64 j = i % c;
     float v = fmaf(x[i] - mean[j], scale[j], shift[j]);
@@ -53,8 +58,8 @@ HG_KERNEL(256, norm_apply_f32, float *dst, const float *x, const float *residual
   }
 }
 
-HG_KERNEL(256, norm_sums_f32, double *parts, const float *dy, const float *x, const float *y, const float *mean, i64 rows,
-          i64 c) {
+HG_KERNELS(256, norm_sums, (double *parts, const T *dy, const T *x, const T *y, const float *mean, i64 rows, i64 c),
+           (parts, dy, x, y, mean, rows, c)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
   hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
     i64 i = r * c + j;
@@ -81,8 +86,10 @@ HG_KERNEL(256, norm_factors_f32, float *dgamma, float *dbeta, float *scale, floa
   offset[j] = frozen ? 0.f : (float)(plain / rows);
 }
 
-HG_KERNEL(256, norm_back_f32, float *dx, float *dres, const float *dy, const float *x, const float *y, const float *mean,
-          const float *scale, const float *along, const float *offset, i64 rows, i64 c) {
+HG_KERNELS(256, norm_back,
+           (T *dx, T *dres, const T *dy, const T *x, const T *y, const float *mean, const float *scale,
+            const float *along, const float *offset, i64 rows, i64 c),
+           (dx, dres, dy, x, y, mean, scale, along, offset, rows, c)) {
   for (i64 i = hg_index(); i < rows * c; i += hg_stride()) {
     i64 j = i % c;
     float dz = !y || y[i] > 0.f ? dy[i] : 0.f;

@@ -17,12 +17,12 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 	at := b.scratch("Norm", 16*spans*c, 4*c, 4*c)
 	parts, scale, shift := at[0], at[1], at[2]
 	if !o.Frozen {
-		b.op("Norm").addr(parts).ptr(f32(x)).i64(rows).i64(c).run("norm", "norm_moments_f32", grid, 256, 0)
+		b.op("Norm").addr(parts).active(x).i64(rows).i64(c).run("norm", "norm_moments", grid, 256, 0)
 	}
-	b.op("Norm").ptr(f32(stats)).addr(scale).addr(shift).addr(parts).ptr(f32(x)).ptr(f32(gamma)).ptr(f32(beta)).
-		i64(spans).i64(rows).i64(c).f32(o.Eps).flag(o.Frozen).run("norm", "norm_stats_f32", blocks(c, 256), 256, 0)
-	b.op("Norm").ptr(f32(dst)).ptr(f32(x)).ptr(f32(residual)).ptr(f32(stats)).addr(scale).addr(shift).
-		i64(rows).i64(c).flag(o.ReLU).run("norm", "norm_apply_f32", blocks(x.Len(), 256), 256, 0)
+	b.op("Norm").ptr(f32(stats)).addr(scale).addr(shift).addr(parts).active(x).ptr(f32(gamma)).ptr(f32(beta)).
+		i64(spans).i64(rows).i64(c).f32(o.Eps).flag(o.Frozen).run("norm", "norm_stats", blocks(c, 256), 256, 0)
+	b.op("Norm").active(dst).active(x).active(residual).ptr(f32(stats)).addr(scale).addr(shift).
+		i64(rows).i64(c).flag(o.ReLU).run("norm", "norm_apply", blocks(x.Len(), 256), 256, 0)
 }
 
 // NormGrad needs y = dst for the mask of ReLU. dx, dres, dgamma and dbeta may be absent.
@@ -44,14 +44,14 @@ func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats devic
 	}
 	at := b.scratch("NormGrad", 16*spans*c, 4*c, 4*c, 4*c)
 	parts, scale, along, offset := at[0], at[1], at[2], at[3]
-	b.op("NormGrad").addr(parts).ptr(f32(dy)).ptr(f32(x)).ptr(f32(y)).ptr(f32(stats)).i64(rows).i64(c).
-		run("norm", "norm_sums_f32", grid, 256, 0)
+	b.op("NormGrad").addr(parts).active(dy).active(x).active(y).ptr(f32(stats)).i64(rows).i64(c).
+		run("norm", "norm_sums", grid, 256, 0)
 	b.op("NormGrad").ptr(f32(dgamma)).ptr(f32(dbeta)).addr(scale).addr(along).addr(offset).addr(parts).ptr(f32(stats)).
 		ptr(f32(gamma)).i64(spans).i64(rows).i64(c).f32(o.Eps).f32(acc).flag(o.Frozen).
 		run("norm", "norm_factors_f32", blocks(c, 256), 256, 0)
 	if dx.Absent() && dres.Absent() {
 		return
 	}
-	b.op("NormGrad").ptr(f32(dx)).ptr(f32(dres)).ptr(f32(dy)).ptr(f32(x)).ptr(f32(y)).ptr(f32(stats)).
-		addr(scale).addr(along).addr(offset).i64(rows).i64(c).run("norm", "norm_back_f32", blocks(x.Len(), 256), 256, 0)
+	b.op("NormGrad").active(dx).active(dres).active(dy).active(x).active(y).ptr(f32(stats)).
+		addr(scale).addr(along).addr(offset).i64(rows).i64(c).run("norm", "norm_back", blocks(x.Len(), 256), 256, 0)
 }

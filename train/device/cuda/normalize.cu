@@ -4,9 +4,10 @@
 //
 // norm[row] is n, negative where eps was taken. A warp has a row; sums in double.
 // Reads x twice, or dy and y twice. Reference: ../reference/normalize.go
-#include "hg.h"
+#include "typed.h"
 
-HG_KERNEL(256, normalize_f32, float *dst, i64 ldd, float *norm, const float *x, i64 ldx, i64 rows, i64 width, float eps) {
+HG_KERNELS(256, normalize, (T *dst, i64 ldd, float *norm, const T *x, i64 ldx, i64 rows, i64 width, float eps),
+           (dst, ldd, norm, x, ldx, rows, width, eps)) {
   i64 r = (i64)blockIdx.x * 8 + hg_warp();
   if (r >= rows) return;
   dst += r * ldd, x += r * ldx;
@@ -19,8 +20,9 @@ HG_KERNEL(256, normalize_f32, float *dst, i64 ldd, float *norm, const float *x, 
   for (i64 c = hg_lane(); c < width; c += 32) dst[c] = (float)((double)x[c] / n);
 }
 
-HG_KERNEL(256, normalize_grad_f32, float *dx, i64 ldx, const float *dy, i64 lddy, const float *y, i64 ldy,
-          const float *norm, i64 rows, i64 width) {
+HG_KERNELS(256, normalize_grad,
+           (T *dx, i64 ldx, const T *dy, i64 lddy, const T *y, i64 ldy, const float *norm, i64 rows, i64 width),
+           (dx, ldx, dy, lddy, y, ldy, norm, rows, width)) {
   i64 r = (i64)blockIdx.x * 8 + hg_warp();
   if (r >= rows) return;
   dx += r * ldx, dy += r * lddy, y += r * ldy;

@@ -9,8 +9,8 @@ func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
 	if dst.Len() != x.Len() || dst.Cols() != width || !norm.Absent() && norm.Len() != rows {
 		panic(shapes("Normalize", dst, norm, x))
 	}
-	b.op("Normalize").ptr(f32(dst)).i64(stride(dst)).ptr(f32(norm)).ptr(f32(x)).i64(ld).i64(rows).i64(width).f32(eps).
-		run("normalize", "normalize_f32", blocks(rows, 8), 256, 0)
+	b.op("Normalize").active(dst).i64(stride(dst)).ptr(f32(norm)).active(x).i64(ld).i64(rows).i64(width).f32(eps).
+		run("normalize", "normalize", blocks(rows, 8), 256, 0)
 }
 
 // NormalizeGrad is the gradient of Normalize in terms of its result y.
@@ -19,6 +19,6 @@ func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || y.Cols() != width || norm.Len() != rows {
 		panic(shapes("NormalizeGrad", dx, dy, y, norm))
 	}
-	b.op("NormalizeGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(ld).ptr(f32(y)).i64(stride(y)).ptr(f32(norm)).
-		i64(rows).i64(width).run("normalize", "normalize_grad_f32", blocks(rows, 8), 256, 0)
+	b.op("NormalizeGrad").active(dx).i64(stride(dx)).active(dy).i64(ld).active(y).i64(stride(y)).ptr(f32(norm)).
+		i64(rows).i64(width).run("normalize", "normalize_grad", blocks(rows, 8), 256, 0)
 }

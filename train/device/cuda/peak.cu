@@ -1,6 +1,6 @@
 // peak: what a card can do at most, by which the other kernels are measured. No operation
 // uses them: only the benchmark BenchmarkKernels does.
-#include "hg.h"
+#include "tensor.h"
 
 // peak_empty does nothing: its time is that of a launch.
 HG_KERNEL(256, peak_empty, int unused) {}
@@ -18,4 +18,18 @@ HG_KERNEL(256, peak_fma, float *dst, float a, float b, int rounds) {
     }
   }
   dst[hg_index()] = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7));
+}
+
+// peak_mma: eight chains of `rounds` products of BF16 fragments a warp, out of registers
+// alone: 4096 operations each. ab holds two elements of a and of b. Writes one float a thread.
+HG_KERNEL(256, peak_mma, float *dst, u32 ab, int rounds) {
+  float sum[8][4] = {};
+  u32 a[4] = {ab, ab, ab, ab}, b[2] = {ab, ab};
+  for (int i = 0; i < rounds; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++) hg_mma(sum[j], a, b);
+  float all = 0.f;
+#pragma unroll
+  for (int j = 0; j < 8; j++) all += (sum[j][0] + sum[j][1]) + (sum[j][2] + sum[j][3]);
+  dst[hg_index()] = all;
 }

@@ -3,14 +3,19 @@
 // rounded to float; channels beyond three are zero. crop is [n,3]: top, left, flip; null is
 // the middle at (middle_top, middle_left). A window that does not lie in its image is NaN.
 // Reads 3 bytes a pixel and writes c floats. Reference: ../cpu/pixels.go
-#include "hg.h"
+#include "typed.h"
 
-struct pixels {
+struct pixel_shape {
   float mean[3], std[3];
   int n, from_h, from_w, h, w, c, middle_top, middle_left;
 };
 
-HG_KERNEL(256, pixels_f32, float *dst, const u8 *bytes, const int *crop, pixels o) {
+// four is a pixel in one access.
+template <class T> struct __attribute__((aligned(4 * sizeof(T)))) four {
+  T v[4];
+};
+
+HG_KERNELS(256, pixels, (T *dst, const u8 *bytes, const int *crop, pixel_shape o), (dst, bytes, crop, o)) {
   for (i64 at = hg_index(); at < (i64)o.n * o.h * o.w; at += hg_stride()) {
     int j = (int)(at % o.w), i = (int)(at / o.w % o.h), top = o.middle_top, left = o.middle_left;
     i64 n = at / o.w / o.h;
@@ -22,9 +27,11 @@ HG_KERNEL(256, pixels_f32, float *dst, const u8 *bytes, const int *crop, pixels 
     float v[3];
 #pragma unroll
     for (int k = 0; k < 3; k++) v[k] = inside ? ((float)from[k] / 255.f - o.mean[k]) / o.std[k] : HG_NAN;
-    float *pixel = dst + at * o.c;
-    if (o.c == 4 && ((u64)dst & 15) == 0) {
-      *(f4 *)pixel = {v[0], v[1], v[2], 0.f};
+    T *pixel = dst + at * o.c;
+    if (o.c == 4 && (u64)dst % sizeof(four<T>) == 0) {
+      four<T> all;
+      all.v[0] = v[0], all.v[1] = v[1], all.v[2] = v[2], all.v[3] = 0.f;
+      *(four<T> *)pixel = all;
       continue;
     }
     pixel[0] = v[0], pixel[1] = v[1], pixel[2] = v[2];

@@ -26,6 +26,6 @@ func (b *Backend) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 		h: int32(dst.Dims[1]), w: int32(dst.Dims[2]), c: int32(dst.Dims[3]),
 		middleTop: middle(bytes.Dims[1], dst.Dims[1]), middleLeft: middle(bytes.Dims[2], dst.Dims[2]),
 	}
-	structure(b.op("Pixels").ptr(f32(dst)).ptr(u8(bytes)).ptr(i32(crop)), &p).
-		run("pixels", "pixels_f32", blocks(dst.Dims[0]*dst.Dims[1]*dst.Dims[2], 256), 256, 0)
+	structure(b.op("Pixels").active(dst).ptr(u8(bytes)).ptr(i32(crop)), &p).
+		run("pixels", "pixels", blocks(dst.Dims[0]*dst.Dims[1]*dst.Dims[2], 256), 256, 0)
 }

@@ -3,9 +3,9 @@
 // row-major order, or an equal share to all: an input pixel looks at the windows that
 // it lies in, in order, so that it has one writer. Images are [n,h,w,c]. Reads a window,
 // or what an input pixel's windows hold, for each element. Reference: ../reference/pool.go
-#include "hg.h"
+#include "typed.h"
 
-struct pool {
+struct pool_shape {
   int n, h, w, c, out_h, out_w, size_h, size_w, stride_h, stride_w, pad_h, pad_w, average;
 };
 
@@ -13,16 +13,16 @@ struct window {
   int top, bottom, left, right;
 };
 
-HG_DEVICE window window_of(const pool &o, int i, int j) {
+HG_DEVICE window window_of(const pool_shape &o, int i, int j) {
   i = i * o.stride_h - o.pad_h, j = j * o.stride_w - o.pad_w;
   return {hg_most(i, 0), hg_least(i + o.size_h, o.h), hg_most(j, 0), hg_least(j + o.size_w, o.w)};
 }
 
-HG_KERNEL(256, pool_f32, float *dst, const float *x, pool o) {
+HG_KERNELS(256, pool, (T *dst, const T *x, pool_shape o), (dst, x, o)) {
   i64 n = (i64)o.n * o.out_h * o.out_w * o.c;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
     int c = (int)(at % o.c), j = (int)(at / o.c % o.out_w), i = (int)(at / o.c / o.out_w % o.out_h);
-    const float *image = x + at / o.c / o.out_w / o.out_h * o.h * o.w * o.c + c;
+    const T *image = x + at / o.c / o.out_w / o.out_h * o.h * o.w * o.c + c;
     window v = window_of(o, i, j);
     float out = o.average ? 0.f : -HG_INF;
     for (int row = v.top; row < v.bottom; row++)
@@ -40,7 +40,7 @@ HG_KERNEL(256, pool_f32, float *dst, const float *x, pool o) {
 HG_DEVICE bool equals(float a, float b) { return a == b || (hg_nan(a) && hg_nan(b)); }
 
 // is_first reports whether (row, column) is the first place of window v that holds top.
-HG_DEVICE bool is_first(const pool &o, const float *image, window v, int row, int column, float top) {
+template <class T> HG_DEVICE bool is_first(const pool_shape &o, const T *image, window v, int row, int column, float top) {
   if (!equals(image[((i64)row * o.w + column) * o.c], top)) return false;
   for (int r = v.top; r <= row; r++)
     for (int q = v.left; q < (r == row ? column : v.right); q++)
@@ -48,12 +48,12 @@ HG_DEVICE bool is_first(const pool &o, const float *image, window v, int row, in
   return true;
 }
 
-HG_KERNEL(256, pool_grad_f32, float *dx, const float *dy, const float *x, const float *y, pool o) {
+HG_KERNELS(256, pool_grad, (T *dx, const T *dy, const T *x, const T *y, pool_shape o), (dx, dy, x, y, o)) {
   i64 n = (i64)o.n * o.h * o.w * o.c;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
     int c = (int)(at % o.c), column = (int)(at / o.c % o.w), row = (int)(at / o.c / o.w % o.h);
     i64 picture = at / o.c / o.w / o.h;
-    const float *image = x + picture * o.h * o.w * o.c + c;
+    const T *image = x + picture * o.h * o.w * o.c + c;
     // windows i with i·stride − pad ≤ row < i·stride − pad + size
     int low_i = row + o.pad_h - o.size_h + 1, low_j = column + o.pad_w - o.size_w + 1;
     low_i = low_i > 0 ? (low_i + o.stride_h - 1) / o.stride_h : 0;

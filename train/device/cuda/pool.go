@@ -41,7 +41,7 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 // Pool computes the maximum or the mean of each window.
 func (b *Backend) Pool(dst, x device.Array, s device.PoolShape) {
 	o := poolOf("Pool", dst, x, s)
-	structure(b.op("Pool").ptr(f32(dst)).ptr(f32(x)), &o).run("pool", "pool_f32", blocks(dst.Len(), 256), 256, 0)
+	structure(b.op("Pool").active(dst).active(x), &o).run("pool", "pool", blocks(dst.Len(), 256), 256, 0)
 }
 
 // PoolGrad is the gradient of Pool. Among equal maxima, the first in row-major order receives
@@ -51,6 +51,6 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
 		panic(shapes("PoolGrad", dx, dy, x, y))
 	}
-	structure(b.op("PoolGrad").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(x)).ptr(f32(y)), &o).
-		run("pool", "pool_grad_f32", blocks(dx.Len(), 256), 256, 0)
+	structure(b.op("PoolGrad").active(dx).active(dy).active(x).active(y), &o).
+		run("pool", "pool_grad", blocks(dx.Len(), 256), 256, 0)
 }

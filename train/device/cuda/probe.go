@@ -71,6 +71,14 @@ func (c Card) fit() error {
 		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
 }
 
+// Precisions names the types that activations can have on the card.
+func (c Card) Precisions() string {
+	if c.fit() == nil { // the capability that the kernels need is the one that has bfloat16
+		return "float32 and bfloat16"
+	}
+	return "no kernels for it"
+}
+
 // freeMemory returns the unused bytes of a card, or −1.
 func freeMemory(drv Driver, ordinal int) int {
 	ctx, err := drv.Retain(ordinal)

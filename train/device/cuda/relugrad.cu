@@ -4,13 +4,14 @@
 #include "columns.h"
 #include "map.h"
 
-HG_KERNEL(256, relugrad_f32, float *dx, const float *dy, const float *y, i64 n) {
-  const float *const in[] = {dy, y};
+HG_KERNELS(256, relugrad, (T *dx, const T *dy, const T *y, i64 n), (dx, dy, y, n)) {
+  const T *const in[] = {dy, y};
   const i64 ld[] = {n, n};
   hg_map(dx, n, in, ld, 1, n, [](const float(&v)[2]) { return v[1] > 0.f ? v[0] : 0.f; });
 }
 
-HG_KERNEL(256, relugrad_sums_f32, double *parts, float *dx, const float *dy, const float *y, i64 rows, i64 c) {
+HG_KERNELS(256, relugrad_sums, (double *parts, T *dx, const T *dy, const T *y, i64 rows, i64 c),
+           (parts, dx, dy, y, rows, c)) {
   HG_SHARED(double, room, [8 * 32]);
   hg_columns<1>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[1]) {
     i64 i = r * c + j;

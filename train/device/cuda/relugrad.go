@@ -12,14 +12,14 @@ func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
 	}
 	if dbias.Absent() {
 		if !dx.Absent() {
-			b.op("ReluGrad").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(y)).i64(dy.Len()).
-				run("relugrad", "relugrad_f32", blocks(dy.Len(), 1024), 256, 0)
+			b.op("ReluGrad").active(dx).active(dy).active(y).i64(dy.Len()).
+				run("relugrad", "relugrad", blocks(dy.Len(), 1024), 256, 0)
 		}
 		return
 	}
 	grid, spans := columnBlocks(rows, c)
 	parts := b.scratch("ReluGrad", 8*spans*c)[0]
-	b.op("ReluGrad").addr(parts).ptr(f32(dx)).ptr(f32(dy)).ptr(f32(y)).i64(rows).i64(c).
-		run("relugrad", "relugrad_sums_f32", grid, 256, 0)
+	b.op("ReluGrad").addr(parts).active(dx).active(dy).active(y).i64(rows).i64(c).
+		run("relugrad", "relugrad_sums", grid, 256, 0)
 	b.join("ReluGrad", dbias, acc, parts, c, spans, c)
 }

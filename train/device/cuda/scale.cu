@@ -2,14 +2,16 @@
 // each. Reference: ../cpu/scale.go
 #include "map.h"
 
-HG_KERNEL(256, scale_f32, float *dst, i64 ldd, const float *x, i64 ldx, const float *s, i64 rows, i64 width) {
-  const float *const in[] = {x};
+HG_KERNELS(256, scale, (T *dst, i64 ldd, const T *x, i64 ldx, const float *s, i64 rows, i64 width),
+           (dst, ldd, x, ldx, s, rows, width)) {
+  const T *const in[] = {x};
   const i64 ld[] = {ldx};
   float by = s[0];
   hg_map(dst, ldd, in, ld, rows, width, [=](const float(&v)[1]) { return by * v[0]; });
 }
 
-HG_KERNEL(256, scale_rows_f32, float *dst, i64 ldd, const float *x, i64 ldx, const float *s, i64 rows, i64 width) {
+HG_KERNELS(256, scale_rows, (T *dst, i64 ldd, const T *x, i64 ldx, const float *s, i64 rows, i64 width),
+           (dst, ldd, x, ldx, s, rows, width)) {
   for (i64 i = hg_index(); i < rows * width; i += hg_stride()) {
     i64 r = i / width, c = i - r * width;
     dst[r * ldd + c] = s[r] * x[r * ldx + c];

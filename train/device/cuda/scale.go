@@ -6,14 +6,14 @@ import "hgld/train/device"
 func (b *Backend) Scale(dst, x, s device.Array) {
 	l := linesOf("Scale", dst, x)
 	if s.Len() == 1 {
-		b.op("Scale").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(stride(x)).ptr(f32(s)).i64(l.rows).i64(l.width).
-			run("scale", "scale_f32", l.blocks(), 256, 0)
+		b.op("Scale").active(dst).i64(stride(dst)).active(x).i64(stride(x)).ptr(f32(s)).i64(l.rows).i64(l.width).
+			run("scale", "scale", l.blocks(), 256, 0)
 		return
 	}
 	rows, width, ld := matrixOf(x)
 	if s.Len() != rows || !s.Contiguous() || dst.Cols() != width {
 		panic(shapes("Scale", dst, x, s))
 	}
-	b.op("Scale").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(ld).ptr(f32(s)).i64(rows).i64(width).
-		run("scale", "scale_rows_f32", blocks(rows*width, 256), 256, 0)
+	b.op("Scale").active(dst).i64(stride(dst)).active(x).i64(ld).ptr(f32(s)).i64(rows).i64(width).
+		run("scale", "scale_rows", blocks(rows*width, 256), 256, 0)
 }

@@ -7,15 +7,15 @@
 // A row with a target below 0 has loss and gradient 0. A block has a row; sums and
 // exponentials in double. dst may be x, dx may be dy. Reads a row three times.
 // Reference: ../reference/softmax.go
-#include "hg.h"
+#include "typed.h"
 
-HG_DEVICE float top_of(const float *x, i64 width, float *room) {
+template <class T> HG_DEVICE float top_of(const T *x, i64 width, float *room) {
   float top = -HG_INF;
   for (i64 c = threadIdx.x; c < width; c += blockDim.x) top = hg_max(top, x[c]);
   return hg_block_max(top, room);
 }
 
-HG_KERNEL(256, softmax_f32, float *dst, i64 ldd, const float *x, i64 ldx, i64 width, int log) {
+HG_KERNELS(256, softmax, (T *dst, i64 ldd, const T *x, i64 ldx, i64 width, int log), (dst, ldd, x, ldx, width, log)) {
   HG_SHARED(double, room, [32]);
   dst += blockIdx.x * ldd, x += blockIdx.x * ldx;
   double top = top_of(x, width, (float *)room), sum = 0;
@@ -28,8 +28,8 @@ HG_KERNEL(256, softmax_f32, float *dst, i64 ldd, const float *x, i64 ldx, i64 wi
   }
 }
 
-HG_KERNEL(256, softmax_grad_f32, float *dx, i64 ldx, const float *dy, i64 lddy, const float *y, i64 ldy, i64 width,
-          int log) {
+HG_KERNELS(256, softmax_grad, (T *dx, i64 ldx, const T *dy, i64 lddy, const T *y, i64 ldy, i64 width, int log),
+           (dx, ldx, dy, lddy, y, ldy, width, log)) {
   HG_SHARED(double, room, [32]);
   dx += blockIdx.x * ldx, dy += blockIdx.x * lddy, y += blockIdx.x * ldy;
   double sum = 0;
@@ -39,8 +39,10 @@ HG_KERNEL(256, softmax_grad_f32, float *dx, i64 ldx, const float *dy, i64 lddy, 
     dx[c] = (float)(log ? dy[c] - hg_exp((double)y[c]) * sum : y[c] * (dy[c] - sum));
 }
 
-HG_KERNEL(256, softmax_loss_f32, float *loss, float *dz, i64 lddz, const float *z, i64 ldz, const int *target, i64 width,
-          float temperature, float smoothing) {
+HG_KERNELS(256, softmax_loss,
+           (float *loss, T *dz, i64 lddz, const T *z, i64 ldz, const int *target, i64 width, float temperature,
+            float smoothing),
+           (loss, dz, lddz, z, ldz, target, width, temperature, smoothing)) {
   HG_SHARED(double, room, [32]);
   int k = target[blockIdx.x];
   z += blockIdx.x * ldz, dz += blockIdx.x * lddz;

@@ -15,8 +15,8 @@ func (b *Backend) Softmax(dst, x device.Array, log bool) {
 	if x.Len() == 0 {
 		return
 	}
-	b.op("Softmax").ptr(f32(dst)).i64(stride(dst)).ptr(f32(x)).i64(ld).i64(width).flag(log).
-		run("softmax", "softmax_f32", rows, rowThreads(width), 0)
+	b.op("Softmax").active(dst).i64(stride(dst)).active(x).i64(ld).i64(width).flag(log).
+		run("softmax", "softmax", rows, rowThreads(width), 0)
 }
 
 // SoftmaxGrad is the gradient of Softmax in terms of its result y. dx may be dy.
@@ -28,8 +28,8 @@ func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
 	if y.Len() == 0 {
 		return
 	}
-	b.op("SoftmaxGrad").ptr(f32(dx)).i64(stride(dx)).ptr(f32(dy)).i64(stride(dy)).ptr(f32(y)).i64(ld).i64(width).flag(log).
-		run("softmax", "softmax_grad_f32", rows, rowThreads(width), 0)
+	b.op("SoftmaxGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(y).i64(ld).i64(width).flag(log).
+		run("softmax", "softmax_grad", rows, rowThreads(width), 0)
 }
 
 // SoftmaxLoss is the smoothed cross-entropy of softmax(z/T) of each row with its target class.
@@ -47,8 +47,8 @@ func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax
 	if !dz.Absent() {
 		ldz = stride(dz)
 	}
-	b.op("SoftmaxLoss").ptr(f32(loss)).ptr(f32(dz)).i64(ldz).ptr(f32(z)).i64(ld).ptr(i32(target)).i64(width).
-		f32(o.Temperature).f32(o.Smoothing).run("softmax", "softmax_loss_f32", rows, rowThreads(width), 0)
+	b.op("SoftmaxLoss").ptr(f32(loss)).active(dz).i64(ldz).active(z).i64(ld).ptr(i32(target)).i64(width).
+		f32(o.Temperature).f32(o.Smoothing).run("softmax", "softmax_loss", rows, rowThreads(width), 0)
 }
 
 // rowThreads returns the size of a block for a row of this width: whole warps, at most 256

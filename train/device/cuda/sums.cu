@@ -1,11 +1,13 @@
 // sums: dst = acc·dst + Σ of x, or of its squares: all of it, each row, or each column.
 // Rows of a width and stride; sums in double. Reads x once. Reference: ../reference/sums.go
 #include "columns.h"
+#include "typed.h"
 
 HG_DEVICE double term(float v, int squares) { return squares ? (double)v * v : (double)v; }
 
 // sums_all adds up pieces of 16,384 elements, a block each.
-HG_KERNEL(256, sums_all_f32, double *parts, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+HG_KERNELS(256, sums_all, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares),
+           (parts, x, ld, rows, width, squares)) {
   HG_SHARED(double, room, [32]);
   i64 begin = (i64)blockIdx.x * 16384, end = hg_least(rows * width, begin + 16384);
   double sum = 0;
@@ -18,7 +20,8 @@ HG_KERNEL(256, sums_all_f32, double *parts, const float *x, i64 ld, i64 rows, i6
 }
 
 // sums_rows gives a row to each warp.
-HG_KERNEL(256, sums_rows_f32, float *dst, float acc, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+HG_KERNELS(256, sums_rows, (float *dst, float acc, const T *x, i64 ld, i64 rows, i64 width, int squares),
+           (dst, acc, x, ld, rows, width, squares)) {
   i64 r = (i64)blockIdx.x * 8 + hg_warp();
   if (r >= rows) return;
   double sum = 0;
@@ -27,7 +30,8 @@ HG_KERNEL(256, sums_rows_f32, float *dst, float acc, const float *x, i64 ld, i64
   if (hg_lane() == 0) dst[r] = (float)(acc != 0.f ? (double)acc * dst[r] + sum : sum);
 }
 
-HG_KERNEL(256, sums_columns_f32, double *parts, const float *x, i64 ld, i64 rows, i64 width, int squares) {
+HG_KERNELS(256, sums_columns, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares),
+           (parts, x, ld, rows, width, squares)) {
   HG_SHARED(double, room, [8 * 32]);
   hg_columns<1>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[1]) { sum[0] += term(x[r * ld + c], squares); });
 }

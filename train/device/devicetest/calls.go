@@ -17,6 +17,8 @@ type call struct {
 	out []device.Array // arrays that it writes; it may read them first
 
 	before [][]byte // contents of out before the call
+
+	cardsDiffer bool // the sums are a tensor core's, which each kind of card rounds in its way
 }
 
 // named adds a call of the operations in ops, separated by spaces.
@@ -46,6 +48,9 @@ func (s *suite) calls(b device.Backend) []call {
 	c.images()
 	c.rankings()
 	c.pairs()
+	if b.Supports(device.BF16) {
+		c.short()
+	}
 	return c.list
 }
 

@@ -25,7 +25,7 @@ struct Place {
 extern Place place;
 
 // Vote is what the lanes of a warp do together. The numbers index names in warp.cc.
-enum Vote { vote_sync, vote_ballot, vote_shuffle, vote_xor, vote_down, vote_up };
+enum Vote { vote_sync, vote_ballot, vote_shuffle, vote_xor, vote_down, vote_up, vote_mma, vote_ldmatrix };
 
 // barrier waits for all threads of the block.
 void barrier();
@@ -128,6 +128,8 @@ inline double rint(double v) { return __builtin_rint(v); }
   extern "C" void name(__VA_ARGS__);                                     \
   static hg_emu::Registration hg_registration_##name(#name, threads, name); \
   extern "C" void name(__VA_ARGS__)
+
+#define HG_KERNEL_TWICE HG_KERNEL
 
 // The slot belongs to the declaration: a device function called twice has the same
 // memory twice, as on a card.

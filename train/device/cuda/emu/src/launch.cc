@@ -152,6 +152,7 @@ static void run_block() {
   }
   block.ready_count = block.barrier_count = block.done_count = 0;
   shared_poison();
+  copies_begin(block.count);
   do {
     if (order == order_shuffled) shuffle_turns();
     begin_pass();

@@ -87,6 +87,9 @@ inline void make_ready(int warp, u32 lanes) {
   block.warp[warp].ready += n;
 }
 
+// copies_begin forgets the asynchronous copies of the last block.
+void copies_begin(int threads);
+
 // divergence describes the threads of a block none of which can run.
 std::string divergence();
 

@@ -7,7 +7,8 @@
 namespace hg_emu {
 
 static const char *const vote_names[] = {"__syncwarp",      "a vote (__ballot_sync)", "__shfl_sync",
-                                         "__shfl_xor_sync", "__shfl_down_sync",       "__shfl_up_sync"};
+                                         "__shfl_xor_sync", "__shfl_down_sync",       "__shfl_up_sync",
+                                         "mma.sync",        "ldmatrix.sync"};
 
 // refuse ends the kernel with what its warp operation did wrong.
 [[noreturn]] static void refuse(Vote vote, const char *format, u32 a, u32 b) {
@@ -43,7 +44,7 @@ static inline bool complete(const Warp &w, u32 mask, Vote vote) {
 
 // settle gives every lane of the mask its result.
 static inline void settle(Warp &w, u32 mask, Vote vote) {
-  if (vote == vote_sync) return;
+  if (vote == vote_sync || vote == vote_mma || vote == vote_ldmatrix) return;
   if (vote == vote_ballot) {
     u64 ballot = w.ballot & mask;
     for (int i = 0; i < 32; i++) w.result[i] = mask >> i & 1 ? ballot : w.result[i];

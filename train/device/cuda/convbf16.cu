@@ -1,0 +1,61 @@
+// conv of BF16 images and filters on tensor cores, and its gradients: the products of
+// conv.cu by product.h. conv_gradw writes the sums of ranges of pixels in F32 to parts
+// [splits][k·r·s·c/groups], which conv_join of conv.cu adds in order.
+// Reference: ../reference/conv.go, ../cpu/convgradx.go, ../cpu/convgradw.go
+#include "product.h"
+
+// of_group moves the result to the columns from first on.
+HG_DEVICE hg_result of_group(hg_result to, i64 first) {
+  to.c = to.f32 ? (void *)((float *)to.c + first) : (void *)((bf16 *)to.c + first);
+  if (to.bias) to.bias += first;
+  if (to.residual) to.residual += first;
+  return to;
+}
+
+struct tensor_conv {
+  hg_result to; // of all groups; columns are those of one
+  const bf16 *a, *b;
+  hg_conv shape;
+  i64 range;          // pixels of a split of conv_gradw
+  int unit_a, unit_b; // elements that lie side by side
+};
+
+template <int T> HG_DEVICE void forward(const tensor_conv &p) {
+  const hg_conv &o = p.shape;
+  i64 taps = (i64)o.r * o.s * o.in_group(), across = (o.filters() + T - 1) / T, down = (o.pixels() + T - 1) / T;
+  i64 at = blockIdx.x, j = at % across, i = at / across % down;
+  int g = (int)(at / across / down), first = g * o.filters();
+  hg_patches<bf16, T / 64> a = {p.a + g * o.in_group(), o, o.pixels(), taps};
+  hg_matrix<bf16, T / 64> b = {p.b + first * taps, o.filters(), taps, 1, taps};
+  hg_product<T, true, true>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first));
+}
+
+template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
+  const hg_conv &o = p.shape;
+  i64 rows = p.to.rows, taps = (i64)o.r * o.s * o.filters(), across = (o.in_group() + T - 1) / T, at = blockIdx.x;
+  i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
+  int g = (int)(at / across / down);
+  hg_sources<bf16, T / 64> a = {p.a + g * o.filters(), o, rows, taps};
+  hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, g * o.in_group()));
+}
+
+template <int T> HG_DEVICE void gradw(const tensor_conv &p) {
+  const hg_conv &o = p.shape;
+  i64 taps = (i64)o.r * o.s * o.in_group(), across = (taps + T - 1) / T, down = (o.filters() + T - 1) / T;
+  i64 at = blockIdx.x, j = at % across, i = at / across % down, z = at / across / down, split = z / o.groups;
+  int g = (int)(z % o.groups);
+  i64 k0 = split * p.range, k1 = hg_least(o.pixels(), k0 + p.range);
+  hg_matrix<bf16, T / 64> a = {p.a + g * o.filters(), o.filters(), 1, o.k, k1};
+  hg_columns_of_patches<bf16> b = {p.b + g * o.in_group(), o, taps, k1};
+  hg_result to = p.to;
+  to.c = (float *)to.c + (split * o.groups + g) * o.filters() * taps;
+  hg_product<T, false, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, k0, k1, to);
+}
+
+#define CONV(T)                                                            \
+  HG_KERNEL_TWICE(256, conv_##T##_bf16, tensor_conv p) { forward<T>(p); }        \
+  HG_KERNEL_TWICE(256, conv_gradx_##T##_bf16, tensor_conv p) { gradx<T>(p); }    \
+  HG_KERNEL_TWICE(256, conv_gradw_##T##_bf16, tensor_conv p) { gradw<T>(p); }
+CONV(64)
+CONV(128)

@@ -1,0 +1,24 @@
+// The emulator's half of ../../tensor.h.
+#pragma once
+#include "emu.h"
+
+namespace hg_emu {
+
+void mma(float *d, const u32 *a, const u32 *b);
+void ldmatrix(u32 *v, const void *row, bool transposed);
+void copy_async(void *to, const void *from, u32 bytes);
+void copy_commit();
+void copy_wait(u32 but);
+
+} // namespace hg_emu
+
+HG_DEVICE void hg_mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) { hg_emu::mma(d, a, b); }
+template <bool TRANSPOSED> HG_DEVICE void hg_ldmatrix(u32 (&v)[4], const void *row) {
+  hg_emu::ldmatrix(v, row, TRANSPOSED);
+}
+template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from) {
+  static_assert(BYTES == 8 || BYTES == 16, "a copy has 8 or 16 bytes");
+  hg_emu::copy_async(to, from, BYTES);
+}
+HG_DEVICE void hg_copy_commit() { hg_emu::copy_commit(); }
+template <int N> HG_DEVICE void hg_copy_wait() { hg_emu::copy_wait(N); }

@@ -1,0 +1,218 @@
+// product.h: the tiled product of BF16 matrices on tensor cores that matmulbf16.cu and
+// convbf16.cu share. A block of 256 threads computes T × T elements, its eight warps
+// T/2 × T/4 each, in steps of 32 columns, of which three are on their way from global memory
+// while a fourth is multiplied. Operands are those of gemm.h; runs of `unit` elements of
+// them lie side by side in memory and are copied together. An element is the sum over k in
+// F32 on the tensor core, then bias, residual and activation, and is rounded once.
+#pragma once
+#include "act.h"
+#include "conv.h"
+#include "tensor.h"
+
+#define HG_STEP 32   // columns of a step
+#define HG_STAGES 4  // steps in shared memory
+#define HG_PITCH 40  // elements from row to row there: eight rows begin in different banks
+
+// hg_stage is a step of both operands, as rows of k, or as columns of T + 8 elements.
+template <int T> struct hg_stage {
+  bf16 a[T * HG_PITCH], b[T * HG_PITCH];
+};
+
+// hg_result is the matrix that a product is written to, and what is done to an element
+// v first: act(alpha·v + beta·c + bias + residual). With beta 0, c is not read.
+struct hg_result {
+  void *c;
+  const float *bias;    // of a column, or null
+  const bf16 *residual; // laid out as c, or null
+  i64 ld, rows, cols;
+  float alpha, beta;
+  int f32;  // c is F32, otherwise BF16
+  int wide; // eight elements of a row from a multiple of 8 on lie at a multiple of 16 bytes
+  int act;
+
+  HG_METHOD float joined(float v, i64 at, i64 n) const {
+    v *= alpha;
+    if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)c)[at] : (float)((const bf16 *)c)[at], v);
+    if (bias) v += bias[n];
+    if (residual) v += residual[at];
+    return v;
+  }
+
+  // put writes eight elements of row m from column n on. v is memory of this thread.
+  HG_METHOD void put(i64 m, i64 n, float *v) const {
+    if (m >= rows || n >= cols) return;
+    i64 at = m * ld + n;
+    int count = (int)hg_least(cols - n, (i64)8);
+    bool whole = wide && count == 8;
+    if (whole && beta == 0.f) {
+      float add[8];
+      if (residual) hg_unpack(*(const f4 *)(residual + at), add);
+#pragma unroll
+      for (int q = 0; q < 8; q++) {
+        float u = v[q] * alpha;
+        if (bias) u += bias[n + q];
+        if (residual) u += add[q];
+        v[q] = u;
+      }
+    } else {
+#pragma unroll 1
+      for (int q = 0; q < count; q++) v[q] = joined(v[q], at + q, n + q);
+    }
+    if (act != HG_IDENTITY) {
+#pragma unroll 1
+      for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
+    }
+    if (whole) {
+      f4 low = *(f4 *)v, high = *(f4 *)(v + 4);
+      if (f32) {
+        *(f4 *)((float *)c + at) = low;
+        *(f4 *)((float *)c + at + 4) = high;
+      } else {
+        float u[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        *(f4 *)((bf16 *)c + at) = hg_pack(u);
+      }
+      return;
+    }
+#pragma unroll 1
+    for (int q = 0; q < count; q++) {
+      if (f32)
+        ((float *)c)[at + q] = v[q];
+      else
+        ((bf16 *)c)[at + q] = v[q];
+    }
+  }
+};
+
+// hg_piece copies `unit` elements, zeros if from is null.
+HG_DEVICE void hg_piece(bf16 *to, const bf16 *from, int unit) {
+  if (unit == 8)
+    hg_copy_async<16>(to, from);
+  else if (unit == 4)
+    hg_copy_async<8>(to, from);
+  else
+    to->bits = from ? from->bits : 0;
+}
+
+// hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight.
+template <int T, bool ALONG_K, class F> HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int unit) {
+  if (ALONG_K) {
+    int row = threadIdx.x / 4, column = threadIdx.x % 4 * 8;
+#pragma unroll 1
+    for (int p = column; p < column + 8; p += unit) {
+      f.at(k0 + p);
+#pragma unroll
+      for (int i = 0; i < T / 64; i++) hg_piece(tile + (row + 64 * i) * HG_PITCH + p, f.where(i), unit);
+    }
+    return;
+  }
+  constexpr int ACROSS = T / 8, DOWN = 256 / ACROSS;
+  int row = threadIdx.x / ACROSS, column = threadIdx.x % ACROSS * 8;
+#pragma unroll 1
+  for (int p = column; p < column + 8; p += unit) {
+    f.bind(0, m0 + p);
+#pragma unroll
+    for (int i = 0; i < HG_STEP / DOWN; i++) {
+      f.at(k0 + row + DOWN * i);
+      hg_piece(tile + (row + DOWN * i) * (T + 8) + p, f.where(0), unit);
+    }
+  }
+}
+
+// hg_fragment_a loads the fragment of a 16 × 16 part of a at (m, k), hg_fragments_b those of
+// two parts of b side by side, 16 × 8 each, at (k, n). Lane 8j + r has row r of matrix j.
+template <int T, bool ALONG_K> HG_DEVICE void hg_fragment_a(u32 (&v)[4], const bf16 *tile, int m, int k) {
+  int j = hg_lane() / 8, r = hg_lane() % 8, right = (j >> 1) * 8, below = (j & 1) * 8;
+  if (ALONG_K)
+    hg_ldmatrix<false>(v, tile + (m + below + r) * HG_PITCH + k + right);
+  else
+    hg_ldmatrix<true>(v, tile + (k + right + r) * (T + 8) + m + below);
+}
+
+template <int T, bool ALONG_K> HG_DEVICE void hg_fragments_b(u32 (&v)[2][2], const bf16 *tile, int n, int k) {
+  int j = hg_lane() / 8, r = hg_lane() % 8, right = (j >> 1) * 8, below = (j & 1) * 8;
+  u32 all[4];
+  if (ALONG_K)
+    hg_ldmatrix<false>(all, tile + (n + right + r) * HG_PITCH + k + below);
+  else
+    hg_ldmatrix<true>(all, tile + (k + below + r) * (T + 8) + n + right);
+  v[0][0] = all[0], v[0][1] = all[1], v[1][0] = all[2], v[1][1] = all[3];
+}
+
+// hg_multiply adds the products of a step to sum.
+template <int T, bool A_ALONG_K, bool B_ALONG_K>
+HG_DEVICE void hg_multiply(float (&sum)[T / 32][T / 32][4], const hg_stage<T> &s) {
+  int m = hg_warp() / 4 * (T / 2), n = hg_warp() % 4 * (T / 4);
+#pragma unroll
+  for (int k = 0; k < HG_STEP; k += 16) {
+    u32 a[T / 32][4], b[T / 64][2][2];
+#pragma unroll
+    for (int i = 0; i < T / 32; i++) hg_fragment_a<T, A_ALONG_K>(a[i], s.a, m + 16 * i, k);
+#pragma unroll
+    for (int j = 0; j < T / 64; j++) hg_fragments_b<T, B_ALONG_K>(b[j], s.b, n + 16 * j, k);
+#pragma unroll
+    for (int i = 0; i < T / 32; i++)
+#pragma unroll
+      for (int j = 0; j < T / 32; j++) hg_mma(sum[i][j], a[i], b[j / 2][j % 2]);
+  }
+}
+
+// hg_put writes the tile through shared memory, where it has the place of the stages: a
+// thread then has eight columns side by side.
+template <int T>
+HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to) {
+  static_assert(T * (T + 8) * 4 <= HG_STAGES * sizeof(hg_stage<T>), "the tile fits");
+  int row = hg_warp() / 4 * (T / 2) + hg_lane() / 4, column = hg_warp() % 4 * (T / 4) + hg_lane() % 4 * 2;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < T / 32; i++)
+#pragma unroll
+    for (int j = 0; j < T / 32; j++) {
+      float *at = room + (row + 16 * i) * (T + 8) + column + 8 * j;
+      at[0] = sum[i][j][0], at[1] = sum[i][j][1];
+      at[8 * (T + 8)] = sum[i][j][2], at[8 * (T + 8) + 1] = sum[i][j][3];
+    }
+  __syncthreads();
+#pragma unroll 1
+  for (int c = threadIdx.x; c < T * T / 8; c += 256) {
+    int r = c / (T / 8), q = c % (T / 8) * 8;
+    to.put(m0 + r, n0 + q, room + r * (T + 8) + q);
+  }
+}
+
+// hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.
+// The launch gives HG_STAGES stages of shared memory.
+template <int T, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
+HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to) {
+  HG_DYNAMIC(hg_stage<T>, stages);
+  float sum[T / 32][T / 32][4];
+#pragma unroll
+  for (int i = 0; i < T / 32; i++)
+#pragma unroll
+    for (int j = 0; j < T / 32; j++)
+#pragma unroll
+      for (int q = 0; q < 4; q++) sum[i][j][q] = 0.f;
+  if (A_ALONG_K)
+#pragma unroll
+    for (int i = 0; i < T / 64; i++) a.bind(i, m0 + threadIdx.x / 4 + 64 * i);
+  if (B_ALONG_K)
+#pragma unroll
+    for (int i = 0; i < T / 64; i++) b.bind(i, n0 + threadIdx.x / 4 + 64 * i);
+  int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
+#pragma unroll 1
+  for (int s = 1 - HG_STAGES; s < steps; s++) {
+    if (s >= 0) {
+      hg_copy_wait<HG_STAGES - 2>(); // all but the steps after s
+      __syncthreads();               // and everybody is done with step s − 1
+    }
+    if (next < steps) {
+      hg_stage<T> &to_fill = stages[next % HG_STAGES];
+      hg_bring<T, A_ALONG_K>(to_fill.a, a, m0, k0 + (i64)next * HG_STEP, unit_a);
+      hg_bring<T, B_ALONG_K>(to_fill.b, b, n0, k0 + (i64)next * HG_STEP, unit_b);
+    }
+    next++;
+    hg_copy_commit();
+    if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
+  }
+  hg_copy_wait<0>();
+  hg_put<T>((float *)stages, sum, m0, n0, to);
+}

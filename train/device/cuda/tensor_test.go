@@ -1,0 +1,105 @@
+package cuda_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"hgld/internal/half"
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+)
+
+// productDifference bounds the relative difference in L2 of two products of the same BF16
+// numbers, both rounded to BF16: sums in another order (1e-6) now and then round to the other
+// neighbour, 2⁻⁸ apart. A wrong element changes it by more.
+const productDifference = 1e-3
+
+// pair is an array in BF16 and the same numbers in F32.
+type pair struct{ short, full device.Array }
+
+// drawn returns normal numbers that are exact in BF16.
+func drawn(b *cuda.Backend, seed uint32, dims ...int) (p pair) {
+	p = pair{device.New(b, device.BF16, dims...), device.New(b, device.F32, dims...)}
+	key := device.New(b, device.I32, 2)
+	b.Upload(key, binary.LittleEndian.AppendUint64(nil, 7))
+	b.Random(p.full, key, seed, device.Dist{Kind: device.Normal, B: 1})
+	b.Copy(p.short, p.full)
+	b.Copy(p.full, p.short)
+	return p
+}
+
+// agree compares the results of the kernels for BF16 and for F32.
+func (p pair) agree(t *testing.T, b *cuda.Backend, what string) {
+	t.Helper()
+	rounded := device.New(b, p.short.Type, p.full.Shape()...)
+	b.Copy(rounded, p.full)
+	got, want := values(t, b, p.short), values(t, b, rounded)
+	diff, norm := 0.0, 0.0
+	for i := range got {
+		diff += (got[i] - want[i]) * (got[i] - want[i])
+		norm += want[i] * want[i]
+	}
+	if !(math.Sqrt(diff) <= productDifference*math.Sqrt(norm)) || norm == 0 {
+		t.Errorf("%s: relative difference %.2g of %.3g", what, math.Sqrt(diff/norm), math.Sqrt(norm))
+	}
+}
+
+func values(t *testing.T, b *cuda.Backend, a device.Array) (v []float64) {
+	t.Helper()
+	data := make([]byte, a.Len()*a.Type.Size())
+	if err := b.Wait(b.Download(data, a)); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(data) > 0; data = data[a.Type.Size():] {
+		if a.Type == device.BF16 {
+			v = append(v, float64(half.BF16(binary.NativeEndian.Uint16(data))))
+		} else {
+			v = append(v, float64(math.Float32frombits(binary.NativeEndian.Uint32(data))))
+		}
+	}
+	return v
+}
+
+// Tiles of 128 are chosen where there are 264 of them, which is more work than the conformance
+// suite does on the emulator. Partial tiles and a step that is cut short are among them.
+func TestLargeTilesOfMatricesAgreeWithF32(t *testing.T) {
+	b := emulated(t)
+	const batch, rows, cols, inner = 66, 136, 130, 40
+	for trans := range 4 {
+		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 0.5, Act: device.GELU}
+		x, y, out := drawn(b, 1, batch, rows, inner), drawn(b, 2, batch, inner, cols), drawn(b, 3, batch, rows, cols)
+		if m.TransA {
+			x = drawn(b, 1, batch, inner, rows)
+		}
+		if m.TransB {
+			y = drawn(b, 2, batch, cols, inner)
+		}
+		b.MatMul(out.short, x.short, y.short, m)
+		b.MatMul(out.full, x.full, y.full, m)
+		out.agree(t, b, fmt.Sprintf("%+v", m))
+	}
+}
+
+func TestLargeTilesOfConvolutionsAgreeWithF32(t *testing.T) {
+	b := emulated(t)
+	shape := device.ConvShape{PadH: 1, PadW: 1}
+	x, w, y := drawn(b, 1, 4, 64, 66, 8), drawn(b, 2, 136, 3, 3, 8), drawn(b, 3, 4, 64, 66, 136)
+	residual := drawn(b, 4, 4, 64, 66, 136)
+	b.Conv(y.short, x.short, w.short, shape, device.Epilogue{Residual: residual.short, Act: device.ReLU})
+	b.Conv(y.full, x.full, w.full, shape, device.Epilogue{Residual: residual.full, Act: device.ReLU})
+	y.agree(t, b, "Conv")
+
+	dx, dy, wx := drawn(b, 1, 4, 64, 66, 136), drawn(b, 2, 4, 64, 66, 8), drawn(b, 3, 8, 3, 3, 136)
+	b.ConvGradX(dx.short, dy.short, wx.short, shape, 1)
+	b.ConvGradX(dx.full, dy.full, wx.full, shape, 1)
+	dx.agree(t, b, "ConvGradX")
+
+	one := device.ConvShape{}
+	px, py := drawn(b, 1, 1, 8, 9, 16904), drawn(b, 2, 1, 8, 9, 136)
+	dw := pair{device.New(b, device.F32, 136, 1, 1, 16904), device.New(b, device.F32, 136, 1, 1, 16904)}
+	b.ConvGradW(dw.short, py.short, px.short, one, 0)
+	b.ConvGradW(dw.full, py.full, px.full, one, 0)
+	dw.agree(t, b, "ConvGradW")
+}

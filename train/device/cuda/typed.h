@@ -1,0 +1,68 @@
+// typed.h: kernels that take activations of either type, F32 or BF16. They compute in
+// float32 or wider; BF16 is what elements are stored in, rounded to nearest, ties to even.
+#pragma once
+#include "convert.h"
+
+// hg_round_bf16 is hg_narrow_bf16 but for the bits of a NaN.
+#ifdef HG_EMU
+HG_DEVICE u16 hg_round_bf16(float v) { return hg_narrow_bf16(v); }
+#else
+HG_DEVICE u16 hg_round_bf16(float v) {
+  u16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(v));
+  return h;
+}
+#endif
+
+// bf16 is an element of BF16. It reads as a float, and rounds what is assigned.
+struct bf16 {
+  u16 bits;
+
+  HG_METHOD operator float() const { return hg_widen_bf16(bits); }
+  HG_METHOD bf16 &operator=(float v) {
+    bits = hg_round_bf16(v);
+    return *this;
+  }
+};
+
+// The type of activations in the kernels whose names end in _f32 and _bf16.
+namespace hg_of_f32 {
+typedef float T;
+}
+namespace hg_of_bf16 {
+typedef bf16 T;
+}
+
+// HG_KERNELS begins a function of parameters in parentheses, in which T is the type of
+// activations, and makes the kernels name_f32 and name_bf16 of it. args are the names of
+// the parameters.
+#define HG_LIST(...) __VA_ARGS__
+#define HG_KERNELS(threads, name, params, args)                                         \
+  template <class T> HG_DEVICE void name params;                                        \
+  namespace hg_of_f32 {                                                                 \
+  HG_KERNEL(threads, name##_f32, HG_LIST params) { ::name<T> args; }                    \
+  }                                                                                     \
+  namespace hg_of_bf16 {                                                                \
+  HG_KERNEL(threads, name##_bf16, HG_LIST params) { ::name<T> args; }                   \
+  }                                                                                     \
+  template <class T> HG_DEVICE void name params
+
+// hg_unpack widens what 16 bytes hold: four floats, or eight elements of BF16.
+HG_DEVICE void hg_unpack(f4 raw, float (&v)[4]) { v[0] = raw.x, v[1] = raw.y, v[2] = raw.z, v[3] = raw.w; }
+HG_DEVICE void hg_unpack(f4 raw, float (&v)[8]) {
+  u32 words[4] = {__float_as_uint(raw.x), __float_as_uint(raw.y), __float_as_uint(raw.z), __float_as_uint(raw.w)};
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    v[2 * i] = __uint_as_float(words[i] << 16);
+    v[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+  }
+}
+
+// hg_pack is the inverse of hg_unpack, with rounding.
+HG_DEVICE f4 hg_pack(const float (&v)[4]) { return {v[0], v[1], v[2], v[3]}; }
+HG_DEVICE f4 hg_pack(const float (&v)[8]) {
+  u32 words[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) words[i] = (u32)hg_round_bf16(v[2 * i]) | (u32)hg_round_bf16(v[2 * i + 1]) << 16;
+  return {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]), __uint_as_float(words[3])};
+}
