@@ -32,11 +32,16 @@ type Backend struct {
 	// (bytes 0xFF). A test then detects an operation that reads what it should have written.
 	Poison bool
 
+	// Say, if set, is told once for each reason why NVIDIA's libraries do not compute something
+	// that they might. It is called while an operation is queued.
+	Say func(text string)
+
 	drv  Driver
 	ctx  Context
 	card Card
 
-	call call // the current operation
+	call   call // the current operation
+	vendor vendors
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -93,8 +98,13 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	if err := card.fit(); err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
+	types, err := vendorTypes()
+	if err != nil {
+		return nil, err
+	}
 	b := &Backend{
-		drv: drv, card: card,
+		vendor: vendors{types: types},
+		drv:    drv, card: card,
 		modules: map[string]Module{}, kernels: map[string]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{},
 	}
@@ -125,6 +135,9 @@ func (b *Backend) Close() error {
 	}
 	b.closed = true
 	defer b.enter()()
+	if b.vendor.libraries != nil {
+		err = errors.Join(err, b.vendor.libraries.Close())
+	}
 	b.freeAll()
 	for _, m := range b.modules {
 		b.drv.Unload(m)

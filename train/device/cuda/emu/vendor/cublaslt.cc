@@ -1,4 +1,4 @@
-// An imitation of libcublasLt.so.13: the functions that package vendor calls.
+// An imitation of libcublasLt.so.12: the functions that package vendor calls.
 #include "imitation.h"
 
 #include <cmath>
@@ -187,7 +187,7 @@ template <class T> bool take(T &to, const void *from, size_t size) {
 #define HG_INJECT                                              \
   if (int code = hgEmuInjected(__func__)) return code
 
-HG_API size_t cublasLtGetVersion() { return 130401; }
+HG_API size_t cublasLtGetVersion() { return 120805; }
 
 HG_API const char *cublasLtGetStatusName(int status) {
   switch (status) {
