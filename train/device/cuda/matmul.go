@@ -34,8 +34,8 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
 }
 
-// Scores computes q·gᵀ, always with the kernels of this package. It never splits the sum over the embedding, so the rounding of an
-// element depends only on the embedding's length.
+// Scores computes q·gᵀ, always with the kernels of this package. It never splits the sum over the
+// embedding, so the rounding of an element depends only on the embedding's length.
 func (b *Backend) Scores(dst, q, g device.Array) {
 	m := device.Mul{TransB: true, Alpha: 1}
 	rows, cols, inner, _ := productShape("Scores", dst, q, g, m)

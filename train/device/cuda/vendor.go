@@ -32,7 +32,7 @@ func vendorTypes() ([]device.DType, error) {
 	case "all":
 		return []device.DType{device.BF16, device.F32}, nil
 	default:
-		return nil, fmt.Errorf("cuda: $%s is %q; want bfloat16, all or off", VendorVariable, v)
+		return nil, fmt.Errorf("cuda: $%s is %.80q; want bfloat16, all or off", VendorVariable, v)
 	}
 }
 
@@ -188,9 +188,10 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 // convolution describes a convolution for cuDNN.
 func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.Convolution {
 	return vendor.Convolution{
-		Kind: kind, Type: t, OutW: device.F32, N: int(o.n), H: int(o.h), W: int(o.w), C: int(o.c), K: int(o.k), R: int(o.r),
-		S: int(o.s), OutHeight: int(o.outH), OutWidth: int(o.outW), StrideH: int(o.strideH), StrideW: int(o.strideW),
-		PadH: int(o.padH), PadW: int(o.padW), DilationH: int(o.dilationH), DilationW: int(o.dilationW), Groups: int(o.groups),
+		Kind: kind, Type: t, OutW: device.F32, N: int(o.n), H: int(o.h), W: int(o.w), C: int(o.c),
+		K: int(o.k), R: int(o.r), S: int(o.s), OutHeight: int(o.outH), OutWidth: int(o.outW),
+		StrideH: int(o.strideH), StrideW: int(o.strideW), PadH: int(o.padH), PadW: int(o.padW),
+		DilationH: int(o.dilationH), DilationW: int(o.dilationW), Groups: int(o.groups),
 	}
 }
 
@@ -198,7 +199,8 @@ func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.C
 // reports whether it did.
 func (b *Backend) convolveByVendor(op string, v vendor.Convolution, x, w, y device.Array, e device.Epilogue) bool {
 	l := b.library(x.Type)
-	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() || e.Act != device.Identity && e.Act != device.ReLU {
+	fused := e.Act == device.Identity || e.Act == device.ReLU
+	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() || !fused {
 		return false
 	}
 	v.Residual, v.Bias, v.ReLU = !e.Residual.Absent(), !e.Bias.Absent(), e.Act == device.ReLU

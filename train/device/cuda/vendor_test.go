@@ -148,7 +148,8 @@ func TestVendorFallsBackWithOneWord(t *testing.T) {
 // convolve convolves an image of ones with filters of ones: the middle of the result is 9·c.
 func (v withVendor) convolve(t *testing.T, c int) {
 	t.Helper()
-	x, w, y := device.New(v, device.F32, 1, 3, 3, c), device.New(v, device.F32, 2, 3, 3, c), device.New(v, device.F32, 1, 3, 3, 2)
+	x, w := device.New(v, device.F32, 1, 3, 3, c), device.New(v, device.F32, 2, 3, 3, c)
+	y := device.New(v, device.F32, 1, 3, 3, 2)
 	v.Fill(x, 1)
 	v.Fill(w, 1)
 	v.Conv(y, x, w, device.ConvShape{PadH: 1, PadW: 1}, device.Epilogue{})

@@ -21,17 +21,19 @@ const (
 // Convolution is the shape of y = x ∗ w, a cross-correlation of images [N,H,W,C] with filters
 // [K,R,S,C/Groups], or of one of its gradients.
 type Convolution struct {
-	Kind                 ConvolutionKind
-	Type                 device.DType // of x, w and y: F32 or BF16
-	OutW                 device.DType // of dw
-	N, H, W, C           int
-	K, R, S              int
-	OutHeight, OutWidth  int
-	StrideH, StrideW     int
-	PadH, PadW           int
-	DilationH, DilationW int
-	Groups               int
-	Add                  bool // GradX: dx is added to what it holds
+	Kind ConvolutionKind // what is computed
+	Type device.DType    // of x, w and y: F32 or BF16
+	OutW device.DType    // of dw
+
+	N, H, W, C           int // of x
+	K, R, S              int // of w: filters and their sides
+	OutHeight, OutWidth  int // of y
+	StrideH, StrideW     int // pixels between windows
+	PadH, PadW           int // pixels of zeros on each side
+	DilationH, DilationW int // pixels between taps
+	Groups               int // a divisor of C and of K
+
+	Add bool // GradX: dx is added to what it holds
 
 	// The epilogue of Forward: y = ReLU(x ∗ w + residual + bias), each part optional. bias is F32
 	// [K].

@@ -14,20 +14,20 @@ import (
 type Product struct {
 	Type                     device.DType // of a and b: F32 or BF16
 	Out                      device.DType // of dst
-	Rows, Cols, Inner, Batch int
-	TransA, TransB           bool        // a, b are stored transposed
-	LdA, LdB, LdOut          int         // elements from one row to the next
-	NextA, NextB, NextOut    int         // elements from one matrix of the batch to the next
-	Bias                     bool        // [Cols], of type Out
-	Act                      device.Func // Identity, ReLU, or GELUTanh with Type BF16
+	Rows, Cols, Inner, Batch int          // sizes; Batch is the number of products
+	TransA, TransB           bool         // a, b are stored transposed
+	LdA, LdB, LdOut          int          // elements from one row to the next
+	NextA, NextB, NextOut    int          // elements from one matrix of the batch to the next
+	Bias                     bool         // [Cols], of type Out
+	Act                      device.Func  // Identity, ReLU, or GELUTanh with Type BF16
 	// Bytes that divide the addresses of a, b, dst and the bias, up to 16; see Aligned.
 	AlignA, AlignB, AlignOut, AlignBias int
 }
 
 // Factors are the arguments of a product: addresses on the card and numbers.
 type Factors struct {
-	Out, A, B, Bias uint64
-	Alpha, Beta     float32
+	Out, A, B, Bias uint64  // dst, a, b and the bias
+	Alpha, Beta     float32 // factors of the product and of dst
 }
 
 // productPlan is the algorithm chosen for a product, with its descriptions. err is why there is
