@@ -44,7 +44,7 @@ func ProbeVendor(driver int) []vendor.Found { return vendor.Probe(vendorPaths, d
 func vendorPaths(name string) []string {
 	paths := candidates(name)
 	if driver := candidates("libcuda.so.1"); len(driver) == 1 && exists(driver[0]) && !exists(paths[0]) {
-		return []string{driver[0] + ": no " + name + " beside it"}
+		return nil
 	}
 	return paths
 }

@@ -265,3 +265,13 @@ func TestVendorWidensShortGradientsOfWeights(t *testing.T) {
 		t.Errorf("%d convolutions by the library, want 2; told %q", n, *v.told)
 	}
 }
+
+// Layers of the reference implementations come out the same with the libraries' products and
+// convolutions, forward and backward.
+func TestVendorComputesGoldenLayers(t *testing.T) {
+	v := openVendor(t, "all")
+	devicetest.Goldens(t, v.Backend)
+	if products, convolutions := v.queued(); products+convolutions == 0 {
+		t.Error("the libraries computed nothing")
+	}
+}

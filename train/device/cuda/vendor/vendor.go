@@ -16,7 +16,7 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// Find lists the paths at which a library may be, in the order of trial.
+// Find lists the paths at which a library may be, in the order of trial. None: it is not there.
 type Find func(name string) []string
 
 // Found describes a library.
@@ -102,7 +102,12 @@ const MostWorkspace = 256 << 20
 func openFirst(find Find, names ...string) (*dlopen.Library, error) {
 	var reasons []string
 	for _, name := range names {
-		lib, err := dlopen.Open(find(name)...)
+		paths := find(name)
+		if len(paths) == 0 {
+			reasons = append(reasons, name+" is not there")
+			continue
+		}
+		lib, err := dlopen.Open(paths...)
 		if err == nil {
 			return lib, nil
 		}
@@ -111,7 +116,7 @@ func openFirst(find Find, names ...string) (*dlopen.Library, error) {
 		}
 		reasons = append(reasons, err.Error())
 	}
-	return nil, fmt.Errorf("%s is not there: %s", strings.Join(names, " or "), strings.Join(reasons, "; "))
+	return nil, errors.New(strings.Join(reasons, "; "))
 }
 
 // ofDriver returns the major version of CUDA that a driver supports.
