@@ -98,17 +98,15 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	if err := card.fit(); err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
-	types, err := vendorTypes()
-	if err != nil {
-		return nil, err
-	}
 	b := &Backend{
-		vendor: vendors{types: types},
-		drv:    drv, card: card,
+		drv: drv, card: card,
 		modules: map[string]Module{}, kernels: map[string]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{},
 	}
 	b.captured = sync.NewCond(&b.mu)
+	if b.vendor.types, err = vendorTypes(); err != nil {
+		return nil, err
+	}
 	defer pin()()
 	if b.ctx, err = drv.Retain(ordinal); err == nil {
 		err = drv.SetCurrent(b.ctx)
