@@ -122,6 +122,9 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 			say("%s cannot be opened, so the processor computes: %v", found, err)
 		},
 	}.Open(name, p)
+	if c, ok := b.(*cuda.Backend); ok {
+		c.Say = func(text string) { say("%s", text) }
+	}
 	return b, withHint(withCode(exitNoGPU, err),
 		"hgld doctor says what this machine has; --device cpu computes on the processor")
 }

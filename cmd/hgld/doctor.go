@@ -55,17 +55,34 @@ func doctorCommand() *cli.Command {
 // faster or possible.
 func examine() []finding {
 	b := thisBuild()
-	return []finding{
+	card, driver := cudaFinding()
+	return append([]finding{
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
 		blasFinding(),
 		jpegFinding(),
-		cudaFinding(),
-	}
+		card,
+	}, vendorFindings(driver)...)
 }
 
-// cudaFinding reports the usable GPUs, or what is missing.
-func cudaFinding() finding {
+// vendorFindings reports NVIDIA's libraries where there is a driver for the given CUDA version.
+func vendorFindings(driver int) (all []finding) {
+	if driver == 0 {
+		return nil
+	}
+	for _, l := range cuda.ProbeVendor(driver) {
+		f := finding{Name: strings.ToLower(l.Name), OK: l.Err == nil, Text: fmt.Sprintf("%s, %s", l.Version, l.Path)}
+		if l.Err != nil {
+			f.Text = l.Err.Error()
+			f.Advice = "not needed: hgld's own kernels compute instead; docs/gpu.md says what it is used for"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// cudaFinding reports the usable GPUs, or what is missing, and the CUDA version of the driver.
+func cudaFinding() (finding, int) {
 	r, err := cuda.Probe()
 	f := finding{Name: "cuda", OK: err == nil}
 	for i, c := range r.Cards {
@@ -87,7 +104,7 @@ func cudaFinding() finding {
 		f.Advice = "needed to train on a card: NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable +
 			" names folders to look in"
 	}
-	return f
+	return f, r.Version
 }
 
 func gibibytes(n int) float64 { return float64(n) / (1 << 30) }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/cuda/vendor"
 )
 
 // conv mirrors hg_conv of conv.h.
@@ -66,6 +67,9 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
 		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
 	}
+	if b.convolveByVendor("Conv", o.convolution(vendor.Forward, x.Type), x, w, dst, e) {
+		return
+	}
 	rows, cols, inner := o.product()
 	tile, _ := productTiles(rows, cols, inner, int(o.groups))
 	if x.Type == device.BF16 {
@@ -89,6 +93,11 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 // ConvGradX computes dx = acc·dx + the gradient of Conv with respect to x.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
+	v := o.convolution(vendor.GradX, dy.Type)
+	v.Add = acc != 0
+	if b.convolveByVendor("ConvGradX", v, dx, w, dy, device.Epilogue{}) {
+		return
+	}
 	rows, cols, inner := o.productX()
 	tile, _ := productTiles(rows, cols, inner, int(o.groups))
 	if dx.Type == device.BF16 {
@@ -103,6 +112,9 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc 
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradW", dy, x, dw, shape)
+	if b.gradWByVendor(&o, dw, dy, x, acc) {
+		return
+	}
 	rows, cols, inner := o.productW()
 	tile, splits := productTiles(rows, cols, inner, int(o.groups))
 	reach := blocks(inner, splits*splitUnit) * splitUnit

@@ -36,11 +36,16 @@ type Backend struct {
 	// (bytes 0xFF). A test then detects an operation that reads what it should have written.
 	Poison bool
 
+	// Say, if set, is told once for each reason why NVIDIA's libraries do not compute something
+	// that they might. It is called while an operation is queued.
+	Say func(text string)
+
 	drv  Driver
 	ctx  Context
 	card Card
 
-	call call // the current operation
+	call   call // the current operation
+	vendor vendors
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -103,6 +108,9 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		copied: map[device.Ticket]Event{},
 	}
 	b.captured = sync.NewCond(&b.mu)
+	if b.vendor.types, err = vendorTypes(); err != nil {
+		return nil, err
+	}
 	defer pin()()
 	if b.ctx, err = drv.Retain(ordinal); err == nil {
 		err = drv.SetCurrent(b.ctx)
@@ -129,6 +137,9 @@ func (b *Backend) Close() error {
 	}
 	b.closed = true
 	defer b.enter()()
+	if b.vendor.libraries != nil {
+		err = errors.Join(err, b.vendor.libraries.Close())
+	}
 	b.freeAll()
 	for _, m := range b.modules {
 		b.drv.Unload(m)

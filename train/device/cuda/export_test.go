@@ -50,3 +50,10 @@ func Kernels() (names []string, err error) {
 	}
 	return names, nil
 }
+
+// ClearError forgets the first failure, after a test that provoked it.
+func (b *Backend) ClearError() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = nil
+}

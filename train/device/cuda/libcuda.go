@@ -3,7 +3,6 @@ package cuda
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 	"runtime"
 	"unsafe"
 
@@ -77,17 +76,8 @@ func openLibcuda() (*libcuda, error) {
 		return nil, err
 	}
 	d := &libcuda{path: lib.Path}
-	v, t := reflect.ValueOf(d).Elem(), reflect.TypeOf(*d)
-	for i := range t.NumField() {
-		name := t.Field(i).Tag.Get("name")
-		if name == "" {
-			continue
-		}
-		fn, err := lib.Symbol(name)
-		if err != nil {
-			return nil, fmt.Errorf("%w; CUDA 11.8 or newer is needed", err)
-		}
-		*(*uintptr)(v.Field(i).Addr().UnsafePointer()) = fn
+	if err := lib.Functions(d); err != nil {
+		return nil, fmt.Errorf("%w; CUDA 11.8 or newer is needed", err)
 	}
 	return d, d.call("cuInit", d.init, 0)
 }
@@ -105,44 +95,18 @@ func (d *libcuda) failure(name string, code int) error {
 	out := new(uintptr)
 	text := func(fn uintptr) string {
 		*out = 0
-		dlopen.Call(fn, uintptr(code), addressOf(out))
-		return cString(*out)
+		dlopen.Call(fn, uintptr(code), dlopen.Address(out))
+		return dlopen.Text(*out)
 	}
 	e := &Error{Call: name, Code: code, Name: text(d.getErrorName), Text: text(d.getErrorString)}
 	runtime.KeepAlive(out)
 	return e
 }
 
-// addressOf returns the address of a variable as an argument. It forces the variable onto the
-// heap, since a stack moves when it grows and C would write to the old place. The caller keeps
-// the variable alive until the call has returned.
-func addressOf[T any](p *T) uintptr {
-	if escapes.always {
-		escapes.to = p
-	}
-	return uintptr(unsafe.Pointer(p))
-}
-
-// escapes makes the compiler assume that a pointer is stored.
-var escapes struct {
-	always bool // never set
-	to     any
-}
-
-// cString copies the text that C returned at address p.
-func cString(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	text := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 512)
-	n := bytes.IndexByte(text, 0)
-	return string(text[:max(n, 0)])
-}
-
 // result calls a function whose first argument receives the result.
 func result[T any](d *libcuda, name string, fn uintptr, args ...uintptr) (T, error) {
 	out := new(T)
-	err := d.call(name, fn, append([]uintptr{addressOf(out)}, args...)...)
+	err := d.call(name, fn, append([]uintptr{dlopen.Address(out)}, args...)...)
 	runtime.KeepAlive(out)
 	return *out, err
 }
@@ -171,7 +135,7 @@ func (d *libcuda) Device(ordinal int) (Card, error) {
 		return Card{}, err
 	}
 	name := make([]byte, 256)
-	if err := d.call("cuDeviceGetName", d.deviceGetName, addressOf(&name[0]), uintptr(len(name)),
+	if err := d.call("cuDeviceGetName", d.deviceGetName, dlopen.Address(&name[0]), uintptr(len(name)),
 		uintptr(dev)); err != nil {
 		return Card{}, err
 	}
@@ -219,7 +183,7 @@ func (d *libcuda) Release(ordinal int) error {
 
 func (d *libcuda) MemInfo() (free, total int, err error) {
 	out := new([2]uint64)
-	err = d.call("cuMemGetInfo", d.memGetInfo, addressOf(&out[0]), addressOf(&out[1]))
+	err = d.call("cuMemGetInfo", d.memGetInfo, dlopen.Address(&out[0]), dlopen.Address(&out[1]))
 	return int(out[0]), int(out[1]), err
 }
 
@@ -284,7 +248,7 @@ func (d *libcuda) CopyRows(r Rows, s Stream) error {
 	if r.DstHost != nil {
 		m.dstType, m.dstHost = memoryOnHost, uint64(uintptr(r.DstHost))
 	}
-	err := d.call("cuMemcpy2DAsync", d.memcpy2D, addressOf(m), uintptr(s))
+	err := d.call("cuMemcpy2DAsync", d.memcpy2D, dlopen.Address(m), uintptr(s))
 	runtime.KeepAlive(m)
 	return err
 }
@@ -352,7 +316,7 @@ func (d *libcuda) Elapsed(from, to Event) (float32, error) {
 
 func (d *libcuda) Load(ptx []byte) (Module, error) {
 	image := append(bytes.Clone(ptx), 0)
-	m, err := result[Module](d, "cuModuleLoadData", d.moduleLoadData, addressOf(&image[0]))
+	m, err := result[Module](d, "cuModuleLoadData", d.moduleLoadData, dlopen.Address(&image[0]))
 	runtime.KeepAlive(image)
 	return m, err
 }
@@ -363,7 +327,7 @@ func (d *libcuda) Unload(m Module) error {
 
 func (d *libcuda) Function(m Module, name string) (Function, error) {
 	text := append([]byte(name), 0)
-	f, err := result[Function](d, "cuModuleGetFunction", d.moduleGetFunction, uintptr(m), addressOf(&text[0]))
+	f, err := result[Function](d, "cuModuleGetFunction", d.moduleGetFunction, uintptr(m), dlopen.Address(&text[0]))
 	runtime.KeepAlive(text)
 	if err != nil {
 		err = fmt.Errorf("kernel %s: %w", name, err)
@@ -418,7 +382,7 @@ func (d *libcuda) BeginCapture(s Stream) error {
 
 func (d *libcuda) EndCapture(s Stream) (Graph, error) {
 	out := new(uintptr)
-	if err := d.call("cuStreamEndCapture", d.streamEndCapture, uintptr(s), addressOf(out)); err != nil {
+	if err := d.call("cuStreamEndCapture", d.streamEndCapture, uintptr(s), dlopen.Address(out)); err != nil {
 		return 0, err
 	}
 	g, err := result[Graph](d, "cuGraphInstantiateWithFlags", d.graphInstantiate, *out, 0)

@@ -27,12 +27,15 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	if batch > 1 {
 		o.nextA, o.nextB, o.nextC = int64(x.Dims[1]*x.Dims[2]), int64(y.Dims[1]*y.Dims[2]), int64(rows*cols)
 	}
+	if b.multiplyByVendor(dst, x, y, m, o) {
+		return
+	}
 	tile, splits := productTiles(rows, cols, inner, batch)
 	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
 }
 
-// Scores computes q·gᵀ. It never splits the sum over the embedding, so the rounding of an
-// element depends only on the embedding's length.
+// Scores computes q·gᵀ, always with the kernels of this package. It never splits the sum over the
+// embedding, so the rounding of an element depends only on the embedding's length.
 func (b *Backend) Scores(dst, q, g device.Array) {
 	m := device.Mul{TransB: true, Alpha: 1}
 	rows, cols, inner, _ := productShape("Scores", dst, q, g, m)

@@ -1,0 +1,279 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"hgld/train/device"
+	"hgld/train/device/cuda/vendor"
+)
+
+// VendorVariable says what NVIDIA's libraries compute where they are installed: "bfloat16",
+// the default, "all" for float32 too, or "off". In float32 the kernels of this package give the
+// same bytes on every card, which the libraries do not.
+const VendorVariable = "HGLD_CUDA_VENDOR"
+
+// vendors is what a Backend uses of NVIDIA's libraries.
+type vendors struct {
+	types     []device.DType    // what they compute
+	opened    bool              // libraries was looked for
+	libraries *vendor.Libraries // nil: none
+	told      map[string]bool   // what Say was given
+}
+
+// vendorTypes reads VendorVariable.
+func vendorTypes() ([]device.DType, error) {
+	switch v := os.Getenv(VendorVariable); v {
+	case "off":
+		return nil, nil
+	case "", "bfloat16":
+		return []device.DType{device.BF16}, nil
+	case "all":
+		return []device.DType{device.BF16, device.F32}, nil
+	default:
+		return nil, fmt.Errorf("cuda: $%s is %.80q; want bfloat16, all or off", VendorVariable, v)
+	}
+}
+
+// ProbeVendor reports NVIDIA's libraries for the driver of a Report, without a card.
+func ProbeVendor(driver int) []vendor.Found { return vendor.Probe(vendorPaths, driver) }
+
+// vendorPaths lists the possible paths of a library. Where HGLD_CUDA_LIBS names the folder of a
+// driver, the libraries must be there too: those of the machine would call its own driver.
+func vendorPaths(name string) []string {
+	paths := candidates(name)
+	if driver := candidates("libcuda.so.1"); len(driver) == 1 && exists(driver[0]) && !exists(paths[0]) {
+		return nil
+	}
+	return paths
+}
+
+// library returns NVIDIA's libraries if they compute in a type. They are opened on first use.
+func (b *Backend) library(t device.DType) *vendor.Libraries {
+	use := false
+	for _, have := range b.vendor.types {
+		use = use || have == t
+	}
+	if !use {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.vendor.opened && b.err == nil && b.capture == nil {
+		b.vendor.opened = true
+		defer b.enter()()
+		driver, err := b.drv.Version()
+		b.check("", err)
+		libraries, found := vendor.Open(vendorPaths, driver, uintptr(b.compute))
+		for _, f := range found {
+			if f.Err != nil {
+				b.tell(fmt.Sprintf("%s is not used, so hgld's own kernels compute: %v", f.Name, f.Err))
+			}
+		}
+		b.vendor.libraries = libraries
+	}
+	return b.vendor.libraries
+}
+
+// tell gives Say a sentence, once.
+func (b *Backend) tell(text string) {
+	if b.vendor.told == nil {
+		b.vendor.told = map[string]bool{}
+	}
+	if b.Say != nil && !b.vendor.told[text] {
+		b.Say(text)
+	}
+	b.vendor.told[text] = true
+}
+
+// fallBack tells that an operation is computed by the kernels of this package. The sentence
+// leaves out the shape, so that each reason is told once.
+func (b *Backend) fallBack(op string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return
+	}
+	var e *vendor.Error
+	if errors.As(err, &e) {
+		err = e
+	}
+	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %v", op, err))
+}
+
+// workspace returns the bytes of workspace of a plan, or an error if there is no plan.
+func (b *Backend) workspace(plan func() (int, error)) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return 0, b.err
+	}
+	defer b.enter()()
+	return plan()
+}
+
+// queue queues work of a library. An error means that nothing was queued and that the operation
+// must be computed otherwise.
+func (c *call) queue(work func() (bool, error)) error {
+	b := c.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return nil
+	}
+	defer b.enter()()
+	b.awaitUploads(c.marked)
+	queued, err := work()
+	if !queued {
+		return err
+	}
+	b.check(c.op, err)
+	b.markUse(c.op, c.marked)
+	return nil
+}
+
+// multiplyByVendor computes a product with cuBLASLt. It reports whether it did.
+func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmul) bool {
+	if o.m == 0 || o.n == 0 || o.k == 0 || o.batch == 0 || x.Type != y.Type {
+		return false
+	}
+	l := b.library(x.Type)
+	if !l.PlansProducts() {
+		return false
+	}
+	p := vendor.Product{
+		Type: x.Type, Out: dst.Type, Rows: int(o.m), Cols: int(o.n), Inner: int(o.k), Batch: int(o.batch),
+		TransA: m.TransA, TransB: m.TransB, LdA: int(o.lda), LdB: int(o.ldb), LdOut: int(o.ldc),
+		NextA: int(o.nextA), NextB: int(o.nextB), NextOut: int(o.nextC), Bias: !m.Bias.Absent(),
+	}
+	if m.Act == device.ReLU || m.Act == device.GELUTanh && x.Type == device.BF16 {
+		p.Act = m.Act
+	}
+	short := p.Bias && dst.Type != device.F32 // the bias must have the type of dst
+	factors := func() vendor.Factors {
+		c := b.op("MatMul")
+		return vendor.Factors{Out: uint64(c.address(dst)), A: uint64(c.address(x)), B: uint64(c.address(y)),
+			Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
+	}
+	f := factors()
+	if short {
+		f.Bias = scratchAlign
+	}
+	p = p.Aligned(f)
+	bytes, err := b.workspace(func() (int, error) { return l.ProductWorkspace(p) })
+	if err != nil {
+		b.fallBack("MatMul", err)
+		return false
+	}
+	areas := b.scratch("MatMul", bytes, 2*p.Cols)
+	if short {
+		b.op("MatMul").addr(areas[1]).i32(int(dst.Type)).i64(p.Cols).ptr(m.Bias).i32(int(m.Bias.Type)).i64(p.Cols).
+			i64(1).i64(p.Cols).run("copy", "copy_convert", blocks(p.Cols, 256), 256, 0)
+	}
+	f = factors()
+	if short {
+		f.Bias = uint64(areas[1])
+	}
+	if err := b.call.queue(func() (bool, error) { return l.Multiply(p, f, uint64(areas[0])) }); err != nil {
+		b.fallBack("MatMul", err)
+		return false
+	}
+	if p.Act == device.Identity {
+		b.activate(dst, m.Act)
+	}
+	return true
+}
+
+// convolution describes a convolution for cuDNN.
+func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.Convolution {
+	return vendor.Convolution{
+		Kind: kind, Type: t, OutW: device.F32, N: int(o.n), H: int(o.h), W: int(o.w), C: int(o.c),
+		K: int(o.k), R: int(o.r), S: int(o.s), OutHeight: int(o.outH), OutWidth: int(o.outW),
+		StrideH: int(o.strideH), StrideW: int(o.strideW), PadH: int(o.padH), PadW: int(o.padW),
+		DilationH: int(o.dilationH), DilationW: int(o.dilationW), Groups: int(o.groups),
+	}
+}
+
+// convolveByVendor computes a convolution or a gradient with cuDNN, from or to x, w and y. It
+// reports whether it did.
+func (b *Backend) convolveByVendor(op string, v vendor.Convolution, x, w, y device.Array, e device.Epilogue) bool {
+	l := b.library(x.Type)
+	fused := e.Act == device.Identity || e.Act == device.ReLU
+	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() || !fused {
+		return false
+	}
+	v.Residual, v.Bias, v.ReLU = !e.Residual.Absent(), !e.Bias.Absent(), e.Act == device.ReLU
+	images := func() vendor.Images {
+		c := b.op(op)
+		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(w)), Y: uint64(c.address(y)),
+			Residual: uint64(c.address(e.Residual)), Bias: uint64(c.address(f32(e.Bias)))}
+	}
+	v = v.Aligned(images())
+	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
+	if err == nil {
+		area := b.scratch(op, bytes)[0]
+		a := images()
+		err = b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(area)) })
+	}
+	if err != nil {
+		b.fallBack(op, err)
+	}
+	return err == nil
+}
+
+// gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it
+// did. cuDNN adds nothing to what dw holds, and may write only the short type of x: then the
+// gradient goes to scratch memory first.
+func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bool {
+	l := b.library(x.Type)
+	if o.n == 0 || !l.PlansConvolutions() || x.Type != dy.Type {
+		return false
+	}
+	v := o.convolution(vendor.GradW, x.Type)
+	err := b.gradW(l, v, dw, dy, x, acc)
+	if err != nil && x.Type != device.F32 {
+		v.OutW = x.Type
+		err = b.gradW(l, v, dw, dy, x, acc)
+	}
+	if err != nil {
+		b.fallBack("ConvGradW", err)
+	}
+	return err == nil
+}
+
+// gradW computes dw in the type that v says. An error means that nothing was queued.
+func (b *Backend) gradW(l *vendor.Libraries, v vendor.Convolution, dw, dy, x device.Array, acc float32) error {
+	const op = "ConvGradW"
+	direct, n := v.OutW == device.F32 && acc == 0, dw.Len()
+	images := func() vendor.Images {
+		c := b.op(op)
+		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(f32(dw))), Y: uint64(c.address(dy))}
+	}
+	a := images()
+	if !direct {
+		a.W = scratchAlign
+	}
+	v = v.Aligned(a)
+	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
+	if err != nil {
+		return err
+	}
+	areas := b.scratch(op, bytes, 4*n, 4*n)
+	a = images()
+	if !direct {
+		a.W = uint64(areas[1])
+	}
+	err = b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(areas[0])) })
+	if err != nil || direct {
+		return err
+	}
+	parts := areas[1]
+	if v.OutW != device.F32 {
+		parts = areas[2]
+		b.op(op).addr(parts).i32(int(device.F32)).i64(n).addr(areas[1]).i32(int(v.OutW)).i64(n).i64(1).i64(n).
+			run("copy", "copy_convert", blocks(n, 256), 256, 0)
+	}
+	b.op(op).ptr(f32(dw)).f32(acc).addr(parts).i64(1).i64(n).run("conv", "conv_join", blocks(n, 256), 256, 0)
+	return nil
+}

@@ -1,0 +1,371 @@
+package vendor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hgld/train/device"
+)
+
+// ConvolutionKind says what of a convolution is computed.
+type ConvolutionKind uint8
+
+// The forward pass with its epilogue, and the gradients by x and by w.
+const (
+	Forward ConvolutionKind = iota
+	GradX
+	GradW
+)
+
+// Convolution is the shape of y = x ∗ w, a cross-correlation of images [N,H,W,C] with filters
+// [K,R,S,C/Groups], or of one of its gradients.
+type Convolution struct {
+	Kind ConvolutionKind // what is computed
+	Type device.DType    // of x, w and y: F32 or BF16
+	OutW device.DType    // of dw
+
+	N, H, W, C           int // of x
+	K, R, S              int // of w: filters and their sides
+	OutHeight, OutWidth  int // of y
+	StrideH, StrideW     int // pixels between windows
+	PadH, PadW           int // pixels of zeros on each side
+	DilationH, DilationW int // pixels between taps
+	Groups               int // a divisor of C and of K
+
+	Add bool // GradX: dx is added to what it holds
+
+	// The epilogue of Forward: y = ReLU(x ∗ w + residual + bias), each part optional. bias is F32
+	// [K].
+	Residual, Bias, ReLU bool
+
+	// Bytes that divide the addresses, up to 16; see Aligned.
+	AlignX, AlignW, AlignY, AlignResidual, AlignBias int
+}
+
+// Images are the arguments of a convolution, addresses on the card. In gradients X, W and Y are
+// those of dx, dw and dy.
+type Images struct{ X, W, Y, Residual, Bias uint64 }
+
+// convolutionPlan is what executes a convolution. err is why there is nothing.
+type convolutionPlan struct {
+	made      *descriptors // the plan and all that it refers to
+	plan      uintptr
+	workspace int
+	tensors   []tensor // with memory
+	err       error
+}
+
+// PlansConvolutions reports whether convolutions can be computed at all.
+func (l *Libraries) PlansConvolutions() bool { return l != nil && l.dnn != nil }
+
+// Aligned completes a convolution by the alignment of its arguments.
+func (c Convolution) Aligned(a Images) Convolution {
+	c.AlignX, c.AlignW, c.AlignY = alignment(a.X), alignment(a.W), alignment(a.Y)
+	c.AlignResidual, c.AlignBias = alignment(a.Residual), alignment(a.Bias)
+	return c
+}
+
+// ConvolutionWorkspace returns the bytes of workspace that a convolution needs. It makes the
+// convolution's plan on first use. An error means that cuDNN cannot compute it.
+func (l *Libraries) ConvolutionWorkspace(c Convolution) (int, error) {
+	p := l.dnn.planned(c)
+	return p.workspace, p.err
+}
+
+// Convolve queues a convolution. queued is false if an error came before anything was queued:
+// the convolution is then never tried again.
+func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued bool, err error) {
+	p := l.dnn.planned(c)
+	if p.err != nil {
+		return false, p.err
+	}
+	err = l.dnn.execute(p, a, workspace)
+	if err == nil {
+		return true, nil
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
+		return true, err // the result may be half written
+	}
+	p.err = err
+	return false, err
+}
+
+// execute runs a plan on the arguments.
+func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
+	s := &descriptors{d: d}
+	var ids []int64
+	var pointers []uintptr
+	for _, t := range p.tensors {
+		ids = append(ids, int64(t))
+		pointers = append(pointers, uintptr(a.of(t)))
+	}
+	pack := s.new(ofVariantPack)
+	set(s, pack, packIDs, typeInt64, ids...)
+	set(s, pack, packPointers, typePointer, pointers...)
+	set(s, pack, packWorkspace, typePointer, uintptr(workspace))
+	s.finalize(pack)
+	if s.err == nil {
+		s.err = d.call("cudnnBackendExecute", d.executeOnCard, d.handle, p.plan, pack)
+	}
+	return errors.Join(s.err, s.free())
+}
+
+// tensor names an array of a convolution. Those from intermediate on have no memory.
+type tensor int64
+
+const (
+	tensorX tensor = iota + 1
+	tensorW
+	tensorY
+	tensorResidual
+	tensorBias
+	intermediate tensor = 100
+)
+
+// of returns the address of a tensor.
+func (a Images) of(t tensor) uint64 {
+	return map[tensor]uint64{tensorX: a.X, tensorW: a.W, tensorY: a.Y, tensorResidual: a.Residual, tensorBias: a.Bias}[t]
+}
+
+// planned returns the plan of a convolution, made on first use.
+func (d *dnn) planned(c Convolution) *convolutionPlan {
+	if p := d.plans[c]; p != nil {
+		return p
+	}
+	p := &convolutionPlan{made: &descriptors{d: d}}
+	p.err = d.plan(p, c)
+	d.plans[c] = p
+	return p
+}
+
+// plan describes a convolution and looks for an engine, first among those that the heuristic
+// expects to be fast, then among those that can do everything.
+func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
+	operations, tensors, err := c.operations(p.made)
+	if err != nil {
+		return err
+	}
+	p.tensors = tensors
+	s := p.made
+	graph := s.new(ofGraph)
+	set(s, graph, graphHandle, typeHandle, d.handle)
+	set(s, graph, graphOperations, typeDescriptor, operations...)
+	s.finalize(graph)
+	if s.err != nil {
+		return s.err
+	}
+	var reasons []error
+	for _, mode := range []int32{modeA, modeFallback} {
+		err := p.search(graph, mode, c)
+		if err == nil {
+			return nil
+		}
+		reasons = append(reasons, err)
+	}
+	return errors.Join(reasons...)
+}
+
+// mostConfigs bounds the number of configurations that are tried.
+const mostConfigs = 32
+
+// search takes the first configuration that the heuristic proposes, is deterministic and exact
+// enough, and can be planned within the workspace.
+func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error {
+	s := p.made
+	s.err = nil
+	heuristic := s.new(ofHeuristic)
+	set(s, heuristic, heuristicGraph, typeDescriptor, graph)
+	set(s, heuristic, heuristicMode, typeHeuristicMode, mode)
+	s.finalize(heuristic)
+	n := min(get[uintptr](s, heuristic, heuristicResults, typeDescriptor, nil), mostConfigs)
+	configs := make([]uintptr, n)
+	for i := range configs {
+		configs[i] = s.new(ofEngineConfig)
+	}
+	n = min(get(s, heuristic, heuristicResults, typeDescriptor, configs), n)
+	if s.err != nil {
+		return s.err
+	}
+	why := error(ErrNoPlan)
+	for _, config := range configs[:n] {
+		before := len(s.all)
+		if err := p.try(config, c); err != nil {
+			why, s.err = err, s.freeFrom(before)
+			continue
+		}
+		return nil
+	}
+	return why
+}
+
+// try makes a plan of a configuration.
+func (p *convolutionPlan) try(config uintptr, c Convolution) error {
+	s := p.made
+	engine := s.new(ofEngine)
+	one := []uintptr{engine}
+	get(s, config, configEngine, typeDescriptor, one)
+	notes := make([]int32, 32)
+	n := get(s, engine, engineNotes, typeNumericalNote, notes)
+	if s.err == nil && slices.ContainsFunc(notes[:min(n, len(notes))], c.refuses) {
+		return fmt.Errorf("an algorithm has the numerical notes %v: %w", notes[:n], ErrNoPlan)
+	}
+	plan := s.new(ofPlan)
+	set(s, plan, planHandle, typeHandle, s.d.handle)
+	set(s, plan, planConfig, typeDescriptor, config)
+	s.finalize(plan)
+	bytes := make([]int64, 1)
+	get(s, plan, planWorkspace, typeInt64, bytes)
+	if s.err == nil && bytes[0] > MostWorkspace {
+		return fmt.Errorf("an algorithm wants %d bytes of workspace: %w", bytes[0], ErrNoPlan)
+	}
+	p.plan, p.workspace = plan, int(bytes[0])
+	return s.err
+}
+
+// refuses reports whether algorithms with a numerical note are not used: those that may give
+// other bytes when repeated, those that add up in a short type, and those whose transforms lose
+// digits. In F32 also those that round x and w.
+func (c Convolution) refuses(note int32) bool {
+	switch {
+	case note == noteNondeterministic, note == noteReducedSums, note == noteFFT:
+		return true
+	case note >= noteWinograd && note <= noteWinograd13:
+		return true
+	}
+	return c.Type == device.F32 && (note == noteTensorCore || note == noteDownConvert)
+}
+
+// operations describes a convolution: its operations in order, and its tensors with memory.
+func (c Convolution) operations(s *descriptors) ([]uintptr, []tensor, error) {
+	kind, ok := dataTypes[c.Type]
+	kindW, okW := kind, true
+	if c.Kind == GradW {
+		kindW, okW = dataTypes[c.OutW]
+	}
+	if !ok || !okW {
+		return nil, nil, fmt.Errorf("cuDNN convolves no %v: %w", c.Type, ErrNoPlan)
+	}
+	x := s.images(tensorX, kind, c.AlignX, c.N, c.H, c.W, c.C)
+	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
+	geometry := s.geometry(c)
+	tensors := []tensor{tensorX, tensorW, tensorY}
+	switch c.Kind {
+	case GradX:
+		y := s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
+		beta := float32(0)
+		if c.Add {
+			beta = 1
+		}
+		return []uintptr{s.convolve(ofBackwardData, [6]int{dataConvolution, dataX, dataW, dataY, dataAlpha, dataBeta},
+			[4]uintptr{geometry, x, w, y}, beta)}, tensors, s.err
+	case GradW:
+		y := s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
+		return []uintptr{s.convolve(ofBackwardFilter,
+			[6]int{filterConvolution, filterX, filterW, filterY, filterAlpha, filterBeta},
+			[4]uintptr{geometry, x, w, y}, 0)}, tensors, s.err
+	}
+	operations, added := c.forward(s, kind, geometry, x, w)
+	return operations, append(tensors, added...), s.err
+}
+
+// dataTypes are cuDNN's numbers of types.
+var dataTypes = map[device.DType]int32{device.F32: dataFloat, device.BF16: dataBFloat16}
+
+// forward describes a convolution and its epilogue in the order for which cuDNN has fused
+// kernels: residual, bias, ReLU. What lies between two operations is F32 and has no memory.
+func (c Convolution) forward(s *descriptors, kind int32, geometry, x, w uintptr) (operations []uintptr, more []tensor) {
+	type step struct {
+		mode    int32
+		operand uintptr // 0: none
+	}
+	var steps []step
+	if c.Residual {
+		z := s.images(tensorResidual, kind, c.AlignResidual, c.N, c.OutHeight, c.OutWidth, c.K)
+		steps, more = append(steps, step{pointwiseAdd, z}), append(more, tensorResidual)
+	}
+	if c.Bias {
+		b := s.images(tensorBias, dataFloat, c.AlignBias, 1, 1, 1, c.K)
+		steps, more = append(steps, step{pointwiseAdd, b}), append(more, tensorBias)
+	}
+	if c.ReLU {
+		steps = append(steps, step{mode: pointwiseReLU})
+	}
+	result := func(i int) uintptr { // of step i; −1 is the convolution
+		if i == len(steps)-1 {
+			return s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
+		}
+		return s.images(intermediate+tensor(i+1), dataFloat, 16, c.N, c.OutHeight, c.OutWidth, c.K)
+	}
+	last := result(-1)
+	operations = append(operations, s.convolve(ofForward,
+		[6]int{forwardConvolution, forwardX, forwardW, forwardY, forwardAlpha, forwardBeta},
+		[4]uintptr{geometry, x, w, last}, 0))
+	for i, step := range steps {
+		next := result(i)
+		operations = append(operations, s.pointwise(step.mode, last, step.operand, next))
+		last = next
+	}
+	return operations, more
+}
+
+// images describes a tensor whose channels are innermost. cuDNN lists its dimensions as N, C, H,
+// W wherever they lie in memory.
+func (s *descriptors) images(id tensor, kind int32, align, n, h, w, c int) uintptr {
+	t := s.new(ofTensor)
+	set(s, t, tensorType, typeDataType, kind)
+	set(s, t, tensorDimensions, typeInt64, int64(n), int64(c), int64(h), int64(w))
+	set(s, t, tensorStrides, typeInt64, int64(h*w*c), 1, int64(w*c), int64(c))
+	set(s, t, tensorID, typeInt64, int64(id))
+	set(s, t, tensorAlignment, typeInt64, int64(align))
+	if id >= intermediate {
+		set(s, t, tensorVirtual, typeBoolean, uint8(1))
+	}
+	s.finalize(t)
+	return t
+}
+
+// geometry describes padding, strides and dilation, with sums in F32.
+func (s *descriptors) geometry(c Convolution) uintptr {
+	g := s.new(ofConvolution)
+	set(s, g, convolutionType, typeDataType, int32(dataFloat))
+	set(s, g, convolutionMode, typeConvolutionMode, int32(crossCorrelation))
+	set(s, g, convolutionDims, typeInt64, int64(2))
+	set(s, g, convolutionDilations, typeInt64, int64(c.DilationH), int64(c.DilationW))
+	set(s, g, convolutionStrides, typeInt64, int64(c.StrideH), int64(c.StrideW))
+	set(s, g, convolutionPre, typeInt64, int64(c.PadH), int64(c.PadW))
+	set(s, g, convolutionPost, typeInt64, int64(c.PadH), int64(c.PadW))
+	s.finalize(g)
+	return g
+}
+
+// convolve describes a convolution or a gradient. names are the attributes of geometry, x, w, y,
+// and of the factors of the result and of what it is added to.
+func (s *descriptors) convolve(kind int, names [6]int, of [4]uintptr, beta float32) uintptr {
+	o := s.new(kind)
+	for i, v := range of {
+		set(s, o, names[i], typeDescriptor, v)
+	}
+	set(s, o, names[4], typeFloat, float32(1))
+	set(s, o, names[5], typeFloat, beta)
+	s.finalize(o)
+	return o
+}
+
+// pointwise describes y = f(x, b), element by element. b may be 0.
+func (s *descriptors) pointwise(mode int32, x, b, y uintptr) uintptr {
+	f := s.new(ofPointwise)
+	set(s, f, pointwiseMode, typePointwiseMode, mode)
+	set(s, f, pointwisePrecision, typeDataType, int32(dataFloat))
+	s.finalize(f)
+	o := s.new(ofPointwiseStep)
+	set(s, o, operationPointwise, typeDescriptor, f)
+	set(s, o, operationX, typeDescriptor, x)
+	if b != 0 {
+		set(s, o, operationB, typeDescriptor, b)
+	}
+	set(s, o, operationY, typeDescriptor, y)
+	s.finalize(o)
+	return o
+}

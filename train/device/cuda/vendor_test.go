@@ -1,0 +1,277 @@
+package cuda_test
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/emu"
+	"hgld/train/device/devicetest"
+)
+
+// withVendor is a backend on the emulator and on the imitations of NVIDIA's libraries.
+type withVendor struct {
+	card
+	seen     *emu.Vendor
+	told     *[]string
+	products int // before
+	convs    int
+}
+
+// openVendor opens a backend with a setting of HGLD_CUDA_VENDOR. At the end of the test it fails
+// for wrong calls of the libraries and for objects that were not destroyed.
+func openVendor(t *testing.T, setting string) withVendor {
+	t.Helper()
+	if devicetest.OnCard() {
+		t.Skip("needs the emulator: $" + devicetest.CardVariable + " is set")
+	}
+	libs, imitations := emu.Build(t), emu.BuildVendor(t)
+	t.Setenv(cuda.LibrariesVariable, libs+string(os.PathListSeparator)+imitations)
+	t.Setenv(cuda.VendorVariable, setting)
+	control := emu.Open(t, libs)
+	seen := emu.OpenVendor(t, imitations)
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Poison = true
+	v := withVendor{card{b, control}, seen, new([]string), seen.Products(), seen.Convolutions()}
+	b.Say = func(text string) { *v.told = append(*v.told, text); t.Log(text) }
+	before, alive := seen.Complaints(), seen.Alive()
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("%v: %s", err, control.LastError())
+		}
+		if wrong := strings.TrimPrefix(seen.Complaints(), before); wrong != "" {
+			t.Errorf("wrong calls of the libraries:\n%s", wrong)
+		}
+		if n := seen.Alive() - alive; n != 0 {
+			t.Errorf("%d objects of the libraries were not destroyed", n)
+		}
+	})
+	return v
+}
+
+// queued returns the number of products and convolutions of the libraries so far.
+func (v withVendor) queued() (products, convolutions int) {
+	return v.seen.Products() - v.products, v.seen.Convolutions() - v.convs
+}
+
+func TestVendorPassesTheConformanceSuite(t *testing.T) {
+	v := openVendor(t, "all")
+	for _, dtype := range []device.DType{device.BF16, device.F32} {
+		t.Run(dtype.String(), func(t *testing.T) { devicetest.RunOps(t, v, dtype, "MatMul", "Conv") })
+	}
+	products, convolutions := v.queued()
+	if products < 2*60 || convolutions < 2*6*24 {
+		t.Errorf("the libraries computed %d products and %d convolutions", products, convolutions)
+	}
+	if len(*v.told) > 0 {
+		t.Errorf("something fell back: %q", *v.told)
+	}
+}
+
+// product multiplies two matrices of ones, so that every element is inner.
+func (v withVendor) product(t *testing.T, dtype device.DType, inner int) {
+	t.Helper()
+	x, y, dst := device.New(v, dtype, 3, inner), device.New(v, dtype, inner, 5), device.New(v, device.F32, 3, 5)
+	v.Fill(x, 1)
+	v.Fill(y, 1)
+	v.MatMul(dst, x, y, device.Mul{Alpha: 1})
+	out := download(t, v.Backend, dst)
+	for _, a := range []device.Array{x, y, dst} {
+		v.Free(a.Buf)
+	}
+	want := numbers(float32(inner))
+	for i := 0; i < len(out); i += 4 {
+		if string(out[i:i+4]) != string(want) {
+			t.Fatalf("element %d of a product of ones is %v, want %v", i/4, out[i:i+4], want)
+		}
+	}
+}
+
+func TestVendorComputesOnlyWhatTheSettingSays(t *testing.T) {
+	for setting, want := range map[string]int{"off": 0, "": 0, "bfloat16": 0, "all": 1} {
+		t.Run(setting, func(t *testing.T) {
+			v := openVendor(t, setting)
+			v.product(t, device.F32, 7)
+			if got, _ := v.queued(); got != want {
+				t.Errorf("%d products in float32 by the library, want %d", got, want)
+			}
+			if setting == "bfloat16" {
+				v.product(t, device.BF16, 7)
+				if got, _ := v.queued(); got != 1 {
+					t.Errorf("%d products in bfloat16 by the library, want 1", got)
+				}
+			}
+		})
+	}
+	t.Setenv(cuda.VendorVariable, "fast")
+	t.Setenv(cuda.LibrariesVariable, emu.Build(t))
+	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "want bfloat16, all or off") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A product that the library refuses, at any of its calls, is computed by our kernel, and the
+// reason is told once.
+func TestVendorFallsBackWithOneWord(t *testing.T) {
+	for calls, told := range map[string]string{
+		"cublasLtMatmul:1:15":                      "CUBLAS_STATUS_NOT_SUPPORTED",
+		"cublasLtMatmul:1:3":                       "CUBLAS_STATUS_ALLOC_FAILED",
+		"cublasLtMatmulAlgoGetHeuristic:1:15":      "CUBLAS_STATUS_NOT_SUPPORTED",
+		"cublasLtMatmulDescCreate:1:3":             "CUBLAS_STATUS_ALLOC_FAILED",
+		"cublasLtMatrixLayoutCreate:2:3":           "CUBLAS_STATUS_ALLOC_FAILED",
+		"cublasLtMatmulPreferenceSetAttribute:2:7": "CUBLAS_STATUS_INVALID_VALUE",
+		"cublasLtCreate:1:1":                       "CUBLAS_STATUS_NOT_INITIALIZED",
+	} {
+		t.Run(calls, func(t *testing.T) {
+			v := openVendor(t, "all")
+			v.emulator.Fail(calls)
+			for range 3 {
+				v.product(t, device.F32, 9)
+			}
+			if got, _ := v.queued(); got != 0 {
+				t.Errorf("%d products by the library", got)
+			}
+			if len(*v.told) != 1 || !strings.Contains((*v.told)[0], told) {
+				t.Errorf("told %q, want one text with %s", *v.told, told)
+			}
+		})
+	}
+}
+
+// convolve convolves an image of ones with filters of ones: the middle of the result is 9·c.
+func (v withVendor) convolve(t *testing.T, c int) {
+	t.Helper()
+	x, w := device.New(v, device.F32, 1, 3, 3, c), device.New(v, device.F32, 2, 3, 3, c)
+	y := device.New(v, device.F32, 1, 3, 3, 2)
+	v.Fill(x, 1)
+	v.Fill(w, 1)
+	v.Conv(y, x, w, device.ConvShape{PadH: 1, PadW: 1}, device.Epilogue{})
+	out := download(t, v.Backend, y)
+	for _, a := range []device.Array{x, w, y} {
+		v.Free(a.Buf)
+	}
+	if got := out[4*8 : 4*9]; string(got) != string(numbers(float32(9*c))) {
+		t.Fatalf("the middle is %v, want %v", got, numbers(float32(9*c)))
+	}
+}
+
+func TestVendorConvolutionsFallBackWithOneWord(t *testing.T) {
+	for calls, told := range map[string]string{
+		"cudnnBackendExecute:1:3000":          "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000":         "CUDNN_STATUS_NOT_SUPPORTED", // the graph of operations
+		"cudnnBackendCreateDescriptor:3:4003": "HOST_ALLOCATION_FAILED",
+		"cudnnCreate:1:4003":                  "HOST_ALLOCATION_FAILED",
+	} {
+		t.Run(calls, func(t *testing.T) {
+			v := openVendor(t, "all")
+			v.emulator.Fail(calls)
+			for range 3 {
+				v.convolve(t, 4)
+			}
+			if _, got := v.queued(); got != 0 {
+				t.Errorf("%d convolutions by the library", got)
+			}
+			if len(*v.told) != 1 || !strings.Contains((*v.told)[0], told) {
+				t.Errorf("told %q, want one text with %s", *v.told, told)
+			}
+		})
+	}
+}
+
+// A failure while work is queued may have left half a result: it is no reason to go on.
+func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
+	v := openVendor(t, "all")
+	x := device.New(v, device.F32, 2, 2)
+	v.Fill(x, 1)
+	v.emulator.Fail("cublasLtMatmul:1:13")
+	v.MatMul(device.New(v, device.F32, 2, 2), x, x, device.Mul{Alpha: 1})
+	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "MatMul: cublasLtMatmul") {
+		t.Errorf("got %v", err)
+	}
+	v.Backend.ClearError()
+}
+
+// A step with the libraries' work is recorded and repeated.
+func TestVendorIsRecordedInPrograms(t *testing.T) {
+	v := openVendor(t, "all")
+	x, sum := device.New(v, device.F32, 4, 4), device.New(v, device.F32, 4, 4)
+	v.Fill(x, 1)
+	v.Fill(sum, 0)
+	step := func() { v.MatMul(sum, x, x, device.Mul{Alpha: 1, Beta: 1}) }
+	step()
+	p, err := v.Record(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Run()
+	p.Run()
+	out := download(t, v.Backend, sum)
+	if want := numbers(12); string(out[:4]) != string(want) {
+		t.Errorf("three products of ones add up to %v, want %v", out[:4], want)
+	}
+	p.Close()
+}
+
+// The result of BF16 products is that of float64 to half a unit of BF16, with the bias rounded
+// to BF16 and GELU by tanh in the epilogue.
+func TestVendorFusesBiasAndGELUInBF16(t *testing.T) {
+	v := openVendor(t, "bfloat16")
+	x, y, dst := device.New(v, device.BF16, 1, 2), device.New(v, device.BF16, 2, 3), device.New(v, device.BF16, 1, 3)
+	bias, back := device.New(v, device.F32, 3), device.New(v, device.F32, 1, 3)
+	v.Fill(x, 0.5)
+	v.Fill(y, 1)
+	v.Upload(bias, numbers(-3, 0, 1))
+	v.MatMul(dst, x, y, device.Mul{Alpha: 1, Bias: bias, Act: device.GELUTanh})
+	v.Copy(back, dst)
+	out := download(t, v.Backend, back)
+	for i, b := range []float64{-3, 0, 1} {
+		z := 1 + b
+		want := 0.5 * z * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(z+0.044715*z*z*z)))
+		got := float64(math.Float32frombits(binary.NativeEndian.Uint32(out[4*i:])))
+		if math.Abs(got-want) > 0x1p-8*math.Abs(want) {
+			t.Errorf("element %d is %v, want %v", i, got, want)
+		}
+	}
+	if products, _ := v.queued(); products != 1 {
+		t.Errorf("%d products by the library, want 1", products)
+	}
+}
+
+// Where cuDNN has no gradient of weights in F32 for BF16 images, it computes one in BF16, which
+// is widened and added. The 6th call finalizes the first graph.
+func TestVendorWidensShortGradientsOfWeights(t *testing.T) {
+	v := openVendor(t, "bfloat16")
+	x, dy := device.New(v, device.BF16, 1, 3, 3, 4), device.New(v, device.BF16, 1, 3, 3, 2)
+	dw := device.New(v, device.F32, 2, 1, 1, 4)
+	v.Fill(x, 1)
+	v.Fill(dy, 2)
+	v.Fill(dw, 0.125)
+	v.emulator.Fail("cudnnBackendFinalize:6:3000")
+	for range 2 {
+		v.ConvGradW(dw, dy, x, device.ConvShape{}, 1)
+	}
+	out := download(t, v.Backend, dw)
+	if want := numbers(36.125); string(out[:4]) != string(want) {
+		t.Errorf("two gradients of 18 added to 1/8 are %v, want %v", out[:4], want)
+	}
+	if _, n := v.queued(); n != 2 || len(*v.told) != 0 {
+		t.Errorf("%d convolutions by the library, want 2; told %q", n, *v.told)
+	}
+}
+
+// Layers of the reference implementations come out the same with the libraries' products and
+// convolutions, forward and backward.
+func TestVendorComputesGoldenLayers(t *testing.T) {
+	v := openVendor(t, "all")
+	devicetest.Goldens(t, v.Backend)
+	if products, convolutions := v.queued(); products+convolutions == 0 {
+		t.Error("the libraries computed nothing")
+	}
+}
