@@ -289,7 +289,7 @@ func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
 			return true, nil // an earlier transfer was stopped behind its last byte
 		}
-		return false, t.restart("", 0, true)
+		return false, t.another("%s: the file on the server is shorter than what was fetched of it", t.URL)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 			return false, fmt.Errorf("%s: the server sends the file as %.40q, which was not asked for", t.URL, coding)
@@ -308,19 +308,21 @@ func (t *transfer) continued(resp *http.Response) error {
 	header := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
 	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
-		if err := t.restart("", 0, true); err != nil {
-			return err
-		}
-		return t.temporary(fmt.Errorf("%s: the server sends the part %.60q of another file", t.URL, header))
+		return t.another("%s: the server sends the part %.60q of another file", t.URL, header)
 	}
 	if now := validator(resp.Header); now != "" && now != t.state.Validator {
-		if err := t.restart("", 0, true); err != nil {
-			return err
-		}
-		return t.temporary(fmt.Errorf("%s: the file on the server has changed", t.URL))
+		return t.another("%s: the file on the server has changed", t.URL)
 	}
 	t.state.Total = max(t.state.Total, total)
 	return nil
+}
+
+// another drops what there is of a file that is no longer the server's, and returns the reason.
+func (t *transfer) another(format string, args ...any) error {
+	if err := t.restart("", 0, true); err != nil {
+		return err
+	}
+	return t.temporary(fmt.Errorf(format, args...))
 }
 
 // restart begins the file again.

@@ -175,6 +175,21 @@ func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
 	wantFile(t, part, s.content)
 }
 
+// Such a server answers 416, with a text, where its new file is shorter than what was fetched.
+func TestAnswerThatThereIsNoSuchPartIsNotAppended(t *testing.T) {
+	s := serve(t, content(100_000))
+	part := half(t, s)
+	s.content, s.tag = []byte("short"), `"two"`
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("If-Range")
+		s.answer(w, r)
+	})
+	if got, err := s.fetch(t, part); err != nil || !got.Changed || got.Bytes != int64(len(s.content)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantFile(t, part, s.content)
+}
+
 func TestServerWithoutRangesSendsTheFileWhole(t *testing.T) {
 	s := serve(t, content(100_000))
 	part := half(t, s)
