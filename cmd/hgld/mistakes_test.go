@@ -68,6 +68,9 @@ func newcomersFolder(t *testing.T) {
 	must("train", "export", "--run", "runs/a", "net.safetensors")
 	must("train", "export", "--run", "runs/a", "--backbone", "backbone.safetensors")
 	must("train", "export", "--run", "runs/a", "e.npy")
+	if err := os.Link("e.npy", "lone.npy"); err != nil { // without the labels in e.csv
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"net.pth": "PK\x03\x04", "e.txt": "1 2 3\n", "photos.csv": "path,fine,coarse\n1.png,a,b\n", "photos.zip": "",
 		"notes.txt": "notes\n", "addresses.csv": "url,fine\nhttps://example.org/1.png,a\n",
