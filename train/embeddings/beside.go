@@ -26,8 +26,10 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 		return labelFile, nil
 	}
 	parquet := filepath.Ext(vectors) == ".parquet"
-	found := beside(vectors, tables)
+	found, err := beside(vectors, tables)
 	switch {
+	case err != nil:
+		return "", err
 	case parquet && (len(found) == 0 || hasClasses(vectors)):
 		return vectors, nil
 	case len(found) > 1:
@@ -50,15 +52,22 @@ func hasClasses(path string) bool {
 	return err == nil
 }
 
-// beside lists the files with the name of path and one of the extensions.
-func beside(path string, extensions []string) (found []string) {
+// beside lists the files with the name of path and one of the extensions. A file about which the
+// system gives no answer is an error: it may be there.
+func beside(path string, extensions []string) (found []string, err error) {
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	if stem == "" {
+		return nil, nil
+	}
 	for _, extension := range extensions {
-		if _, err := os.Stat(stem + extension); stem != "" && !atomicfile.IsMissing(err) {
+		switch _, err := os.Stat(stem + extension); {
+		case err == nil:
 			found = append(found, stem+extension)
+		case !atomicfile.IsMissing(err):
+			return nil, err
 		}
 	}
-	return found
+	return found, nil
 }
 
 // Tables lists the .csv and .tsv files of the folder of a file, to propose them as labels.
@@ -94,11 +103,13 @@ func IsTable(path string) bool { return slices.Contains(tables, filepath.Ext(pat
 // the same name with another extension, or with one at all. It is "" if there is none, or more
 // than one.
 func Meant(path string) string {
-	found := beside(path, kinds)
-	if filepath.Ext(path) != "" {
-		found = append(found, beside(path+".x", kinds)...) // the name has a dot of its own
+	found, err := beside(path, kinds)
+	if err == nil && filepath.Ext(path) != "" {
+		var more []string
+		more, err = beside(path+".x", kinds) // the name has a dot of its own
+		found = append(found, more...)
 	}
-	if len(found) != 1 || found[0] == path {
+	if err != nil || len(found) != 1 || found[0] == path {
 		return ""
 	}
 	return found[0]
