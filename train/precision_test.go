@@ -34,6 +34,7 @@ var mixedNets = map[string]func(*Config){
 		c.Model.Backbone = Named{Name: "clip-b32", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
 			"input": 16, "patch": 4, "projection": 16}}
 		c.Model.Pooling = "none"
+		c.Optim.Rate = 3e-4 // the norm of its gradient is 0.02, of which Adam makes steps of full length
 	},
 	"siglip": func(c *Config) {
 		c.Model.Backbone = Named{Name: "siglip-b16", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
