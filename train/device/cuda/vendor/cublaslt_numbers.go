@@ -42,6 +42,6 @@ type heuristic struct {
 	algorithm [8]uint64
 	workspace uint64
 	status    int32
-	waves     float32
+	_         float32 // waves of blocks
 	_         [4]int32
 }
