@@ -14,10 +14,3 @@ func ExpScaled(dst, x []float32, top, scale float64) float64 {
 	}
 	return join8(&s)
 }
-
-// MulAdd computes x ← a·x + b in float64.
-func MulAdd(x []float32, a, b float64) {
-	for i := mulAddFast(x, a, b); i < len(x); i++ {
-		x[i] = float32(float64(a*float64(x[i])) + b)
-	}
-}

@@ -56,24 +56,3 @@ func TestExpScaledIsTheSameEverywhere(t *testing.T) {
 		t.Errorf("sum %v, want %v", sum, want)
 	}
 }
-
-func TestMulAdd(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for _, n := range lengths() {
-		x, whole := guarded(r, n)
-		fill(r, x, true)
-		want := make([]float32, n)
-		for i, v := range x {
-			want[i] = float32(float64(1.7*float64(v)) - 0.3)
-		}
-		MulAdd(x, 1.7, -0.3)
-		for i, v := range x {
-			if math.Float32bits(v) != math.Float32bits(want[i]) && (v == v || want[i] == want[i]) {
-				t.Fatalf("%d of %d: %v, want %v", i, n, v, want[i])
-			}
-		}
-		if touched(x, whole) {
-			t.Fatalf("n = %d: wrote beyond x", n)
-		}
-	}
-}

@@ -64,8 +64,13 @@ func (t *softmaxTask) row(dz, z []float32, k int) float64 {
 		sum = expSum(z, top, scale)
 	} else {
 		sum = vec.ExpScaled(dz, z, top, scale)
+		vec.ScaleWide(dz, scale/sum, dz)
 		even := t.smoothing / classes
-		vec.MulAdd(dz, scale/sum, -even*scale)
+		if t.smoothing != 0 {
+			for j := range dz {
+				dz[j] -= float32(even * scale)
+			}
+		}
 		dz[k] = float32((math.Exp(own)/sum - even - (1 - t.smoothing)) * scale)
 	}
 	return math.Log(sum) - (1-t.smoothing)*own - t.smoothing*mean

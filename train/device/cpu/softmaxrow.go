@@ -29,7 +29,7 @@ func (t *softmaxRowTask) span(_, lo, hi int) {
 		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
 		top := float64(maximum(x))
 		if !t.log {
-			vec.MulAdd(dst, 1/vec.ExpScaled(dst, x, top, 1), 0)
+			vec.ScaleWide(dst, 1/vec.ExpScaled(dst, x, top, 1), dst)
 			continue
 		}
 		logSum := math.Log(expSum(x, top, 1))
