@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Limit returns the most bytes that the process can ever have: memory and swap of the
-// machine, or less if a control group of Linux bounds it. It is 0 if that is unknown, as on
-// systems other than Linux.
+// Limit returns the most bytes that the process can ever have: the memory of the machine,
+// or less if a control group of Linux bounds it, and its swap. It is 0 if that is unknown,
+// as on systems other than Linux.
 func Limit() int64 { return limit("/") }
 
 // limit is [Limit] for the system whose files lie under root.
 func limit(root string) int64 {
-	bytes := machine(filepath.Join(root, "proc/meminfo"))
+	bytes, swap := machine(filepath.Join(root, "proc/meminfo"))
 	for _, name := range []string{
 		"sys/fs/cgroup/memory.max",                   // version 2, as a container sees its own group
 		"sys/fs/cgroup/memory/memory.limit_in_bytes", // version 1
@@ -30,15 +30,18 @@ func limit(root string) int64 {
 			bytes = n
 		}
 	}
-	return bytes
+	if bytes == 0 {
+		return 0
+	}
+	return bytes + swap
 }
 
-// machine adds MemTotal and SwapTotal of a meminfo file, which are in KiB. It returns 0
-// without the first.
-func machine(path string) int64 {
+// machine returns MemTotal and SwapTotal of a meminfo file in bytes, 0 for what is not
+// there.
+func machine(path string) (memory, swap int64) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	found := map[string]int64{}
 	for line := range strings.Lines(string(text)) {
@@ -49,8 +52,5 @@ func machine(path string) int64 {
 			}
 		}
 	}
-	if found["MemTotal"] == 0 {
-		return 0
-	}
-	return found["MemTotal"] + found["SwapTotal"]
+	return found["MemTotal"], found["SwapTotal"]
 }

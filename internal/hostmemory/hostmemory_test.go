@@ -22,10 +22,10 @@ func TestLimit(t *testing.T) {
 		"machine":           {map[string]string{info: meminfo}, machine},
 		"without MemTotal":  {map[string]string{info: "SwapTotal: 5 kB\n"}, 0},
 		"malformed":         {map[string]string{info: "MemTotal: many kB\nMemTotal\n:\n"}, 0},
-		"group":             {map[string]string{info: meminfo, v2: "2147483648\n"}, 2 << 30},
+		"group":             {map[string]string{info: meminfo, v2: "2147483648\n"}, 2<<30 + 1<<30},
 		"unbounded group":   {map[string]string{info: meminfo, v2: "max\n"}, machine},
 		"group of all":      {map[string]string{info: meminfo, v2: "99999999999999"}, machine},
-		"old group":         {map[string]string{info: meminfo, v1: "4096"}, 4096},
+		"old group":         {map[string]string{info: meminfo, v1: "4096"}, 4096 + 1<<30},
 		"unbounded, old":    {map[string]string{v1: "9223372036854771712"}, 0},
 		"group, no machine": {map[string]string{v2: "8192"}, 8192},
 	} {
