@@ -119,13 +119,13 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	switch t := r.Transfer; {
 	case r.There:
-		j.say("%s is there already, from the same origin", r.Out)
+		j.say("%s already exists, from the same source", r.Out)
 	case t.Changed:
 		j.say("the file on the server has changed since the download was begun, and was fetched from the start")
 	case t.Whole:
 		j.say("the server cannot send a part of a file, so it was fetched from the start")
 	case t.Kept > 0:
-		j.say("went on after %d of %d bytes", t.Kept, t.Bytes)
+		j.say("resumed after %d of %d bytes", t.Kept, t.Bytes)
 	}
 	j.print("%s: %d tensors, fits %s\n", r.Out, r.Tensors, r.Name)
 	j.print("fetched %d bytes, sha256 %s%s\n", r.Bytes, r.SHA256, map[bool]string{true: ", as expected"}[o.SHA256 != ""])
@@ -149,11 +149,11 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	case errors.As(err, &status):
 		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "another hgld fetches the same file")
+		return withHint(withCode(exitLocked, err), "another hgld process is fetching the same file")
 	case errors.Is(err, pretrained.ErrExists):
 		return withHint(withCode(exitUsage, err), "--replace replaces it, --out names another file")
 	case errors.Is(err, pretrained.ErrSum):
-		return withHint(withCode(exitIntegrity, err), "it is another file than the one that was published, or damaged")
+		return withHint(withCode(exitIntegrity, err), "the file is damaged, or is not the published one")
 	case errors.Is(err, pretrained.ErrFit):
 		return withHint(withCode(exitIntegrity, err), "hgld models list lists the networks")
 	case errors.As(err, &torch) && torch.Refused != "":

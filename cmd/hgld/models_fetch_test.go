@@ -34,7 +34,7 @@ func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 		code := hgld([]string{"hgld", "models", "fetch", name, "-C", dir, "--from", s.URL + "/w"}, &out, &errs)
 		return out.String() + errs.String(), code
 	}
-	for _, want := range []string{"fetched 969072 bytes", "is there already"} {
+	for _, want := range []string{"fetched 969072 bytes", "already exists"} {
 		out, code := fetch("convnet")
 		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "fits convnet") {
 			t.Errorf("exit %d, no %q in\n%s", code, want, out)

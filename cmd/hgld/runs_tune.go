@@ -135,10 +135,10 @@ func (t *tuning) begin() error {
 	}
 	switch {
 	case base.Images.HoldOut == 0:
-		return withHint(usagef("no classes are held out, by which trials could be compared"),
+		return withHint(usagef("trials are compared on held-out classes, and none are held out"),
 			"--hold-out 0.2 keeps a fifth of the classes out of the training")
 	case base.Steps == 0:
-		return withHint(usagef("the length of the runs is not given in steps"), "--steps 900 is that of the longest ones")
+		return withHint(usagef("a search needs the length of its runs in steps"), "--steps 900 is the length of the longest")
 	}
 	if t.out = base.Out; !t.IsSet("out") {
 		t.out = j.project.Join(filepath.Join("runs", "tune"))
@@ -183,7 +183,7 @@ func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	j.stdout = io.Discard // the table is the result
 	err = trainStage().Execute(j, s)
 	if errors.Is(err, train.ErrNotFinite) {
-		j.say("%v; the trial is left out", err)
+		j.say("%v; the trial is dropped", err)
 		return math.NaN(), nil
 	}
 	if err != nil {

@@ -243,7 +243,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	}
 	for _, address := range []string{"ftp://host/w", "weights.pth", "http://"} {
 		if _, err := Fetch(t.Context(), Request{URL: address, Part: filepath.Join(t.TempDir(), "p")}); err == nil ||
-			!strings.Contains(err.Error(), "is no address") {
+			!strings.Contains(err.Error(), "is not an address") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *collector) flush() (err error) {
 	}
 	c.values = c.values[:0]
 	if err != nil {
-		err = fmt.Errorf("its vectors are unpacked into the folder for temporary files, which TMPDIR names: %w", err)
+		err = fmt.Errorf("cannot unpack its vectors into the temporary folder, which TMPDIR selects: %w", err)
 	}
 	return err
 }

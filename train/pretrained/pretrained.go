@@ -99,7 +99,7 @@ var (
 	ErrSum = errors.New("the sha256 differs")
 
 	// ErrExists is wrapped in the error of an Out that is there.
-	ErrExists = errors.New("is there already")
+	ErrExists = errors.New("already exists")
 
 	// ErrFit is wrapped in the error of weights for another network.
 	ErrFit = errors.New("the weights do not fit")

@@ -91,14 +91,14 @@ func (p *Plan) Check() error {
 	case p.Trials < 2:
 		return fmt.Errorf("%d trials leave nothing to compare; want at least 2", p.Trials)
 	case p.Eta < 2:
-		return fmt.Errorf("1 of %d trials goes on; want at least 2", p.Eta)
+		return fmt.Errorf("eta is %d; want at least 2, since 1 of eta trials goes on", p.Eta)
 	case p.Steps < 1:
 		return fmt.Errorf("the runs have %d steps; want at least 1", p.Steps)
 	}
 	for i, a := range p.Over {
 		for _, b := range p.Over[:i] {
 			if a.Key == b.Key {
-				return fmt.Errorf("%s is there twice", a.Key)
+				return fmt.Errorf("%s is searched twice", a.Key)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ type OtherPlanError struct {
 
 // Error names both.
 func (e *OtherPlanError) Error() string {
-	return fmt.Sprintf("%s is of a search with other %s", e.Path, e.What)
+	return fmt.Sprintf("%s holds a search with different %s", e.Path, e.What)
 }
 
 // difference names the first field in which plans differ, "" for none.

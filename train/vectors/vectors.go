@@ -62,7 +62,7 @@ type Input struct {
 // checks that all are there. Its errors are mistakes in usage.
 func (in *Input) Complete() (err error) {
 	if embeddings.IsTable(in.Embeddings) && embeddings.IsKind(in.Labels) {
-		err = fmt.Errorf("--embeddings is the table %s and --labels the vectors %s: they are exchanged", in.Embeddings,
+		err = fmt.Errorf("--embeddings names the table %s, and --labels the vectors %s: swap them", in.Embeddings,
 			in.Labels)
 		return in.typed(err, in.Labels, in.Embeddings)
 	}

@@ -68,7 +68,7 @@ func (b *Backend) library(t device.DType) *vendor.Libraries {
 		libraries, found := vendor.Open(vendorPaths, driver, uintptr(b.compute))
 		for _, f := range found {
 			if f.Err != nil {
-				b.tell(fmt.Sprintf("%s is not used, so hgld's own kernels compute: %v", f.Name, f.Err))
+				b.tell(fmt.Sprintf("%s is not used; hgld's own kernels are: %v", f.Name, f.Err))
 			}
 		}
 		b.vendor.libraries = libraries

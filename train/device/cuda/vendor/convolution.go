@@ -245,7 +245,7 @@ func (c Convolution) operations(s *descriptors) ([]uintptr, []tensor, error) {
 		kindW, okW = dataTypes[c.OutW]
 	}
 	if !ok || !okW {
-		return nil, nil, fmt.Errorf("cuDNN convolves no %v: %w", c.Type, ErrNoPlan)
+		return nil, nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
 	}
 	x := s.images(tensorX, kind, c.AlignX, c.N, c.H, c.W, c.C)
 	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)

@@ -117,7 +117,7 @@ func (b *blas) describe(plan *productPlan, p Product) error {
 	out, okOut := map[device.DType]uintptr{device.F32: real32, device.BF16: real16}[p.Out]
 	epilogue, okAct := p.epilogue()
 	if !ok || !okOut || !okAct {
-		return fmt.Errorf("cuBLASLt multiplies no %v to %v with activation %d: %w", p.Type, p.Out, p.Act, ErrNoPlan)
+		return fmt.Errorf("cuBLASLt has no product of %v giving %v with activation %d: %w", p.Type, p.Out, p.Act, ErrNoPlan)
 	}
 	if err := b.result("cublasLtMatmulDescCreate", b.descCreate, &plan.desc, compute32, real32); err != nil {
 		return err
