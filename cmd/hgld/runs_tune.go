@@ -135,7 +135,7 @@ func (t *tuning) begin() error {
 	}
 	switch {
 	case base.Images.HoldOut == 0:
-		return withHint(usagef("trials are compared on held-out classes, and none are held out"),
+		return withHint(usagef("no classes are held out, so trials cannot be compared"),
 			"--hold-out 0.2 keeps a fifth of the classes out of the training")
 	case base.Steps == 0:
 		return withHint(usagef("a search needs the length of its runs in steps"), "--steps 900 is the length of the longest")

@@ -292,7 +292,7 @@ func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 		return false, t.another("%s: the file on the server is shorter than what was fetched of it", t.URL)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-			return false, fmt.Errorf("%s: the server encodes the file as %.40q, although hgld asked for plain bytes", t.URL, coding)
+			return false, fmt.Errorf("%s: the server encodes the file as %.40q; hgld asked for plain bytes", t.URL, coding)
 		}
 		return false, t.restart(validator(resp.Header), max(resp.ContentLength, 0), false)
 	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
