@@ -62,8 +62,7 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
-		unread: foreign{}}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -79,6 +78,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	if err != nil {
 		return err
 	}
+	src.unread = foreign{}
 	var tops []string
 	for _, e := range all {
 		if hidden(e.path) {
