@@ -28,7 +28,8 @@ func TestConformanceInOtherOrders(t *testing.T) {
 // sanitizer, in a separate process. Attention of BF16 has kernels of its own.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$", "-test.v")
+	const pattern = "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$"
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 	out, err := cmd.CombinedOutput()
 	for _, ran := range []string{"F32/Conv", "BF16/Attention"} {

@@ -140,7 +140,7 @@ func (c *caller) shortImages() {
 // Outcome is what a call wrote.
 type Outcome struct {
 	Ops         []string // the operations
-	CardsDiffer bool     // another kind of card may write other bytes: the products of tensor cores
+	CardsDiffer bool     // another kind of card may write other bytes: see products
 	Results     [][]byte // each array that was written
 }
 

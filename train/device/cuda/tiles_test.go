@@ -78,3 +78,28 @@ func TestLargeTilesOfAttentionAgreeWithF32(t *testing.T) {
 		lse.within(t, b, "lse of "+what, lseDifference)
 	}
 }
+
+// Tensor cores need rows at multiples of 16 bytes. Arrays that begin elsewhere have the kernels of
+// other heads.
+func TestAttentionOfArraysAtOddAddresses(t *testing.T) {
+	b := emulated(t)
+	const tokens, d = 40, 64
+	odd := func(a device.Array) device.Array {
+		moved := device.Make(b.Alloc(2*a.Len()+2), 1, device.BF16, a.Shape()...)
+		b.Copy(moved, a)
+		return moved
+	}
+	qkv, dy := drawn(b, 1, 1, tokens, 3*d), drawn(b, 2, 1, tokens, d)
+	y, dqkv, lse := drawn(b, 3, 1, tokens, d), drawn(b, 4, 1, tokens, 3*d), device.New(b, device.F32, 1, 1, tokens)
+	o := device.Heads{Heads: 1}
+	b.Attention(y.full, lse, qkv.full, device.Array{}, o)
+	b.AttentionGrad(dqkv.full, dy.full, y.full, lse, qkv.full, device.Array{}, o)
+	for moved := range 4 {
+		arrays := [4]device.Array{y.short, qkv.short, dqkv.short, dy.short}
+		arrays[moved] = odd(arrays[moved])
+		b.Attention(arrays[0], lse, arrays[1], device.Array{}, o)
+		b.AttentionGrad(arrays[2], arrays[3], arrays[0], lse, arrays[1], device.Array{}, o)
+		pair{arrays[0], y.full}.within(t, b, fmt.Sprint("y, odd array ", moved), attentionDifference)
+		pair{arrays[2], dqkv.full}.within(t, b, fmt.Sprint("gradient, odd array ", moved), attentionDifference)
+	}
+}
