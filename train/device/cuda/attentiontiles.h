@@ -44,6 +44,7 @@ HG_DEVICE strided result_rows(const bf16 *y, const heads &o, const place &p) {
 // bring begins to copy rows [from, from + ROWS), zeros from row `end` on.
 template <int D, int ROWS> HG_DEVICE void bring(bf16 *tile, const strided &r, int from, int end, int size) {
   constexpr int ACROSS = D / 8, DOWN = THREADS / ACROSS;
+  static_assert(ROWS % DOWN == 0, "the threads share the rows evenly");
   int row = threadIdx.x / ACROSS, column = threadIdx.x % ACROSS * 8;
 #pragma unroll
   for (int i = 0; i < ROWS; i += DOWN) {
@@ -96,11 +97,12 @@ template <int D, bool HELD = true> struct factor {
   }
 };
 
-// multiply computes the scalar products of the rows of a with those of a tile. v[n][i] is that of
-// row row_of(i) of the warp with row column_of(n, i) of the tile.
+// row_of and column_of are the place of element v[n][i] of a product.
 HG_DEVICE int row_of(int i) { return hg_lane() / 4 + i / 2 * 8; }
 HG_DEVICE int column_of(int n, int i) { return 8 * n + hg_lane() % 4 * 2 + i % 2; }
 
+// multiply computes the scalar products of the rows of a, of which the product has its rows, with
+// those of a tile, of which it has its columns.
 template <int D, int STEP, bool HELD>
 HG_DEVICE void multiply(float (&v)[STEP / 8][4], factor<D, HELD> &a, const bf16 *tile) {
   tile += (hg_lane() / 16 * 8 + hg_lane() % 8) * (D + 8) + hg_lane() / 8 % 2 * 8;
@@ -121,8 +123,7 @@ HG_DEVICE void multiply(float (&v)[STEP / 8][4], factor<D, HELD> &a, const bf16 
   }
 }
 
-// mix adds the rows of a tile to sum, weighted by w, which lies as multiply leaves it and is
-// rounded to BF16. sum[n][i] is column column_of(n, i) of row row_of(i).
+// mix adds the product of w and a tile to sum. w is a product, and is rounded to BF16.
 template <int D, int STEP>
 HG_DEVICE void mix(float (&sum)[D / 8][4], const float (&w)[STEP / 8][4], const bf16 *tile) {
   tile += hg_lane() % 16 * (D + 8) + hg_lane() / 16 * 8;
