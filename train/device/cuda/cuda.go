@@ -9,8 +9,8 @@
 // bytes on every card and on the emulator of package emu.
 //
 // Activations are F32 or BF16; typed.h makes the kernels for both. Products of BF16 arrays
-// (tensor.go) use tensor cores, which round sums in the card's way: a card repeats its bytes,
-// and another may give others.
+// (tensor.go) and their attention use tensor cores, which round sums in the card's way: a card
+// repeats its bytes, and another may give others.
 //
 // Operations are queued on one compute stream in call order. Uploads use a separate stream and
 // wait only for the last use of their buffer.

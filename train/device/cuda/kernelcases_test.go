@@ -72,7 +72,7 @@ func (m *measure) streams(name string, run func(), arrays ...device.Array) {
 func (m *measure) multiplies(name string, products int, run func()) {
 	m.list = append(m.list, benchCase{
 		name: m.title(name), flops: 2 * float64(products), run: run,
-		tensor: m.dtype == device.BF16 && !strings.Contains(name, "Attention"),
+		tensor: m.dtype == device.BF16 && !strings.HasPrefix(name, "RaggedAttention"),
 	})
 }
 
@@ -211,11 +211,9 @@ func (m *measure) tokens() {
 	m.streams("Gather", func() { m.b.Gather(y, x, rows) }, y, x)
 	sum, added := m.f32(n*t, d), m.f32(n*t, d)
 	m.streams("ScatterAdd", func() { m.b.ScatterAdd(sum, added, rows, 1) }, sum, sum, added)
-	qkv, mixed, dmixed, lse := m.array(n, t, 3*d), m.array(n, t, d), m.array(n, t, d), m.f32(n, heads, t)
-	dqkv, o := m.array(n, t, 3*d), device.Heads{Heads: heads}
-	m.multiplies("Attention", 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
-	m.multiplies("AttentionGrad", 5*n*t*t*d,
-		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
+	m.attention("", n, t, heads, d/heads)
+	m.attention(" with heads of 80", m.size(16, 1), m.size(257, 33), m.size(16, 1), 80)
+	qkv := m.array(n, t, 3*d)
 	keys, spans := make([]int32, n*t), make([]int32, 0, 2*n*t)
 	for i := range keys {
 		keys[i] = int32(i)
@@ -225,6 +223,16 @@ func (m *measure) tokens() {
 	m.multiplies("RaggedAttention", 2*n*t*t*d, func() {
 		m.b.RaggedAttention(y, qkv.Reshape(n*t, 3*d), device.Array{}, keyRows, spanOf, heads)
 	})
+}
+
+// attention adds the attention of t tokens, with heads of the given size.
+func (m *measure) attention(name string, n, t, heads, size int) {
+	d, o := heads*size, device.Heads{Heads: heads}
+	qkv, mixed, lse := m.array(n, t, 3*d), m.array(n, t, d), m.f32(n, heads, t)
+	dqkv, dmixed := m.array(n, t, 3*d), m.array(n, t, d)
+	m.multiplies("Attention"+name, 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
+	m.multiplies("AttentionGrad"+name, 5*n*t*t*d,
+		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
 }
 
 // updates adds the updates of 25 million parameters, a ResNet-50.
