@@ -24,6 +24,8 @@ type network struct {
 	decoder *img.Decoder
 	width   int // of the vectors that it reads; 0: it reads images
 
+	resample bool // on the device
+
 	activations device.DType // of the backbone; all else is F32
 }
 
@@ -37,7 +39,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	n := &network{
 		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
-		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(),
+		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
 	if n.width > 0 {
 		n.activations = device.F32 // a head is small, and its inputs are not rounded
@@ -57,13 +59,19 @@ type inputs struct {
 	crop   device.Array // I32 [B,3]
 	labels device.Array // I32 [B,L]
 	bytes  []byte       // staging for crop and labels
+
+	packed *packedInputs // what pixels are resampled from; nil: they are uploaded
 }
 
-func (n *network) newInputs(size, levels int) *inputs {
+// newInputs makes the arrays of a batch. packs says that its images are resampled on the device.
+func (n *network) newInputs(size, levels int, packs bool) *inputs {
 	in := &inputs{
 		crop:   device.New(n.b, device.I32, size, 3),
 		labels: device.New(n.b, device.I32, size, levels),
-		bytes:  make([]byte, 4*size*max(levels, 3)),
+		bytes:  make([]byte, 4*size*max(levels, device.ImageCols)),
+	}
+	if packs {
+		in.packed = newPackedInputs(n.b, newPacking(size, n.in.Size))
 	}
 	if n.width > 0 {
 		in.pixels = device.New(n.b, device.F32, size, n.width)
@@ -74,14 +82,22 @@ func (n *network) newInputs(size, levels int) *inputs {
 }
 
 func (i *inputs) free(b device.Backend) {
-	for _, a := range []device.Array{i.pixels, i.crop, i.labels} {
+	all := []device.Array{i.pixels, i.crop, i.labels}
+	if p := i.packed; p != nil {
+		all = append(all, p.pixels, p.taps, p.images)
+	}
+	for _, a := range all {
 		b.Free(a.Buf)
 	}
 }
 
 // upload brings a batch to the device.
 func (i *inputs) upload(b device.Backend, from *batch) {
-	b.Upload(i.pixels, from.pixels)
+	if i.packed != nil {
+		i.uploadPacked(b, from.packed)
+	} else {
+		b.Upload(i.pixels, from.pixels)
+	}
 	b.Upload(i.crop, i.stage(from.crop))
 	b.Upload(i.labels, i.stage(from.labels))
 }
@@ -142,9 +158,9 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, skip: o.skip,
+		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, packs: n.packs(false), skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()))
+	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
 	defer in.free(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
@@ -157,6 +173,7 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 		err = o.lane.do(func() error {
 			in.upload(n.b, b)
 			if e == nil {
+				in.resample(tape)
 				e = tape.Keep(record(tape, in))
 			} else {
 				tape.Replay()

@@ -227,12 +227,21 @@ func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
 			t.Fatal(err)
 		}
 		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop),
-			labels: slices.Clone(b.labels)}
+			labels: slices.Clone(b.labels), packed: clonePacked(b.packed)}
 		if list = append(list, kept); len(list) == n {
 			break
 		}
 	}
 	return list
+}
+
+// clonePacked copies what a batch has for a device that resamples.
+func clonePacked(p *packed) *packed {
+	if p == nil {
+		return nil
+	}
+	return &packed{packing: p.packing, pixels: slices.Clone(p.pixels), taps: slices.Clone(p.taps),
+		images: slices.Clone(p.images), used: p.used, words: p.words}
 }
 
 // A device with memory of its own gives a step what the plan says, in one piece and

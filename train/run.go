@@ -140,6 +140,7 @@ func (r *Run) reserve(asked Config) error {
 	if r.o.planned {
 		return nil
 	}
+	asked.Run.Settle(r.o.Backend)
 	e, err := Plan(asked, r.data)
 	if err != nil {
 		return err
@@ -212,6 +213,10 @@ func (r *Run) prepare() error {
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
+		packs: r.network.packs(true),
+	}
+	if err := r.loader.checkPacked(); err != nil {
+		return err
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
 		Origin: r.o.Origin, Criterion: r.criterion()}

@@ -106,7 +106,7 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	n.store.Build(n.b, c.Seed)
 	o.attach(n)
 	s := &step{n: n, objective: o, passes: c.Passes}
-	s.in = n.newInputs(size, len(counts))
+	s.in = n.newInputs(size, len(counts), n.packs(true))
 	s.self = device.New(n.b, device.I32, size)
 	self := make([]byte, 0, 4*size)
 	for i := range size {
@@ -173,6 +173,7 @@ func (s *step) record() {
 	guard := s.n.store.Guard
 	s.tape = grad.NewTape(s.n.b, s.n.arena)
 	s.tape.Do(func(b device.Backend) { b.Fill(guard, 0) })
+	s.in.resample(s.tape)
 	switch chunks := s.passes.chunks(s.in.pixels.Dims[0]); {
 	case s.passes.Accumulate:
 		s.value = s.accumulate(s.tape, chunks)

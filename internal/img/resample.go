@@ -156,7 +156,7 @@ func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
 
 // passBoth resamples rows, as far as columns need them, and then columns.
 func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
-	from, to := down.span()
+	from, to := down.Span()
 	n := 3 * dst.w * (to - from)
 	if cap(r.between) < n {
 		r.between = make([]byte, n)

@@ -10,6 +10,9 @@ import (
 // pixel and 2 for the sum, which a kernel with negative lobes may take above 255.
 const precision = 22
 
+// One is the weight of an output that is its input.
+const One = 1 << precision
+
 // Taps are the rounded weights of one axis of a resampling. With s the sum over j < Count[i] of
 // Weight[i·Width + j] times input First[i] + j, output i is (s + 2²¹)/2²², rounded down and limited
 // to a byte. An output without weights is 0.
@@ -21,10 +24,24 @@ type Taps struct {
 	exact []float64 // scratch
 }
 
-// Window is the part of an axis of outputs that is kept.
-type Window struct {
-	From, Size int // its first output, and their number
-	Lo, Hi     int // those of the Size that are kept; the rest are black
+// Window is Size outputs of an axis, of which the first is output From. Those from Lo to before Hi
+// lie on the axis, and the others are black.
+type Window struct{ From, Size, Lo, Hi int }
+
+// Whole returns the window of all outputs of an axis.
+func Whole(size int) Window { return Window{Size: size, Hi: size} }
+
+// CenterWindow returns what CenterCrop keeps of an axis of the given length.
+func CenterWindow(length, size int) Window {
+	to, from, n := centre(length, size)
+	return Window{From: from - to, Size: size, Lo: to, Hi: to + n}
+}
+
+// Shift moves the window. Outputs outside the earlier one are black.
+func (w Window) Shift(by int) Window {
+	w.From, w.Lo = w.From+by, min(max(w.Lo-by, 0), w.Size)
+	w.Hi = min(max(w.Hi-by, w.Lo), w.Size)
+	return w
 }
 
 // Set computes the taps of a part of the out outputs that n inputs are resampled to. They give the
@@ -73,9 +90,9 @@ func grow[T any](s []T, n int) []T {
 	return slices.Grow(s[:0], n)[:n]
 }
 
-// span returns the first input that any output uses, and the one behind the last; 0 and 0 if none
+// Span returns the first input that any output uses, and the one behind the last; 0 and 0 if none
 // uses any.
-func (t *Taps) span() (from, to int) {
+func (t *Taps) Span() (from, to int) {
 	for i, count := range t.Count {
 		if count == 0 {
 			continue
@@ -87,4 +104,13 @@ func (t *Taps) span() (from, to int) {
 		from, to = min(from, first), max(to, first+int(count))
 	}
 	return from, to
+}
+
+// Skip makes the taps those of the inputs without the first n, which no output uses.
+func (t *Taps) Skip(n int) {
+	for i, count := range t.Count {
+		if count > 0 {
+			t.First[i] -= int32(n)
+		}
+	}
 }

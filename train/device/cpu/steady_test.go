@@ -47,7 +47,7 @@ func (m *maker) resampling(n, width, height, side int) (taps, images device.Arra
 	row[device.ImageWidth], row[device.ImageHeight] = int32(width), int32(height)
 	for at, inputs := range map[int]int{device.AcrossAt: width, device.DownAt: height} {
 		var t img.Taps
-		t.Set(inputs, side, img.Bicubic, img.Window{Size: side, Hi: side})
+		t.Set(inputs, side, img.Bicubic, img.Whole(side))
 		row[at], row[at+1] = int32(len(list)), int32(t.Width)
 		list = slices.Concat(list, t.First, t.Count, t.Weight)
 	}

@@ -198,7 +198,7 @@ func (m *measure) resampling(n, width, height, side int) {
 	row[device.ImageWidth], row[device.ImageHeight] = int32(width), int32(height)
 	for _, axis := range [][2]int{{device.AcrossAt, width}, {device.DownAt, height}} {
 		var t img.Taps
-		t.Set(axis[1], side, img.Bilinear, img.Window{Size: side, Hi: side})
+		t.Set(axis[1], side, img.Bilinear, img.Whole(side))
 		row[axis[0]], row[axis[0]+1] = int32(len(list)), int32(t.Width)
 		list = slices.Concat(list, t.First, t.Count, t.Weight)
 	}

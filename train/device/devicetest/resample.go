@@ -46,8 +46,8 @@ func (s *suite) picture(w, h int) *img.RGB {
 // resized resizes an image. from and size are height and width.
 func (s *suite) resized(f img.Filter, from, size [2]int) resampling {
 	r := resampling{source: s.picture(from[1], from[0])}
-	r.across.Set(from[1], size[1], f, img.Window{Size: size[1], Hi: size[1]})
-	r.down.Set(from[0], size[0], f, img.Window{Size: size[0], Hi: size[0]})
+	r.across.Set(from[1], size[1], f, img.Whole(size[1]))
+	r.down.Set(from[0], size[0], f, img.Whole(size[0]))
 	return r
 }
 
@@ -157,8 +157,8 @@ func (s *suite) resamplesAsPillow(t *testing.T) {
 		}
 		filter := map[string]img.Filter{"bilinear": img.Bilinear, "bicubic": img.Bicubic, "lanczos": img.Lanczos}
 		r := resampling{source: source}
-		r.across.Set(source.W, size[1], filter[c.Settings.Filter], img.Window{Size: size[1], Hi: size[1]})
-		r.down.Set(source.H, size[0], filter[c.Settings.Filter], img.Window{Size: size[0], Hi: size[0]})
+		r.across.Set(source.W, size[1], filter[c.Settings.Filter], img.Whole(size[1]))
+		r.down.Set(source.H, size[0], filter[c.Settings.Filter], img.Whole(size[0]))
 		pixels, taps, table := packImages([]resampling{r})
 		dst := s.alloc(device.U8, 1, size[0], size[1], 3)
 		s.b.Resample(dst, s.put(device.U8, pixels), s.put(device.I32, taps), s.put(device.I32, table))
