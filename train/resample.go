@@ -59,7 +59,7 @@ type packing struct {
 }
 
 const (
-	packedTimes = 8       // pixels of a decoded image for each of a finished one, on average
+	packedTimes = 10      // pixels that are shown of a decoded image for each of a finished one, on average
 	mostSpare   = 1 << 30 // bytes
 	mostUnits   = 1 << 30 // with which a place fits in 32 bits
 	packedTaps  = 48      // words for each pixel of a side: Lanczos at the average size, both axes
@@ -190,8 +190,8 @@ func (l *loader) checkPacked() error {
 	if !l.packs || bytes <= mostDecoded {
 		return nil
 	}
-	return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take %.0f GiB, "+
-		"want at most %d; set a lower one, or run.resample to host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
+	return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
+		"%.0f GiB, want at most %d; set a lower one, or run.resample to host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
 }
 
 // size returns the bytes of host memory.

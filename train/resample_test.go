@@ -190,7 +190,8 @@ func TestAutoResamplesWhereTheMemoryIs(t *testing.T) {
 		b           device.Backend
 		given, want string
 	}{
-		{cpu.New(1), resampleAuto, resampleHost}, {cpu.New(1), "", resampleHost}, {newRecorder(), resampleAuto, resampleDevice},
+		{cpu.New(1), resampleAuto, resampleHost}, {cpu.New(1), "", resampleHost},
+		{newRecorder(), resampleAuto, resampleDevice}, {newRecorder(), "", resampleDevice},
 		{cpu.New(1), resampleDevice, resampleDevice}, {newRecorder(), resampleHost, resampleHost},
 	} {
 		u := Upkeep{Resample: c.given}
