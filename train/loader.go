@@ -26,8 +26,12 @@ type loader struct {
 	seed     uint64
 	workers  int
 	prefetch int
-	width    int  // of the vectors in place of images; 0: there are images
-	packs    bool // the device resamples the images
+	width    int // of the vectors in place of images; 0: there are images
+
+	// packs says that the device resamples the images. send brings those of a batch to one
+	// of deviceSlots places on the device, while it computes with what is in another.
+	packs bool
+	send  func(place int, images *packed)
 
 	// skip is asked about an image that cannot be used, by several goroutines at once. If it
 	// returns true, black pixels stand for the image. nil: the batch fails.
@@ -65,6 +69,8 @@ type batch struct {
 	work
 	pixels []byte  // [size, H, W, 3]; empty where there is packed
 	packed *packed // what the device resamples; nil: nothing
+	sent   bool    // packed is on the device, in the following place
+	place  int
 	crop   []int32 // [size, 3]: top, left, flip
 	labels []int32 // [size, L]
 
@@ -96,8 +102,12 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 		for range l.workers {
 			workers.Go(func() { l.fill(ctx, slots) })
 		}
-		for b := range queue {
-			b.missing.Wait()
+		ready, places := make(chan *batch), make(chan int, deviceSlots)
+		for i := range deviceSlots {
+			places <- i
+		}
+		workers.Go(func() { l.complete(ctx, queue, ready, places) })
+		for b := range ready {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
@@ -108,6 +118,9 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 			}
 			if !yield(b, nil) {
 				return
+			}
+			if b.sent {
+				places <- b.place
 			}
 			free <- b
 		}
@@ -167,6 +180,31 @@ func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free
 				b.missing.Add(at - len(w.rows))
 				return
 			}
+		}
+	}
+}
+
+// deviceSlots is how many batches of images the device holds at a time: that of the step, and
+// the next.
+const deviceSlots = 2
+
+// complete passes on batches when all their rows are there, and on the device if it resamples them.
+func (l *loader) complete(ctx context.Context, queue <-chan *batch, ready chan<- *batch, places <-chan int) {
+	defer close(ready)
+	for b := range queue {
+		b.missing.Wait()
+		if b.sent = b.packed != nil && l.send != nil && b.err == nil; b.sent {
+			select {
+			case b.place = <-places:
+			case <-ctx.Done():
+				return
+			}
+			l.send(b.place, b.packed)
+		}
+		select {
+		case ready <- b:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

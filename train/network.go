@@ -60,7 +60,7 @@ type inputs struct {
 	labels device.Array // I32 [B,L]
 	bytes  []byte       // staging for crop and labels
 
-	packed *packedInputs // what pixels are resampled from; nil: they are uploaded
+	packed [deviceSlots]*packedInputs // what pixels are resampled from; nil: they are uploaded
 }
 
 // newInputs makes the arrays of a batch. packs says that its images are resampled on the device.
@@ -68,10 +68,12 @@ func (n *network) newInputs(size, levels int, packs bool) *inputs {
 	in := &inputs{
 		crop:   device.New(n.b, device.I32, size, 3),
 		labels: device.New(n.b, device.I32, size, levels),
-		bytes:  make([]byte, 4*size*max(levels, device.ImageCols)),
+		bytes:  make([]byte, 4*size*max(levels, 3)),
 	}
 	if packs {
-		in.packed = newPackedInputs(n.b, newPacking(size, n.in.Size))
+		for i := range in.packed {
+			in.packed[i] = newPackedInputs(n.b, newPacking(size, n.in.Size))
+		}
 	}
 	if n.width > 0 {
 		in.pixels = device.New(n.b, device.F32, size, n.width)
@@ -83,30 +85,37 @@ func (n *network) newInputs(size, levels int, packs bool) *inputs {
 
 func (i *inputs) free(b device.Backend) {
 	all := []device.Array{i.pixels, i.crop, i.labels}
-	if p := i.packed; p != nil {
-		all = append(all, p.pixels, p.taps, p.images)
+	for _, p := range i.packed {
+		if p != nil {
+			all = append(all, p.pixels, p.taps, p.images)
+		}
 	}
 	for _, a := range all {
 		b.Free(a.Buf)
 	}
 }
 
-// upload brings a batch to the device.
+// upload brings a batch to the device. Images that it resamples may be there already.
 func (i *inputs) upload(b device.Backend, from *batch) {
-	if i.packed != nil {
-		i.uploadPacked(b, from.packed)
-	} else {
+	switch {
+	case from.packed == nil:
 		b.Upload(i.pixels, from.pixels)
+	case from.sent:
+		i.packed[from.place].resample(b, i.pixels)
+	default:
+		i.packed[0].upload(b, from.packed)
+		i.packed[0].resample(b, i.pixels)
 	}
-	b.Upload(i.crop, i.stage(from.crop))
-	b.Upload(i.labels, i.stage(from.labels))
+	b.Upload(i.crop, stage(i.bytes, from.crop))
+	b.Upload(i.labels, stage(i.bytes, from.labels))
 }
 
-func (i *inputs) stage(values []int32) []byte {
+// stage writes values into memory that is large enough, and returns what they take.
+func stage(memory []byte, values []int32) []byte {
 	for at, v := range values {
-		binary.LittleEndian.PutUint32(i.bytes[4*at:], uint32(v))
+		binary.LittleEndian.PutUint32(memory[4*at:], uint32(v))
 	}
-	return i.bytes[:4*len(values)]
+	return memory[:4*len(values)]
 }
 
 // forward records pixels to embeddings [B,D] of unit length.
@@ -162,6 +171,7 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
 	defer in.free(n.b)
+	l.send = in.sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
@@ -173,7 +183,6 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 		err = o.lane.do(func() error {
 			in.upload(n.b, b)
 			if e == nil {
-				in.resample(tape)
 				e = tape.Keep(record(tape, in))
 			} else {
 				tape.Replay()

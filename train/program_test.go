@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"hgld/train/device"
@@ -15,10 +17,11 @@ import (
 )
 
 // recorder is a processor that records programs, as a card captures graphs: what runs
-// while it records is written down, and nothing may be moved or waited for.
+// while it records is written down, and nothing may be moved or waited for but by other goroutines.
 type recorder struct {
 	device.Backend
 	recording bool
+	by        atomic.Value // number of the goroutine that records; "" while none does
 	list      []func()
 	illegal   []string
 	programs  int // recorded
@@ -39,9 +42,15 @@ func newRecorder() *recorder {
 }
 
 func (r *recorder) outside(what string) {
-	if r.recording {
+	if r.by.Load() == goroutine() {
 		r.illegal = append(r.illegal, what)
 	}
+}
+
+// goroutine returns the number of the one that calls it.
+func goroutine() string {
+	text := make([]byte, 40)
+	return strings.Fields(string(text[:runtime.Stack(text, false)]))[1]
 }
 
 func (r *recorder) Alloc(bytes int) device.Buffer {
@@ -76,7 +85,9 @@ func (r *recorder) Sync() error {
 
 func (r *recorder) Record(f func()) (device.Program, error) {
 	r.recording, r.list, r.illegal = true, nil, nil
+	r.by.Store(goroutine())
 	f()
+	r.by.Store("")
 	r.recording = false
 	if len(r.illegal) > 0 {
 		return nil, fmt.Errorf("recorder: %v while recording", r.illegal)

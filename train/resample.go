@@ -8,7 +8,6 @@ import (
 
 	"hgld/internal/img"
 	"hgld/train/device"
-	"hgld/train/grad"
 )
 
 // Values of run.resample.
@@ -200,24 +199,29 @@ func (p *packed) size() int { return len(p.pixels) + len(p.taps) + 4*len(p.image
 // packedInputs are the arrays of device.Image's Resample.
 type packedInputs struct {
 	pixels, taps, images device.Array // U8 [B], I32 [T], I32 [N,device.ImageCols]
+
+	table []byte // staging for images
 }
 
 func newPackedInputs(b device.Backend, p packing) *packedInputs {
 	return &packedInputs{pixels: device.New(b, device.U8, p.bytes()), taps: device.New(b, device.I32, p.weights),
-		images: device.New(b, device.I32, p.rows, device.ImageCols)}
+		images: device.New(b, device.I32, p.rows, device.ImageCols), table: make([]byte, 4*p.rows*device.ImageCols)}
 }
 
-// uploadPacked brings the images of a batch to the device, as far as there are any.
-func (i *inputs) uploadPacked(b device.Backend, p *packed) {
+// upload brings the images of a batch to the device, as far as there are any.
+func (i *packedInputs) upload(b device.Backend, p *packed) {
 	bytes := p.used * device.ImageUnit
-	b.Upload(i.packed.pixels.RowRange(0, bytes), p.pixels[:bytes])
-	b.Upload(i.packed.taps.RowRange(0, p.words), p.taps[:4*p.words])
-	b.Upload(i.packed.images, i.stage(p.images))
+	b.Upload(i.pixels.RowRange(0, bytes), p.pixels[:bytes])
+	b.Upload(i.taps.RowRange(0, p.words), p.taps[:4*p.words])
+	b.Upload(i.images, stage(i.table, p.images))
 }
 
-// resample records the resampling of the images, where that is the device's task.
-func (i *inputs) resample(t *grad.Tape) {
-	if p := i.packed; p != nil {
-		t.Do(func(b device.Backend) { b.Resample(i.pixels, p.pixels, p.taps, p.images) })
-	}
+// resample makes the finished images.
+func (i *packedInputs) resample(b device.Backend, dst device.Array) {
+	b.Resample(dst, i.pixels, i.taps, i.images)
+}
+
+// sender returns what brings images to one of the places, from any goroutine.
+func (i *inputs) sender(b device.Backend) func(place int, images *packed) {
+	return func(place int, images *packed) { i.packed[place].upload(b, images) }
 }

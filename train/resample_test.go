@@ -16,7 +16,6 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/grad"
 )
 
 // shapes is a data set of noise in images of many shapes, of one class.
@@ -60,14 +59,12 @@ func inputsOf(t *testing.T, l *loader, plan int) (pixels [][]byte, crops [][]int
 	b := cpu.New(2)
 	n := &network{b: b, in: l.in}
 	in := n.newInputs(l.size, 1, l.packs)
-	tape := grad.NewTape(b, device.NewArena(b))
-	in.resample(tape)
+	l.send = in.sender(b)
 	for from, err := range l.batches(t.Context(), repeated(plan, l)) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.upload(b, from)
-		tape.Replay()
 		data := make([]byte, in.pixels.Len())
 		if err := b.Wait(b.Download(data, in.pixels)); err != nil {
 			t.Fatal(err)
@@ -214,11 +211,11 @@ func TestPlanSeesPackedImages(t *testing.T) {
 	}
 	host, there := plan(resampleHost), plan(resampleDevice)
 	const finished = 16 * 16 * 3
-	most := int64(16 * finished * packedTimes) // no more than the average of decoded images
+	most := int64(16 * finished * packedTimes * deviceSlots) // no more than the average of decoded images
 	if more := there.Kept - host.Kept; more < most || more > 2*most {
 		t.Errorf("the device needs %d bytes more for images of %d", more, most)
 	}
-	if more := there.Host - host.Host; more < int64(c.Run.Prefetch+1)*(most-16*finished) {
+	if more := there.Host - host.Host; more < int64(c.Run.Prefetch+1)*(most/deviceSlots-16*finished) {
 		t.Errorf("the host needs %d bytes more for %d batches of %d", more, c.Run.Prefetch+1, most)
 	}
 	c.Input.Jitter.Hue = 0.1

@@ -213,7 +213,7 @@ func (r *Run) prepare() error {
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
-		packs: r.network.packs(true),
+		packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
 	}
 	if err := r.loader.checkPacked(); err != nil {
 		return err

@@ -173,7 +173,6 @@ func (s *step) record() {
 	guard := s.n.store.Guard
 	s.tape = grad.NewTape(s.n.b, s.n.arena)
 	s.tape.Do(func(b device.Backend) { b.Fill(guard, 0) })
-	s.in.resample(s.tape)
 	switch chunks := s.passes.chunks(s.in.pixels.Dims[0]); {
 	case s.passes.Accumulate:
 		s.value = s.accumulate(s.tape, chunks)
