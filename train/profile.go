@@ -32,6 +32,7 @@ type Profile struct {
 // it. It measures none if the run has no second step.
 func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, error) {
 	times := profiler{map[string]*OpTime{}}
+	c.Run.Settle(o.Backend) // which the one that watches does not resemble
 	o.Backend = times.watch(o.Backend)
 	p := new(Profile)
 	err := Rehearse(ctx, c.steady(), data, o, func(e Event) {

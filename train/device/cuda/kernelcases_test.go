@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -184,7 +185,34 @@ func (m *measure) activations() {
 	raw, crop := device.New(m.b, device.U8, n, side+8, side+8, 3), put(m, m.b, make([]int32, 3*n), n, 3)
 	pixels := m.array(n, side, side, 4)
 	m.b.Fill(raw, 100)
+	if m.dtype == device.F32 { // no activations
+		m.resampling(n, m.size(500, 40), m.size(400, 30), side)
+	}
 	m.streams("Pixels", func() { m.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 1, 1}}) }, pixels, raw)
+}
+
+// resampling adds images of one size that are resized to squares.
+func (m *measure) resampling(n, width, height, side int) {
+	var list []int32
+	row := make([]int32, device.ImageCols)
+	row[device.ImageWidth], row[device.ImageHeight] = int32(width), int32(height)
+	for _, axis := range [][2]int{{device.AcrossAt, width}, {device.DownAt, height}} {
+		var t img.Taps
+		t.Set(axis[1], side, img.Bilinear, img.Whole(side))
+		row[axis[0]], row[axis[0]+1] = int32(len(list)), int32(t.Width)
+		list = slices.Concat(list, t.First, t.Count, t.Weight)
+	}
+	bytes := (3*width*height + device.ImageUnit - 1) / device.ImageUnit * device.ImageUnit
+	var rows []int32
+	for i := range n {
+		row[device.ImageAt] = int32(i * bytes / device.ImageUnit)
+		rows = append(rows, row...)
+	}
+	data, dst := device.New(m.b, device.U8, n*bytes), device.New(m.b, device.U8, n, side, side, 3)
+	m.b.Fill(data, 100)
+	taps, images := put(m, m.b, list, len(list)), put(m, m.b, rows, n, device.ImageCols)
+	name := fmt.Sprintf("Resample %d×%d to %d²", width, height, side)
+	m.streams(name, func() { m.b.Resample(dst, data, taps, images) }, dst, data)
 }
 
 // tokens adds the operations on a ViT-S: [64·197, 384], six heads.
