@@ -44,7 +44,7 @@ func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curve
 		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
 			values := make([]float64, len(columns))
-			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
+			bounds := ties.reader(len(m.e.Levels))
 			for q := lo + t; q < hi; q += len(m.readers) {
 				items, n := r.read(q, q-lo)
 				r.list.ResetItems(items, n)
@@ -52,7 +52,7 @@ func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curve
 				for i, v := range values {
 					columns[i][q] = v
 				}
-				bounds.read(q, items, n)
+				bounds.read(q, r.list)
 				for level := range parts[t] {
 					parts[t][level].Add(r.list.Level(level))
 				}
