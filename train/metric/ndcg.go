@@ -25,8 +25,8 @@ func (m NDCG) OfList(l *List) Sum {
 		end = min(end, m.K)
 	}
 	d := discountsOf(end)
-	n := ndcg{end: end, places: d.places}
-	for level := range l.Levels + 1 {
+	n := ndcg{end: end, places: d.places, gains: make([]float64, l.Levels+1)}
+	for level := range n.gains {
 		n.gains[level] = math.Ldexp(1, level) - 1
 	}
 	done, ideal := 0, d.ideal
@@ -45,9 +45,9 @@ func (m NDCG) OfList(l *List) Sum {
 }
 
 type ndcg struct {
-	end    int                    // places that count
-	places []float64              // their discounts
-	gains  [levelMask + 1]float64 // 2^l − 1
+	end    int       // places that count
+	places []float64 // their discounts
+	gains  []float64 // 2^l − 1
 	best   float64
 }
 
@@ -60,7 +60,7 @@ func (n *ndcg) AddPart(sum float64, p *Part) float64 {
 		if int(place) >= n.end {
 			break
 		}
-		sum += n.gains[p.shared[i]&levelMask] * n.places[place]
+		sum += n.gains[p.shared[i]] * n.places[place]
 	}
 	for _, g := range p.groups {
 		first := int(g.first)
