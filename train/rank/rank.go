@@ -58,6 +58,9 @@ func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int3
 		r.count = new([most]uint32)
 	}
 	r.packed = r.holdsLevels(len(scores))
+	if len(positives) <= mostFew && r.countFew(scores, levels, positives, absent) {
+		return r.items, n
+	}
 	if buckets := bucketsFor(len(scores)); len(positives) < buckets/sparse {
 		r.countMost(buckets, scores, levels, positives, absent)
 	} else {
@@ -108,16 +111,18 @@ func (r *Ranker) key(score float32, row uint32, level byte) uint64 {
 	return ranksort.Key(score, row)
 }
 
+// level is that of the item of a key.
+func (r *Ranker) level(key uint64, levels []byte) byte {
+	if r.packed {
+		return byte(key) & (1<<levelBits - 1)
+	}
+	return levels[uint32(key)]
+}
+
 // emit appends the positives among sorted keys, with what is tied with them. place is the number
 // of items ranked before keys, and passed, by key, of those between the keys and so before it; nil:
 // there are none between.
 func (r *Ranker) emit(keys []uint64, place int, passed []int32, levels []byte) {
-	level := func(key uint64) byte {
-		if r.packed {
-			return byte(key) & (1<<levelBits - 1)
-		}
-		return levels[uint32(key)]
-	}
 	n := len(r.items)
 	r.items = grow(r.items, n+len(keys)+1)
 	items, skipped := r.items, int32(place)
@@ -127,18 +132,18 @@ func (r *Ranker) emit(keys []uint64, place int, passed []int32, levels []byte) {
 			skipped = max(skipped, int32(place)+passed[i])
 		}
 		if i+1 == len(keys) || keys[i+1]>>32 != key>>32 { // nearly always; positive or not, there is no branch
-			shared := level(key)
+			shared := r.level(key, levels)
 			items[n] = metric.Item{Place: int32(i) + skipped, Shared: shared}
 			n += int((shared + 0x7f) >> 7)
 			continue
 		}
 		end, any := i, byte(0)
 		for end < len(keys) && keys[end]>>32 == key>>32 {
-			any |= level(keys[end])
+			any |= r.level(keys[end], levels)
 			end++
 		}
 		for at := i; at < end && any > 0; at++ {
-			items[n] = metric.Item{Place: int32(at) + skipped, Shared: level(keys[at])}
+			items[n] = metric.Item{Place: int32(at) + skipped, Shared: r.level(keys[at], levels)}
 			if at > i {
 				items[n].Shared |= metric.Tied
 			}
