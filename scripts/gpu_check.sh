@@ -228,7 +228,13 @@ steps() {
   fi
   "$here/bin/train.test" -test.run '^$' -test.bench '^BenchmarkSteps$' -test.benchtime 1x && [ -s "$out/steps.md" ]
 }
-export -f doctor tests train weights figures emulated training mixed sanitizer throughput anchor steps
+
+# tune: what each choice of HGLD_CUDA_TUNE makes of the shapes of a ResNet-50 and a DeiT-S.
+tune() {
+  HGLD_GPU_CHECK_TUNED=$out/tune.json HGLD_GPU_CHECK_SECONDS=$1 \
+    "$here/bin/cuda.test" -test.run '^$' -test.bench '^BenchmarkKnobs$' -test.benchtime 1x && [ -s "$out/tune.md" ]
+}
+export -f doctor tests train weights figures emulated training mixed sanitizer throughput anchor steps tune
 export here out work small python PYTHON=$python
 
 right() {
@@ -263,20 +269,21 @@ right() {
   part figure anchor 120 anchor
 }
 
-# Compiling by PyTorch takes up to a minute and a half a network: those for which there is no time
-# are left out.
+# The seconds that a part is given are those after which it begins nothing new. Compiling by PyTorch
+# takes up to a minute and a half a network: those for which there is no time are left out.
 fast() {
-  rm -f "$out"/{doctor,steps}.json "$out/steps.md"
+  rm -f "$out"/{doctor,steps,tune}.json "$out"/{steps,tune}.md
   part check doctor 20 doctor
-  part check steps 400 steps 380
+  part check tune 120 tune 100
+  part check steps 540 steps $((budget - SECONDS - 30))
 }
 
 if [ "$report" = gpu_check ]; then right; else fast; fi
 
 # One JSON file and one table. A part without a result is null.
-declare -A titles=([throughput]=Throughput [anchor]='PyTorch on the same card' [steps]='Training steps')
+declare -A titles=([throughput]=Throughput [anchor]='PyTorch on the same card' [steps]='Training steps' [tune]='Tiles, splits and plans')
 results=(throughput anchor)
-[ "$report" = gpu_check ] || results=(steps)
+[ "$report" = gpu_check ] || results=(steps tune)
 json() { if [ -s "$out/$1" ]; then cat "$out/$1"; else echo null; fi; }
 text() { tr -d '\000-\037"\\' | head -c 200; }
 commit=$(text < "$here/COMMIT")

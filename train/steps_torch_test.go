@@ -103,8 +103,9 @@ func (t *stepsTable) write(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for name, text := range map[string][]byte{path: data, strings.TrimSuffix(path, ".json") + ".md": []byte(t.markdown())} {
-		if err := os.WriteFile(name, text, 0o644); err != nil {
+	table := strings.TrimSuffix(path, ".json") + ".md"
+	for name, text := range map[string]string{path: string(data), table: t.markdown()} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			tb.Fatal(err)
 		}
 	}
