@@ -231,7 +231,7 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 }
 
 // batchesOf is the first n batches of a run.
-func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
+func batchesOf(t testing.TB, r *Run, n int) (list []*batch) {
 	t.Helper()
 	for b, err := range r.loader.batches(t.Context(), epochs(r.parts.sampler, r.paths, 1, position{})) {
 		if err != nil {

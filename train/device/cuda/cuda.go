@@ -19,6 +19,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ type Backend struct {
 
 	call   call // the current operation
 	vendor vendors
+	tuning tuning
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -109,6 +111,9 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	}
 	b.captured = sync.NewCond(&b.mu)
 	if b.vendor.types, err = vendorTypes(); err != nil {
+		return nil, err
+	}
+	if b.tuning, err = tuningOf(os.Getenv(TuneVariable)); err != nil {
 		return nil, err
 	}
 	defer pin()()

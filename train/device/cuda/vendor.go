@@ -146,6 +146,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 		Type: x.Type, Out: dst.Type, Rows: int(o.m), Cols: int(o.n), Inner: int(o.k), Batch: int(o.batch),
 		TransA: m.TransA, TransB: m.TransB, LdA: int(o.lda), LdB: int(o.ldb), LdOut: int(o.ldc),
 		NextA: int(o.nextA), NextB: int(o.nextB), NextOut: int(o.nextC), Bias: !m.Bias.Absent(),
+		Plan: b.tuning[cublasLtPlan],
 	}
 	if m.Act == device.ReLU || m.Act == device.GELUTanh && x.Type == device.BF16 {
 		p.Act = m.Act
@@ -204,6 +205,7 @@ func (b *Backend) convolveByVendor(op string, v vendor.Convolution, x, w, y devi
 		return false
 	}
 	v.Residual, v.Bias, v.ReLU = !e.Residual.Absent(), !e.Bias.Absent(), e.Act == device.ReLU
+	v.Plan = b.tuning[cudnnPlan]
 	images := func() vendor.Images {
 		c := b.op(op)
 		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(w)), Y: uint64(c.address(y)),
@@ -231,6 +233,7 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
+	v.Plan = b.tuning[cudnnPlan]
 	err := b.gradW(l, v, dw, dy, x, acc)
 	if err != nil && x.Type != device.F32 {
 		v.OutW = x.Type

@@ -33,7 +33,8 @@ type Convolution struct {
 	DilationH, DilationW int // pixels between taps
 	Groups               int // a divisor of C and of K
 
-	Add bool // GradX: dx is added to what it holds
+	Add  bool // GradX: dx is added to what it holds
+	Plan int  // which of the suitable algorithms is taken; 0: the first
 
 	// The epilogue of Forward: y = ReLU(x ∗ w + residual + bias), each part optional. bias is F32
 	// [K].
@@ -53,6 +54,7 @@ type convolutionPlan struct {
 	plan      uintptr
 	workspace int
 	tensors   []tensor // with memory
+	passed    int      // suitable algorithms that were passed over, up to Convolution.Plan
 	err       error
 }
 
@@ -171,7 +173,7 @@ func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
 const mostConfigs = 32
 
 // search takes the first configuration that the heuristic proposes, is deterministic and exact
-// enough, and can be planned within the workspace.
+// enough, and can be planned within the workspace, or one behind it.
 func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error {
 	s := p.made
 	s.err = nil
@@ -191,11 +193,15 @@ func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error
 	why := error(ErrNoPlan)
 	for _, config := range configs[:n] {
 		before := len(s.all)
-		if err := p.try(config, c); err != nil {
-			why, s.err = err, s.freeFrom(before)
-			continue
+		err := p.try(config, c)
+		if err == nil && p.passed == c.Plan {
+			return nil
 		}
-		return nil
+		if err == nil {
+			p.passed++
+			err = noPlan(c.Plan)
+		}
+		why, s.err = err, s.freeFrom(before)
 	}
 	return why
 }
