@@ -93,7 +93,11 @@ func (conv *Conv) output(x *grad.Var) []int {
 // addPixels is the gradient of a convolution by x.
 func addPixels(t *grad.Tape, b device.Backend, x *grad.Var, dy device.Array, w *grad.Var, shape device.ConvShape) {
 	if dx, acc := t.Onto(x); !dx.Absent() {
-		b.ConvGradX(dx, dy, w.Value, shape, acc)
+		var e device.GradEpilogue
+		if acc == 1 {
+			e.Add = dx
+		}
+		b.ConvGradX(dx, dy, w.Value, shape, e)
 	}
 }
 

@@ -50,7 +50,7 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 		if !twice {
 			addPixels(t, b, x, dz, wf, conv.Shape)
 		} else if dx := t.Into(x); !dx.Absent() {
-			b.ConvGradX(dx, dz, wf.Value, conv.Shape, 0)
+			b.ConvGradX(dx, dz, wf.Value, conv.Shape, device.GradEpilogue{})
 		}
 		dw, acc := t.Onto(w)
 		if dw.Absent() {

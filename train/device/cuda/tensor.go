@@ -32,6 +32,7 @@ type tensorConv struct {
 	shape        conv
 	span         int64
 	unitA, unitB int32
+	mask, parts  Address // of ConvGradX
 }
 
 // tensorShared returns the bytes of shared memory of a block: HG_STAGES stages of two
@@ -134,12 +135,15 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 }
 
 // tensorConvGradX launches ConvGradX.
-func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, acc float32, tile int) {
+func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, e device.GradEpilogue, parts Address, tile int) {
 	rows, cols, _ := o.productX()
 	c := b.op("ConvGradX")
 	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), b: c.address(bf16(w)), shape: o}
-	p.to.beta, p.to.ld, p.to.rows, p.to.cols = acc, int64(o.c), int64(rows), int64(cols)
-	p.to.wide = isWide(p.to, int64(cols))
+	p.to.residual, p.mask, p.parts = c.address(bf16(e.Add)), c.address(bf16(e.Mask)), parts
+	p.to.ld, p.to.rows, p.to.cols = int64(o.c), int64(rows), int64(cols)
+	if p.mask%16 == 0 {
+		p.to.wide = isWide(p.to, int64(cols))
+	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))
 	structure(c, &p).run("convbf16", tensorConvKernels[tile].gradX,
 		blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, tensorShared(tile))
