@@ -323,7 +323,9 @@ func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (ope
 // like describes a tensor of the size of the images that it belongs to: of x itself, of y, or of
 // the result, which is x in GradX and y otherwise.
 func (c Convolution) like(s *descriptors, id tensor, kind int32) uintptr {
-	align := map[tensor]int{tensorX: c.AlignX, tensorY: c.AlignY, tensorResidual: c.AlignResidual, tensorMask: c.AlignMask}[id]
+	align := map[tensor]int{
+		tensorX: c.AlignX, tensorY: c.AlignY, tensorResidual: c.AlignResidual, tensorMask: c.AlignMask,
+	}[id]
 	if id >= intermediate {
 		align = 16
 	}
