@@ -19,9 +19,10 @@ template <int T> struct hg_stage {
 };
 
 // hg_result is the matrix that a product is written to, and what is done to an element
-// v first: act(alpha·v + beta·c + bias + residual). With beta 0, c is not read.
+// v first: act(alpha·v + beta·add + bias + residual). add may be c; with beta 0, it is not read.
 struct hg_result {
   void *c;
+  const void *add;      // of the type of c, and laid out as it
   const float *bias;    // of a column, or null
   const bf16 *residual; // laid out as c, or null
   i64 ld, rows, cols;
@@ -32,7 +33,7 @@ struct hg_result {
 
   HG_METHOD float joined(float v, i64 at, i64 n) const {
     v *= alpha;
-    if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)c)[at] : (float)((const bf16 *)c)[at], v);
+    if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)add)[at] : (float)((const bf16 *)add)[at], v);
     if (bias) v += bias[n];
     if (residual) v += residual[at];
     return v;

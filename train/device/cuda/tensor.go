@@ -8,11 +8,11 @@ import "hgld/train/device"
 
 // tensorResult mirrors hg_result of product.h.
 type tensorResult struct {
-	c, bias, residual Address
-	ld, rows, cols    int64
-	alpha, beta       float32
-	f32, wide, act    int32
-	_                 int32
+	c, add, bias, residual Address
+	ld, rows, cols         int64
+	alpha, beta            float32
+	f32, wide, act         int32
+	_                      int32
 }
 
 // tensorMatMul mirrors tensor_matmul.
@@ -98,6 +98,11 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	p.c = c.resultOf(dst)
 	p.c.bias, p.c.ld, p.c.rows, p.c.cols = c.address(f32(m.Bias)), o.ldc, o.m, o.n
 	p.c.alpha, p.c.beta, p.c.act = m.Alpha, m.Beta, int32(known(m.Act))
+	if m.Beta == 1 && dst.Type == device.BF16 { // eight elements are read at a time then
+		p.c.beta, p.c.residual = 0, c.address(m.Add)
+	} else if m.Beta != 0 {
+		p.c.add = c.address(m.Add)
+	}
 	p.c.wide = isWide(p.c, o.nextC)
 	p.a, p.b = c.address(bf16(x)), c.address(bf16(y))
 	along := func(transposed bool, ofRows int64) int64 { // the length that is contiguous in memory

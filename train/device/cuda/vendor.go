@@ -154,7 +154,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	factors := func() vendor.Factors {
 		c := b.op("MatMul")
 		return vendor.Factors{Out: uint64(c.address(dst)), A: uint64(c.address(x)), B: uint64(c.address(y)),
-			Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
+			Add: uint64(c.address(m.Add)), Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
 	}
 	f := factors()
 	if short {

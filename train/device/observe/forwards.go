@@ -18,7 +18,7 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
 	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)),
-		moved(dst, a, b, m.Bias) + added(m.Beta, dst)},
+		moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m))},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 

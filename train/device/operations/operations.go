@@ -78,7 +78,7 @@ var results = map[string][]string{
 
 // arraysIn are the arrays in the settings of an operation, by type.
 var arraysIn = map[string][]string{
-	"device.Mul":          {"Bias"},
+	"device.Mul":          {"Bias", "Add"},
 	"device.Epilogue":     {"Bias", "Residual"},
 	"device.GradEpilogue": {"Add", "Mask", "DBias"},
 }
@@ -112,11 +112,8 @@ func (o Operation) Arrays() []string {
 // hold. It is empty if the operation only overwrites.
 func (o Operation) Adds() string {
 	for _, p := range o.Parameters {
-		switch {
-		case p.Name == "acc":
+		if p.Name == "acc" {
 			return "acc"
-		case p.Type == "device.Mul":
-			return p.Name + ".Beta"
 		}
 	}
 	return ""

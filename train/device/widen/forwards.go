@@ -5,7 +5,7 @@ package widen
 import "hgld/train/device"
 
 func (wid *widener) MatMul(dst, a, b device.Array, m device.Mul) {
-	wid.widen(1, &dst, &a, &b, &m.Bias)
+	wid.widen(1, &dst, &a, &b, &m.Bias, &m.Add)
 	wid.Backend.MatMul(dst, a, b, m)
 	wid.narrow()
 }
