@@ -16,6 +16,15 @@ type Epilogue struct {
 	Act            Func  // Identity or ReLU
 }
 
+// GradEpilogue is what ConvGradX does to its result before it is stored: it adds Add and puts zeros
+// where Mask is not positive, the gradient of a ReLU whose result is Mask. Absent arrays are left
+// out; the zero value does nothing.
+type GradEpilogue struct {
+	Add   Array // the shape and type of dx; it may be dx, which is added to then
+	Mask  Array // the shape and type of dx
+	DBias Array // F32 [C]: takes the column sums of dx, the gradient of a bias in front of the ReLU
+}
+
 // NormKind says how Norm normalises each channel.
 type NormKind struct {
 	Eps    float32 // added to the variance
@@ -83,8 +92,9 @@ type Image interface {
 	//
 	// with H' = (H + 2·PadH − DilationH·(R−1) − 1)/StrideH + 1, rounded down, and W' alike.
 	Conv(dst, x, w Array, c ConvShape, e Epilogue)
-	// ConvGradX is the gradient of Conv without its epilogue by x: dx = acc·dx + …
-	ConvGradX(dx, dy, w Array, c ConvShape, acc float32)
+	// ConvGradX is the gradient of Conv without its epilogue by x, followed by an epilogue of
+	// its own: dx = (… + Add) where Mask > 0.
+	ConvGradX(dx, dy, w Array, c ConvShape, e GradEpilogue)
 	// ConvGradW is the gradient of Conv without its epilogue by w: dw = acc·dw + …, F32.
 	ConvGradW(dw, dy, x Array, c ConvShape, acc float32)
 	// FoldNorm folds frozen statistics into weights: r = 1/√(variance + eps),

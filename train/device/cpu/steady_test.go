@@ -153,7 +153,7 @@ func imageCalls(m *maker) []call {
 	dx, dw, wf := m.f32(3, 24, 24, 16), m.f32(32, 3, 3, 16), m.f32(32, 3, 3, 16)
 	gamma, beta, mean, variance, bias, dgamma, dbeta := m.f32(32), m.f32(32), m.f32(32), m.f32(32), m.f32(32),
 		m.f32(32), m.f32(32)
-	stats, out, dres := m.f32(2, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32)
+	stats, out, dres, sums := m.f32(2, 32), m.f32(3, 12, 12, 32), m.f32(3, 12, 12, 32), m.f32(16)
 	for i := range f32(variance) {
 		f32(variance)[i] *= f32(variance)[i]
 	}
@@ -172,8 +172,10 @@ func imageCalls(m *maker) []call {
 		{"Conv", func(b *Backend) {
 			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU})
 		}, []device.Array{y}},
-		{"ConvGradX", func(b *Backend) { b.ConvGradX(dx, dy, w, shape, 0); b.ConvGradX(dx, dy, w, shape, 1) },
-			[]device.Array{dx}},
+		{"ConvGradX", func(b *Backend) {
+			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{})
+			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, DBias: sums})
+		}, []device.Array{dx, sums}},
 		{"ConvGradW", func(b *Backend) { b.ConvGradW(dw, dy, x, shape, 0) }, []device.Array{dw}},
 		{"FoldNorm", func(b *Backend) {
 			b.FoldNorm(wf, bias, w, gamma, beta, mean, variance, 1e-5)

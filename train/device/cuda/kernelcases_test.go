@@ -128,7 +128,7 @@ func (m *measure) convolutions() {
 		products := n * out * out * c.to * c.window * c.window * c.from
 		name := fmt.Sprintf(" %s, %d→%d at %d²", c.name, c.from, c.to, c.side)
 		m.multiplies("Conv"+name, products, func() { m.b.Conv(y, x, w, shape, device.Epilogue{Act: device.ReLU}) })
-		m.multiplies("ConvGradX"+name, products, func() { m.b.ConvGradX(x, y, w, shape, 0) })
+		m.multiplies("ConvGradX"+name, products, func() { m.b.ConvGradX(x, y, w, shape, device.GradEpilogue{}) })
 		m.multiplies("ConvGradW"+name, products, func() { m.b.ConvGradW(dw, y, x, shape, 0) })
 	}
 	w, wf := m.f32(512, 3, 3, m.size(512, 8)), m.array(512, 3, 3, m.size(512, 8))

@@ -101,8 +101,8 @@ func TestLargeTilesOfConvolutionsAgreeWithF32(t *testing.T) {
 	y.agree(t, b, "Conv")
 
 	dx, dy, wx := drawn(b, 1, 4, 64, 66, 136), drawn(b, 2, 4, 64, 66, 8), drawn(b, 3, 8, 3, 3, 136)
-	b.ConvGradX(dx.short, dy.short, wx.short, shape, 1)
-	b.ConvGradX(dx.full, dy.full, wx.full, shape, 1)
+	b.ConvGradX(dx.short, dy.short, wx.short, shape, device.GradEpilogue{Add: dx.short})
+	b.ConvGradX(dx.full, dy.full, wx.full, shape, device.GradEpilogue{Add: dx.full})
 	dx.agree(t, b, "ConvGradX")
 
 	one := device.ConvShape{}

@@ -67,7 +67,7 @@ func TestVendorPassesTheConformanceSuite(t *testing.T) {
 		t.Run(dtype.String(), func(t *testing.T) { devicetest.RunOps(t, v, dtype, "MatMul", "Conv") })
 	}
 	products, convolutions := v.queued()
-	if products < 2*60 || convolutions < 2*6*24 {
+	if products < 2*60 || convolutions < 2*(6+1+12)*24 {
 		t.Errorf("the libraries computed %d products and %d convolutions", products, convolutions)
 	}
 	if len(*v.told) > 0 {
@@ -263,6 +263,31 @@ func TestVendorWidensShortGradientsOfWeights(t *testing.T) {
 	}
 	if _, n := v.queued(); n != 2 || len(*v.told) != 0 {
 		t.Errorf("%d convolutions by the library, want 2; told %q", n, *v.told)
+	}
+}
+
+// Where cuDNN does not mask gradients, kernels of this package do behind it. The 10th call
+// finalizes the first graph.
+func TestVendorMasksGradientsThatCuDNNDoesNot(t *testing.T) {
+	v := openVendor(t, "all")
+	dx, dy, w := device.New(v, device.F32, 1, 1, 3, 1), device.New(v, device.F32, 1, 1, 3, 1),
+		device.New(v, device.F32, 1, 1, 1, 1)
+	mask, sum := device.New(v, device.F32, 1, 1, 3, 1), device.New(v, device.F32, 1)
+	v.Upload(dy, numbers(1, 2, 4))
+	v.Upload(mask, numbers(1, 0, 1))
+	v.Fill(w, 3)
+	v.emulator.Fail("cudnnBackendFinalize:10:3000")
+	for i, convolutions := range []int{1, 2} { // the reason is remembered
+		v.ConvGradX(dx, dy, w, device.ConvShape{}, device.GradEpilogue{Mask: mask, DBias: sum})
+		if got, want := download(t, v.Backend, dx), numbers(3, 0, 12); string(got) != string(want) {
+			t.Errorf("masked %v, want %v", got, want)
+		}
+		if got, want := download(t, v.Backend, sum), numbers(15); string(got) != string(want) {
+			t.Errorf("the sum is %v, want %v", got, want)
+		}
+		if _, n := v.queued(); n != convolutions || len(*v.told) != 0 {
+			t.Errorf("call %d: %d convolutions by the library, want %d; told %q", i, n, convolutions, *v.told)
+		}
 	}
 }
 

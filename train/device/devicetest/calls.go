@@ -174,9 +174,11 @@ func (c *caller) images() {
 	x, w, dy, residual := c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16), c.f32(2, 9, 8, 24), c.f32(2, 9, 8, 24)
 	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
 	y, dx, dw := c.none(2, 9, 8, 24), c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16)
-	c.named("Conv ConvGradX ConvGradW", []device.Array{y, dx, dw}, func() {
+	dmasked, columns := c.none(2, 17, 16, 16), c.none(16)
+	c.named("Conv ConvGradX ConvGradW", []device.Array{y, dx, dmasked, columns, dw}, func() {
 		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU})
-		c.b.ConvGradX(dx, dy, w, shape, 1)
+		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
+		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, DBias: columns})
 		c.b.ConvGradW(dw, dy, x, shape, 1)
 	})
 	gamma, beta, mean, variance := c.f32(24), c.f32(24), c.f32(24), c.positive(24)

@@ -162,7 +162,7 @@ func (c *caller) manyImages() []rowwise {
 	return []rowwise{
 		{"Conv ConvGradX", []device.Array{shape(device.F32, n, 1, 1, 3), image}, func(out []device.Array, of rows) {
 			c.b.Conv(out[0], of(x), w, device.ConvShape{}, device.Epilogue{})
-			c.b.ConvGradX(out[1], of(dy), w, device.ConvShape{}, 0)
+			c.b.ConvGradX(out[1], of(dy), w, device.ConvShape{}, device.GradEpilogue{})
 		}},
 		{"Norm of given statistics", []device.Array{image}, func(out []device.Array, of rows) {
 			c.b.Norm(out[0], stats, of(x), gamma, beta, absent, device.NormKind{Eps: 1e-5, Frozen: true})

@@ -5,7 +5,7 @@ package widen
 import "hgld/train/device"
 
 func (wid *widener) MatMul(dst, a, b device.Array, m device.Mul) {
-	wid.widen(1, &dst, &a, &b, &m.Bias)
+	wid.widen(1, &dst, &a, &b, &m.Bias, &m.Add)
 	wid.Backend.MatMul(dst, a, b, m)
 	wid.narrow()
 }
@@ -148,9 +148,9 @@ func (wid *widener) Conv(dst, x, w device.Array, c device.ConvShape, e device.Ep
 	wid.narrow()
 }
 
-func (wid *widener) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
-	wid.widen(1, &dx, &dy, &w)
-	wid.Backend.ConvGradX(dx, dy, w, c, acc)
+func (wid *widener) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
+	wid.widen(2, &dx, &e.DBias, &dy, &w, &e.Add, &e.Mask)
+	wid.Backend.ConvGradX(dx, dy, w, c, e)
 	wid.narrow()
 }
 

@@ -33,6 +33,7 @@ const (
 	pointwisePrecision = 1   // CUDNN_ATTR_POINTWISE_MATH_PREC
 	pointwiseAdd       = 0   // CUDNN_POINTWISE_ADD
 	pointwiseReLU      = 100 // CUDNN_POINTWISE_RELU_FWD
+	pointwiseReLUGrad  = 200 // CUDNN_POINTWISE_RELU_BWD
 
 	convolutionType      = 100 // CUDNN_ATTR_CONVOLUTION_COMP_TYPE
 	convolutionMode      = 101 // CUDNN_ATTR_CONVOLUTION_CONV_MODE
@@ -77,6 +78,8 @@ const (
 	operationX         = 751 // CUDNN_ATTR_OPERATION_POINTWISE_XDESC
 	operationB         = 752 // CUDNN_ATTR_OPERATION_POINTWISE_BDESC
 	operationY         = 753 // CUDNN_ATTR_OPERATION_POINTWISE_YDESC
+	operationDX        = 756 // CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
+	operationDY        = 757 // CUDNN_ATTR_OPERATION_POINTWISE_DYDESC
 
 	graphHandle     = 800 // CUDNN_ATTR_OPERATIONGRAPH_HANDLE
 	graphOperations = 801 // CUDNN_ATTR_OPERATIONGRAPH_OPS

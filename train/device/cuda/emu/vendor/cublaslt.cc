@@ -137,7 +137,7 @@ std::string wrong(const Desc &d, const Layout *const (&m)[4]) {
 struct Job {
   Desc d;
   Layout a, b, out;
-  uint64_t pa, pb, pc, bias, workspace;
+  uint64_t pa, pb, pc, pd, bias, workspace;
   float alpha, beta;
 };
 
@@ -165,7 +165,7 @@ void multiply(const void *data) {
         double v = j.alpha * sum;
         if (j.beta != 0) v += j.beta * load((void *)j.pc, out16, at);
         if (j.d.epilogue & CUBLASLT_EPILOGUE_BIAS) v += load((void *)j.bias, out16, row);
-        store((void *)j.pc, out16, at, activated(j.d.epilogue, (float)v));
+        store((void *)j.pd, out16, at, activated(j.d.epilogue, (float)v));
       }
 }
 
@@ -319,13 +319,12 @@ HG_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, uint64_t 
     if (!aligned(pointers[i], g.align[i])) text = "an address is aligned less than was said";
     if (!inside(pointers[i], *all[i])) text = "a matrix is not in the device's memory";
   }
-  if (text.empty() && pc != pd) text = "C and D are different matrices";
   if (text.empty() && (size < own_workspace || !hgEmuHolds(workspace, size))) text = "the workspace is too small";
   size_t bias_bytes = m[3]->rows * (m[3]->type == CUDA_R_16BF ? 2 : 4);
   if (text.empty() && d->epilogue & CUBLASLT_EPILOGUE_BIAS && !hgEmuHolds(d->bias, bias_bytes))
     text = "the bias is not in the device's memory";
   if (!text.empty()) return complain(CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: " + text);
-  Job job = {*d, *m[0], *m[1], *m[3], pa, pb, pd, d->bias, workspace, *(const float *)alpha, *(const float *)beta};
+  Job job = {*d, *m[0], *m[1], *m[3], pa, pb, pc, pd, d->bias, workspace, *(const float *)alpha, *(const float *)beta};
   queued++;
   return hgEmuQueue(stream, multiply, &job, sizeof job) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
