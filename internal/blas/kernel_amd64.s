@@ -411,3 +411,99 @@ vector:
 	JNZ     line
 	VZEROUPPER
 	RET
+
+// func copyStripsAVX512(dst *float32, cols, next int, src *float32, ld, k, strips, last int)
+//
+// One loop for each of the two widths: 32, and at most 16. Each goes along the strips and
+// then to the next row, eight rows behind what it prefetches.
+TEXT ·copyStripsAVX512(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), DI
+	MOVQ cols+8(FP), BX
+	MOVQ next+16(FP), R8
+	MOVQ src+24(FP), SI
+	MOVQ ld+32(FP), R9
+	MOVQ k+40(FP), CX
+	MOVQ strips+48(FP), R13
+	SHLQ $2, R8
+	SHLQ $2, R9
+	DECQ R13 // all but the last
+
+	MOVQ  $1, AX // a bit for each number of the last strip
+	MOVQ  CX, DX
+	MOVQ  last+56(FP), CX
+	SHLQ  CX, AX
+	DECQ  AX
+	KMOVW AX, K1
+	SHRQ  $16, AX
+	KMOVW AX, K2
+	MOVQ  $1, AX // and of a whole one
+	MOVQ  BX, CX
+	SHLQ  CX, AX
+	DECQ  AX
+	KMOVW AX, K3
+	MOVQ  DX, CX
+	CMPQ  BX, $32
+	JNE   narrow
+
+wide:
+	MOVQ  SI, R11
+	MOVQ  DI, R12
+	MOVQ  R13, AX
+	TESTQ AX, AX
+	JZ    wideLast
+
+wideStrip:
+	PREFETCHT0 (R11)(R9*8)
+	PREFETCHT0 64(R11)(R9*8)
+	VMOVUPS    (R11), Z0
+	VMOVUPS    64(R11), Z1
+	VMOVUPS    Z0, (R12)
+	VMOVUPS    Z1, 64(R12)
+	ADDQ       $128, R11
+	ADDQ       R8, R12
+	DECQ       AX
+	JNZ        wideStrip
+
+wideLast:
+	PREFETCHT0 (R11)(R9*8)
+	PREFETCHT0 64(R11)(R9*8)
+	VMOVUPS.Z  (R11), K1, Z0
+	VMOVUPS.Z  64(R11), K2, Z1
+	VMOVUPS    Z0, (R12)
+	VMOVUPS    Z1, 64(R12)
+	ADDQ       R9, SI
+	ADDQ       $128, DI
+	DECQ       CX
+	JNZ        wide
+	VZEROUPPER
+	RET
+
+narrow:
+	SHLQ $2, BX
+
+narrowRow:
+	MOVQ  SI, R11
+	MOVQ  DI, R12
+	MOVQ  R13, AX
+	TESTQ AX, AX
+	JZ    narrowLast
+
+narrowStrip:
+	PREFETCHT0 (R11)(R9*8)
+	VMOVUPS.Z  (R11), K3, Z0
+	VMOVUPS    Z0, K3, (R12)
+	ADDQ       BX, R11
+	ADDQ       R8, R12
+	DECQ       AX
+	JNZ        narrowStrip
+
+narrowLast:
+	PREFETCHT0 (R11)(R9*8)
+	VMOVUPS.Z  (R11), K1, Z0
+	VMOVUPS    Z0, K3, (R12)
+	ADDQ       R9, SI
+	ADDQ       BX, DI
+	DECQ       CX
+	JNZ        narrowRow
+	VZEROUPPER
+	RET
