@@ -186,7 +186,7 @@ func (m *measure) convolutionShapes() (all []func(w *walk)) {
 			name := fmt.Sprintf(" %d×%d/%d, %d→%d at %d²", s.window, s.window, s.stride, s.from, s.to, s.side)
 			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, func() { m.b.Conv(y, x, f, shape, after) }})
 			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false,
-				func() { m.b.ConvGradX(x, y, f, shape, 0) }})
+				func() { m.b.ConvGradX(x, y, f, shape, device.GradEpilogue{}) }})
 			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true,
 				func() { m.b.ConvGradW(df, y, x, shape, 0) }})
 			m.free(x, f, y, bias, df)

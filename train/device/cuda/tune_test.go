@@ -88,7 +88,7 @@ func tuned(t *testing.T, b *cuda.Backend, dtype device.DType, knobs string) (all
 	keep(dw)
 	b.Conv(out, image, w, shape, device.Epilogue{})
 	keep(out)
-	b.ConvGradX(image, out, w, shape, 0)
+	b.ConvGradX(image, out, w, shape, device.GradEpilogue{})
 	keep(image)
 	return all
 }
