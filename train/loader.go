@@ -256,8 +256,8 @@ func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 		}
 		return nil
 	}
-	at, random := c.centre(decoded.W, decoded.H), (*sample.Random)(nil)
-	flip := false
+	at, flip := c.centre(decoded.W, decoded.H), false
+	var random *sample.Random
 	if l.training {
 		random = sample.NewRandom(l.seed, augmentStream, uint64(b.epoch), uint64(b.index), uint64(p.at))
 		at, flip = c.place(decoded.W, decoded.H, random)

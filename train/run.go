@@ -143,6 +143,7 @@ func (r *Run) reserve(asked Config) error {
 	}
 	e := r.o.plan
 	if e == nil {
+		asked.Run.Settle(r.o.Backend)
 		var err error
 		asked.Run.Settle(r.o.Backend)
 		if e, err = Plan(asked, r.data); err != nil {
