@@ -74,16 +74,17 @@ func (b *Bounds) Measure(least, greatest []float64, l *List) bool {
 	b.begin(l)
 	copy(least, l.sums.at)
 	copy(greatest, l.sums.at)
-	for i := 0; i < len(l.items); {
-		n := tied(l.items[i:])
-		if run := l.items[i : i+n]; n > 1 && mixed(run) {
-			b.add(least, greatest, l, run)
+	first, before := 0, b.before // first of those with the score of the item
+	for i, item := range l.items {
+		if item.Shared&Tied == 0 {
+			if i > first+1 { // seldom
+				b.addMixed(least, greatest, l, first, i)
+			}
+			first = i
 		}
-		for _, item := range l.items[i : i+n] {
-			b.before[item.Shared&levelMask]++
-		}
-		i += n
+		before[item.Shared&levelMask]++
 	}
+	b.addMixed(least, greatest, l, first, len(l.items))
 	l.sums.values(least, least, l)
 	l.sums.values(greatest, greatest, l)
 	return true
@@ -109,6 +110,22 @@ func rising(list []float64) bool {
 		}
 	}
 	return true
+}
+
+// addMixed changes the sums by the orders of items [first, end), which have one score and were counted, if
+// their levels differ.
+func (b *Bounds) addMixed(least, greatest []float64, l *List, first, end int) {
+	run := l.items[first:end]
+	if !mixed(run) {
+		return
+	}
+	for _, item := range run {
+		b.before[item.Shared&levelMask]--
+	}
+	b.add(least, greatest, l, run)
+	for _, item := range run {
+		b.before[item.Shared&levelMask]++
+	}
 }
 
 // add changes the sums by the orders of one group.

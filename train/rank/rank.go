@@ -79,7 +79,11 @@ const sparse = 4
 func bucketsOf(scores []float32, positives []int32, buckets int) vec.Buckets {
 	lo, hi := scores[positives[0]], scores[positives[0]]
 	for _, row := range positives {
-		lo, hi = min(lo, scores[row]), max(hi, scores[row])
+		if s := scores[row]; s < lo {
+			lo = s
+		} else if s > hi {
+			hi = s
+		}
 	}
 	hi = min(hi, math.MaxFloat32/4) // so that the difference is finite
 	lo = min(max(lo, -math.MaxFloat32/4), hi)
