@@ -87,9 +87,9 @@ type legacyPlan struct {
 // algorithmPerf mirrors cudnnConvolutionFwdAlgoPerf_t and those of the gradients.
 type algorithmPerf struct {
 	algorithm, status int32
-	milliseconds      float32
+	_                 float32 // expected milliseconds
 	_                 int32
-	memory            uint64
+	_                 uint64 // workspace, asked again when an algorithm is taken
 	determinism, math int32
 	_                 [4]int32
 }
