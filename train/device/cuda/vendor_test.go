@@ -259,6 +259,20 @@ func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
 	v.Backend.ClearError()
 }
 
+func TestOlderFunctionsFailureWhileQueuedIsSticky(t *testing.T) {
+	v := openVendor(t, "all")
+	v.seen.WithoutGraphs(t)
+	x, w := device.New(v, device.F32, 1, 3, 3, 4), device.New(v, device.F32, 2, 3, 3, 4)
+	v.Fill(x, 1)
+	v.Fill(w, 1)
+	v.emulator.Fail("cudnnConvolutionForward:1:5000")
+	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
+	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "Conv: cudnnConvolutionForward") {
+		t.Errorf("got %v", err)
+	}
+	v.Backend.ClearError()
+}
+
 // A step with the libraries' work is recorded and repeated.
 func TestVendorIsRecordedInPrograms(t *testing.T) {
 	v := openVendor(t, "all")
