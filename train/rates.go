@@ -20,7 +20,7 @@ type Rates struct {
 
 const (
 	leastRound = 20 * time.Millisecond // of work, so that starting it does not count
-	rateRounds = 3                     // of which the fastest counts
+	rateRounds = 5                     // of which the fastest counts
 
 	mostCopied = 256 << 20 // bytes of an array
 	mostSide   = 4096      // of a matrix

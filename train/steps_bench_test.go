@@ -166,7 +166,7 @@ type stepsTable struct {
 	Card      string            `json:"card"`
 	Copied    float64           `json:"copied_bytes_per_second"`
 	Steps     int               `json:"steps_a_turn"` // the better of two turns counts
-	Libraries map[string]string `json:"libraries"`    // versions
+	Libraries map[string]string `json:"libraries"`    // versions, and the settings that were not the default
 	Rows      []*stepsRow       `json:"rows"`
 }
 
@@ -226,7 +226,7 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
-// begin measures the card, and finds out which of NVIDIA's libraries hgld uses.
+// begin measures the card, and finds out which of NVIDIA's libraries hgld uses and how.
 func (t *stepsTable) begin(tb testing.TB) {
 	card, err := cuda.Open(0)
 	if err != nil {
@@ -246,6 +246,11 @@ func (t *stepsTable) begin(tb testing.TB) {
 	for _, l := range cuda.ProbeVendor(report.Version) {
 		if l.Err == nil {
 			t.Libraries[l.Name] = l.Version
+		}
+	}
+	for _, name := range []string{cuda.VendorVariable, cuda.TuneVariable} {
+		if v := os.Getenv(name); v != "" {
+			t.Libraries["$"+name] = v
 		}
 	}
 }

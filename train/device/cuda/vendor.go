@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"hgld/train/device"
 	"hgld/train/device/cuda/vendor"
@@ -99,7 +100,8 @@ func (b *Backend) fallBack(op string, err error) {
 	if errors.As(err, &e) {
 		err = e
 	}
-	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %v", op, err))
+	why := strings.ReplaceAll(err.Error(), "\n", "; ") // of several ways that were tried
+	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %s", op, why))
 }
 
 // workspace returns the bytes of workspace of a plan, or an error if there is no plan.

@@ -55,8 +55,9 @@ type convolutionPlan struct {
 	made      *descriptors // the plan and all that it refers to
 	plan      uintptr
 	workspace int
-	tensors   []tensor // with memory
-	passed    int      // suitable algorithms that were passed over, up to Convolution.Plan
+	tensors   []tensor    // with memory
+	legacy    *legacyPlan // in place of plan
+	passed    int         // suitable algorithms that were passed over, up to Convolution.Plan
 	err       error
 }
 
@@ -89,7 +90,7 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 		return true, nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
+	if errors.As(err, &e) && e.Code >= dnnInternalError && (e.Call == "cudnnBackendExecute" || p.legacy != nil) {
 		return true, err // the result may be half written
 	}
 	p.err = err
@@ -98,6 +99,9 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 
 // execute runs a plan on the arguments.
 func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
+	if p.legacy != nil {
+		return p.legacy.execute(a, workspace)
+	}
 	s := &descriptors{d: d}
 	var ids []int64
 	var pointers []uintptr
@@ -141,7 +145,15 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 		return p
 	}
 	p := &convolutionPlan{made: &descriptors{d: d}}
-	p.err = d.plan(p, c)
+	if p.err = d.plan(p, c); p.err != nil {
+		p.err = errors.Join(p.err, p.made.free())
+		older, err := d.planLegacy(c, p.passed)
+		if err == nil {
+			p.legacy, p.workspace, p.err = older, older.workspace, nil
+		} else {
+			p.err = errors.Join(p.err, err)
+		}
+	}
 	d.plans[c] = p
 	return p
 }
