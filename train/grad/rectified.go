@@ -57,35 +57,29 @@ func (t *Tape) Finish(v *Var) (dv device.Array, e device.GradEpilogue) {
 		return s.array, s.epilogue
 	}
 	r := v.root
-	last := r.relu != nil && r.relu.sums.Absent() && r.relu.first == len(t.back) && v == r
-	if r.fixed || !last && r.passed != len(t.program) {
-		dv, acc := t.Onto(v)
-		if acc == 1 {
+	if r.passed == len(t.program) { // the operation still reads what it passed to v
+		e.Add = over(v, r.Grad)
+		t.scratch = append(t.scratch, r.Grad.Buf)
+		r.Grad, r.passed = device.Array{}, 0
+		dv = t.note(over(v, t.gradient(r)), 0)
+	} else {
+		var acc float32
+		if dv, acc = t.Onto(v); acc == 1 {
 			e.Add = dv
 		}
-		t.slots[len(t.slots)-1].epilogue = e
-		return dv, e
 	}
-	if r.written {
-		e.Add = over(v, r.Grad)
-		if !r.borrowed {
-			t.scratch = append(t.scratch, r.Grad.Buf)
-		}
-		r.Grad, r.borrowed = device.Array{}, false
+	if f := r.relu; !dv.Absent() && f != nil && f.sums.Absent() && f.first == len(t.back) && v == r {
+		f.sums = t.alloc(device.F32, r.Value.Cols())
+		e.Mask, e.DBias = r.Value, f.sums
 	}
-	r.written = true
-	dv = over(v, t.gradient(r))
-	if last {
-		r.relu.sums = t.alloc(device.F32, r.Value.Cols())
-		e.Mask, e.DBias = r.Value, r.relu.sums
-	}
-	t.slots = append(t.slots, slot{array: dv, epilogue: e})
+	t.slots[len(t.slots)-1].epilogue = e
 	return dv, e
 }
 
 // Pass makes the gradient of v a part of that of x, which has as many elements. Call it inside
 // the Back of the operation that made v, which may read the gradient of v until it ends, and
-// must not write it any more. If it is the first part, x takes over its memory.
+// must not write it any more. If it is the first part, x takes over its memory: where the same
+// operation has another part for x, it asks Into or Onto first, or Finish, which takes care.
 func (t *Tape) Pass(b device.Backend, v, x *Var) {
 	if t.replaying {
 		if to := t.recall().array; !to.Absent() {

@@ -135,6 +135,9 @@ func (c *convolution) endSums() {
 	}
 }
 
+// summedRows is the number of rows whose columns are summed at a time.
+const summedRows = 8
+
 // finish applies the epilogue to filters [j, j+n) of output pixels [lo, hi), a tile. Their
 // products lie ld apart, in memory of their own or where they belong in out.
 func (c *convolution) finish(products []float32, ld, lo, hi, j, n int) {
@@ -170,8 +173,13 @@ func (c *convolution) finish(products []float32, ld, lo, hi, j, n int) {
 		if c.mask != nil {
 			vec.Mask(line, line, c.mask[at:][:n])
 		}
-		if sums != nil {
+		switch {
+		case sums == nil:
+		case c.place != nil:
 			vec.ColumnSums(sums, line, 1, n)
+		case (r+1-lo)%summedRows == 0 || r+1 == hi: // the rows since the last sum are in the cache
+			rows := (r-lo)%summedRows + 1
+			vec.ColumnSums(sums, c.out[at-(rows-1)*c.channels:], rows, c.channels)
 		}
 	}
 }

@@ -86,12 +86,12 @@ template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const fl
   });
 }
 
-#define CONV(T)                                                                                                   \
+#define CONV(T, GRADX)                                                                                            \
   HG_KERNEL(256, conv_##T, float *dst, const float *x, const float *w, hg_conv o, epilogue e) {                   \
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
     forward<T>(tiles[0], dst, x, w, o, e);                                                                        \
   }                                                                                                               \
-  HG_KERNEL(256, conv_gradx_##T, float *dx, const float *dy, const float *w, hg_conv o, grad_epilogue e) {        \
+  GRADX(256, conv_gradx_##T, float *dx, const float *dy, const float *w, hg_conv o, grad_epilogue e) {            \
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
     gradx<T>(tiles[0], dx, dy, w, o, e);                                                                          \
   }                                                                                                               \
@@ -99,8 +99,8 @@ template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const fl
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
     gradw<T>(tiles[0], parts, dy, x, o, range);                                                                   \
   }
-CONV(64)
-CONV(128)
+CONV(64, HG_KERNEL_TWICE)
+CONV(128, HG_KERNEL)
 
 HG_KERNEL(256, conv_join, float *dw, float acc, const float *parts, i64 splits, i64 n) {
   for (i64 i = hg_index(); i < n; i += hg_stride()) {
