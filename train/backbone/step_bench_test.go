@@ -27,10 +27,16 @@ import (
 // case has its own.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []classification{
-		{"resnet18", 64, 32}, {"resnet50", 64, 32}, {"resnet18", 224, 32}, {"resnet50", 224, 16}, {"deit-small", 224, 16},
+		{"resnet18", 64, 32, false}, {"resnet50", 64, 32, false}, {"resnet50", 64, 32, true},
+		{"resnet18", 224, 32, false}, {"resnet50", 224, 16, false}, {"resnet50", 224, 16, true},
+		{"deit-small", 224, 16, false},
 	} {
 		for _, threads := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/%d/threads=%d", c.model, c.size, threads), func(b *testing.B) {
+			name := c.model
+			if c.frozen {
+				name += "-frozen"
+			}
+			b.Run(fmt.Sprintf("%s/%d/threads=%d", name, c.size, threads), func(b *testing.B) {
 				_, step := c.train(b, cpu.New(threads))
 				step()
 				b.ReportAllocs()
@@ -54,6 +60,7 @@ func BenchmarkStep(b *testing.B) {
 type classification struct {
 	model       string
 	size, batch int
+	frozen      bool // BatchNorm by given statistics
 }
 
 // train takes the first step, and returns what is trained and what takes one step
@@ -65,7 +72,8 @@ func (c classification) train(tb testing.TB, dev device.Backend) (store *nn.Stor
 	}
 	const classes = 1000
 	store = nn.NewStore()
-	net, ok := spec.Build(store.Group("net"), backbone.Options{Classes: classes}).(backbone.Classifier)
+	options := backbone.Options{Classes: classes, FreezeNorm: c.frozen}
+	net, ok := spec.Build(store.Group("net"), options).(backbone.Classifier)
 	if !ok {
 		tb.Fatalf("%s has no classifier", c.model)
 	}

@@ -40,19 +40,20 @@ func TestConvolutionByPanelsIsThePlainOne(t *testing.T) {
 		outH, outW := outSize(p.h, p.r, stride, p.shape.PadH, dilation), outSize(p.w, p.r, stride, p.shape.PadW, dilation)
 		x, w := m.f32(p.n, p.h, p.w, p.c), m.f32(p.k, p.r, p.r, p.c/max(1, p.shape.Groups))
 		dy, bias, y := m.f32(p.n, outH, outW, p.k), m.f32(p.k), [2]device.Array{}
-		dx, dw := [2]device.Array{}, [2]device.Array{}
+		dx, dw, dbias := [2]device.Array{}, [2]device.Array{}, [2]device.Array{m.f32(p.c), m.f32(p.c)}
 		for i, b := range []*Backend{fast, plain} {
 			b.Poison = true
 			y[i], dx[i], dw[i] = device.New(b, device.F32, dy.Shape()...), device.New(b, device.F32, x.Shape()...),
 				device.New(b, device.F32, w.Shape()...)
 			b.Conv(y[i], x, w, p.shape, device.Epilogue{Bias: bias, Residual: dy, Act: device.ReLU})
-			b.ConvGradX(dx[i], dy, w, p.shape, 0)
-			b.ConvGradX(dx[i], dy, w, p.shape, 1)
+			b.ConvGradX(dx[i], dy, w, p.shape, device.GradEpilogue{})
+			b.ConvGradX(dx[i], dy, w, p.shape, device.GradEpilogue{Add: dx[i], Mask: x, DBias: dbias[i]})
 			b.ConvGradW(dw[i], dy, x, p.shape, 0)
 			b.ConvGradW(dw[i], dy, x, p.shape, 1)
 		}
 		nearly(t, what+" forward", y)
 		nearly(t, what+" dx", dx)
+		nearly(t, what+" dbias", dbias)
 		nearly(t, what+" dw", dw)
 	}
 }
