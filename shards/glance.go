@@ -3,7 +3,17 @@ package shards
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+
+	"hgld/internal/atomicfile"
 )
+
+// IsDataSet reports whether dir holds a data set. It is true if that cannot be found out; [Open]
+// then says why.
+func IsDataSet(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, ManifestFile))
+	return err == nil || !atomicfile.IsMissing(err)
+}
 
 // Glance compares the sizes of the files in dir with the manifest, without reading
 // them, so that it finds missing and truncated files at once. The first difference is a

@@ -156,7 +156,7 @@ type rowReader struct {
 
 // openRows opens a shard for reading by rows. It compares the file with its checksum
 // once, because the library panics on damaged headers.
-func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (r *rowReader, err error) {
+func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (*rowReader, error) {
 	f, err := sh.open()
 	if err != nil {
 		return nil, err
@@ -164,6 +164,11 @@ func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (r *rowReade
 	if err := sh.checkSound(ctx, f); err != nil {
 		return nil, err
 	}
+	return s.rowsOf(sh, f, images)
+}
+
+// rowsOf is openRows for a file that is not compared with its checksum.
+func (s *Set) rowsOf(sh *shard, f *os.File, images bool) (r *rowReader, err error) {
 	defer parquetfile.Recover(&err)
 	file, err := parquetfile.OpenAt(f, sh.file.Bytes, parquet.SkipBloomFilters(true))
 	if err != nil {

@@ -41,6 +41,9 @@ func TestSetGivesBackWhatWasWritten(t *testing.T) {
 		if v.ID(k) != item.ID.String() {
 			t.Errorf("item %d: id %s, want %s", i, v.ID(k), item.ID)
 		}
+		if got, err := v.Path(t.Context(), k); err != nil || got != item.Path {
+			t.Errorf("item %d: path %q, %v; want %q", i, got, err, item.Path)
+		}
 		path := v.Labels(k)
 		if item.Names == nil {
 			if !slices.Equal(path, labels.Path{-1, -1}) {

@@ -113,6 +113,23 @@ func (j *joined) ID(i int) string {
 	return d.ID(at)
 }
 
+// Path returns the path that the image of item i had where its data set comes from, or "" if
+// the data set does not know it.
+func Path(ctx context.Context, d Dataset, i int) (string, error) {
+	switch d := d.(type) {
+	case *Subset:
+		return Path(ctx, d.Of, d.Rows[i])
+	case *joined:
+		part, at := d.at(i)
+		return Path(ctx, part, at)
+	case interface {
+		Path(ctx context.Context, i int) (string, error)
+	}:
+		return d.Path(ctx, i)
+	}
+	return "", nil
+}
+
 // HoldOut splits a data set by class: a share of the finest classes, chosen by
 // seed, goes to held and all others to rest, so that held measures retrieval of
 // classes that training never saw (the open-set protocol of Stanford Online

@@ -124,6 +124,21 @@ func TestClassesAreCountedFromTheData(t *testing.T) {
 	}
 }
 
+// pathed is a data set that knows the paths of its images.
+type pathed struct{ rows }
+
+func (d pathed) Path(_ context.Context, i int) (string, error) { return "photos/" + d.ID(i), nil }
+
+func TestPathsAreFoundInPartsOfDataSets(t *testing.T) {
+	known, unknown := pathed{rows{{0}, {1}, {2}}}, rows{{0}, {1}}
+	part := &Subset{Of: Join(unknown, &Subset{Of: known, Rows: []int{2, 0}}), Rows: []int{3, 1, 2}}
+	for i, want := range []string{"photos/A", "", "photos/C"} {
+		if got, err := Path(t.Context(), part, i); err != nil || got != want {
+			t.Errorf("image %d: %q, %v; want %q", i, got, err, want)
+		}
+	}
+}
+
 func TestJoinedSetsKeepTheirItems(t *testing.T) {
 	a, b := rows{{0, 0}, {1, 0}}, rows{{2, 1}, {3, 1}, {4, 1}}
 	j := Join(a, rows{}, b)

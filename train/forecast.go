@@ -31,6 +31,7 @@ func NewForecast(plan *Estimate) *Forecast {
 
 // Measure takes the steps of o.Limit, at least one, and times them. Each trains all groups.
 func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) error {
+	o.plan = f.Estimate
 	if err := Rehearse(ctx, c.steady(), data, o, f.time); err != nil {
 		return err
 	}

@@ -56,8 +56,9 @@ type Options struct {
 	// network, loss and labels fit together, the loss falls. It needs a Limit and no Dir.
 	Overfit bool
 
-	planned bool  // the run is a plan: nothing is reserved for it
-	memory  int64 // bytes that the host can give; 0: as the machine says
+	planned bool      // the run is a plan: nothing is reserved for it
+	plan    *Estimate // what Plan says of the run, where it is known
+	memory  int64     // bytes that the host can give; 0: as the machine says
 }
 
 // Run is a training, new or resumed.
@@ -140,9 +141,12 @@ func (r *Run) reserve(asked Config) error {
 	if r.o.planned {
 		return nil
 	}
-	e, err := Plan(asked, r.data)
-	if err != nil {
-		return err
+	e := r.o.plan
+	if e == nil {
+		var err error
+		if e, err = Plan(asked, r.data); err != nil {
+			return err
+		}
 	}
 	if _, own := r.o.Backend.(device.Graphs); own {
 		return r.lane.do(func() error {

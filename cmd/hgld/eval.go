@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/shards"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
@@ -312,7 +313,7 @@ func (s *evalSettings) choice() (*selection.Images, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
-		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); pipeline.IsMissing(err) || isShards(s.Run) {
+		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
 				"hgld runs list lists the runs; images are named with --data")
 		}

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/labels"
+	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/index"
@@ -167,7 +168,7 @@ var vectorKinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // openItems opens what is embedded or shown: shards, a folder or archive of images, or vectors.
 func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer, error) {
-	of := !isShards(path)
+	of := !shards.IsDataSet(path)
 	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
 	case split != "" && of:
 		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
@@ -183,6 +184,9 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	d, err := dataset.OpenImages(j.ctx, path)
 	if err != nil {
 		return nil, nil, asUsage(err)
+	}
+	for _, note := range d.Notes() {
+		j.say("note: %s", note)
 	}
 	if d.Levels() == nil {
 		j.say("the folders of %s do not form classes at one depth: its images get ids and no classes", path)

@@ -274,7 +274,8 @@ func TestSearchFindsTheNearest(t *testing.T) {
 		return found.Neighbours[0]
 	}
 	image := first("--index", "test.npy", "--report", "found.html", "pictures/test/"+id)
-	if image.ID != id || image.Score < 0.9999 || image.Place != 1 || len(image.Classes) != 2 { // float32, of itself
+	if image.ID != id || image.Path != "" || image.Score < 0.9999 || image.Place != 1 ||
+		len(image.Classes) != 2 { // float32, of itself
 		t.Errorf("an image of the index finds %+v first", image)
 	}
 	page, err := os.ReadFile("found.html")
@@ -290,7 +291,8 @@ func TestSearchFindsTheNearest(t *testing.T) {
 		!strings.Contains(errs, "found.html was written, but 11 of its images could not be shown: "+id) {
 		t.Errorf("without its images: code %d, %s%s", code, out, errs)
 	}
-	if own := first("--index", "runs/a", "pictures/test/"+id); own.Score < 0.9999 {
+	own := first("--index", "runs/a", "pictures/test/"+id)
+	if own.Score < 0.9999 || own.Path != "test/"+id {
 		t.Errorf("the images of the run give %+v", own)
 	}
 	if out := must(t, "search", "--index", "test.npy", "--format", "csv", "--id", id); !strings.HasPrefix(out,

@@ -3,13 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 
 	"hgld/internal/pipeline"
-	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/selection"
@@ -102,10 +99,4 @@ func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) 
 	of.Data = choice.Evaluated()
 	of.Images, err = train.Fingerprint(measured...)
 	return of, err
-}
-
-// isShards reports whether a folder holds a data set.
-func isShards(folder string) bool {
-	_, err := os.Stat(filepath.Join(folder, shards.ManifestFile))
-	return err == nil || !pipeline.IsMissing(err) // where it cannot be read, opening the shards says why
 }

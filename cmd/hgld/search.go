@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
+	"hgld/shards"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
@@ -129,10 +130,17 @@ func (s *searching) run() error {
 	if err != nil {
 		return withCode(exitIntegrity, fmt.Errorf("%s: %w", s.index, err))
 	}
+	d, err := s.pictures()
+	if err == nil && d != nil {
+		err = index.Locate(s.ctx, hits, d)
+	}
+	if err != nil {
+		return err
+	}
 	if err := s.print(hits); err != nil || s.page == "" {
 		return err
 	}
-	return s.report(hits, picture, own)
+	return s.report(hits, picture, own, d)
 }
 
 // open opens the index: a file, or the images of a run.
@@ -257,11 +265,7 @@ func (s *searching) print(hits []index.Hit) error {
 	if s.format == "json" {
 		return writeJSON(s.job, map[string]any{"index": s.index, "query": s.name(), "levels": s.x.Levels, "neighbours": hits})
 	}
-	t := texttable.Table{Head: append([]string{"id", "place", "score"}, s.x.Levels...)}
-	for _, h := range hits {
-		row := []string{h.ID, fmt.Sprint(h.Place), fmt.Sprintf("%.4f", h.Score)}
-		t.Rows = append(t.Rows, append(row, h.Classes...))
-	}
+	t := s.x.Table(hits)
 	return t.Write(s.stdout, s.format)
 }
 
@@ -274,19 +278,17 @@ func (s *searching) name() string {
 }
 
 // report writes the page. Without images at hand it has the table alone, and says so.
-func (s *searching) report(hits []index.Hit, picture []byte, own int) error {
+func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Dataset) error {
 	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits}
 	if picture != nil {
 		f.Picture = func() ([]byte, error) { return picture, nil }
 	}
-	d, err := s.pictures()
-	if err != nil {
-		return err
-	}
 	if own >= 0 {
 		f.Classes = s.x.ClassesOf(own)
 	}
-	if d != nil {
+	if d == nil {
+		s.say("the page has no pictures: --images names the folder that the ids of the index lie in")
+	} else {
 		f.Image = evaluation.ImagesByID(d)
 		if own >= 0 {
 			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
@@ -295,7 +297,8 @@ func (s *searching) report(hits []index.Hit, picture []byte, own int) error {
 	return pageError(f.Write(s.ctx))
 }
 
-// pictures opens the images of the index, nil if they are not known or not at hand.
+// pictures opens the images of the index, nil if they are not known or not at hand. Without a
+// page it opens only shards, which know the paths; elsewhere the ids are the paths.
 func (s *searching) pictures() (train.Dataset, error) {
 	path := s.images
 	if s.own != nil && path == "" {
@@ -307,8 +310,7 @@ func (s *searching) pictures() (train.Dataset, error) {
 			path = ""
 		}
 	}
-	if path == "" || slices.Contains(vectorKinds, filepath.Ext(path)) {
-		s.say("the page has no pictures: --images names the folder that the ids of the index lie in")
+	if path == "" || slices.Contains(vectorKinds, filepath.Ext(path)) || s.page == "" && !shards.IsDataSet(path) {
 		return nil, nil
 	}
 	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")

@@ -25,7 +25,8 @@ import (
 // splits; Settings.SplitFolders declares others. If a name occurs under two parents, all
 // classes of the level are called by their path. All images lie at one depth, unless
 // Settings.Uneven allows others. Links to folders are followed within the named folder.
-// Hidden files, and files without the extension of an image, are left out.
+// Hidden files, and files without the extension of an image, are left out;
+// photographs in a format that hgld does not read are counted in the notes.
 type Folder struct{}
 
 // Open lists the images. It fails if they are at different depths, and returns an
@@ -47,9 +48,10 @@ type folderSource struct {
 	splits map[string]labels.Split // of the top folders; nil: they are classes
 	split  labels.Split
 	levels []string
-	byPath []bool // levels whose classes are called by their path
-	repeat bool   // the innermost folder is the class at the missing finer levels
-	depth  int    // levels; 0 until known
+	byPath []bool  // levels whose classes are called by their path
+	repeat bool    // the innermost folder is the class at the missing finer levels
+	depth  int     // levels; 0 until known
+	unread foreign // photographs that are left out
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -76,9 +78,14 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	if err != nil {
 		return err
 	}
+	src.unread = foreign{}
 	var tops []string
 	for _, e := range all {
+		if hidden(e.path) {
+			continue
+		}
 		if !isImage(e.path) {
+			src.unread.add(e.path)
 			continue
 		}
 		src.files = append(src.files, e)
@@ -87,7 +94,11 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		}
 	}
 	if len(src.files) == 0 {
-		return errors.New("no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
+		text := "no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)"
+		if len(src.unread) > 0 {
+			text += ": " + src.unread.String()
+		}
+		return errors.New(text)
 	}
 	slices.Sort(tops)
 	if src.splits, err = splitFolders(slices.Compact(tops), splits); err != nil {

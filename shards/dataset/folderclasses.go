@@ -205,8 +205,12 @@ func (src *folderSource) classes(p string) (labels.Split, []string) {
 	return split, names
 }
 
-// Notes lists the levels whose classes are called by their path.
+// Notes lists the levels whose classes are called by their path, and counts photographs that are
+// left out.
 func (src *folderSource) Notes() (list []string) {
+	if len(src.unread) > 0 {
+		list = append(list, src.unread.String())
+	}
 	for l, is := range src.byPath {
 		if is {
 			_, names := src.classes(src.files[0].path)

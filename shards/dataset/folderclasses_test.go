@@ -46,6 +46,22 @@ func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 	}
 }
 
+func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
+	files := tree{"a/1.jpg": "x", "b/2.HEIC": "y", "b/3.heic": "y", "b/4.cr2": "z", "b/readme.txt": ""}
+	src, err := Folder{}.Open(t.Context(), Settings{Input: files.folder(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	const want = "3 files are left out, in formats that hgld does not read (.cr2: 1, .heic: 2); " +
+		"save them as JPEG to use them"
+	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {
+		t.Errorf("%q", notes)
+	}
+	_, err = items(t, Folder{}, Settings{Input: tree{"a/1.heic": "x"}.folder(t)})
+	wantError(t, err, "no images found (jpg, ", "1 file is left out", ".heic: 1", "save them as JPEG")
+}
+
 func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
 	near := tree{"training/a/1.jpg": "x", "testing/a/2.jpg": "y", "validation/b/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: near})

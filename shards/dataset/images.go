@@ -53,6 +53,14 @@ func (m *Images) classify() {
 	m.tree = b.Hierarchy()
 }
 
+// Notes counts photographs that are left out.
+func (m *Images) Notes() []string {
+	if len(m.source.unread) == 0 {
+		return nil
+	}
+	return []string{m.source.unread.String()}
+}
+
 // Len returns the number of images.
 func (m *Images) Len() int { return len(m.source.files) }
 

@@ -131,14 +131,13 @@ func TestFolderTakesClassesAndSplitsFromPaths(t *testing.T) {
 		"train/drink/juice/readme.md": ""}
 	want := []string{"test/fruit/pear/3.png test pear<fruit", "train/fruit/apple/1.jpg train apple<fruit",
 		"train/fruit/apple/2.JPEG train apple<fruit", "val/drink/juice/4.jpg val juice<drink"}
-	delete(files, ".hidden/x/y.jpg") // archives have no notion of hidden files
+	files["__MACOSX/train/fruit/apple/._1.jpg"] = "the Finder's attributes"
 	for name, input := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
 		got, err := items(t, Folder{}, Settings{Input: input})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	files[".hidden/x/y.jpg"] = "z"
 	got, err := items(t, Folder{}, Settings{Input: files.folder(t), Levels: []string{"product", "group"}})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("with a hidden folder: %v, %v", got, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hgld/internal/atomicfile"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -111,10 +110,7 @@ func holdsParquet(folder string) bool {
 // first files.
 func FirstImage(folder string) string {
 	const looked = 1000
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return ""
-	}
-	if _, err := os.Stat(filepath.Join(folder, shards.ManifestFile)); !atomicfile.IsMissing(err) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() || shards.IsDataSet(folder) {
 		return ""
 	}
 	image, seen := "", 0

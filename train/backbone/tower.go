@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
@@ -230,31 +231,35 @@ func (n *tower) Stages() []Stage {
 	return stages
 }
 
-// isTower reports whether tensors need the renaming of towerTensors for spec.
-func isTower(spec Spec) bool {
-	switch spec.(type) {
-	case DINOv2, CLIP, SigLIP:
-		return true
+// timmNames renames and reshapes tensors of timm, transformers, or Meta.
+func (s DINOv2) timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, bool) {
+	list, ofTransformers := towerTensors(layout, tensors)
+	if s.Registers > 0 {
+		placeClass(list)
 	}
-	return false
+	return list, ofTransformers
 }
 
-// fronts counts the rows of the positions that belong to tokens in front of the patches.
-func fronts(spec Spec) int {
-	switch s := spec.(type) {
-	case DeiT:
-		if s.Distilled {
-			return 2
-		}
-	case DINOv2:
-		if s.Registers > 0 {
-			return 0
-		}
-	case SigLIP:
+// timmNames renames and reshapes tensors of timm, transformers, OpenAI, or open_clip.
+func (s CLIP) timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, bool) {
+	return towerTensors(layout, tensors)
+}
+
+// timmNames renames and reshapes tensors of timm, transformers, or open_clip.
+func (s SigLIP) timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, bool) {
+	return towerTensors(layout, tensors)
+}
+
+// fronts is 0 with registers: placeClass has moved the position of the class token.
+func (s DINOv2) fronts() int {
+	if s.Registers > 0 {
 		return 0
 	}
 	return 1
 }
+
+// fronts is 0: there is no class token.
+func (s SigLIP) fronts() int { return 0 }
 
 // own reports whether the network itself declares a name that is a classifier's elsewhere.
 func own(declared []nn.Shape, name string) bool {

@@ -67,6 +67,14 @@ func (s DeiT) Facts() Facts {
 	return f
 }
 
+// fronts counts the class token, and the distillation token.
+func (s DeiT) fronts() int {
+	if s.Distilled {
+		return 2
+	}
+	return 1
+}
+
 // sizeName is what the size of a transformer is called in names of weights.
 func sizeName(width int) string { return map[int]string{384: "small", 768: "base"}[width] }
 

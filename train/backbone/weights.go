@@ -78,15 +78,16 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 		kept = append(kept, t)
 	}
 	ofTransformers := false
-	if isTower(spec) {
-		kept, ofTransformers = towerTensors(layout, kept)
+	if r, is := spec.(renamed); is {
+		kept, ofTransformers = r.timmNames(layout, kept)
 	}
 	kept = slices.DeleteFunc(kept, func(t tensorfile.Tensor) bool { return isHead(t.Name) && !own(layout, t.Name) })
-	if s, is := spec.(DINOv2); is && s.Registers > 0 {
-		placeClass(kept)
-	}
 	if !distilled {
 		kept = withoutDistillation(kept)
+	}
+	fronts := 1
+	if p, is := spec.(positioned); is {
+		fronts = p.fronts()
 	}
 	resize := resizeAntialiased
 	if ofTransformers {
@@ -94,10 +95,23 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	}
 	for _, x := range layout {
 		if x.Name == positions {
-			resamplePositions(kept, x.Dims, fronts(spec), resize)
+			resamplePositions(kept, x.Dims, fronts, resize)
 		}
 	}
 	return kept
+}
+
+// renamed is a [Spec] whose weights are published under other names than timm's too.
+type renamed interface {
+	// timmNames gives tensors timm's names and shapes. ofTransformers reports that the file has
+	// the names of the library transformers.
+	timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensorfile.Tensor, ofTransformers bool)
+}
+
+// positioned is a [Spec] that has not exactly one position in front of the patches'.
+type positioned interface {
+	// fronts counts the rows of the positions that belong to tokens in front of the patches.
+	fronts() int
 }
 
 // Unwrapped removes the "module." that torch's DataParallel puts before every name.

@@ -62,15 +62,7 @@ func Open(path string) (Vectors, error) {
 		}
 		return m, nil
 	case ".parquet":
-		p, err := openTable(path)
-		if err != nil {
-			return nil, err
-		}
-		m, err := p.matrix()
-		if err := errors.Join(err, p.Close()); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return m, nil
+		return openParquet(path, heldValues)
 	case ".pt", ".pth":
 		m, err := readTorch(path)
 		if err != nil {

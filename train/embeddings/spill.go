@@ -8,12 +8,13 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// heldValues is how many numbers of a Parquet file are held in memory: 64 MB. If there are more,
-// all go to a temporary file, which is read like any .npy.
-var heldValues = 16 << 20
+// heldValues is how many numbers of a Parquet file are held in memory: 64 MB.
+const heldValues = 16 << 20
 
-// collector takes a matrix row by row. The zero value is empty.
+// collector takes a matrix row by row. If it has more than held numbers, all go to a temporary
+// file, which is read like any .npy.
 type collector struct {
+	held       int
 	rows, cols int
 	values     []float32 // that are not in the file
 	file       *os.File  // .npy of float32; nil: all are in values
@@ -21,7 +22,7 @@ type collector struct {
 
 // add appends a row. All have the same length.
 func (c *collector) add(row []float32) error {
-	if c.rows, c.cols = c.rows+1, len(row); len(c.values) > 0 && len(c.values)+len(row) > heldValues {
+	if c.rows, c.cols = c.rows+1, len(row); len(c.values) > 0 && len(c.values)+len(row) > c.held {
 		if err := c.flush(); err != nil {
 			return err
 		}

@@ -37,10 +37,8 @@ func TestLargeParquetIsReadFromATemporaryFile(t *testing.T) {
 	}
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
-	defer func(n int) { heldValues = n }(heldValues)
 	for _, held := range []int{1, cols, 3*cols + 1, rows*cols - 1, rows * cols} {
-		heldValues = held
-		v, err := Open(path)
+		v, err := openParquet(path, held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,16 +54,15 @@ func TestLargeParquetIsReadFromATemporaryFile(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := Open(ragged); err == nil || !strings.Contains(err.Error(), "row 53 has 1 numbers, want 7") {
+		if _, err := openParquet(ragged, held); err == nil || !strings.Contains(err.Error(), "row 53 has 1 numbers, want 7") {
 			t.Error(err)
 		}
 		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	}
-	heldValues = 1
 	t.Setenv("TMPDIR", filepath.Join(folder, "gone"))
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+	if _, err := openParquet(path, 1); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Error(err)
 	}
 }

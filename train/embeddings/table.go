@@ -47,8 +47,22 @@ func isVector(leaf parquetfile.Leaf) bool {
 	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
 }
 
-// matrix reads the only column of vectors in the table.
-func (t *table) matrix() (Vectors, error) {
+// openParquet is [Open] for a Parquet file, of which memory takes at most held numbers.
+func openParquet(path string, held int) (Vectors, error) {
+	t, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.matrix(held)
+	if err := errors.Join(err, t.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// matrix reads the only column of vectors in the table, of which memory takes at most held
+// numbers.
+func (t *table) matrix(held int) (Vectors, error) {
 	leaf, err := t.one(isVector)
 	if err != nil {
 		return nil, err
@@ -56,7 +70,7 @@ func (t *table) matrix() (Vectors, error) {
 	if leaf == nil {
 		return nil, errors.New("no column is a list of floats; want one, such as the embedding of `hgld train export`")
 	}
-	var c collector
+	c := collector{held: held}
 	err = t.vectors(*leaf, c.add, func(row, values, want int) error {
 		if values == 0 {
 			return fmt.Errorf("row %d has no vector", row)

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"fmt"
 
 	"hgld/train"
 	"hgld/train/device"
@@ -11,6 +12,7 @@ import (
 type Hit struct {
 	Place   int      `json:"place"`             // from 1
 	ID      string   `json:"id"`                // of the row
+	Path    string   `json:"path,omitempty"`    // of the image, where its data set knows it and it is not the id
 	Score   float32  `json:"score"`             // cosine of the angle between the two vectors
 	Row     int      `json:"row"`               // of the index
 	Classes []string `json:"classes,omitempty"` // finest first
@@ -46,6 +48,25 @@ func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, 
 // hit describes a row.
 func (x *Index) hit(place, row int, score float32) Hit {
 	return Hit{Place: place, ID: x.IDs[row], Score: score, Row: row, Classes: x.ClassesOf(row)}
+}
+
+// Locate gives hits the paths of their images, if d knows them. A hit whose id d does not have
+// keeps none.
+func Locate(ctx context.Context, hits []Hit, d train.Dataset) error {
+	at := make(map[string]int, len(hits)) // places among the hits
+	for i, h := range hits {
+		at[h.ID] = i
+	}
+	for row := range d.Len() {
+		if i, is := at[d.ID(row)]; is {
+			path, err := train.Path(ctx, d, row)
+			if err != nil {
+				return fmt.Errorf("index: %w", err)
+			}
+			hits[i].Path = path
+		}
+	}
+	return nil
 }
 
 // EmbedImage returns the embedding of one image file.

@@ -1,0 +1,53 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// unreadable are the extensions of photographs in formats that hgld does not decode: those of
+// phones and newer codecs, and the raw files of cameras.
+var unreadable = []string{".heic", ".heif", ".avif", ".jxl", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf",
+	".raf", ".rw2"}
+
+// foreign counts photographs that hgld does not decode, by extension.
+type foreign map[string]int
+
+// add counts a file if it is such a photograph.
+func (f foreign) add(name string) {
+	if ext := strings.ToLower(path.Ext(name)); slices.Contains(unreadable, ext) {
+		f[ext]++
+	}
+}
+
+// String says how many there are, and what to do; "" if there is none.
+func (f foreign) String() string {
+	if len(f) == 0 {
+		return ""
+	}
+	total, list := 0, []string(nil)
+	for _, ext := range slices.Sorted(maps.Keys(f)) {
+		total += f[ext]
+		list = append(list, fmt.Sprintf("%s: %d", ext, f[ext]))
+	}
+	files := "files are"
+	if total == 1 {
+		files = "file is"
+	}
+	return fmt.Sprintf("%d %s left out, in formats that hgld does not read (%s); save them as JPEG to use them",
+		total, files, strings.Join(list, ", "))
+}
+
+// hidden reports whether a file belongs to no data set: its name, or that of a folder around it,
+// begins with a dot, or macOS added it to an archive.
+func hidden(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || part == "__MACOSX" {
+			return true
+		}
+	}
+	return false
+}
