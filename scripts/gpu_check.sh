@@ -275,7 +275,7 @@ fast() {
   rm -f "$out"/{doctor,steps,tune}.json "$out"/{steps,tune}.md
   part check doctor 20 doctor
   part check tune 120 tune 100
-  part check steps 540 steps $((budget - SECONDS - 30))
+  part check steps "$budget" steps $((budget - SECONDS - 30))
 }
 
 if [ "$report" = gpu_check ]; then right; else fast; fi

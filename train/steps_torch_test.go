@@ -33,18 +33,18 @@ func newPeer(tb testing.TB, t *stepsTable) peer {
 	return peer{tb, nil, t}
 }
 
+// leastTurn is the least time in which PyTorch begins and takes some steps.
+const leastTurn = 10 * time.Second
+
 // measure measures a turn of each mode, of eager and compiled, in a process of its own, so that the
-// memory is free afterwards. What it has printed within the limit counts; 0 is no limit.
-func (p peer) measure(row *stepsRow, modes string, limit time.Duration) {
-	if len(p.command) == 0 {
-		return
+// memory is free afterwards. What it has printed within the limit counts. It reports whether there was
+// a turn.
+func (p peer) measure(row *stepsRow, modes string, limit time.Duration) bool {
+	if len(p.command) == 0 || limit < leastTurn {
+		return false
 	}
-	ctx := p.tb.Context()
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(p.tb.Context(), limit)
+	defer cancel()
 	args := append(slices.Clone(p.command[1:]), "--network", row.Peer, "--size", fmt.Sprint(row.Size), "--batch",
 		fmt.Sprint(row.Batch), "--dim", fmt.Sprint(row.dim()), "--steps", fmt.Sprint(p.table.Steps), "--modes", modes)
 	if row.Norm == "frozen" {
@@ -63,6 +63,7 @@ func (p peer) measure(row *stepsRow, modes string, limit time.Duration) {
 	if err := p.read(row, &out); err != nil {
 		p.tb.Errorf("PyTorch's %s, %s: %v", row.Peer, modes, err)
 	}
+	return true
 }
 
 // read takes the lines that gpu_steps.py has printed.
@@ -120,7 +121,7 @@ func (t *stepsTable) markdown() string {
 		versions = append(versions, name+" "+t.Libraries[name])
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: copies %.0f GB/s. %s. Steps of %d, the better of two turns, bfloat16, Adam, Smooth-AP.\n\n",
+	fmt.Fprintf(&text, "%s: copies %.0f GB/s. %s. The best of turns of %d steps, bfloat16, Adam, Smooth-AP.\n\n",
 		t.Card, t.Copied/1e9, strings.Join(versions, ", "), t.Steps)
 	row := func(first, second string, then ...string) {
 		text.WriteString("| " + first + " | " + second)
