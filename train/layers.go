@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hgld/train/nn"
@@ -46,17 +47,51 @@ func layerFactors(s *nn.Store, decay float64) map[*nn.Param]float64 {
 	return factors
 }
 
-// spansOf returns the runs of elements of a group with settings of their own. Neighbours with the
-// same settings are one run.
-func spansOf(g *nn.Group, noDecay map[*nn.Param]bool, factors map[*nn.Param]float64) []optim.Span {
+// ownSettings are the settings that parameters have apart from their group's, as spans of no
+// elements.
+type ownSettings map[*nn.Param]optim.Span
+
+// arrange finds the settings of the parameters and lays out the groups of a store, which is not
+// built yet, so that those with the same settings lie side by side: the optimizer is called once
+// for each run.
+func arrange(s *nn.Store, c *Config) (ownSettings, error) {
+	noDecay, err := paramsWithoutDecay(s, c.Optim.NoDecay)
+	if err != nil {
+		return nil, err
+	}
+	factors, own := layerFactors(s, c.Optim.LayerDecay), ownSettings{}
+	for _, g := range s.Groups {
+		places := map[optim.Span]int{{}: 0}
+		for _, p := range g.Params {
+			of := optim.Span{NoDecay: noDecay[p], Factor: factors[p]}
+			if _, found := places[of]; !found {
+				places[of] = len(places)
+			}
+			own[p] = of
+		}
+		if len(places) > 1 {
+			order := slices.Clone(g.Params)
+			slices.SortStableFunc(order, func(p, q *nn.Param) int { return places[own[p]] - places[own[q]] })
+			g.Arrange(order)
+		}
+	}
+	return own, nil
+}
+
+// spans returns the runs of elements of a group with settings of their own. The gaps behind
+// parameters, which hold zeros, belong to them.
+func (s ownSettings) spans(g *nn.Group) []optim.Span {
 	var spans []optim.Span
-	for _, p := range g.Params {
-		own := optim.Span{Lo: p.Value.Off, Hi: p.Value.Off + p.Value.Len(), NoDecay: noDecay[p], Factor: factors[p]}
-		if !own.NoDecay && own.Factor == 0 {
+	order := g.Arranged()
+	for i, p := range order {
+		own := s[p]
+		if own == (optim.Span{}) {
 			continue
 		}
-		if n := len(spans); n > 0 && spans[n-1].Hi == own.Lo && spans[n-1].NoDecay == own.NoDecay &&
-			spans[n-1].Factor == own.Factor {
+		if own.Lo, own.Hi = p.Value.Off, g.Values.Len(); i+1 < len(order) {
+			own.Hi = order[i+1].Value.Off
+		}
+		if n := len(spans); n > 0 && spans[n-1].NoDecay == own.NoDecay && spans[n-1].Factor == own.Factor {
 			spans[n-1].Hi = own.Hi
 			continue
 		}

@@ -2,6 +2,8 @@ package train
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"hgld/train/device/cpu"
@@ -66,5 +68,62 @@ func TestNoLayerDecayIsNotRecorded(t *testing.T) {
 	keys, err := flat(Default())
 	if _, named := keys["optim.layer_decay"]; err != nil || named {
 		t.Errorf("old checkpoints would differ in optim.layer_decay (%v)", err)
+	}
+}
+
+// The parameters of a group that are stepped alike lie side by side, and the optimizer is called
+// once for them.
+func TestParametersSteppedAlikeAreOneCall(t *testing.T) {
+	for _, set := range []struct {
+		noDecay []string
+		decay   float64
+		calls   int // two groups; four layers
+	}{{nil, 0, 2}, {[]string{"1d"}, 0, 4}, {[]string{"1d"}, 0.75, 2*4 + 2}} {
+		c := Default()
+		c.Model.Backbone.Name, c.Optim.NoDecay, c.Optim.LayerDecay = "convnet", set.noDecay, set.decay
+		c.Sampler.Batch, c.Sampler.M, c.Steps = 8, 4, 1
+		e, err := Plan(c, Data{Train: &places{forms: 8, perForm: 16, views: 4, size: 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		for _, w := range e.Ops {
+			if w.Op == "Adam" {
+				calls = w.Calls
+			}
+		}
+		if calls != set.calls {
+			t.Errorf("without decay %v, layers by %v: %d calls of Adam, want %d", set.noDecay, set.decay, calls, set.calls)
+		}
+	}
+}
+
+// Moments are in checkpoints in the order of declaration, as before parameters were laid out by
+// their settings: settings that make no difference give the same files.
+func TestCheckpointsDoNotDependOnTheArrangement(t *testing.T) {
+	files := func(noDecay ...string) map[string]string {
+		c, d := tiny(2)
+		c.Optim.Decay, c.Optim.Clip, c.Optim.NoDecay = 0, 0, noDecay
+		dir := t.TempDir()
+		mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
+		list, err := checkpoints(dir)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		all := map[string]string{}
+		for _, name := range []string{modelFile, optimizerFile} {
+			data, err := os.ReadFile(filepath.Join(list[len(list)-1], name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = string(data)
+		}
+		return all
+	}
+	want, got := files(), files("1d")
+	for name, data := range want {
+		if got[name] != data {
+			t.Errorf("%s differs", name)
+		}
 	}
 }

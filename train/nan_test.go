@@ -66,8 +66,8 @@ func (s *spoiled) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epil
 	s.spoil("Conv", dst)
 }
 
-func (s *spoiled) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
-	s.Backend.ConvGradX(dx, dy, w, c, acc)
+func (s *spoiled) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
+	s.Backend.ConvGradX(dx, dy, w, c, e)
 	s.spoil("ConvGradX", dx)
 }
 

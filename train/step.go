@@ -103,19 +103,21 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	if err := c.Passes.checkNorm(n, c, size); err != nil {
 		return nil, err
 	}
+	own, err := arrange(n.store, c)
+	if err != nil {
+		return nil, err
+	}
 	n.store.Build(n.b, c.Seed)
 	o.attach(n)
 	s := &step{n: n, objective: o, passes: c.Passes}
-	s.in = n.newInputs(size, len(counts))
+	s.in = n.newInputs(size, len(counts), n.packs(true))
 	s.self = device.New(n.b, device.I32, size)
 	self := make([]byte, 0, 4*size)
 	for i := range size {
 		self = binary.LittleEndian.AppendUint32(self, uint32(i))
 	}
 	n.b.Upload(s.self, self)
-	if s.update, err = newUpdate(n, c, p); err != nil {
-		return nil, err
-	}
+	s.update = newUpdate(n, c, p, own)
 	return s, n.b.Sync()
 }
 

@@ -32,22 +32,17 @@ type update struct {
 }
 
 // newUpdate makes the optimizers of the network and of the proxies, and adds their
-// state to the checkpoint. The store must be built.
-func newUpdate(n *network, c *Config, p *parts) (*update, error) {
+// state to the checkpoint. The store must be built; own is what arrange found before.
+func newUpdate(n *network, c *Config, p *parts, own ownSettings) *update {
 	u := &update{
 		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
 		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, freeze: freezeOf(c),
 	}
-	noDecay, err := paramsWithoutDecay(n.store, c.Optim.NoDecay)
-	if err != nil {
-		return nil, err
-	}
-	factors := layerFactors(n.store, c.Optim.LayerDecay)
 	var net, proxies []*optim.Group
 	largest := 0
 	for _, g := range n.store.Groups {
 		group := &optim.Group{Name: g.Name, Weights: g.Values, Grads: g.Grads, Rate: c.Optim.Rate, Decay: c.Optim.Decay,
-			Spans: spansOf(g, noDecay, factors)}
+			Spans: own.spans(g)}
 		switch g.Name {
 		case proxyGroup:
 			group.Rate, group.Decay = c.Optim.ProxyRate, c.Optim.ProxyDecay
@@ -66,7 +61,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	for _, o := range u.all() {
 		for _, g := range o.Groups {
 			for i, name := range o.MomentNames() {
-				n.store.Register(optimizerPrefix+g.Name+"."+name, g.Moments[i])
+				n.store.RegisterMoment(optimizerPrefix+g.Name+"."+name, n.store.Find(g.Name), g.Moments[i])
 			}
 		}
 	}
@@ -82,7 +77,7 @@ func newUpdate(n *network, c *Config, p *parts) (*update, error) {
 	if c.EMA.Decay > 0 {
 		u.ema = optim.NewEMA(n.b, c.EMA.Decay, c.EMA.Rise, averaged(n.store)...)
 	}
-	return u, nil
+	return u
 }
 
 func freezeOf(c *Config) optim.Freeze {
@@ -151,7 +146,7 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error)
 func matches(rules []string, p *nn.Param) (string, error) {
 	for _, rule := range rules {
 		if rule == oneDimensional {
-			if p.Value.N == 1 {
+			if len(p.Dims()) == 1 {
 				return rule, nil
 			}
 			continue

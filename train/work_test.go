@@ -16,20 +16,23 @@ func TestDocumentedWorkIsThatOfThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"resnet50", "resnet101", "deit-small"} {
-		row := workRow(t, name)
+	for _, row := range []string{
+		workRow(t, "resnet50", true), workRow(t, "resnet101", true), workRow(t, "deit-small", true),
+		workRow(t, "resnet50", false), workRow(t, "resnet101", false),
+	} {
 		if !strings.Contains(string(text), row) {
 			t.Errorf("docs/gpu.md does not have the row\n%s", row)
 		}
 	}
 }
 
-// workRow plans a step of a network in bfloat16 and returns the row of the table: megabytes and
-// GFLOP of an image, and the images in a second at which memory of 3.0 and 4.3 TB/s is busy.
-func workRow(t *testing.T, name string) string {
+// workRow plans a step of a network in bfloat16, with frozen or trained BatchNorm, and returns the
+// row of the table: megabytes and GFLOP of an image, and the images in a second at which memory of
+// 3.0 and 4.3 TB/s is busy.
+func workRow(t *testing.T, name string, frozen bool) string {
 	t.Helper()
 	c := Default()
-	c.Model.Backbone.Name, c.Model.FreezeNorm, c.Model.Dim = name, true, 512
+	c.Model.Backbone.Name, c.Model.FreezeNorm, c.Model.Dim = name, frozen, 512
 	c.Model.Precision = precisionBFloat16
 	if strings.HasPrefix(name, "deit") {
 		c.Model.Pooling = "none"
@@ -45,8 +48,11 @@ func workRow(t *testing.T, name string) string {
 	}
 	image := func(v float64) float64 { return v / 256 / 1e6 }
 	row := "| " + name + " |"
+	if !frozen {
+		row = "| " + name + ", trained BatchNorm |"
+	}
 	rest := e.Bytes
-	for _, op := range []string{"Conv", "MatMul", "ReluGrad", "ConvGradX", "ConvGradW"} {
+	for _, op := range []string{"Conv", "MatMul", "Norm", "NormGrad", "ReluGrad", "ConvGradX", "ConvGradW"} {
 		row += fmt.Sprintf(" %.0f |", image(of[op]))
 		rest -= of[op]
 	}

@@ -215,7 +215,7 @@ func TestStepIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 func TestWeightsAreTheSameInEveryRunOnAnyNumberOfThreads(t *testing.T) {
 	trained := func(threads int) [sha256.Size]byte {
 		b := cpu.New(threads)
-		store, step := classification{"resnet18", 64, 6}.train(t, b)
+		store, step := classification{"resnet18", 64, 6, false}.train(t, b)
 		step()
 		step()
 		tensors, err := store.Export(b)

@@ -13,12 +13,13 @@ const (
 	QuickGELU
 )
 
-// Mul says how MatMul multiplies: dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias),
-// op transposing where asked. Bias [columns of dst] may be absent. Three
-// dimensions are a batch of matrices.
+// Mul says how MatMul multiplies: dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias), op
+// transposing where asked, c being Add or, if that is absent, dst. Three dimensions are a
+// batch of matrices.
 type Mul struct {
 	TransA, TransB bool    // op(a), op(b) is the transpose
-	Alpha, Beta    float32 // with Beta 0, dst is not read
+	Alpha, Beta    float32 // with Beta 0, c is not read
+	Add            Array   // of the shape, type and row stride of dst, or absent
 	Bias           Array   // F32 [columns of dst], or absent
 	Act            Func    // applied last
 }
@@ -128,7 +129,7 @@ const (
 //
 // Every operation panics if shapes or types do not fit together.
 type Dense interface {
-	// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias); see Mul. op(a) is [m,k],
+	// MatMul is dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias); see Mul. op(a) is [m,k],
 	// op(b) [k,n] and dst [m,n], or each with the same leading batch dimension.
 	MatMul(dst, a, b Array, m Mul)
 	// Scores is dst = q·gᵀ in F32: [Q,G] from [Q,D] and [G,D]. The rounding of an element
@@ -173,8 +174,8 @@ type Dense interface {
 	// gradient.
 	//
 	// length I32 [N] gives how many tokens of a row are keys, taken to lie in 0 … T; absent:
-	// all. Queries beyond it are computed all the same. A row without keys has dst 0 and
-	// lse −∞, and gives no gradient.
+	// all. Keys and values beyond it may be NaN. Queries beyond it are computed all the same.
+	// A row without keys has dst 0 and lse −∞, and gives no gradient.
 	Attention(dst, lse, qkv, length Array, o Heads)
 	// AttentionGrad is the gradient of Attention by qkv, from its results y and lse. With
 	// P = e^(q·kᵀ/√Dh − lse) for each head:

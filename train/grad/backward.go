@@ -38,7 +38,7 @@ func (t *Tape) seed(v *Var, seed device.Array) {
 	if seed.Contiguous() {
 		r.Grad = seed.Reshape(r.Value.Shape()...)
 	}
-	r.seeded = true
+	r.borrowed = true
 }
 
 // unwind runs the Backs recorded after the first mark ones, last first. It frees what
@@ -75,8 +75,11 @@ func (t *Tape) reap(n, keep int) {
 		}
 		t.live = t.live[:len(t.live)-1]
 		t.Done(v)
-		if !v.Grad.Absent() && !v.seeded {
+		if !v.Grad.Absent() && !v.borrowed {
 			t.mem.Free(v.Grad.Buf)
+		}
+		if v.relu != nil && !v.relu.sums.Absent() {
+			t.mem.Free(v.relu.sums.Buf)
 		}
 	}
 }
@@ -111,7 +114,7 @@ func (t *Tape) Into(v *Var) device.Array {
 		a = over(v, t.gradient(r))
 	default:
 		a = t.temporary(r.Grad.Type, v.Value.Shape()...)
-		t.adds = append(t.adds, sum{over(v, r.Grad), a})
+		t.adds = append(t.adds, sum{v, a})
 	}
 	return t.note(a, 0)
 }
@@ -126,6 +129,9 @@ func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
 	r := v.root
 	if r.fixed {
 		return t.note(device.Array{}, 0), 0
+	}
+	if r.relu != nil && !r.relu.sums.Absent() {
+		return t.Into(v), 0
 	}
 	if r.written {
 		acc = 1
@@ -158,7 +164,7 @@ func (t *Tape) temporary(d device.DType, dims ...int) device.Array {
 
 // note records the arguments of the running operation, for replays.
 func (t *Tape) note(a device.Array, acc float32) device.Array {
-	t.slots = append(t.slots, slot{a, acc})
+	t.slots = append(t.slots, slot{array: a, acc: acc})
 	return a
 }
 

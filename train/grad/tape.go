@@ -46,16 +46,19 @@ type Var struct {
 	Value device.Array // the result of the operation that made it
 	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf as given
 
-	root    *Var // what a view lies over; itself otherwise
-	leaf    bool
-	fixed   bool // takes no gradient
-	born    int  // Backs recorded before the Var: later ones alone can touch it
-	holds   int  // the forward pass, and every Back yet to run that reads the value
-	done    bool // the forward pass has let go
-	kept    bool // until Free
-	seeded  bool // the gradient's memory is not ours
-	written bool // the gradient has its first contribution
-	zero    bool // nobody contributed: the gradient is filled with zeros
+	root   *Var // what a view lies over; itself otherwise
+	leaf   bool
+	fixed  bool  // takes no gradient
+	born   int   // Backs recorded before the Var: later ones alone can touch it
+	holds  int   // the forward pass, and every Back yet to run that reads the value
+	done   bool  // the forward pass has let go
+	kept   bool  // until Free
+	relu   *relu // nil: not the result of a ReLU
+	passed int   // the place in the program of an operation that passed it its gradient
+
+	borrowed bool // the gradient's memory is another's
+	written  bool // the gradient has its first contribution
+	zero     bool // nobody contributed: the gradient is filled with zeros
 
 	views  []*Var  // that lie over a root
 	remake *remake // nil: the value is held as long as it is read
@@ -93,11 +96,16 @@ type entry struct {
 }
 
 type slot struct {
-	array device.Array
-	acc   float32
+	array    device.Array
+	acc      float32
+	epilogue device.GradEpilogue
 }
 
-type sum struct{ dst, src device.Array }
+// sum is a part of the gradient of a Var in memory of its own.
+type sum struct {
+	to   *Var
+	part device.Array
+}
 
 // NewTape returns an empty tape whose intermediates are in a. A replay reuses memory
 // that the recording has freed, so a must not release memory to the device while the
@@ -172,7 +180,7 @@ func (t *Tape) Do(op func(device.Backend)) {
 	t.program = append(t.program, op)
 	op(t.b)
 	for _, a := range t.adds {
-		add := func(b device.Backend) { b.Axpby(a.dst, 1, a.dst, 1, a.src) }
+		add := a.join()
 		t.program = append(t.program, add)
 		add(t.b)
 	}
@@ -197,6 +205,9 @@ func (t *Tape) push(e entry) {
 	}
 	for _, v := range e.reads {
 		v.root.holds++
+		if f := v.root.relu; f != nil && f.first == 0 && e.remake == nil {
+			f.first = len(t.back)
+		}
 	}
 	t.back = append(t.back, e)
 }

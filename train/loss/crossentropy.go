@@ -69,6 +69,6 @@ func (l *crossEntropy) Params() []*Param { return []*Param{l.weight, l.bias} }
 
 // Forward records the mean over the queries.
 func (l *crossEntropy) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	z := nn.Affine(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad))
+	z := nn.Affine(t, b.Query, t.Leaf(l.weight.Value, l.weight.Grad), t.Leaf(l.bias.Value, l.bias.Grad), nil)
 	return classified(t, z, b.QueryLabels.ColRange(l.level, l.level+1), l.softmax, l.entropy)
 }

@@ -85,7 +85,7 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.normalise {
 		query = unit(t, query)
 	}
-	z := nn.Affine(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil)
+	z := nn.Affine(t, query, unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), nil, nil)
 	if l.centers > 1 {
 		z = overCenters(t, z, l.centers, float32(l.softness))
 	}

@@ -29,7 +29,10 @@ func NewAttention(c Scope, d, heads int) *Attention {
 }
 
 // Forward maps tokens [N,T,D] to [N,T,D].
-func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return a.Onto(t, x, nil) }
+
+// Onto records residual + Forward(x). residual may be nil.
+func (a *Attention) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	v := x.Value
 	if v.N != 3 || a.Heads < 1 || v.Dims[2]%a.Heads != 0 {
 		panic(fmt.Sprintf("nn: %d heads over %v", a.Heads, v))
@@ -37,7 +40,7 @@ func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	qkv := a.QKV.Forward(t, x)
 	y := attend(t, qkv, a.Heads)
 	t.Done(qkv)
-	z := a.Proj.Forward(t, y)
+	z := a.Proj.Onto(t, y, residual)
 	t.Done(y)
 	return z
 }

@@ -50,7 +50,7 @@ func (a *AttentionPool) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	t.Done(all)
 	z := a.Proj.Forward(t, one)
 	t.Done(one)
-	y := residual(t, z, a.Norm.Forward, a.MLP.Forward)
+	y := residual(t, z, a.Norm, a.MLP.Onto)
 	t.Done(z)
 	return y
 }

@@ -14,8 +14,14 @@ func NewMLP(c Scope, d, hidden int) *MLP {
 }
 
 // Forward is [..., D] → [..., D].
-func (m *MLP) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	return Chain(t, x, m.FC1.Forward, m.Act, m.FC2.Forward)
+func (m *MLP) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return m.Onto(t, x, nil) }
+
+// Onto records residual + Forward(x). residual may be nil.
+func (m *MLP) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
+	h := Chain(t, x, m.FC1.Forward, m.Act)
+	y := m.FC2.Onto(t, h, residual)
+	t.Done(h)
+	return y
 }
 
 // Block is a layer of a vision transformer, with residuals and the norms in front:
@@ -48,16 +54,17 @@ func NewBlock(c Scope, d, heads, hidden int, eps float32) *Block {
 
 // Forward maps tokens [N,T,D] to [N,T,D].
 func (l *Block) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	y := residual(t, x, l.Norm1.Forward, l.Attention.Forward)
-	z := residual(t, y, l.Norm2.Forward, l.MLP.Forward)
+	y := residual(t, x, l.Norm1, l.Attention.Onto)
+	z := residual(t, y, l.Norm2, l.MLP.Onto)
 	t.Done(y)
 	return z
 }
 
-// residual records x + layers(x).
-func residual(t *grad.Tape, x *grad.Var, layers ...Layer) *grad.Var {
-	change := Chain(t, x, layers...)
-	y := Add(t, x, change)
-	t.Done(change)
+// residual records x + layer(norm(x)).
+func residual(t *grad.Tape, x *grad.Var, norm *LayerNorm,
+	onto func(t *grad.Tape, x, residual *grad.Var) *grad.Var) *grad.Var {
+	h := norm.Forward(t, x)
+	y := onto(t, h, x)
+	t.Done(h)
 	return y
 }

@@ -92,8 +92,8 @@ func (conv *Conv) output(x *grad.Var) []int {
 
 // addPixels is the gradient of a convolution by x.
 func addPixels(t *grad.Tape, b device.Backend, x *grad.Var, dy device.Array, w *grad.Var, shape device.ConvShape) {
-	if dx, acc := t.Onto(x); !dx.Absent() {
-		b.ConvGradX(dx, dy, w.Value, shape, acc)
+	if dx, e := t.Finish(x); !dx.Absent() {
+		b.ConvGradX(dx, dy, w.Value, shape, e)
 	}
 }
 

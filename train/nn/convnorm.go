@@ -41,17 +41,12 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	e := device.Epilogue{Bias: bf.Value, Residual: value(residual), Act: act}
 	t.Do(func(b device.Backend) { b.Conv(y.Value, x.Value, wf.Value, conv.Shape, e) })
 	t.Done(bf)
-	// If x is the residual too, dz is a part of the gradient of x, and nothing may be added
-	// to it while it is read.
-	twice := residual != nil && residual.Value.Buf == x.Value.Buf && residual.Value.Off == x.Value.Off
 	t.Back(func(b device.Backend) {
-		dbf := t.Scratch(device.F32, beta.Value.Len())
-		dz := maskGrad(t, b, y, residual, act, dbf)
-		if !twice {
-			addPixels(t, b, x, dz, wf, conv.Shape)
-		} else if dx := t.Into(x); !dx.Absent() {
-			b.ConvGradX(dx, dz, wf.Value, conv.Shape, 0)
+		dz, dbf := front(t, b, y, act)
+		if residual != nil {
+			t.Pass(b, y, residual)
 		}
+		addPixels(t, b, x, dz, wf, conv.Shape)
 		dw, acc := t.Onto(w)
 		if dw.Absent() {
 			return
@@ -62,31 +57,19 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 		b.ConvGradW(dwf, dz, x.Value, conv.Shape, 0)
 		b.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w.Value, gamma.Value, mean, variance, norm.Eps, acc)
 	}, x, y, wf)
+	if act == device.ReLU {
+		t.Rectified(y)
+	}
 	t.Done(wf)
 	return y
 }
 
-// maskGrad returns the gradient in front of act and of the residual, which takes
-// it as it is, and writes its column sums to dbias.
-func maskGrad(t *grad.Tape, b device.Backend, y, residual *grad.Var, act device.Func, dbias device.Array) device.Array {
-	dy := t.Grad(y)
-	dz := dy
-	if residual != nil {
-		if dz = t.Into(residual); dz.Absent() {
-			dz = dy
-		}
+// front returns the gradient of y in front of act, and its column sums.
+func front(t *grad.Tape, b device.Backend, y *grad.Var, act device.Func) (dz, sums device.Array) {
+	if act == device.ReLU {
+		return t.Front(b, y)
 	}
-	switch {
-	case act == device.ReLU:
-		if dz == dy {
-			dz = t.Scratch(dy.Type, dy.Shape()...)
-		}
-		b.ReluGrad(dz, dbias, dy, y.Value, 0)
-	default:
-		if dz != dy {
-			b.Copy(dz, dy)
-		}
-		b.Sums(dbias, matrix(dy), device.SumCols, 0)
-	}
-	return dz
+	dz, sums = t.Grad(y), t.Scratch(device.F32, y.Value.Cols())
+	b.Sums(sums, matrix(dz), device.SumCols, 0)
+	return dz, sums
 }

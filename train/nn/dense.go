@@ -23,24 +23,30 @@ func NewLinear(c Scope, in, out int) *Linear {
 }
 
 // Forward maps [..., in] to [..., out].
-func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return l.Onto(t, x, nil) }
+
+// Onto records residual + Forward(x). residual [..., out] may be nil.
+func (l *Linear) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	if l.Gamma != nil {
-		return l.scaled(t, x)
+		return l.scaled(t, x, residual)
 	}
 	var bias *grad.Var
 	if l.Bias != nil {
 		bias = l.Bias.Var(t)
 	}
-	return Affine(t, x, l.Weight.As(t, x.Value.Type), bias)
+	return Affine(t, x, l.Weight.As(t, x.Value.Type), bias, residual)
 }
 
-// Affine records x·wᵀ + bias over the last axis: x [..., in], w [out, in], bias [out] or
-// nil. The result [..., out] has the type of x.
-func Affine(t *grad.Tape, x, w, bias *grad.Var) *grad.Var {
+// Affine records x·wᵀ + bias + residual over the last axis: x [..., in], w [out, in], bias
+// [out] or nil, residual [..., out] or nil. The result [..., out] has the type of x.
+func Affine(t *grad.Tape, x, w, bias, residual *grad.Var) *grad.Var {
 	dims := append([]int(nil), x.Value.Shape()...)
 	dims[len(dims)-1] = w.Value.Dims[0]
 	y := t.New(x.Value.Type, dims...)
 	m := device.Mul{TransB: true, Alpha: 1, Bias: value(bias)}
+	if residual != nil {
+		m.Beta, m.Add = 1, matrix(residual.Value)
+	}
 	t.Do(func(b device.Backend) { b.MatMul(matrix(y.Value), matrix(x.Value), w.Value, m) })
 	t.Back(func(b device.Backend) {
 		dy := matrix(t.Grad(y))
@@ -52,6 +58,9 @@ func Affine(t *grad.Tape, x, w, bias *grad.Var) *grad.Var {
 		}
 		if bias != nil {
 			addColumns(t, b, bias, dy)
+		}
+		if residual != nil {
+			t.Pass(b, y, residual)
 		}
 	}, x, w)
 	return y

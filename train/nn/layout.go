@@ -3,10 +3,17 @@ package nn
 // layout is the shape of an array in files (torch's order) and on a device.
 type layout struct {
 	file, device []int
-	transposed   bool // [K,C,R,S] in files
+	transposed   bool    // [K,C,R,S] in files
+	blocks       []block // runs of a flat array in another order, if there are any
 }
 
-// same is the layout of all arrays but the weights of convolutions.
+// block is a run of n elements, where it begins in files and on a device.
+type block struct{ file, device, n int }
+
+// equal reports whether files and a device have the same bytes.
+func (l layout) equal() bool { return !l.transposed && l.blocks == nil }
+
+// same is the layout of all arrays but the weights of convolutions and the moments of groups.
 func same(dims ...int) layout { return layout{file: dims, device: dims} }
 
 // filters is the layout of convolution weights: [K,C,R,S] in files and [K,R,S,C']
@@ -28,8 +35,14 @@ func size(dims []int) int {
 // toDevice rearranges src, in file order, into dst.
 func (l layout) toDevice(dst, src []float32) {
 	n := size(l.device)
-	if !l.transposed {
+	if l.equal() {
 		copy(dst[:n], src)
+		return
+	}
+	for _, b := range l.blocks {
+		copy(dst[b.device:][:b.n], src[b.file:])
+	}
+	if !l.transposed {
 		return
 	}
 	clear(dst[:n])
@@ -40,8 +53,14 @@ func (l layout) toDevice(dst, src []float32) {
 
 // toFile rearranges src, in device order, into dst.
 func (l layout) toFile(dst, src []float32) {
-	if !l.transposed {
+	if l.equal() {
 		copy(dst, src)
+		return
+	}
+	for _, b := range l.blocks {
+		copy(dst[b.file:][:b.n], src[b.device:])
+	}
+	if !l.transposed {
 		return
 	}
 	l.each(func(file, device, inputs, area, channels int) {

@@ -53,6 +53,8 @@ type Group struct {
 	Short       device.Array // absent in F32
 
 	Params []*Param // in the order of their declaration
+
+	order []*Param // in which they lie in the buffers; nil: that of Params
 }
 
 // Param is an array that is trained: views of its group's buffers, absent until
@@ -185,6 +187,21 @@ func (s *Store) Register(name string, a device.Array) {
 	s.declare(name, same(a.Shape()...)).array = a
 }
 
+// RegisterMoment is Register for an array with an element for each of g's buffers, such as an
+// optimizer's moment. Files have it in the order of declaration, however g is arranged.
+func (s *Store) RegisterMoment(name string, g *Group, a device.Array) {
+	s.Register(name, a)
+	if g.order == nil {
+		return
+	}
+	e, at := s.byName[name], 0
+	for _, p := range g.Params {
+		n := p.room()
+		e.layout.blocks = append(e.layout.blocks, block{file: at, device: p.offset, n: n})
+		at += n
+	}
+}
+
 // Running returns the running statistics in the order of their declaration.
 func (s *Store) Running() []*Statistics { return s.stats }
 
@@ -248,12 +265,31 @@ func (s *Store) Shorten(t *grad.Tape) {
 	}
 }
 
+// Arrange lays the parameters out in an order of their own, which has each of Params once, so
+// that those with the same settings lie side by side. Call it before Build or Allocate. Files
+// do not depend on it.
+func (g *Group) Arrange(order []*Param) { g.order = order }
+
+// Arranged returns the parameters in the order in which they lie in the buffers.
+func (g *Group) Arranged() []*Param {
+	if g.order == nil {
+		return g.Params
+	}
+	return g.order
+}
+
+// Dims returns the dimensions of p on the device.
+func (p *Param) Dims() []int { return p.entry.layout.device }
+
+// room returns the elements that p takes in a buffer, the gap behind it included.
+func (p *Param) room() int { return (size(p.Dims()) + align - 1) / align * align }
+
 // allocate makes the arrays of g.
 func (g *Group) allocate(b device.Backend) {
 	n := 0
-	for _, p := range g.Params {
+	for _, p := range g.Arranged() {
 		p.offset = n
-		n += (size(p.entry.layout.device) + align - 1) / align * align
+		n += p.room()
 	}
 	n = max(n, align) // a group without parameters is padding, which all operations accept
 	g.Values = device.New(b, device.F32, n)

@@ -264,3 +264,50 @@ func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// However a group is arranged, its parameters start alike and its files are the same: those of
+// either arrangement fill the other.
+func TestArrangementIsNotSeenInFiles(t *testing.T) {
+	b := backend()
+	build := func(reversed bool) (*nn.Store, []tensorfile.Tensor) {
+		s, _ := small()
+		g := s.Groups[0]
+		if reversed {
+			order := slices.Clone(g.Params)
+			slices.Reverse(order)
+			g.Arrange(order)
+		}
+		s.Build(b, 1)
+		moment := device.New(b, device.F32, g.Values.Len())
+		b.Copy(moment, g.Values) // a moment like the values: each has its place
+		s.RegisterMoment("moment", g, moment)
+		tensors, err := s.Export(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, tensors
+	}
+	plain, before := build(false)
+	arranged, after := build(true)
+	for i, want := range before {
+		if got := after[i]; got.Name != want.Name || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: other bytes in a store that is arranged", want.Name)
+		}
+	}
+	if first, last := arranged.Groups[0].Params[0], plain.Groups[0].Params[0]; first.Value.Off == last.Value.Off {
+		t.Error("the arrangement changes nothing")
+	}
+	for i, v := range before[len(before)-1].Data {
+		before[len(before)-1].Data[i] = v ^ 1
+	}
+	if err := arranged.Import(b, before, ""); err != nil {
+		t.Fatal(err)
+	}
+	again, err := arranged.Export(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := before[len(before)-1]; !slices.Equal(again[len(again)-1].Data, want.Data) {
+		t.Errorf("%s does not come back", want.Name)
+	}
+}

@@ -93,7 +93,7 @@ func (s *Store) Export(b device.Backend) ([]tensorfile.Tensor, error) {
 		return nil, fmt.Errorf("nn: export: %w", err)
 	}
 	for i, e := range s.entries {
-		if e.layout.transposed {
+		if !e.layout.equal() {
 			file := make([]float32, size(e.layout.file))
 			e.layout.toFile(file, floats(data[i]))
 			data[i] = bytesOf(file)
@@ -178,7 +178,7 @@ func fits(e *entry, t tensorfile.Tensor) bool {
 }
 
 func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
-	if !e.layout.transposed && t.DType == dtypes[e.array.Type] {
+	if e.layout.equal() && t.DType == dtypes[e.array.Type] {
 		b.Upload(e.array, t.Data)
 		return nil
 	}
@@ -186,7 +186,7 @@ func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if e.layout.transposed {
+	if !e.layout.equal() {
 		file := values
 		values = make([]float32, size(e.layout.device))
 		e.layout.toDevice(values, file)

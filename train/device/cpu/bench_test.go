@@ -150,7 +150,7 @@ func benchConv(b *testing.B, name string, lib blas.Library, n int, l benchLayer)
 		run  func()
 	}{
 		{"forward", func() { back.Conv(y, x, w, shape, device.Epilogue{}) }},
-		{"dx", func() { back.ConvGradX(x, y, w, shape, 0) }},
+		{"dx", func() { back.ConvGradX(x, y, w, shape, device.GradEpilogue{}) }},
 		{"dw", func() { back.ConvGradW(w, y, x, shape, 0) }},
 	} {
 		if pass.name == "dx" && l.in == 4 {

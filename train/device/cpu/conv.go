@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"hgld/internal/blas"
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
 
@@ -41,15 +42,19 @@ type convolution struct {
 	from []int
 
 	out                []float32
-	channels, first, n int     // of an output pixel; the n from first are written
-	place              *place  // places of the output pixels; nil: contiguous
-	keep               float32 // factor of the previous value of out
+	channels, first, n int    // of an output pixel; the n from first are written
+	place              *place // places of the output pixels; nil: contiguous
 
+	// The epilogue, in this order. residual and mask are laid out as out.
 	bias, residual []float32
+	onto           bool // residual is out
 	act            device.Func
+	mask           []float32 // results of a ReLU: where one is not positive, out is zero
+	sums           []float64 // the column sums of out are added to them
 
-	tile     int
+	tile     int       // output pixels of a tile
 	buf, acc []float32 // for each worker: patches of a tile; products to be placed
+	parts    []float64 // column sums of out for each row of tiles
 }
 
 // place spreads output pixels over a larger image of h × w pixels. Pixel (i, j) of the
@@ -82,7 +87,9 @@ func (b *Backend) convolvePlain(c convolution) {
 	if c.apart() {
 		c.acc = scratch[float32](b, "conv.products", b.Threads()*c.tile*c.n)
 	}
+	c.beginSums(b)
 	split(b, rows, c.tile, c)
+	c.endSums()
 }
 
 // pixelTile returns the number of output pixels in a tile, a multiple of 48 (see
@@ -105,48 +112,74 @@ func (c *convolution) span(worker, lo, hi int) {
 		out, ldOut = c.acc[worker*c.tile*c.n:][:c.tile*c.n], c.n
 	}
 	c.lib.Sgemm(false, c.from == nil, hi-lo, c.n, cols, 1, rows, ld, c.w, c.ldW, 0, out, ldOut)
-	if c.apart() {
-		c.put(out, lo, hi, 0, c.n)
-		return
-	}
-	c.finish(out, lo, hi, 0, c.n)
+	c.finish(out, ldOut, lo, hi, 0, c.n)
 }
 
 // apart reports whether products are computed in separate memory and then copied to their
 // pixels.
-func (c *convolution) apart() bool { return c.place != nil || c.keep != 0 }
+func (c *convolution) apart() bool { return c.place != nil || c.onto }
 
-// put copies filters [j, j+n) of the products of rows [lo, hi) to their pixels.
-func (c *convolution) put(products []float32, lo, hi, j, n int) {
+// beginSums makes room for the sums of each row of tiles.
+func (c *convolution) beginSums(b *Backend) {
+	if c.sums != nil {
+		c.parts = scratch[float64](b, "conv.sums", ceil(c.in.rows(), c.tile)*c.n)
+	}
+}
+
+// endSums adds them up in order.
+func (c *convolution) endSums() {
+	for at := 0; at < len(c.parts); at += c.n {
+		for i, v := range c.parts[at : at+c.n] {
+			c.sums[c.first+i] += v
+		}
+	}
+}
+
+// summedRows is the number of rows whose columns are summed at a time.
+const summedRows = 8
+
+// finish applies the epilogue to filters [j, j+n) of output pixels [lo, hi), a tile. Their
+// products lie ld apart, in memory of their own or where they belong in out.
+func (c *convolution) finish(products []float32, ld, lo, hi, j, n int) {
+	apart := c.apart()
+	if !apart && c.bias == nil && c.residual == nil && c.act == device.Identity && c.mask == nil && c.sums == nil {
+		return
+	}
+	var sums []float64
+	if c.sums != nil {
+		sums = c.parts[lo/c.tile*c.n+j:][:n]
+		clear(sums)
+	}
 	for r := lo; r < hi; r++ {
 		at := r
 		if c.place != nil {
 			at = c.place.pixel(&c.in, r)
 		}
-		line, product := c.out[at*c.channels+c.first+j:][:n], products[(r-lo)*n:][:n]
-		if c.keep == 0 {
-			copy(line, product)
-		} else {
-			axpby(line, c.keep, line, 1, product)
-		}
-	}
-}
-
-// finish applies the epilogue to filters [j, j+n) of output pixels [lo, hi).
-func (c *convolution) finish(out []float32, lo, hi, j, n int) {
-	if c.bias == nil && c.residual == nil && c.act == device.Identity {
-		return
-	}
-	for r := lo; r < hi; r++ {
-		line := out[(r-lo)*c.channels:][:n]
+		at = at*c.channels + c.first + j
+		line, product := c.out[at:][:n], products[(r-lo)*ld:][:n]
 		if c.bias != nil {
-			axpby(line, 1, line, 1, c.bias[c.first+j:][:n])
+			axpby(line, 1, product, 1, c.bias[c.first+j:][:n])
+			product = line
 		}
-		if c.residual != nil {
-			axpby(line, 1, line, 1, c.residual[r*c.channels+c.first+j:][:n])
+		switch {
+		case c.residual != nil:
+			axpby(line, 1, product, 1, c.residual[at:][:n])
+		case apart:
+			copy(line, product)
 		}
 		if c.act != device.Identity {
 			activate(line, line, c.act)
+		}
+		if c.mask != nil {
+			vec.Mask(line, line, c.mask[at:][:n])
+		}
+		switch {
+		case sums == nil:
+		case c.place != nil:
+			vec.ColumnSums(sums, line, 1, n)
+		case (r+1-lo)%summedRows == 0 || r+1 == hi: // the rows since the last sum are in the cache
+			rows := (r-lo)%summedRows + 1
+			vec.ColumnSums(sums, c.out[at-(rows-1)*c.channels:], rows, c.channels)
 		}
 	}
 }

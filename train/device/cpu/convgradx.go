@@ -2,27 +2,53 @@ package cpu
 
 import "hgld/train/device"
 
-// ConvGradX computes dx = acc·dx + the gradient of Conv by x. An input pixel y receives
+// ConvGradX computes the gradient of Conv by x, followed by the epilogue e. An input pixel y
+// receives
 //
-//	dx[y] = acc·dx[y] + Σ over taps r with (y + pad − r·dilation) divisible by stride
+//	dx[y] = Σ over taps r with (y + pad − r·dilation) divisible by stride
 //	        of w[·,r,·]ᵀ · dy[(y + pad − r·dilation)/stride]
 //
 // The taps that qualify depend on y modulo the stride. The pixels of each residue therefore
 // form a convolution of their own over dy, with stride 1. Each dx is written once, by one
 // thread.
-func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
+func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
+	for _, a := range [...]device.Array{e.Add, e.Mask} {
+		if !a.Absent() && (a.Len() != dx.Len() || !a.Contiguous()) {
+			panic(shapes("ConvGradX", dx, e.Add, e.Mask))
+		}
+	}
+	if !isVector(e.DBias, c.c) {
+		panic(shapes("ConvGradX", dx, e.DBias))
+	}
+	if c.n*c.h*c.w <= fewPixels && !e.Mask.Absent() {
+		// The tiles are narrow and dx is in a cache: whole rows are faster afterwards.
+		b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: e.Add})
+		b.ReluGrad(dx, e.DBias, dx, e.Mask, 0)
+		return
+	}
+	var sums []float64
+	if !e.DBias.Absent() {
+		sums = scratch[float64](b, "convgrad.sums", c.c)
+		clear(sums)
+	}
+	end := convolution{
+		out: f32(dx), residual: f32(e.Add), mask: f32(e.Mask), sums: sums,
+		onto: e.Add.Buf == dx.Buf && e.Add.Off == dx.Off,
+	}
 	for g := range c.groups {
 		for atH := range min(c.strideH, c.h) {
 			for atW := range min(c.strideW, c.w) {
-				b.convGradPhase(&c, f32(dx), f32(dy), f32(w), g, atH, atW, acc)
+				b.convGradPhase(&c, end, f32(dy), f32(w), g, atH, atW)
 			}
 		}
 	}
+	join(f32(e.DBias), sums, c.c, 0)
 }
 
-// convGradPhase computes the pixels (atH, atW) modulo the strides of group g.
-func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int, acc float32) {
+// convGradPhase computes the pixels (atH, atW) modulo the strides of group g. conv has what is
+// the same for all.
+func (b *Backend) convGradPhase(c *conv, conv convolution, dy, w []float32, g, atH, atW int) {
 	inGroup := c.k / c.groups
 	taps := scratch[tap](b, "convgrad.taps", c.r*c.s)[:0]
 	from := scratch[int](b, "convgrad.from", c.r*c.s)[:0]
@@ -36,14 +62,12 @@ func (b *Backend) convGradPhase(c *conv, dx, dy, w []float32, g, atH, atW int, a
 			}
 		}
 	}
-	in := patches{
+	conv.in = patches{
 		src: dy, images: c.n, h: c.outH, w: c.outW, c: c.k, first: g * inGroup, chans: inGroup,
 		outH: ceil(c.h-atH, c.strideH), outW: ceil(c.w-atW, c.strideW), stepH: 1, stepW: 1, taps: taps,
 	}.joined(b)
-	conv := convolution{
-		in: in, w: w[g*inGroup*c.r*c.s*c.cg:], ldW: c.r * c.s * c.cg, from: from,
-		out: dx, channels: c.c, first: g * c.cg, n: c.cg, keep: acc,
-	}
+	conv.w, conv.ldW, conv.from = w[g*inGroup*c.r*c.s*c.cg:], c.r*c.s*c.cg, from
+	conv.channels, conv.first, conv.n = c.c, g*c.cg, c.cg
 	if c.strideH > 1 || c.strideW > 1 {
 		p := &scratch[place](b, "convgrad.place", 1)[0]
 		*p = place{c.h, c.w, c.strideH, c.strideW, atH, atW}

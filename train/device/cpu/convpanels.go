@@ -53,6 +53,8 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 		t.tileM, t.tileN = ceil(rows, side)*side, wholePanels
 	}
 	t.down, t.across = ceil(rows, t.tileM), ceil(c.n, t.tileN)
+	t.tile = t.tileM
+	t.beginSums(b)
 	t.runs = gather && c.in.chans >= runChannels && c.in.c < farPixel
 	switch {
 	case t.runs:
@@ -68,6 +70,7 @@ func (b *Backend) convolvePanels(c convolution, lib blas.Panels) {
 	places := t.places
 	split(b, t.down*t.across, 1, t)
 	clear(places) // so that no array stays reachable
+	t.endSums()
 }
 
 // tilePlaces returns the number of addresses that a tile needs.
@@ -108,11 +111,7 @@ func (t *panelConvolution) tileAt(worker, i, rows, j, n int) {
 			clear(out[r*ld:][:n])
 		}
 	}
-	if t.apart() {
-		t.put(out, i, i+rows, j, n)
-		return
-	}
-	t.finish(out, i, i+rows, j, n)
+	t.finish(out, ld, i, i+rows, j, n)
 }
 
 // rowsOf returns the patches of output pixels [i, i+rows), restricted to the columns of a

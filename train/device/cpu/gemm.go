@@ -5,7 +5,8 @@ import (
 	"hgld/train/device"
 )
 
-// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an epilogue. It
+// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an epilogue, where
+// add, unless it is nil, is copied to c first. It
 // is cut into tiles of c, each computed by one BLAS call on one thread. The shape of a tile
 // depends only on the shape of the product.
 type product struct {
@@ -17,14 +18,16 @@ type product struct {
 	nextA, nextB   int // from one matrix of the batch to the next
 	nextC          int
 	alpha, beta    float32
+	add            []float32 // laid out as c
 	bias           []float32
 	act            device.Func
 
 	tileM, tileN, down, across int // tiles: shape, and number in each direction
 
-	shared blas.Panels // b packed for all tiles, width columns; nil: each packs its own
-	panels []float32
-	width  int
+	shared   blas.Panels // b packed for all tiles, width columns; nil: each packs its own
+	panels   []float32   // of rows from to to of b
+	width    int
+	from, to int
 }
 
 // products computes a batch of products.
@@ -34,8 +37,17 @@ func (b *Backend) products(batch int, p product) {
 	}
 	p.tileM, p.tileN = tileShape(p.m, p.n, p.k, p.transA)
 	p.down, p.across = ceil(p.m, p.tileM), ceil(p.n, p.tileN)
-	b.packShared(batch, &p)
-	split(b, batch*p.down*p.across, 1, p)
+	p.to = p.k
+	tiles := batch * p.down * p.across
+	if !p.shares(batch) {
+		split(b, tiles, 1, p)
+		return
+	}
+	for step := p.packedRows(); p.from < p.k; p.from = p.to {
+		p.to = min(p.from+step, p.k)
+		b.packShared(&p)
+		split(b, tiles, 1, p)
+	}
 }
 
 // tileShape starts from tiles that suit a BLAS, and halves them while there are fewer
@@ -71,7 +83,18 @@ func (p *product) span(_, lo, hi int) {
 	for tile := lo; tile < hi; tile++ {
 		batch, at := tile/(p.down*p.across), tile%(p.down*p.across)
 		i, j := at/p.across*p.tileM, at%p.across*p.tileN
+		if p.add != nil {
+			p.begin(batch, i, j)
+		}
 		p.tile(p.c[batch*p.nextC:], p.a[batch*p.nextA:], p.b[batch*p.nextB:], i, j)
+	}
+}
+
+// begin copies what is added to a tile, while it is in the cache.
+func (p *product) begin(batch, i, j int) {
+	for r := i; r < min(i+p.tileM, p.m); r++ {
+		at := batch*p.nextC + r*p.ldc
+		copy(p.c[at+j:at+min(j+p.tileN, p.n)], p.add[at+j:])
 	}
 }
 
@@ -94,7 +117,7 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 	} else {
 		p.lib.Sgemm(p.transA, p.transB, rows, cols, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc)
 	}
-	if p.bias == nil && p.act == device.Identity {
+	if p.to < p.k || p.bias == nil && p.act == device.Identity {
 		return
 	}
 	for r := range rows {
@@ -108,8 +131,8 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 	}
 }
 
-// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias) for matrices, or for
-// batches of matrices if the arrays have three dimensions.
+// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias) for matrices, or for batches of
+// matrices if the arrays have three dimensions. c is m.Add, or dst if that is absent.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	batch := 1
 	if dst.N == 3 {
@@ -125,14 +148,18 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 		innerY, colsY = colsY, innerY
 	}
 	if dst.N < 2 || dst.N > 3 || x.N != dst.N || y.N != dst.N || rowsX != rows || colsY != cols || inner != innerY ||
-		dst.N == 3 && (x.Dims[0] != batch || y.Dims[0] != batch) || !isVector(m.Bias, cols) {
-		panic(shapes("MatMul", dst, x, y, m.Bias))
+		dst.N == 3 && (x.Dims[0] != batch || y.Dims[0] != batch) || !isVector(m.Bias, cols) ||
+		!m.Add.Absent() && (m.Add.Dims != dst.Dims || m.Add.Ld != dst.Ld) {
+		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add))
 	}
 	p := product{
 		c: f32(dst), a: f32(x), b: f32(y), transA: m.TransA, transB: m.TransB,
 		m: rows, n: cols, k: inner, lda: x.Ld, ldb: y.Ld, ldc: dst.Ld,
 		nextA: x.Dims[1] * x.Dims[2] * (x.N - 2), nextB: y.Dims[1] * y.Dims[2] * (y.N - 2), nextC: rows * cols * (dst.N - 2),
 		alpha: m.Alpha, beta: m.Beta, bias: f32(m.Bias), act: m.Act,
+	}
+	if m.Beta != 0 {
+		p.add = f32(m.Add)
 	}
 	b.usePacked(&p, batch, origin{y.Buf, y.Off})
 	b.products(batch, p)

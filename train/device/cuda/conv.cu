@@ -2,8 +2,9 @@
 // [pixels, r·s·c/groups] by [r·s·c/groups, k/groups] for each group;
 // without relu it is linear, and other activations are a kernel of act.cu.
 //
-// conv_gradx: dx = acc·dx + Σ over taps and filters of dy·w, [input pixels, r·s·k/groups]
-// by [r·s·k/groups, c/groups].
+// conv_gradx: dx = Σ over taps and filters of dy·w + add, zero where mask is not positive,
+// [input pixels, r·s·k/groups] by [r·s·k/groups, c/groups]. Where they are wanted, the sums of
+// dx down the columns of a tile go to parts [⌈pixels/T⌉][c], which join.cu adds in order.
 //
 // conv_gradw: dw = acc·dw + dyᵀ·patches, [k/groups, pixels] by [pixels, r·s·c/groups].
 // Pixels are cut into ranges, whose sums go to parts [splits][k·r·s·c/groups] and are
@@ -16,6 +17,11 @@
 struct epilogue {
   const float *bias, *residual;
   int relu;
+};
+
+struct grad_epilogue {
+  const float *add, *mask;
+  double *parts;
 };
 
 template <int T> HG_DEVICE void forward(hg_tiles<T> &tiles, float *dst, const float *x, const float *w, const hg_conv &o, const epilogue &e) {
@@ -36,19 +42,34 @@ template <int T> HG_DEVICE void forward(hg_tiles<T> &tiles, float *dst, const fl
   });
 }
 
-template <int T> HG_DEVICE void gradx(hg_tiles<T> &tiles, float *dx, const float *dy, const float *w, const hg_conv &o, float acc) {
+template <int T> HG_DEVICE void gradx(hg_tiles<T> &tiles, float *dx, const float *dy, const float *w, const hg_conv &o, const grad_epilogue &e) {
+  static_assert(16 * T * sizeof(double) <= sizeof(hg_tiles<T>), "the sums fit");
+  double *room = (double *)&tiles; // after the products: [16][T], T sums of each row of threads
   i64 rows = (i64)o.n * o.h * o.w, taps = (i64)o.r * o.s * o.filters(), across = (o.in_group() + T - 1) / T, at = blockIdx.x;
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.in_group();
   hg_sources<float, T / 16> a = {dy + g * o.filters(), o, rows, taps};
   hg_turned<float, T / 16> b = {w + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
   hg_gemm<T, true, false>(tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
-    if (m >= rows) return;
-    for (int q = 0; q < 4 && n + q < o.in_group(); q++) {
-      float *p = dx + m * o.c + first + n + q;
-      *p = acc != 0.f ? fmaf(acc, *p, v[q]) : v[q];
+    double *sums = room + threadIdx.x / 16 * T + (n - j * T);
+    bool begins = m - i * T == (i64)(threadIdx.x / 16) * 4; // a thread's first row
+    for (int q = 0; q < 4; q++) {
+      float u = 0.f;
+      if (m < rows && n + q < o.in_group()) {
+        i64 p = m * o.c + first + n + q;
+        u = e.add ? v[q] + e.add[p] : v[q];
+        if (e.mask && !(e.mask[p] > 0.f)) u = 0.f;
+        dx[p] = u;
+      }
+      if (e.parts) sums[q] = begins ? u : sums[q] + u;
     }
   });
+  if (!e.parts) return;
+  __syncthreads();
+  if ((int)threadIdx.x >= T || j * T + threadIdx.x >= o.in_group()) return;
+  double sum = 0;
+  for (int y = 0; y < 16; y++) sum += room[y * T + threadIdx.x];
+  e.parts[i * o.c + first + j * T + threadIdx.x] = sum;
 }
 
 template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const float *dy, const float *x, const hg_conv &o, i64 range) {
@@ -65,21 +86,21 @@ template <int T> HG_DEVICE void gradw(hg_tiles<T> &tiles, float *parts, const fl
   });
 }
 
-#define CONV(T)                                                                                                   \
+#define CONV(T, GRADX)                                                                                            \
   HG_KERNEL(256, conv_##T, float *dst, const float *x, const float *w, hg_conv o, epilogue e) {                   \
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
     forward<T>(tiles[0], dst, x, w, o, e);                                                                        \
   }                                                                                                               \
-  HG_KERNEL(256, conv_gradx_##T, float *dx, const float *dy, const float *w, hg_conv o, float acc) {              \
+  GRADX(256, conv_gradx_##T, float *dx, const float *dy, const float *w, hg_conv o, grad_epilogue e) {            \
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
-    gradx<T>(tiles[0], dx, dy, w, o, acc);                                                                        \
+    gradx<T>(tiles[0], dx, dy, w, o, e);                                                                          \
   }                                                                                                               \
   HG_KERNEL(256, conv_gradw_##T, float *parts, const float *dy, const float *x, hg_conv o, i64 range) {           \
     HG_SHARED(hg_tiles<T>, tiles, [1]);                                                                           \
     gradw<T>(tiles[0], parts, dy, x, o, range);                                                                   \
   }
-CONV(64)
-CONV(128)
+CONV(64, HG_KERNEL_TWICE)
+CONV(128, HG_KERNEL)
 
 HG_KERNEL(256, conv_join, float *dw, float acc, const float *parts, i64 splits, i64 n) {
   for (i64 i = hg_index(); i < n; i += hg_stride()) {

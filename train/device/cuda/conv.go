@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"hgld/train/device"
-	"hgld/train/device/cuda/vendor"
 )
 
 // conv mirrors hg_conv of conv.h.
@@ -20,6 +19,9 @@ type epilogue struct {
 	relu           int32
 	_              int32
 }
+
+// gradEpilogue mirrors grad_epilogue in conv.cu.
+type gradEpilogue struct{ add, mask, parts Address }
 
 // convOf checks the arrays of a convolution. y is [N, outH, outW, K].
 func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
@@ -67,11 +69,11 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
 		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
 	}
-	if b.convolveByVendor("Conv", o.convolution(vendor.Forward, x.Type), x, w, dst, e) {
+	if b.convolveByVendor(&o, dst, x, w, e) {
 		return
 	}
 	rows, cols, inner := o.product()
-	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	tile := b.tuning.tile(convTile, rows, cols, inner, int(o.groups))
 	if x.Type == device.BF16 {
 		b.tensorConv(dst, x, w, o, e, tile)
 		return
@@ -90,23 +92,37 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 	128: {"conv_128", "conv_gradx_128", "conv_gradw_128"},
 }
 
-// ConvGradX computes dx = acc·dx + the gradient of Conv with respect to x.
-func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, acc float32) {
+// ConvGradX computes the gradient of Conv with respect to x, followed by the epilogue.
+func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
-	v := o.convolution(vendor.GradX, dy.Type)
-	v.Add = acc != 0
-	if b.convolveByVendor("ConvGradX", v, dx, w, dy, device.Epilogue{}) {
+	for _, a := range [...]device.Array{e.Add, e.Mask} {
+		if !a.Absent() && (a.Len() != dx.Len() || !a.Contiguous()) {
+			panic(shapes("ConvGradX", dx, e.Add, e.Mask))
+		}
+	}
+	if !isVector(e.DBias, int(o.c)) {
+		panic(shapes("ConvGradX", dx, e.DBias))
+	}
+	if b.gradXByVendor(&o, dx, dy, w, e) {
 		return
 	}
 	rows, cols, inner := o.productX()
-	tile, _ := productTiles(rows, cols, inner, int(o.groups))
-	if dx.Type == device.BF16 {
-		b.tensorConvGradX(dx, dy, w, o, acc, tile)
-		return
+	tile := b.tuning.tile(convGradXTile, rows, cols, inner, int(o.groups))
+	down := blocks(rows, tile)
+	var parts Address
+	if !e.DBias.Absent() {
+		parts = b.scratch("ConvGradX", 8*down*int(o.c))[0]
 	}
-	c := b.op("ConvGradX").ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
-	structure(c, &o).f32(acc).
-		run("conv", convKernels[tile].gradX, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
+	if dx.Type == device.BF16 {
+		b.tensorConvGradX(dx, dy, w, o, e, parts, tile)
+	} else {
+		c := b.op("ConvGradX")
+		after := gradEpilogue{c.address(f32(e.Add)), c.address(f32(e.Mask)), parts}
+		c.ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
+		structure(structure(c, &o), &after).
+			run("conv", convKernels[tile].gradX, down*blocks(cols, tile)*int(o.groups), 256, 0)
+	}
+	b.join("ConvGradX", e.DBias, 0, parts, int(o.c), down, int(o.c))
 }
 
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
@@ -116,7 +132,7 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 		return
 	}
 	rows, cols, inner := o.productW()
-	tile, splits := productTiles(rows, cols, inner, int(o.groups))
+	tile, splits := b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
 	reach := blocks(inner, splits*splitUnit) * splitUnit
 	splits = blocks(inner, reach)
 	n := dw.Len()

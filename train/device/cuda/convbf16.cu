@@ -1,6 +1,7 @@
 // conv of BF16 images and filters on tensor cores, and its gradients: the products of
 // conv.cu by product.h. conv_gradw writes the sums of ranges of pixels in F32 to parts
-// [splits][k·r·s·c/groups], which conv_join of conv.cu adds in order.
+// [splits][k·r·s·c/groups], which conv_join of conv.cu adds in order. conv_gradx has the
+// epilogue of conv.cu: add is the residual of its result.
 // Reference: ../reference/conv.go, ../cpu/convgradx.go, ../cpu/convgradw.go
 #include "product.h"
 
@@ -12,12 +13,51 @@ HG_DEVICE hg_result of_group(hg_result to, i64 first) {
   return to;
 }
 
+// grad_end puts zeros where mask is not positive and adds up the columns of what is stored.
+struct grad_end {
+  const bf16 *mask; // laid out as the result, or null
+  double *parts;    // [tiles][ld] of the group's columns, or null
+  i64 ld;
+  double sums[8];
+
+  HG_METHOD void change(float *v, i64 at, int count, bool whole) {
+    if (mask) {
+      float y[8];
+      if (whole) hg_unpack(*(const f4 *)(mask + at), y);
+#pragma unroll
+      for (int q = 0; q < 8; q++)
+        if (q < count && !((whole ? y[q] : (float)mask[at + q]) > 0.f)) v[q] = 0.f;
+    }
+    if (!parts) return;
+#pragma unroll
+    for (int q = 0; q < 8; q++)
+      if (q < count) sums[q] += hg_widen_bf16(hg_round_bf16(v[q]));
+  }
+
+  // finish adds up the sums of the threads that have the same columns.
+  template <int T> HG_METHOD void finish(float *room, i64 m0, i64 n0, i64 cols) {
+    if (!parts) return;
+    constexpr int ACROSS = T / 8;
+    double *all = (double *)room;
+    __syncthreads();
+#pragma unroll
+    for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = sums[q];
+    __syncthreads();
+    if ((int)threadIdx.x >= T || n0 + threadIdx.x >= cols) return;
+    double sum = 0;
+    for (int y = 0; y < 256 / ACROSS; y++) sum += all[y * T + threadIdx.x];
+    parts[m0 / T * ld + n0 + threadIdx.x] = sum;
+  }
+};
+
 struct tensor_conv {
   hg_result to; // of all groups; columns are those of one
   const bf16 *a, *b;
   hg_conv shape;
   i64 range;          // pixels of a split of conv_gradw
   int unit_a, unit_b; // elements that lie side by side
+  const bf16 *mask;   // of conv_gradx
+  double *parts;
 };
 
 template <int T> HG_DEVICE void forward(const tensor_conv &p) {
@@ -34,10 +74,11 @@ template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
   const hg_conv &o = p.shape;
   i64 rows = p.to.rows, taps = (i64)o.r * o.s * o.filters(), across = (o.in_group() + T - 1) / T, at = blockIdx.x;
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
-  int g = (int)(at / across / down);
+  int g = (int)(at / across / down), first = g * o.in_group();
   hg_sources<bf16, T / 64> a = {p.a + g * o.filters(), o, rows, taps};
   hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
-  hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, g * o.in_group()));
+  hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first),
+                            grad_end{p.mask ? p.mask + first : nullptr, p.parts ? p.parts + first : nullptr, o.c, {}});
 }
 
 template <int T> HG_DEVICE void gradw(const tensor_conv &p) {

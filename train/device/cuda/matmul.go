@@ -4,7 +4,7 @@ import "hgld/train/device"
 
 // matmul is the argument of the kernels of matmul.cu.
 type matmul struct {
-	c, a, b, bias, parts                        Address
+	c, a, b, bias, add, parts                   Address
 	m, n, k, lda, ldb, ldc, nextA, nextB, nextC int64
 	batch, splits, span                         int64
 	alpha, beta                                 float32
@@ -12,12 +12,15 @@ type matmul struct {
 	_                                           int32
 }
 
-// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·dst + Bias). Arrays of three dimensions
-// are batches of matrices.
+// MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias), c being m.Add or, if that is
+// absent, dst. Arrays of three dimensions are batches of matrices.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch := productShape("MatMul", dst, x, y, m)
-	if !isVector(m.Bias, cols) {
-		panic(shapes("MatMul", dst, x, y, m.Bias))
+	if m.Add.Absent() {
+		m.Add = dst
+	}
+	if !isVector(m.Bias, cols) || m.Add.Dims != dst.Dims || m.Add.Type != dst.Type || stride(m.Add) != stride(dst) {
+		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add))
 	}
 	o := matmul{
 		m: int64(rows), n: int64(cols), k: int64(inner), batch: int64(batch),
@@ -30,7 +33,7 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	if b.multiplyByVendor(dst, x, y, m, o) {
 		return
 	}
-	tile, splits := productTiles(rows, cols, inner, batch)
+	tile, splits := b.tuning.tiles(matmulTile, matmulSplit, rows, cols, inner, batch)
 	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
 }
 
@@ -69,6 +72,7 @@ func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o ma
 	}
 	c := b.op(op)
 	o.c, o.a, o.b, o.bias = c.address(f32(dst)), c.address(f32(x)), c.address(f32(y)), c.address(f32(m.Bias))
+	o.add = c.address(f32(m.Add))
 	name := [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}[index(m.TransA)][index(m.TransB)]
 	name += map[int]string{64: "_64", 128: "_128"}[tile]
 	structure(c, &o).run("matmul", name, blocks(rows, tile)*blocks(cols, tile)*batch*int(o.splits), 256, 0)
@@ -118,8 +122,13 @@ func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	if blocks(rows, 128)*blocks(cols, 128)*batch < wantedBlocks || rows <= 64 || cols <= 64 {
 		tile = 64
 	}
+	return tile, productSplits(tile, rows, cols, inner, batch)
+}
+
+// productSplits returns the number of splits of k for tiles of a given side.
+func productSplits(tile, rows, cols, inner, batch int) int {
 	tiles := max(1, blocks(rows, tile)*blocks(cols, tile)*batch)
-	return tile, max(1, min(wantedBlocks/tiles, inner/leastSplit))
+	return max(1, min(wantedBlocks/tiles, inner/leastSplit))
 }
 
 // productShape returns the sizes of a product, where op(x) is [rows, inner] and op(y) [inner,

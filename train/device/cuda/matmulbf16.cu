@@ -1,4 +1,4 @@
-// matmul of BF16 matrices on tensor cores: c = act(alpha·op(a)·op(b) + beta·c + bias) for a
+// matmul of BF16 matrices on tensor cores: c = act(alpha·op(a)·op(b) + beta·add + bias) for a
 // batch of matrices, c being BF16 or F32. If there are few tiles, k is cut into ranges, each
 // with blocks of its own: their sums go to parts [splits][batch][m][n] in F32, which
 // matmul_join_bf16 adds in order. Reads (m·n/T)·2k elements from global memory.
@@ -19,6 +19,8 @@ HG_DEVICE hg_result of_matrix(const tensor_matmul &o, i64 matrix) {
   hg_result c = o.c;
   i64 skip = matrix * o.next_c;
   c.c = c.f32 ? (void *)((float *)c.c + skip) : (void *)((bf16 *)c.c + skip);
+  c.add = c.f32 ? (const void *)((const float *)c.add + skip) : (const void *)((const bf16 *)c.add + skip);
+  if (c.residual) c.residual += skip;
   return c;
 }
 
@@ -28,7 +30,7 @@ template <int T, bool TRANS_A, bool TRANS_B> HG_DEVICE void multiply(const tenso
   i64 matrix = z % o.batch, split = z / o.batch, k0 = split * o.range, k1 = hg_least(o.k, k0 + o.range);
   hg_result c = of_matrix(o, matrix);
   if (o.splits > 1)
-    c = {o.parts + (split * o.batch + matrix) * m * n, nullptr, nullptr, n, m, n, 1.f, 0.f, 1, (m * n | n) % 8 == 0, 0};
+    c = {o.parts + (split * o.batch + matrix) * m * n, nullptr, nullptr, nullptr, n, m, n, 1.f, 0.f, 1, (m * n | n) % 8 == 0, 0};
   hg_matrix<bf16, T / 64> a = {o.a + matrix * o.next_a, m, TRANS_A ? 1 : o.lda, TRANS_A ? o.lda : 1, k1};
   hg_matrix<bf16, T / 64> b = {o.b + matrix * o.next_b, n, TRANS_B ? o.ldb : 1, TRANS_B ? 1 : o.ldb, k1};
   hg_product<T, !TRANS_A, TRANS_B>(a, b, o.unit_a, o.unit_b, i * T, j * T, k0, k1, c);

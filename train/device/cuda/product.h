@@ -19,9 +19,10 @@ template <int T> struct hg_stage {
 };
 
 // hg_result is the matrix that a product is written to, and what is done to an element
-// v first: act(alpha·v + beta·c + bias + residual). With beta 0, c is not read.
+// v first: act(alpha·v + beta·add + bias + residual). add may be c; with beta 0, it is not read.
 struct hg_result {
   void *c;
+  const void *add;      // of the type of c, and laid out as it
   const float *bias;    // of a column, or null
   const bf16 *residual; // laid out as c, or null
   i64 ld, rows, cols;
@@ -32,14 +33,15 @@ struct hg_result {
 
   HG_METHOD float joined(float v, i64 at, i64 n) const {
     v *= alpha;
-    if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)c)[at] : (float)((const bf16 *)c)[at], v);
+    if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)add)[at] : (float)((const bf16 *)add)[at], v);
     if (bias) v += bias[n];
     if (residual) v += residual[at];
     return v;
   }
 
-  // put writes eight elements of row m from column n on. v is memory of this thread.
-  HG_METHOD void put(i64 m, i64 n, float *v) const {
+  // put writes eight elements of row m from column n on, after end has changed them. v is
+  // memory of this thread.
+  template <class E> HG_METHOD void put(i64 m, i64 n, float *v, E &end) const {
     if (m >= rows || n >= cols) return;
     i64 at = m * ld + n;
     int count = (int)hg_least(cols - n, (i64)8);
@@ -62,6 +64,7 @@ struct hg_result {
 #pragma unroll 1
       for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
     }
+    end.change(v, at, count, whole);
     if (whole) {
       f4 low = *(f4 *)v, high = *(f4 *)(v + 4);
       if (f32) {
@@ -81,6 +84,12 @@ struct hg_result {
         ((bf16 *)c)[at + q] = v[q];
     }
   }
+};
+
+// hg_no_end leaves a result as it is.
+struct hg_no_end {
+  HG_METHOD void change(float *, i64, int, bool) {}
+  template <int T> HG_METHOD void finish(float *, i64, i64, i64) {}
 };
 
 // hg_piece copies `unit` elements, zeros if from is null.
@@ -157,9 +166,9 @@ HG_DEVICE void hg_multiply(float (&sum)[T / 32][T / 32][4], const hg_stage<T> &s
 }
 
 // hg_put writes the tile through shared memory, where it has the place of the stages: a
-// thread then has eight columns side by side.
-template <int T>
-HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to) {
+// thread then has eight columns side by side, the same of all its rows.
+template <int T, class E>
+HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to, E &end) {
   static_assert(T * (T + 8) * 4 <= HG_STAGES * sizeof(hg_stage<T>), "the tile fits");
   int row = hg_warp() / 4 * (T / 2) + hg_lane() / 4, column = hg_warp() % 4 * (T / 4) + hg_lane() % 4 * 2;
   __syncthreads();
@@ -175,14 +184,15 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
 #pragma unroll 1
   for (int c = threadIdx.x; c < T * T / 8; c += 256) {
     int r = c / (T / 8), q = c % (T / 8) * 8;
-    to.put(m0 + r, n0 + q, room + r * (T + 8) + q);
+    to.put(m0 + r, n0 + q, room + r * (T + 8) + q, end);
   }
+  end.template finish<T>(room, m0, n0, to.cols);
 }
 
 // hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.
 // The launch gives HG_STAGES stages of shared memory.
-template <int T, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
-HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to) {
+template <int T, bool A_ALONG_K, bool B_ALONG_K, class A, class B, class E = hg_no_end>
+HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to, E end = E()) {
   HG_DYNAMIC(hg_stage<T>, stages);
   float sum[T / 32][T / 32][4];
 #pragma unroll
@@ -214,5 +224,5 @@ HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 
     if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
   }
   hg_copy_wait<0>();
-  hg_put<T>((float *)stages, sum, m0, n0, to);
+  hg_put<T>((float *)stages, sum, m0, n0, to, end);
 }

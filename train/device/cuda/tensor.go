@@ -8,11 +8,11 @@ import "hgld/train/device"
 
 // tensorResult mirrors hg_result of product.h.
 type tensorResult struct {
-	c, bias, residual Address
-	ld, rows, cols    int64
-	alpha, beta       float32
-	f32, wide, act    int32
-	_                 int32
+	c, add, bias, residual Address
+	ld, rows, cols         int64
+	alpha, beta            float32
+	f32, wide, act         int32
+	_                      int32
 }
 
 // tensorMatMul mirrors tensor_matmul.
@@ -32,6 +32,7 @@ type tensorConv struct {
 	shape        conv
 	span         int64
 	unitA, unitB int32
+	mask, parts  Address // of ConvGradX
 }
 
 // tensorShared returns the bytes of shared memory of a block: HG_STAGES stages of two
@@ -97,6 +98,11 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	p.c = c.resultOf(dst)
 	p.c.bias, p.c.ld, p.c.rows, p.c.cols = c.address(f32(m.Bias)), o.ldc, o.m, o.n
 	p.c.alpha, p.c.beta, p.c.act = m.Alpha, m.Beta, int32(known(m.Act))
+	if m.Beta == 1 && dst.Type == device.BF16 { // eight elements are read at a time then
+		p.c.beta, p.c.residual = 0, c.address(m.Add)
+	} else if m.Beta != 0 {
+		p.c.add = c.address(m.Add)
+	}
 	p.c.wide = isWide(p.c, o.nextC)
 	p.a, p.b = c.address(bf16(x)), c.address(bf16(y))
 	along := func(transposed bool, ofRows int64) int64 { // the length that is contiguous in memory
@@ -134,12 +140,15 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 }
 
 // tensorConvGradX launches ConvGradX.
-func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, acc float32, tile int) {
+func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, e device.GradEpilogue, parts Address, tile int) {
 	rows, cols, _ := o.productX()
 	c := b.op("ConvGradX")
 	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), b: c.address(bf16(w)), shape: o}
-	p.to.beta, p.to.ld, p.to.rows, p.to.cols = acc, int64(o.c), int64(rows), int64(cols)
-	p.to.wide = isWide(p.to, int64(cols))
+	p.to.residual, p.mask, p.parts = c.address(bf16(e.Add)), c.address(bf16(e.Mask)), parts
+	p.to.ld, p.to.rows, p.to.cols = int64(o.c), int64(rows), int64(cols)
+	if p.mask%16 == 0 {
+		p.to.wide = isWide(p.to, int64(cols))
+	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))
 	structure(c, &p).run("convbf16", tensorConvKernels[tile].gradX,
 		blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, tensorShared(tile))

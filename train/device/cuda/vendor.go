@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"hgld/train/device"
 	"hgld/train/device/cuda/vendor"
@@ -99,7 +100,8 @@ func (b *Backend) fallBack(op string, err error) {
 	if errors.As(err, &e) {
 		err = e
 	}
-	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %v", op, err))
+	why := strings.ReplaceAll(err.Error(), "\n", "; ") // of several ways that were tried
+	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %s", op, why))
 }
 
 // workspace returns the bytes of workspace of a plan, or an error if there is no plan.
@@ -146,6 +148,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 		Type: x.Type, Out: dst.Type, Rows: int(o.m), Cols: int(o.n), Inner: int(o.k), Batch: int(o.batch),
 		TransA: m.TransA, TransB: m.TransB, LdA: int(o.lda), LdB: int(o.ldb), LdOut: int(o.ldc),
 		NextA: int(o.nextA), NextB: int(o.nextB), NextOut: int(o.nextC), Bias: !m.Bias.Absent(),
+		Plan: b.tuning[cublasLtPlan],
 	}
 	if m.Act == device.ReLU || m.Act == device.GELUTanh && x.Type == device.BF16 {
 		p.Act = m.Act
@@ -154,7 +157,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	factors := func() vendor.Factors {
 		c := b.op("MatMul")
 		return vendor.Factors{Out: uint64(c.address(dst)), A: uint64(c.address(x)), B: uint64(c.address(y)),
-			Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
+			Add: uint64(c.address(m.Add)), Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
 	}
 	f := factors()
 	if short {
@@ -195,31 +198,94 @@ func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.C
 	}
 }
 
-// convolveByVendor computes a convolution or a gradient with cuDNN, from or to x, w and y. It
-// reports whether it did.
-func (b *Backend) convolveByVendor(op string, v vendor.Convolution, x, w, y device.Array, e device.Epilogue) bool {
+// vendorConvolves returns NVIDIA's libraries if they compute a convolution of these arrays,
+// otherwise nil.
+func (b *Backend) vendorConvolves(v vendor.Convolution, x, w, y device.Array) *vendor.Libraries {
 	l := b.library(x.Type)
-	fused := e.Act == device.Identity || e.Act == device.ReLU
-	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() || !fused {
+	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() {
+		return nil
+	}
+	return l
+}
+
+// convolveByVendor computes a convolution with cuDNN. It reports whether it did.
+func (b *Backend) convolveByVendor(o *conv, dst, x, w device.Array, e device.Epilogue) bool {
+	v := o.convolution(vendor.Forward, x.Type)
+	l := b.vendorConvolves(v, x, w, dst)
+	if l == nil || e.Act != device.Identity && e.Act != device.ReLU {
 		return false
 	}
 	v.Residual, v.Bias, v.ReLU = !e.Residual.Absent(), !e.Bias.Absent(), e.Act == device.ReLU
-	images := func() vendor.Images {
-		c := b.op(op)
-		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(w)), Y: uint64(c.address(y)),
+	err := b.convolve("Conv", l, v, func(c *call) vendor.Images {
+		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(w)), Y: uint64(c.address(dst)),
 			Residual: uint64(c.address(e.Residual)), Bias: uint64(c.address(f32(e.Bias)))}
-	}
-	v = v.Aligned(images())
-	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
-	if err == nil {
-		area := b.scratch(op, bytes)[0]
-		a := images()
-		err = b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(area)) })
-	}
+	})
 	if err != nil {
-		b.fallBack(op, err)
+		b.fallBack("Conv", err)
 	}
 	return err == nil
+}
+
+// convolve queues a convolution or its gradient by x. An error means that nothing was queued.
+func (b *Backend) convolve(op string, l *vendor.Libraries, v vendor.Convolution,
+	images func(*call) vendor.Images) error {
+	v.Plan = b.tuning[cudnnPlan]
+	v = v.Aligned(images(b.op(op)))
+	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
+	if err != nil {
+		return err
+	}
+	area := b.scratch(op, bytes)[0]
+	a := images(b.op(op))
+	return b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(area)) })
+}
+
+// gradXByVendor computes the gradient of a convolution by x with cuDNN, and with it as much of
+// the epilogue as cuDNN fuses; kernels of this package do the rest. It reports whether it did.
+//
+// cuDNN adds to dx in place, or adds another array and masks.
+func (b *Backend) gradXByVendor(o *conv, dx, dy, w device.Array, e device.GradEpilogue) bool {
+	const op = "ConvGradX"
+	v := o.convolution(vendor.GradX, dy.Type)
+	l := b.vendorConvolves(v, dx, w, dy)
+	if l == nil {
+		return false
+	}
+	images := func(c *call) vendor.Images {
+		return vendor.Images{X: uint64(c.address(dx)), W: uint64(c.address(w)), Y: uint64(c.address(dy)),
+			Residual: uint64(c.address(e.Add)), Mask: uint64(c.address(e.Mask))}
+	}
+	v.Add = e.Add == dx
+	if fused := v; !v.Add && !e.Mask.Absent() {
+		fused.Residual, fused.Mask = !e.Add.Absent(), true
+		if b.convolve(op, l, fused, images) == nil {
+			e.Add, e.Mask = device.Array{}, device.Array{}
+			b.endGradX(dx, e)
+			return true
+		}
+	}
+	if err := b.convolve(op, l, v, images); err != nil {
+		b.fallBack(op, err)
+		return false
+	}
+	if v.Add {
+		e.Add = device.Array{}
+	}
+	b.endGradX(dx, e)
+	return true
+}
+
+// endGradX applies an epilogue to dx in memory.
+func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
+	if !e.Add.Absent() {
+		b.Axpby(dx, 1, dx, 1, e.Add)
+	}
+	switch {
+	case !e.Mask.Absent():
+		b.ReluGrad(dx, e.DBias, dx, e.Mask, 0)
+	case !e.DBias.Absent():
+		b.Sums(e.DBias, dx.Reshape(dx.Rows(), dx.Cols()), device.SumCols, 0)
+	}
 }
 
 // gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it
@@ -231,6 +297,7 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
+	v.Plan = b.tuning[cudnnPlan]
 	err := b.gradW(l, v, dw, dy, x, acc)
 	if err != nil && x.Type != device.F32 {
 		v.OutW = x.Type

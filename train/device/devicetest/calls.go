@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -173,9 +174,11 @@ func (c *caller) images() {
 	x, w, dy, residual := c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16), c.f32(2, 9, 8, 24), c.f32(2, 9, 8, 24)
 	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
 	y, dx, dw := c.none(2, 9, 8, 24), c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16)
-	c.named("Conv ConvGradX ConvGradW", []device.Array{y, dx, dw}, func() {
+	dmasked, columns := c.none(2, 17, 16, 16), c.none(16)
+	c.named("Conv ConvGradX ConvGradW", []device.Array{y, dx, dmasked, columns, dw}, func() {
 		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU})
-		c.b.ConvGradX(dx, dy, w, shape, 1)
+		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
+		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, DBias: columns})
 		c.b.ConvGradW(dw, dy, x, shape, 1)
 	})
 	gamma, beta, mean, variance := c.f32(24), c.f32(24), c.f32(24), c.positive(24)
@@ -209,6 +212,11 @@ func (c *caller) images() {
 	c.named("Interpolate", []device.Array{small}, func() {
 		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
 	})
+	data, taps, table := packImages([]resampling{c.resized(img.Bicubic, [2]int{40, 70}, [2]int{17, 35}), {},
+		c.part(img.Lanczos, [2]int{90, 9}, [2]int{17, 35}), c.resized(img.Bilinear, [2]int{1, 1}, [2]int{17, 35})})
+	packed, weights, images := c.put(device.U8, data), c.put(device.I32, taps), c.put(device.I32, table)
+	resampled := c.alloc(device.U8, 4, 17, 35, 3)
+	c.named("Resample", []device.Array{resampled}, func() { c.b.Resample(resampled, packed, weights, images) })
 	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.none(3, 17, 16, 4)
 	crop := c.put(device.I32, &array{Dims: []int{3, 3}, V: []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
 	c.named("Pixels", []device.Array{pixels}, func() {

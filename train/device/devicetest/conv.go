@@ -3,6 +3,7 @@ package devicetest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -116,7 +117,11 @@ func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX,
 		if acc == 0 {
 			dx = s.alloc(s.dtype, x.Dims...)
 		}
-		s.b.ConvGradX(dx, up, deviceW, c.shape, acc)
+		var e device.GradEpilogue
+		if acc == 1 {
+			e.Add = dx
+		}
+		s.b.ConvGradX(dx, up, deviceW, c.shape, e)
 		added := s.minus(dx, before, acc)
 		s.gradient(fmt.Sprint(what, " dx acc ", acc), added, x, loss, s.sumTolerance(1e-5, before.V, added, acc))
 		old := s.master(w.Dims...)
@@ -126,5 +131,58 @@ func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX,
 		}
 		s.b.ConvGradW(dw, up, deviceX, c.shape, acc)
 		s.gradient(fmt.Sprint(what, " dw acc ", acc), s.minus(dw, old, acc), w, loss, 1e-5)
+	}
+	s.convEpilogues(what, c, x, up, deviceW)
+}
+
+// convEpilogues compares the epilogues of ConvGradX with what they stand for: an addition, the
+// gradient of a ReLU and sums of columns, of a gradient that was tested before.
+func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW device.Array) {
+	alone := s.alloc(s.dtype, x.Dims...)
+	s.b.ConvGradX(alone, up, deviceW, c.shape, device.GradEpilogue{})
+	plain, add, mask := s.get(alone), s.activation(x.Dims...), s.activation(x.Dims...)
+	for i := range mask.V {
+		mask.V[i] = max(mask.V[i], 0)
+	}
+	for option := range 12 {
+		added, masked, summed := option%3, option/3%2 == 1, option >= 6
+		e, want := device.GradEpilogue{}, slices.Clone(plain)
+		dx := s.alloc(s.dtype, x.Dims...)
+		switch added {
+		case 1:
+			e.Add = s.put(s.dtype, add)
+		case 2:
+			dx = s.put(s.dtype, add)
+			e.Add = dx
+		}
+		if added != 0 {
+			for i, v := range add.V {
+				want[i] += v
+			}
+		}
+		if masked {
+			e.Mask = s.put(s.dtype, mask)
+			for i, v := range mask.V {
+				if v == 0 {
+					want[i] = 0
+				}
+			}
+		}
+		if summed {
+			e.DBias = s.alloc(device.F32, c.c)
+		}
+		s.b.ConvGradX(dx, up, deviceW, c.shape, e)
+		name := fmt.Sprintf("%s dx added %d masked %v", what, added, masked)
+		// plain was rounded as dx is, and is longer than a sum in which it nearly cancels add
+		got := s.get(dx)
+		s.near(name, got, want, max(productTolerance, 2*s.unit(s.dtype)), s.unit(s.dtype)*length(plain))
+		if summed {
+			// of dx as it is stored, or before it was rounded
+			sums, rounding := zeros(c.c), s.unit(s.dtype)*length(got)
+			for i, v := range got {
+				sums.V[i%c.c] += v
+			}
+			s.near(name+" dbias", s.get(e.DBias), sums.V, 2e-6, rounding)
+		}
 	}
 }

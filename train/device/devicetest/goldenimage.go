@@ -12,7 +12,7 @@ func driveConv(g *golden) {
 	y, dx, dw := g.like(dy), g.like(x), g.like(w)
 	g.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias})
 	g.checkImage("out.y", y)
-	g.b.ConvGradX(dx, dy, w, shape, 0)
+	g.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{})
 	g.checkImage("grad.x", dx)
 	g.b.ConvGradW(dw, dy, x, shape, 0)
 	g.checkImage("grad.weight", dw)
@@ -57,7 +57,7 @@ func drivePatchEmbed(g *golden) {
 	}
 	dpixels, dx, dw, dbias := g.like(pixels), g.like(x), g.like(w), g.like(bias)
 	g.b.Copy(dpixels.Reshape(n, width-rest), dy.ColRange(rest, width))
-	g.b.ConvGradX(dx, dpixels, w, shape, 0)
+	g.b.ConvGradX(dx, dpixels, w, shape, device.GradEpilogue{})
 	g.checkImage("grad.x", dx)
 	g.b.ConvGradW(dw, dpixels, x, shape, 0)
 	g.checkImage("grad.proj_weight", dw)

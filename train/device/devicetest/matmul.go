@@ -3,6 +3,7 @@ package devicetest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -27,13 +28,13 @@ func testMatMul(s *suite) {
 			if (i+trans)%3 == 1 {
 				m.Act = device.ReLU
 			}
-			s.matMul(d[0], d[1], d[2], m, trans%2 == i%2, i%2 == 0)
+			s.matMul(d[0], d[1], d[2], m, trans%2 == i%2, i%2 == 0, trans >= 2)
 		}
 	}
 	s.batchedMatMul()
 }
 
-func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool) {
+func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apart bool) {
 	s.Helper()
 	x, y := s.activation(rows, inner), s.activation(inner, cols)
 	if m.TransA {
@@ -48,12 +49,18 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views bool
 		put = s.putView
 	}
 	dst := put(s.dtype, old)
-	if m.Beta == 0 {
+	if apart {
+		m.Add = put(s.dtype, old)
+	}
+	if m.Beta == 0 || apart {
 		nan := zeros(rows, cols)
 		for i := range nan.V {
 			nan.V[i] = math.NaN()
 		}
-		s.b.Upload(dst, encode(s.dtype, nan.V)) // with Beta 0, dst is not read
+		s.b.Upload(dst, encode(s.dtype, nan.V)) // with Beta 0, or with Add, dst is not read
+	}
+	if m.Beta == 0 && apart {
+		s.b.Upload(m.Add, encode(s.dtype, slices.Repeat([]float64{math.NaN()}, rows*cols)))
 	}
 	var bias *array
 	if withBias {
@@ -78,7 +85,8 @@ func (s *suite) batchedMatMul() {
 			dimsY = [2]int{cols, inner}
 		}
 		x, y := s.activation(batch, dimsX[0], dimsX[1]), s.activation(batch, dimsY[0], dimsY[1])
-		dst := s.alloc(s.dtype, batch, rows, cols)
+		dst, add := s.alloc(s.dtype, batch, rows, cols), s.activation(batch, rows, cols)
+		m.Beta, m.Add = float32(1+trans%2), s.put(s.dtype, add)
 		s.b.MatMul(dst, s.put(s.dtype, x), s.put(s.dtype, y), m)
 		var want []float64
 		for i := range batch {
@@ -86,7 +94,8 @@ func (s *suite) batchedMatMul() {
 				n := d[0] * d[1]
 				return &array{Dims: d[:], V: a.V[i*n : (i+1)*n]}
 			}
-			want = append(want, reference.MatMul(part(x, dimsX), part(y, dimsY), nil, nil, m, rows, cols, inner).V...)
+			old := part(add, [2]int{rows, cols})
+			want = append(want, reference.MatMul(part(x, dimsX), part(y, dimsY), old, nil, m, rows, cols, inner).V...)
 		}
 		s.same(fmt.Sprintf("batch %+v", m), dst, want, productTolerance)
 	}

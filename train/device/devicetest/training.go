@@ -25,7 +25,7 @@ func testTrainingShapes(s *suite, b device.Backend) {
 	deviceX, deviceW, up := s.put(device.F32, x), s.put(device.F32, w), s.put(device.F32, dy)
 	y, dx, dw := s.alloc(device.F32, x.Dims...), s.alloc(device.F32, x.Dims...), s.alloc(device.F32, w.Dims...)
 	b.Conv(y, deviceX, deviceW, c.shape, device.Epilogue{})
-	b.ConvGradX(dx, up, deviceW, c.shape, 0)
+	b.ConvGradX(dx, up, deviceW, c.shape, device.GradEpilogue{})
 	b.ConvGradW(dw, up, deviceX, c.shape, 0)
 
 	s.sampled("Conv", y, c.n, func(n, i, j, k int) float64 { return reference.ConvAt(x, w, c.shape, n, i, j, k) })

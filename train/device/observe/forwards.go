@@ -18,7 +18,7 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
 	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)),
-		moved(dst, a, b, m.Bias) + added(m.Beta, dst)},
+		moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m))},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 
@@ -166,10 +166,10 @@ func (obs *observer) Conv(dst, x, w device.Array, c device.ConvShape, e device.E
 		func() { obs.Backend.Conv(dst, x, w, c, e) })
 }
 
-func (obs *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
+func (obs *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
 	obs.seen(Call{"ConvGradX", products(dy, w.Len()/w.Dims[0]),
-		moved(dx, dy, w) + added(acc, dx)},
-		func() { obs.Backend.ConvGradX(dx, dy, w, c, acc) })
+		moved(dx, e.DBias, dy, w, e.Add, e.Mask)},
+		func() { obs.Backend.ConvGradX(dx, dy, w, c, e) })
 }
 
 func (obs *observer) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc float32) {
@@ -236,6 +236,12 @@ func (obs *observer) Interpolate(dst, x device.Array, o device.Interpolation) {
 	obs.seen(Call{"Interpolate", 0,
 		moved(dst, x)},
 		func() { obs.Backend.Interpolate(dst, x, o) })
+}
+
+func (obs *observer) Resample(dst, bytes, taps, images device.Array) {
+	obs.seen(Call{"Resample", 0,
+		moved(dst, bytes, taps, images)},
+		func() { obs.Backend.Resample(dst, bytes, taps, images) })
 }
 
 func (obs *observer) Pixels(dst, bytes, crop device.Array, o device.Pixel) {

@@ -26,6 +26,7 @@ var costs = map[string]string{
 // traffic are the bytes of those that do not read or write their arrays whole. Adam and SGD
 // read what they write.
 var traffic = map[string]string{
+	"MatMul":     "moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m))",
 	"Gather":     "2*moved(dst) + moved(index)",
 	"ScatterAdd": "(2+float64(acc))*moved(x) + moved(index)",
 	"Adam":       "moved(w, m, v, shadow, dw, hyper, flag) + moved(w, m, v)",

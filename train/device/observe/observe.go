@@ -83,8 +83,8 @@ func axpbyBytes(dst, x device.Array, factor float32, y device.Array) float64 {
 	return moved(dst, x) + added(factor, y)
 }
 
-// added returns what an operation reads of its results in order to add to them: the size of the
-// results if it does, otherwise 0.
+// added returns what an operation reads in order to add to it, its results in most cases: their
+// size if it does, otherwise 0.
 func added(factor float32, results ...device.Array) float64 {
 	if factor == 0 {
 		return 0
@@ -95,6 +95,14 @@ func added(factor float32, results ...device.Array) float64 {
 // products is the operations of a product of matrices: for every element of dst a
 // multiplication and an addition for each of inner.
 func products(dst device.Array, inner int) float64 { return 2 * float64(dst.Len()) * float64(inner) }
+
+// joined is what a product is added to.
+func joined(dst device.Array, m device.Mul) device.Array {
+	if m.Add.Absent() {
+		return dst
+	}
+	return m.Add
+}
 
 // inner is the dimension over which MatMul sums.
 func inner(a device.Array, transposed bool) int {

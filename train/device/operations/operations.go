@@ -50,7 +50,8 @@ func (o Operation) Passed() string {
 	return strings.Join(list, ", ")
 }
 
-// results are the arrays that an operation writes, where these are not just the first.
+// results are the arrays that an operation writes, parameters or fields of its settings, where
+// these are not just the first.
 var results = map[string][]string{
 	"NormGrad":    {"dx", "dres", "dgamma", "dbeta"},
 	"SoftmaxLoss": {"loss", "dz"},
@@ -70,14 +71,16 @@ var results = map[string][]string{
 	"FoldNormGrad":  {"dw", "dgamma", "dbeta"},
 	"Norm":          {"dst", "stats"},
 	"ReluGrad":      {"dx", "dbias"},
+	"ConvGradX":     {"dx", "e.DBias"},
 	"GeMGrad":       {"dx", "dp"},
 	"Pace":          {"dst", "count"},
 }
 
 // arraysIn are the arrays in the settings of an operation, by type.
 var arraysIn = map[string][]string{
-	"device.Mul":      {"Bias"},
-	"device.Epilogue": {"Bias", "Residual"},
+	"device.Mul":          {"Bias", "Add"},
+	"device.Epilogue":     {"Bias", "Residual"},
+	"device.GradEpilogue": {"Add", "Mask", "DBias"},
 }
 
 // Results returns the names of the arrays that an operation writes.
@@ -97,7 +100,9 @@ func (o Operation) Arrays() []string {
 			list = append(list, p.Name)
 		}
 		for _, field := range arraysIn[p.Type] {
-			list = append(list, p.Name+"."+field)
+			if name := p.Name + "." + field; !slices.Contains(list, name) {
+				list = append(list, name)
+			}
 		}
 	}
 	return list
@@ -107,11 +112,8 @@ func (o Operation) Arrays() []string {
 // hold. It is empty if the operation only overwrites.
 func (o Operation) Adds() string {
 	for _, p := range o.Parameters {
-		switch {
-		case p.Name == "acc":
+		if p.Name == "acc" {
 			return "acc"
-		case p.Type == "device.Mul":
-			return p.Name + ".Beta"
 		}
 	}
 	return ""

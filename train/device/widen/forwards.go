@@ -5,7 +5,7 @@ package widen
 import "hgld/train/device"
 
 func (wid *widener) MatMul(dst, a, b device.Array, m device.Mul) {
-	wid.widen(1, &dst, &a, &b, &m.Bias)
+	wid.widen(1, &dst, &a, &b, &m.Bias, &m.Add)
 	wid.Backend.MatMul(dst, a, b, m)
 	wid.narrow()
 }
@@ -148,9 +148,9 @@ func (wid *widener) Conv(dst, x, w device.Array, c device.ConvShape, e device.Ep
 	wid.narrow()
 }
 
-func (wid *widener) ConvGradX(dx, dy, w device.Array, c device.ConvShape, acc float32) {
-	wid.widen(1, &dx, &dy, &w)
-	wid.Backend.ConvGradX(dx, dy, w, c, acc)
+func (wid *widener) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
+	wid.widen(2, &dx, &e.DBias, &dy, &w, &e.Add, &e.Mask)
+	wid.Backend.ConvGradX(dx, dy, w, c, e)
 	wid.narrow()
 }
 
@@ -217,6 +217,12 @@ func (wid *widener) GeMGrad(dx, dp, dy, x, y, p device.Array, eps, acc float32) 
 func (wid *widener) Interpolate(dst, x device.Array, o device.Interpolation) {
 	wid.widen(1, &dst, &x)
 	wid.Backend.Interpolate(dst, x, o)
+	wid.narrow()
+}
+
+func (wid *widener) Resample(dst, bytes, taps, images device.Array) {
+	wid.widen(1, &dst, &bytes, &taps, &images)
+	wid.Backend.Resample(dst, bytes, taps, images)
 	wid.narrow()
 }
 

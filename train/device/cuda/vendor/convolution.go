@@ -33,26 +33,31 @@ type Convolution struct {
 	DilationH, DilationW int // pixels between taps
 	Groups               int // a divisor of C and of K
 
-	Add bool // GradX: dx is added to what it holds
+	Add  bool // GradX: dx is added to what it holds
+	Plan int  // which of the suitable algorithms is taken; 0: the first
 
 	// The epilogue of Forward: y = ReLU(x ∗ w + residual + bias), each part optional. bias is F32
-	// [K].
+	// [K]. GradX adds the residual, too, if it is not Add.
 	Residual, Bias, ReLU bool
 
+	Mask bool // GradX, if it is not Add: dx is zero where a mask like dx is not positive
+
 	// Bytes that divide the addresses, up to 16; see Aligned.
-	AlignX, AlignW, AlignY, AlignResidual, AlignBias int
+	AlignX, AlignW, AlignY, AlignResidual, AlignBias, AlignMask int
 }
 
 // Images are the arguments of a convolution, addresses on the card. In gradients X, W and Y are
 // those of dx, dw and dy.
-type Images struct{ X, W, Y, Residual, Bias uint64 }
+type Images struct{ X, W, Y, Residual, Bias, Mask uint64 }
 
 // convolutionPlan is what executes a convolution. err is why there is nothing.
 type convolutionPlan struct {
 	made      *descriptors // the plan and all that it refers to
 	plan      uintptr
 	workspace int
-	tensors   []tensor // with memory
+	tensors   []tensor    // with memory
+	legacy    *legacyPlan // in place of plan
+	passed    int         // suitable algorithms that were passed over, up to Convolution.Plan
 	err       error
 }
 
@@ -62,7 +67,7 @@ func (l *Libraries) PlansConvolutions() bool { return l != nil && l.dnn != nil }
 // Aligned completes a convolution by the alignment of its arguments.
 func (c Convolution) Aligned(a Images) Convolution {
 	c.AlignX, c.AlignW, c.AlignY = alignment(a.X), alignment(a.W), alignment(a.Y)
-	c.AlignResidual, c.AlignBias = alignment(a.Residual), alignment(a.Bias)
+	c.AlignResidual, c.AlignBias, c.AlignMask = alignment(a.Residual), alignment(a.Bias), alignment(a.Mask)
 	return c
 }
 
@@ -85,7 +90,7 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 		return true, nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
+	if errors.As(err, &e) && e.Code >= dnnInternalError && (e.Call == "cudnnBackendExecute" || p.legacy != nil) {
 		return true, err // the result may be half written
 	}
 	p.err = err
@@ -94,6 +99,9 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 
 // execute runs a plan on the arguments.
 func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
+	if p.legacy != nil {
+		return p.legacy.execute(a, workspace)
+	}
 	s := &descriptors{d: d}
 	var ids []int64
 	var pointers []uintptr
@@ -121,12 +129,14 @@ const (
 	tensorY
 	tensorResidual
 	tensorBias
+	tensorMask
 	intermediate tensor = 100
 )
 
 // of returns the address of a tensor.
 func (a Images) of(t tensor) uint64 {
-	return map[tensor]uint64{tensorX: a.X, tensorW: a.W, tensorY: a.Y, tensorResidual: a.Residual, tensorBias: a.Bias}[t]
+	return map[tensor]uint64{tensorX: a.X, tensorW: a.W, tensorY: a.Y, tensorResidual: a.Residual,
+		tensorBias: a.Bias, tensorMask: a.Mask}[t]
 }
 
 // planned returns the plan of a convolution, made on first use.
@@ -135,7 +145,15 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 		return p
 	}
 	p := &convolutionPlan{made: &descriptors{d: d}}
-	p.err = d.plan(p, c)
+	if p.err = d.plan(p, c); p.err != nil {
+		p.err = errors.Join(p.err, p.made.free())
+		older, err := d.planLegacy(c, p.passed)
+		if err == nil {
+			p.legacy, p.workspace, p.err = older, older.workspace, nil
+		} else {
+			p.err = errors.Join(p.err, err)
+		}
+	}
 	d.plans[c] = p
 	return p
 }
@@ -171,7 +189,7 @@ func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
 const mostConfigs = 32
 
 // search takes the first configuration that the heuristic proposes, is deterministic and exact
-// enough, and can be planned within the workspace.
+// enough, and can be planned within the workspace, or one behind it.
 func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error {
 	s := p.made
 	s.err = nil
@@ -191,11 +209,15 @@ func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error
 	why := error(ErrNoPlan)
 	for _, config := range configs[:n] {
 		before := len(s.all)
-		if err := p.try(config, c); err != nil {
-			why, s.err = err, s.freeFrom(before)
-			continue
+		err := p.try(config, c)
+		if err == nil && p.passed == c.Plan {
+			return nil
 		}
-		return nil
+		if err == nil {
+			p.passed++
+			err = noPlan(c.Plan)
+		}
+		why, s.err = err, s.freeFrom(before)
 	}
 	return why
 }
@@ -247,43 +269,36 @@ func (c Convolution) operations(s *descriptors) ([]uintptr, []tensor, error) {
 	if !ok || !okW {
 		return nil, nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
 	}
-	x := s.images(tensorX, kind, c.AlignX, c.N, c.H, c.W, c.C)
 	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
 	geometry := s.geometry(c)
 	tensors := []tensor{tensorX, tensorW, tensorY}
-	switch c.Kind {
-	case GradX:
-		y := s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
-		beta := float32(0)
-		if c.Add {
-			beta = 1
-		}
-		return []uintptr{s.convolve(ofBackwardData, [6]int{dataConvolution, dataX, dataW, dataY, dataAlpha, dataBeta},
-			[4]uintptr{geometry, x, w, y}, beta)}, tensors, s.err
-	case GradW:
-		y := s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
+	if c.Kind == GradW {
 		return []uintptr{s.convolve(ofBackwardFilter,
 			[6]int{filterConvolution, filterX, filterW, filterY, filterAlpha, filterBeta},
-			[4]uintptr{geometry, x, w, y}, 0)}, tensors, s.err
+			[4]uintptr{geometry, c.like(s, tensorX, kind), w, c.like(s, tensorY, kind)}, 0)}, tensors, s.err
 	}
-	operations, added := c.forward(s, kind, geometry, x, w)
+	operations, added := c.fused(s, kind, geometry, w)
 	return operations, append(tensors, added...), s.err
 }
 
 // dataTypes are cuDNN's numbers of types.
 var dataTypes = map[device.DType]int32{device.F32: dataFloat, device.BF16: dataBFloat16}
 
-// forward describes a convolution and its epilogue in the order for which cuDNN has fused
-// kernels: residual, bias, ReLU. What lies between two operations is F32 and has no memory.
-func (c Convolution) forward(s *descriptors, kind int32, geometry, x, w uintptr) (operations []uintptr, more []tensor) {
+// fused describes a convolution, or its gradient by x, and the epilogue in the order for which
+// cuDNN has fused kernels: residual, bias, ReLU or mask. What lies between two operations is F32
+// and has no memory.
+func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (operations []uintptr, more []tensor) {
+	of := tensorY // the result
+	if c.Kind == GradX {
+		of = tensorX
+	}
 	type step struct {
 		mode    int32
 		operand uintptr // 0: none
 	}
 	var steps []step
 	if c.Residual {
-		z := s.images(tensorResidual, kind, c.AlignResidual, c.N, c.OutHeight, c.OutWidth, c.K)
-		steps, more = append(steps, step{pointwiseAdd, z}), append(more, tensorResidual)
+		steps, more = append(steps, step{pointwiseAdd, c.like(s, tensorResidual, kind)}), append(more, tensorResidual)
 	}
 	if c.Bias {
 		b := s.images(tensorBias, dataFloat, c.AlignBias, 1, 1, 1, c.K)
@@ -292,22 +307,50 @@ func (c Convolution) forward(s *descriptors, kind int32, geometry, x, w uintptr)
 	if c.ReLU {
 		steps = append(steps, step{mode: pointwiseReLU})
 	}
+	if c.Mask {
+		steps, more = append(steps, step{pointwiseReLUGrad, c.like(s, tensorMask, kind)}), append(more, tensorMask)
+	}
 	result := func(i int) uintptr { // of step i; −1 is the convolution
 		if i == len(steps)-1 {
-			return s.images(tensorY, kind, c.AlignY, c.N, c.OutHeight, c.OutWidth, c.K)
+			return c.like(s, of, kind)
 		}
-		return s.images(intermediate+tensor(i+1), dataFloat, 16, c.N, c.OutHeight, c.OutWidth, c.K)
+		return c.like(s, intermediate+tensor(i+1), dataFloat)
 	}
 	last := result(-1)
-	operations = append(operations, s.convolve(ofForward,
-		[6]int{forwardConvolution, forwardX, forwardW, forwardY, forwardAlpha, forwardBeta},
-		[4]uintptr{geometry, x, w, last}, 0))
+	if c.Kind == GradX {
+		beta := float32(0)
+		if c.Add {
+			beta = 1
+		}
+		operations = append(operations, s.convolve(ofBackwardData,
+			[6]int{dataConvolution, dataX, dataW, dataY, dataAlpha, dataBeta},
+			[4]uintptr{geometry, last, w, c.like(s, tensorY, kind)}, beta))
+	} else {
+		operations = append(operations, s.convolve(ofForward,
+			[6]int{forwardConvolution, forwardX, forwardW, forwardY, forwardAlpha, forwardBeta},
+			[4]uintptr{geometry, c.like(s, tensorX, kind), w, last}, 0))
+	}
 	for i, step := range steps {
 		next := result(i)
 		operations = append(operations, s.pointwise(step.mode, last, step.operand, next))
 		last = next
 	}
 	return operations, more
+}
+
+// like describes a tensor of the size of the images that it belongs to: of x itself, of y, or of
+// the result, which is x in GradX and y otherwise.
+func (c Convolution) like(s *descriptors, id tensor, kind int32) uintptr {
+	align := map[tensor]int{
+		tensorX: c.AlignX, tensorY: c.AlignY, tensorResidual: c.AlignResidual, tensorMask: c.AlignMask,
+	}[id]
+	if id >= intermediate {
+		align = 16
+	}
+	if id == tensorX || id != tensorY && c.Kind == GradX {
+		return s.images(id, kind, align, c.N, c.H, c.W, c.C)
+	}
+	return s.images(id, kind, align, c.N, c.OutHeight, c.OutWidth, c.K)
 }
 
 // images describes a tensor whose channels are innermost. cuDNN lists its dimensions as N, C, H,
@@ -353,7 +396,8 @@ func (s *descriptors) convolve(kind int, names [6]int, of [4]uintptr, beta float
 	return o
 }
 
-// pointwise describes y = f(x, b), element by element. b may be 0.
+// pointwise describes y = f(x, b), element by element. b may be 0. Of the gradient of a ReLU, x
+// is the gradient that comes in and b the argument of the ReLU, or its result: its sign counts.
 func (s *descriptors) pointwise(mode int32, x, b, y uintptr) uintptr {
 	f := s.new(ofPointwise)
 	set(s, f, pointwiseMode, typePointwiseMode, mode)
@@ -361,6 +405,13 @@ func (s *descriptors) pointwise(mode int32, x, b, y uintptr) uintptr {
 	s.finalize(f)
 	o := s.new(ofPointwiseStep)
 	set(s, o, operationPointwise, typeDescriptor, f)
+	if mode == pointwiseReLUGrad {
+		set(s, o, operationDY, typeDescriptor, x)
+		set(s, o, operationX, typeDescriptor, b)
+		set(s, o, operationDX, typeDescriptor, y)
+		s.finalize(o)
+		return o
+	}
 	set(s, o, operationX, typeDescriptor, x)
 	if b != 0 {
 		set(s, o, operationB, typeDescriptor, b)

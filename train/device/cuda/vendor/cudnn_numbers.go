@@ -1,6 +1,6 @@
 package vendor
 
-// Numbers of cudnn_graph.h. scripts/check_vendor compares each with the constant that its
+// Numbers of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. scripts/check_vendor compares each with the constant that its
 // comment names.
 const (
 	typeHandle          = 0  // CUDNN_TYPE_HANDLE
@@ -33,6 +33,7 @@ const (
 	pointwisePrecision = 1   // CUDNN_ATTR_POINTWISE_MATH_PREC
 	pointwiseAdd       = 0   // CUDNN_POINTWISE_ADD
 	pointwiseReLU      = 100 // CUDNN_POINTWISE_RELU_FWD
+	pointwiseReLUGrad  = 200 // CUDNN_POINTWISE_RELU_BWD
 
 	convolutionType      = 100 // CUDNN_ATTR_CONVOLUTION_COMP_TYPE
 	convolutionMode      = 101 // CUDNN_ATTR_CONVOLUTION_CONV_MODE
@@ -77,6 +78,8 @@ const (
 	operationX         = 751 // CUDNN_ATTR_OPERATION_POINTWISE_XDESC
 	operationB         = 752 // CUDNN_ATTR_OPERATION_POINTWISE_BDESC
 	operationY         = 753 // CUDNN_ATTR_OPERATION_POINTWISE_YDESC
+	operationDX        = 756 // CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
+	operationDY        = 757 // CUDNN_ATTR_OPERATION_POINTWISE_DYDESC
 
 	graphHandle     = 800 // CUDNN_ATTR_OPERATIONGRAPH_HANDLE
 	graphOperations = 801 // CUDNN_ATTR_OPERATIONGRAPH_OPS
@@ -106,4 +109,21 @@ const (
 
 	dnnInternalError   = 4000 // CUDNN_STATUS_INTERNAL_ERROR
 	dnnExecutionFailed = 5000 // CUDNN_STATUS_EXECUTION_FAILED
+
+	channelsLast    = 1 // CUDNN_TENSOR_NHWC
+	deterministic   = 1 // CUDNN_DETERMINISTIC
+	mathTensorCore  = 1 // CUDNN_TENSOR_OP_MATH
+	mathConverting  = 2 // CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
+	mathMultiplyAdd = 3 // CUDNN_FMA_MATH
+
+	activationReLU     = 1 // CUDNN_ACTIVATION_RELU
+	activationIdentity = 5 // CUDNN_ACTIVATION_IDENTITY
+	propagateNaN       = 1 // CUDNN_PROPAGATE_NAN
+
+	forwardImplicit    = 0 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM
+	forwardPrecomputed = 1 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM
+	forwardGEMM        = 2 // CUDNN_CONVOLUTION_FWD_ALGO_GEMM
+	forwardDirect      = 3 // CUDNN_CONVOLUTION_FWD_ALGO_DIRECT
+	dataImplicit       = 1 // CUDNN_CONVOLUTION_BWD_DATA_ALGO_1
+	filterImplicit     = 1 // CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
 )

@@ -9,8 +9,8 @@ import (
 	"hgld/train/device"
 )
 
-// Product is the shape of dst = Act(alpha·op(a)·op(b) + beta·dst + bias), or of a batch of
-// them, on row-major matrices: op(a) is [Rows, Inner], op(b) [Inner, Cols].
+// Product is the shape of dst = Act(alpha·op(a)·op(b) + beta·add + bias), or of a batch of them,
+// on row-major matrices: op(a) is [Rows, Inner], op(b) [Inner, Cols], add is laid out as dst.
 type Product struct {
 	Type                     device.DType // of a and b: F32 or BF16
 	Out                      device.DType // of dst
@@ -20,14 +20,15 @@ type Product struct {
 	NextA, NextB, NextOut    int          // elements from one matrix of the batch to the next
 	Bias                     bool         // [Cols], of type Out
 	Act                      device.Func  // Identity, ReLU, or GELUTanh with Type BF16
-	// Bytes that divide the addresses of a, b, dst and the bias, up to 16; see Aligned.
-	AlignA, AlignB, AlignOut, AlignBias int
+	Plan                     int          // which of the suitable algorithms is taken; 0: the first
+	// Bytes that divide the addresses of a, b, dst, add and the bias, up to 16; see Aligned.
+	AlignA, AlignB, AlignOut, AlignAdd, AlignBias int
 }
 
 // Factors are the arguments of a product: addresses on the card and numbers.
 type Factors struct {
-	Out, A, B, Bias uint64  // dst, a, b and the bias
-	Alpha, Beta     float32 // factors of the product and of dst
+	Out, A, B, Add, Bias uint64  // dst, a, b, add, which may be dst, and the bias
+	Alpha, Beta          float32 // factors of the product and of add
 }
 
 // productPlan is the algorithm chosen for a product, with its descriptions. err is why there is
@@ -43,7 +44,8 @@ func (l *Libraries) PlansProducts() bool { return l != nil && l.blas != nil }
 
 // Aligned completes a product by the alignment of its arguments.
 func (p Product) Aligned(f Factors) Product {
-	p.AlignA, p.AlignB, p.AlignOut, p.AlignBias = alignment(f.A), alignment(f.B), alignment(f.Out), alignment(f.Bias)
+	p.AlignA, p.AlignB, p.AlignOut = alignment(f.A), alignment(f.B), alignment(f.Out)
+	p.AlignAdd, p.AlignBias = alignment(f.Add), alignment(f.Bias)
 	return p
 }
 
@@ -74,7 +76,7 @@ func (l *Libraries) Multiply(p Product, f Factors, workspace uint64) (queued boo
 		b.matmul = [16]uintptr{
 			b.handle, plan.desc, dlopen.Address(&b.scale[0]),
 			uintptr(f.B), plan.b, uintptr(f.A), plan.a, dlopen.Address(&b.scale[1]),
-			uintptr(f.Out), plan.out, uintptr(f.Out), plan.out, dlopen.Address(&plan.choice.algorithm[0]),
+			uintptr(f.Add), plan.out, uintptr(f.Out), plan.out, dlopen.Address(&plan.choice.algorithm[0]),
 			uintptr(workspace), uintptr(plan.choice.workspace), b.stream,
 		}
 		err = b.call("cublasLtMatmul", b.multiply, b.matmul[:]...)
@@ -195,7 +197,7 @@ func (b *blas) layout(to *uintptr, kind uintptr, rows, cols, ld, batch, next int
 // proposals is the number of algorithms that the heuristic is asked for.
 const proposals = 8
 
-// choose asks for algorithms and takes the first that can run. Sums that are split are joined
+// choose asks for algorithms and takes the first that can run, or one behind it. Sums that are split are joined
 // in F32 and in order, so all of them are deterministic.
 func (b *blas) choose(plan *productPlan, p Product) (err error) {
 	var prefer uintptr
@@ -210,7 +212,7 @@ func (b *blas) choose(plan *productPlan, p Product) (err error) {
 	s.number(preferReduction, int32(reduceInComputeType))
 	s.number(preferAlignA, int32(p.AlignB))
 	s.number(preferAlignB, int32(p.AlignA))
-	s.number(preferAlignC, int32(p.AlignOut))
+	s.number(preferAlignC, int32(p.AlignAdd))
 	s.number(preferAlignD, int32(p.AlignOut))
 	if s.err != nil {
 		return s.err
@@ -222,13 +224,19 @@ func (b *blas) choose(plan *productPlan, p Product) (err error) {
 	if err != nil {
 		return err
 	}
+	left := p.Plan
 	for i := range results[:min(int(*n), proposals)] {
-		if r := results[i]; r.status == 0 && r.workspace <= productWorkspace {
+		r := results[i]
+		switch {
+		case r.status != 0 || r.workspace > productWorkspace:
+		case left > 0:
+			left--
+		default:
 			plan.choice = &r
 			return nil
 		}
 	}
-	return fmt.Errorf("cublasLtMatmulAlgoGetHeuristic: %w", ErrNoPlan)
+	return fmt.Errorf("cublasLtMatmulAlgoGetHeuristic: %w", noPlan(p.Plan))
 }
 
 // productWorkspace is the workspace of a product in bytes: what NVIDIA recommends for Hopper.

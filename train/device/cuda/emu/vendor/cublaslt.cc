@@ -137,7 +137,7 @@ std::string wrong(const Desc &d, const Layout *const (&m)[4]) {
 struct Job {
   Desc d;
   Layout a, b, out;
-  uint64_t pa, pb, pc, bias, workspace;
+  uint64_t pa, pb, pc, pd, bias, workspace;
   float alpha, beta;
 };
 
@@ -165,7 +165,7 @@ void multiply(const void *data) {
         double v = j.alpha * sum;
         if (j.beta != 0) v += j.beta * load((void *)j.pc, out16, at);
         if (j.d.epilogue & CUBLASLT_EPILOGUE_BIAS) v += load((void *)j.bias, out16, row);
-        store((void *)j.pc, out16, at, activated(j.d.epilogue, (float)v));
+        store((void *)j.pd, out16, at, activated(j.d.epilogue, (float)v));
       }
 }
 
@@ -277,14 +277,14 @@ HG_API int cublasLtMatmulPreferenceSetAttribute(void *p, int attribute, const vo
   return complain(CUBLAS_STATUS_INVALID_VALUE, "a preference is unknown or has a wrong size");
 }
 
-// The first proposal cannot run, so that the caller must look at the status.
+// The first proposal cannot run, so that the caller must look at the status. Two others can.
 HG_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *out, void *prefer,
                                           int wanted, void *results, int *found) {
   HG_INJECT;
   Desc *d = as<Desc>(desc, __func__);
   Prefer *p = as<Prefer>(prefer, __func__);
   Layout *m[] = {as<Layout>(a, __func__), as<Layout>(b, __func__), as<Layout>(c, __func__), as<Layout>(out, __func__)};
-  if (!as<Handle>(handle, __func__) || !d || !p || !m[0] || !m[1] || !m[2] || !m[3] || wanted < 2)
+  if (!as<Handle>(handle, __func__) || !d || !p || !m[0] || !m[1] || !m[2] || !m[3] || wanted < 3)
     return CUBLAS_STATUS_INVALID_VALUE;
   const Layout *const all[4] = {m[0], m[1], m[2], m[3]};
   std::string text = wrong(*d, all);
@@ -293,12 +293,13 @@ HG_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, voi
     return complain(CUBLAS_STATUS_INVALID_VALUE, "the heuristic may propose sums in the type of the result");
   if (p->workspace < own_workspace) return CUBLAS_STATUS_NOT_SUPPORTED;
   Result *r = (Result *)results;
-  memset(r, 0xff, 2 * sizeof *r);
+  memset(r, 0xff, 3 * sizeof *r);
   r[0].status = CUBLAS_STATUS_NOT_SUPPORTED;
   r[1].algorithm = {magic, shape_of(*d, all), {p->align[0], p->align[1], p->align[2], p->align[3]}, own_workspace, 0};
   r[1].workspace = own_workspace;
   r[1].status = CUBLAS_STATUS_SUCCESS;
-  *found = 2;
+  r[2] = r[1];
+  *found = 3;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -318,13 +319,12 @@ HG_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, uint64_t 
     if (!aligned(pointers[i], g.align[i])) text = "an address is aligned less than was said";
     if (!inside(pointers[i], *all[i])) text = "a matrix is not in the device's memory";
   }
-  if (text.empty() && pc != pd) text = "C and D are different matrices";
   if (text.empty() && (size < own_workspace || !hgEmuHolds(workspace, size))) text = "the workspace is too small";
   size_t bias_bytes = m[3]->rows * (m[3]->type == CUDA_R_16BF ? 2 : 4);
   if (text.empty() && d->epilogue & CUBLASLT_EPILOGUE_BIAS && !hgEmuHolds(d->bias, bias_bytes))
     text = "the bias is not in the device's memory";
   if (!text.empty()) return complain(CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: " + text);
-  Job job = {*d, *m[0], *m[1], *m[3], pa, pb, pd, d->bias, workspace, *(const float *)alpha, *(const float *)beta};
+  Job job = {*d, *m[0], *m[1], *m[3], pa, pb, pc, pd, d->bias, workspace, *(const float *)alpha, *(const float *)beta};
   queued++;
   return hgEmuQueue(stream, multiply, &job, sizeof job) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }

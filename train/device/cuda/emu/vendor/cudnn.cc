@@ -1,4 +1,5 @@
-// An imitation of libcudnn.so.9: the functions of the graph API that package vendor calls.
+// An imitation of libcudnn.so.9: the functions that package vendor calls, of the graph API here and
+// of the older ones in cudnn_legacy.h.
 #include "imitation.h"
 
 #include <map>
@@ -38,6 +39,7 @@ enum {
   CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
   CUDNN_POINTWISE_ADD = 0,
   CUDNN_POINTWISE_RELU_FWD = 100,
+  CUDNN_POINTWISE_RELU_BWD = 200,
   CUDNN_ATTR_ENGINECFG_ENGINE = 300,
   CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
   CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
@@ -107,7 +109,12 @@ const std::map<int, std::map<int, Wanted>> attributes = {
       {716, {desc, 1, true}},
       {717, {desc, 1, true}}}},
     {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-     {{750, {desc, 1, true}}, {751, {desc, 1, true}}, {752, {desc, 1, false}}, {753, {desc, 1, true}}}},
+     {{750, {desc, 1, true}},
+      {751, {desc, 1, true}},
+      {752, {desc, 1, false}},
+      {753, {desc, 1, false}},
+      {756, {desc, 1, false}},
+      {757, {desc, 1, false}}}},
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, {{800, {CUDNN_TYPE_HANDLE, 1, true}}, {801, {desc, 0, true}}}},
     {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, {{200, {CUDNN_TYPE_HEUR_MODE, 1, true}}, {201, {desc, 1, true}}}},
     {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, {{400, {CUDNN_TYPE_HANDLE, 1, true}}, {401, {desc, 1, true}}}},
@@ -138,6 +145,7 @@ struct Handle {
 
 std::set<void *> handles, alive;
 std::string last;
+bool graphs = true; // the heuristic proposes engines
 
 int bad(const std::string &text) {
   last = text;
@@ -188,7 +196,7 @@ struct Step {
   int kind, mode;
   int64_t dilation[2], stride[2], pad[2];
   float alpha, beta;
-  int x, w, y; // images; of pointwise: x, the operand or −1, y
+  int x, w, y; // images; of pointwise: x, the operand or −1, y, or for a gradient dy, x, dx
 };
 
 struct Job {
@@ -238,6 +246,7 @@ void pointwise(const Job &j, const Step &s) {
         for (int64_t d = 0; d < y.n[3]; d++) {
           float v = x.get(a, b, c, d);
           if (s.mode == CUDNN_POINTWISE_ADD) v += j.images[s.w].get(a, b, c, d);
+          else if (s.mode == CUDNN_POINTWISE_RELU_BWD) v = j.images[s.w].get(a, b, c, d) > 0 ? v : 0;
           else v = v > 0 ? v : 0;
           y.put(a, b, c, d, v);
         }
@@ -307,6 +316,10 @@ std::string check(const Desc *d) {
       d->kind <= CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) {
     std::vector<int> n = names(d->kind);
     if (!fits(d->ref(n[0]), d->ref(n[1]), d->ref(n[2]), d->ref(n[3]))) return "the sizes of a convolution do not fit";
+  }
+  if (d->kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+    bool back = d->ref(750)->one<int32_t>(0) == CUDNN_POINTWISE_RELU_BWD;
+    if (d->has(753) == back || d->has(756) != back || d->has(757) != back) return "results of another operation";
   }
   if (d->kind == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR && !handles.count(d->one<void *>(800))) return "no such handle";
   return "";
@@ -402,8 +415,8 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
   if (!d) return CUDNN_STATUS_BAD_PARAM;
   if (!d->finalized) return bad("an attribute is read before cudnnBackendFinalize");
   if (d->kind == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && attribute == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == desc) {
-    *count = engines;
-    for (int64_t i = 0; i < room && i < engines; i++) {
+    *count = graphs ? engines : 0;
+    for (int64_t i = 0; i < room && i < *count; i++) {
       Desc *c = as(((void **)values)[i], __func__);
       if (!c || c->kind != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return bad("results go to no configuration");
       c->graph = d->ref(201), c->engine = (int)i, c->finalized = true;
@@ -452,17 +465,21 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   std::string text;
   if (!hgEmuHolds(j->workspace, own_workspace)) text = "the workspace is too small";
   std::map<int64_t, int> known;
+  std::set<int> written;
   Desc *g = config->graph;
   for (int i = 0; i < g->count<Desc *>(801); i++) {
     Desc *o = g->ref(801, i);
     if (!alive.count(o)) return bad("a plan runs whose operations were destroyed");
     Step s = {};
     s.kind = o->kind;
+    bool to_x = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    bool to_w = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
     auto add = [&](int a) { return image(*j, known, pointers, o->ref(a), text); };
     if (o->kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       s.mode = o->ref(750)->one<int32_t>(0);
-      s.x = add(751), s.w = o->has(752) ? add(752) : -1, s.y = add(753);
-      if ((s.mode == CUDNN_POINTWISE_ADD) != (s.w >= 0)) text = "an operand too many or too few";
+      if (s.mode == CUDNN_POINTWISE_RELU_BWD) s.x = add(757), s.w = add(751), s.y = add(756);
+      else s.x = add(751), s.w = o->has(752) ? add(752) : -1, s.y = add(753);
+      if ((s.mode == CUDNN_POINTWISE_RELU_FWD) != (s.w < 0)) text = "an operand too many or too few";
     } else {
       std::vector<int> n = names(o->kind);
       for (int k = 0; k < 2; k++) {
@@ -472,19 +489,26 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
       }
       s.x = add(n[1]), s.w = add(n[2]), s.y = add(n[3]), s.alpha = o->one<float>(n[4]), s.beta = o->one<float>(n[5]);
       // Of the engines that may be refused, one that rounds is right for BF16.
-      bool short_in = j->images[s.x].is_short;
+      bool short_in = j->images[to_x ? s.y : s.x].is_short; // what is read: a result may be an intermediate
       if (config->engine != engine_good && !(config->engine == engine_rounding && short_in))
         text = "an algorithm runs that is to be refused";
     }
     j->steps.push_back(s);
+    written.insert(to_x ? s.x : to_w ? s.w : s.y);
   }
+  for (int k : written)
+    for (int i = 0; i < (int)j->images.size(); i++)
+      if (i != k && j->images[k].at && j->images[i].at == j->images[k].at) text = "a tensor is written and has another name";
   if (!text.empty()) return bad("cudnnBackendExecute: " + text);
   queued++;
   int code = hgEmuQueue(((Handle *)handle)->stream, run, &j, sizeof j);
   return code ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }
 
+#include "cudnn_legacy.h"
+
 // For tests: the complaints so far, the objects that are alive, and the plans executed.
 HG_API const char *hgDnnComplaints() { return complaints.c_str(); }
 HG_API int hgDnnAlive() { return (int)(alive.size() + handles.size()); }
 HG_API int hgDnnQueued() { return queued; }
+HG_API void hgDnnGraphs(int on) { graphs = on; }
