@@ -101,14 +101,15 @@ func evalStage() pipeline.StageOf[evalSettings] {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		profiled(computing(stageCommand(evalStage().Stage, "run",
-			"rank the gallery for every query and print the metrics", evalRunExamples))),
+		profiled(computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
+			evalRunExamples))),
 		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
 // profiled adds the flag that job.profile reads.
 func profiled(c *cli.Command) *cli.Command {
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show where the time of rankings on the processor goes"})
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile",
+		Usage: "show where the time goes, of rankings on the processor"})
 	return c
 }
 

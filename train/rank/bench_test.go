@@ -11,8 +11,9 @@ import (
 // BenchmarkItems ranks one query: a twelfth of 20,000 and of 60,502 items positive, as in Stanford Online Products,
 // five of 60,502, and half of 762,000.
 func BenchmarkItems(b *testing.B) {
-	cases := []struct{ items, share int }{{5_000, 12}, {20_000, 12}, {60_502, 12}, {60_502, 12_000}, {762_000, 2}}
-	for _, c := range cases {
+	for _, c := range []struct{ items, share int }{
+		{5_000, 12}, {20_000, 12}, {60_502, 12}, {60_502, 12_000}, {762_000, 2},
+	} {
 		b.Run(fmt.Sprintf("%d in %d", c.items/c.share, c.items), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			var all [4][]float32 // as many queries, so that branches are not learnt
