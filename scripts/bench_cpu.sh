@@ -1,7 +1,8 @@
 #!/bin/sh
 # A training step on this machine's processor beside PyTorch's: forward,
 # cross-entropy over 1,000 classes, backward and Adam, float32, random pixels in
-# memory, two threads. Usage: scripts/bench_cpu.sh [rounds]
+# memory, two threads. Usage: scripts/bench_cpu.sh [rounds [model]], where model is
+# the start of a row's name; without it, all rows run.
 #
 # Each row is a process of its own, so that its peak memory is its own too. hgld
 # and PyTorch take turns, round by round, because machines drift; the table has the
@@ -51,6 +52,7 @@ best() {
 echo "$(go version | cut -d' ' -f3-), $(uname -m), $(getconf _NPROCESSORS_ONLN) processors, load $(cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown)"
 printf '%-22s %10s %10s %10s %7s %7s %9s %9s %7s\n' step PyTorch hgld OpenBLAS ratio ratio 'MiB' 'MiB hgld' ratio
 while read -r model size peermodel batch; do
+	case $model in "${2:-}"*) ;; *) continue ;; esac
 	: >"$work/own" ; : >"$work/open" ; : >"$work/torch"
 	for _ in $(seq "$rounds"); do
 		hgld native "$model" "$size" >>"$work/own"

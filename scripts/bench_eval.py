@@ -7,9 +7,11 @@ peak DIR                         a product of 4096 x 4096 x 4096
 
 Prints "seconds processor-seconds MiB GFLOP", the last of the products of all queries with the
 gallery. Memory is that of the whole process, with its libraries and the pages of mapped files.
+hgld adds "MiB of pages of files" at its peak, and the seconds of "reading products ranking metrics".
 """
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -86,12 +88,35 @@ class Clock:
 
 def hgld(folder, binary):
     command = [binary, "eval", "run", "--embeddings", f"{folder}/q.npy", "--labels", f"{folder}/ql.csv", "--intervals=false",
-               "--threads", str(THREADS), "--out", f"{folder}/eval.json"]
+               "--profile", "--threads", str(THREADS), "--out", f"{folder}/eval.json"]
     if os.path.exists(f"{folder}/g.npy"):
         command += ["--gallery-embeddings", f"{folder}/g.npy", "--gallery-labels", f"{folder}/gl.csv"]
     clock = Clock(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return clock.read()
+    said = f"{folder}/said"
+    with open(said, "w") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+        resident = (0, 0)
+        while process.poll() is None:
+            resident = max(resident, of_files(process.pid))
+            time.sleep(0.02)
+    measured = clock.read()
+    with open(said) as f:
+        text = f.read()
+    if process.returncode:
+        raise SystemExit(text)
+    parts = re.search("reading (.*) s, products (.*) s, ranking (.*) s, metrics (.*) s", text).groups()
+    return *measured, resident[1], *map(float, parts)
+
+
+def of_files(pid):
+    """MiB that a process has in memory, and those of them that are pages of files; Linux alone tells."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            status = dict(line.split(":", 1) for line in f)
+        pages = [int(status[name].split()[0]) // 1024 for name in ("VmRSS", "RssFile")]
+    except (OSError, KeyError):
+        return 0, 0
+    return tuple(pages)
 
 
 def products(folder):
@@ -186,7 +211,7 @@ def main():
     else:
         queries, gallery, width = shape(arguments[0])
         work = 2 * queries * gallery * width
-    print("%.2f %.2f %d %.1f" % (*measured, work / 1e9))
+    print("%.2f %.2f %d %.1f" % (*measured[:3], work / 1e9), *measured[3:])
 
 
 main()

@@ -10,7 +10,8 @@
 # and a time is the least of the repeats, because other work on the machine can only add to it.
 # Seconds of the processors are less disturbed by it, so that there are two ratios. The share of
 # the peak is the part of them in which the products of all queries with the gallery would run at
-# the rate of a product of 4096 x 4096 x 4096 in PyTorch.
+# the rate of a product of 4096 x 4096 x 4096 in PyTorch. A second table has the parts of hgld's
+# evaluation by the clock: on a busy machine it says little.
 #
 # Needs Python 3 and pip; the packages go into a virtual environment in $VENV (default: a
 # temporary one). $SIZES names other numbers of vectors of 512 numbers, $PEERS other programs.
@@ -44,6 +45,19 @@ least() {
 	cut -d' ' -f"$2" "$1" | sort -g | head -n 1
 }
 
+# parts NAME FILE: print a row for each part of hgld's evaluation. What the products would take at the
+# rate of the peak is the measure of the others.
+parts() {
+	column=6
+	for part in reading products ranking metrics; do
+		echo "$(least "$2" $column) $(least "$2" 4)" | awk -v name="$1" -v part="$part" -v rate="$clock" '{
+			share = part == "products" ? sprintf("%.0f %%", 100 * $2 / $1 / rate) : ""
+			printf "| %s | %s | %.2f | %.2f | %s |\n", name, part, $1, $1 * rate / $2, share }'
+		column=$((column + 1))
+	done
+	echo "| $1 | pages of files at the peak of memory, MiB | $(least "$2" 5) | | |"
+}
+
 # size NAME PROGRAMS NUMBERS…: measure the programs in turns, and print a row for each.
 size() {
 	name=$1 programs=$2 of=$work/$1
@@ -64,16 +78,19 @@ size() {
 			{ printf "| %s | %s | %s | %s | %s | %.2f | %.2f | %.0f %% |\n", name, program, $1, $2, $3, $1 / bare, $2 / used,
 				100 * $4 / $2 / rate }'
 	done
+	[ ! -s "$of.hgld" ] || parts "$name" "$of.hgld" >>"$work/parts"
 	rm -rf "$of"
 }
 
 : >"$work/peak.peak"
+: >"$work/parts"
 i=0
 while [ "$i" -lt "$repeats" ]; do
 	run peak "$work/peak"
 	i=$((i + 1))
 done
 rate=$(awk -v s="$(least "$work/peak.peak" 2)" -v w="$(least "$work/peak.peak" 4)" 'BEGIN { print w / s }')
+clock=$(awk -v s="$(least "$work/peak.peak" 1)" -v w="$(least "$work/peak.peak" 4)" 'BEGIN { print w / s }')
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 echo "# Evaluation: what was measured"
@@ -90,3 +107,9 @@ done
 if [ "${LARGE:-no}" = yes ]; then
 	size 1100x762000 "${LARGE_PEERS:-products hgld faiss}" 1100 762000 2048
 fi
+echo
+echo "Where the time of hgld goes, by the clock:"
+echo
+echo '| vectors | part | seconds | times the products at the peak | share of the peak |'
+echo '|---|---|---|---|---|'
+cat "$work/parts"

@@ -3,12 +3,14 @@
 # minutes, on a machine with a card and NVIDIA's driver and without Go: it lies in the
 # folder that scripts/gpu_pack.sh makes and runs what is there.
 #
-#   ./gpu_check.sh
+#   ./gpu_check.sh         # is it right? And the rates of the kernels
+#   ./gpu_check.sh fast    # is it fast? Training steps beside PyTorch's, and what to tune
 #
-# Results go to $OUT, by default gpu_check in the current folder: gpu_check.json,
-# gpu_check.md, and a log of every part. A part runs whatever became of the others.
-# Exit status 0 only if all checks passed. CUDA_VISIBLE_DEVICES chooses the card, and
-# PARTS="devicetest training" runs these parts alone.
+# Results go to $OUT, by default gpu_check in the current folder: gpu_check.json and
+# gpu_check.md, or gpu_check_fast.json and .md, and a log of every part. A part runs
+# whatever became of the others. Exit status 0 only if all checks passed.
+# CUDA_VISIBLE_DEVICES chooses the card, PYTHON the Python that may have torch and timm
+# (python3), and PARTS="devicetest training" runs these parts alone.
 #
 # With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tries itself on a
 # machine without a card: scripts/check_gpu_script.
@@ -18,6 +20,11 @@ if [ ! -x "$here/bin/hgld" ]; then
   echo "$here has no bin/hgld: unpack what scripts/gpu_pack.sh makes, and run the gpu_check.sh in it" >&2
   exit 2
 fi
+case ${1:-} in
+  "") report=gpu_check ;;
+  fast) report=gpu_check_fast ;;
+  *) echo "gpu_check.sh: $1; want fast, or nothing" >&2 && exit 2 ;;
+esac
 out=${OUT:-gpu_check}
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -25,6 +32,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 budget=${BUDGET:-540} # seconds in all
 small=${HGLD_GPU_CHECK_SMALL:-}
+python=${PYTHON:-python3}
 export HGLD_GPU_CHECK=1 HGLD_GOLDENS=$here/goldens HGLD_GPU_CHECK_DIGESTS=$here/digests HGLD_TURBOJPEG=off
 export CUDA_CACHE_PATH=$work/compiled # the driver compiles the kernels once, in the first parts
 unset HGLD_DEVICE
@@ -201,46 +209,81 @@ throughput() {
 }
 
 anchor() {
-  if [ -n "$small" ] || [ ! -e "$here/anchor_torch.py" ] || ! python3 -c 'import torch, timm' 2> /dev/null; then
-    echo "on the emulator, not packed, or python3 has no torch and timm"
+  if [ -n "$small" ] || [ ! -e "$here/anchor_torch.py" ] || ! "$python" -c 'import torch, timm' 2> /dev/null; then
+    echo "on the emulator, not packed, or $python has no torch and timm"
     return 77
   fi
-  python3 "$here/anchor_torch.py" --only limits,train --out "$out/anchor.json"
+  "$python" "$here/anchor_torch.py" --only limits,train --out "$out/anchor.json"
 }
-export -f doctor tests train weights figures emulated training mixed sanitizer throughput anchor
-export here out work small
 
-rm -f "$out"/{doctor,throughput,anchor}.json "$out/throughput.md"
-driver='TestNoSuchCard|TestProbe|TestUpload|TestLargeTransfers|TestHostBuffer|TestProgram|TestRecording|TestOutOfMemory'
-driver="$driver|TestLaunches|TestResultsArrive"
-tensor='TestShortArrays|TestLargeTiles'
-conformance='^TestConformance$' ranks=TestRank optim='TestGolden(Trajectories|Clipping|Averages)'
-if [ -n "$small" ]; then
-  conformance='^TestConformance$/(F32|BF16)/^(Axpby|Sums|Scores)$' tensor=TestShortArrays
-  ranks=TestRankOperationsWithoutQueries optim=TestGoldenAverages
-fi
-part check doctor 20 doctor
-part check driver 45 tests cuda.test "$driver"
-part check bytes 120 tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
-part check emulated 30 emulated
-part check devicetest 150 tests cuda.test "$conformance"
-part check tensor 40 tests cuda.test "$tensor"
-part check ranks 40 tests cuda.test "$ranks"
-[ -n "$small" ] || part check layers 30 tests cuda.test TestGoldenLayers
-part check nn 30 tests nn.test TestGoldenLayers
-part check losses 45 tests loss.test TestGoldenLosses
-part check optim 20 tests optim.test "$optim"
-part check backbones 60 tests backbone.test TestGoldenBackbones
-part check metrics 20 tests train.test TestGoldenEvaluation
-part check trace 30 tests train.test TestGoldenTrace
-part check training 90 training
-part check mixed 150 mixed
-part figure throughput 60 throughput
-part check memcheck 60 sanitizer memcheck
-part check racecheck 60 sanitizer racecheck
-part figure anchor 120 anchor
+# steps: training steps of published networks, beside PyTorch's where it is there and sees the card.
+steps() {
+  local torch='import sys, timm, torch; sys.exit(sys.argv[1] == "" and not torch.cuda.is_available())'
+  export HGLD_GPU_CHECK_STEPS=$out/steps.json HGLD_GPU_CHECK_SECONDS=$1
+  export TORCHINDUCTOR_CACHE_DIR=$out/inductor # a second visit compiles less
+  if "$python" -c "$torch" "$small" 2> /dev/null; then
+    export HGLD_GPU_CHECK_TORCH=$here/gpu_steps.py
+  else
+    echo "without PyTorch: $python has no torch and timm, or they see no card"
+  fi
+  "$here/bin/train.test" -test.run '^$' -test.bench '^BenchmarkSteps$' -test.benchtime 1x && [ -s "$out/steps.md" ]
+}
+
+# tune: what each choice of HGLD_CUDA_TUNE makes of the shapes of a ResNet-50 and a DeiT-S.
+tune() {
+  HGLD_GPU_CHECK_TUNED=$out/tune.json HGLD_GPU_CHECK_SECONDS=$1 \
+    "$here/bin/cuda.test" -test.run '^$' -test.bench '^BenchmarkKnobs$' -test.benchtime 1x && [ -s "$out/tune.md" ]
+}
+export -f doctor tests train weights figures emulated training mixed sanitizer throughput anchor steps tune
+export here out work small python PYTHON=$python
+
+right() {
+  rm -f "$out"/{doctor,throughput,anchor}.json "$out/throughput.md"
+  local driver='TestNoSuchCard|TestProbe|TestUpload|TestLargeTransfers|TestHostBuffer|TestProgram|TestRecording|TestOutOfMemory'
+  driver="$driver|TestLaunches|TestResultsArrive"
+  local tensor='TestShortArrays|TestLargeTiles'
+  local conformance='^TestConformance$' ranks=TestRank optim='TestGolden(Trajectories|Clipping|Averages)'
+  if [ -n "$small" ]; then
+    conformance='^TestConformance$/(F32|BF16)/^(Axpby|Sums|Scores)$' tensor=TestShortArrays
+    ranks=TestRankOperationsWithoutQueries optim=TestGoldenAverages
+  fi
+  part check doctor 20 doctor
+  part check driver 45 tests cuda.test "$driver"
+  part check bytes 120 tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
+  part check emulated 30 emulated
+  part check devicetest 150 tests cuda.test "$conformance"
+  part check tensor 40 tests cuda.test "$tensor"
+  part check ranks 40 tests cuda.test "$ranks"
+  [ -n "$small" ] || part check layers 30 tests cuda.test TestGoldenLayers
+  part check nn 30 tests nn.test TestGoldenLayers
+  part check losses 45 tests loss.test TestGoldenLosses
+  part check optim 20 tests optim.test "$optim"
+  part check backbones 60 tests backbone.test TestGoldenBackbones
+  [ -n "$small" ] || part check metrics 20 tests train.test TestGoldenEvaluation
+  [ -n "$small" ] || part check trace 30 tests train.test TestGoldenTrace
+  part check training 90 training
+  part check mixed 150 mixed
+  part figure throughput 60 throughput
+  part check memcheck 60 sanitizer memcheck
+  part check racecheck 60 sanitizer racecheck
+  part figure anchor 120 anchor
+}
+
+# The seconds that a part is given are those after which it begins nothing new. Compiling by PyTorch
+# takes up to a minute and a half a network: those for which there is no time are left out.
+fast() {
+  rm -f "$out"/{doctor,steps,tune}.json "$out"/{steps,tune}.md
+  part check doctor 20 doctor
+  part check tune 120 tune 100
+  part check steps "$budget" steps $((budget - SECONDS - 30))
+}
+
+if [ "$report" = gpu_check ]; then right; else fast; fi
 
 # One JSON file and one table. A part without a result is null.
+declare -A titles=([throughput]=Throughput [anchor]='PyTorch on the same card' [steps]='Training steps' [tune]='Tiles, splits and plans')
+results=(throughput anchor)
+[ "$report" = gpu_check ] || results=(steps tune)
 json() { if [ -s "$out/$1" ]; then cat "$out/$1"; else echo null; fi; }
 text() { tr -d '\000-\037"\\' | head -c 200; }
 commit=$(text < "$here/COMMIT")
@@ -254,24 +297,27 @@ driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/n
     printf "%s {\"kind\": \"%s\", \"name\": \"%s\",", (NR > 1 ? ",\n" : ""), $1, $2
     printf " \"result\": \"%s\", \"seconds\": %d}", $3, $4
   }' "$out/parts.tsv"
-  printf '\n],\n"doctor": %s,\n"throughput": %s,\n"anchor": %s\n}\n' \
-    "$(json doctor.json)" "$(json throughput.json)" "$(json anchor.json)"
-} > "$out/gpu_check.json"
+  printf '\n],\n"doctor": %s' "$(json doctor.json)"
+  for name in "${results[@]}"; do printf ',\n"%s": %s' "$name" "$(json "$name.json")"; done
+  printf '\n}\n'
+} > "$out/$report.json"
 {
   verdict='All checks passed.'
   [ "$failed" -eq 0 ] || verdict="$failed checks failed."
   [ -z "${PARTS:-}" ] || verdict="$verdict Only these parts ran: $PARTS."
-  printf '# gpu_check\n\n%s\n\nDriver %s, commit %s, %s, %d s. **%s**\n\n' \
+  printf '# %s\n\n%s\n\nDriver %s, commit %s, %s, %d s. **%s**\n\n' "$report" \
     "$card" "${driver:-(nvidia-smi says nothing)}" "$commit" "$(date -u +%F)" "$SECONDS" "$verdict"
   printf '| part | result | s | last line |\n|---|---|---:|---|\n'
   while IFS=$'\t' read -r _ name result seconds; do
     last=$(grep -v '^$' "$out/$name.log" | tail -n 1 | tr '|' '/' | text)
     printf '| %s | %s | %d | %s |\n' "$name" "$result" "$seconds" "$last"
   done < "$out/parts.tsv"
-  if [ -s "$out/throughput.md" ]; then printf '\n## Throughput\n\n' && cat "$out/throughput.md"; fi
-  if [ -s "$out/anchor.json" ]; then
-    printf '\n## PyTorch on the same card\n\n```json\n' && cat "$out/anchor.json" && printf '\n```\n'
+  for name in "${results[@]}"; do
+    if [ -s "$out/$name.md" ]; then printf '\n## %s\n\n' "${titles[$name]}" && cat "$out/$name.md"; fi
+  done
+  if [ "$report" = gpu_check ] && [ -s "$out/anchor.json" ]; then
+    printf '\n## %s\n\n```json\n' "${titles[anchor]}" && cat "$out/anchor.json" && printf '\n```\n'
   fi
-} > "$out/gpu_check.md"
-echo "$out/gpu_check.md, $out/gpu_check.json"
+} > "$out/$report.md"
+echo "$out/$report.md, $out/$report.json"
 [ "$failed" -eq 0 ]

@@ -27,7 +27,7 @@ packages=(device/cuda nn loss backbone optim .)
 goldens=(nn losses backbones optim metrics trace)
 steps=20
 if [ -n "$small" ]; then
-  packages=(device/cuda optim)
+  packages=(device/cuda optim .)
   goldens=(optim)
   steps=2
 fi
@@ -41,7 +41,7 @@ done
 for folder in "${goldens[@]}"; do
   cp -r "$shared/goldens/$folder" "$pack/goldens/$folder"
 done
-cp scripts/gpu_check.sh "$pack/"
+cp scripts/gpu_check.sh scripts/gpu_steps.py "$pack/"
 if [ -e "$shared/bench/gpu/anchor_torch.py" ]; then
   cp "$shared/bench/gpu/anchor_torch.py" "$pack/"
 fi

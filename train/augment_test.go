@@ -23,7 +23,8 @@ func TestPaddedCropMovesAWindow(t *testing.T) {
 	seen := map[[2]int]bool{}
 	for i := range 400 {
 		var out img.RGB
-		c.train(&out, ramp(16, 16), sample.NewRandom(uint64(i)))
+		at, _ := c.place(16, 16, sample.NewRandom(uint64(i)))
+		c.cut(&out, ramp(16, 16), at)
 		// The window stands at (dx, dy) of the image: its pixel (8, 8) shows (8+dx, 8+dy).
 		dx, dy := int(out.Pix[3*(8*16+8)])-8, int(out.Pix[3*(8*16+8)+1])-8
 		seen[[2]int{dx, dy}] = true
@@ -49,8 +50,9 @@ func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
 	in := Input{Size: 12, Crop: "centre", Resize: 16}
 	c := &cutter{in: in, crop: cropOf(in)}
 	var a, b img.RGB
-	c.train(&a, ramp(40, 30), sample.NewRandom(1))
-	c.centre(&b, ramp(40, 30))
+	at, _ := c.place(40, 30, sample.NewRandom(1))
+	c.cut(&a, ramp(40, 30), at)
+	c.cut(&b, ramp(40, 30), c.centre(40, 30))
 	want := img.CenterCrop(img.Resize(ramp(40, 30), 21, 16, img.Bilinear), 12, 12)
 	if !slices.Equal(a.Pix, want.Pix) || !slices.Equal(b.Pix, want.Pix) {
 		t.Error("not the centre of the image with a short side of 16")

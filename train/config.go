@@ -148,6 +148,7 @@ type Upkeep struct {
 	Threads    int      `yaml:"threads" range:"0 1024" usage:"of the arithmetic on the CPU; 0: all processors"`
 	Workers    int      `yaml:"workers" range:"0 1024" usage:"goroutines that decode images; 0: one for each processor"`
 	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
+	Resample   string   `yaml:"resample" usage:"where images are resampled, with the same result: host, device, or auto: on a card if there is one"`
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
 	Watch      string   `yaml:"watch" usage:"data that evaluations measure and the best checkpoint is chosen by: validation or test"`
 	Best       string   `yaml:"best" usage:"metric by which the best checkpoint is chosen; empty: H-AP, or the first that is measured"`
@@ -172,7 +173,8 @@ func Default() Config {
 		Optim:    Optim{Named: Named{Name: "adam"}, Rate: 1e-3, HeadFactor: 1, ProxyRate: 1e-2, Decay: 1e-4},
 		Schedule: Schedule{Named: Named{Name: "cosine"}, Frozen: []string{"backbone"}},
 		Epochs:   100,
-		Run:      Upkeep{Prefetch: 3, Watch: watchValidation, Checkpoint: 500, Keep: 2, Metrics: DefaultMetrics()},
+		Run: Upkeep{Prefetch: 3, Resample: resampleAuto, Watch: watchValidation, Checkpoint: 500, Keep: 2,
+			Metrics: DefaultMetrics()},
 	}
 }
 
@@ -428,6 +430,9 @@ func (c *Config) check() error {
 		if !slices.Contains(groups, group) {
 			return fmt.Errorf("schedule.frozen: %w", registry.Unknown("group", group, groups))
 		}
+	}
+	if c.Run.Resample != "" && !slices.Contains(resamples, c.Run.Resample) { // a checkpoint has none
+		return fmt.Errorf("run.resample: %w", registry.Unknown("place", c.Run.Resample, resamples))
 	}
 	if !slices.Contains(watched, c.Run.Watch) {
 		return fmt.Errorf("run.watch: %w", registry.Unknown("part of the data", c.Run.Watch, watched))

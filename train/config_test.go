@@ -37,7 +37,7 @@ func TestSquashedImagesAreResizedToASquare(t *testing.T) {
 	in := Input{Size: 12, Crop: "centre", Resize: 16, Squash: true}
 	c := &cutter{in: in, crop: cropOf(in)}
 	var got img.RGB
-	c.centre(&got, ramp(40, 30))
+	c.cut(&got, ramp(40, 30), c.centre(40, 30))
 	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got.Pix, want.Pix) {
 		t.Error("not the centre of the image as a square of 16")
 	}

@@ -73,6 +73,27 @@ func TestMixedTrainingOnCUDAFollowsTheProcessors(t *testing.T) {
 	}
 }
 
+// Heads of 16 numbers meet tensor cores, which round probabilities that a processor leaves in
+// float32. A step is therefore compared with that in float32, as closely as a processor's is. The
+// second has the weights that the first one's gradient changed.
+func TestAttentionOnTensorCoresFollowsFloat32(t *testing.T) {
+	c, d := tiny(2)
+	mixedNets["vit"](&c)
+	c.Model.Backbone.Settings["width"] = 32
+	c.Model.Precision = precisionFloat32
+	want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: cpu.New(1)}))
+	c.Model.Precision = precisionAuto
+	got := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: emulatedCard(t)}))
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= 0.03*math.Abs(want[i])) {
+			t.Errorf("loss of step %d: %v on the card, %v in float32 on the processor", i+1, got[i], want[i])
+		}
+	}
+	if slices.Equal(got, want) {
+		t.Error("nothing was rounded")
+	}
+}
+
 func emulatedCard(t *testing.T) *cuda.Backend {
 	t.Helper()
 	t.Setenv(cuda.LibrariesVariable, emu.Build(t))

@@ -60,13 +60,17 @@ type GroupSize struct {
 }
 
 // Plan finds out what a run needs, by taking a step in which every array is
-// counted, none is made, and nothing is computed.
+// counted, none is made, and nothing is computed. run.resample auto counts as host; see
+// Upkeep.Settle.
 func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{work: map[string]*OpWork{}}
 	b := observe.Operations(l, l.count)
 	config.Model.Weights, config.From = "", "" // they change no size
 	if config.Model.Precision == precisionAuto {
 		config.Model.Precision = precisionFloat32 // which needs more
+	}
+	if config.Run.Resample != resampleDevice {
+		config.Run.Resample = resampleHost
 	}
 	r, err := New(config, data, Options{Backend: b, planned: true})
 	if err != nil {
@@ -88,7 +92,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 		l.peak = l.used
 	}
 	full := r.loader.newBatch()
-	e.Host = int64(r.loader.prefetch+1) * int64(len(full.pixels)+4*len(full.crop)+4*len(full.labels))
+	e.Host = int64(r.loader.prefetch+1) * int64(full.bytes())
 	clear(l.work)
 	err = r.lane.do(func() error {
 		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step in which no group is frozen
@@ -117,7 +121,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 // bytes there were, with those of the components.
 func (r *Run) planProjection(l *ledger) int64 {
 	n, b := r.network, r.o.Backend
-	in := n.newInputs(embedBatch, len(r.classes))
+	in := n.newInputs(embedBatch, len(r.classes), n.packs(false))
 	tape := grad.NewTape(b, n.arena).Evaluate()
 	width := n.normalised(tape, in, n.net.Features).Value.Cols()
 	tape.Free()
@@ -135,7 +139,7 @@ func (r *Run) planEvaluation(sides []Dataset) {
 		if side == nil {
 			continue
 		}
-		in := n.newInputs(embedBatch, len(e.Levels))
+		in := n.newInputs(embedBatch, len(e.Levels), n.packs(false))
 		tape := grad.NewTape(b, n.arena).Evaluate()
 		width := n.forward(tape, in).Value.Cols()
 		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))

@@ -59,7 +59,7 @@ type Evaluation struct {
 	Ties    metric.Ties // how equal scores are ordered
 	Threads int         // that measure; 0: all processors
 
-	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB. It
+	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB at most. It
 	// changes no result.
 	Memory int
 
@@ -72,6 +72,7 @@ type Evaluation struct {
 	PerQuery bool                  // keep the value of every query
 	Progress func(done, total int) // queries; may be nil
 	Look     *Look                 // nil: nothing is shown
+	Parts    *Parts                // what the parts take is added to it; may be nil
 }
 
 // Evaluate ranks and measures in blocks of queries: memory is O(block · gallery)

@@ -28,6 +28,11 @@ type loader struct {
 	prefetch int
 	width    int // of the vectors in place of images; 0: there are images
 
+	// packs says that the device resamples the images. send brings those of a batch to one
+	// of deviceSlots places on the device, while it computes with what is in another.
+	packs bool
+	send  func(place int, images *packed)
+
 	// skip is asked about an image that cannot be used, by several goroutines at once. If it
 	// returns true, black pixels stand for the image. nil: the batch fails.
 	skip func(row int, err *ImageError) bool
@@ -62,7 +67,10 @@ type work struct {
 // labels −1, so that no loss sees them; batch statistics do.
 type batch struct {
 	work
-	pixels []byte  // [size, H, W, 3]
+	pixels []byte  // [size, H, W, 3]; empty where there is packed
+	packed *packed // what the device resamples; nil: nothing
+	sent   bool    // packed is on the device, in the following place
+	place  int
 	crop   []int32 // [size, 3]: top, left, flip
 	labels []int32 // [size, L]
 
@@ -94,8 +102,12 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 		for range l.workers {
 			workers.Go(func() { l.fill(ctx, slots) })
 		}
-		for b := range queue {
-			b.missing.Wait()
+		ready, places := make(chan *batch), make(chan int, deviceSlots)
+		for i := range deviceSlots {
+			places <- i
+		}
+		workers.Go(func() { l.complete(ctx, queue, ready, places) })
+		for b := range ready {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
@@ -107,6 +119,9 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 			if !yield(b, nil) {
 				return
 			}
+			if b.sent {
+				places <- b.place
+			}
 			free <- b
 		}
 		if err := ctx.Err(); err != nil {
@@ -117,11 +132,22 @@ func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.
 
 func (l *loader) newBatch() *batch {
 	levels := len(l.data.Levels())
-	return &batch{
-		pixels: make([]byte, l.size*rowBytes(l.width, l.in.Size)),
-		crop:   make([]int32, l.size*3),
-		labels: make([]int32, l.size*levels),
+	b := &batch{crop: make([]int32, l.size*3), labels: make([]int32, l.size*levels)}
+	if l.packs {
+		b.packed = newPacked(l.size, l.in.Size)
+	} else {
+		b.pixels = make([]byte, l.size*rowBytes(l.width, l.in.Size))
 	}
+	return b
+}
+
+// bytes returns what a batch takes of the host's memory.
+func (b *batch) bytes() int {
+	n := len(b.pixels) + 4*len(b.crop) + 4*len(b.labels)
+	if b.packed != nil {
+		n += b.packed.size()
+	}
+	return n
 }
 
 // schedule hands out the rows of one batch after the other.
@@ -158,9 +184,37 @@ func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free
 	}
 }
 
+// deviceSlots is how many batches of images the device holds at a time: that of the step, and
+// the next.
+const deviceSlots = 2
+
+// complete passes on batches when all their rows are there, and on the device if it resamples them.
+func (l *loader) complete(ctx context.Context, queue <-chan *batch, ready chan<- *batch, places <-chan int) {
+	defer close(ready)
+	for b := range queue {
+		b.missing.Wait()
+		if b.sent = b.packed != nil && l.send != nil && b.err == nil; b.sent {
+			select {
+			case b.place = <-places:
+			case <-ctx.Done():
+				return
+			}
+			l.send(b.place, b.packed)
+		}
+		select {
+		case ready <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // pad makes everything behind the rows of a short batch absent.
 func (l *loader) pad(b *batch) {
 	n := len(b.rows)
+	if b.packed != nil {
+		b.packed.clear()
+	}
 	clear(b.pixels[n*len(b.pixels)/l.size:])
 	clear(b.crop[n*3:])
 	for i := n * len(b.labels) / l.size; i < len(b.labels); i++ {
@@ -185,36 +239,46 @@ func (l *loader) fill(ctx context.Context, slots <-chan slot) {
 
 // load puts one image, or one vector, into its place.
 func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
-	row := p.b.rows[p.at]
+	b, row := p.b, p.b.rows[p.at]
 	path := l.labels[row]
-	copy(p.b.labels[p.at*len(path):], path)
+	copy(b.labels[p.at*len(path):], path)
 	if l.width > 0 {
 		bytes := rowBytes(l.width, 0)
-		return vectorOf(l.data, p.b.pixels[p.at*bytes:][:bytes], row)
+		return vectorOf(l.data, b.pixels[p.at*bytes:][:bytes], row)
 	}
-	bytes := l.in.Size * l.in.Size * 3
-	pixels := p.b.pixels[p.at*bytes:][:bytes]
 	decoded, failed := l.decode(ctx, row)
 	if failed != nil {
 		if l.skip == nil || ctx.Err() != nil || !l.skip(row, failed) {
 			return failed
 		}
-		clear(pixels)
+		if b.packed == nil {
+			clear(b.pixels[p.at*len(b.pixels)/l.size:][:len(b.pixels)/l.size])
+		}
+		return nil
+	}
+	at, flip := c.centre(decoded.W, decoded.H), false
+	var random *sample.Random
+	if l.training {
+		random = sample.NewRandom(l.seed, augmentStream, uint64(b.epoch), uint64(b.index), uint64(p.at))
+		at, flip = c.place(decoded.W, decoded.H, random)
+	}
+	b.crop[3*p.at+2] = 0
+	if flip {
+		b.crop[3*p.at+2] = 1
+	}
+	if b.packed != nil && b.packed.add(p.at, decoded, at, c) {
 		return nil
 	}
 	var cut img.RGB
-	flip := false
+	c.cut(&cut, decoded, at)
 	if l.training {
-		random := sample.NewRandom(l.seed, augmentStream, uint64(p.b.epoch), uint64(p.b.index), uint64(p.at))
-		flip = c.train(&cut, decoded, random)
-	} else {
-		c.centre(&cut, decoded)
+		c.distort(&cut, random)
 	}
-	copy(pixels, cut.Pix)
-	p.b.crop[3*p.at+2] = 0
-	if flip {
-		p.b.crop[3*p.at+2] = 1
+	if b.packed != nil {
+		b.packed.finish(p.at, cut.Pix)
+		return nil
 	}
+	copy(b.pixels[p.at*len(cut.Pix):], cut.Pix)
 	return nil
 }
 

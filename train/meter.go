@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"time"
 
 	"hgld/labels"
 	"hgld/train/device"
@@ -30,6 +31,11 @@ const (
 	// defaultMemory is a quarter of what is promised beyond the vectors.
 	defaultMemory = 256 << 20
 
+	// cachedMemory of scores stays in the L3 cache of most processors. More than cachedRows
+	// queries of a block gain nothing that outweighs it.
+	cachedMemory = 32 << 20
+	cachedRows   = 5 * tileRows
+
 	// tileRows is the number of queries whose products are computed together. Fewer in a block
 	// would have the gallery packed more often.
 	tileRows = 192
@@ -49,6 +55,9 @@ func (e *Evaluation) blockSize(perItem int) int {
 		perQuery += perElement * e.Query.Stored.cols
 	}
 	n := max(memory/perQuery, least)
+	if e.Memory <= 0 {
+		n = min(n, max(cachedMemory/perQuery, cachedRows))
+	}
 	if n > tileRows {
 		n -= n % tileRows
 	}
@@ -105,15 +114,21 @@ func (m *meter) rank(lo, hi int) error {
 // score computes the scores of queries [lo, hi), and the levels that a device needs to sort
 // them.
 func (m *meter) score(lo, hi int) error {
-	scores := m.scores.RowRange(0, hi-lo)
+	scores, begin, products := m.scores.RowRange(0, hi-lo), time.Now(), time.Duration(0)
 	err := m.queries.panels(lo, hi, func(_, _ int, queries device.Array) error {
 		return m.gallery.panels(0, len(m.e.Gallery.Labels), func(lo, hi int, gallery device.Array) error {
+			start := time.Now()
 			m.b.Scores(scores.ColRange(lo, hi), queries, gallery)
+			products += time.Since(start)
 			return nil
 		})
 	})
 	if err != nil {
 		return err
+	}
+	if p := m.e.Parts; p != nil {
+		p.Products += products.Seconds()
+		p.Reading += (time.Since(begin) - products).Seconds()
 	}
 	if m.sorted != nil {
 		m.sorted.level(lo, hi)

@@ -80,7 +80,8 @@ type EvalOptions struct {
 	// ranking, or −1. nil means that no query has one.
 	Self []int32
 
-	Look *Look // nil: nothing is shown
+	Look  *Look  // nil: nothing is shown
+	Parts *Parts // see Evaluation
 }
 
 // Open loads the network of a run directory from its newest checkpoint, or that of one
@@ -138,7 +139,7 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOpti
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
 		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
-		Gap: o.Gap, GapSeed: o.GapSeed,
+		Gap: o.Gap, GapSeed: o.GapSeed, Parts: o.Parts,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {

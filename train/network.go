@@ -24,6 +24,8 @@ type network struct {
 	decoder *img.Decoder
 	width   int // of the vectors that it reads; 0: it reads images
 
+	resample bool // on the device
+
 	activations device.DType // of the backbone; all else is F32
 }
 
@@ -37,7 +39,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	n := &network{
 		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
-		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(),
+		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
 	if n.width > 0 {
 		n.activations = device.F32 // a head is small, and its inputs are not rounded
@@ -57,13 +59,21 @@ type inputs struct {
 	crop   device.Array // I32 [B,3]
 	labels device.Array // I32 [B,L]
 	bytes  []byte       // staging for crop and labels
+
+	packed [deviceSlots]*packedInputs // what pixels are resampled from; nil: they are uploaded
 }
 
-func (n *network) newInputs(size, levels int) *inputs {
+// newInputs makes the arrays of a batch. packs says that its images are resampled on the device.
+func (n *network) newInputs(size, levels int, packs bool) *inputs {
 	in := &inputs{
 		crop:   device.New(n.b, device.I32, size, 3),
 		labels: device.New(n.b, device.I32, size, levels),
 		bytes:  make([]byte, 4*size*max(levels, 3)),
+	}
+	if packs {
+		for i := range in.packed {
+			in.packed[i] = newPackedInputs(n.b, newPacking(size, n.in.Size))
+		}
 	}
 	if n.width > 0 {
 		in.pixels = device.New(n.b, device.F32, size, n.width)
@@ -74,23 +84,38 @@ func (n *network) newInputs(size, levels int) *inputs {
 }
 
 func (i *inputs) free(b device.Backend) {
-	for _, a := range []device.Array{i.pixels, i.crop, i.labels} {
+	all := []device.Array{i.pixels, i.crop, i.labels}
+	for _, p := range i.packed {
+		if p != nil {
+			all = append(all, p.pixels, p.taps, p.images)
+		}
+	}
+	for _, a := range all {
 		b.Free(a.Buf)
 	}
 }
 
-// upload brings a batch to the device.
+// upload brings a batch to the device. Images that it resamples may be there already.
 func (i *inputs) upload(b device.Backend, from *batch) {
-	b.Upload(i.pixels, from.pixels)
-	b.Upload(i.crop, i.stage(from.crop))
-	b.Upload(i.labels, i.stage(from.labels))
+	switch {
+	case from.packed == nil:
+		b.Upload(i.pixels, from.pixels)
+	case from.sent:
+		i.packed[from.place].resample(b, i.pixels)
+	default:
+		i.packed[0].upload(b, from.packed)
+		i.packed[0].resample(b, i.pixels)
+	}
+	b.Upload(i.crop, stage(i.bytes, from.crop))
+	b.Upload(i.labels, stage(i.bytes, from.labels))
 }
 
-func (i *inputs) stage(values []int32) []byte {
+// stage writes values into memory that is large enough, and returns what they take.
+func stage(memory []byte, values []int32) []byte {
 	for at, v := range values {
-		binary.LittleEndian.PutUint32(i.bytes[4*at:], uint32(v))
+		binary.LittleEndian.PutUint32(memory[4*at:], uint32(v))
 	}
-	return i.bytes[:4*len(values)]
+	return memory[:4*len(values)]
 }
 
 // forward records pixels to embeddings [B,D] of unit length.
@@ -142,10 +167,11 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, skip: o.skip,
+		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, packs: n.packs(false), skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()))
+	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
 	defer in.free(n.b)
+	l.send = in.sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var

@@ -26,15 +26,24 @@ type Profile struct {
 
 	// Waited is the part of Seconds in which they waited for images.
 	Waited float64 `json:"waited"`
+
+	// Rates are what the times of operations are modelled by.
+	Rates Rates `json:"rates"`
 }
 
-// NewProfile takes the steps of o.Limit, of which it does not measure the first: memory grows in
-// it. It measures none if the run has no second step.
+// NewProfile measures the device's rates, then takes the steps of o.Limit, of which it does not
+// measure the first: memory grows in it. It measures none if the run has no second step.
 func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, error) {
-	times := profiler{map[string]*OpTime{}}
-	o.Backend = times.watch(o.Backend)
+	c.Model.settle(o.Backend, "")
+	c.Run.Settle(o.Backend) // which the one that watches does not resemble
 	p := new(Profile)
-	err := Rehearse(ctx, c.steady(), data, o, func(e Event) {
+	var err error
+	if p.Rates, err = MeasureRates(o.Backend, c.Model.activations()); err != nil {
+		return nil, err
+	}
+	times := profiler{map[string]*OpTime{}, p.Rates}
+	o.Backend = times.watch(o.Backend)
+	err = Rehearse(ctx, c.steady(), data, o, func(e Event) {
 		switch {
 		case !e.taken():
 		case e.Step == 1:
@@ -50,12 +59,17 @@ func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, 
 // profiler measures the time of a training by operation.
 type profiler struct {
 	byName map[string]*OpTime
+	rates  Rates
 }
 
 // OpTime is the time of all calls of an operation, and their work.
 type OpTime struct {
 	OpWork
 	Seconds float64 `json:"seconds"` // of all calls
+
+	// Modelled is the time of all calls by the device's rates: for each that of its bytes or of
+	// its products, whichever is longer.
+	Modelled float64 `json:"modelled_seconds"`
 }
 
 // watch returns b with every operation timed. It waits for each operation, so a device
@@ -65,14 +79,20 @@ func (p profiler) watch(b device.Backend) device.Backend {
 		began := time.Now()
 		do()
 		_ = b.Sync() // its error is kept, and comes at the end of the step
-		t := p.byName[c.Op]
-		if t == nil {
-			t = &OpTime{OpWork: OpWork{Op: c.Op}}
-			p.byName[c.Op] = t
-		}
-		t.add(c)
-		t.Seconds += time.Since(began).Seconds()
+		p.add(c, time.Since(began))
 	})
+}
+
+// add counts a call and its time.
+func (p profiler) add(c observe.Call, took time.Duration) {
+	t := p.byName[c.Op]
+	if t == nil {
+		t = &OpTime{OpWork: OpWork{Op: c.Op}}
+		p.byName[c.Op] = t
+	}
+	t.OpWork.add(c)
+	t.Seconds += took.Seconds()
+	t.Modelled += p.rates.seconds(c)
 }
 
 // list returns what was measured, the longest first.
@@ -94,30 +114,37 @@ func (p profiler) list() []OpTime {
 }
 
 // Table writes the time of a step: by operation, the rest of the step, and of
-// that the waiting for images. Rates are the modelled work, each array counted once, over the
-// measured time.
+// that the waiting for images. Beside the measured time of an operation stand the modelled one and
+// how many times as long the measured one is. Rates are the modelled work, each array counted once,
+// over the measured time.
 func (p *Profile) Table(w io.Writer) error {
 	steps := float64(p.Steps)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share", "GFLOP/s",
-		"MB a step", "GB/s")
+	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share",
+		"modelled", "times", "GFLOP/s", "MB a step", "GB/s")
 	row := func(name, calls string, s float64, work string) {
 		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/steps, 100*s/p.Seconds, work)
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	rest := p.Seconds
+	against := func(measured, modelled float64) string {
+		return fmt.Sprintf("%9.2f %6.1f", 1e3*modelled/steps, measured/modelled)
+	}
+	rest, modelled := p.Seconds, 0.0
 	for _, op := range p.Operations {
 		rate := ""
 		if op.FLOPs > 0 {
 			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
 		}
-		work := fmt.Sprintf("%9s %9.2f %7.2f", rate, op.Bytes/1e6/steps, op.Bytes/1e9/op.Seconds)
+		work := fmt.Sprintf("%s %9s %9.2f %7.2f", against(op.Seconds, op.Modelled), rate, op.Bytes/1e6/steps,
+			op.Bytes/1e9/op.Seconds)
 		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/steps), op.Seconds, work)
-		rest -= op.Seconds
+		rest, modelled = rest-op.Seconds, modelled+op.Modelled
 	}
 	row("waiting", "", p.Waited, "")
 	row("other", "", max(rest-p.Waited, 0), "")
-	row("step", "", p.Seconds, "")
+	row("step", "", p.Seconds, against(p.Seconds, modelled))
+	fmt.Fprintf(&text, "modelled: bytes at %.1f GB/s, as a large copy, or products at %.4g GFLOP/s, as a large one, "+
+		"whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
 	_, err := io.WriteString(w, text.String())
 	return err
 }

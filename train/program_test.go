@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"hgld/train/device"
@@ -15,10 +17,11 @@ import (
 )
 
 // recorder is a processor that records programs, as a card captures graphs: what runs
-// while it records is written down, and nothing may be moved or waited for.
+// while it records is written down, and nothing may be moved or waited for but by other goroutines.
 type recorder struct {
 	device.Backend
 	recording bool
+	by        atomic.Value // number of the goroutine that records; "" while none does
 	list      []func()
 	illegal   []string
 	programs  int // recorded
@@ -39,9 +42,15 @@ func newRecorder() *recorder {
 }
 
 func (r *recorder) outside(what string) {
-	if r.recording {
+	if r.by.Load() == goroutine() {
 		r.illegal = append(r.illegal, what)
 	}
+}
+
+// goroutine returns the number of the one that calls it.
+func goroutine() string {
+	text := make([]byte, 40)
+	return strings.Fields(string(text[:runtime.Stack(text, false)]))[1]
 }
 
 func (r *recorder) Alloc(bytes int) device.Buffer {
@@ -76,7 +85,9 @@ func (r *recorder) Sync() error {
 
 func (r *recorder) Record(f func()) (device.Program, error) {
 	r.recording, r.list, r.illegal = true, nil, nil
+	r.by.Store(goroutine())
 	f()
+	r.by.Store("")
 	r.recording = false
 	if len(r.illegal) > 0 {
 		return nil, fmt.Errorf("recorder: %v while recording", r.illegal)
@@ -220,19 +231,28 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 }
 
 // batchesOf is the first n batches of a run.
-func batchesOf(t *testing.T, r *Run, n int) (list []*batch) {
+func batchesOf(t testing.TB, r *Run, n int) (list []*batch) {
 	t.Helper()
 	for b, err := range r.loader.batches(t.Context(), epochs(r.parts.sampler, r.paths, 1, position{})) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop),
-			labels: slices.Clone(b.labels)}
+			labels: slices.Clone(b.labels), packed: clonePacked(b.packed)}
 		if list = append(list, kept); len(list) == n {
 			break
 		}
 	}
 	return list
+}
+
+// clonePacked copies what a batch has for a device that resamples.
+func clonePacked(p *packed) *packed {
+	if p == nil {
+		return nil
+	}
+	return &packed{packing: p.packing, pixels: slices.Clone(p.pixels), taps: slices.Clone(p.taps),
+		images: slices.Clone(p.images), used: p.used, words: p.words}
 }
 
 // A device with memory of its own gives a step what the plan says, in one piece and

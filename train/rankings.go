@@ -45,7 +45,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		columns[k] = make([]float64, len(list))
 	}
 	ties := newTieColumns(len(keys), len(list))
-	bounds, values := ties.reader(len(e.Levels), e.Metrics), make([]float64, len(keys))
+	bounds, values := ties.reader(len(e.Levels)), make([]float64, len(keys))
 	ranked := metric.NewList(len(e.Levels), e.Ties)
 	truth := e.truth()
 	if truth == nil {
@@ -77,7 +77,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		for k, v := range values {
 			columns[k][q] = v
 		}
-		bounds.read(q, items, n)
+		bounds.read(q, ranked)
 		if e.Progress != nil {
 			e.Progress(q+1, len(list))
 		}

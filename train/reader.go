@@ -2,6 +2,7 @@ package train
 
 import (
 	"sync"
+	"time"
 
 	"hgld/train/metric"
 	"hgld/train/rank"
@@ -14,6 +15,7 @@ type reader struct {
 	items  []metric.Item // of a device that sorts
 	ranker rank.Ranker
 	marks  *marks
+	parts  Parts // of the thread
 }
 
 // read returns the items of query q, which is the given one of the block. They are valid until
@@ -44,15 +46,19 @@ func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curve
 		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
 			values := make([]float64, len(columns))
-			bounds := ties.reader(len(m.e.Levels), m.e.Metrics)
+			bounds := ties.reader(len(m.e.Levels))
 			for q := lo + t; q < hi; q += len(m.readers) {
+				start := time.Now()
 				items, n := r.read(q, q-lo)
+				ranked := time.Now()
 				r.list.ResetItems(items, n)
 				m.e.Metrics.Measure(values, r.list)
 				for i, v := range values {
 					columns[i][q] = v
 				}
-				bounds.read(q, items, n)
+				bounds.read(q, r.list)
+				r.parts.Ranking += ranked.Sub(start).Seconds()
+				r.parts.Metrics += time.Since(ranked).Seconds()
 				for level := range parts[t] {
 					parts[t][level].Add(r.list.Level(level))
 				}
@@ -60,6 +66,7 @@ func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curve
 		})
 	}
 	threads.Wait()
+	m.tell()
 	for _, part := range parts {
 		for level := range part {
 			curves[level].Join(&part[level])

@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/device/observe"
 	"hgld/train/loss"
 )
 
@@ -212,6 +215,64 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 	if err := p.Table(&table); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
 		!strings.Contains(table.String(), "\nwaiting ") {
 		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+// Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
+// 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
+func TestProfileModelsEachCallByWhatTakesLonger(t *testing.T) {
+	times := profiler{map[string]*OpTime{}, Rates{Copy: 1e9, Products: 1e9}}
+	for _, c := range []observe.Call{
+		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
+	} {
+		times.add(c, 40*time.Millisecond)
+	}
+	p := Profile{Operations: times.list(), Seconds: 0.3, Steps: 2, Rates: times.rates}
+	for i, want := range []OpTime{
+		{OpWork{"Copy", 2, 0, 10e6}, 0.08, 0.01}, {OpWork{"MatMul", 1, 20e6, 5e6}, 0.04, 0.02},
+	} {
+		if got := p.Operations[i]; got.OpWork != want.OpWork || math.Abs(got.Seconds-want.Seconds) > 1e-12 ||
+			math.Abs(got.Modelled-want.Modelled) > 1e-12 {
+			t.Errorf("operation %d is %+v, want %+v", i, got, want)
+		}
+	}
+	var table bytes.Buffer
+	if err := p.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
+		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
+		"step                        150.00 100.0%     15.00   10.0\n",
+		"modelled: bytes at 1.0 GB/s, as a large copy, or products at 1 GFLOP/s, as a large one, ",
+	} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table has no %q:\n%s", want, &table)
+		}
+	}
+}
+
+// A device that sleeps 1 s for every GB that it moves, or for every 2 GFLOP, has these rates. It never
+// sleeps too short, and on a busy machine wakes up late.
+func TestRatesAreThoseOfTheDevice(t *testing.T) {
+	asleep := observe.Operations(cpu.New(1), func(c observe.Call, do func()) {
+		switch c.Op {
+		case "Copy":
+			time.Sleep(time.Duration(c.Bytes))
+		case "MatMul":
+			time.Sleep(time.Duration(c.FLOPs / 2))
+		default:
+			do()
+		}
+	})
+	r, err := MeasureRates(asleep, device.BF16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, share := range map[string]float64{"copies": r.Copy / 1e9, "products": r.Products / 2e9} {
+		if share < 0.25 || share > 1 {
+			t.Errorf("%s have %.2f of the rate", name, share)
+		}
 	}
 }
 

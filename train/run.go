@@ -143,7 +143,9 @@ func (r *Run) reserve(asked Config) error {
 	}
 	e := r.o.plan
 	if e == nil {
+		asked.Run.Settle(r.o.Backend)
 		var err error
+		asked.Run.Settle(r.o.Backend)
 		if e, err = Plan(asked, r.data); err != nil {
 			return err
 		}
@@ -216,6 +218,10 @@ func (r *Run) prepare() error {
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
 		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
+		packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
+	}
+	if err := r.loader.checkPacked(); err != nil {
+		return err
 	}
 	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
 		Origin: r.o.Origin, Criterion: r.criterion()}

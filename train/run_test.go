@@ -255,7 +255,14 @@ func TestFreezeRestsTheBackbone(t *testing.T) {
 }
 
 func TestReplayedStepAllocatesNothing(t *testing.T) {
+	for _, where := range []string{resampleHost, resampleDevice} {
+		t.Run(where, func(t *testing.T) { replayAllocatesNothing(t, where) })
+	}
+}
+
+func replayAllocatesNothing(t *testing.T, where string) {
 	c, d := tiny(50)
+	c.Run.Resample = where
 	r, err := New(c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: cpu.New(1)})
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	n.store.Build(n.b, c.Seed)
 	o.attach(n)
 	s := &step{n: n, objective: o, passes: c.Passes}
-	s.in = n.newInputs(size, len(counts))
+	s.in = n.newInputs(size, len(counts), n.packs(true))
 	s.self = device.New(n.b, device.I32, size)
 	self := make([]byte, 0, 4*size)
 	for i := range size {

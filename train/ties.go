@@ -28,17 +28,16 @@ func newTieColumns(figures, queries int) *tieColumns {
 type tieReader struct {
 	c               *tieColumns
 	bounds          *metric.Bounds
-	set             metric.Set
 	least, greatest []float64
 }
 
-func (c *tieColumns) reader(levels int, set metric.Set) *tieReader {
-	return &tieReader{c, metric.NewBounds(levels), set, make([]float64, c.figures), make([]float64, c.figures)}
+func (c *tieColumns) reader(levels int) *tieReader {
+	return &tieReader{c, metric.NewBounds(levels), make([]float64, c.figures), make([]float64, c.figures)}
 }
 
-// read takes the items of a query, of which n are ranked.
-func (r *tieReader) read(query int, items []metric.Item, n int) {
-	if !r.bounds.Measure(r.least, r.greatest, r.set, items, n) {
+// read takes the list of a query, which has been measured.
+func (r *tieReader) read(query int, list *metric.List) {
+	if !r.bounds.Measure(r.least, r.greatest, list) {
 		return
 	}
 	r.c.mu.Lock()

@@ -106,13 +106,5 @@ func writeFakeCategories(path string, pages []fakecommons.Category) error {
 	if _, err := os.Stat(path); err == nil {
 		return usagef("%s exists already; name another file: --categories fake.csv", path)
 	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := fakecommons.WriteCSV(f, pages); err != nil {
-		return err
-	}
-	return f.Commit()
+	return atomicfile.Write(path, func(w io.Writer) error { return fakecommons.WriteCSV(w, pages) })
 }

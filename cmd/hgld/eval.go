@@ -101,9 +101,15 @@ func evalStage() pipeline.StageOf[evalSettings] {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
-		computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
-			evalRunExamples)),
+		profiled(computing(stageCommand(evalStage().Stage, "run",
+			"rank the gallery for every query and print the metrics", evalRunExamples))),
 		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+}
+
+// profiled adds the flag that job.profile reads.
+func profiled(c *cli.Command) *cli.Command {
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show where the time of rankings on the processor goes"})
+	return c
 }
 
 // tieRules names the orders of equal scores.
@@ -124,6 +130,9 @@ func runEval(j *job, s *evalSettings) error {
 	}
 	o := train.EvalOptions{Metrics: set, Ties: ties, Mean: mean, Intervals: intervals, Gap: s.Gap, GapSeed: s.Seed,
 		PerQuery: s.PerQuery || s.Report != ""} // the report shows single queries
+	if j.profile {
+		o.Parts = new(train.Parts)
+	}
 	var result *train.Result
 	if s.Ranking != "" {
 		result, err = evalRankings(j, s, o)
@@ -136,6 +145,9 @@ func runEval(j *job, s *evalSettings) error {
 		return err
 	}
 	page := pageError(err)
+	if o.Parts != nil {
+		j.say("%s", o.Parts)
+	}
 	result.Tool = thisTool()
 	if !s.PerQuery {
 		result.PerQuery = nil

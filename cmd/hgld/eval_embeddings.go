@@ -89,7 +89,7 @@ func (s *evalSettings) input(j *job) *vectors.Input {
 // choose says what is measured.
 func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
 	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
-	e.Intervals, e.Gap, e.GapSeed = o.Intervals, o.Gap, o.GapSeed
+	e.Intervals, e.Gap, e.GapSeed, e.Parts = o.Intervals, o.Gap, o.GapSeed, o.Parts
 }
 
 // evalRankings measures what another program found.

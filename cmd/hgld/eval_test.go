@@ -402,3 +402,22 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		t.Errorf("half a file: exit code %d\n%s", code, errs)
 	}
 }
+
+// The time of the parts is said, and is not in the result.
+func TestEvalProfileChangesNoResult(t *testing.T) {
+	embeddingFiles(t)
+	var results [2][]byte
+	for i, more := range [][]string{nil, {"--profile"}} {
+		code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}, more...)...)
+		if said := strings.Contains(errs, "products "); code != 0 || said != (i == 1) {
+			t.Fatalf("%v: exit code %d, %s", more, code, errs)
+		}
+		var err error
+		if results[i], err = os.ReadFile("eval.json"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(results[0], results[1]) {
+		t.Error("--profile changes the result")
+	}
+}

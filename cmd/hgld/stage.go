@@ -22,6 +22,7 @@ type job struct {
 	quiet   bool      // print results and errors only
 	changed bool      // accept inputs that were changed since a stage wrote them
 	replace bool      // overwrite what other work depends on
+	profile bool      // show where the time goes
 	project *pipeline.Project
 	args    []string // arguments after the flags
 
@@ -50,7 +51,7 @@ func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
-		replace: c.Bool("replace"),
+		replace: c.Bool("replace"), profile: c.Bool("profile"),
 		project: p, args: c.Args().Slice(),
 	}
 }

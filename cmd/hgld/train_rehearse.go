@@ -63,17 +63,19 @@ func dryRun(j *job, s *trainSettings) error {
 		return err
 	}
 	defer data.Close()
+	o, err := j.rehearsing(s, j.limitOr(3)+1)
+	if err != nil {
+		return err
+	}
+	s.Config.Run.Settle(o.Backend)
 	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
 	}
+	o.Limit = min(o.Limit, plan.Steps)
 	f := train.NewForecast(plan)
 	if !j.json {
 		j.print("%s", f.Needs())
-	}
-	o, err := j.rehearsing(s, min(j.limitOr(3)+1, plan.Steps))
-	if err != nil {
-		return err
 	}
 	if err := f.Measure(j.ctx, s.Config, data.ForTraining(), o); err != nil {
 		return err

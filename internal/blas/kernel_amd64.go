@@ -21,7 +21,7 @@ var avx2Kernel = kernel{
 
 var avx512Kernel = kernel{
 	name: "AVX-512", rows: 12, cols: 32,
-	multiply: multiplyAVX512, transpose: transposeAVX2, copyRows: copyRowsAVX2,
+	multiply: multiplyAVX512, transpose: transposeAVX2, copyStrips: copyStripsAVX512,
 }
 
 //go:noescape
@@ -38,3 +38,6 @@ func transposeAVX2(dst *float32, cols int, src *float32, ld, blocks int)
 
 //go:noescape
 func copyRowsAVX2(dst *float32, step int, src *float32, ld, k, vectors int)
+
+//go:noescape
+func copyStripsAVX512(dst *float32, cols, next int, src *float32, ld, k, strips, last int)

@@ -166,7 +166,9 @@ put:
 	VZEROUPPER
 	RET
 
-// The same for AVX-512: twelve rows of two vectors of sixteen, Z8 to Z31.
+// The same for AVX-512: twelve rows of two vectors of sixteen, Z8 to Z31. The tile of c,
+// which is needed only at the end, is prefetched at the start, and the next strip of a
+// while this one is used: sixteen numbers of each row, a line of the cache, at a time.
 
 #define ROW512(at, lo, hi) \
 	VBROADCASTSS at, Z2; \
@@ -182,6 +184,13 @@ put:
 	VMOVUPS lo, (DX); \
 	VMOVUPS hi, 64(DX); \
 	ADDQ    R10, DX
+
+// AHEAD512 prefetches three rows of the next strip of a.
+#define AHEAD512 \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 (AX)(R8*1); \
+	PREFETCHT0 (AX)(R8*2); \
+	ADDQ       R12, AX
 
 // func multiplyAVX512(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool)
 TEXT ·multiplyAVX512(SB), NOSPLIT, $0-57
@@ -225,6 +234,27 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-57
 	VPXORQ Z30, Z30, Z30
 	VPXORQ Z31, Z31, Z31
 
+	MOVQ DX, AX
+	MOVQ $12, R14
+
+tile512:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       R10, AX
+	DECQ       R14
+	JNZ        tile512
+
+block512:
+	LEAQ (SI)(R12*4), AX // the next strip
+	AHEAD512
+	AHEAD512
+	AHEAD512
+	AHEAD512
+	MOVQ    $16, R14
+	CMPQ    CX, R14
+	CMOVQLT CX, R14
+	SUBQ    R14, CX
+
 next512:
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
@@ -245,8 +275,10 @@ next512:
 	ADDQ    R9, BX
 	ADDQ    R9, R11
 	ADDQ    R9, R13
-	DECQ    CX
+	DECQ    R14
 	JNZ     next512
+	TESTQ   CX, CX
+	JNZ     block512
 
 	MOVBLZX add+56(FP), AX
 	TESTL   AX, AX
@@ -377,5 +409,101 @@ vector:
 	ADDQ    R9, SI
 	DECQ    CX
 	JNZ     line
+	VZEROUPPER
+	RET
+
+// func copyStripsAVX512(dst *float32, cols, next int, src *float32, ld, k, strips, last int)
+//
+// One loop for each of the two widths: 32, and at most 16. Each goes along the strips and
+// then to the next row, eight rows behind what it prefetches.
+TEXT ·copyStripsAVX512(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), DI
+	MOVQ cols+8(FP), BX
+	MOVQ next+16(FP), R8
+	MOVQ src+24(FP), SI
+	MOVQ ld+32(FP), R9
+	MOVQ k+40(FP), CX
+	MOVQ strips+48(FP), R13
+	SHLQ $2, R8
+	SHLQ $2, R9
+	DECQ R13 // all but the last
+
+	MOVQ  $1, AX // a bit for each number of the last strip
+	MOVQ  CX, DX
+	MOVQ  last+56(FP), CX
+	SHLQ  CX, AX
+	DECQ  AX
+	KMOVW AX, K1
+	SHRQ  $16, AX
+	KMOVW AX, K2
+	MOVQ  $1, AX // and of a whole one
+	MOVQ  BX, CX
+	SHLQ  CX, AX
+	DECQ  AX
+	KMOVW AX, K3
+	MOVQ  DX, CX
+	CMPQ  BX, $32
+	JNE   narrow
+
+wide:
+	MOVQ  SI, R11
+	MOVQ  DI, R12
+	MOVQ  R13, AX
+	TESTQ AX, AX
+	JZ    wideLast
+
+wideStrip:
+	PREFETCHT0 (R11)(R9*8)
+	PREFETCHT0 64(R11)(R9*8)
+	VMOVUPS    (R11), Z0
+	VMOVUPS    64(R11), Z1
+	VMOVUPS    Z0, (R12)
+	VMOVUPS    Z1, 64(R12)
+	ADDQ       $128, R11
+	ADDQ       R8, R12
+	DECQ       AX
+	JNZ        wideStrip
+
+wideLast:
+	PREFETCHT0 (R11)(R9*8)
+	PREFETCHT0 64(R11)(R9*8)
+	VMOVUPS.Z  (R11), K1, Z0
+	VMOVUPS.Z  64(R11), K2, Z1
+	VMOVUPS    Z0, (R12)
+	VMOVUPS    Z1, 64(R12)
+	ADDQ       R9, SI
+	ADDQ       $128, DI
+	DECQ       CX
+	JNZ        wide
+	VZEROUPPER
+	RET
+
+narrow:
+	SHLQ $2, BX
+
+narrowRow:
+	MOVQ  SI, R11
+	MOVQ  DI, R12
+	MOVQ  R13, AX
+	TESTQ AX, AX
+	JZ    narrowLast
+
+narrowStrip:
+	PREFETCHT0 (R11)(R9*8)
+	VMOVUPS.Z  (R11), K3, Z0
+	VMOVUPS    Z0, K3, (R12)
+	ADDQ       BX, R11
+	ADDQ       R8, R12
+	DECQ       AX
+	JNZ        narrowStrip
+
+narrowLast:
+	PREFETCHT0 (R11)(R9*8)
+	VMOVUPS.Z  (R11), K1, Z0
+	VMOVUPS    Z0, K3, (R12)
+	ADDQ       R9, SI
+	ADDQ       BX, DI
+	DECQ       CX
+	JNZ        narrowRow
 	VZEROUPPER
 	RET

@@ -32,6 +32,10 @@ type kernel struct {
 	// copyRows copies k rows, ld apart in src and step in dst, of vectors times eight
 	// numbers, each row over what the one before wrote too much; nil as above.
 	copyRows func(dst *float32, step int, src *float32, ld, k, vectors int)
+	// copyStrips copies k rows, ld apart in src, into strips that lie next apart in dst, each
+	// of k rows of cols numbers. The last has only last numbers of each row, and zeros beyond;
+	// nil as above.
+	copyStrips func(dst *float32, cols, next int, src *float32, ld, k, strips, last int)
 }
 
 const (
@@ -124,10 +128,9 @@ type pass struct {
 // pack copies rows of b into panels that lie next apart: for each row the columns
 // of the panel, times alpha.
 func (p *pass) pack(next int, alpha float32, b []float32, ldb int) {
-	for j := 0; j < p.n; j += p.cols {
-		panel := p.panels[j/p.cols*next:][:p.cols*p.k]
-		p.copyStrip(panel, p.cols, b[j:], ldb, p.n-j)
-		scaleBy(panel, alpha)
+	p.copy(p.panels, p.cols, next, b, ldb, p.n)
+	for j := 0; alpha != 1 && j < p.n; j += p.cols {
+		scale(p.panels[j/p.cols*next:][:p.cols*p.k], alpha)
 	}
 }
 
@@ -140,6 +143,27 @@ func (p *pass) multiplyRows(transA bool, rows int, a []float32, lda int, c []flo
 		} else {
 			p.multiply(m, a[i*lda:], lda, c[i*ldc:], ldc)
 		}
+	}
+}
+
+// copy copies n columns of p.k rows of src into strips of cols columns that lie next apart
+// in dst, the last filled up with zeros. Four strips at a time share the lines of src, and
+// few enough lines of dst that these stay in the L1 cache.
+func (p *pass) copy(dst []float32, cols, next int, src []float32, ld, n int) {
+	const together = 4
+	step := cols
+	if p.copyStrips != nil {
+		step *= together
+	}
+	for j := 0; j < n; j += step {
+		at := dst[j/cols*next:]
+		if p.copyStrips == nil {
+			p.copyStrip(at, cols, src[j:], ld, n-j)
+			continue
+		}
+		left := min(step, n-j)
+		strips := (left + cols - 1) / cols
+		p.copyStrips(&at[0], cols, next, &src[j], ld, p.k, strips, left-(strips-1)*cols)
 	}
 }
 
@@ -218,11 +242,7 @@ func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
 // multiplyTransposed packs a, of m columns, into strips first: its numbers for one
 // p lie side by side, but those for the next p may be in the same set of a cache.
 func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc int) {
-	dst := p.work.a[:]
-	for i := 0; i < m; i += p.rows {
-		p.copyStrip(dst, p.rows, a[i:], lda, m-i)
-		dst = dst[p.rows*p.k:]
-	}
+	p.copy(p.work.a[:], p.rows, p.rows*p.k, a, lda, m)
 	p.sweep(m, p.work.a[:], 1, p.rows, p.rows*p.k, c, ldc)
 }
 

@@ -1,6 +1,7 @@
 package blas
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -55,6 +56,46 @@ func same(t *testing.T, lib Library, what string, got, want []float32) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("%v: %s: element %d is %v, by Sgemm %v", lib, what, i, got[i], want[i])
+		}
+	}
+}
+
+// Each kernel's packing is a copy of bits, zeros beyond, and nothing else is written.
+func TestStripsAreCopiesFilledUpWithZeros(t *testing.T) {
+	const margin = 1234.5
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, kernel := range kernels() {
+		for _, cols := range []int{kernel.rows, kernel.cols} {
+			for n := 1; n <= 5*cols+1; n++ {
+				k, ld := 1+r.IntN(20), n+r.IntN(3)
+				strips := (n + cols - 1) / cols
+				next := cols*k + 8 // copyRows may write a vector more
+				src := random(r, (k-1)*ld+n)
+				src[r.IntN(len(src))] = float32(math.NaN())
+				src[r.IntN(len(src))] = float32(math.Inf(-1))
+				src[r.IntN(len(src))] = 1e-45
+				dst := make([]float32, strips*next+1)
+				for i := range dst {
+					dst[i] = margin
+				}
+				p := pass{kernel: kernel, k: k}
+				p.copy(dst, cols, next, src, ld, n)
+				for i, got := range dst {
+					strip, row, col := i/next, i%next/cols, i%next%cols
+					want := float32(0)
+					switch at := strip*cols + col; {
+					case strip == strips || row > k || row == k && (kernel.copyStrips != nil || col >= 8):
+						want = margin
+					case row == k:
+						continue
+					case at < n:
+						want = src[row*ld+at]
+					}
+					if math.Float32bits(got) != math.Float32bits(want) {
+						t.Fatalf("%s: %d of %d in strips of %d: element %d is %v, want %v", kernel.name, k, n, cols, i, got, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -59,55 +59,13 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// precision is the number of fraction bits of a weight: 8 bits are left for the
-// pixel and 2 for the sum, which a kernel with negative lobes may take above 255.
-const precision = 22
-
-// taps are the rounded weights of one axis: output i is the sum over j of
-// weight[i·width + j] times input first[i] + j, for j < count[i].
-type taps struct {
-	first, count []int32
-	weight       []int32
-	width        int
-}
-
-// set computes the taps that map the interval lo–hi of n inputs to out outputs, the
-// weights in units of 2⁻²², rounded away from zero.
-func (t *taps) set(n, out int, lo, hi float32, filter Filter) {
-	axis := newAxis(n, out, lo, hi, filter)
-	t.width = axis.width()
-	t.first, t.count = grow(t.first, out), grow(t.count, out)
-	t.weight = grow(t.weight, out*t.width)
-	exact := make([]float64, t.width)
-	for i := range out {
-		from, count := axis.weights(exact, i)
-		t.first[i], t.count[i] = int32(from), int32(count)
-		for j, w := range exact[:count] {
-			t.weight[i*t.width+j] = int32(math.Trunc(float64(w*(1<<precision)) + math.Copysign(0.5, w)))
-		}
-	}
-}
-
-func grow(s []int32, n int) []int32 {
-	if cap(s) < n {
-		return make([]int32, n)
-	}
-	return s[:n]
-}
-
-// span returns the first input that any output uses, and the one behind the last.
-func (t *taps) span() (from, to int) {
-	last := len(t.first) - 1
-	return int(t.first[0]), int(t.first[last] + t.count[last])
-}
-
 // Box is a part of an image in pixels, edges at fractions allowed.
 type Box struct{ X0, Y0, X1, Y1 float32 }
 
 // Resampler resizes images and keeps its scratch memory between calls. The zero
 // value is ready; one Resampler serves one goroutine at a time.
 type Resampler struct {
-	horizontal, vertical taps
+	horizontal, vertical Taps
 	between              []byte // rows between the passes
 	packed               [][3]uint64
 	sums                 [][4]uint64
@@ -171,22 +129,41 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	whole := view{pix: dst.Pix, stride: 3 * w, w: w, h: h}
 	switch {
 	case across && down:
-		from, to := r.vertical.span()
-		if n := 3 * w * (to - from); cap(r.between) < n {
-			r.between = make([]byte, n)
-		}
-		mid := view{pix: r.between[:3*w*(to-from)], stride: 3 * w, w: w, h: to - from}
-		r.passAcross(mid, src, from)
-		r.passDown(whole, mid, from)
+		r.passBoth(whole, src, &r.horizontal, &r.vertical)
 	case across:
-		r.passAcross(whole, src, 0)
+		r.passAcross(whole, src, 0, &r.horizontal)
 	case down:
-		r.passDown(whole, src, 0)
+		r.passDown(whole, src, 0, &r.vertical)
 	default:
 		for y := range h {
 			copy(dst.row(y), src.row(y))
 		}
 	}
+}
+
+// Apply makes every pixel of dst, whose size is given, by the taps of its column and of its row
+// from the pixels of src.
+func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
+	dst.check()
+	src.check()
+	if len(across.First) != dst.W || len(down.First) != dst.H {
+		panic(fmt.Sprintf("img: taps of %d×%d pixels for an image of %d×%d", len(across.First), len(down.First), dst.W,
+			dst.H))
+	}
+	to, from := view{dst.Pix, 3 * dst.W, dst.W, dst.H}, view{src.Pix, 3 * src.W, src.W, src.H}
+	r.passBoth(to, from, across, down)
+}
+
+// passBoth resamples rows, as far as columns need them, and then columns.
+func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
+	from, to := down.Span()
+	n := 3 * dst.w * (to - from)
+	if cap(r.between) < n {
+		r.between = make([]byte, n)
+	}
+	mid := view{pix: r.between[:n], stride: 3 * dst.w, w: dst.w, h: to - from}
+	r.passAcross(mid, src, from, across)
+	r.passDown(dst, mid, from, down)
 }
 
 // Both passes add up two values in one 64-bit word, 32 bits each: a product of a
@@ -205,7 +182,7 @@ func unpack(x uint64) (lower, upper byte) {
 }
 
 // passAcross resamples rows, two at a time; the first is row `from` of src.
-func (r *Resampler) passAcross(dst, src view, from int) {
+func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
 	if cap(r.packed) < src.w {
 		r.packed = make([][3]uint64, src.w)
 	}
@@ -213,7 +190,7 @@ func (r *Resampler) passAcross(dst, src view, from int) {
 	for y := 0; y < dst.h; y += 2 {
 		next := min(y+1, dst.h-1) // an odd last row is its own partner
 		pack(packed, src.row(from+y), src.row(from+next))
-		addAcross(dst.row(y), dst.row(next), packed, &r.horizontal)
+		addAcross(dst.row(y), dst.row(next), packed, t)
 	}
 }
 
@@ -228,10 +205,10 @@ func pack(dst [][3]uint64, a, b [][3]byte) {
 	}
 }
 
-func addAcross(a, b [][3]byte, src [][3]uint64, t *taps) {
-	first, count := t.first[:len(a)], t.count[:len(a)]
+func addAcross(a, b [][3]byte, src [][3]uint64, t *Taps) {
+	first, count := t.First[:len(a)], t.Count[:len(a)]
 	b = b[:len(a)]
-	weights := t.weight
+	weights := t.Weight
 	for i := range a {
 		w := weights[:count[i]]
 		s := src[first[i]:]
@@ -246,7 +223,7 @@ func addAcross(a, b [][3]byte, src [][3]uint64, t *taps) {
 		a[i][0], b[i][0] = unpack(red)
 		a[i][1], b[i][1] = unpack(green)
 		a[i][2], b[i][2] = unpack(blue)
-		weights = weights[t.width:]
+		weights = weights[t.Width:]
 	}
 }
 
@@ -254,8 +231,7 @@ func addAcross(a, b [][3]byte, src [][3]uint64, t *taps) {
 // image that the taps count in. Rows are added up whole, so that memory is read in
 // order: eight bytes to four words, and the bytes behind the last eight by
 // themselves.
-func (r *Resampler) passDown(dst, src view, from int) {
-	t := &r.vertical
+func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
 	n := 3 * src.w
 	if cap(r.sums) < n/8 {
 		r.sums = make([][4]uint64, n/8)
@@ -266,8 +242,8 @@ func (r *Resampler) passDown(dst, src view, from int) {
 		for i := range sums {
 			sums[i] = [4]uint64{halfs, halfs, halfs, halfs}
 		}
-		w := t.weight[y*t.width:][:t.count[y]]
-		at := int(t.first[y]) - from
+		w := t.Weight[y*t.Width:][:t.Count[y]]
+		at := int(t.First[y]) - from
 		j := 0
 		for ; j+1 < len(w); j += 2 {
 			addDown(sums, line(at+j), line(at+j+1), uint64(w[j]), uint64(w[j+1]))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// now returns the user time of this process so far.
-func now() time.Duration {
+// Now returns the user time of this process so far.
+func Now() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
 		return 0

@@ -27,14 +27,14 @@ func Measure(b *testing.B, input []byte, work func() error) {
 	}
 	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()
-	began, n := now(), 0
+	began, n := Now(), 0
 	for b.Loop() {
 		if err := work(); err != nil {
 			b.Fatal(err)
 		}
 		n++
 	}
-	if used := (now() - began).Seconds(); used > 0 {
+	if used := (Now() - began).Seconds(); used > 0 {
 		b.ReportMetric(float64(n)/used, "calls/user-s")
 		b.ReportMetric(float64(n)*float64(len(input))/used/1e6, "MB/user-s")
 	}

@@ -1,9 +1,10 @@
 // Package vec holds the float32 loops of a neural network other than matrix products: element
 // by element, along rows, and down columns. On amd64 with AVX2 they run in assembly, one .s
-// file per topic. The Go loop beside each one is its definition. It also runs on other
-// machines and processes the remainder after whole vectors.
+// file per topic; those that compute much for each element also have a form with AVX-512. The
+// Go loop beside each one is its definition. It also runs on other machines and processes the
+// remainder after whole vectors.
 //
-// Both produce the same bytes. The assembly multiplies and adds in the order of the Go loop,
+// All produce the same bytes. The assembly multiplies and adds in the order of the Go loop,
 // and fuses a product only if it is exact. Sums use interleaved lanes, whose number is part of
 // the definition. The only exception is NaN, whose payload and sign are unspecified.
 //

@@ -45,4 +45,6 @@ func headMixFast(dst, p, v []float32, size int) bool  { return false }
 
 func bucketsFast(dst []uint32, x []float32, o *Buckets) int { return 0 }
 
+func countAboveFast(x []float32, t float32) (n, above, equal int) { return 0, 0, 0 }
+
 func expScaledFast(dst, x []float32, top, scale float64, s *[8]float64) int { return 0 }

@@ -174,8 +174,8 @@ type Dense interface {
 	// gradient.
 	//
 	// length I32 [N] gives how many tokens of a row are keys, taken to lie in 0 … T; absent:
-	// all. Queries beyond it are computed all the same. A row without keys has dst 0 and
-	// lse −∞, and gives no gradient.
+	// all. Keys and values beyond it may be NaN. Queries beyond it are computed all the same.
+	// A row without keys has dst 0 and lse −∞, and gives no gradient.
 	Attention(dst, lse, qkv, length Array, o Heads)
 	// AttentionGrad is the gradient of Attention by qkv, from its results y and lse. With
 	// P = e^(q·kᵀ/√Dh − lse) for each head:

@@ -56,6 +56,23 @@ type Pixel struct {
 	Mean, Std [3]float32 // of red, green and blue, in 0 … 1
 }
 
+// The columns of the table of images of Resample, one row for each image. An axis is where its
+// taps begin in the array of taps, and how many weights each output has: for S outputs there
+// are the first input of each [S], the number of inputs of each [S] and the weights [S,width].
+const (
+	ImageAt     = iota // where its bytes begin, in units of ImageUnit
+	ImageWidth         // in pixels
+	ImageHeight        // in pixels; 0: there is no image, and the result is black
+	AcrossAt           // taps of the columns
+	AcrossWidth        // weights of a column
+	DownAt             // taps of the rows
+	DownWidth          // weights of a row
+	ImageCols          // number of columns
+)
+
+// ImageUnit is what the bytes of an image are aligned to.
+const ImageUnit = 16
+
 // Interpolation says how Interpolate places output pixel i of an axis with n input
 // pixels: at i·(n−1)/(out−1) with AlignCorners, otherwise at
 // max((i+½)/Scale − ½, 0), Scale being out/n where it is 0. Positions beyond the
@@ -111,6 +128,16 @@ type Image interface {
 	// Interpolate resizes images bilinearly. It has no gradient: only evaluations resize
 	// images.
 	Interpolate(dst, x Array, o Interpolation)
+	// Resample makes images dst U8 [N,H,W,3] of the images [h,w,3] in bytes U8 [B], which
+	// the table images I32 [N,ImageCols] lists; taps I32 [T] has their weights in units of
+	// 2⁻²². Columns come first:
+	//
+	//	mid[i,x] = byte(Σ_j weight[x,j]·image[i, first[x]+j])
+	//	dst[y,x] = byte(Σ_j weight[y,j]·mid[first[y]+j, x])
+	//
+	// with j below the number of inputs and byte(s) = (s + 2²¹)/2²², rounded down and limited
+	// to 0 … 255. Sums must fit in 32 bits, and the table must stay within the arrays.
+	Resample(dst, bytes, taps, images Array)
 	// Pixels cuts a window out of bytes U8 [N,H',W',3] and normalises it to dst [N,H,W,C];
 	// see Pixel. crop I32 [N,3] gives its top, its left, and 1 to mirror it. Without crop
 	// it is the centre, not mirrored.

@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ASI is average set intersection (Sun et al., "Dynamic Metric Learning", CVPR 2021):
@@ -18,27 +19,27 @@ type ASI struct{}
 // Name returns "ASI".
 func (ASI) Name() string { return "ASI" }
 
-// AtLevel sums hits(n)/n; the first n hold at most n positives, so no minimum is
+// AddLevel sums hits(n)/n; the first n hold at most n positives, so no minimum is
 // needed.
-func (ASI) AtLevel(v *View) (float64, bool) {
-	if v.R == 0 {
-		return 0, false
+func (ASI) AddLevel(sum float64, v *View) float64 {
+	last := min(v.end, v.R)
+	if v.first >= last {
+		return sum
 	}
-	sum := 0.0
 	if v.single {
-		hits := 0 // fewer than n, so that there is one more
-		for n := 1; n <= v.R; n++ {
+		places, next := stopped(v.places), 0
+		for n := v.first + 1; n <= last; n++ {
 			more := 0
-			if int(v.places[hits]) < n {
+			if int(places[next]) < n {
 				more = 1
 			}
-			hits += more
-			sum += float64(hits) / float64(n)
+			next += more
+			sum += float64(v.before+next) / float64(n)
 		}
-		return sum / float64(v.R), true
+		return sum
 	}
-	hits, next := 0.0, 0
-	for n := 1; n <= v.R; n++ {
+	hits, next := float64(v.before), 0
+	for n := v.first + 1; n <= last; n++ {
 		for next < len(v.runs) && v.runs[next].first+v.runs[next].size < n {
 			next++
 		}
@@ -48,83 +49,98 @@ func (ASI) AtLevel(v *View) (float64, bool) {
 		}
 		sum += hits / float64(n)
 	}
-	return sum / float64(v.R), true
+	return sum
 }
 
-// OfList compares level by level. Inside a group of equal scores a level's number
+// AtLevel is the mean.
+func (ASI) AtLevel(sum float64, v *View) (float64, bool) { return sum / float64(max(v.R, 1)), v.R > 0 }
+
+// OfList counts the items that share a level.
+func (ASI) OfList(l *List) Sum { return asi{l.Positives(1)} }
+
+type asi struct{ positives int }
+
+// AddPart compares level by level. Inside a group of equal scores a level's number
 // among the first n is hypergeometric.
-func (ASI) OfList(l *List) (float64, bool) {
-	positives := l.Positives(1)
-	if positives == 0 {
-		return 0, false
+func (a asi) AddPart(sum float64, p *Part) float64 {
+	last := min(p.end, a.positives)
+	if p.first >= last {
+		return sum
 	}
-	if l.ties == ScoreThenRow {
-		return l.agreements() / float64(positives), true
+	if p.single {
+		return p.agreements(sum, last)
 	}
-	before := make([]int, l.Levels+1) // items of each level in the groups left behind
-	next, sum := 0, 0.0
-	for n := 1; n <= positives; n++ {
-		for next < len(l.groups) && int(l.groups[next].first+l.groups[next].size) <= n {
-			for level := 1; level <= l.Levels; level++ {
-				before[level] += l.hits(l.groups[next], level, level)
-			}
+	before := slices.Clone(p.before) // items of each level in the groups left behind
+	next := 0
+	for n := p.first + 1; n <= last; n++ {
+		for next < len(p.groups) && int(p.groups[next].first+p.groups[next].size) <= n {
+			p.passGroup(before, p.groups[next])
 			next++
 		}
 		g := group{first: int32(n)} // the group that the first n end in, if they do
-		if next < len(l.groups) && int(l.groups[next].first) < n {
-			g = l.groups[next]
+		if next < len(p.groups) && int(p.groups[next].first) < n {
+			g = p.groups[next]
 		}
-		sum += l.agreement(n, before, g) / float64(n)
+		sum += p.agreement(n, before, g) / float64(n)
 	}
-	return sum / float64(positives), true
+	return sum
 }
 
-// agreements is Σ_{n≤positives} 1/n Σ_l min(#l in the first n, #l in the ideal first n) where
-// every positive is a group of one. While the ideal order is within a level, it has all items of
-// the finer ones, so that these agree as far as they are among the first n, and none of the
-// coarser ones. There are no branches, which nobody could foresee.
-func (l *List) agreements() float64 {
-	n, next, sum := 0, 0, 0.0
-	for level := l.Levels; level > 0; level-- {
-		finer, same := 0, 0 // among the first n
-		for _, g := range l.groups[:next] {
-			if int(g.level) > level {
+// Value is the mean.
+func (a asi) Value(sum float64) (float64, bool) {
+	return sum / float64(max(a.positives, 1)), a.positives > 0
+}
+
+// agreements adds 1/n Σ_l min(#l in the first n, #l in the ideal first n) to sum for the n of the
+// part up to last, where every positive is a group of one. While the ideal order is within a
+// level, it has all items of the finer ones, so that these agree as far as they are among the
+// first n, and none of the coarser ones. There are no branches, which nobody could foresee.
+func (p *Part) agreements(sum float64, last int) float64 {
+	places, n, next, finest := stopped(p.places), p.first, 0, 0
+	for level := p.Levels; level > 0 && n < last; level-- { // finest is the ideal number of the finer ones
+		finer, same := p.beforeAt(level+1, p.Levels), p.before[level]
+		for _, shared := range p.shared[:next] {
+			if int(shared) > level {
 				finer++
-			} else if int(g.level) == level {
+			} else if int(shared) == level {
 				same++
 			}
 		}
-		for ideal := 1; ideal <= l.Count[level]; ideal++ {
+		for upto := min(finest+p.Count[level], last); n < upto; {
 			n++
-			g := l.groups[next] // fewer than n are behind, so that there is one more
 			step, finerStep, sameStep := 0, 0, 0
-			if int(g.first) < n {
+			if int(places[next]) < n {
 				step = 1
 			}
-			if int(g.level) > level {
+			shared := 0
+			if next < len(p.shared) {
+				shared = int(p.shared[next])
+			}
+			if shared > level {
 				finerStep = step
 			}
-			if int(g.level) == level {
+			if shared == level {
 				sameStep = step
 			}
 			next, finer, same = next+step, finer+finerStep, same+sameStep
-			sum += float64(finer+min(same, ideal)) / float64(n)
+			sum += float64(finer+min(same, n-finest)) / float64(n)
 		}
+		finest += p.Count[level]
 	}
 	return sum
 }
 
 // agreement is Σ_l E min(#l in the first n, #l in the ideal first n), the first n
 // being what lies before group g and a random draw from g.
-func (l *List) agreement(n int, before []int, g group) float64 {
+func (p *Part) agreement(n int, before []int, g group) float64 {
 	sum, left, drawn := 0.0, n, n-int(g.first)
-	for level := l.Levels; level > 0 && left > 0; level-- {
-		ideal := min(left, l.Count[level])
+	for level := p.Levels; level > 0 && left > 0; level-- {
+		ideal := min(left, p.Count[level])
 		left -= ideal
 		if drawn == 0 {
 			sum += float64(min(before[level], ideal))
 		} else {
-			sum += expectedMin(before[level], int(l.of(g)[level-1]), int(g.size), drawn, ideal)
+			sum += expectedMin(before[level], int(p.of(g)[level-1]), int(g.size), drawn, ideal)
 		}
 	}
 	return sum

@@ -1,7 +1,7 @@
 package metric
 
 import (
-	"math"
+	"cmp"
 	"slices"
 )
 
@@ -11,63 +11,95 @@ import (
 // first, because swapping two neighbours so that the better one goes ahead never lowers
 // it. H-AP is so by its relevances, which need not rise with the levels.
 //
+// Only the places of such a group change, so that what they add to a sum in the order of the
+// ranking is replaced by what they add in the best and in the worst order. The ends so differ
+// from those of whole walks by the rounding of float64.
+//
 // A Bounds is used by one goroutine, again for each query.
 type Bounds struct {
-	ties     *List // with its groups
-	arranged *List // in one order
-	worth    []float64
-	order    []int // levels, the best first
+	group    Part // of equal scores
+	arranged Part // the same in one order
+	before   []int
+	count    []int // items of the group by level
+	items    []Item
+	levels   [2][]int // in the worst and in the best order
+	own      []ownOrder
+	base     []float64 // what the group adds to each sum
+	changed  []float64
+}
+
+// ownOrder is a metric that orders levels in its own way.
+type ownOrder struct {
+	at     int // among the sums
+	levels [2][]int
 }
 
 // NewBounds is for data with the given number of levels.
 func NewBounds(levels int) *Bounds {
-	return &Bounds{ties: NewList(levels, AverageTies), arranged: NewList(levels, ScoreThenRow),
-		worth: make([]float64, levels+1), order: make([]int, levels+1)}
+	worth := make([]float64, levels+1)
+	for level := range worth {
+		worth[level] = float64(level)
+	}
+	return &Bounds{before: make([]int, levels+1), count: make([]int, levels+1), levels: orders(worth)}
 }
 
-// worthy is a metric that orders levels in its own way.
+// orders lists the levels, the least worthy first and the worthiest first.
+func orders(worth []float64) [2][]int {
+	worst := make([]int, len(worth))
+	for level := range worst {
+		worst[level] = level
+	}
+	slices.SortStableFunc(worst, func(x, y int) int { return cmp.Compare(worth[x], worth[y]) })
+	best := slices.Clone(worst)
+	slices.Reverse(best)
+	return [2][]int{worst, best}
+}
+
+// worthy is a sum that orders levels in its own way.
 type worthy interface {
-	// worth writes how much an item of each level adds, for the counts of a query.
-	worth(worth []float64, count []int)
+	// worth is how much an item of each level adds.
+	worth() []float64
 }
 
 // worth of H-AP is the relevance.
-func (m HAP) worth(worth []float64, count []int) { m.relevance().Fill(worth, count) }
+func (h *hap) worth() []float64 { return h.rel }
 
-// Measure writes the least and the greatest values of one query in the order of s.Keys,
-// NaN where a metric is undefined. It reads the items as List.ResetItems does. If no items of
+// Measure writes the least and the greatest values of one query in the order of Set.Keys, NaN
+// where a metric is undefined: those of the set that has measured l last. If no items of
 // different levels have equal scores it writes nothing and returns false: ties change nothing.
-func (b *Bounds) Measure(least, greatest []float64, s Set, items []Item, n int) bool {
-	if !mixed(items) {
+func (b *Bounds) Measure(least, greatest []float64, l *List) bool {
+	if !mixed(l.items) {
 		return false
 	}
-	b.ties.ResetItems(items, n)
-	for level := range b.worth {
-		b.worth[level] = float64(level)
-	}
-	b.measure(least, greatest, s)
-	at := 0
-	for _, m := range s {
-		if _, ok := m.(Binary); ok {
-			at += b.ties.Levels
-		}
-	}
-	for _, m := range s {
-		graded, ok := m.(Graded)
-		if !ok {
-			continue
-		}
-		if w, own := m.(worthy); own {
-			if w.worth(b.worth, b.ties.Count); !rising(b.worth) { // else the order is that of the levels
-				b.arrange(false)
-				least[at] = valueOf(graded, b.arranged)
-				b.arrange(true)
-				greatest[at] = valueOf(graded, b.arranged)
+	b.begin(l)
+	copy(least, l.sums.at)
+	copy(greatest, l.sums.at)
+	first, before := 0, b.before // first of those with the score of the item
+	for i, item := range l.items {
+		if item.Shared&Tied == 0 {
+			if i > first+1 { // seldom
+				b.addMixed(least, greatest, l, first, i)
 			}
+			first = i
 		}
-		at++
+		before[item.Shared&levelMask]++
 	}
+	b.addMixed(least, greatest, l, first, len(l.items))
+	l.sums.values(least, least, l)
+	l.sums.values(greatest, greatest, l)
 	return true
+}
+
+func (b *Bounds) begin(l *List) {
+	clear(b.before)
+	b.base = slices.Grow(b.base[:0], len(l.sums.at))[:len(l.sums.at)]
+	b.changed = slices.Grow(b.changed[:0], len(l.sums.at))[:len(l.sums.at)]
+	b.own = b.own[:0]
+	for i, m := range l.sums.graded {
+		if w, own := m.(worthy); own && !rising(w.worth()) { // else the order is that of the levels
+			b.own = append(b.own, ownOrder{l.Levels*len(l.sums.binary) + i, orders(w.worth())})
+		}
+	}
 }
 
 // rising reports whether each number is greater than the one before.
@@ -80,67 +112,68 @@ func rising(list []float64) bool {
 	return true
 }
 
-// valueOf is NaN where the metric is undefined.
-func valueOf(m Graded, l *List) float64 {
-	v, defined := m.OfList(l)
-	if !defined {
-		return math.NaN()
+// addMixed changes the sums by the orders of items [first, end), which have one score and were counted, if
+// their levels differ.
+func (b *Bounds) addMixed(least, greatest []float64, l *List, first, end int) {
+	run := l.items[first:end]
+	if !mixed(run) {
+		return
 	}
-	return v
+	for _, item := range run {
+		b.before[item.Shared&levelMask]--
+	}
+	b.add(least, greatest, l, run)
+	for _, item := range run {
+		b.before[item.Shared&levelMask]++
+	}
 }
 
-// measure takes all metrics with the levels in the order of their worth.
-func (b *Bounds) measure(least, greatest []float64, s Set) {
-	b.arrange(false)
-	s.Measure(least, b.arranged)
-	b.arrange(true)
-	s.Measure(greatest, b.arranged)
-}
-
-// arrange fills arranged with the groups of ties one item after the other: the worthiest
-// first, or last.
-func (b *Bounds) arrange(best bool) {
-	for level := range b.order {
-		b.order[level] = level
+// add changes the sums by the orders of one group.
+func (b *Bounds) add(least, greatest []float64, l *List, run []Item) {
+	t, first := &l.sums, int(run[0].Place)
+	clear(b.count)
+	coarsest, finest := l.Levels, 0 // of the levels shared by its items
+	for _, item := range run {
+		level := int(item.Shared & levelMask)
+		b.count[level]++
+		coarsest, finest = min(coarsest, level), max(finest, level)
 	}
-	slices.SortStableFunc(b.order, func(x, y int) int {
-		switch {
-		case b.worth[x] == b.worth[y]:
-			return y - x
-		case (b.worth[x] > b.worth[y]) == best:
-			return -1
+	lo, hi := l.Levels-finest, l.Levels-coarsest // at other levels all are positive, or none is
+	b.place(&b.group, l, first)
+	b.group.read(run, first+len(run))
+	clear(b.base)
+	t.add(b.base, &b.group, lo, hi)
+	for i, sums := range [][]float64{least, greatest} {
+		clear(b.changed)
+		b.arrange(l, first, b.levels[i])
+		t.add(b.changed, &b.arranged, lo, hi)
+		for _, own := range b.own {
+			b.arrange(l, first, own.levels[i])
+			b.changed[own.at] = t.graded[own.at-l.Levels*len(t.binary)].AddPart(0, &b.arranged)
 		}
-		return 1
-	})
-	t, a := b.ties, b.arranged
-	a.N, a.groups = t.N, slices.Grow(a.groups[:0], len(t.groups)+len(t.several))
-	copy(a.Count, t.Count)
-	next := 0
-	for _, at := range t.several {
-		a.groups = append(a.groups, t.groups[next:at]...)
-		b.spread(t.groups[at])
-		next = at + 1
-	}
-	a.groups = append(a.groups, t.groups[next:]...)
-}
-
-// spread appends the positives of a group of several, in the order of the levels.
-func (b *Bounds) spread(g group) {
-	counts, negatives := b.ties.of(g), g.size
-	for _, n := range counts {
-		negatives -= n
-	}
-	first := g.first
-	for _, level := range b.order {
-		n := negatives
-		if level > 0 {
-			n = counts[level-1]
-		}
-		for range n {
-			if level > 0 {
-				b.arranged.groups = append(b.arranged.groups, group{first: first, size: 1, level: int32(level)})
+		for k, v := range b.changed {
+			if v != b.base[k] {
+				sums[k] = sums[k] - b.base[k] + v // exact where the group has the only positives
 			}
-			first++
 		}
 	}
+}
+
+// place begins p at a place, behind the items that were counted.
+func (b *Bounds) place(p *Part, l *List, first int) {
+	p.begin(l)
+	p.first = first
+	copy(p.before, b.before)
+}
+
+// arrange fills arranged with the items of the group one after the other, in an order of levels.
+func (b *Bounds) arrange(l *List, first int, levels []int) {
+	b.place(&b.arranged, l, first)
+	b.items = b.items[:0]
+	for _, level := range levels {
+		for range b.count[level] {
+			b.items = append(b.items, Item{Place: int32(first + len(b.items)), Shared: byte(level)})
+		}
+	}
+	b.arranged.read(b.items, first+len(b.items))
 }

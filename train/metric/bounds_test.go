@@ -33,7 +33,7 @@ func TestBoundsAreThoseOfAllOrders(t *testing.T) {
 			levels[i], tie[i] = random.IntN(4), i > 0 && random.IntN(3) > 0
 		}
 		shared := append(bytesOf(levels, tie), beyond)
-		if measureBytes(bounds, least, greatest, shared) {
+		if measureBytes(bounds, least, greatest, 3, []Ties{ScoreThenRow, AverageTies}[trial%2], shared) {
 			changed++
 		} else {
 			plain.Reset(shared)
@@ -61,7 +61,7 @@ func TestBoundsAreThoseOfAllOrders(t *testing.T) {
 
 // Equal scores of items of one level leave nothing open.
 func TestBoundsPassTiesThatDoNotMatter(t *testing.T) {
-	if measureBytes(NewBounds(1), nil, nil, []byte{1, 1 | Tied, 0, Tied, Tied, beyond, beyond}) {
+	if measureBytes(NewBounds(1), nil, nil, 1, ScoreThenRow, []byte{1, 1 | Tied, 0, Tied, Tied, beyond, beyond}) {
 		t.Error("ties inside levels change something")
 	}
 }
@@ -99,9 +99,11 @@ func TestNamesOfOtherToolsAreKnown(t *testing.T) {
 }
 
 // measureBytes measures ranked bytes.
-func measureBytes(b *Bounds, least, greatest []float64, shared []byte) bool {
-	items, n := Items(nil, shared)
-	return b.Measure(least, greatest, everything, items, n)
+func measureBytes(b *Bounds, least, greatest []float64, levels int, ties Ties, shared []byte) bool {
+	list := NewList(levels, ties)
+	list.Reset(shared)
+	everything.Measure(make([]float64, len(everything.Keys(levels))), list)
+	return b.Measure(least, greatest, list)
 }
 
 func mixedBytes(shared []byte) bool {

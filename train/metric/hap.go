@@ -29,71 +29,109 @@ func (m HAP) Name() string {
 	return "H-AP:" + m.Label
 }
 
-// OfList walks the positives. In a group of t equal scores, place s holds an item
+// OfList computes the relevances.
+func (m HAP) OfList(l *List) Sum {
+	h := &hap{rel: make([]float64, l.Levels+1)}
+	m.relevance().Fill(h.rel, l.Count)
+	for level, n := range l.Count[1:] {
+		h.total += h.rel[level+1] * float64(n)
+	}
+	if l.Levels > few {
+		return h
+	}
+	for level, r := range h.rel {
+		for a, other := range h.rel[1:] {
+			h.shares[level][a] = min(r, other)
+		}
+	}
+	return h
+}
+
+type hap struct {
+	rel    []float64
+	total  float64               // Σ_k rel_k
+	shares [few + 1][few]float64 // min(rel, rel') of each two levels, if there are few
+}
+
+// few levels are added up without a loop.
+const few = 4
+
+// AddPart walks the positives. In a group of t equal scores, place s holds an item
 // of level l with probability c_l/t, and the s−1 before it are a fair sample of
 // the rest of the group.
-func (m HAP) OfList(l *List) (float64, bool) {
-	rel := make([]float64, l.Levels+1)
-	m.relevance().Fill(rel, l.Count)
-	total := 0.0
-	for level, n := range l.Count[1:] {
-		total += rel[level+1] * float64(n)
+func (h *hap) AddPart(sum float64, p *Part) float64 {
+	switch {
+	case h.total == 0:
+		return 0
+	case p.single && p.Levels <= few:
+		return h.addFew(sum, p)
 	}
-	if total == 0 {
-		return 0, false
+	before := make([]float64, p.Levels) // items ranked before the group, by level
+	for a, n := range p.before[1:] {
+		before[a] = float64(n)
 	}
-	if len(l.several) == 0 && l.Levels <= few {
-		return l.relevances(rel) / total, true
+	one := func(place int32, level int) {
+		if r := h.rel[level]; r > 0 {
+			sum += (r + overlap(r, h.rel, before)) / float64(place+1)
+		}
+		before[level-1]++
 	}
-	before := make([]float64, l.Levels) // items ranked before the group, by level
-	sum := 0.0
-	for _, g := range l.groups {
+	for i, place := range p.places {
+		one(place, int(p.shared[i]))
+	}
+	for _, g := range p.groups {
 		if g.size == 1 {
-			if r := rel[g.level]; r > 0 {
-				sum += (r + overlap(r, rel, before)) / float64(g.first+1)
-			}
-			before[g.level-1]++
+			one(g.first, int(g.level))
 			continue
 		}
-		inside := make([]float64, l.Levels)
-		for a, c := range l.of(g) {
+		inside := make([]float64, p.Levels)
+		for a, c := range p.of(g) {
 			inside[a] = float64(c)
 		}
 		for a, c := range inside {
-			if r := rel[a+1]; c > 0 && r > 0 {
-				sum += c * along(g, r+overlap(r, rel, before), overlap(r, rel, inside)-r)
+			if r := h.rel[a+1]; c > 0 && r > 0 {
+				sum += c * along(g, r+overlap(r, h.rel, before), overlap(r, h.rel, inside)-r)
 			}
 		}
 		for a, c := range inside {
 			before[a] += c
 		}
 	}
-	return sum / total, true
+	return sum
 }
 
-// few levels are added up without a loop.
-const few = 4
-
-// relevances is Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k where every positive is a group of its own
-// and there are few levels. It adds in the order of OfList: what no level has is 0.
-func (l *List) relevances(rel []float64) float64 {
-	var shares [few + 1][few]float64 // min(rel, rel') of each two levels
-	for level, r := range rel {
-		for a, other := range rel[1:] {
-			shares[level][a] = min(r, other)
-		}
-	}
+// addFew adds Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k where every positive is a group of its own and
+// there are few levels. It adds in the order of AddPart: what no level has is 0.
+func (h *hap) addFew(sum float64, p *Part) float64 {
 	var before [few]float64
-	sum := 0.0
-	for _, g := range l.groups {
-		if r := rel[g.level]; r > 0 {
-			s := &shares[g.level]
-			ahead := s[0]*before[0] + s[1]*before[1] + s[2]*before[2] + s[3]*before[3]
-			sum += (r + ahead) / float64(g.first+1)
+	for a, n := range p.before[1:] {
+		before[a] = float64(n)
+	}
+	b0, b1, b2, b3 := before[0], before[1], before[2], before[3]
+	shared := p.shared[:len(p.places)]
+	for i, place := range p.places {
+		level := shared[i]
+		if r := h.rel[level]; r > 0 {
+			s := &h.shares[level]
+			ahead := s[0]*b0 + s[1]*b1 + s[2]*b2 + s[3]*b3
+			sum += (r + ahead) / float64(place+1)
 		}
-		before[g.level-1]++
+		one := &ones[level]
+		b0, b1, b2, b3 = b0+one[0], b1+one[1], b2+one[2], b3+one[3]
 	}
 	return sum
+}
+
+// ones is what an item of each level adds to the number of items of levels 1 to few. Reading it
+// does not wait for the addition before, as counting in memory would.
+var ones = [few + 1][few]float64{{}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}
+
+// Value divides by Σ_k rel_k.
+func (h *hap) Value(sum float64) (float64, bool) {
+	if h.total == 0 {
+		return 0, false
+	}
+	return sum / h.total, true
 }
 
 func (m HAP) relevance() Relevance {

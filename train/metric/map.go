@@ -9,9 +9,12 @@ type MAPAtR struct{}
 // Name returns "mAP@R".
 func (MAPAtR) Name() string { return "mAP@R" }
 
-// AtLevel sums the precision at the positives among the first R.
-func (MAPAtR) AtLevel(v *View) (float64, bool) {
-	return v.precisions(v.R) / float64(max(v.R, 1)), v.R > 0
+// AddLevel sums the precision at the positives among the first R.
+func (MAPAtR) AddLevel(sum float64, v *View) float64 { return v.precisions(sum, v.R) }
+
+// AtLevel divides by R.
+func (MAPAtR) AtLevel(sum float64, v *View) (float64, bool) {
+	return sum / float64(max(v.R, 1)), v.R > 0
 }
 
 // MAPAt is mAP@k: 1/min(R,k) Σ_{i≤k} r_i·P@i, with k = 100 the rule of Google
@@ -21,9 +24,12 @@ type MAPAt struct{ K int }
 // Name returns "mAP@k".
 func (m MAPAt) Name() string { return fmt.Sprintf("mAP@%d", m.K) }
 
-// AtLevel sums the precision at the positives among the first k.
-func (m MAPAt) AtLevel(v *View) (float64, bool) {
-	return v.precisions(m.K) / float64(max(min(v.R, m.K), 1)), v.R > 0
+// AddLevel sums the precision at the positives among the first k.
+func (m MAPAt) AddLevel(sum float64, v *View) float64 { return v.precisions(sum, m.K) }
+
+// AtLevel divides by as many of them as there can be.
+func (m MAPAt) AtLevel(sum float64, v *View) (float64, bool) {
+	return sum / float64(max(min(v.R, m.K), 1)), v.R > 0
 }
 
 func newMAP(rest string) (Metric, error) {

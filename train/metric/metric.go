@@ -30,18 +30,30 @@ type Metric interface {
 	Name() string
 }
 
-// Binary is a metric of one level.
+// Binary is a metric of one level. It is a function of a sum over the places of the ranking,
+// which reaches it part by part: one walk over the positives serves all metrics.
 type Binary interface {
 	Metric
-	// AtLevel returns the value for one query, false where it is undefined.
-	AtLevel(v *View) (float64, bool)
+	// AddLevel adds to sum what the places of v contribute.
+	AddLevel(sum float64, v *View) float64
+	// AtLevel returns the value for one query from the sum over its whole ranking, false where
+	// it is undefined. Of v, which is any part, it reads N and R.
+	AtLevel(sum float64, v *View) (float64, bool)
 }
 
 // Graded is a metric of all levels together.
 type Graded interface {
 	Metric
-	// OfList returns the value for one query, false where it is undefined.
-	OfList(l *List) (float64, bool)
+	// OfList begins the sum of a query, of which it reads the counts.
+	OfList(l *List) Sum
+}
+
+// Sum is a graded metric of one query, which too is a function of a sum over places.
+type Sum interface {
+	// AddPart adds to sum what the places of p contribute.
+	AddPart(sum float64, p *Part) float64
+	// Value returns the value from the sum over the whole ranking, false where it is undefined.
+	Value(sum float64) (float64, bool)
 }
 
 // Kind is a row of the table of metrics: the symbol that its names begin with,
@@ -210,30 +222,6 @@ func (s Set) Keys(levels int) []string {
 		}
 	}
 	return keys
-}
-
-// Measure writes one query's values in the order of Keys; NaN marks a metric
-// that is undefined for it.
-func (s Set) Measure(values []float64, l *List) {
-	put := func(v float64, ok bool) {
-		if !ok {
-			v = math.NaN()
-		}
-		values[0], values = v, values[1:]
-	}
-	for h := range l.Levels {
-		v := l.Level(h)
-		for _, m := range s {
-			if b, ok := m.(Binary); ok {
-				put(b.AtLevel(v))
-			}
-		}
-	}
-	for _, m := range s {
-		if g, ok := m.(Graded); ok {
-			put(g.OfList(l))
-		}
-	}
 }
 
 // Mean is the mean of the values that are not NaN, with the number of those that

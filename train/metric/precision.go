@@ -9,7 +9,10 @@ type Precision struct{ K int }
 // Name returns "P@k".
 func (m Precision) Name() string { return fmt.Sprintf("P@%d", m.K) }
 
-// AtLevel counts.
-func (m Precision) AtLevel(v *View) (float64, bool) {
-	return v.within(m.K) / float64(m.K), v.R > 0
+// AddLevel counts.
+func (m Precision) AddLevel(sum float64, v *View) float64 { return sum + v.within(m.K) }
+
+// AtLevel divides by k.
+func (m Precision) AtLevel(sum float64, v *View) (float64, bool) {
+	return sum / float64(m.K), v.R > 0
 }

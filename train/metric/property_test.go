@@ -234,13 +234,13 @@ func TestPerfectRankingScoresOne(t *testing.T) {
 	list := NewList(2, ScoreThenRow)
 	list.Reset([]byte{2, 2, 2, 1, 1, 0, 0, 0})
 	for _, m := range []Graded{HAP{}, ASI{}, NDCG{}, NDCG{K: 4}, HardAP{1}, HardAP{2}} {
-		if v, ok := m.OfList(list); !ok || !equal(v, 1) {
+		if v, ok := ofList(m, list); !ok || !equal(v, 1) {
 			t.Errorf("%s = %v", m.Name(), v)
 		}
 	}
 	for h := range 2 {
 		for _, m := range []Binary{AP{}, MAPAtR{}, MAPAt{3}, ASI{}, Recall{1}, TrueRecall{2}} {
-			if v, ok := m.AtLevel(list.Level(h)); !ok || !equal(v, 1) {
+			if v, ok := atLevel(m, list.Level(h)); !ok || !equal(v, 1) {
 				t.Errorf("%s at level %d = %v", m.Name(), h, v)
 			}
 		}
@@ -252,7 +252,7 @@ func TestPerfectRankingScoresOne(t *testing.T) {
 func TestHAPCountsEqualRelevancesOnce(t *testing.T) {
 	list := NewList(2, ScoreThenRow)
 	list.Reset([]byte{2, 2, 1, 2, 2, 1})
-	if v, _ := (HAP{}).OfList(list); !equal(v, 1) {
+	if v, _ := ofList((HAP{}), list); !equal(v, 1) {
 		t.Errorf("H-AP = %v, want 1", v)
 	}
 }
@@ -267,15 +267,15 @@ func TestHAPIsAPAtOneLevelAndKnowsNoScale(t *testing.T) {
 		}
 		shared[3] = 1
 		one.Reset(shared)
-		hap, _ := HAP{}.OfList(one)
-		ap, _ := AP{}.AtLevel(one.Level(0))
+		hap, _ := ofList(HAP{}, one)
+		ap, _ := atLevel(AP{}, one.Level(0))
 		if !equal(hap, ap) {
 			t.Fatalf("H-AP %v, AP %v", hap, ap)
 		}
 		shared[7] = 2
 		two.Reset(shared)
-		a, _ := HAP{Relevance: Table{0, 0.2, 0.5}}.OfList(two)
-		b, _ := HAP{Relevance: Table{0, 20, 50}}.OfList(two)
+		a, _ := ofList(HAP{Relevance: Table{0, 0.2, 0.5}}, two)
+		b, _ := ofList(HAP{Relevance: Table{0, 20, 50}}, two)
 		if !equal(a, b) {
 			t.Fatalf("H-AP %v and %v", a, b)
 		}
@@ -302,7 +302,7 @@ func TestHAPFollowsItsDefinitionAtAnyNumberOfLevels(t *testing.T) {
 				}
 			}
 			list.Reset(shared)
-			if got, _ := (HAP{Relevance: relevance}).OfList(list); !equal(got, sum/total) {
+			if got, _ := ofList((HAP{Relevance: relevance}), list); !equal(got, sum/total) {
 				t.Errorf("%d levels: H-AP %v, want %v", levels, got, sum/total)
 			}
 		}

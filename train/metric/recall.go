@@ -9,20 +9,23 @@ type Recall struct{ K int }
 // Name returns "R@k".
 func (m Recall) Name() string { return fmt.Sprintf("R@%d", m.K) }
 
-// AtLevel is 1 − C(t−p, j)/C(t, j) where the first positives are p of t items
-// with equal scores, of which j lie within k.
-func (m Recall) AtLevel(v *View) (float64, bool) {
-	if v.R == 0 {
-		return 0, false
+// AddLevel is 1 − C(t−p, j)/C(t, j) where the first positives are p of t items
+// with equal scores, of which j lie within k. The others contribute nothing.
+func (m Recall) AddLevel(sum float64, v *View) float64 {
+	if v.before > 0 || v.groups() == 0 {
+		return sum
 	}
 	first := v.group(0)
 	left := first.size - max(m.K-first.first, 0) // items of the run beyond k
 	if left < first.hits {
-		return 1, true
+		return sum + 1
 	}
 	miss := 1.0
 	for x := range first.hits {
 		miss *= float64(left-x) / float64(first.size-x)
 	}
-	return 1 - miss, true
+	return sum + (1 - miss)
 }
+
+// AtLevel returns the sum.
+func (m Recall) AtLevel(sum float64, v *View) (float64, bool) { return sum, v.R > 0 }

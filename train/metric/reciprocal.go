@@ -9,22 +9,25 @@ type MRR struct{}
 // Name returns "MRR".
 func (MRR) Name() string { return "MRR" }
 
-// AtLevel is, where the first positives are p of t items with equal scores, the mean over
+// AddLevel is, where the first positives are p of t items with equal scores, the mean over
 // the places s of the first of them: it is at s with probability
 // Π_{x<s} (t−p−x+1)/(t−x+1) · p/(t−s+1), x from 1.
-func (MRR) AtLevel(v *View) (float64, bool) {
-	if v.R == 0 {
-		return 0, false
+// The others contribute nothing.
+func (MRR) AddLevel(sum float64, v *View) float64 {
+	if v.before > 0 || v.groups() == 0 {
+		return sum
 	}
-	first := v.group(0)
-	sum, none := 0.0, 1.0 // none: the chance that no positive stands before the place
+	first, none := v.group(0), 1.0 // none: the chance that no positive stands before the place
 	for s := 0; s <= first.size-first.hits; s++ {
 		left := float64(first.size - s)
 		sum += none * float64(first.hits) / left / float64(first.first+s+1)
 		none *= (left - float64(first.hits)) / left
 	}
-	return sum, true
+	return sum
 }
+
+// AtLevel returns the sum.
+func (MRR) AtLevel(sum float64, v *View) (float64, bool) { return sum, v.R > 0 }
 
 func newMRR(rest string) (Metric, error) {
 	if rest != "" {

@@ -9,9 +9,12 @@ type RPrecision struct{}
 // Name returns "Rprec".
 func (RPrecision) Name() string { return "Rprec" }
 
-// AtLevel counts.
-func (RPrecision) AtLevel(v *View) (float64, bool) {
-	return v.within(v.R) / float64(max(v.R, 1)), v.R > 0
+// AddLevel counts.
+func (RPrecision) AddLevel(sum float64, v *View) float64 { return sum + v.within(v.R) }
+
+// AtLevel divides by R.
+func (RPrecision) AtLevel(sum float64, v *View) (float64, bool) {
+	return sum / float64(max(v.R, 1)), v.R > 0
 }
 
 func newRPrecision(rest string) (Metric, error) {

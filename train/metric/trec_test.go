@@ -109,27 +109,27 @@ func trecValue(name string, l *List, v *View, depth int) (value float64, defined
 	k, err := strconv.Atoi(digits)
 	switch {
 	case name == "map":
-		value, defined = MAPAt{K: depth}.AtLevel(v)
+		value, defined = atLevel(MAPAt{K: depth}, v)
 		value *= float64(min(v.R, depth)) / float64(v.R) // trec_eval divides by R
 	case name == "recip_rank":
-		value, defined = MRR{}.AtLevel(v)
+		value, defined = atLevel(MRR{}, v)
 	case name == "Rprec" && v.R <= depth:
-		value, defined = RPrecision{}.AtLevel(v)
+		value, defined = atLevel(RPrecision{}, v)
 	case name == "ndcg" && v.R <= depth:
-		value, defined = NDCG{K: depth}.OfList(l)
+		value, defined = ofList(NDCG{K: depth}, l)
 	case err != nil || k > depth: // a place behind the run holds what was not retrieved
 		return 0, false, false
 	case base == "P":
-		value, defined = Precision{K: k}.AtLevel(v)
+		value, defined = atLevel(Precision{K: k}, v)
 	case base == "recall":
-		value, defined = Precision{K: k}.AtLevel(v)
+		value, defined = atLevel(Precision{K: k}, v)
 		value *= float64(k) / float64(v.R)
 	case base == "success":
-		value, defined = Recall{K: k}.AtLevel(v)
+		value, defined = atLevel(Recall{K: k}, v)
 	case base == "ndcg_cut":
-		value, defined = NDCG{K: k}.OfList(l)
+		value, defined = ofList(NDCG{K: k}, l)
 	case base == "map_cut":
-		value, defined = MAPAt{K: k}.AtLevel(v)
+		value, defined = atLevel(MAPAt{K: k}, v)
 		value *= float64(min(v.R, k)) / float64(v.R)
 	default:
 		return 0, false, false

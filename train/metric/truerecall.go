@@ -10,7 +10,10 @@ type TrueRecall struct{ K int }
 // Name returns "TR@k".
 func (m TrueRecall) Name() string { return fmt.Sprintf("TR@%d", m.K) }
 
-// AtLevel counts.
-func (m TrueRecall) AtLevel(v *View) (float64, bool) {
-	return v.within(m.K) / float64(max(min(v.R, m.K), 1)), v.R > 0
+// AddLevel counts.
+func (m TrueRecall) AddLevel(sum float64, v *View) float64 { return sum + v.within(m.K) }
+
+// AtLevel divides by as many as there can be.
+func (m TrueRecall) AtLevel(sum float64, v *View) (float64, bool) {
+	return sum / float64(max(min(v.R, m.K), 1)), v.R > 0
 }

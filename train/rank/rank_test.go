@@ -102,7 +102,7 @@ func TestItemsAreThoseOfTheSortedRanking(t *testing.T) {
 }
 
 // A bucket holds every score that lies between two of its own.
-func TestBucketsRiseWithTheScore(t *testing.T) {
+func TestBucketsFallWithTheScore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, kind := range []string{"normal", "equal", "few", "outlier", "huge", "infinite", "zeros"} {
 		scores := scoresOf(kind, r, 1000)
@@ -111,8 +111,8 @@ func TestBucketsRiseWithTheScore(t *testing.T) {
 			sorted := slices.Clone(scores)
 			slices.Sort(sorted)
 			for i := 1; i < len(sorted); i++ {
-				if c.One(sorted[i]) < c.One(sorted[i-1]) {
-					t.Fatalf("%s: the bucket of %v is below that of %v", kind, sorted[i], sorted[i-1])
+				if c.One(sorted[i]) > c.One(sorted[i-1]) {
+					t.Fatalf("%s: the bucket of %v is above that of %v", kind, sorted[i], sorted[i-1])
 				}
 			}
 		}

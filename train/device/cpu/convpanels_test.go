@@ -74,28 +74,36 @@ func nearly(t *testing.T, what string, pair [2]device.Array) {
 	}
 }
 
+// The second b is packed in two steps, and the third is wider than a whole pass may be.
 func TestProductsByPanelsHaveTheBytesOfSgemm(t *testing.T) {
+	for _, shape := range [][3]int{{1000, 301, 530}, {580, 1500, 3000}, {580, 20000, 64}} {
+		for trans := range 4 {
+			testProductByPanels(t, shape[0], shape[1], shape[2],
+				device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: -0.5, Beta: float32(trans & 1)})
+		}
+	}
+}
+
+func testProductByPanels(t *testing.T, rows, cols, k int, o device.Mul) {
+	t.Helper()
 	fast, plain := NewWith(2, blas.Native()), NewWith(2, whole{blas.Native()})
 	m := maker{fast, rand.New(rand.NewPCG(1, 1))}
-	for trans := range 4 {
-		o := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: -0.5, Beta: float32(trans & 1)}
-		a, b := [2]int{1000, 530}, [2]int{530, 301}
-		if o.TransA {
-			a = [2]int{530, 1000}
-		}
-		if o.TransB {
-			b = [2]int{301, 530}
-		}
-		x, y, bias, dst := m.f32(a[:]...), m.f32(b[:]...), m.f32(301), m.f32(1000, 301)
-		other := device.New(plain, device.F32, 1000, 301)
-		copy(f32(other), f32(dst))
-		o.Bias, o.Act = bias, device.ReLU
-		fast.MatMul(dst, x, y, o)
-		plain.MatMul(other, x, y, o)
-		for i, v := range f32(dst) {
-			if v != f32(other)[i] {
-				t.Fatalf("%+v: element %d is %v and %v", o, i, v, f32(other)[i])
-			}
+	a, b := [2]int{rows, k}, [2]int{k, cols}
+	if o.TransA {
+		a = [2]int{k, rows}
+	}
+	if o.TransB {
+		b = [2]int{cols, k}
+	}
+	x, y, bias, dst := m.f32(a[:]...), m.f32(b[:]...), m.f32(cols), m.f32(rows, cols)
+	other := device.New(plain, device.F32, rows, cols)
+	copy(f32(other), f32(dst))
+	o.Bias, o.Act = bias, device.ReLU
+	fast.MatMul(dst, x, y, o)
+	plain.MatMul(other, x, y, o)
+	for i, v := range f32(dst) {
+		if v != f32(other)[i] {
+			t.Fatalf("%d × %d × %d, %+v: element %d is %v and %v", rows, cols, k, o, i, v, f32(other)[i])
 		}
 	}
 }

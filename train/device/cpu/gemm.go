@@ -24,9 +24,10 @@ type product struct {
 
 	tileM, tileN, down, across int // tiles: shape, and number in each direction
 
-	shared blas.Panels // b packed for all tiles, width columns; nil: each packs its own
-	panels []float32
-	width  int
+	shared   blas.Panels // b packed for all tiles, width columns; nil: each packs its own
+	panels   []float32   // of rows from to to of b
+	width    int
+	from, to int
 }
 
 // products computes a batch of products.
@@ -36,8 +37,17 @@ func (b *Backend) products(batch int, p product) {
 	}
 	p.tileM, p.tileN = tileShape(p.m, p.n, p.k, p.transA)
 	p.down, p.across = ceil(p.m, p.tileM), ceil(p.n, p.tileN)
-	b.packShared(batch, &p)
-	split(b, batch*p.down*p.across, 1, p)
+	p.to = p.k
+	tiles := batch * p.down * p.across
+	if !p.shares(batch) {
+		split(b, tiles, 1, p)
+		return
+	}
+	for step := p.packedRows(); p.from < p.k; p.from = p.to {
+		p.to = min(p.from+step, p.k)
+		b.packShared(&p)
+		split(b, tiles, 1, p)
+	}
 }
 
 // tileShape starts from tiles that suit a BLAS, and halves them while there are fewer
@@ -107,7 +117,7 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 	} else {
 		p.lib.Sgemm(p.transA, p.transB, rows, cols, p.k, p.alpha, a, p.lda, b, p.ldb, p.beta, c, p.ldc)
 	}
-	if p.bias == nil && p.act == device.Identity {
+	if p.to < p.k || p.bias == nil && p.act == device.Identity {
 		return
 	}
 	for r := range rows {

@@ -25,6 +25,7 @@ func (b *Backend) Alloc(bytes int) device.Buffer {
 	mem := make([]byte, bytes+align)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) & (align - 1)
 	mem = mem[skip : skip+bytes : skip+bytes]
+	largePages(mem)
 	if b.Poison {
 		for i := range mem {
 			mem[i] = 0xFF

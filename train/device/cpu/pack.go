@@ -38,7 +38,7 @@ func (b *Backend) Pack(w device.Array, transB bool) bool {
 	values := f32(w)[:k*n]
 	before := scratch[float32](b, "gemm.panels", len(values))
 	copy(before, values)
-	p := product{shared: lib, panels: values, width: n, b: before, transB: transB, n: n, k: k, ldb: w.Ld, alpha: 1}
+	p := product{shared: lib, panels: values, width: n, b: before, transB: transB, n: n, k: k, to: k, ldb: w.Ld, alpha: 1}
 	split(b, ceil(k, blas.Depth)*ceil(n, packCols), 1, packProduct{p, panel})
 	if b.packed == nil {
 		b.packed = map[origin]packed{}

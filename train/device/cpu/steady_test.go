@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -37,6 +38,23 @@ func (m *maker) i32(limit, n int) device.Array {
 		i32(a)[i] = int32(m.r.IntN(limit))
 	}
 	return a
+}
+
+// resampling returns the taps and the table of n copies of an image that is resized to a square.
+func (m *maker) resampling(n, width, height, side int) (taps, images device.Array) {
+	var list []int32
+	row := make([]int32, device.ImageCols)
+	row[device.ImageWidth], row[device.ImageHeight] = int32(width), int32(height)
+	for at, inputs := range map[int]int{device.AcrossAt: width, device.DownAt: height} {
+		var t img.Taps
+		t.Set(inputs, side, img.Bicubic, img.Whole(side))
+		row[at], row[at+1] = int32(len(list)), int32(t.Width)
+		list = slices.Concat(list, t.First, t.Count, t.Weight)
+	}
+	taps, images = m.i32(1, len(list)), m.i32(1, n*len(row)).Reshape(n, len(row))
+	copy(i32(taps), list)
+	copy(i32(images), slices.Repeat(row, n))
+	return taps, images
 }
 
 // calls returns calls of every operation of Memory, Dense and Image, large enough for several
@@ -142,8 +160,12 @@ func imageCalls(m *maker) []call {
 	pooled, dpooled, means, p, dp := m.f32(3, 6, 6, 32), m.f32(3, 6, 6, 32), m.f32(3, 32), m.f32(1), m.f32(1)
 	f32(p)[0] = 3
 	bytes, pixels := device.New(m.b, device.U8, 3, 30, 30, 3), m.f32(3, 24, 24, 4)
-	for i := range u8(bytes) {
-		u8(bytes)[i] = uint8(i)
+	resampled, packed := device.New(m.b, device.U8, 3, 24, 24, 3), device.New(m.b, device.U8, 50*40*3)
+	taps, images := m.resampling(3, 40, 50, 24)
+	for _, a := range []device.Array{bytes, packed} {
+		for i := range u8(a) {
+			u8(a)[i] = uint8(i)
+		}
 	}
 	kind, window := device.NormKind{Eps: 1e-5, ReLU: true}, device.PoolShape{H: 2, W: 2, StrideH: 2, StrideW: 2}
 	return []call{
@@ -168,6 +190,7 @@ func imageCalls(m *maker) []call {
 			[]device.Array{pooled, dres}},
 		{"GeM", func(b *Backend) { b.GeM(means, y, p, 1e-6); b.GeMGrad(dres, dp, means, y, means, p, 1e-6, 0) },
 			[]device.Array{means, dres, dp}},
+		{"Resample", func(b *Backend) { b.Resample(resampled, packed, taps, images) }, []device.Array{resampled}},
 		{"Pixels", func(b *Backend) {
 			b.Pixels(pixels, bytes, device.Array{}, device.Pixel{Std: [3]float32{1, 2, 3}})
 		}, []device.Array{pixels}},

@@ -11,32 +11,14 @@
 // ../cpu/attentiongrad.go, ../cpu/raggedattention.go
 #include "attention.h"
 
-struct heads {
-  i64 images;
-  int tokens, heads, size, causal;
-  float scale;
-};
-
-// place is the image, head and token of a warp.
-struct place {
-  i64 image;
-  int head, token;
-  bool inside;
-};
-
+// place_of is the place of a warp.
 HG_DEVICE place place_of(const heads &o) {
   i64 at = (i64)blockIdx.x * 8 + hg_warp();
   return {at / o.tokens / o.heads, (int)(at / o.tokens % o.heads), (int)(at % o.tokens), at < o.images * o.heads * o.tokens};
 }
 
-// part returns the query (0), key (1) or value (2) of a token in an array packed as qkv.
-template <class T> HG_DEVICE T *part(T *packed, const heads &o, const place &p, int which, int token) {
-  i64 width = (i64)o.heads * o.size;
-  return packed + (p.image * o.tokens + token) * 3 * width + which * width + p.head * o.size;
-}
-
 HG_DEVICE int keys_of(const heads &o, const int *length, const place &p) {
-  int n = length ? hg_least(hg_most(length[p.image], 0), o.tokens) : o.tokens;
+  int n = o.keys(length, p.image);
   return o.causal ? hg_least(n, p.token + 1) : n;
 }
 

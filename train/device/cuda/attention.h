@@ -1,8 +1,34 @@
-// attention.h: what a warp does for one query, or one key, of attention. Others come in
-// tiles of 32: a lane has the scalar products of one, and then lanes have columns. Nothing
-// is stored but the weights of a tile, so there is no limit to the number of tokens.
+// attention.h: the arrays of attention, and what a warp does for one query, or one key, of
+// it. Others come in tiles of 32: a lane has the scalar products of one, and then lanes have
+// columns. Nothing is stored but the weights of a tile, so there is no limit to the number of
+// tokens.
 #pragma once
 #include "typed.h"
+
+// heads is the geometry of an attention.
+struct heads {
+  i64 images;
+  int tokens, heads, size, causal;
+  float scale;
+
+  // keys returns how many tokens of an image are keys.
+  HG_METHOD int keys(const int *length, i64 image) const {
+    return length ? hg_least(hg_most(length[image], 0), tokens) : tokens;
+  }
+};
+
+// place is the image, head and token of a warp.
+struct place {
+  i64 image;
+  int head, token;
+  bool inside;
+};
+
+// part returns the query (0), key (1) or value (2) of a token in an array packed as qkv.
+template <class T> HG_DEVICE T *part(T *packed, const heads &o, const place &p, int which, int token) {
+  i64 width = (i64)o.heads * o.size;
+  return packed + (p.image * o.tokens + token) * 3 * width + which * width + p.head * o.size;
+}
 
 #define HG_COLUMNS 4 // of a lane at a time: heads of up to 128 need one pass
 

@@ -73,7 +73,7 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 		return
 	}
 	rows, cols, inner := o.product()
-	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	tile := b.tuning.tile(convTile, rows, cols, inner, int(o.groups))
 	if x.Type == device.BF16 {
 		b.tensorConv(dst, x, w, o, e, tile)
 		return
@@ -107,7 +107,7 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 		return
 	}
 	rows, cols, inner := o.productX()
-	tile, _ := productTiles(rows, cols, inner, int(o.groups))
+	tile := b.tuning.tile(convGradXTile, rows, cols, inner, int(o.groups))
 	down := blocks(rows, tile)
 	var parts Address
 	if !e.DBias.Absent() {
@@ -132,7 +132,7 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 		return
 	}
 	rows, cols, inner := o.productW()
-	tile, splits := productTiles(rows, cols, inner, int(o.groups))
+	tile, splits := b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
 	reach := blocks(inner, splits*splitUnit) * splitUnit
 	splits = blocks(inner, reach)
 	n := dw.Len()

@@ -9,8 +9,8 @@
 // bytes on every card and on the emulator of package emu.
 //
 // Activations are F32 or BF16; typed.h makes the kernels for both. Products of BF16 arrays
-// (tensor.go) use tensor cores, which round sums in the card's way: a card repeats its bytes,
-// and another may give others.
+// (tensor.go) and their attention use tensor cores, which round sums in the card's way: a card
+// repeats its bytes, and another may give others.
 //
 // Operations are queued on one compute stream in call order. Uploads use a separate stream and
 // wait only for the last use of their buffer.
@@ -19,6 +19,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ type Backend struct {
 
 	call   call // the current operation
 	vendor vendors
+	tuning tuning
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -109,6 +111,9 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	}
 	b.captured = sync.NewCond(&b.mu)
 	if b.vendor.types, err = vendorTypes(); err != nil {
+		return nil, err
+	}
+	if b.tuning, err = tuningOf(os.Getenv(TuneVariable)); err != nil {
 		return nil, err
 	}
 	defer pin()()

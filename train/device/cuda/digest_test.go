@@ -16,7 +16,7 @@ import (
 const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
 
 // Kernels sum in an order that depends only on shapes, and the emulator produces the same
-// bytes for any order of threads. All but the products of tensor cores are IEEE 754
+// bytes for any order of threads. All but those that use tensor cores are IEEE 754
 // throughout, so that a card produces the emulator's bytes.
 func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	path := os.Getenv(digestsVariable)

@@ -57,3 +57,29 @@ func (b *Backend) ClearError() {
 	defer b.mu.Unlock()
 	b.err = nil
 }
+
+// Tune sets the knobs as TuneVariable would.
+func (b *Backend) Tune(text string) (err error) {
+	b.tuning, err = tuningOf(text)
+	return err
+}
+
+// UseLibraries says whether NVIDIA's libraries compute in BF16, or nothing.
+func (b *Backend) UseLibraries(use bool) {
+	b.vendor.types = nil
+	if use {
+		b.vendor.types = []device.DType{device.BF16}
+	}
+}
+
+// HasLibraries reports which of NVIDIA's libraries are there for products and convolutions.
+func (b *Backend) HasLibraries() (products, convolutions bool) {
+	l := b.library(device.BF16)
+	return l.PlansProducts(), l.PlansConvolutions()
+}
+
+// ForgetTold makes Say hear every reason once more.
+func (b *Backend) ForgetTold() { clear(b.vendor.told) }
+
+// ProductTiles is the rule for the tiles of a product.
+var ProductTiles = productTiles

@@ -7,7 +7,7 @@
 // Arithmetic is IEEE 754 in both: neither contraction nor flushing of subnormal
 // numbers, and no approximate instruction. The mathematical functions at the end are
 // made of +, −, ×, ÷, √, fma and operations on bits alone. A kernel therefore gives
-// the same bytes on a card and on the emulator. The products of tensor.h are the exception.
+// the same bytes on a card and on the emulator. Products and powers of tensor.h are the exception.
 #pragma once
 
 typedef unsigned char u8;
@@ -38,9 +38,12 @@ typedef long long i64;
 #define HG_KERNEL(threads, name, ...) \
   extern "C" __global__ __attribute__((launch_bounds(threads, 1))) void name(__VA_ARGS__)
 
-// HG_KERNEL_TWICE is HG_KERNEL for kernels of which two blocks are to fit a multiprocessor.
+// HG_KERNEL_TWICE is HG_KERNEL for kernels of which two blocks are to fit a multiprocessor,
+// HG_KERNEL_THRICE for those of which three are.
 #define HG_KERNEL_TWICE(threads, name, ...) \
   extern "C" __global__ __attribute__((launch_bounds(threads, 2))) void name(__VA_ARGS__)
+#define HG_KERNEL_THRICE(threads, name, ...) \
+  extern "C" __global__ __attribute__((launch_bounds(threads, 3))) void name(__VA_ARGS__)
 
 // HG_SHARED declares an array in the block's shared memory; its contents are
 // undefined at first.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -72,7 +73,7 @@ func (m *measure) streams(name string, run func(), arrays ...device.Array) {
 func (m *measure) multiplies(name string, products int, run func()) {
 	m.list = append(m.list, benchCase{
 		name: m.title(name), flops: 2 * float64(products), run: run,
-		tensor: m.dtype == device.BF16 && !strings.Contains(name, "Attention"),
+		tensor: m.dtype == device.BF16 && !strings.HasPrefix(name, "RaggedAttention"),
 	})
 }
 
@@ -184,7 +185,34 @@ func (m *measure) activations() {
 	raw, crop := device.New(m.b, device.U8, n, side+8, side+8, 3), put(m, m.b, make([]int32, 3*n), n, 3)
 	pixels := m.array(n, side, side, 4)
 	m.b.Fill(raw, 100)
+	if m.dtype == device.F32 { // no activations
+		m.resampling(n, m.size(500, 40), m.size(400, 30), side)
+	}
 	m.streams("Pixels", func() { m.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 1, 1}}) }, pixels, raw)
+}
+
+// resampling adds images of one size that are resized to squares.
+func (m *measure) resampling(n, width, height, side int) {
+	var list []int32
+	row := make([]int32, device.ImageCols)
+	row[device.ImageWidth], row[device.ImageHeight] = int32(width), int32(height)
+	for _, axis := range [][2]int{{device.AcrossAt, width}, {device.DownAt, height}} {
+		var t img.Taps
+		t.Set(axis[1], side, img.Bilinear, img.Whole(side))
+		row[axis[0]], row[axis[0]+1] = int32(len(list)), int32(t.Width)
+		list = slices.Concat(list, t.First, t.Count, t.Weight)
+	}
+	bytes := (3*width*height + device.ImageUnit - 1) / device.ImageUnit * device.ImageUnit
+	var rows []int32
+	for i := range n {
+		row[device.ImageAt] = int32(i * bytes / device.ImageUnit)
+		rows = append(rows, row...)
+	}
+	data, dst := device.New(m.b, device.U8, n*bytes), device.New(m.b, device.U8, n, side, side, 3)
+	m.b.Fill(data, 100)
+	taps, images := put(m, m.b, list, len(list)), put(m, m.b, rows, n, device.ImageCols)
+	name := fmt.Sprintf("Resample %d×%d to %d²", width, height, side)
+	m.streams(name, func() { m.b.Resample(dst, data, taps, images) }, dst, data)
 }
 
 // tokens adds the operations on a ViT-S: [64·197, 384], six heads.
@@ -211,11 +239,9 @@ func (m *measure) tokens() {
 	m.streams("Gather", func() { m.b.Gather(y, x, rows) }, y, x)
 	sum, added := m.f32(n*t, d), m.f32(n*t, d)
 	m.streams("ScatterAdd", func() { m.b.ScatterAdd(sum, added, rows, 1) }, sum, sum, added)
-	qkv, mixed, dmixed, lse := m.array(n, t, 3*d), m.array(n, t, d), m.array(n, t, d), m.f32(n, heads, t)
-	dqkv, o := m.array(n, t, 3*d), device.Heads{Heads: heads}
-	m.multiplies("Attention", 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
-	m.multiplies("AttentionGrad", 5*n*t*t*d,
-		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
+	m.attention("", n, t, heads, d/heads)
+	m.attention(" with heads of 80", m.size(16, 1), m.size(257, 33), m.size(16, 1), 80)
+	qkv := m.array(n, t, 3*d)
 	keys, spans := make([]int32, n*t), make([]int32, 0, 2*n*t)
 	for i := range keys {
 		keys[i] = int32(i)
@@ -225,6 +251,16 @@ func (m *measure) tokens() {
 	m.multiplies("RaggedAttention", 2*n*t*t*d, func() {
 		m.b.RaggedAttention(y, qkv.Reshape(n*t, 3*d), device.Array{}, keyRows, spanOf, heads)
 	})
+}
+
+// attention adds the attention of t tokens, with heads of the given size.
+func (m *measure) attention(name string, n, t, heads, size int) {
+	d, o := heads*size, device.Heads{Heads: heads}
+	qkv, mixed, lse := m.array(n, t, 3*d), m.array(n, t, d), m.f32(n, heads, t)
+	dqkv, dmixed := m.array(n, t, 3*d), m.array(n, t, d)
+	m.multiplies("Attention"+name, 2*n*t*t*d, func() { m.b.Attention(mixed, lse, qkv, device.Array{}, o) })
+	m.multiplies("AttentionGrad"+name, 5*n*t*t*d,
+		func() { m.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, device.Array{}, o) })
 }
 
 // updates adds the updates of 25 million parameters, a ResNet-50.

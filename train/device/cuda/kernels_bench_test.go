@@ -134,10 +134,13 @@ type measure struct {
 	list  []benchCase
 }
 
-func newMeasure(b *testing.B) *measure {
+// newMeasure opens a card if tests run on one, and otherwise the emulator with imitations of
+// NVIDIA's libraries in these folders.
+func newMeasure(b testing.TB, imitations ...string) *measure {
 	small := os.Getenv(smallVariable) != ""
 	if !devicetest.OnCard() {
-		b.Setenv(cuda.LibrariesVariable, emu.Build(b))
+		folders := append([]string{emu.Build(b)}, imitations...)
+		b.Setenv(cuda.LibrariesVariable, strings.Join(folders, string(os.PathListSeparator)))
 		small = true
 	}
 	drv, _, err := cuda.OpenDriver()

@@ -33,7 +33,7 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	if b.multiplyByVendor(dst, x, y, m, o) {
 		return
 	}
-	tile, splits := productTiles(rows, cols, inner, batch)
+	tile, splits := b.tuning.tiles(matmulTile, matmulSplit, rows, cols, inner, batch)
 	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
 }
 
@@ -122,8 +122,13 @@ func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	if blocks(rows, 128)*blocks(cols, 128)*batch < wantedBlocks || rows <= 64 || cols <= 64 {
 		tile = 64
 	}
+	return tile, productSplits(tile, rows, cols, inner, batch)
+}
+
+// productSplits returns the number of splits of k for tiles of a given side.
+func productSplits(tile, rows, cols, inner, batch int) int {
 	tiles := max(1, blocks(rows, tile)*blocks(cols, tile)*batch)
-	return tile, max(1, min(wantedBlocks/tiles, inner/leastSplit))
+	return max(1, min(wantedBlocks/tiles, inner/leastSplit))
 }
 
 // productShape returns the sizes of a product, where op(x) is [rows, inner] and op(y) [inner,

@@ -15,8 +15,8 @@ type inF32 struct{ device.Backend }
 func (inF32) Supports(t device.DType) bool { return t == device.F32 }
 
 // An operation on BF16 arrays computes as on F32 arrays and rounds once. Its bytes are those
-// of package widen around the same backend, except for products, which tensor cores add up
-// in an order of their own.
+// of package widen around the same backend, except for products and attention, which tensor
+// cores add up in an order of their own.
 func TestShortArraysGiveTheBytesOfWidenedOnes(t *testing.T) {
 	b := emulated(t)
 	native, widened := devicetest.ShortOutcomes(t, b), devicetest.ShortOutcomes(t, widen.Backend(inF32{b}))

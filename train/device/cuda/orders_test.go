@@ -25,13 +25,16 @@ func TestConformanceInOtherOrders(t *testing.T) {
 }
 
 // Kernels access only the memory that they were given: every operation runs under the address
-// sanitizer, in a separate process.
+// sanitizer, in a separate process. Attention of BF16 has kernels of its own.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformance$/^(F32|Rank)$", "-test.v")
+	const pattern = "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$"
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/F32/Conv") {
-		t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
+	for _, ran := range []string{"F32/Conv", "BF16/Attention"} {
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/"+ran) {
+			t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
+		}
 	}
 }

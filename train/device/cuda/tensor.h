@@ -1,6 +1,6 @@
 // tensor.h: what kernels need to use tensor cores: products of fragments, loads of
-// fragments from shared memory, and copies to shared memory that go on meanwhile. It has
-// two halves, as hg.h does. Fragments are those of the PTX ISA, "Matrix fragments for
+// fragments from shared memory, copies to shared memory that go on meanwhile, and powers of
+// two that keep up with them. It has two halves, as hg.h does. Fragments are those of the PTX ISA, "Matrix fragments for
 // mma.m16n8k16 with floating point type" and "ldmatrix".
 #pragma once
 #include "typed.h"
@@ -56,5 +56,13 @@ template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from) {
 // waits for all groups of the thread but the last N.
 HG_DEVICE void hg_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> HG_DEVICE void hg_copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+// hg_exp2 is 2^x within 2^-22 of itself, as the card approximates it; results below the normal
+// range become 0.
+HG_DEVICE float hg_exp2(float x) {
+  float v;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+  return v;
+}
 
 #endif // HG_EMU

@@ -3,14 +3,21 @@
 #pragma once
 #include "convert.h"
 
-// hg_round_bf16 is hg_narrow_bf16 but for the bits of a NaN.
+// hg_round_bf16 is hg_narrow_bf16 but for the bits of a NaN. hg_pair rounds two elements
+// that lie side by side.
 #ifdef HG_EMU
 HG_DEVICE u16 hg_round_bf16(float v) { return hg_narrow_bf16(v); }
+HG_DEVICE u32 hg_pair(float low, float high) { return (u32)hg_narrow_bf16(low) | (u32)hg_narrow_bf16(high) << 16; }
 #else
 HG_DEVICE u16 hg_round_bf16(float v) {
   u16 h;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(v));
   return h;
+}
+HG_DEVICE u32 hg_pair(float low, float high) {
+  u32 pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 #endif
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"hgld/train/device"
 	"hgld/train/device/cuda/vendor"
@@ -99,7 +100,8 @@ func (b *Backend) fallBack(op string, err error) {
 	if errors.As(err, &e) {
 		err = e
 	}
-	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %v", op, err))
+	why := strings.ReplaceAll(err.Error(), "\n", "; ") // of several ways that were tried
+	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %s", op, why))
 }
 
 // workspace returns the bytes of workspace of a plan, or an error if there is no plan.
@@ -146,6 +148,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 		Type: x.Type, Out: dst.Type, Rows: int(o.m), Cols: int(o.n), Inner: int(o.k), Batch: int(o.batch),
 		TransA: m.TransA, TransB: m.TransB, LdA: int(o.lda), LdB: int(o.ldb), LdOut: int(o.ldc),
 		NextA: int(o.nextA), NextB: int(o.nextB), NextOut: int(o.nextC), Bias: !m.Bias.Absent(),
+		Plan: b.tuning[cublasLtPlan],
 	}
 	if m.Act == device.ReLU || m.Act == device.GELUTanh && x.Type == device.BF16 {
 		p.Act = m.Act
@@ -226,6 +229,7 @@ func (b *Backend) convolveByVendor(o *conv, dst, x, w device.Array, e device.Epi
 // convolve queues a convolution or its gradient by x. An error means that nothing was queued.
 func (b *Backend) convolve(op string, l *vendor.Libraries, v vendor.Convolution,
 	images func(*call) vendor.Images) error {
+	v.Plan = b.tuning[cudnnPlan]
 	v = v.Aligned(images(b.op(op)))
 	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
 	if err != nil {
@@ -293,6 +297,7 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
+	v.Plan = b.tuning[cudnnPlan]
 	err := b.gradW(l, v, dw, dy, x, acc)
 	if err != nil && x.Type != device.F32 {
 		v.OutW = x.Type

@@ -164,10 +164,15 @@ func (v withVendor) convolve(t *testing.T, c int) {
 
 func TestVendorConvolutionsFallBackWithOneWord(t *testing.T) {
 	for calls, told := range map[string]string{
-		"cudnnBackendExecute:1:3000":          "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendFinalize:6:3000":         "CUDNN_STATUS_NOT_SUPPORTED", // the graph of operations
-		"cudnnBackendCreateDescriptor:3:4003": "HOST_ALLOCATION_FAILED",
-		"cudnnCreate:1:4003":                  "HOST_ALLOCATION_FAILED",
+		"cudnnBackendExecute:1:3000": "CUDNN_STATUS_NOT_SUPPORTED",
+		// The graph of operations, and then each of the older functions that a plan needs.
+		"cudnnBackendFinalize:6:3000,cudnnGetConvolutionForwardAlgorithm_v7:1:3000":         "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000,cudnnGetConvolutionForwardWorkspaceSize:1:3000":        "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000,cudnnCreateTensorDescriptor:2:4003":                    "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000,cudnnSetConvolution2dDescriptor:1:2000":                "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000,cudnnConvolutionForward:1:3000":                        "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendCreateDescriptor:3:4003,cudnnGetConvolutionForwardAlgorithm_v7:1:3000": "HOST_ALLOCATION_FAILED",
+		"cudnnCreate:1:4003": "HOST_ALLOCATION_FAILED",
 	} {
 		t.Run(calls, func(t *testing.T) {
 			v := openVendor(t, "all")
@@ -185,6 +190,62 @@ func TestVendorConvolutionsFallBackWithOneWord(t *testing.T) {
 	}
 }
 
+// Where cuDNN's graph API proposes nothing, its older functions compute what they can as exactly: in
+// F32 gradients, and convolutions with a bias or without any epilogue; in BF16 convolutions without
+// one and gradients by x.
+func TestOlderFunctionsOfCuDNNPassTheConformanceSuite(t *testing.T) {
+	v := openVendor(t, "all")
+	v.seen.WithoutGraphs(t)
+	for _, dtype := range []device.DType{device.BF16, device.F32} {
+		t.Run(dtype.String(), func(t *testing.T) { devicetest.RunOps(t, v, dtype, "Conv") })
+	}
+	if _, convolutions := v.queued(); convolutions < 5*24 {
+		t.Errorf("the older functions computed %d convolutions", convolutions)
+	}
+	for _, text := range *v.told {
+		if strings.HasPrefix(text, "ConvGradX") || strings.HasPrefix(text, "ConvGradW") && !strings.Contains(text, "BF16") {
+			t.Errorf("a gradient fell back: %s", text)
+		}
+	}
+}
+
+// The older functions add the bias and the residual in F32, before ReLU.
+func TestOlderFunctionsOfCuDNNFuseTheEpilogue(t *testing.T) {
+	for name, c := range map[string]struct {
+		residual float32
+		act      device.Func
+		want     []float32 // of an image with 2, −3 and 4 in a channel of one, and a bias of −1
+	}{
+		"bias":                    {0, device.Identity, []float32{1, -4, 3}},
+		"bias and ReLU":           {0, device.ReLU, []float32{1, 0, 3}},
+		"bias, residual":          {5, device.Identity, []float32{6, 1, 8}},
+		"bias, residual and ReLU": {-2, device.ReLU, []float32{0, 0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := openVendor(t, "all")
+			v.seen.WithoutGraphs(t)
+			x, w := device.New(v, device.F32, 1, 1, 3, 1), device.New(v, device.F32, 1, 1, 1, 1)
+			y := device.New(v, device.F32, 1, 1, 3, 1)
+			bias, residual := device.New(v, device.F32, 1), device.New(v, device.F32, 1, 1, 3, 1)
+			v.Upload(x, numbers(2, -3, 4))
+			v.Fill(w, 1)
+			v.Fill(bias, -1)
+			v.Fill(residual, c.residual)
+			e := device.Epilogue{Bias: bias, Act: c.act}
+			if c.residual != 0 {
+				e.Residual = residual
+			}
+			v.Conv(y, x, w, device.ConvShape{}, e)
+			if out := download(t, v.Backend, y); string(out) != string(numbers(c.want...)) {
+				t.Errorf("got %v, want %v", out, numbers(c.want...))
+			}
+			if _, n := v.queued(); n != 1 {
+				t.Errorf("%d convolutions by the library, want 1; told %q", n, *v.told)
+			}
+		})
+	}
+}
+
 // A failure while work is queued may have left half a result: it is no reason to go on.
 func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
 	v := openVendor(t, "all")
@@ -193,6 +254,20 @@ func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
 	v.emulator.Fail("cublasLtMatmul:1:13")
 	v.MatMul(device.New(v, device.F32, 2, 2), x, x, device.Mul{Alpha: 1})
 	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "MatMul: cublasLtMatmul") {
+		t.Errorf("got %v", err)
+	}
+	v.Backend.ClearError()
+}
+
+func TestOlderFunctionsFailureWhileQueuedIsSticky(t *testing.T) {
+	v := openVendor(t, "all")
+	v.seen.WithoutGraphs(t)
+	x, w := device.New(v, device.F32, 1, 3, 3, 4), device.New(v, device.F32, 2, 3, 3, 4)
+	v.Fill(x, 1)
+	v.Fill(w, 1)
+	v.emulator.Fail("cudnnConvolutionForward:1:5000")
+	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
+	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "Conv: cudnnConvolutionForward") {
 		t.Errorf("got %v", err)
 	}
 	v.Backend.ClearError()

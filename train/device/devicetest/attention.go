@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"fmt"
+	"math"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -15,6 +16,7 @@ func testAttention(s *suite) {
 	for _, c := range []struct{ n, tokens, heads, size int }{
 		{1, 1, 1, 1}, {2, 2, 3, 5}, {1, 31, 2, 33}, {4, 32, 1, 32}, {1, 33, 4, 8},
 		{3, 127, 1, 2}, {1, 128, 2, 16}, {1, 129, 1, 64}, {1, 257, 2, 7}, {1, 1025, 1, 2},
+		{4, 66, 1, 24}, {1, 65, 1, 72}, {1, 33, 1, 136},
 	} {
 		for form := range 4 {
 			if c.tokens > 1000 && form != 3 {
@@ -59,7 +61,8 @@ func (s *suite) attention(qkv *array, lengths []int, o device.Heads) {
 		length = s.put(device.I32, list)
 	}
 	wantY, wantLSE := reference.Attention(qkv, lengths, o)
-	y, lse, packed := s.alloc(s.dtype, wantY.Dims...), s.alloc(device.F32, wantLSE.Dims...), s.put(s.dtype, qkv)
+	y, lse := s.alloc(s.dtype, wantY.Dims...), s.alloc(device.F32, wantLSE.Dims...)
+	packed := s.put(s.dtype, hidden(qkv, lengths))
 	s.b.Attention(y, lse, packed, length, o)
 	s.same(what, y, wantY.V, attentionTolerance)
 	s.same("lse "+what, lse, wantLSE.V, attentionTolerance)
@@ -70,4 +73,18 @@ func (s *suite) attention(qkv *array, lengths []int, o device.Heads) {
 		out, _ := reference.Attention(qkv, lengths, o)
 		return weighted(dy, out)
 	}, max(1e-5, 8*s.unit(s.dtype)))
+}
+
+// hidden returns qkv with NaN for the keys and values that no query may read.
+func hidden(qkv *array, lengths []int) *array {
+	packed := qkv.Clone()
+	tokens, width := qkv.Dims[1], qkv.Dims[2]
+	for image, keys := range lengths {
+		for token := keys; token < tokens; token++ {
+			for i := width / 3; i < width; i++ {
+				packed.V[(image*tokens+token)*width+i] = math.NaN()
+			}
+		}
+	}
+	return packed
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -211,6 +212,11 @@ func (c *caller) images() {
 	c.named("Interpolate", []device.Array{small}, func() {
 		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
 	})
+	data, taps, table := packImages([]resampling{c.resized(img.Bicubic, [2]int{40, 70}, [2]int{17, 35}), {},
+		c.part(img.Lanczos, [2]int{90, 9}, [2]int{17, 35}), c.resized(img.Bilinear, [2]int{1, 1}, [2]int{17, 35})})
+	packed, weights, images := c.put(device.U8, data), c.put(device.I32, taps), c.put(device.I32, table)
+	resampled := c.alloc(device.U8, 4, 17, 35, 3)
+	c.named("Resample", []device.Array{resampled}, func() { c.b.Resample(resampled, packed, weights, images) })
 	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.none(3, 17, 16, 4)
 	crop := c.put(device.I32, &array{Dims: []int{3, 3}, V: []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
 	c.named("Pixels", []device.Array{pixels}, func() {

@@ -16,7 +16,7 @@ import (
 type Digest struct {
 	Call        string // its operations
 	SHA256      string // in hexadecimal
-	CardsDiffer bool   // another kind of card may write others: the products of tensor cores
+	CardsDiffer bool   // another kind of card may write others: products and attention on tensor cores
 }
 
 // Digests calls every operation of b once on fixed arrays. Backends with the same arithmetic

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"hgld/internal/img"
 	"hgld/train/device"
 )
 
@@ -134,6 +135,18 @@ func (c *caller) manyTokens() []rowwise {
 	}
 }
 
+// manyPictures returns the arrays of Resample for manyRows images, which are a few pictures in turn.
+func (c *caller) manyPictures() (data, taps, images device.Array) {
+	var list []resampling
+	for side := range 7 {
+		list = append(list, c.resized(img.Bilinear, [2]int{side + 1, 4}, [2]int{2, 2}))
+	}
+	pixels, weights, table := packImages(list)
+	rows := slices.Repeat(table.V, manyRows/len(list)+1)[:manyRows*device.ImageCols]
+	return c.put(device.U8, pixels), c.put(device.I32, weights),
+		c.put(device.I32, &array{Dims: []int{manyRows, device.ImageCols}, V: rows})
+}
+
 func (c *caller) manyImages() []rowwise {
 	const n = manyRows
 	x, w, dy := c.f32(n, 2, 2, 4), c.f32(3, 2, 2, 4), c.f32(n, 1, 1, 3)
@@ -143,6 +156,7 @@ func (c *caller) manyImages() []rowwise {
 		mean.V[4+i] = 1 + float64(i)
 	}
 	stats, up, raw := c.put(device.F32, mean), c.f32(n, 4), c.put(device.U8, c.whole(n, 2, 2, 3))
+	data, taps, images := c.manyPictures()
 	image, pooled := shape(device.F32, n, 2, 2, 4), shape(device.F32, n, 1, 1, 4)
 	type rows = func(device.Array) device.Array
 	return []rowwise{
@@ -163,6 +177,9 @@ func (c *caller) manyImages() []rowwise {
 		}},
 		{"Interpolate", []device.Array{shape(device.F32, n, 3, 1, 4)}, func(out []device.Array, of rows) {
 			c.b.Interpolate(out[0], of(x), device.Interpolation{AlignCorners: true})
+		}},
+		{"Resample", []device.Array{shape(device.U8, n, 2, 2, 3)}, func(out []device.Array, of rows) {
+			c.b.Resample(out[0], data, taps, of(images))
 		}},
 		{"Pixels", []device.Array{image}, func(out []device.Array, of rows) {
 			c.b.Pixels(out[0], of(raw), absent, device.Pixel{Std: [3]float32{1, 1, 1}})

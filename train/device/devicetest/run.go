@@ -96,6 +96,7 @@ var ops = []struct {
 	{"Pool", testPool},
 	{"GeM", testGeM},
 	{"Interpolate", testInterpolate},
+	{"Resample", testResample},
 	{"Pixels", testPixels},
 	{"Ragged", testRagged},
 	{"Pack", testPack},

@@ -21,8 +21,8 @@ func (c *caller) short() {
 func (c *caller) bf16(dims ...int) device.Array  { return c.put(device.BF16, c.activation(dims...)) }
 func (c *caller) blank(dims ...int) device.Array { return c.alloc(device.BF16, dims...) }
 
-// products is named for operations whose sums are a tensor core's: cards may round them
-// differently.
+// products is named for operations whose sums are a tensor core's, or may be: cards may round
+// them differently.
 func (c *caller) products(ops string, out []device.Array, run func()) {
 	c.named(ops, out, run)
 	c.list[len(c.list)-1].cardsDiffer = true
@@ -80,9 +80,15 @@ func (c *caller) shortTokens() {
 	qkv, length, o := c.bf16(3, 70, 3*2*24), c.ints(70, 3), device.Heads{Heads: 2}
 	mixed, lse := c.blank(3, 70, 2*24), c.none(3, 2, 70)
 	dqkv, dmixed := c.blank(3, 70, 3*2*24), c.bf16(3, 70, 2*24)
-	c.named("Attention AttentionGrad", []device.Array{mixed, lse, dqkv}, func() {
+	c.products("Attention AttentionGrad", []device.Array{mixed, lse, dqkv}, func() {
 		c.b.Attention(mixed, lse, qkv, length, o)
 		c.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, length, o)
+	})
+	odd, oddLength := c.bf16(2, 40, 3*9), c.ints(40, 2) // heads at odd addresses
+	oddMixed, oddLSE, oddGrad, oddSlope := c.blank(2, 40, 9), c.none(2, 3, 40), c.blank(2, 40, 27), c.bf16(2, 40, 9)
+	c.named("Attention AttentionGrad", []device.Array{oddMixed, oddLSE, oddGrad}, func() {
+		c.b.Attention(oddMixed, oddLSE, odd, oddLength, device.Heads{Heads: 3, Causal: true})
+		c.b.AttentionGrad(oddGrad, oddSlope, oddMixed, oddLSE, odd, oddLength, device.Heads{Heads: 3, Causal: true})
 	})
 }
 
@@ -136,7 +142,7 @@ func (c *caller) shortImages() {
 // Outcome is what a call wrote.
 type Outcome struct {
 	Ops         []string // the operations
-	CardsDiffer bool     // another kind of card may write other bytes: the products of tensor cores
+	CardsDiffer bool     // another kind of card may write other bytes: see products
 	Results     [][]byte // each array that was written
 }
 

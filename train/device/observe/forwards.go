@@ -238,6 +238,12 @@ func (obs *observer) Interpolate(dst, x device.Array, o device.Interpolation) {
 		func() { obs.Backend.Interpolate(dst, x, o) })
 }
 
+func (obs *observer) Resample(dst, bytes, taps, images device.Array) {
+	obs.seen(Call{"Resample", 0,
+		moved(dst, bytes, taps, images)},
+		func() { obs.Backend.Resample(dst, bytes, taps, images) })
+}
+
 func (obs *observer) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 	obs.seen(Call{"Pixels", 0,
 		moved(dst, bytes, crop)},

@@ -220,6 +220,12 @@ func (wid *widener) Interpolate(dst, x device.Array, o device.Interpolation) {
 	wid.narrow()
 }
 
+func (wid *widener) Resample(dst, bytes, taps, images device.Array) {
+	wid.widen(1, &dst, &bytes, &taps, &images)
+	wid.Backend.Resample(dst, bytes, taps, images)
+	wid.narrow()
+}
+
 func (wid *widener) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 	wid.widen(1, &dst, &bytes, &crop)
 	wid.Backend.Pixels(dst, bytes, crop, o)

@@ -39,7 +39,7 @@ func (c compiler) imitations() (dir string, err error) {
 	folder := filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "vendor")
 	sum := sha256.New()
 	fmt.Fprintln(sum, c.path, c.version, c.flags(false))
-	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc"} {
+	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "cudnn_legacy.h"} {
 		if err := addFile(sum, filepath.Join(folder, name)); err != nil {
 			return "", err
 		}
@@ -73,6 +73,7 @@ type Vendor struct {
 	complaints [2]func() string
 	alive      [2]func() int32
 	queued     [2]func() int32
+	graphs     func(on int32)
 }
 
 // OpenVendor returns the observations of the imitations in a folder. The emulator must be open.
@@ -91,8 +92,19 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 				t.Fatal(err)
 			}
 		}
+		if l.prefix == "hgDnn" {
+			if err := lib.Bind(&v.graphs, "hgDnnGraphs"); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	return v
+}
+
+// WithoutGraphs makes cuDNN's graph API propose nothing until the end of a test.
+func (v *Vendor) WithoutGraphs(t testing.TB) {
+	v.graphs(0)
+	t.Cleanup(func() { v.graphs(1) })
 }
 
 // Complaints returns the wrong calls so far, one a line.

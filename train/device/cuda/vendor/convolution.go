@@ -33,7 +33,8 @@ type Convolution struct {
 	DilationH, DilationW int // pixels between taps
 	Groups               int // a divisor of C and of K
 
-	Add bool // GradX: dx is added to what it holds
+	Add  bool // GradX: dx is added to what it holds
+	Plan int  // which of the suitable algorithms is taken; 0: the first
 
 	// The epilogue of Forward: y = ReLU(x ∗ w + residual + bias), each part optional. bias is F32
 	// [K]. GradX adds the residual, too, if it is not Add.
@@ -54,7 +55,9 @@ type convolutionPlan struct {
 	made      *descriptors // the plan and all that it refers to
 	plan      uintptr
 	workspace int
-	tensors   []tensor // with memory
+	tensors   []tensor    // with memory
+	legacy    *legacyPlan // in place of plan
+	passed    int         // suitable algorithms that were passed over, up to Convolution.Plan
 	err       error
 }
 
@@ -87,7 +90,7 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 		return true, nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
+	if errors.As(err, &e) && e.Code >= dnnInternalError && (e.Call == "cudnnBackendExecute" || p.legacy != nil) {
 		return true, err // the result may be half written
 	}
 	p.err = err
@@ -96,6 +99,9 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 
 // execute runs a plan on the arguments.
 func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
+	if p.legacy != nil {
+		return p.legacy.execute(a, workspace)
+	}
 	s := &descriptors{d: d}
 	var ids []int64
 	var pointers []uintptr
@@ -139,7 +145,15 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 		return p
 	}
 	p := &convolutionPlan{made: &descriptors{d: d}}
-	p.err = d.plan(p, c)
+	if p.err = d.plan(p, c); p.err != nil {
+		p.err = errors.Join(p.err, p.made.free())
+		older, err := d.planLegacy(c, p.passed)
+		if err == nil {
+			p.legacy, p.workspace, p.err = older, older.workspace, nil
+		} else {
+			p.err = errors.Join(p.err, err)
+		}
+	}
 	d.plans[c] = p
 	return p
 }
@@ -175,7 +189,7 @@ func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
 const mostConfigs = 32
 
 // search takes the first configuration that the heuristic proposes, is deterministic and exact
-// enough, and can be planned within the workspace.
+// enough, and can be planned within the workspace, or one behind it.
 func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error {
 	s := p.made
 	s.err = nil
@@ -195,11 +209,15 @@ func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error
 	why := error(ErrNoPlan)
 	for _, config := range configs[:n] {
 		before := len(s.all)
-		if err := p.try(config, c); err != nil {
-			why, s.err = err, s.freeFrom(before)
-			continue
+		err := p.try(config, c)
+		if err == nil && p.passed == c.Plan {
+			return nil
 		}
-		return nil
+		if err == nil {
+			p.passed++
+			err = noPlan(c.Plan)
+		}
+		why, s.err = err, s.freeFrom(before)
 	}
 	return why
 }

@@ -13,6 +13,7 @@ type dnn struct {
 	path   string
 	handle uintptr
 	plans  map[Convolution]*convolutionPlan
+	legacy *legacy // nil: a version that has it no longer
 
 	create        uintptr `name:"cudnnCreate"`
 	destroy       uintptr `name:"cudnnDestroy"`
@@ -44,6 +45,9 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 	found.Path = lib.Path
 	if found.Err = lib.Functions(d); found.Err != nil {
 		return nil, found
+	}
+	if older := new(legacy); lib.Functions(older) == nil {
+		d.legacy = older
 	}
 	n, toolkit := int(dlopen.Call(d.getVersion)), int(dlopen.Call(d.getCudart))/1000
 	found.Version = version(n)
@@ -79,6 +83,9 @@ func (d *dnn) close() error {
 	var errs []error
 	for _, p := range d.plans {
 		errs = append(errs, p.made.free())
+		if p.legacy != nil {
+			errs = append(errs, p.legacy.close())
+		}
 	}
 	d.plans = nil
 	return errors.Join(append(errs, d.call("cudnnDestroy", d.destroy, d.handle))...)

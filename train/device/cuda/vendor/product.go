@@ -20,6 +20,7 @@ type Product struct {
 	NextA, NextB, NextOut    int          // elements from one matrix of the batch to the next
 	Bias                     bool         // [Cols], of type Out
 	Act                      device.Func  // Identity, ReLU, or GELUTanh with Type BF16
+	Plan                     int          // which of the suitable algorithms is taken; 0: the first
 	// Bytes that divide the addresses of a, b, dst, add and the bias, up to 16; see Aligned.
 	AlignA, AlignB, AlignOut, AlignAdd, AlignBias int
 }
@@ -196,7 +197,7 @@ func (b *blas) layout(to *uintptr, kind uintptr, rows, cols, ld, batch, next int
 // proposals is the number of algorithms that the heuristic is asked for.
 const proposals = 8
 
-// choose asks for algorithms and takes the first that can run. Sums that are split are joined
+// choose asks for algorithms and takes the first that can run, or one behind it. Sums that are split are joined
 // in F32 and in order, so all of them are deterministic.
 func (b *blas) choose(plan *productPlan, p Product) (err error) {
 	var prefer uintptr
@@ -223,13 +224,19 @@ func (b *blas) choose(plan *productPlan, p Product) (err error) {
 	if err != nil {
 		return err
 	}
+	left := p.Plan
 	for i := range results[:min(int(*n), proposals)] {
-		if r := results[i]; r.status == 0 && r.workspace <= productWorkspace {
+		r := results[i]
+		switch {
+		case r.status != 0 || r.workspace > productWorkspace:
+		case left > 0:
+			left--
+		default:
 			plan.choice = &r
 			return nil
 		}
 	}
-	return fmt.Errorf("cublasLtMatmulAlgoGetHeuristic: %w", ErrNoPlan)
+	return fmt.Errorf("cublasLtMatmulAlgoGetHeuristic: %w", noPlan(p.Plan))
 }
 
 // productWorkspace is the workspace of a product in bytes: what NVIDIA recommends for Hopper.

@@ -95,6 +95,14 @@ func (e *Error) Error() string {
 // ErrNoPlan is the error for a shape that a library has no deterministic algorithm for.
 var ErrNoPlan = errors.New("no deterministic algorithm within the workspace")
 
+// noPlan is ErrNoPlan with the number of the plan, if it is not the first that is missing.
+func noPlan(number int) error {
+	if number == 0 {
+		return ErrNoPlan
+	}
+	return fmt.Errorf("no plan %d: %w", number, ErrNoPlan)
+}
+
 // MostWorkspace is the largest workspace of a plan in bytes.
 const MostWorkspace = 256 << 20
 

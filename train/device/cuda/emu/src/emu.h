@@ -130,6 +130,7 @@ inline double rint(double v) { return __builtin_rint(v); }
   extern "C" void name(__VA_ARGS__)
 
 #define HG_KERNEL_TWICE HG_KERNEL
+#define HG_KERNEL_THRICE HG_KERNEL
 
 // The slot belongs to the declaration: a device function called twice has the same
 // memory twice, as on a card.

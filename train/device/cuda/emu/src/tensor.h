@@ -22,3 +22,4 @@ template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from) {
 }
 HG_DEVICE void hg_copy_commit() { hg_emu::copy_commit(); }
 template <int N> HG_DEVICE void hg_copy_wait() { hg_emu::copy_wait(N); }
+HG_DEVICE float hg_exp2(float x) { return __builtin_exp2f(x); }

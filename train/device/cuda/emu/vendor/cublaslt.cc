@@ -277,14 +277,14 @@ HG_API int cublasLtMatmulPreferenceSetAttribute(void *p, int attribute, const vo
   return complain(CUBLAS_STATUS_INVALID_VALUE, "a preference is unknown or has a wrong size");
 }
 
-// The first proposal cannot run, so that the caller must look at the status.
+// The first proposal cannot run, so that the caller must look at the status. Two others can.
 HG_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *out, void *prefer,
                                           int wanted, void *results, int *found) {
   HG_INJECT;
   Desc *d = as<Desc>(desc, __func__);
   Prefer *p = as<Prefer>(prefer, __func__);
   Layout *m[] = {as<Layout>(a, __func__), as<Layout>(b, __func__), as<Layout>(c, __func__), as<Layout>(out, __func__)};
-  if (!as<Handle>(handle, __func__) || !d || !p || !m[0] || !m[1] || !m[2] || !m[3] || wanted < 2)
+  if (!as<Handle>(handle, __func__) || !d || !p || !m[0] || !m[1] || !m[2] || !m[3] || wanted < 3)
     return CUBLAS_STATUS_INVALID_VALUE;
   const Layout *const all[4] = {m[0], m[1], m[2], m[3]};
   std::string text = wrong(*d, all);
@@ -293,12 +293,13 @@ HG_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, voi
     return complain(CUBLAS_STATUS_INVALID_VALUE, "the heuristic may propose sums in the type of the result");
   if (p->workspace < own_workspace) return CUBLAS_STATUS_NOT_SUPPORTED;
   Result *r = (Result *)results;
-  memset(r, 0xff, 2 * sizeof *r);
+  memset(r, 0xff, 3 * sizeof *r);
   r[0].status = CUBLAS_STATUS_NOT_SUPPORTED;
   r[1].algorithm = {magic, shape_of(*d, all), {p->align[0], p->align[1], p->align[2], p->align[3]}, own_workspace, 0};
   r[1].workspace = own_workspace;
   r[1].status = CUBLAS_STATUS_SUCCESS;
-  *found = 2;
+  r[2] = r[1];
+  *found = 3;
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,4 +1,5 @@
-// An imitation of libcudnn.so.9: the functions of the graph API that package vendor calls.
+// An imitation of libcudnn.so.9: the functions that package vendor calls, of the graph API here and
+// of the older ones in cudnn_legacy.h.
 #include "imitation.h"
 
 #include <map>
@@ -144,6 +145,7 @@ struct Handle {
 
 std::set<void *> handles, alive;
 std::string last;
+bool graphs = true; // the heuristic proposes engines
 
 int bad(const std::string &text) {
   last = text;
@@ -413,8 +415,8 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
   if (!d) return CUDNN_STATUS_BAD_PARAM;
   if (!d->finalized) return bad("an attribute is read before cudnnBackendFinalize");
   if (d->kind == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && attribute == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == desc) {
-    *count = engines;
-    for (int64_t i = 0; i < room && i < engines; i++) {
+    *count = graphs ? engines : 0;
+    for (int64_t i = 0; i < room && i < *count; i++) {
       Desc *c = as(((void **)values)[i], __func__);
       if (!c || c->kind != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return bad("results go to no configuration");
       c->graph = d->ref(201), c->engine = (int)i, c->finalized = true;
@@ -503,7 +505,10 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   return code ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }
 
+#include "cudnn_legacy.h"
+
 // For tests: the complaints so far, the objects that are alive, and the plans executed.
 HG_API const char *hgDnnComplaints() { return complaints.c_str(); }
 HG_API int hgDnnAlive() { return (int)(alive.size() + handles.size()); }
 HG_API int hgDnnQueued() { return queued; }
+HG_API void hgDnnGraphs(int on) { graphs = on; }

@@ -1,0 +1,227 @@
+package train
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"hgld/internal/img"
+	"hgld/train/device"
+)
+
+// Values of run.resample.
+const (
+	resampleAuto   = "auto"
+	resampleHost   = "host"
+	resampleDevice = "device"
+)
+
+var resamples = []string{resampleAuto, resampleHost, resampleDevice}
+
+// Settle replaces auto by what suits the device: images are resampled on a device with
+// memory of its own, and otherwise by the workers that decode them.
+func (u *Upkeep) Settle(b device.Backend) {
+	where := resampleHost
+	if u.resampleOn(b) {
+		where = resampleDevice
+	}
+	u.Resample = where
+}
+
+// resampleOn reports whether images are resampled on b. Checkpoints do not have the setting, and
+// what is not given is auto.
+func (u *Upkeep) resampleOn(b device.Backend) bool {
+	switch u.Resample {
+	case resampleHost:
+		return false
+	case resampleDevice:
+		return true
+	}
+	_, own := b.(device.Graphs)
+	return own
+}
+
+// packs reports whether images go to the device as they were decoded. Those that a training
+// distorts after it has resampled them do not.
+func (n *network) packs(training bool) bool {
+	return n.resample && n.width == 0 && !(training && n.in.distorts())
+}
+
+// packing is the sizes of the arrays of device.Image's Resample for a batch. Whatever the images
+// are, each has the place of a finished one. What there is on top of that is for any of them.
+type packing struct {
+	rows, side int
+	finished   int // units of a finished image
+	spare      int // units on top
+	weights    int // words of the taps, those of a finished image included
+}
+
+const (
+	packedTimes = 10      // pixels that are shown of a decoded image for each of a finished one, on average
+	mostSpare   = 1 << 30 // bytes
+	mostUnits   = 1 << 30 // with which a place fits in 32 bits
+	packedTaps  = 48      // words for each pixel of a side: Lanczos at the average size, both axes
+	mostTaps    = 1 << 25 // words
+)
+
+func newPacking(rows, side int) packing {
+	p := packing{rows: rows, side: side, finished: units(3 * side * side)}
+	p.spare = max(0, min((packedTimes-1)*rows*p.finished, mostSpare/device.ImageUnit, mostUnits-rows*p.finished))
+	p.weights = 3*side + min(rows*packedTaps*side, mostTaps)
+	return p
+}
+
+// units returns how many units so many bytes take.
+func units(bytes int) int { return (bytes + device.ImageUnit - 1) / device.ImageUnit }
+
+// bytes returns the size of the array of pixels.
+func (p *packing) bytes() int { return (p.rows*p.finished + p.spare) * device.ImageUnit }
+
+// packed is the decoded images of a batch on the host, and how they are resampled. An image that
+// no longer fits is resampled by its worker and goes as a finished one, so that the result is the
+// same.
+type packed struct {
+	packing
+	pixels []byte  // of the parts that are shown
+	taps   []byte  // words, the first 3·side of which are those of a finished image
+	images []int32 // [rows, device.ImageCols]
+
+	mu          sync.Mutex
+	used, words int // units of pixels, words of taps
+	left        int // units that are not used nor kept for a finished image
+}
+
+func newPacked(rows, side int) *packed {
+	p := &packed{packing: newPacking(rows, side), images: make([]int32, rows*device.ImageCols)}
+	p.pixels, p.taps = make([]byte, p.bytes()), make([]byte, 4*p.weights)
+	p.clear()
+	same := img.Taps{Count: slices.Repeat([]int32{1}, side), Weight: slices.Repeat([]int32{img.One}, side)}
+	for i := range side {
+		same.First = append(same.First, int32(i))
+	}
+	p.write(0, &same)
+	return p
+}
+
+// clear makes all images black.
+func (p *packed) clear() {
+	clear(p.images)
+	p.used, p.words, p.left = 0, 3*p.side, p.spare
+}
+
+// reserve takes memory for an image, if there is enough beside that of the finished images to
+// come.
+func (p *packed) reserve(units, words int) (at, tapsAt int, fits bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more := units - p.finished
+	if more > p.left || p.words+words > p.weights {
+		return 0, 0, false
+	}
+	at, tapsAt = p.used, p.words
+	p.used, p.words, p.left = p.used+units, p.words+words, p.left-more
+	return at, tapsAt, true
+}
+
+// add places an image in a row, with the taps in c. It reports whether there was room.
+func (p *packed) add(row int, src *img.RGB, at placement, c *cutter) bool {
+	c.across.Set(at.part.Dx(), at.w, c.filter, at.across)
+	c.down.Set(at.part.Dy(), at.h, c.filter, at.down)
+	left, right := c.across.Span()
+	top, bottom := c.down.Span()
+	if left == right || top == bottom {
+		return true // black
+	}
+	c.across.Skip(left)
+	c.down.Skip(top)
+	across, w, h := words(&c.across), right-left, bottom-top
+	first, taps, fits := p.reserve(units(3*w*h), across+words(&c.down))
+	if !fits {
+		return false
+	}
+	pixels := p.pixels[first*device.ImageUnit:][:3*w*h]
+	for y := range h {
+		from := 3 * ((at.part.Min.Y+top+y)*src.W + at.part.Min.X + left)
+		copy(pixels[3*w*y:3*w*(y+1)], src.Pix[from:])
+	}
+	p.write(taps, &c.across)
+	p.write(taps+across, &c.down)
+	p.describe(row, first, w, h, taps, c.across.Width, taps+across, c.down.Width)
+	return true
+}
+
+// finish places an image of side×side pixels in a row.
+func (p *packed) finish(row int, pixels []byte) {
+	at, _, fits := p.reserve(p.finished, 0)
+	if !fits {
+		panic(fmt.Sprintf("train: no room for image %d of %d in %d units", row, p.rows, p.used))
+	}
+	copy(p.pixels[at*device.ImageUnit:], pixels)
+	p.describe(row, at, p.side, p.side, 0, 1, 0, 1)
+}
+
+// describe writes a row of the table.
+func (p *packed) describe(row int, columns ...int) {
+	for i, v := range columns {
+		p.images[row*device.ImageCols+i] = int32(v)
+	}
+}
+
+// words returns how many words the taps of an axis take.
+func words(t *img.Taps) int { return len(t.First) + len(t.Count) + len(t.Weight) }
+
+// write writes the taps of an axis from word at on.
+func (p *packed) write(at int, t *img.Taps) {
+	for _, list := range [...][]int32{t.First, t.Count, t.Weight} {
+		to := p.taps[4*at:]
+		for i, v := range list {
+			binary.LittleEndian.PutUint32(to[4*i:], uint32(v))
+		}
+		at += len(list)
+	}
+}
+
+// checkPacked reports batches that take more of the host's memory than a run may hold.
+func (l *loader) checkPacked() error {
+	p := newPacking(l.size, l.in.Size)
+	bytes := float64(p.bytes()) * float64(l.prefetch+1)
+	if !l.packs || bytes <= mostDecoded {
+		return nil
+	}
+	return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
+		"%.0f GiB, want at most %d; set a lower one, or run.resample to host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
+}
+
+// size returns the bytes of host memory.
+func (p *packed) size() int { return len(p.pixels) + len(p.taps) + 4*len(p.images) }
+
+// packedInputs are the arrays of device.Image's Resample.
+type packedInputs struct {
+	pixels, taps, images device.Array // U8 [B], I32 [T], I32 [N,device.ImageCols]
+
+	table []byte // staging for images
+}
+
+func newPackedInputs(b device.Backend, p packing) *packedInputs {
+	return &packedInputs{pixels: device.New(b, device.U8, p.bytes()), taps: device.New(b, device.I32, p.weights),
+		images: device.New(b, device.I32, p.rows, device.ImageCols), table: make([]byte, 4*p.rows*device.ImageCols)}
+}
+
+// upload brings the images of a batch to the device, as far as there are any.
+func (i *packedInputs) upload(b device.Backend, p *packed) {
+	bytes := p.used * device.ImageUnit
+	b.Upload(i.pixels.RowRange(0, bytes), p.pixels[:bytes])
+	b.Upload(i.taps.RowRange(0, p.words), p.taps[:4*p.words])
+	b.Upload(i.images, stage(i.table, p.images))
+}
+
+// resample makes the finished images.
+func (i *packedInputs) resample(b device.Backend, dst device.Array) {
+	b.Resample(dst, i.pixels, i.taps, i.images)
+}
+
+// sender returns what brings images to one of the places, from any goroutine.
+func (i *inputs) sender(b device.Backend) func(place int, images *packed) {
+	return func(place int, images *packed) { i.packed[place].upload(b, images) }
+}
