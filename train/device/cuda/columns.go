@@ -18,5 +18,5 @@ func (b *Backend) join(op string, dst device.Array, acc float32, parts Address, 
 		return
 	}
 	b.op(op).ptr(f32(dst)).f32(acc).addr(parts).i64(stride).i64(count).i64(n).
-		run("join", "join_f32", blocks(n, 256), 256, 0)
+		run("join", "join_f32", blocks(n, 32), 256, 0)
 }
