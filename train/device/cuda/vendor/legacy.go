@@ -115,7 +115,7 @@ func (d *dnn) planLegacy(c Convolution, passed int) (*legacyPlan, error) {
 // describe describes a convolution.
 func (p *legacyPlan) describe(c Convolution) error {
 	kind, ok := dataTypes[c.Type]
-	fused := c.Residual || c.Bias || c.ReLU
+	fused := c.Residual || c.Bias || c.ReLU || c.Mask
 	switch {
 	case c.Type == device.F32:
 		ok = ok && fused == c.Bias // the fused function always adds a bias
