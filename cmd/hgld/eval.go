@@ -108,7 +108,7 @@ func evalCommand() *cli.Command {
 
 // profiled adds the flag that job.profile reads.
 func profiled(c *cli.Command) *cli.Command {
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show where the time of rankings on the processor goes"})
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show the time that each part of a ranking takes"})
 	return c
 }
 
