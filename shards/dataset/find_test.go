@@ -24,3 +24,20 @@ func TestNamesOfOtherProgramsAreProposed(t *testing.T) {
 		}
 	}
 }
+
+// Archives that macOS made have a folder of its own at the top.
+func TestHiddenFoldersAreNotAtTheTop(t *testing.T) {
+	files := tree{"CUB/images.txt": "", "__MACOSX/CUB/._images.txt": "", ".git/config": "", "loose.txt": ""}
+	for name, input := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
+		s, err := openStore(t.Context(), input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tops, err := s.folders(); err != nil || !slices.Equal(tops, []string{"CUB"}) {
+			t.Errorf("%s: %v, %v", name, tops, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -81,9 +81,6 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	src.unread = foreign{}
 	var tops []string
 	for _, e := range all {
-		if hidden(e.path) {
-			continue
-		}
 		if !isImage(e.path) {
 			src.unread.add(e.path)
 			continue

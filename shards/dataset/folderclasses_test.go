@@ -53,13 +53,13 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	const want = "3 files are left out, in formats that hgld does not read (.cr2: 1, .heic: 2); " +
+	const want = "3 files left out, in formats that hgld does not read (.cr2: 1, .heic: 2); " +
 		"save them as JPEG to use them"
 	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {
 		t.Errorf("%q", notes)
 	}
 	_, err = items(t, Folder{}, Settings{Input: tree{"a/1.heic": "x"}.folder(t)})
-	wantError(t, err, "no images found (jpg, ", "1 file is left out", ".heic: 1", "save them as JPEG")
+	wantError(t, err, "no images found (jpg, ", "1 file left out", ".heic: 1", "save them as JPEG")
 }
 
 func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {

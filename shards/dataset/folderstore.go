@@ -46,7 +46,7 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if strings.HasPrefix(path.Base(p), ".") && p != "." {
+		if hiddenName(path.Base(p)) && p != "." {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -103,12 +103,11 @@ func (s *folderStore) follow(ctx context.Context, link string, to fs.FileInfo) (
 	}
 }
 
-// folders leaves out hidden folders, as list does.
 func (s *folderStore) folders() ([]string, error) {
 	all, err := fs.ReadDir(s.root.FS(), ".")
 	var names []string
 	for _, d := range all {
-		if d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() && !hiddenName(d.Name()) {
 			names = append(names, d.Name())
 		}
 	}

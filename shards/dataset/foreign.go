@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"hgld/internal/terminal"
 )
 
 // unreadable are the extensions of photographs in formats that hgld does not decode: those of
@@ -28,26 +30,12 @@ func (f foreign) String() string {
 	if len(f) == 0 {
 		return ""
 	}
-	total, list := 0, []string(nil)
+	var total int
+	var list []string
 	for _, ext := range slices.Sorted(maps.Keys(f)) {
 		total += f[ext]
 		list = append(list, fmt.Sprintf("%s: %d", ext, f[ext]))
 	}
-	files := "files are"
-	if total == 1 {
-		files = "file is"
-	}
-	return fmt.Sprintf("%d %s left out, in formats that hgld does not read (%s); save them as JPEG to use them",
-		total, files, strings.Join(list, ", "))
-}
-
-// hidden reports whether a file belongs to no data set: its name, or that of a folder around it,
-// begins with a dot, or macOS added it to an archive.
-func hidden(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") || part == "__MACOSX" {
-			return true
-		}
-	}
-	return false
+	return fmt.Sprintf("%s left out, in formats that hgld does not read (%s); save them as JPEG to use them",
+		terminal.Count(total, "file"), strings.Join(list, ", "))
 }

@@ -114,7 +114,7 @@ func parquetFiles(input string) ([]string, error) {
 		switch {
 		case err != nil:
 			return err
-		case name != "." && strings.HasPrefix(d.Name(), "."):
+		case name != "." && hiddenName(d.Name()):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -23,9 +23,9 @@ import (
 // store holds image files: a folder or an archive. Its methods are safe for concurrent
 // use.
 type store interface {
-	// list returns all files, sorted by path.
+	// list returns all files but hidden ones, sorted by path.
 	list(ctx context.Context) ([]entry, error)
-	// folders returns the folders at the top, sorted.
+	// folders returns the folders at the top but hidden ones, sorted.
 	folders() ([]string, error)
 	// find returns one file. If it is missing, the error wraps fs.ErrNotExist.
 	find(name string) (entry, error)
@@ -67,11 +67,18 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 	return entry{path: item.Path, size: e.size}, nil
 }
 
-// topsOf returns the top folders of file names, sorted.
+// hiddenName reports whether list and folders leave out what has the name: it begins with a dot,
+// or is that of the folder that macOS adds to archives.
+func hiddenName(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
+
+// hidden reports whether a file has a hidden name, or lies in a folder that has one.
+func hidden(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), hiddenName) }
+
+// topsOf returns the top folders of file names, sorted, without hidden ones.
 func topsOf[V any](members map[string]V) []string {
 	tops := map[string]bool{}
 	for name := range members {
-		if top, _, within := strings.Cut(name, "/"); within {
+		if top, _, within := strings.Cut(name, "/"); within && !hiddenName(top) {
 			tops[top] = true
 		}
 	}

@@ -169,7 +169,9 @@ func (s *tarStore) ended(end int64) error {
 func (s *tarStore) list(context.Context) ([]entry, error) {
 	all := make([]entry, 0, len(s.members))
 	for p, e := range s.members {
-		all = append(all, entry{path: p, size: e.size, stamp: s.stamp})
+		if !hidden(p) {
+			all = append(all, entry{path: p, size: e.size, stamp: s.stamp})
+		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	return all, nil

@@ -76,6 +76,9 @@ func kindOf(mode fs.FileMode) string {
 func (s *zipStore) list(context.Context) ([]entry, error) {
 	all := make([]entry, 0, len(s.members))
 	for p := range s.members {
+		if hidden(p) {
+			continue
+		}
 		e, err := s.find(p)
 		if err != nil {
 			return nil, err
