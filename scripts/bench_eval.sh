@@ -75,8 +75,10 @@ size() {
 			awk -v name="$name" -v program="$program" -v bare="$(least "$of.products" 1)" \
 				-v used="$(least "$of.products" 2)" -v rate="$rate" '
 			NF < 4 { printf "| %s | %s | failed | | | | | |\n", name, program; next }
-			{ printf "| %s | %s | %s | %s | %s | %.2f | %.2f | %.0f %% |\n", name, program, $1, $2, $3, $1 / bare, $2 / used,
-				100 * $4 / $2 / rate }'
+			{
+				times = used ? sprintf("%.2f | %.2f", $1 / bare, $2 / used) : "|" # products may not be among the programs
+				printf "| %s | %s | %s | %s | %s | %s | %.0f %% |\n", name, program, $1, $2, $3, times, 100 * $4 / $2 / rate
+			}'
 	done
 	[ ! -s "$of.hgld" ] || parts "$name" "$of.hgld" >>"$work/parts"
 	rm -rf "$of"
