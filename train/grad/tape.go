@@ -58,7 +58,7 @@ type Var struct {
 
 	borrowed bool // the gradient's memory is another's
 	written  bool // the gradient has its first contribution
-	zero     bool // nobody contributed: the gradient is filled with zeros
+	zero     bool // without any contribution: the gradient is filled with zeros
 
 	views  []*Var  // that lie over a root
 	remake *remake // nil: the value is held as long as it is read

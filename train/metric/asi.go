@@ -94,7 +94,7 @@ func (a asi) Value(sum float64) (float64, bool) {
 // agreements adds 1/n Σ_l min(#l in the first n, #l in the ideal first n) to sum for the n of the
 // part up to last, where every positive is a group of one. While the ideal order is within a
 // level, it has all items of the finer ones, so that these agree as far as they are among the
-// first n, and none of the coarser ones. There are no branches, which nobody could foresee.
+// first n, and none of the coarser ones. There are no branches, because they could not be predicted.
 func (p *Part) agreements(sum float64, last int) float64 {
 	places, n, next, finest := stopped(p.places), p.first, 0, 0
 	for level := p.Levels; level > 0 && n < last; level-- { // finest is the ideal number of the finer ones

@@ -62,7 +62,7 @@ func (r *Ranker) placeMarked(buckets, atMost int) int {
 			passed += int32(four[0] + four[1] + four[2] + four[3])
 			continue
 		}
-		for i, c := range four { // what it writes for an unmarked bucket nobody reads
+		for i, c := range four { // the values of unmarked buckets are never read
 			size := c &^ marked
 			r.passed[at] = passed
 			four[i] = uint32(at)

@@ -32,7 +32,7 @@ HG_DEVICE void hide(float (&s)[STEP / 8][4], int first, int from, int keys, int 
 struct progress {
   float top[2], total[2];
 
-  // take turns scores s into 2^((s − top)·unit). What was summed before is to be multiplied by
+  // take turns scores s into 2^((s − top)·unit). The sums so far must be multiplied by
   // shrink.
   template <int STEP> HG_METHOD void take(float (&s)[STEP / 8][4], float (&shrink)[2], float unit) {
     float most[2] = {top[0], top[1]};
@@ -226,7 +226,7 @@ HG_DEVICE void grad_kv(bf16 *dqkv, const float *delta, const bf16 *dy, const flo
   put<D>(part(dqkv, o, p, 2, first), stride, o.tokens - first, o.size, shared->own[1], dv, one);
 }
 
-// KERNEL says how many blocks of attention and attention_grad_q are to fit a multiprocessor.
+// KERNEL says how many blocks of attention and attention_grad_q must fit on a multiprocessor.
 #define ATTENTION(D, KERNEL)                                                                                          \
   KERNEL(THREADS, attention_##D##_bf16, bf16 *y, float *lse, const bf16 *qkv, const int *length, heads o) {           \
     forward<D>(y, lse, qkv, length, o);                                                                               \

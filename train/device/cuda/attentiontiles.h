@@ -150,7 +150,7 @@ template <int D> HG_DEVICE void clear(float (&sum)[D / 8][4]) {
 }
 
 // put writes by[i / 2]·sum to `count` rows at `to`, of the warp's 16. It goes through the warp's
-// rows of a tile, which nobody reads any more, to have eight columns side by side.
+// rows of a tile, which are no longer needed, to have eight columns side by side.
 template <int D>
 HG_DEVICE void put(bf16 *to, i64 stride, int count, int size, bf16 *tile, const float (&sum)[D / 8][4],
                    const float (&by)[2]) {

@@ -38,7 +38,7 @@ typedef long long i64;
 #define HG_KERNEL(threads, name, ...) \
   extern "C" __global__ __attribute__((launch_bounds(threads, 1))) void name(__VA_ARGS__)
 
-// HG_KERNEL_TWICE is HG_KERNEL for kernels of which two blocks are to fit a multiprocessor,
+// HG_KERNEL_TWICE is HG_KERNEL for kernels of which two blocks must fit on a multiprocessor,
 // HG_KERNEL_THRICE for those of which three are.
 #define HG_KERNEL_TWICE(threads, name, ...) \
   extern "C" __global__ __attribute__((launch_bounds(threads, 2))) void name(__VA_ARGS__)

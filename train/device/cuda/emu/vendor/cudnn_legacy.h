@@ -137,7 +137,7 @@ int add(Job &j, const Object *o, uint64_t at, std::string &text) {
   return (int)j.images.size() - 1;
 }
 
-// Run is a convolution that is to be queued.
+// Run is a convolution to be queued.
 struct Run {
   int kind, algorithm, right;
   uint64_t x, w, y, workspace;
