@@ -14,14 +14,14 @@ type ConvShape struct {
 type Epilogue struct {
 	Bias, Residual Array // F32 [K]; the shape and type of the result
 	Act            Func  // Identity or ReLU
-	Stats          Array // F32 [2,K]: takes mean and biased variance of each filter's results, for Norm
+	Stats          Array // F32 [2,K]: takes mean and biased variance of each filter's results as stored
 }
 
 // GradEpilogue is what happens to a gradient before it is stored: Add is added, and elements where
 // Mask is not positive become 0, which is the gradient of a ReLU whose result is Mask. Absent
 // arrays are left out; the zero value does nothing.
 //
-// Sums [C] takes the sum of each column of the result, the gradient of a bias in front of the
+// Sums [C] takes the sum of each column of the result as stored, the gradient of a bias in front of the
 // ReLU. If a normalisation of X comes in front of it, NormGrad needs a second sum: Sums [2,C] takes
 // Σ dx and Σ dx·(X − Mean).
 type GradEpilogue struct {
@@ -112,7 +112,8 @@ type Image interface {
 	FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance Array, eps, acc float32)
 	// Norm is batch normalisation over all but the last axis with the biased variance:
 	// dst = γ(x − mean)/√(var + eps) + β, then + residual, then ReLU, where asked for.
-	// stats F32 [2,C] is mean and biased variance, computed, or given if o.Frozen.
+	// stats F32 [2,C] is mean and biased variance, computed, or given if o.Frozen. If dst is
+	// absent, only stats are computed.
 	Norm(dst, stats, x, gamma, beta, residual Array, o NormKind)
 	// NormGrad is the gradient of Norm without residual and ReLU. With x̂ = (x − mean)·r,
 	// r = 1/√(var + eps) and n values in a channel:

@@ -12,16 +12,19 @@ import (
 //	dst = γ(x − mean)/√(variance + eps) + β (+ residual) (then ReLU)
 //
 // stats [2,C] holds mean and biased variance. It is an input if o.Frozen, else an output.
-// gamma, beta and residual may be absent.
+// dst, gamma, beta and residual may be absent.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
-	if dst.Len() != x.Len() || dst.Cols() != c || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(beta, c) ||
+	if !dst.Absent() && (dst.Len() != x.Len() || dst.Cols() != c) || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(beta, c) ||
 		!residual.Absent() && residual.Len() != x.Len() || !x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
 		panic(shapes("Norm", dst, stats, x, gamma, beta, residual))
 	}
 	st := f32(stats)
 	if !o.Frozen {
 		b.channelStats(st, f32(x), rows, c)
+	}
+	if dst.Absent() {
+		return
 	}
 	scale, shift := scratch[float32](b, "norm.scale", c), scratch[float32](b, "norm.shift", c)
 	g, bias := f32(gamma), f32(beta)

@@ -129,7 +129,9 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 		b.tensorConvGradX(dx, dy, w, o, e, parts, tile)
 	} else {
 		c := b.op("ConvGradX")
-		after := gradEpilogue{c.address(f32(e.Add)), c.address(f32(e.Mask)), c.address(f32(e.X)), c.address(f32(e.Mean)), parts}
+		after := gradEpilogue{
+			c.address(f32(e.Add)), c.address(f32(e.Mask)), c.address(f32(e.X)), c.address(f32(e.Mean)), parts,
+		}
 		c.ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
 		structure(structure(c, &o), &after).
 			run("conv", convKernels[tile].gradX, down*blocks(cols, tile)*int(o.groups), 256, 0)

@@ -23,40 +23,6 @@ template <int T> HG_DEVICE void lay(float *all, const float (&v)[8]) {
   for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = v[q];
 }
 
-// moments_end leaves the result as it is and takes the moments of the columns of what is stored.
-struct moments_end {
-  double *parts; // [tiles][2][ld] of the group's columns, or null
-  i64 ld;
-
-  HG_METHOD void change(float *, i64, i64, int, bool) {}
-
-  // finish reads the tile, which is still in shared memory. 256/T threads have a column.
-  template <int T> HG_METHOD void finish(float *tile, i64 m0, i64 n0, const hg_result &to) {
-    if (!parts) return;
-    constexpr int GROUPS = 256 / T;
-    static_assert((T * (T + 8) + 3 * 256) * sizeof(float) <= HG_STAGES * sizeof(hg_stage<T>), "both fit");
-    float *all = tile + T * (T + 8), origin = 0.f, sum = 0.f, squares = 0.f;
-    int q = (int)threadIdx.x % T, y = (int)threadIdx.x / T, rows = (int)hg_least((i64)T, to.rows - m0);
-    bool inside = n0 + q < to.cols;
-    __syncthreads();
-#pragma unroll 1
-    for (int r = y; r < rows && inside; r += GROUPS) {
-      float u = hg_widen_bf16(hg_round_bf16(tile[r * (T + 8) + q])), d = r == y ? 0.f : u - origin;
-      if (r == y) origin = u;
-      sum += d;
-      squares = fmaf(d, d, squares);
-    }
-    all[threadIdx.x] = origin, all[256 + threadIdx.x] = sum, all[512 + threadIdx.x] = squares;
-    __syncthreads();
-    if (y != 0 || !inside) return;
-    hg_moments joined;
-    joined.begin(origin);
-    for (int g = 0; g < GROUPS && g < rows; g++)
-      joined.add((rows - g + GROUPS - 1) / GROUPS, all[g * T + q], all[256 + g * T + q], all[512 + g * T + q]);
-    joined.put(parts, m0 / T, ld, n0 + q, rows);
-  }
-};
-
 // grad_end puts zeros where mask is not positive and adds up the columns of what is stored.
 struct grad_end {
   const bf16 *mask, *x; // laid out as the result, or null
@@ -113,15 +79,49 @@ struct tensor_conv {
   double *parts;
 };
 
+// moments_end leaves the result as it is and takes the moments of the columns of what is stored.
+struct moments_end {
+  const tensor_conv &p; // read again at the end, since a kept value costs the product a register
+
+  HG_METHOD void change(float *, i64, i64, int, bool) {}
+
+  // finish reads the tile, which is still in shared memory. 256/T threads have a column.
+  template <int T> HG_METHOD void finish(float *tile, i64 m0, i64 n0, const hg_result &to) {
+    if (!p.parts) return;
+    constexpr int GROUPS = 256 / T;
+    static_assert((T * (T + 8) + 3 * 256) * sizeof(float) <= HG_STAGES * sizeof(hg_stage<T>), "both fit");
+    float *all = tile + T * (T + 8), origin = 0.f, sum = 0.f, squares = 0.f;
+    int q = (int)threadIdx.x % T, y = (int)threadIdx.x / T, rows = (int)hg_least((i64)T, to.rows - m0);
+    bool inside = n0 + q < to.cols;
+    __syncthreads();
+#pragma unroll 1
+    for (int r = y; r < rows && inside; r += GROUPS) {
+      float u = hg_widen_bf16(hg_round_bf16(tile[r * (T + 8) + q])), d = r == y ? 0.f : u - origin;
+      if (r == y) origin = u;
+      sum += d;
+      squares = fmaf(d, d, squares);
+    }
+    all[threadIdx.x] = origin, all[256 + threadIdx.x] = sum, all[512 + threadIdx.x] = squares;
+    __syncthreads();
+    if (y != 0 || !inside) return;
+    hg_moments joined;
+    joined.begin(origin);
+    for (int g = 0; g < GROUPS && g < rows; g++)
+      joined.add((rows - g + GROUPS - 1) / GROUPS, all[g * T + q], all[256 + g * T + q], all[512 + g * T + q]);
+    i64 across = (to.cols + T - 1) / T, down = (to.rows + T - 1) / T, group = blockIdx.x / (across * down);
+    joined.put(p.parts, m0 / T, p.shape.k, group * to.cols + n0 + q, rows);
+  }
+};
+
 template <int T> HG_DEVICE void forward(const tensor_conv &p) {
   const hg_conv &o = p.shape;
-  i64 taps = (i64)o.r * o.s * o.in_group(), across = (o.filters() + T - 1) / T, down = (o.pixels() + T - 1) / T;
-  i64 at = blockIdx.x, j = at % across, i = at / across % down;
-  int g = (int)(at / across / down), first = g * o.filters();
+  i64 taps = (i64)o.r * o.s * o.in_group();
+  u32 across = (o.filters() + T - 1) / T, down = (u32)((o.pixels() + T - 1) / T);
+  u32 at = blockIdx.x / across, j = blockIdx.x - at * across, g = at / down, i = at - g * down, first = g * o.filters();
   hg_patches<bf16, T / 64> a = {p.a + g * o.in_group(), o, o.pixels(), taps};
   hg_matrix<bf16, T / 64> b = {p.b + first * taps, o.filters(), taps, 1, taps};
-  hg_product<T, true, true>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first),
-                            moments_end{p.parts ? p.parts + first : nullptr, o.k});
+  hg_product<T, true, true>(a, b, p.unit_a, p.unit_b, (i64)i * T, (i64)j * T, 0, taps, of_group(p.to, first),
+                            moments_end{p});
 }
 
 template <int T> HG_DEVICE void gradx(const tensor_conv &p) {

@@ -153,7 +153,9 @@ func (m *measure) activations() {
 	m.streams("NormGrad, batch statistics", func() {
 		m.b.NormGrad(dx, gamma, beta, y, x, gamma, stats, none, train, 0)
 	}, x, y, x, y, dx)
-	m.streams("NormGrad with sums", func() { m.b.NormGrad(dx, gamma, beta, y, x, gamma, stats, stats, train, 0) }, x, y, dx)
+	m.streams("NormGrad with sums", func() {
+		m.b.NormGrad(dx, gamma, beta, y, x, gamma, stats, stats, train, 0)
+	}, x, y, dx)
 	m.streams("Norm, frozen", func() { m.b.Norm(y, stats, x, gamma, beta, z, frozen) }, x, y, z)
 	m.streams("ReluGrad", func() { m.b.ReluGrad(dx, x, device.GradEpilogue{Mask: y, Sums: beta}, 0) }, dx, x, y)
 	m.streams("ReluGrad, sums along an array", func() {

@@ -182,9 +182,8 @@ func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW dev
 		got := s.get(dx)
 		s.near(name, got, want, max(productTolerance, 2*s.unit(s.dtype)), s.unit(s.dtype)*length(plain))
 		if summed {
-			// of dx as it is stored, or before it was rounded
 			sums := alongSums(got, along.V, mean.V)[:e.Sums.Len()]
-			s.near(name+" sums", s.get(e.Sums), sums, 2e-6, s.sumRounding(got, along, mean))
+			s.near(name+" sums", s.get(e.Sums), sums, 2e-6, sumRounding(got, along, mean))
 		}
 	}
 }
