@@ -28,7 +28,7 @@ var spoilable = []string{
 	"ConvGradX",
 	"ConvGradW",
 	"Norm",
-	"Norm statistics",
+	"Conv statistics",
 	"NormGrad",
 	"NormGrad by γ",
 	"NormGrad by β",
@@ -64,6 +64,7 @@ func (s *spoiled) Pixels(dst, pixels, crop device.Array, o device.Pixel) {
 func (s *spoiled) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
 	s.Backend.Conv(dst, x, w, c, e)
 	s.spoil("Conv", dst)
+	s.spoil("Conv statistics", e.Stats)
 }
 
 func (s *spoiled) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
@@ -79,14 +80,11 @@ func (s *spoiled) ConvGradW(dw, dy, x device.Array, c device.ConvShape, acc floa
 func (s *spoiled) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	s.Backend.Norm(dst, stats, x, gamma, beta, residual, o)
 	s.spoil("Norm", dst)
-	if !o.Frozen { // where they are given they are no result
-		s.spoil("Norm statistics", stats)
-	}
 }
 
-func (s *spoiled) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind,
+func (s *spoiled) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind,
 	acc float32) {
-	s.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
+	s.Backend.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums, o, acc)
 	s.spoil("NormGrad", dx)
 	s.spoil("NormGrad by γ", dgamma)
 	s.spoil("NormGrad by β", dbeta)

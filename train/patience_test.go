@@ -44,7 +44,7 @@ func TestCourseFollowsTheEvaluations(t *testing.T) {
 
 // patientRun soon stops improving, so that it cuts its rates and ends early.
 func patientRun() (Config, Data) {
-	c, d := tiny(60)
+	c, d := tiny(100)
 	c.Run.Evaluate, c.Run.Checkpoint, c.Run.Keep = 4, 3, 1
 	c.Optim.Rate = 1e-2
 	c.Schedule = Schedule{Named: Named{Name: "constant"}, Plateau: Plateau{Factor: 0.1, Patience: 1}}

@@ -14,22 +14,29 @@ type ConvShape struct {
 type Epilogue struct {
 	Bias, Residual Array // F32 [K]; the shape and type of the result
 	Act            Func  // Identity or ReLU
+	Stats          Array // F32 [2,K]: takes mean and biased variance of each filter's results as stored
 }
 
-// GradEpilogue is what ConvGradX does to its result before it is stored: it adds Add and puts zeros
-// where Mask is not positive, the gradient of a ReLU whose result is Mask. Absent arrays are left
-// out; the zero value does nothing.
+// GradEpilogue is what happens to a gradient before it is stored: Add is added, and elements where
+// Mask is not positive become 0, which is the gradient of a ReLU whose result is Mask. Absent
+// arrays are left out; the zero value does nothing.
+//
+// Sums [C] takes the sum of each column of the result as stored, the gradient of a bias in front of the
+// ReLU. If a normalisation of X comes in front of it, NormGrad needs a second sum: Sums [2,C] takes
+// Σ dx and Σ dx·(X − Mean).
 type GradEpilogue struct {
-	Add   Array // the shape and type of dx; it may be dx, which is added to then
-	Mask  Array // the shape and type of dx
-	DBias Array // F32 [C]: takes the column sums of dx, the gradient of a bias in front of the ReLU
+	Add  Array // the shape and type of dx; may be dx itself
+	Mask Array // the shape and type of dx
+	Sums Array // F32 [C], or [2,C] with X and Mean
+	X    Array // the shape and type of dx
+	Mean Array // F32 [C]
 }
 
 // NormKind says how Norm normalises each channel.
 type NormKind struct {
 	Eps    float32 // added to the variance
 	ReLU   bool    // applied last, after the residual is added
-	Frozen bool    // stats are given (running mean, variance) and not computed
+	Frozen bool    // stats are given to Norm and not computed; for NormGrad they are constants
 }
 
 // PoolMode is the kind of pooling.
@@ -105,14 +112,22 @@ type Image interface {
 	FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance Array, eps, acc float32)
 	// Norm is batch normalisation over all but the last axis with the biased variance:
 	// dst = γ(x − mean)/√(var + eps) + β, then + residual, then ReLU, where asked for.
-	// stats F32 [2,C] is mean and biased variance, computed, or given if o.Frozen.
+	// stats F32 [2,C] is mean and biased variance, computed, or given if o.Frozen. If dst is
+	// absent, only stats are computed.
 	Norm(dst, stats, x, gamma, beta, residual Array, o NormKind)
-	// NormGrad is the gradient of Norm. It needs y = dst for the mask of ReLU. dres may be
-	// absent.
-	NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats Array, o NormKind, acc float32)
-	// ReluGrad is dx = dy where y > 0, and dbias = acc·dbias + its column sums. Either may
-	// be absent.
-	ReluGrad(dx, dbias, dy, y Array, acc float32)
+	// NormGrad is the gradient of Norm without residual and ReLU. With x̂ = (x − mean)·r,
+	// r = 1/√(var + eps) and n values in a channel:
+	//
+	//	dβ = Σ dy, dγ = Σ dy·x̂
+	//	dx = γr(dy − dβ/n − x̂·dγ/n), or γr·dy if o.Frozen
+	//
+	// sums F32 [2,C] is Σ dy and Σ dy·(x − mean), if GradEpilogue has computed them, or absent.
+	// dx, dgamma and dbeta may be absent; dx may be dy. acc applies to dgamma and dbeta.
+	NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums Array, o NormKind, acc float32)
+	// ReluGrad applies an epilogue to the gradient dy in memory: dx = dy + e.Add where
+	// e.Mask > 0, and e.Sums = acc·e.Sums + …. dx may be dy. It may be absent if e.Add is and
+	// only the sums are wanted.
+	ReluGrad(dx, dy Array, e GradEpilogue, acc float32)
 	// Pool is the maximum or the mean of each window: [N,H',W',C].
 	Pool(dst, x Array, p PoolShape)
 	// PoolGrad is the gradient of Pool. Of equal maxima, the first in row-major order

@@ -5,7 +5,26 @@ import "hgld/train/device"
 // relu is what the tape knows of the result of a ReLU.
 type relu struct {
 	first int          // place among the Backs of the first one that reads the result; 0: none yet
+	x     *Var         // what a normalisation in front of the ReLU normalised, or nil
+	mean  device.Array // of the columns of x
 	sums  device.Array // column sums of the gradient; present once that is the one in front of the ReLU
+}
+
+// dims are the dimensions of the sums of a gradient of c columns.
+func (r *relu) dims(c int) []int {
+	if r.x == nil {
+		return []int{c}
+	}
+	return []int{2, c}
+}
+
+// epilogue is the gradient of the ReLU whose result is y, with sums.
+func (r *relu) epilogue(y, sums device.Array) device.GradEpilogue {
+	e := device.GradEpilogue{Mask: y, Sums: sums, Mean: r.mean}
+	if r.x != nil {
+		e.X = r.x.Value
+	}
+	return e
 }
 
 // Rectified says that the operation that made v, an intermediate, ended with a ReLU, and that
@@ -20,9 +39,17 @@ func (t *Tape) Rectified(v *Var) {
 	}
 }
 
-// Front returns the gradient in front of the ReLU whose result v is, and its sums F32 [C] over
-// all but the last axis. Call it once, inside the Back of the operation that made v. It is the
-// gradient of v from then on.
+// RectifiedNorm is Rectified for a normalisation of x, an intermediate whose value its Back
+// reads, by mean F32 [C]. Front then has the sums that device.Image.NormGrad takes.
+func (t *Tape) RectifiedNorm(v, x *Var, mean device.Array) {
+	if t.detached == 0 {
+		v.root.relu = &relu{x: x, mean: mean}
+	}
+}
+
+// Front returns the gradient in front of the ReLU whose result v is, and its sums over all but
+// the last axis: F32 [C], or [2,C] after RectifiedNorm; see device.GradEpilogue. Call it once,
+// inside the Back of the operation that made v. It is the gradient of v from then on.
 func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
 	var dy device.Array // absent if an epilogue has done it
 	r := v.root
@@ -34,7 +61,7 @@ func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
 			if r.borrowed {
 				r.Grad, r.borrowed = t.alloc(dy.Type, r.Value.Shape()...), false
 			}
-			dz, sums = r.Grad, t.temporary(device.F32, r.Value.Cols())
+			dz, sums = r.Grad, t.temporary(device.F32, r.relu.dims(r.Value.Cols())...)
 		}
 		t.note(dy, 0)
 		t.note(dz, 0)
@@ -44,7 +71,7 @@ func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
 		if r.zero && t.replaying {
 			b.Fill(dy, 0)
 		}
-		b.ReluGrad(dz, sums, dy, r.Value, 0)
+		b.ReluGrad(dz, dy, r.relu.epilogue(r.Value, sums), 0)
 	}
 	return dz, sums
 }
@@ -69,8 +96,10 @@ func (t *Tape) Finish(v *Var) (dv device.Array, e device.GradEpilogue) {
 		}
 	}
 	if f := r.relu; !dv.Absent() && f != nil && f.sums.Absent() && f.first == len(t.back) && v == r {
-		f.sums = t.alloc(device.F32, r.Value.Cols())
-		e.Mask, e.DBias = r.Value, f.sums
+		f.sums = t.alloc(device.F32, f.dims(r.Value.Cols())...)
+		add := e.Add
+		e = f.epilogue(r.Value, f.sums)
+		e.Add = add
 	}
 	t.slots[len(t.slots)-1].epilogue = e
 	return dv, e
@@ -108,14 +137,14 @@ func (t *Tape) Pass(b device.Backend, v, x *Var) {
 // of a ReLU already, so must the part be.
 func (s sum) join() func(device.Backend) {
 	r := s.to.root
-	dst, sums, y := over(s.to, r.Grad), device.Array{}, r.Value
-	if r.relu != nil {
-		sums = r.relu.sums
+	dst, e, shape := over(s.to, r.Grad), device.GradEpilogue{}, r.Value.Shape()
+	if r.relu != nil && !r.relu.sums.Absent() {
+		e = r.relu.epilogue(r.Value, r.relu.sums)
 	}
 	return func(b device.Backend) {
-		if !sums.Absent() {
-			whole := s.part.Reshape(y.Shape()...)
-			b.ReluGrad(whole, sums, whole, y, 1)
+		if !e.Sums.Absent() {
+			whole := s.part.Reshape(shape...)
+			b.ReluGrad(whole, whole, e, 1)
 		}
 		b.Axpby(dst, 1, dst, 1, s.part)
 	}

@@ -38,44 +38,69 @@ func NewBatchNorm(c Scope, channels int) *BatchNorm {
 
 // Forward normalises x [..., C].
 func (n *BatchNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	return n.forward(t, x, nil, device.Identity)
+	stats := n.statistics(t)
+	kind := device.NormKind{Eps: n.Eps, Frozen: n.given(t)}
+	return n.normalise(t, x, nil, stats, kind, kind)
 }
 
-// forward is act(normalised x + residual); residual may be nil.
-func (n *BatchNorm) forward(t *grad.Tape, x, residual *grad.Var, act device.Func) *grad.Var {
+// given reports whether the running statistics normalise.
+func (n *BatchNorm) given(t *grad.Tape) bool { return n.Frozen || t.Evaluating() }
+
+// statistics returns the running statistics, or room for those of a batch.
+func (n *BatchNorm) statistics(t *grad.Tape) *grad.Var {
+	if n.given(t) {
+		return t.Leaf(n.Running.Value, device.Array{})
+	}
+	return t.New(device.F32, 2, n.Running.channels)
+}
+
+// behind is act(normalised x + residual) behind a convolution that has written the statistics of
+// its result x, a batch, to stats; residual may be nil.
+func (n *BatchNorm) behind(t *grad.Tape, x, residual, stats *grad.Var, act device.Func) *grad.Var {
+	kind := device.NormKind{Eps: n.Eps, ReLU: act == device.ReLU, Frozen: true}
+	back := kind
+	back.Frozen = false
+	return n.normalise(t, x, residual, stats, kind, back)
+}
+
+// normalise is Norm by kind, and the gradient of that by back.
+func (n *BatchNorm) normalise(t *grad.Tape, x, residual, stats *grad.Var, kind, back device.NormKind) *grad.Var {
 	var gamma, beta *grad.Var
 	if n.Gamma != nil {
 		gamma, beta = n.Gamma.Var(t), n.Beta.Var(t)
-	}
-	kind := device.NormKind{Eps: n.Eps, ReLU: act == device.ReLU, Frozen: n.Frozen || t.Evaluating()}
-	stats := t.Leaf(n.Running.Value, device.Array{})
-	if !kind.Frozen {
-		stats = t.New(device.F32, 2, n.Running.channels)
 	}
 	y := t.New(x.Value.Type, x.Value.Shape()...)
 	t.Do(func(b device.Backend) {
 		b.Norm(y.Value, stats.Value, x.Value, value(gamma), value(beta), value(residual), kind)
 	})
-	if !kind.Frozen {
+	if !back.Frozen {
 		n.remake(t, y, stats, x, residual, kind)
 	}
-	if !kind.Frozen && !t.Repeats() {
+	if !back.Frozen && !t.Repeats() {
 		n.move(t, stats, x.Value.Rows())
 	}
 	t.Back(func(b device.Backend) {
-		dy := t.Grad(y)
-		dx := into(t, x)
-		var dres, dgamma, dbeta device.Array
-		var acc float32
-		if residual != nil {
-			dres = t.Into(residual)
+		var dy, sums device.Array
+		if kind.ReLU {
+			dy, sums = t.Front(b, y)
+		} else {
+			dy = t.Grad(y)
 		}
+		if residual != nil {
+			t.Pass(b, y, residual)
+		}
+		dx := into(t, x)
+		var dgamma, dbeta device.Array
+		var acc float32
 		if gamma != nil {
 			dgamma, acc = t.Onto(gamma)
 			dbeta, _ = t.Onto(beta)
 		}
-		b.NormGrad(dx, dres, dgamma, dbeta, dy, x.Value, y.Value, value(gamma), stats.Value, kind, acc)
+		b.NormGrad(dx, dgamma, dbeta, dy, x.Value, value(gamma), stats.Value, sums, back, acc)
 	}, x, y, stats)
+	if kind.ReLU {
+		t.RectifiedNorm(y, x, stats.Value.RowRange(0, 1).Reshape(n.Running.channels))
+	}
 	t.Done(stats)
 	return y
 }

@@ -51,10 +51,15 @@ func Square(stride, pad int) device.ConvShape {
 
 // Forward is [N,H,W,C] → [N,H',W',K].
 func (conv *Conv) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
+	return conv.forward(t, x, device.Array{})
+}
+
+// forward is Forward. stats, if present, takes the statistics of the result.
+func (conv *Conv) forward(t *grad.Tape, x *grad.Var, stats device.Array) *grad.Var {
 	w := conv.Weight.As(t, x.Value.Type)
 	y := t.New(x.Value.Type, conv.output(x)...)
 	var bias *grad.Var
-	var e device.Epilogue
+	e := device.Epilogue{Stats: stats}
 	if conv.Bias != nil {
 		bias = conv.Bias.Var(t)
 		e.Bias = bias.Value

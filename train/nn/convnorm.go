@@ -10,7 +10,8 @@ import (
 // ConvNormAct is act(norm(conv(x)) + residual), residual nil or of the shape of the
 // result, act Identity or ReLU.
 //
-// With statistics of the batch it is a convolution and one operation for the rest.
+// With statistics of the batch it is a convolution, which computes them as well, and one operation
+// for the rest.
 // With given statistics (a frozen layer, an evaluation) these are folded into the
 // weights, and it is a single convolution with an epilogue. Its gradient needs
 // neither the convolution's result nor x̂, so that it is exact at γ = 0 too.
@@ -22,8 +23,9 @@ func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residua
 	if norm.Frozen || t.Evaluating() {
 		return convFolded(t, x, conv, norm, residual, act)
 	}
-	z := conv.Forward(t, x)
-	y := norm.forward(t, z, residual, act)
+	stats := norm.statistics(t)
+	z := conv.forward(t, x, stats.Value)
+	y := norm.behind(t, z, residual, stats, act)
 	t.Done(z)
 	return y
 }

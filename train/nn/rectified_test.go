@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"hgld/train/device"
@@ -13,7 +14,8 @@ import (
 	"hgld/train/nn"
 )
 
-// rectifiedNet is a network of frozen layers whose Vars have several readers.
+// rectifiedNet is a network of units, a convolution with BatchNorm each, whose Vars have several
+// readers.
 type rectifiedNet struct {
 	units map[string]func(t *grad.Tape, x, residual *grad.Var, act device.Func) *grad.Var
 
@@ -86,8 +88,8 @@ var rectifiedForms = map[string]func(rectifiedNet, *grad.Tape, *grad.Var) *grad.
 }
 
 // runRectified takes a step twice, recorded and replayed, and returns the gradients and the
-// operations of each.
-func runRectified(t *testing.T, form string, between func(*grad.Tape, *grad.Var) *grad.Var) (
+// operations of each. BatchNorm is frozen, or normalises by the batch.
+func runRectified(t *testing.T, form string, frozen bool, between func(*grad.Tape, *grad.Var) *grad.Var) (
 	results [2]map[string][]float32, ops [2]map[string]int) {
 	replay := 0
 	ops = [2]map[string]int{{}, {}}
@@ -103,7 +105,7 @@ func runRectified(t *testing.T, form string, between func(*grad.Tape, *grad.Var)
 	} {
 		conv := nn.NewConv(c.In(name), u.in, u.out, u.k, nn.Square(u.stride, u.k/2))
 		norm := nn.NewBatchNorm(c.In(name).In("bn"), u.out)
-		norm.Frozen, norms[name] = true, norm
+		norm.Frozen, norms[name] = frozen, norm
 		net.units[name] = func(t *grad.Tape, x, residual *grad.Var, act device.Func) *grad.Var {
 			return nn.ConvNormAct(t, x, conv, norm, residual, act)
 		}
@@ -134,36 +136,89 @@ func runRectified(t *testing.T, form string, between func(*grad.Tape, *grad.Var)
 	return results, ops
 }
 
+func asItIs(_ *grad.Tape, x *grad.Var) *grad.Var { return x }
+
+func viewed(t *grad.Tape, x *grad.Var) *grad.Var { return t.View(x, x.Value.Shape()...) }
+
 // Gradients are the same whether the gradient of a ReLU is an epilogue or a pass of its own,
 // however many readers a result has.
 func TestEpilogueOfGradientsChangesNone(t *testing.T) {
 	for form := range rectifiedForms {
-		got, _ := runRectified(t, form, func(_ *grad.Tape, x *grad.Var) *grad.Var { return x })
-		want, _ := runRectified(t, form, func(t *grad.Tape, x *grad.Var) *grad.Var {
-			return t.View(x, x.Value.Shape()...)
-		})
-		for i, when := range []string{"recorded", "replayed"} {
-			for name := range want[0] {
-				what := fmt.Sprintf("%s: %s %s", form, when, name)
-				// Sums in another order, in one form of parts that were rounded apart.
-				near(t, what, got[i][name], want[0][name], 2e-6)
-				near(t, what+" without epilogues", want[i][name], want[0][name], 0)
+		for _, frozen := range []bool{true, false} {
+			got, _ := runRectified(t, form, frozen, asItIs)
+			want, _ := runRectified(t, form, frozen, viewed)
+			for i, when := range []string{"recorded", "replayed"} {
+				for name := range want[0] {
+					what := fmt.Sprintf("%s: frozen %v %s %s", form, frozen, when, name)
+					// Sums in another order, in one form of parts that were rounded apart.
+					near(t, what, got[i][name], want[i][name], 2e-6)
+					if !strings.Contains(name, "running") { // those move in each run
+						near(t, what+" without epilogues", want[i][name], want[0][name], 0)
+					}
+				}
 			}
 		}
 	}
 }
 
 // Of the gradients of ReLUs in front of convolutions and of the sums of gradients at residuals
-// no pass over memory is left: only the last ReLU has one.
-func TestFrozenBlocksHaveNoPassesOfReLUs(t *testing.T) {
-	_, ops := runRectified(t, "blocks", func(_ *grad.Tape, x *grad.Var) *grad.Var { return x })
-	for i, list := range ops {
-		if list["ReluGrad"] != 1 || list["Axpby"] != 0 || list["Copy"] != 0 || list["ConvGradX"] != 11 {
-			t.Errorf("run %d: %v", i, list)
+// no pass over memory is left: only the last ReLU has one. Each trained Norm has one Axpby, of its
+// running variance.
+func TestBlocksHaveNoPassesOfReLUs(t *testing.T) {
+	for _, frozen := range []bool{true, false} {
+		_, ops := runRectified(t, "blocks", frozen, asItIs)
+		for i, list := range ops {
+			if list["ReluGrad"] != 1 || list["Axpby"] != list["Norm"] || list["Copy"] != 0 || list["ConvGradX"] != 11 {
+				t.Errorf("frozen %v, run %d: %v", frozen, i, list)
+			}
+		}
+		_, ops = runRectified(t, "input and residual at once", frozen, asItIs)
+		if ops[1]["ReluGrad"] != 0 || ops[1]["Axpby"] != ops[1]["Norm"] {
+			t.Errorf("input and residual at once, frozen %v: %v", frozen, ops[1])
 		}
 	}
-	_, ops = runRectified(t, "input and residual at once", func(_ *grad.Tape, x *grad.Var) *grad.Var { return x })
-	if ops[1]["ReluGrad"] != 0 || ops[1]["Axpby"] != 0 {
-		t.Errorf("input and residual at once: %v", ops[1])
+}
+
+// A trained layer's gradients are those of its definition: Norm with the statistics of the batch,
+// an addition and a ReLU, each with a gradient of its own.
+func TestTrainedUnitsEqualTheirParts(t *testing.T) {
+	for _, act := range []device.Func{device.Identity, device.ReLU} {
+		var results [2]map[string][]float32
+		for i := range results {
+			b := backend()
+			s := nn.NewStore()
+			c := s.Group("all")
+			conv, norm := nn.NewConv(c.In("a"), 8, 6, 3, nn.Square(1, 1)), nn.NewBatchNorm(c.In("bn"), 6)
+			s.Build(b, 3)
+			r := rand.New(rand.NewPCG(4, 5))
+			put(b, norm.Gamma.Value, normal(r, 6))
+			put(b, norm.Beta.Value, normal(r, 6))
+			x, dx := upload(b, normal(r, 480), 2, 6, 5, 8), device.New(b, device.F32, 2, 6, 5, 8)
+			res, dres := upload(b, normal(r, 360), 2, 6, 5, 6), device.New(b, device.F32, 2, 6, 5, 6)
+			up := upload(b, normal(r, 360), 2, 6, 5, 6)
+			tape := grad.NewTape(b, device.NewArena(b))
+			from, residual := tape.Leaf(x, dx), tape.Leaf(res, dres)
+			var y *grad.Var
+			if i == 0 {
+				y = nn.ConvNormAct(tape, from, conv, norm, residual, act)
+			} else {
+				y = nn.Add(tape, norm.Forward(tape, conv.Forward(tape, from)), residual)
+				if act != device.Identity {
+					y = nn.Activation(act)(tape, y)
+				}
+			}
+			tape.Backward(y, up)
+			results[i] = gradients(t, s, b)
+			for name, a := range map[string]device.Array{
+				"y": y.Value, "dx": dx, "dresidual": dres, "running": norm.Running.Value,
+			} {
+				results[i][name] = download(t, b, a)
+			}
+			tape.Free()
+		}
+		for name := range results[1] {
+			// Sums in another order.
+			near(t, fmt.Sprintf("act %d: %s", act, name), results[0][name], results[1][name], 5e-6)
+		}
 	}
 }

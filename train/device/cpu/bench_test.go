@@ -180,7 +180,7 @@ func BenchmarkNorm(b *testing.B) {
 	b.Run("gradient", func(b *testing.B) {
 		b.SetBytes(4 * rows * c)
 		for b.Loop() {
-			back.NormGrad(dy, device.Array{}, gamma, beta, dy, x, y, gamma, stats, kind, 0)
+			back.NormGrad(dy, gamma, beta, dy, x, gamma, stats, device.Array{}, kind, 0)
 		}
 	})
 }

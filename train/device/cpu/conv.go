@@ -14,8 +14,8 @@ import (
 // as the product of the patches of x with the filters, group by group.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	c := convOf("Conv", dst, x, w, shape)
-	if !isVector(e.Bias, c.k) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
-		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
+	if !isVector(e.Bias, c.k) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() || !isVector(e.Stats, 2*c.k) {
+		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual, e.Stats))
 	}
 	filters, inGroup := f32(w), c.k/c.groups
 	taps := c.r * c.s * c.cg
@@ -26,6 +26,9 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 			out: f32(dst), channels: c.k, first: g * inGroup, n: inGroup,
 			bias: f32(e.Bias), residual: f32(e.Residual), act: e.Act,
 		})
+	}
+	if !e.Stats.Absent() {
+		b.channelStats(f32(e.Stats), f32(dst), dst.Rows(), c.k)
 	}
 }
 

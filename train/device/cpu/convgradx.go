@@ -13,22 +13,25 @@ import "hgld/train/device"
 // thread.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
-	for _, a := range [...]device.Array{e.Add, e.Mask} {
-		if !a.Absent() && (a.Len() != dx.Len() || !a.Contiguous()) {
-			panic(shapes("ConvGradX", dx, e.Add, e.Mask))
+	checkGradEpilogue("ConvGradX", dx, c.c, e)
+	if few := c.n*c.h*c.w <= fewPixels && !e.Mask.Absent(); few || !e.X.Absent() {
+		// If there are few pixels, tiles are narrow and dx is in a cache: whole rows are faster
+		// afterwards. Sums along X are a pass of their own in any case.
+		now, later := device.GradEpilogue{Add: e.Add}, e
+		later.Add = device.Array{}
+		if !few {
+			now.Mask, later.Mask = e.Mask, device.Array{}
 		}
-	}
-	if !isVector(e.DBias, c.c) {
-		panic(shapes("ConvGradX", dx, e.DBias))
-	}
-	if c.n*c.h*c.w <= fewPixels && !e.Mask.Absent() {
-		// The tiles are narrow and dx is in a cache: whole rows are faster afterwards.
-		b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: e.Add})
-		b.ReluGrad(dx, e.DBias, dx, e.Mask, 0)
+		b.ConvGradX(dx, dy, w, shape, now)
+		if few {
+			b.ReluGrad(dx, dx, later, 0)
+		} else {
+			b.ReluGrad(device.Array{}, dx, later, 0)
+		}
 		return
 	}
 	var sums []float64
-	if !e.DBias.Absent() {
+	if !e.Sums.Absent() {
 		sums = scratch[float64](b, "convgrad.sums", c.c)
 		clear(sums)
 	}
@@ -43,7 +46,7 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 			}
 		}
 	}
-	join(f32(e.DBias), sums, c.c, 0)
+	join(f32(e.Sums), sums, c.c, 0)
 }
 
 // convGradPhase computes the pixels (atH, atW) modulo the strides of group g. conv has what is

@@ -47,7 +47,7 @@ func TestConvolutionByPanelsIsThePlainOne(t *testing.T) {
 				device.New(b, device.F32, w.Shape()...)
 			b.Conv(y[i], x, w, p.shape, device.Epilogue{Bias: bias, Residual: dy, Act: device.ReLU})
 			b.ConvGradX(dx[i], dy, w, p.shape, device.GradEpilogue{})
-			b.ConvGradX(dx[i], dy, w, p.shape, device.GradEpilogue{Add: dx[i], Mask: x, DBias: dbias[i]})
+			b.ConvGradX(dx[i], dy, w, p.shape, device.GradEpilogue{Add: dx[i], Mask: x, Sums: dbias[i]})
 			b.ConvGradW(dw[i], dy, x, p.shape, 0)
 			b.ConvGradW(dw[i], dy, x, p.shape, 1)
 		}

@@ -5,20 +5,28 @@ import (
 	"hgld/train/device"
 )
 
-// ReluGrad is the gradient of a ReLU and of the bias before it. dx is dy where y is positive,
-// else 0. dbias is acc·dbias plus the column sums of dx. Either may be absent, and dx may be
-// dy.
-func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
+// ReluGrad applies the epilogue e to the gradient dy: see device.Image.
+func (b *Backend) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
 	rows, c := dy.Rows(), dy.Cols()
-	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||
-		!isVector(dbias, c) || !dy.Contiguous() || !y.Contiguous() || !dx.Contiguous() {
-		panic(shapes("ReluGrad", dx, dbias, dy, y))
+	checkGradEpilogue("ReluGrad", dy, c, e)
+	if !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) || !dy.Contiguous() || !dx.Contiguous() ||
+		dx.Absent() && !e.Add.Absent() {
+		panic(shapes("ReluGrad", dx, dy))
+	}
+	sums, masked := f32(e.Sums), f32(e.Mask)
+	if !e.Add.Absent() {
+		b.Axpby(dx, 1, dy, 1, e.Add)
+		dy = dx
+	}
+	if !e.X.Absent() {
+		join(sums, b.gradSums(f32(dx), f32(dy), masked, f32(e.X), f32(e.Mean), rows), 2*c, acc)
+		return
 	}
 	grain := rowGrain(c)
 	parts := scratch[float64](b, "relugrad", ceil(rows, grain)*c)
 	row := scratch[float32](b, "relugrad.row", b.Threads()*c)
-	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), f32(y), parts, row, c, grain, !dbias.Absent()})
-	join(f32(dbias), parts, c, acc)
+	split(b, rows, grain, reluGradTask{f32(dx), f32(dy), masked, parts, row, c, grain, sums != nil})
+	join(sums, parts, c, acc)
 }
 
 type reluGradTask struct {
@@ -33,14 +41,35 @@ func (t *reluGradTask) span(worker, lo, hi int) {
 	part := t.parts[lo/t.grain*t.c:][:t.c]
 	clear(part)
 	for i := lo; i < hi; i++ {
-		dy, y := t.dy[i*t.c:][:t.c], t.y[i*t.c:][:t.c]
+		dy := t.dy[i*t.c:][:t.c]
 		masked := t.row[worker*t.c:][:t.c]
 		if t.dx != nil {
 			masked = t.dx[i*t.c:][:t.c]
 		}
-		vec.Mask(masked, dy, y)
+		if t.y == nil {
+			copy(masked, dy)
+		} else {
+			vec.Mask(masked, dy, t.y[i*t.c:][:t.c])
+		}
 		if t.sums {
 			vec.ColumnSums(part, masked, 1, t.c)
 		}
+	}
+}
+
+// checkGradEpilogue panics if the arrays of e do not fit a gradient of c columns.
+func checkGradEpilogue(op string, dx device.Array, c int, e device.GradEpilogue) {
+	for _, a := range [...]device.Array{e.Add, e.Mask, e.X} {
+		if !a.Absent() && (a.Len() != dx.Len() || a.Cols() != c || !a.Contiguous()) {
+			panic(shapes(op, dx, e.Add, e.Mask, e.X))
+		}
+	}
+	want := c
+	if !e.X.Absent() {
+		want = 2 * c
+	}
+	if !isVector(e.Sums, want) || !isVector(e.Mean, c) || e.X.Absent() != e.Mean.Absent() ||
+		!e.X.Absent() && e.Sums.Absent() {
+		panic(shapes(op, dx, e.Sums, e.X, e.Mean))
 	}
 }

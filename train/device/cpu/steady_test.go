@@ -170,11 +170,11 @@ func imageCalls(m *maker) []call {
 	kind, window := device.NormKind{Eps: 1e-5, ReLU: true}, device.PoolShape{H: 2, W: 2, StrideH: 2, StrideW: 2}
 	return []call{
 		{"Conv", func(b *Backend) {
-			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU})
-		}, []device.Array{y}},
+			b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: res, Act: device.ReLU, Stats: stats})
+		}, []device.Array{y, stats}},
 		{"ConvGradX", func(b *Backend) {
 			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{})
-			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, DBias: sums})
+			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, Sums: sums})
 		}, []device.Array{dx, sums}},
 		{"ConvGradW", func(b *Backend) { b.ConvGradW(dw, dy, x, shape, 0) }, []device.Array{dw}},
 		{"FoldNorm", func(b *Backend) {
@@ -183,9 +183,12 @@ func imageCalls(m *maker) []call {
 		}, []device.Array{wf, bias, dw, dgamma, dbeta}},
 		{"Norm", func(b *Backend) {
 			b.Norm(out, stats, y, gamma, beta, res, kind)
-			b.NormGrad(dres, device.Array{}, dgamma, dbeta, dy, y, out, gamma, stats, kind, 0)
+			b.NormGrad(dres, dgamma, dbeta, dy, y, gamma, stats, device.Array{}, kind, 0)
 		}, []device.Array{out, stats, dres, dgamma, dbeta}},
-		{"ReluGrad", func(b *Backend) { b.ReluGrad(dres, bias, dy, y, 0) }, []device.Array{dres, bias}},
+		{"ReluGrad", func(b *Backend) {
+			b.ReluGrad(dres, dy, device.GradEpilogue{Mask: y, Sums: bias}, 0)
+			b.ReluGrad(dres, dy, device.GradEpilogue{Mask: y, X: out, Mean: bias, Sums: stats}, 0)
+		}, []device.Array{dres, bias, stats}},
 		{"Pool", func(b *Backend) { b.Pool(pooled, y, window); b.PoolGrad(dres, dpooled, y, pooled, window) },
 			[]device.Array{pooled, dres}},
 		{"GeM", func(b *Backend) { b.GeM(means, y, p, 1e-6); b.GeMGrad(dres, dp, means, y, means, p, 1e-6, 0) },

@@ -40,10 +40,14 @@ func BenchmarkElementwise(b *testing.B) {
 		{"copy", 2 * image1, func() { back.Copy(dx, x) }},
 		{"norm", 3 * image1, func() { back.Norm(y, stats, x, gamma, beta, none, kind) }},
 		{"norm residual", 4 * image1, func() { back.Norm(y, stats, x, gamma, beta, res, kind) }},
-		{"norm grad", 7 * image1, func() { back.NormGrad(dx, none, dgamma, dbeta, dy, x, y, gamma, stats, kind, 0) }},
-		{"norm grad residual", 7 * image1, func() { back.NormGrad(dx, res, dgamma, dbeta, dy, x, y, gamma, stats, kind, 0) }},
+		{"norm grad", 5 * image1, func() { back.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, none, kind, 0) }},
+		{"norm grad with sums", 3 * image1, func() {
+			back.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, stats, kind, 0)
+		}},
 		{"relu", 2 * image1, func() { back.Act(y, x, device.ReLU) }},
-		{"relu grad", 3 * image1, func() { back.ReluGrad(dx, dbeta, dy, y, 0) }},
+		{"relu grad", 3 * image1, func() {
+			back.ReluGrad(dx, dy, device.GradEpilogue{Mask: y, Sums: dbeta}, 0)
+		}},
 		{"axpby", 3 * image1, func() { back.Axpby(dx, 1, x, 1, y) }},
 		{"sum columns", image1, func() { back.Sums(dbeta, x, device.SumCols, 0) }},
 		{"squares", image1, func() { back.Sums(dp, x, device.SquaresAll, 0) }},

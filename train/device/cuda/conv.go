@@ -18,10 +18,11 @@ type epilogue struct {
 	bias, residual Address
 	relu           int32
 	_              int32
+	parts          Address
 }
 
 // gradEpilogue mirrors grad_epilogue in conv.cu.
-type gradEpilogue struct{ add, mask, parts Address }
+type gradEpilogue struct{ add, mask, x, mean, parts Address }
 
 // convOf checks the arrays of a convolution. y is [N, outH, outW, K].
 func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
@@ -66,24 +67,41 @@ func (o *conv) productW() (rows, cols, inner int) {
 // Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	o := convOf("Conv", dst, x, w, shape)
-	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() {
-		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual))
+	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() ||
+		!isVector(e.Stats, 2*int(o.k)) {
+		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual, e.Stats))
 	}
 	if b.convolveByVendor(&o, dst, x, w, e) {
+		if !e.Stats.Absent() {
+			b.statistics("Conv", e.Stats, dst)
+		}
 		return
 	}
 	rows, cols, inner := o.product()
 	tile := b.tuning.tile(convTile, rows, cols, inner, int(o.groups))
-	if x.Type == device.BF16 {
-		b.tensorConv(dst, x, w, o, e, tile)
-		return
+	down, k := blocks(rows, tile), int(o.k)
+	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
+	var parts, more Address
+	if fused {
+		at := b.scratch("Conv", 16*down*k, joinedMoments(down, k))
+		parts, more = at[0], at[1]
 	}
-	c := b.op("Conv")
-	after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act)}
-	c.ptr(f32(dst)).ptr(f32(x)).ptr(f32(w))
-	structure(structure(c, &o), &after).
-		run("conv", convKernels[tile].forward, blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, 0)
-	b.activate(dst, e.Act)
+	if x.Type == device.BF16 {
+		b.tensorConv(dst, x, w, o, e, parts, tile)
+	} else {
+		c := b.op("Conv")
+		after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act), parts: parts}
+		c.ptr(f32(dst)).ptr(f32(x)).ptr(f32(w))
+		structure(structure(c, &o), &after).
+			run("conv", convKernels[tile].forward, down*blocks(cols, tile)*int(o.groups), 256, 0)
+		b.activate(dst, e.Act)
+	}
+	switch {
+	case fused:
+		b.joinMoments("Conv", e.Stats, parts, more, down, tile, rows, k)
+	case !e.Stats.Absent():
+		b.statistics("Conv", e.Stats, dst)
+	}
 }
 
 // convKernels maps the side of a tile to its kernels.
@@ -95,14 +113,7 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 // ConvGradX computes the gradient of Conv with respect to x, followed by the epilogue.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
-	for _, a := range [...]device.Array{e.Add, e.Mask} {
-		if !a.Absent() && (a.Len() != dx.Len() || !a.Contiguous()) {
-			panic(shapes("ConvGradX", dx, e.Add, e.Mask))
-		}
-	}
-	if !isVector(e.DBias, int(o.c)) {
-		panic(shapes("ConvGradX", dx, e.DBias))
-	}
+	checkGradEpilogue("ConvGradX", dx, int(o.c), e)
 	if b.gradXByVendor(&o, dx, dy, w, e) {
 		return
 	}
@@ -110,19 +121,22 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 	tile := b.tuning.tile(convGradXTile, rows, cols, inner, int(o.groups))
 	down := blocks(rows, tile)
 	var parts Address
-	if !e.DBias.Absent() {
-		parts = b.scratch("ConvGradX", 8*down*int(o.c))[0]
+	n := e.Sums.Len() // 0 if absent
+	if n > 0 {
+		parts = b.scratch("ConvGradX", 8*down*n)[0]
 	}
 	if dx.Type == device.BF16 {
 		b.tensorConvGradX(dx, dy, w, o, e, parts, tile)
 	} else {
 		c := b.op("ConvGradX")
-		after := gradEpilogue{c.address(f32(e.Add)), c.address(f32(e.Mask)), parts}
+		after := gradEpilogue{
+			c.address(f32(e.Add)), c.address(f32(e.Mask)), c.address(f32(e.X)), c.address(f32(e.Mean)), parts,
+		}
 		c.ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
 		structure(structure(c, &o), &after).
 			run("conv", convKernels[tile].gradX, down*blocks(cols, tile)*int(o.groups), 256, 0)
 	}
-	b.join("ConvGradX", e.DBias, 0, parts, int(o.c), down, int(o.c))
+	b.join("ConvGradX", e.Sums, 0, parts, n, down, n)
 }
 
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.

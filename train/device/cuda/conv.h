@@ -32,7 +32,7 @@ template <class T, int SLOTS> struct hg_patches {
     y[i] = (int)row * o.stride_h - o.pad_h, z[i] = (int)column * o.stride_w - o.pad_w;
   }
   HG_METHOD void at(i64 k) {
-    inside = k < end;
+    inside = (u32)k < (u32)end;
     u32 at = (u32)k, channels = o.in_group(), tap = at / channels, r = tap / o.s;
     channel = at - tap * channels;
     dy = (int)r * o.dilation_h, dz = (int)(tap - r * o.s) * o.dilation_w;
@@ -64,7 +64,7 @@ template <class T, int SLOTS> struct hg_sources {
     y[i] = (int)row + o.pad_h, z[i] = (int)(rest - row * o.w) + o.pad_w;
   }
   HG_METHOD void at(i64 k) {
-    inside = k < end;
+    inside = (u32)k < (u32)end;
     u32 at = (u32)k, filters = o.filters(), tap = at / filters, r = tap / o.s;
     filter = at - tap * filters;
     back_y = (int)r * o.dilation_h, back_z = (int)(tap - r * o.s) * o.dilation_w;

@@ -1,8 +1,10 @@
 // conv of BF16 images and filters on tensor cores, and its gradients: the products of
 // conv.cu by product.h. conv_gradw writes the sums of ranges of pixels in F32 to parts
-// [splits][k·r·s·c/groups], which conv_join of conv.cu adds in order. conv_gradx has the
-// epilogue of conv.cu: add is the residual of its result.
+// [splits][k·r·s·c/groups], which conv_join of conv.cu adds in order. conv and conv_gradx have the
+// epilogues of conv.cu, where add is the residual of conv_gradx's result. A thread adds up at most
+// 64 elements of a column in F32.
 // Reference: ../reference/conv.go, ../cpu/convgradx.go, ../cpu/convgradw.go
+#include "moments.h"
 #include "product.h"
 
 // of_group moves the result to the columns from first on.
@@ -13,14 +15,23 @@ HG_DEVICE hg_result of_group(hg_result to, i64 first) {
   return to;
 }
 
+// lay puts what a thread has of its eight columns where finish finds it: [256/(T/8)][T].
+template <int T> HG_DEVICE void lay(float *all, const float (&v)[8]) {
+  constexpr int ACROSS = T / 8;
+  static_assert(2 * 256 / ACROSS * T * sizeof(float) <= HG_STAGES * sizeof(hg_stage<T>), "two fit");
+#pragma unroll
+  for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = v[q];
+}
+
 // grad_end puts zeros where mask is not positive and adds up the columns of what is stored.
 struct grad_end {
-  const bf16 *mask; // laid out as the result, or null
-  double *parts;    // [tiles][ld] of the group's columns, or null
+  const bf16 *mask, *x; // laid out as the result, or null
+  const float *mean;    // of the group's columns, with x
+  double *parts;        // [tiles][ld] of the group's columns, with x [tiles][2][ld], or null
   i64 ld;
-  double sums[8];
+  float sums[8], along[8];
 
-  HG_METHOD void change(float *v, i64 at, int count, bool whole) {
+  HG_METHOD void change(float *v, i64 at, i64 n, int count, bool whole) {
     if (mask) {
       float y[8];
       if (whole) hg_unpack(*(const f4 *)(mask + at), y);
@@ -29,24 +40,31 @@ struct grad_end {
         if (q < count && !((whole ? y[q] : (float)mask[at + q]) > 0.f)) v[q] = 0.f;
     }
     if (!parts) return;
+    float z[8];
+    if (x && whole) hg_unpack(*(const f4 *)(x + at), z);
 #pragma unroll
-    for (int q = 0; q < 8; q++)
-      if (q < count) sums[q] += hg_widen_bf16(hg_round_bf16(v[q]));
+    for (int q = 0; q < 8; q++) {
+      if (q >= count) continue;
+      float u = hg_widen_bf16(hg_round_bf16(v[q]));
+      sums[q] += u;
+      if (x) along[q] = fmaf(u, (whole ? z[q] : (float)x[at + q]) - mean[n + q], along[q]);
+    }
   }
 
   // finish adds up the sums of the threads that have the same columns.
-  template <int T> HG_METHOD void finish(float *room, i64 m0, i64 n0, i64 cols) {
+  template <int T> HG_METHOD void finish(float *room, i64 m0, i64 n0, const hg_result &to) {
     if (!parts) return;
-    constexpr int ACROSS = T / 8;
-    double *all = (double *)room;
+    constexpr int DOWN = 256 / (T / 8), EACH = DOWN * T;
     __syncthreads();
-#pragma unroll
-    for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = sums[q];
+    lay<T>(room, sums);
+    lay<T>(room + EACH, along);
     __syncthreads();
-    if ((int)threadIdx.x >= T || n0 + threadIdx.x >= cols) return;
-    double sum = 0;
-    for (int y = 0; y < 256 / ACROSS; y++) sum += all[y * T + threadIdx.x];
-    parts[m0 / T * ld + n0 + threadIdx.x] = sum;
+    i64 column = n0 + threadIdx.x, part = x ? 2 * (m0 / T) : m0 / T;
+    if ((int)threadIdx.x >= T || column >= to.cols) return;
+    double sum = 0, other = 0;
+    for (int y = 0; y < DOWN; y++) sum += room[y * T + threadIdx.x], other += room[EACH + y * T + threadIdx.x];
+    parts[part * ld + column] = sum;
+    if (x) parts[(part + 1) * ld + column] = other;
   }
 };
 
@@ -54,20 +72,56 @@ struct tensor_conv {
   hg_result to; // of all groups; columns are those of one
   const bf16 *a, *b;
   hg_conv shape;
-  i64 range;          // pixels of a split of conv_gradw
-  int unit_a, unit_b; // elements that lie side by side
-  const bf16 *mask;   // of conv_gradx
+  i64 range;           // pixels of a split of conv_gradw
+  int unit_a, unit_b;  // elements that lie side by side
+  const bf16 *mask, *x; // of conv_gradx
+  const float *mean;
   double *parts;
+};
+
+// moments_end leaves the result as it is and takes the moments of the columns of what is stored.
+struct moments_end {
+  const tensor_conv &p; // read again at the end, since a kept value costs the product a register
+
+  HG_METHOD void change(float *, i64, i64, int, bool) {}
+
+  // finish reads the tile, which is still in shared memory. 256/T threads have a column.
+  template <int T> HG_METHOD void finish(float *tile, i64 m0, i64 n0, const hg_result &to) {
+    if (!p.parts) return;
+    constexpr int GROUPS = 256 / T;
+    static_assert((T * (T + 8) + 3 * 256) * sizeof(float) <= HG_STAGES * sizeof(hg_stage<T>), "both fit");
+    float *all = tile + T * (T + 8), origin = 0.f, sum = 0.f, squares = 0.f;
+    int q = (int)threadIdx.x % T, y = (int)threadIdx.x / T, rows = (int)hg_least((i64)T, to.rows - m0);
+    bool inside = n0 + q < to.cols;
+    __syncthreads();
+#pragma unroll 1
+    for (int r = y; r < rows && inside; r += GROUPS) {
+      float u = hg_widen_bf16(hg_round_bf16(tile[r * (T + 8) + q])), d = r == y ? 0.f : u - origin;
+      if (r == y) origin = u;
+      sum += d;
+      squares = fmaf(d, d, squares);
+    }
+    all[threadIdx.x] = origin, all[256 + threadIdx.x] = sum, all[512 + threadIdx.x] = squares;
+    __syncthreads();
+    if (y != 0 || !inside) return;
+    hg_moments joined;
+    joined.begin(origin);
+    for (int g = 0; g < GROUPS && g < rows; g++)
+      joined.add((rows - g + GROUPS - 1) / GROUPS, all[g * T + q], all[256 + g * T + q], all[512 + g * T + q]);
+    i64 across = (to.cols + T - 1) / T, down = (to.rows + T - 1) / T, group = blockIdx.x / (across * down);
+    joined.put(p.parts, m0 / T, p.shape.k, group * to.cols + n0 + q, rows);
+  }
 };
 
 template <int T> HG_DEVICE void forward(const tensor_conv &p) {
   const hg_conv &o = p.shape;
-  i64 taps = (i64)o.r * o.s * o.in_group(), across = (o.filters() + T - 1) / T, down = (o.pixels() + T - 1) / T;
-  i64 at = blockIdx.x, j = at % across, i = at / across % down;
-  int g = (int)(at / across / down), first = g * o.filters();
+  i64 taps = (i64)o.r * o.s * o.in_group();
+  u32 across = (o.filters() + T - 1) / T, down = (u32)((o.pixels() + T - 1) / T);
+  u32 at = blockIdx.x / across, j = blockIdx.x - at * across, g = at / down, i = at - g * down, first = g * o.filters();
   hg_patches<bf16, T / 64> a = {p.a + g * o.in_group(), o, o.pixels(), taps};
   hg_matrix<bf16, T / 64> b = {p.b + first * taps, o.filters(), taps, 1, taps};
-  hg_product<T, true, true>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first));
+  hg_product<T, true, true>(a, b, p.unit_a, p.unit_b, (i64)i * T, (i64)j * T, 0, taps, of_group(p.to, first),
+                            moments_end{p});
 }
 
 template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
@@ -78,7 +132,9 @@ template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
   hg_sources<bf16, T / 64> a = {p.a + g * o.filters(), o, rows, taps};
   hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
   hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first),
-                            grad_end{p.mask ? p.mask + first : nullptr, p.parts ? p.parts + first : nullptr, o.c, {}});
+                             grad_end{p.mask ? p.mask + first : nullptr, p.x ? p.x + first : nullptr,
+                                      p.mean ? p.mean + first : nullptr, p.parts ? p.parts + first : nullptr, o.c,
+                                      {}, {}});
 }
 
 template <int T> HG_DEVICE void gradw(const tensor_conv &p) {

@@ -149,12 +149,19 @@ func (m *measure) activations() {
 	stats, gamma, beta, one := m.f32(2, c), m.f32(c), m.f32(c), m.f32(1)
 	train, frozen := device.NormKind{Eps: 1e-5, ReLU: true}, device.NormKind{Eps: 1e-5, ReLU: true, Frozen: true}
 	m.streams("Norm, batch statistics", func() { m.b.Norm(y, stats, x, gamma, beta, z, train) }, x, x, y, z)
+	none, mean := device.Array{}, stats.RowRange(0, 1)
 	m.streams("NormGrad, batch statistics", func() {
-		m.b.NormGrad(dx, z, gamma, beta, x, x, y, gamma, stats, train, 0)
-	}, x, x, y, x, x, y, dx, z)
+		m.b.NormGrad(dx, gamma, beta, y, x, gamma, stats, none, train, 0)
+	}, x, y, x, y, dx)
+	m.streams("NormGrad with sums", func() {
+		m.b.NormGrad(dx, gamma, beta, y, x, gamma, stats, stats, train, 0)
+	}, x, y, dx)
 	m.streams("Norm, frozen", func() { m.b.Norm(y, stats, x, gamma, beta, z, frozen) }, x, y, z)
-	m.streams("ReluGrad", func() { m.b.ReluGrad(dx, beta, x, y, 0) }, dx, x, y)
-	m.streams("ReluGrad without a bias", func() { m.b.ReluGrad(dx, device.Array{}, x, y, 0) }, dx, x, y)
+	m.streams("ReluGrad", func() { m.b.ReluGrad(dx, x, device.GradEpilogue{Mask: y, Sums: beta}, 0) }, dx, x, y)
+	m.streams("ReluGrad, sums along an array", func() {
+		m.b.ReluGrad(dx, x, device.GradEpilogue{Mask: y, X: z, Mean: mean, Sums: stats}, 0)
+	}, dx, x, y, z)
+	m.streams("ReluGrad without a bias", func() { m.b.ReluGrad(dx, x, device.GradEpilogue{Mask: y}, 0) }, dx, x, y)
 	m.streams("Act GELU", func() { m.b.Act(y, x, device.GELU) }, x, y)
 	m.streams("ActGrad GELU", func() { m.b.ActGrad(dx, y, x, device.GELU) }, dx, x, y)
 	m.streams("Axpby", func() { m.b.Axpby(dx, 1, x, 1, y) }, dx, x, y)

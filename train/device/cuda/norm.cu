@@ -2,83 +2,153 @@
 //
 //	dst = γ(x − mean)·r + β (+ residual) (then ReLU), r = 1/√(variance + eps)
 //
-// Statistics come from sums of x − x₀ and its square over the rows, x₀ being the first
-// row, in double (norm_moments, norm_stats); norm_apply reads x, and residual, once more
-// and writes dst. The gradient, with dz = dy where y is positive (if relu), x̂ = (x − mean)·r:
+// norm_moments makes parts (moments.h) of spans of rows, and so does a convolution of its tiles;
+// norm_join joins them to stats [2,c], in two stages where there are many. norm_scale and
+// norm_apply read x, and residual, once and write dst. The gradient without residual and ReLU,
+// x̂ = (x − mean)·r:
 //
-//	dβ = Σ dz, dγ = Σ dz·x̂, dres = dz
-//	dx = γr(dz − dβ/n − x̂·dγ/n), or γr·dz with frozen statistics
+//	dβ = Σ dy, dγ = Σ dy·x̂
+//	dx = γr(dy − dβ/n − x̂·dγ/n), or γr·dy with frozen statistics
 //
-// is norm_sums, norm_factors and norm_back. gamma, beta, residual and all gradients may be
-// null. Reference: ../reference/norm.go
+// is norm_factors and norm_back, from the sums [2,c] of dy and of dy·(x − mean) (relugrad.cu,
+// conv_gradx). gamma, beta, residual and all gradients may be null. Reference: ../reference/norm.go
 #include "columns.h"
+#include "moments.h"
 #include "typed.h"
 
 HG_KERNELS(256, norm_moments, (double *parts, const T *x, i64 rows, i64 c), (parts, x, rows, c)) {
   HG_SHARED(double, room, [2 * 8 * 32]);
+  i64 across = (c + 31) / 32, span = blockIdx.x / across, first = span * HG_SPAN;
+  const T *origin = x + first * c; // of the span
   hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
-    double d = (double)x[r * c + j] - x[j];
+    double d = (double)x[r * c + j] - origin[j];
     sum[0] += d;
     sum[1] = fma(d, d, sum[1]);
   });
+  i64 j = (blockIdx.x - span * across) * 32 + hg_lane();
+  if (hg_warp() != 0 || j >= c) return; // those that wrote the sums
+  hg_moments all;
+  all.begin(origin[j]);
+  all.add(0, origin[j], parts[2 * span * c + j], parts[(2 * span + 1) * c + j]);
+  all.put(parts, span, c, j, hg_least((i64)HG_SPAN, rows - first));
 }
 
-// norm_stats adds up the spans' moments (unless frozen) and writes stats [2,c] and the
-// scale and shift of each channel: dst = (x − mean)·scale + shift.
-HG_KERNELS(256, norm_stats,
-           (float *stats, float *scale, float *shift, const double *parts, const T *x, const float *gamma,
-            const float *beta, i64 spans, i64 rows, i64 c, float eps, int frozen),
-           (stats, scale, shift, parts, x, gamma, beta, spans, rows, c, eps, frozen)) {
-  i64 j = hg_index();
-  if (j >= c) return;
-  double mean = stats[j];
-  if (!frozen) {
-    double sum = 0, squares = 0;
-    for (i64 s = 0; s < spans; s++) sum += parts[2 * s * c + j], squares += parts[(2 * s + 1) * c + j];
-    mean = (rows ? (double)x[j] : 0.) + sum / rows;
-    double variance = (squares - sum * sum / rows) / rows;
-    stats[j] = (float)mean;
-    stats[c + j] = (float)(variance < 0 ? 0 : variance);
-  }
-  double r = (gamma ? (double)gamma[j] : 1.) / sqrt((double)stats[c + j] + (double)eps);
-  scale[j] = (float)r;
-  // the first term is what the mean lost when it was rounded
-  shift[j] = (float)(((double)stats[j] - mean) * r + (beta ? (double)beta[j] : 0.));
-}
-
-HG_KERNELS(256, norm_apply,
-           (T *dst, const T *x, const T *residual, const float *mean, const float *scale, const float *shift,
-            i64 rows, i64 c, int relu),
-           (dst, x, residual, mean, scale, shift, rows, c, relu)) {
-  for (i64 i = hg_index(); i < rows * c; i += hg_stride()) {
-    i64 j = i % c;
-    float v = fmaf(x[i] - mean[j], scale[j], shift[j]);
-    if (residual) v += residual[i];
-    dst[i] = relu && v < 0.f ? 0.f : v;
-  }
-}
-
-HG_KERNELS(256, norm_sums, (double *parts, const T *dy, const T *x, const T *y, const float *mean, i64 rows, i64 c),
-           (parts, dy, x, y, mean, rows, c)) {
+// norm_join joins runs of `run` of the parts, of which each but the last has `unit` rows. It
+// writes a part for each run, or stats if there is one run.
+HG_KERNEL(256, norm_join_f32, double *out, float *stats, const double *parts, i64 count, i64 unit, i64 rows, i64 run,
+          i64 c) {
   HG_SHARED(double, room, [2 * 8 * 32]);
-  hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
-    i64 i = r * c + j;
-    double dz = !y || y[i] > 0.f ? dy[i] : 0.f;
-    sum[0] = fma(dz, (double)x[i] - mean[j], sum[0]);
-    sum[1] += dz;
-  });
+  i64 across = (c + 31) / 32, at = blockIdx.x / across, j = (blockIdx.x - at * across) * 32 + hg_lane();
+  i64 first = at * run, end = hg_least(count, first + run);
+  hg_moments all;
+  all.begin(j < c && first < end ? parts[2 * first * c + j] : 0.);
+  if (j < c)
+    for (i64 p = first + hg_warp(); p < end; p += 8)
+      all.add((int)hg_least(unit, rows - p * unit), parts[2 * p * c + j], 0, parts[(2 * p + 1) * c + j]);
+  room[hg_warp() * 32 + hg_lane()] = all.sum;
+  room[256 + hg_warp() * 32 + hg_lane()] = all.squares;
+  __syncthreads();
+  if (hg_warp() != 0 || j >= c) return;
+  all.sum = all.squares = 0;
+  for (int w = 0; w < 8; w++) all.sum += room[w * 32 + hg_lane()], all.squares += room[256 + w * 32 + hg_lane()];
+  i64 n = hg_least(rows, end * unit) - first * unit;
+  if (!stats) {
+    all.put(out, at, c, j, n);
+    return;
+  }
+  double variance = (all.squares - all.sum * all.sum / n) / n;
+  stats[j] = (float)(all.origin + all.sum / n);
+  stats[c + j] = (float)(variance < 0 ? 0 : variance);
+}
+
+// norm_scale writes what each channel is multiplied by.
+HG_KERNEL(256, norm_scale_f32, float *scale, const float *stats, const float *gamma, i64 c, float eps) {
+  i64 j = hg_index();
+  if (j < c) scale[j] = (float)((gamma ? (double)gamma[j] : 1.) / sqrt((double)stats[c + j] + (double)eps));
+}
+
+// fetch reads E elements that lie side by side; put writes them.
+template <int E, class T> HG_DEVICE void fetch(const T *from, float (&v)[E]) {
+  constexpr int AT_ONCE = 16 / sizeof(T);
+  if constexpr (E < AT_ONCE) {
+    v[0] = *from;
+  } else {
+#pragma unroll
+    for (int i = 0; i < E; i += AT_ONCE) {
+      float some[AT_ONCE];
+      hg_unpack(*(const f4 *)(from + i), some);
+#pragma unroll
+      for (int q = 0; q < AT_ONCE; q++) v[i + q] = some[q];
+    }
+  }
+}
+template <int E, class T> HG_DEVICE void put(T *to, const float (&v)[E]) {
+  if constexpr (E == 1)
+    *to = v[0];
+  else
+    *(f4 *)to = hg_pack(v);
+}
+
+// apply and back are norm_apply and norm_back for the E elements at i, of channels j and on.
+template <int E, class T>
+HG_DEVICE void apply(T *dst, const T *x, const T *residual, const float *mean, const float *scale, const float *beta,
+                     int relu, i64 i, i64 j) {
+  float v[E], m[E], s[E], b[E], add[E];
+  fetch<E>(x + i, v);
+  fetch<E>(mean + j, m);
+  fetch<E>(scale + j, s);
+  if (beta) fetch<E>(beta + j, b);
+  if (residual) fetch<E>(residual + i, add);
+#pragma unroll
+  for (int q = 0; q < E; q++) {
+    float u = fmaf(v[q] - m[q], s[q], beta ? b[q] : 0.f);
+    if (residual) u += add[q];
+    v[q] = relu && u < 0.f ? 0.f : u;
+  }
+  put<E>(dst + i, v);
+}
+
+template <int E, class T>
+HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *mean, const float *scale, const float *along,
+                    const float *offset, i64 i, i64 j) {
+  float d[E], v[E], m[E], s[E], a[E], o[E];
+  fetch<E>(dy + i, d);
+  fetch<E>(x + i, v);
+  fetch<E>(mean + j, m);
+  fetch<E>(scale + j, s);
+  fetch<E>(along + j, a);
+  fetch<E>(offset + j, o);
+#pragma unroll
+  for (int q = 0; q < E; q++) v[q] = s[q] * (d[q] - o[q] - (v[q] - m[q]) * a[q]);
+  put<E>(dx + i, v);
+}
+
+// column is i % c; a division of 64 bits costs more than all the rest.
+HG_DEVICE i64 column(i64 i, i64 c) { return (u64)i >> 32 ? i % c : (i64)((u32)i % (u32)c); }
+
+// wide: arrays begin at multiples of 16 bytes and so does each row. Then a thread has 16 bytes.
+HG_KERNELS(256, norm_apply,
+           (T *dst, const T *x, const T *residual, const float *mean, const float *scale, const float *beta, i64 rows,
+            i64 c, int relu, int wide),
+           (dst, x, residual, mean, scale, beta, rows, c, relu, wide)) {
+  constexpr int E = 16 / sizeof(T);
+  if (wide) {
+    for (i64 i = hg_index(); i < rows * c / E; i += hg_stride())
+      apply<E>(dst, x, residual, mean, scale, beta, relu, i * E, column(i, c / E) * E);
+    return;
+  }
+  for (i64 i = hg_index(); i < rows * c; i += hg_stride())
+    apply<1>(dst, x, residual, mean, scale, beta, relu, i, column(i, c));
 }
 
 // norm_factors writes dγ and dβ and, for each channel, scale, along and offset:
-// dx = scale·(dz − offset − (x − mean)·along).
+// dx = scale·(dy − offset − (x − mean)·along). sums may be null: they are zero then.
 HG_KERNEL(256, norm_factors_f32, float *dgamma, float *dbeta, float *scale, float *along, float *offset,
-          const double *parts, const float *stats, const float *gamma, i64 spans, i64 rows, i64 c, float eps, float acc,
-          int frozen) {
+          const float *sums, const float *stats, const float *gamma, i64 rows, i64 c, float eps, float acc, int frozen) {
   i64 j = hg_index();
   if (j >= c) return;
-  double r = 1. / sqrt((double)stats[c + j] + (double)eps), sum = 0, plain = 0;
-  for (i64 s = 0; s < spans; s++) sum += parts[2 * s * c + j], plain += parts[(2 * s + 1) * c + j];
-  sum *= r; // Σ dz·x̂
+  double r = 1. / sqrt((double)stats[c + j] + (double)eps), plain = sums ? sums[j] : 0.f;
+  double sum = (sums ? sums[c + j] : 0.f) * r; // Σ dy·x̂
   if (dgamma) dgamma[j] = (float)(acc != 0.f ? (double)acc * dgamma[j] + sum : sum);
   if (dbeta) dbeta[j] = (float)(acc != 0.f ? (double)acc * dbeta[j] + plain : plain);
   scale[j] = (float)((gamma ? (double)gamma[j] : 1.) * r);
@@ -87,13 +157,14 @@ HG_KERNEL(256, norm_factors_f32, float *dgamma, float *dbeta, float *scale, floa
 }
 
 HG_KERNELS(256, norm_back,
-           (T *dx, T *dres, const T *dy, const T *x, const T *y, const float *mean, const float *scale,
-            const float *along, const float *offset, i64 rows, i64 c),
-           (dx, dres, dy, x, y, mean, scale, along, offset, rows, c)) {
-  for (i64 i = hg_index(); i < rows * c; i += hg_stride()) {
-    i64 j = i % c;
-    float dz = !y || y[i] > 0.f ? dy[i] : 0.f;
-    if (dx) dx[i] = scale[j] * (dz - offset[j] - (x[i] - mean[j]) * along[j]);
-    if (dres) dres[i] = dz;
+           (T *dx, const T *dy, const T *x, const float *mean, const float *scale, const float *along,
+            const float *offset, i64 rows, i64 c, int wide),
+           (dx, dy, x, mean, scale, along, offset, rows, c, wide)) {
+  constexpr int E = 16 / sizeof(T);
+  if (wide) {
+    for (i64 i = hg_index(); i < rows * c / E; i += hg_stride())
+      back<E>(dx, dy, x, mean, scale, along, offset, i * E, column(i, c / E) * E);
+    return;
   }
+  for (i64 i = hg_index(); i < rows * c; i += hg_stride()) back<1>(dx, dy, x, mean, scale, along, offset, i, column(i, c));
 }

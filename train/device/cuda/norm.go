@@ -6,52 +6,109 @@ import "hgld/train/device"
 // is an input if o.Frozen, else an output.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
-	if dst.Len() != x.Len() || dst.Cols() != c || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(beta, c) ||
-		!residual.Absent() && residual.Len() != x.Len() || !x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
+	if !dst.Absent() && (dst.Len() != x.Len() || dst.Cols() != c) || stats.Len() != 2*c ||
+		!isVector(gamma, c) || !isVector(beta, c) || !residual.Absent() && residual.Len() != x.Len() || !x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
 		panic(shapes("Norm", dst, stats, x, gamma, beta, residual))
 	}
-	grid, spans := columnBlocks(rows, c)
-	if o.Frozen {
-		spans = 0
-	}
-	at := b.scratch("Norm", 16*spans*c, 4*c, 4*c)
-	parts, scale, shift := at[0], at[1], at[2]
 	if !o.Frozen {
-		b.op("Norm").addr(parts).active(x).i64(rows).i64(c).run("norm", "norm_moments", grid, 256, 0)
+		b.statistics("Norm", stats, x)
 	}
-	b.op("Norm").ptr(f32(stats)).addr(scale).addr(shift).addr(parts).active(x).ptr(f32(gamma)).ptr(f32(beta)).
-		i64(spans).i64(rows).i64(c).f32(o.Eps).flag(o.Frozen).run("norm", "norm_stats", blocks(c, 256), 256, 0)
-	b.op("Norm").active(dst).active(x).active(residual).ptr(f32(stats)).addr(scale).addr(shift).
-		i64(rows).i64(c).flag(o.ReLU).run("norm", "norm_apply", blocks(x.Len(), 256), 256, 0)
-}
-
-// NormGrad needs y = dst for the mask of ReLU. dx, dres, dgamma and dbeta may be absent.
-func (b *Backend) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind,
-	acc float32) {
-	rows, c := x.Rows(), x.Cols()
-	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() ||
-		!dres.Absent() && dres.Len() != x.Len() ||
-		o.ReLU && y.Len() != x.Len() || stats.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) ||
-		!isVector(dbeta, c) {
-		panic(shapes("NormGrad", dx, dres, dgamma, dbeta, dy, x, y, gamma, stats))
-	}
-	if !o.ReLU {
-		y = device.Array{}
-	}
-	grid, spans := columnBlocks(rows, c)
-	if o.Frozen && dgamma.Absent() && dbeta.Absent() {
-		grid, spans = 0, 0
-	}
-	at := b.scratch("NormGrad", 16*spans*c, 4*c, 4*c, 4*c)
-	parts, scale, along, offset := at[0], at[1], at[2], at[3]
-	b.op("NormGrad").addr(parts).active(dy).active(x).active(y).ptr(f32(stats)).i64(rows).i64(c).
-		run("norm", "norm_sums", grid, 256, 0)
-	b.op("NormGrad").ptr(f32(dgamma)).ptr(f32(dbeta)).addr(scale).addr(along).addr(offset).addr(parts).ptr(f32(stats)).
-		ptr(f32(gamma)).i64(spans).i64(rows).i64(c).f32(o.Eps).f32(acc).flag(o.Frozen).
-		run("norm", "norm_factors_f32", blocks(c, 256), 256, 0)
-	if dx.Absent() && dres.Absent() {
+	if dst.Absent() {
 		return
 	}
-	b.op("NormGrad").active(dx).active(dres).active(dy).active(x).active(y).ptr(f32(stats)).
-		addr(scale).addr(along).addr(offset).i64(rows).i64(c).run("norm", "norm_back", blocks(x.Len(), 256), 256, 0)
+	scale := b.scratch("Norm", 4*c)[0]
+	b.op("Norm").addr(scale).ptr(f32(stats)).ptr(f32(gamma)).i64(c).f32(o.Eps).
+		run("norm", "norm_scale_f32", blocks(c, 256), 256, 0)
+	call := b.op("Norm")
+	wide, each := call.byChannel(dst, x, residual, stats, beta)
+	call.active(dst).active(x).active(residual).ptr(f32(stats)).addr(scale).ptr(f32(beta)).
+		i64(rows).i64(c).flag(o.ReLU).flag(wide).run("norm", "norm_apply", blocks(x.Len(), 256*each), 256, 0)
+}
+
+// byChannel reports whether 16 bytes of these arrays and of vectors of their channels can be read
+// at once, and how many elements of a, the first, a thread has then.
+func (c *call) byChannel(a device.Array, more ...device.Array) (wide bool, each int) {
+	each = 16 / a.Type.Size()
+	at := c.address(a)
+	for _, m := range more {
+		at |= c.address(m)
+	}
+	if a.Cols()%each != 0 || at%16 != 0 {
+		return false, 1
+	}
+	return true, each
+}
+
+// statistics writes mean and biased variance of the columns of x to stats F32 [2,C].
+func (b *Backend) statistics(op string, stats, x device.Array) {
+	rows, c := x.Rows(), x.Cols()
+	grid, spans := columnBlocks(rows, c)
+	at := b.scratch(op, 16*spans*c, joinedMoments(spans, c))
+	b.op(op).addr(at[0]).active(x).i64(rows).i64(c).run("norm", "norm_moments", grid, 256, 0)
+	b.joinMoments(op, stats, at[0], at[1], spans, span, rows, c)
+}
+
+// momentsRun is the number of parts that a block joins where there are more than momentsMost.
+const (
+	momentsRun  = 64
+	momentsMost = 256
+)
+
+// joinedMoments returns the bytes of scratch memory of joinMoments for so many parts.
+func joinedMoments(count, c int) int {
+	if count <= momentsMost {
+		return 0
+	}
+	return 16 * blocks(count, momentsRun) * c
+}
+
+// joinMoments joins parts of unit rows each (see moments.h) to stats [2,C]. more is memory of
+// joinedMoments bytes.
+func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address, count, unit, rows, c int) {
+	if count > momentsMost {
+		runs := blocks(count, momentsRun)
+		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(momentsRun).i64(c).
+			run("norm", "norm_join_f32", runs*blocks(c, 32), 256, 0)
+		parts, count, unit = more, runs, unit*momentsRun
+	}
+	b.op(op).addr(0).ptr(f32(stats)).addr(parts).i64(count).i64(unit).i64(rows).i64(max(count, 1)).i64(c).
+		run("norm", "norm_join_f32", blocks(c, 32), 256, 0)
+}
+
+// NormGrad is the gradient of Norm without residual and ReLU.
+func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind, acc float32) {
+	rows, c := x.Rows(), x.Cols()
+	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() || stats.Len() != 2*c ||
+		!sums.Absent() && sums.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) || !isVector(dbeta, c) {
+		panic(shapes("NormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, sums))
+	}
+	const op = "NormGrad"
+	grid, spans := columnBlocks(rows, c)
+	computed := sums.Absent() && !(o.Frozen && dgamma.Absent() && dbeta.Absent())
+	if !computed {
+		spans = 0
+	}
+	at := b.scratch(op, 4*c, 4*c, 4*c, 8*c, 16*spans*c)
+	scale, along, offset, own, parts := at[0], at[1], at[2], at[3], at[4]
+	given := b.op(op).address(f32(sums))
+	if computed {
+		none, mean := device.Array{}, stats.RowRange(0, 1)
+		b.op(op).addr(parts).active(none).active(dy).active(none).active(none).active(x).ptr(f32(mean)).
+			i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
+		b.op(op).addr(own).f32(0).addr(parts).i64(2*c).i64(spans).i64(2*c).
+			run("join", "join_f32", blocks(2*c, 32), 256, 0)
+		given = own
+	}
+	call := b.op(op)
+	call.address(sums)
+	call.ptr(f32(dgamma)).ptr(f32(dbeta)).addr(scale).addr(along).addr(offset).addr(given).ptr(f32(stats)).
+		ptr(f32(gamma)).i64(rows).i64(c).f32(o.Eps).f32(acc).flag(o.Frozen).
+		run("norm", "norm_factors_f32", blocks(c, 256), 256, 0)
+	if dx.Absent() {
+		return
+	}
+	call = b.op(op)
+	wide, each := call.byChannel(dx, dy, x, stats)
+	call.active(dx).active(dy).active(x).ptr(f32(stats)).addr(scale).addr(along).addr(offset).
+		i64(rows).i64(c).flag(wide).run("norm", "norm_back", blocks(x.Len(), 256*each), 256, 0)
 }

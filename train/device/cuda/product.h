@@ -64,7 +64,7 @@ struct hg_result {
 #pragma unroll 1
       for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
     }
-    end.change(v, at, count, whole);
+    end.change(v, at, n, count, whole);
     if (whole) {
       f4 low = *(f4 *)v, high = *(f4 *)(v + 4);
       if (f32) {
@@ -88,8 +88,8 @@ struct hg_result {
 
 // hg_no_end leaves a result as it is.
 struct hg_no_end {
-  HG_METHOD void change(float *, i64, int, bool) {}
-  template <int T> HG_METHOD void finish(float *, i64, i64, i64) {}
+  HG_METHOD void change(float *, i64, i64, int, bool) {}
+  template <int T> HG_METHOD void finish(float *, i64, i64, const hg_result &) {}
 };
 
 // hg_piece copies `unit` elements, zeros if from is null.
@@ -186,7 +186,7 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
     int r = c / (T / 8), q = c % (T / 8) * 8;
     to.put(m0 + r, n0 + q, room + r * (T + 8) + q, end);
   }
-  end.template finish<T>(room, m0, n0, to.cols);
+  end.template finish<T>(room, m0, n0, to);
 }
 
 // hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.

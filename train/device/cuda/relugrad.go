@@ -2,24 +2,59 @@ package cuda
 
 import "hgld/train/device"
 
-// ReluGrad computes dx = dy where y > 0, else 0, and dbias = acc·dbias + the column sums of
-// dx. Either may be absent, and dx may be dy.
-func (b *Backend) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
-	rows, c := dy.Rows(), dy.Cols()
-	if y.Len() != dy.Len() || y.Cols() != c || !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) ||
-		!isVector(dbias, c) || !dy.Contiguous() || !y.Contiguous() || !dx.Contiguous() {
-		panic(shapes("ReluGrad", dx, dbias, dy, y))
+// ReluGrad applies the epilogue e to the gradient dy.
+func (b *Backend) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
+	const op = "ReluGrad"
+	c := dy.Cols()
+	checkGradEpilogue(op, dy, c, e)
+	if !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) || !dy.Contiguous() || !dx.Contiguous() ||
+		dx.Absent() && !e.Add.Absent() {
+		panic(shapes(op, dx, dy))
 	}
-	if dbias.Absent() {
-		if !dx.Absent() {
-			b.op("ReluGrad").active(dx).active(dy).active(y).i64(dy.Len()).
-				run("relugrad", "relugrad", blocks(dy.Len(), 1024), 256, 0)
+	n := dy.Len()
+	switch grid := blocks(n, 1024); {
+	case !e.Sums.Absent():
+		b.sumGrad(op, dx, dy, e, acc)
+	case dx.Absent():
+	case !e.Add.Absent():
+		b.op(op).active(dx).active(dy).active(e.Add).active(e.Mask).i64(n).run("relugrad", "relugrad_add", grid, 256, 0)
+	case e.Mask.Absent():
+		if dx != dy {
+			b.Copy(dx, dy)
 		}
-		return
+	default:
+		b.op(op).active(dx).active(dy).active(e.Mask).i64(n).run("relugrad", "relugrad", grid, 256, 0)
 	}
+}
+
+// sumGrad is ReluGrad with sums.
+func (b *Backend) sumGrad(op string, dx, dy device.Array, e device.GradEpilogue, acc float32) {
+	rows, c := dy.Rows(), dy.Cols()
 	grid, spans := columnBlocks(rows, c)
-	parts := b.scratch("ReluGrad", 8*spans*c)[0]
-	b.op("ReluGrad").addr(parts).active(dx).active(dy).active(y).i64(rows).i64(c).
-		run("relugrad", "relugrad_sums", grid, 256, 0)
-	b.join("ReluGrad", dbias, acc, parts, c, spans, c)
+	n := e.Sums.Len()
+	parts := b.scratch(op, 8*spans*n)[0]
+	call := b.op(op).addr(parts).active(dx).active(dy).active(e.Add).active(e.Mask)
+	if e.X.Absent() {
+		call.i64(rows).i64(c).run("relugrad", "relugrad_sums", grid, 256, 0)
+	} else {
+		call.active(e.X).ptr(f32(e.Mean)).i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
+	}
+	b.join(op, e.Sums, acc, parts, n, spans, n)
+}
+
+// checkGradEpilogue panics if the arrays of e do not fit a gradient of c columns.
+func checkGradEpilogue(op string, dx device.Array, c int, e device.GradEpilogue) {
+	for _, a := range [...]device.Array{e.Add, e.Mask, e.X} {
+		if !a.Absent() && (a.Len() != dx.Len() || a.Cols() != c || !a.Contiguous()) {
+			panic(shapes(op, dx, e.Add, e.Mask, e.X))
+		}
+	}
+	want := c
+	if !e.X.Absent() {
+		want = 2 * c
+	}
+	if !isVector(e.Sums, want) || !isVector(e.Mean, c) || e.X.Absent() != e.Mean.Absent() ||
+		!e.X.Absent() && e.Sums.Absent() {
+		panic(shapes(op, dx, e.Sums, e.X, e.Mean))
+	}
 }

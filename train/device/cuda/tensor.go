@@ -32,7 +32,8 @@ type tensorConv struct {
 	shape        conv
 	span         int64
 	unitA, unitB int32
-	mask, parts  Address // of ConvGradX
+	mask, x      Address // of ConvGradX
+	mean, parts  Address
 }
 
 // tensorShared returns the bytes of shared memory of a block: HG_STAGES stages of two
@@ -127,10 +128,10 @@ var tensorConvKernels = map[int]struct{ forward, gradX, gradW string }{
 }
 
 // tensorConv launches Conv.
-func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, tile int) {
+func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, parts Address, tile int) {
 	rows, cols, inner := o.product()
 	c := b.op("Conv")
-	p := tensorConv{to: c.resultOf(bf16(dst)), a: c.address(bf16(x)), b: c.address(bf16(w)), shape: o}
+	p := tensorConv{to: c.resultOf(bf16(dst)), a: c.address(bf16(x)), b: c.address(bf16(w)), shape: o, parts: parts}
 	p.to.bias, p.to.residual, p.to.act = c.address(f32(e.Bias)), c.address(bf16(e.Residual)), int32(known(e.Act))
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))
@@ -145,8 +146,9 @@ func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, e device.GradE
 	c := b.op("ConvGradX")
 	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), b: c.address(bf16(w)), shape: o}
 	p.to.residual, p.mask, p.parts = c.address(bf16(e.Add)), c.address(bf16(e.Mask)), parts
+	p.x, p.mean = c.address(bf16(e.X)), c.address(f32(e.Mean))
 	p.to.ld, p.to.rows, p.to.cols = int64(o.c), int64(rows), int64(cols)
-	if p.mask%16 == 0 {
+	if (p.mask|p.x)%16 == 0 {
 		p.to.wide = isWide(p.to, int64(cols))
 	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))

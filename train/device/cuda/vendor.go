@@ -277,15 +277,14 @@ func (b *Backend) gradXByVendor(o *conv, dx, dy, w device.Array, e device.GradEp
 
 // endGradX applies an epilogue to dx in memory.
 func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
-	if !e.Add.Absent() {
-		b.Axpby(dx, 1, dx, 1, e.Add)
+	dst := dx
+	if e.Add.Absent() && e.Mask.Absent() {
+		if e.Sums.Absent() {
+			return
+		}
+		dst = device.Array{} // it stays as it is
 	}
-	switch {
-	case !e.Mask.Absent():
-		b.ReluGrad(dx, e.DBias, dx, e.Mask, 0)
-	case !e.DBias.Absent():
-		b.Sums(e.DBias, dx.Reshape(dx.Rows(), dx.Cols()), device.SumCols, 0)
-	}
+	b.ReluGrad(dst, dx, e, 0)
 }
 
 // gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it

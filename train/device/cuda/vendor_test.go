@@ -353,7 +353,7 @@ func TestVendorMasksGradientsThatCuDNNDoesNot(t *testing.T) {
 	v.Fill(w, 3)
 	v.emulator.Fail("cudnnBackendFinalize:10:3000")
 	for i, convolutions := range []int{1, 2} { // the reason is remembered
-		v.ConvGradX(dx, dy, w, device.ConvShape{}, device.GradEpilogue{Mask: mask, DBias: sum})
+		v.ConvGradX(dx, dy, w, device.ConvShape{}, device.GradEpilogue{Mask: mask, Sums: sum})
 		if got, want := download(t, v.Backend, dx), numbers(3, 0, 12); string(got) != string(want) {
 			t.Errorf("masked %v, want %v", got, want)
 		}

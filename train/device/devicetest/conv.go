@@ -82,6 +82,7 @@ func testConv(s *suite) {
 		y = s.alloc(s.dtype, c.n, outH, outW, c.k)
 		s.b.Conv(y, dx, dw, c.shape, e)
 		s.same(what+" with epilogue", y, fused.V, productTolerance)
+		s.convStats(what, c, dx, dw, e.Bias)
 
 		s.convGradients(what, c, x, w, dy, dx, dw)
 	}
@@ -144,8 +145,9 @@ func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW dev
 	for i := range mask.V {
 		mask.V[i] = max(mask.V[i], 0)
 	}
-	for option := range 12 {
-		added, masked, summed := option%3, option/3%2 == 1, option >= 6
+	along, mean := s.activation(x.Dims...), s.master(c.c)
+	for option := range 18 {
+		added, masked, summed, turned := option%3, option/3%2 == 1, option >= 6, option >= 12
 		e, want := device.GradEpilogue{}, slices.Clone(plain)
 		dx := s.alloc(s.dtype, x.Dims...)
 		switch added {
@@ -168,8 +170,11 @@ func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW dev
 				}
 			}
 		}
-		if summed {
-			e.DBias = s.alloc(device.F32, c.c)
+		switch {
+		case turned:
+			e.X, e.Mean, e.Sums = s.put(s.dtype, along), s.put(device.F32, mean), s.alloc(device.F32, 2, c.c)
+		case summed:
+			e.Sums = s.alloc(device.F32, c.c)
 		}
 		s.b.ConvGradX(dx, up, deviceW, c.shape, e)
 		name := fmt.Sprintf("%s dx added %d masked %v", what, added, masked)
@@ -177,12 +182,8 @@ func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW dev
 		got := s.get(dx)
 		s.near(name, got, want, max(productTolerance, 2*s.unit(s.dtype)), s.unit(s.dtype)*length(plain))
 		if summed {
-			// of dx as it is stored, or before it was rounded
-			sums, rounding := zeros(c.c), s.unit(s.dtype)*length(got)
-			for i, v := range got {
-				sums.V[i%c.c] += v
-			}
-			s.near(name+" dbias", s.get(e.DBias), sums.V, 2e-6, rounding)
+			sums := alongSums(got, along.V, mean.V)[:e.Sums.Len()]
+			s.near(name+" sums", s.get(e.Sums), sums, 2e-6, sumRounding(got, along, mean))
 		}
 	}
 }

@@ -75,7 +75,7 @@ func driveBatchNorm(g *golden) {
 	y, dx, dgamma, dbeta := g.like(x), g.like(x), g.like(gamma), g.like(beta)
 	g.b.Norm(y, stats, x, gamma, beta, absent, o)
 	g.checkImage("out.y", y)
-	g.b.NormGrad(dx, absent, dgamma, dbeta, dy, x, y, gamma, stats, o, 0)
+	g.b.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, absent, o, 0)
 	g.checkImage("grad.x", dx)
 	g.checkIf("weight", dgamma)
 	g.checkIf("bias", dbeta)
@@ -105,12 +105,13 @@ func driveNormReLU(g *golden) {
 	if len(g.In) == 4 {
 		residual = g.image("in.residual")
 	}
-	y, dx, dres, dgamma, dbeta := g.like(x), g.like(x), g.like(residual), g.like(gamma), g.like(beta)
+	y, dx, dz, dgamma, dbeta := g.like(x), g.like(x), g.like(x), g.like(gamma), g.like(beta)
 	g.b.Norm(y, stats, x, gamma, beta, residual, o)
 	g.checkImage("out.y", y)
-	g.b.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, 0)
+	g.b.ReluGrad(dz, dy, device.GradEpilogue{Mask: y}, 0)
+	g.b.NormGrad(dx, dgamma, dbeta, dz, x, gamma, stats, absent, o, 0)
 	g.checkImage("grad.x", dx)
-	g.checkIf("residual", dres)
+	g.checkIf("residual", dz)
 	g.checkIf("weight", dgamma)
 	g.checkIf("bias", dbeta)
 }

@@ -101,7 +101,9 @@ func (c *caller) manyVectors() []rowwise {
 			c.b.ActGrad(out[1], of(y), of(x), device.GELU)
 		}},
 		{"Gather", m, func(out []device.Array, of rows) { c.b.Gather(out[0], w, of(index)) }},
-		{"ReluGrad", m, func(out []device.Array, of rows) { c.b.ReluGrad(out[0], absent, of(x), of(y), 0) }},
+		{"ReluGrad", m, func(out []device.Array, of rows) {
+			c.b.ReluGrad(out[0], of(x), device.GradEpilogue{Mask: of(y)}, 0)
+		}},
 	}
 }
 

@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"fmt"
+	"math"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -54,9 +55,14 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 	want, wantStats := reference.Norm(x, gamma, beta, res, given, o)
 	s.same(what, y, want.V, 3e-6)
 	s.same("statistics of "+what, stats, wantStats, 2e-6)
+	if !o.Frozen {
+		only := s.alloc(device.F32, 2, c)
+		s.b.Norm(absent, only, deviceX, absent, absent, absent, o)
+		s.same("statistics alone of "+what, only, wantStats, 2e-6)
+	}
 
 	dx := s.alloc(s.dtype, dims...)
-	s.b.NormGrad(dx, gotRes, gotGamma, gotBeta, s.put(s.dtype, dy), deviceX, y, dGamma, stats, o, acc)
+	s.normGrad(dx, gotRes, gotGamma, gotBeta, s.put(s.dtype, dy), deviceX, y, dGamma, stats, o, acc)
 	masked := dy.Clone() // the mask stays fixed at x, since differences must not cross a kink
 	for j, v := range want.V {
 		if o.ReLU && v == 0 {
@@ -80,6 +86,23 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 	}
 }
 
+// normGrad is the gradient of Norm with residual and ReLU: first that of the ReLU, where half of
+// the cases get the sums from.
+func (s *suite) normGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+	var e device.GradEpilogue
+	if o.ReLU {
+		e.Mask = y
+	}
+	if acc == 1 {
+		e.X, e.Mean, e.Sums = x, stats.RowRange(0, 1).Reshape(x.Cols()), s.alloc(device.F32, 2, x.Cols())
+	}
+	s.b.ReluGrad(dy, dy, e, 0)
+	s.b.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, e.Sums, o, acc)
+	if !dres.Absent() {
+		s.b.Copy(dres, dy)
+	}
+}
+
 // normOfBigMean tests a mean 1,000 times the spread. float32 holds x only to 6e-5 of the
 // spread, and no more than that may be lost. A variance computed as mean square minus squared
 // mean would be useless.
@@ -96,6 +119,28 @@ func (s *suite) normOfBigMean() {
 	s.b.Norm(y, stats, s.put(device.F32, x), absent, absent, absent, o)
 	want, _ := reference.Norm(x, nil, nil, nil, nil, o)
 	s.same("big mean", y, want.V, 2e-4)
+}
+
+// convStats compares the statistics that Conv computes of its result with those of the result,
+// of a mean 1,000 times the spread too.
+func (s *suite) convStats(what string, c convCase, x, w, bias device.Array) {
+	outH, outW := c.out()
+	for _, offset := range []float64{0, 1000} {
+		if offset != 0 && s.dtype != device.F32 {
+			continue // BF16 has no digits left for the spread
+		}
+		b := s.get(bias)
+		for i := range b {
+			b[i] += offset
+		}
+		e := device.Epilogue{Bias: s.put(device.F32, &array{Dims: []int{c.k}, V: b}), Stats: s.alloc(device.F32, 2, c.k)}
+		y := s.alloc(s.dtype, c.n, outH, outW, c.k)
+		s.b.Conv(y, x, w, c.shape, e)
+		_, want := reference.Norm(&array{Dims: y.Shape(), V: s.get(y)}, nil, nil, nil, nil, device.NormKind{})
+		got := s.get(e.Stats)
+		s.near(fmt.Sprintf("%s: means about %g", what, offset), got[:c.k], want[:c.k], 2e-7, 0)
+		s.near(fmt.Sprintf("%s: variances about %g", what, offset), got[c.k:], want[c.k:], 2e-6, 0)
+	}
 }
 
 func testReluGrad(s *suite) {
@@ -117,16 +162,57 @@ func testReluGrad(s *suite) {
 		}
 		up, mask := s.put(s.dtype, dy), s.put(s.dtype, y)
 		dx, dbias := s.alloc(s.dtype, m[0], m[1]), s.put(device.F32, old)
-		s.b.ReluGrad(dx, dbias, up, mask, acc)
+		e := device.GradEpilogue{Mask: mask, Sums: dbias}
+		s.b.ReluGrad(dx, up, e, acc)
 		s.equal(fmt.Sprint("dx ", m), dx, want.V)
-		s.same(fmt.Sprint("dbias ", m), dbias, bias.V, 2e-6)
+		s.same(fmt.Sprint("sums ", m), dbias, bias.V, 2e-6)
 		dx = s.alloc(s.dtype, m[0], m[1])
-		s.b.ReluGrad(dx, absent, up, mask, 0)
-		s.equal(fmt.Sprint("without dbias ", m), dx, want.V)
-		dbias = s.put(device.F32, old)
-		s.b.ReluGrad(absent, dbias, up, mask, acc)
-		s.same(fmt.Sprint("without dx ", m), dbias, bias.V, 2e-6)
-		s.b.ReluGrad(up, absent, up, mask, 0)
+		s.b.ReluGrad(dx, up, device.GradEpilogue{Mask: mask}, 0)
+		s.equal(fmt.Sprint("without sums ", m), dx, want.V)
+		e.Sums = s.put(device.F32, old)
+		s.b.ReluGrad(absent, up, e, acc)
+		s.same(fmt.Sprint("without dx ", m), e.Sums, bias.V, 2e-6)
+		s.reluGradAlong(m, up, mask, want)
+		s.b.ReluGrad(up, up, device.GradEpilogue{Mask: mask}, 0)
 		s.equal(fmt.Sprint("in place ", m), up, want.V)
 	}
+}
+
+// reluGradAlong tests an addition and the sums along x. want is the gradient without them.
+func (s *suite) reluGradAlong(m [2]int, up, mask device.Array, want *array) {
+	x, mean, add := s.activation(m[0], m[1]), s.master(m[1]), s.activation(m[0], m[1])
+	e := device.GradEpilogue{
+		Add: s.put(s.dtype, add), Mask: mask, X: s.put(s.dtype, x), Mean: s.put(device.F32, mean),
+		Sums: s.alloc(device.F32, 2, m[1]),
+	}
+	dx, y := s.alloc(s.dtype, m[0], m[1]), s.get(mask)
+	s.b.ReluGrad(dx, up, e, 0)
+	sum := want.Clone()
+	for i := range sum.V {
+		if y[i] > 0 {
+			sum.V[i] += add.V[i]
+		}
+	}
+	s.same(fmt.Sprint("added ", m), dx, sum.V, 1e-7)
+	sums := alongSums(s.get(dx), x.V, mean.V)
+	s.near(fmt.Sprint("sums along x ", m), s.get(e.Sums), sums, 2e-6, sumRounding(s.get(dx), x, mean))
+	without := s.alloc(s.dtype, m[0], m[1])
+	s.b.ReluGrad(without, up, device.GradEpilogue{Add: e.Add, Mask: mask}, 0)
+	s.equal(fmt.Sprint("added without sums ", m), without, s.get(dx))
+}
+
+// sumRounding returns how far alongSums of v may be off where partial sums are F32.
+func sumRounding(v []float64, x, mean *array) float64 {
+	return 0x1p-24 * length(v) * (1 + length(x.V)/math.Sqrt(float64(len(x.V))) + length(mean.V))
+}
+
+// alongSums returns Σ v and Σ v·(x − mean) of each column.
+func alongSums(v, x, mean []float64) []float64 {
+	c := len(mean)
+	sums := make([]float64, 2*c)
+	for i, u := range v {
+		sums[i%c] += u
+		sums[c+i%c] += u * (x[i] - mean[i%c])
+	}
+	return sums
 }

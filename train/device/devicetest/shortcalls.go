@@ -97,10 +97,12 @@ func (c *caller) shortImages() {
 	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
 	y, dx, dw := c.blank(2, 9, 8, 24), c.bf16(2, 17, 16, 16), c.f32(24, 3, 3, 16)
 	dmasked, columns := c.blank(2, 17, 16, 16), c.none(16)
-	c.products("Conv ConvGradX ConvGradW", []device.Array{y, dx, dmasked, columns, dw}, func() {
-		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU})
+	along, both, convStats := c.blank(2, 17, 16, 16), c.none(2, 16), c.none(2, 24)
+	c.products("Conv ConvGradX ConvGradW", []device.Array{y, convStats, dx, dmasked, columns, along, both, dw}, func() {
+		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU, Stats: convStats})
 		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
-		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, DBias: columns})
+		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, Sums: columns})
+		c.b.ConvGradX(along, dy, w, shape, device.GradEpilogue{Add: dx, X: x, Mean: columns, Sums: both})
 		c.b.ConvGradW(dw, dy, x, shape, 1)
 	})
 	master, gamma, beta, mean, variance := c.f32(24, 3, 3, 16), c.f32(24), c.f32(24), c.f32(24), c.positive(24)
@@ -108,14 +110,19 @@ func (c *caller) shortImages() {
 	c.named("FoldNorm", []device.Array{wf, bf}, func() {
 		c.b.FoldNorm(wf, bf, master, gamma, beta, mean, variance, 1e-5)
 	})
-	normed, stats, dnormed, dres := c.blank(2, 9, 8, 24), c.none(2, 24), c.blank(2, 9, 8, 24), c.blank(2, 9, 8, 24)
+	normed, stats, dnormed, dgiven := c.blank(2, 9, 8, 24), c.none(2, 24), c.blank(2, 9, 8, 24), c.blank(2, 9, 8, 24)
 	dg, db, kind := c.f32(24), c.f32(24), device.NormKind{Eps: 1e-5, ReLU: true}
-	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dres, dg, db}, func() {
+	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dgiven, dg, db}, func() {
 		c.b.Norm(normed, stats, dy, gamma, beta, residual, kind)
-		c.b.NormGrad(dnormed, dres, dg, db, residual, dy, normed, gamma, stats, kind, 1)
+		c.b.NormGrad(dnormed, dg, db, residual, dy, gamma, stats, absent, kind, 1)
+		c.b.NormGrad(dgiven, absent, absent, residual, dy, gamma, stats, stats, kind, 0)
 	})
 	masked, dbias := c.blank(2, 9, 8, 24), c.f32(24)
-	c.named("ReluGrad", []device.Array{masked, dbias}, func() { c.b.ReluGrad(masked, dbias, dy, residual, 1) })
+	alongDy, sums := c.blank(2, 9, 8, 24), c.f32(2, 24)
+	c.named("ReluGrad", []device.Array{masked, dbias, alongDy, sums}, func() {
+		c.b.ReluGrad(masked, dy, device.GradEpilogue{Mask: residual, Sums: dbias}, 1)
+		c.b.ReluGrad(alongDy, dy, device.GradEpilogue{Mask: residual, X: residual, Mean: dbias, Sums: sums}, 1)
+	})
 	pooled, dpooled, up := c.blank(2, 5, 4, 24), c.blank(2, 9, 8, 24), c.bf16(2, 5, 4, 24)
 	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
 	c.named("Pool PoolGrad", []device.Array{pooled, dpooled}, func() {

@@ -162,13 +162,13 @@ func (obs *observer) Guard(flag, x device.Array) {
 
 func (obs *observer) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
 	obs.seen(Call{"Conv", products(dst, w.Len()/w.Dims[0]),
-		moved(dst, x, w, e.Bias, e.Residual)},
+		moved(dst, e.Stats, x, w, e.Bias, e.Residual)},
 		func() { obs.Backend.Conv(dst, x, w, c, e) })
 }
 
 func (obs *observer) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
 	obs.seen(Call{"ConvGradX", products(dy, w.Len()/w.Dims[0]),
-		moved(dx, e.DBias, dy, w, e.Add, e.Mask)},
+		moved(dx, e.Sums, dy, w, e.Add, e.Mask, e.X, e.Mean)},
 		func() { obs.Backend.ConvGradX(dx, dy, w, c, e) })
 }
 
@@ -192,20 +192,21 @@ func (obs *observer) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, v
 
 func (obs *observer) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	obs.seen(Call{"Norm", 0,
-		moved(dst, stats, x, gamma, beta, residual)},
+		moved(dst, stats, x, gamma, beta, residual) + unless(o.Frozen, x)},
 		func() { obs.Backend.Norm(dst, stats, x, gamma, beta, residual, o) })
 }
 
-func (obs *observer) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
+func (obs *observer) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind, acc float32) {
 	obs.seen(Call{"NormGrad", 0,
-		moved(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats) + added(acc, dx, dres, dgamma, dbeta)},
-		func() { obs.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc) })
+		moved(dx, dgamma, dbeta, dy, x, gamma, stats, sums) + added(acc, dgamma, dbeta) +
+			unless(!sums.Absent(), dy, x)},
+		func() { obs.Backend.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums, o, acc) })
 }
 
-func (obs *observer) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
+func (obs *observer) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
 	obs.seen(Call{"ReluGrad", 0,
-		moved(dx, dbias, dy, y) + added(acc, dx, dbias)},
-		func() { obs.Backend.ReluGrad(dx, dbias, dy, y, acc) })
+		moved(dx, e.Sums, dy, e.Add, e.Mask, e.X, e.Mean) + added(acc, e.Sums)},
+		func() { obs.Backend.ReluGrad(dx, dy, e, acc) })
 }
 
 func (obs *observer) Pool(dst, x device.Array, p device.PoolShape) {

@@ -11,7 +11,7 @@ import "hgld/train/device"
 type Call struct {
 	Op    string  // its name
 	FLOPs float64 // floating-point operations of its matrix products; 0 if it has none
-	Bytes float64 // of the arrays that it reads and writes, each counted once
+	Bytes float64 // that it reads and writes, from the sizes of its arrays
 }
 
 // Operations returns b with seen called in place of each operation. do carries it out. seen
@@ -90,6 +90,14 @@ func added(factor float32, results ...device.Array) float64 {
 		return 0
 	}
 	return moved(results...)
+}
+
+// unless returns what an operation reads a second time, unless a condition spares it that.
+func unless(spared bool, arrays ...device.Array) float64 {
+	if spared {
+		return 0
+	}
+	return moved(arrays...)
 }
 
 // products is the operations of a product of matrices: for every element of dst a

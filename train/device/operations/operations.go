@@ -53,7 +53,7 @@ func (o Operation) Passed() string {
 // results are the arrays that an operation writes, parameters or fields of its settings, where
 // these are not just the first.
 var results = map[string][]string{
-	"NormGrad":    {"dx", "dres", "dgamma", "dbeta"},
+	"NormGrad":    {"dx", "dgamma", "dbeta"},
 	"SoftmaxLoss": {"loss", "dz"},
 	"RankLoss":    {"loss", "ds"},
 	"BinLoss":     {"loss", "ds"},
@@ -70,8 +70,9 @@ var results = map[string][]string{
 	"FoldNorm":      {"wf", "bf"},
 	"FoldNormGrad":  {"dw", "dgamma", "dbeta"},
 	"Norm":          {"dst", "stats"},
-	"ReluGrad":      {"dx", "dbias"},
-	"ConvGradX":     {"dx", "e.DBias"},
+	"Conv":          {"dst", "e.Stats"},
+	"ReluGrad":      {"dx", "e.Sums"},
+	"ConvGradX":     {"dx", "e.Sums"},
 	"GeMGrad":       {"dx", "dp"},
 	"Pace":          {"dst", "count"},
 }
@@ -79,8 +80,8 @@ var results = map[string][]string{
 // arraysIn are the arrays in the settings of an operation, by type.
 var arraysIn = map[string][]string{
 	"device.Mul":          {"Bias", "Add"},
-	"device.Epilogue":     {"Bias", "Residual"},
-	"device.GradEpilogue": {"Add", "Mask", "DBias"},
+	"device.Epilogue":     {"Bias", "Residual", "Stats"},
+	"device.GradEpilogue": {"Add", "Mask", "Sums", "X", "Mean"},
 }
 
 // Results returns the names of the arrays that an operation writes.

@@ -143,13 +143,13 @@ func (wid *widener) Guard(flag, x device.Array) {
 }
 
 func (wid *widener) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
-	wid.widen(1, &dst, &x, &w, &e.Bias, &e.Residual)
+	wid.widen(2, &dst, &e.Stats, &x, &w, &e.Bias, &e.Residual)
 	wid.Backend.Conv(dst, x, w, c, e)
 	wid.narrow()
 }
 
 func (wid *widener) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
-	wid.widen(2, &dx, &e.DBias, &dy, &w, &e.Add, &e.Mask)
+	wid.widen(2, &dx, &e.Sums, &dy, &w, &e.Add, &e.Mask, &e.X, &e.Mean)
 	wid.Backend.ConvGradX(dx, dy, w, c, e)
 	wid.narrow()
 }
@@ -178,15 +178,15 @@ func (wid *widener) Norm(dst, stats, x, gamma, beta, residual device.Array, o de
 	wid.narrow()
 }
 
-func (wid *widener) NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
-	wid.widen(4, &dx, &dres, &dgamma, &dbeta, &dy, &x, &y, &gamma, &stats)
-	wid.Backend.NormGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats, o, acc)
+func (wid *widener) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind, acc float32) {
+	wid.widen(3, &dx, &dgamma, &dbeta, &dy, &x, &gamma, &stats, &sums)
+	wid.Backend.NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums, o, acc)
 	wid.narrow()
 }
 
-func (wid *widener) ReluGrad(dx, dbias, dy, y device.Array, acc float32) {
-	wid.widen(2, &dx, &dbias, &dy, &y)
-	wid.Backend.ReluGrad(dx, dbias, dy, y, acc)
+func (wid *widener) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
+	wid.widen(2, &dx, &e.Sums, &dy, &e.Add, &e.Mask, &e.X, &e.Mean)
+	wid.Backend.ReluGrad(dx, dy, e, acc)
 	wid.narrow()
 }
 

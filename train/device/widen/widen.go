@@ -16,7 +16,7 @@ func Backend(b device.Backend) device.Backend {
 	if b.Supports(device.BF16) && b.Supports(device.F16) {
 		return b
 	}
-	w := &widener{Backend: b}
+	w := rounded{&widener{Backend: b}}
 	if r, able := b.(device.Ragged); able {
 		return &raggedWidener{w, r}
 	}
@@ -91,9 +91,55 @@ func (wid *widener) narrow() {
 	wid.copies = wid.copies[:0]
 }
 
+// rounded is a widener that computes the sums of an epilogue from results as they are stored, after
+// rounding, which is what package device asks for.
+type rounded struct{ *widener }
+
+// Conv computes statistics of the rounded result.
+func (r rounded) Conv(dst, x, w device.Array, c device.ConvShape, e device.Epilogue) {
+	stats := e.Stats
+	if stats.Absent() || !isShort(dst.Type) {
+		r.widener.Conv(dst, x, w, c, e)
+		return
+	}
+	e.Stats = device.Array{}
+	r.widener.Conv(dst, x, w, c, e)
+	none := device.Array{}
+	r.Norm(none, stats, dst, none, none, none, device.NormKind{})
+}
+
+// ConvGradX computes the sums of the rounded gradient.
+func (r rounded) ConvGradX(dx, dy, w device.Array, c device.ConvShape, e device.GradEpilogue) {
+	first, sums := stages(dx, e)
+	r.widener.ConvGradX(dx, dy, w, c, first)
+	if !sums.Sums.Absent() {
+		r.widener.ReluGrad(device.Array{}, dx, sums, 0)
+	}
+}
+
+// ReluGrad computes the sums of the rounded gradient.
+func (r rounded) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
+	first, sums := stages(dx, e)
+	if sums.Sums.Absent() {
+		r.widener.ReluGrad(dx, dy, e, acc)
+		return
+	}
+	r.widener.ReluGrad(dx, dy, first, 0)
+	r.widener.ReluGrad(device.Array{}, dx, sums, acc)
+}
+
+// stages splits the epilogue of a gradient into what changes dx and the sums that follow, which
+// are absent if dx is not rounded.
+func stages(dx device.Array, e device.GradEpilogue) (first, sums device.GradEpilogue) {
+	if dx.Absent() || !isShort(dx.Type) {
+		return e, device.GradEpilogue{}
+	}
+	return device.GradEpilogue{Add: e.Add, Mask: e.Mask}, device.GradEpilogue{Sums: e.Sums, X: e.X, Mean: e.Mean}
+}
+
 // raggedWidener is a widener over a device that is Ragged.
 type raggedWidener struct {
-	*widener
+	rounded
 	ragged device.Ragged
 }
 
