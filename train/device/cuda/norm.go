@@ -7,7 +7,8 @@ import "hgld/train/device"
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
 	if !dst.Absent() && (dst.Len() != x.Len() || dst.Cols() != c) || stats.Len() != 2*c ||
-		!isVector(gamma, c) || !isVector(beta, c) || !residual.Absent() && residual.Len() != x.Len() || !x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
+		!isVector(gamma, c) || !isVector(beta, c) || !residual.Absent() && residual.Len() != x.Len() ||
+		!x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
 		panic(shapes("Norm", dst, stats, x, gamma, beta, residual))
 	}
 	if !o.Frozen {
