@@ -76,8 +76,8 @@ done
 	echo
 	echo "Written by \`scripts/bench_heads.sh\`: $steps steps of Linear(1280, 128) on EfficientNet-Lite0's vectors, mean and"
 	echo "standard deviation in % over the seeds $seeds, on the third of the finest classes that each seed holds out."
-	echo "The time is the median of a step's, with $THREADS threads. SmoothAPLoss of pytorch-metric-learning 2.9.0 takes blocks"
-	echo "of batch/m rows for the positives, here eight classes, so its figures are not those of Smooth-AP."
+	echo "The time is the median time of a step, with $THREADS threads. SmoothAPLoss of pytorch-metric-learning 2.9.0 uses blocks"
+	echo "of batch/m rows as positives, here eight classes, so it does not compute Smooth-AP here."
 	echo
 	peer table results.tsv
 	echo

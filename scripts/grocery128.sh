@@ -82,9 +82,9 @@ table() {
 {
 	echo "# Grocery Store Dataset: a binary and a hierarchical loss"
 	echo
-	echo "Written by \`scripts/grocery128.sh\`: convnet of 0.26 million parameters, photographs at 64 × 64, $STEPS steps of 64, in %."
+	echo "Written by \`scripts/grocery128.sh\`: a convnet with 0.26 million parameters, photographs of 64 × 64 pixels, $STEPS steps of 64, in %."
 	echo
-	echo "Open: a third of the products held out; $(counts open-happier.json), each left out of its own ranking."
+	echo "Open: a third of the products is held out; $(counts open-happier.json), each left out of its own ranking."
 	echo
 	table open
 	echo
