@@ -54,7 +54,8 @@ type Driver interface {
 	SyncStream(Stream) error
 	// WaitEvent makes work queued on s from now on wait for e.
 	WaitEvent(s Stream, e Event) error
-	// NewEvent returns an event. A timed one records the time at which it was reached.
+	// NewEvent returns an event. A timed one records the time at which it was reached, and
+	// SyncEvent spins on it. On any other, SyncEvent blocks: the processor is free for others.
 	NewEvent(timed bool) (Event, error)
 	// FreeEvent frees an event.
 	FreeEvent(Event) error
@@ -67,7 +68,7 @@ type Driver interface {
 	// Elapsed returns the milliseconds between two timed events.
 	Elapsed(from, to Event) (float32, error)
 
-	// Load compiles PTX for the current card.
+	// Load compiles PTX for the current card. The error has what the driver's compiler says.
 	Load(ptx []byte) (Module, error)
 	// Unload frees a module and its functions.
 	Unload(Module) error

@@ -290,12 +290,16 @@ func (b *Backend) empty(d *download, n int) {
 func (b *Backend) Wait(t device.Ticket) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if d := b.downloads[t]; d != nil {
-		defer b.enter()()
+	d, e := b.downloads[t], b.copied[t]
+	if d == nil && e == 0 {
+		return b.err
+	}
+	defer b.enter()()
+	if d != nil {
 		delete(b.downloads, t)
 		b.empty(d, len(d.pieces))
 	}
-	if e, ok := b.copied[t]; ok {
+	if e != 0 {
 		delete(b.copied, t)
 		b.mu.Unlock()
 		err := b.drv.SyncEvent(e)
