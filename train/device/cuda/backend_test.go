@@ -72,7 +72,7 @@ func TestProbeDescribesTheCard(t *testing.T) {
 
 // A context takes a few hundred milliseconds and MB on each of a machine's cards, so only what
 // needs one makes one.
-func TestProbeMakesNoContext(t *testing.T) {
+func TestLookingForCardsMakesNoContext(t *testing.T) {
 	c := open(t)
 	c.emulator.Fail("cuDevicePrimaryCtxRetain:1")
 	r, err := cuda.Probe()
