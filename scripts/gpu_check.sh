@@ -141,7 +141,7 @@ doctor() {
   echo "$(uname -sr), $(getconf GNU_LIBC_VERSION), $(nproc) processors"
   local facts=name,driver_version,memory.total,memory.used,persistence_mode,compute_mode,mig.mode.current
   facts=$facts,ecc.mode.current,clocks.sm,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.current
-  nvidia-smi --format=csv --query-gpu="$facts,pcie.link.width.current"
+  timeout 10 nvidia-smi --format=csv --query-gpu="$facts,pcie.link.width.current"
   "$here/bin/hgld" doctor
   "$here/bin/hgld" doctor --json > "$out/doctor.json" || return 1
   grep -A 1 '"name": "cuda"' "$out/doctor.json" | grep -q '"ok": true'
@@ -361,7 +361,7 @@ results=(throughput anchor)
 json() { if [ -s "$out/$1" ]; then cat "$out/$1"; else echo null; fi; }
 text() { tr -d '\000-\037"\\' | head -c 200; }
 commit=$(text < "$here/COMMIT")
-driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null || true) | head -n 1 | text)
+driver=$( (timeout 10 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null || true) | head -n 1 | text)
 
 # rows_of_anchor keeps the rows of a PyTorch that was cut off: it writes its file at the end.
 rows_of_anchor() {

@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -100,7 +101,8 @@ func writeFigures(tb testing.TB, path string, v any, table string) {
 		tb.Fatal(err)
 	}
 	for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		err := os.WriteFile(name+".new", []byte(text), 0o644) // a part may be killed while it writes
+		if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
 			tb.Fatal(err)
 		}
 	}
