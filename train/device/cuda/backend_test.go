@@ -280,6 +280,43 @@ func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
 	b.Close()
 }
 
+// eventUses is a driver that counts the events by use.
+type eventUses struct {
+	cuda.Driver
+	made map[cuda.EventUse]int
+}
+
+func (d eventUses) NewEvent(use cuda.EventUse) (cuda.Event, error) {
+	d.made[use]++
+	return d.Driver.NewEvent(use)
+}
+
+// The host waits for a step by its downloads. A processor that spins meanwhile decodes no images. For
+// what only streams wait for, CUDA documents another kind of event as the fastest.
+func TestHostLeavesTheProcessorWhileItWaits(t *testing.T) {
+	emulated(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := eventUses{drv, map[cuda.EventUse]int{}}
+	b, err := cuda.OpenWith(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	x := device.New(b, device.F32, 10)
+	b.Fill(x, 1)
+	download(t, b, x)
+	if d.made[cuda.Awaited] != 1 || d.made[cuda.Ordered] != 0 {
+		t.Errorf("for a download, events were made for the uses %v", d.made)
+	}
+	b.Upload(x, make([]byte, 40))
+	if d.made[cuda.Awaited] > 2 || d.made[cuda.Ordered] == 0 || d.made[cuda.Timed] != 0 {
+		t.Errorf("and for an upload, events were made for the uses %v", d.made)
+	}
+}
+
 // What the driver's compiler says of PTX is all that there is to go by from afar.
 func TestRefusedPTXIsExplained(t *testing.T) {
 	emulated(t)

@@ -209,12 +209,8 @@ func (gorgonia) WaitEvent(s Stream, e Event) error {
 	return failed("cuStreamWaitEvent", as[cu.Stream](s).Wait(as[cu.Event](e), 0))
 }
 
-func (gorgonia) NewEvent(timed bool) (Event, error) {
-	flags := cu.EventFlags(eventBlockingSync | eventDisableTiming)
-	if timed {
-		flags = cu.DefaultEvent
-	}
-	e, err := cu.MakeEvent(flags)
+func (gorgonia) NewEvent(use EventUse) (Event, error) {
+	e, err := cu.MakeEvent(cu.EventFlags(eventFlags[use]))
 	return as[Event](e), failed("cuEventCreate", err)
 }
 

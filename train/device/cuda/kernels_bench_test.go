@@ -328,7 +328,7 @@ func (w *stopwatch) Launch(f cuda.Function, grid, block [3]uint32, shared int, s
 
 // mark records a timed event on the stream of operations.
 func (w *stopwatch) mark() (cuda.Event, error) {
-	e, err := w.NewEvent(true)
+	e, err := w.NewEvent(cuda.Timed)
 	if err != nil {
 		return e, err
 	}

@@ -280,12 +280,12 @@ func (d *libcuda) WaitEvent(s Stream, e Event) error {
 	return d.call("cuStreamWaitEvent", d.streamWaitEvent, uintptr(s), uintptr(e), 0)
 }
 
-func (d *libcuda) NewEvent(timed bool) (Event, error) {
-	flags := uintptr(eventDisableTiming | eventBlockingSync)
-	if timed {
-		flags = 0
-	}
-	return result[Event](d, "cuEventCreate", d.eventCreate, flags)
+// eventFlags are the flags of events by use. CUDA documents that streams wait fastest for events that
+// neither block nor have the time.
+var eventFlags = [...]uint32{Ordered: eventDisableTiming, Awaited: eventDisableTiming | eventBlockingSync, Timed: 0}
+
+func (d *libcuda) NewEvent(use EventUse) (Event, error) {
+	return result[Event](d, "cuEventCreate", d.eventCreate, uintptr(eventFlags[use]))
 }
 
 func (d *libcuda) FreeEvent(e Event) error {

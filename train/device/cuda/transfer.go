@@ -40,7 +40,9 @@ func (b *Backend) stage() *staging {
 			if !b.check("pinned memory", err) {
 				return nil
 			}
-			s := &staging{mem: mem, done: b.event(), busy: true}
+			done, err := b.drv.NewEvent(Awaited) // downloads, and with them a step, are waited for
+			b.check("", err)
+			s := &staging{mem: mem, done: done, busy: true}
 			b.staging = append(b.staging, s)
 			return s
 		}
