@@ -67,7 +67,8 @@ func resNet() (all []Convolution) {
 
 // The real library has a plan for an H100 that we take, deterministic and within the workspace, for
 // every convolution of a ResNet-50 and for every epilogue that we fuse. In BF16 a gradient by w may be
-// one that is rounded to BF16, if there is none in F32.
+// one that is rounded to BF16, if there is none in F32. In F32 version 9.10 masks with TF32 alone,
+// which we do not take: a kernel of ours masks then.
 func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 	d := describing(t)
 	for _, shape := range resNet() {
@@ -78,20 +79,15 @@ func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 				{Kind: Forward, Bias: true, ReLU: true, Residual: true},
 				{Kind: GradX}, {Kind: GradX, Add: true}, {Kind: GradX, Mask: true}, {Kind: GradX, Mask: true, Residual: true},
 			} {
-				planned(t, d, shape, c)
+				if !plans(t, d, shape, c) && !(dtype == device.F32 && c.Mask) {
+					t.Errorf("no plan for %+v with the epilogue of %+v", shape, c)
+				}
 			}
-			if !plans(t, d, shape, Convolution{Kind: GradW, OutW: device.F32}) {
-				planned(t, d, shape, Convolution{Kind: GradW, OutW: dtype})
+			if !plans(t, d, shape, Convolution{Kind: GradW, OutW: device.F32}) &&
+				!plans(t, d, shape, Convolution{Kind: GradW, OutW: dtype}) {
+				t.Errorf("no plan for the gradient by w of %+v", shape)
 			}
 		}
-	}
-}
-
-// planned fails the test if a shape with the epilogue of c has no plan.
-func planned(t *testing.T, d *dnn, shape, c Convolution) {
-	t.Helper()
-	if !plans(t, d, shape, c) {
-		t.Errorf("no plan for %+v with the epilogue of %+v", shape, c)
 	}
 }
 
