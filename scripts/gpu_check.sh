@@ -7,10 +7,11 @@
 #   ./gpu_check.sh fast    # is it fast? Training steps beside PyTorch's, and what to tune
 #
 # Results go to $OUT, by default gpu_check in the current folder: gpu_check.json and
-# gpu_check.md, or gpu_check_fast.json and .md, and a log of every part. A part runs
+# gpu_check.md, or gpu_check_fast.json and .md, and a log of every part. They are written
+# after every part, so that a visit that is cut short leaves what it has. A part runs
 # whatever became of the others. Exit status 0 only if all checks passed.
-# CUDA_VISIBLE_DEVICES chooses the card, PYTHON the Python that may have torch and timm
-# (python3), and PARTS="devicetest training" runs these parts alone.
+# CUDA_VISIBLE_DEVICES chooses the card, the first of several, PYTHON the Python that may
+# have torch and timm (python3), and PARTS="devicetest training" runs these parts alone.
 #
 # With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tries itself on a
 # machine without a card: scripts/check_gpu_script.
@@ -34,15 +35,25 @@ budget=${BUDGET:-540} # seconds in all
 small=${HGLD_GPU_CHECK_SMALL:-}
 python=${PYTHON:-python3}
 export HGLD_GPU_CHECK=1 HGLD_GOLDENS=$here/goldens HGLD_GPU_CHECK_DIGESTS=$here/digests HGLD_TURBOJPEG=off
-export CUDA_CACHE_PATH=$work/compiled # the driver compiles the kernels once, in the first parts
-unset HGLD_DEVICE
+# The driver compiles the kernels once, in the first parts. Containers of NVIDIA's switch its cache off.
+export CUDA_CACHE_PATH=$work/compiled CUDA_CACHE_DISABLE=0 CUDA_CACHE_MAXSIZE=1073741824
+mkdir "$CUDA_CACHE_PATH"
+if [ -n "${CUDA_VISIBLE_DEVICES-0}" ]; then
+  export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
+  CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES%%,*} # a context takes longer beside other cards
+fi
+unset HGLD_DEVICE CUDA_LAUNCH_BLOCKING
+# hgld looks for NVIDIA's libraries beside the python3 on the PATH.
+if [ -x "$(dirname "$(command -v "$python")")/python3" ]; then
+  PATH=$(cd "$(dirname "$(command -v "$python")")" && pwd):$PATH
+fi
 cd "$work" || exit 1
 : > "$out/parts.tsv"
-failed=0
+failed=0 complete=false
 
 # part KIND NAME SECONDS COMMAND...: runs a part and notes what became of it: ok, failed,
-# timeout, "no time", or "absent" where the command returns 77. KIND is check, or figure
-# for what is only measured and fails nothing.
+# timeout, "no time", or "absent" where the command returns 77. KIND is check; or extra,
+# for a check that may be cut short; or figure for what is only measured and fails nothing.
 part() {
   local kind=$1 name=$2 limit=$3 start=$SECONDS left result code
   shift 3
@@ -54,7 +65,8 @@ part() {
     : > "$out/$name.log"
   else
     # QUIT makes Go print where every goroutine is.
-    timeout -s QUIT -k 5 "$limit" bash -c '"$@"' _ "$@" > "$out/$name.log" 2>&1
+    log=$out/$name.log timeout -s QUIT -k 5 "$limit" bash -c 'trap "exit 1" QUIT; "$@"' _ "$@" \
+      > "$out/$name.log" 2>&1
     code=$?
     case $code in
       0) result=ok ;;
@@ -63,29 +75,89 @@ part() {
       *) result=failed ;;
     esac
   fi
-  if [ "$kind" = check ] && [ "$result" != ok ] && [ "$result" != absent ]; then failed=$((failed + 1)); fi
+  case $kind/$result in
+    */ok | */absent | figure/* | extra/timeout | "extra/no time") ;;
+    *) failed=$((failed + 1)) ;;
+  esac
   printf '%s\t%s\t%s\t%d\n' "$kind" "$name" "$result" $((SECONDS - start)) >> "$out/parts.tsv"
   printf '%-12s %-8s %3d s\n' "$name" "$result" $((SECONDS - start))
+  write_report
 }
 
 # tests BINARY PATTERN: runs tests. One that is skipped is a failure, and so is a pattern
-# that selects none.
+# that selects none. Nothing stands between the tests and the log: QUIT ends every process
+# of a part, and a filter would take with it what Go prints then.
 tests() {
-  local log code
-  log=$(mktemp)
+  local code skip='' crashed again summary
   if [ -n "$small" ] && [ ! -e "$here/bin/$1" ]; then echo "not packed: $1"; return 77; fi
-  "$here/bin/$1" -test.v -test.run "$2" 2>&1 | tee "$log" | grep -v '^=== '
-  code=${PIPESTATUS[0]}
+  "$here/bin/$1" -test.v -test.run "$2" 2>&1
+  code=$?
+  for again in 1 2 3; do # the process has ended in the middle of a test: the others are still to run
+    if [ "$code" -eq 0 ] || tail -n 3 "$log" | grep -qx 'FAIL'; then break; fi
+    crashed=$(sed -n 's/^=== RUN  *//p' "$log" | tail -n 1 | exactly)
+    [ -n "$crashed" ] || break
+    skip=${skip:+$skip|}$crashed
+    echo "the process ended with code $code; once more without $skip"
+    "$here/bin/$1" -test.v -test.run "$2" -test.skip "$skip" 2>&1
+    code=$?
+    [ "$code" -ne 0 ] || { code=1 && break; }
+  done
   count() { grep -c -- "--- $1" "$log"; }
-  echo "$(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+  summary="$(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped${skip:+; the process ended in $skip}"
+  if [ "$code" -ne 0 ]; then alone "$1"; fi
+  echo "$summary"
   if [ "$code" -ne 0 ] || grep -q -- '--- SKIP' "$log"; then return 1; fi
   grep -q -- '--- PASS' "$log"
 }
 
+# exactly makes patterns of names of tests. A character that is not a letter may be any.
+exactly() { sed 's/[^A-Za-z0-9_/]/./g; s|/|$/^|g; s/^/^/; s/$/$/'; }
+
+# alone BINARY: a kernel that fails leaves its process without a card, so that all tests behind
+# it fail too. Each test that failed is run in a process of its own. There the host waits for
+# each kernel, and the error names the one that failed.
+alone() {
+  local name pattern
+  local lost='CUDA_ERROR_(ILLEGAL|LAUNCH|MISALIGNED|INVALID_PC|INVALID_ADDRESS|HARDWARE|ASSERT|UNKNOWN|ECC)'
+  grep -qE "$lost" "$log" || return
+  # The tests without tests of their own, in the order in which they ran: the first is the culprit.
+  sed -n 's/^ *--- FAIL: \([^ ]*\) .*/\1/p' "$log" |
+    awk '{ failed[$0]; at = $0; while (sub("/[^/]*$", "", at)) above[at] }
+      END { for (name in failed) if (!(name in above)) print name }' > "$work/failed"
+  sed -n 's/^=== RUN  *//p' "$log" |
+    awk 'NR == FNR { failed[$0]; next } $0 in failed && !seen[$0]++' "$work/failed" - > "$work/order"
+  while read -r name; do
+    pattern=$(exactly <<< "$name")
+    if CUDA_LAUNCH_BLOCKING=1 "$here/bin/$1" -test.v -test.run "$pattern" > "$work/alone.log" 2>&1; then
+      echo "alone: $name passes"
+    else
+      echo "alone: $name fails"
+      head -c 20000 "$work/alone.log"
+    fi
+  done < "$work/order"
+}
+
 doctor() {
+  echo "$(uname -sr), $(getconf GNU_LIBC_VERSION), $(nproc) processors"
+  local facts=name,driver_version,memory.total,memory.used,persistence_mode,compute_mode,mig.mode.current
+  facts=$facts,ecc.mode.current,clocks.sm,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.current
+  timeout 10 nvidia-smi --format=csv --query-gpu="$facts,pcie.link.width.current"
   "$here/bin/hgld" doctor
   "$here/bin/hgld" doctor --json > "$out/doctor.json" || return 1
   grep -A 1 '"name": "cuda"' "$out/doctor.json" | grep -q '"ok": true'
+}
+
+# own COMMAND...: without NVIDIA's libraries, which would take the place of hgld's kernels.
+own() { HGLD_CUDA_VENDOR=off "$@"; }
+
+# library NAME OPERATION: an operation by one of NVIDIA's libraries, also in float32.
+library() {
+  if [ "${HGLD_CUDA_VENDOR:-}" = off ] ||
+    ! "$here/bin/hgld" doctor --json | grep -A 1 "\"name\": \"$1\"" | grep -q '"ok": true'; then
+    echo "$1 is not there, or switched off"
+    return 77
+  fi
+  HGLD_CUDA_VENDOR=all tests cuda.test "^TestConformance\$/(F32|BF16)/^$2\$"
 }
 
 # train STEPS DEVICE RUN [PRECISION]: the demo's training, without the evaluations in between,
@@ -200,12 +272,12 @@ sanitizer() {
   local program
   program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) ||
     { echo "compute-sanitizer is not installed"; return 77; }
-  "$program" --tool "$1" --error-exitcode 9 "$here/bin/cuda.test" -test.v \
+  own "$program" --tool "$1" --error-exitcode 9 "$here/bin/cuda.test" -test.v \
     -test.run TestEveryOrderAndEveryCardGivesTheSameBytes
 }
 
 throughput() {
-  HGLD_GPU_CHECK_RATES=$out/throughput.json "$here/bin/cuda.test" -test.run '^$' -test.bench Kernels -test.benchtime 1x
+  HGLD_GPU_CHECK_RATES=$out/throughput.json own "$here/bin/cuda.test" -test.run '^$' -test.bench Kernels -test.benchtime 1x
 }
 
 anchor() {
@@ -234,7 +306,8 @@ tune() {
   HGLD_GPU_CHECK_TUNED=$out/tune.json HGLD_GPU_CHECK_SECONDS=$1 \
     "$here/bin/cuda.test" -test.run '^$' -test.bench '^BenchmarkKnobs$' -test.benchtime 1x && [ -s "$out/tune.md" ]
 }
-export -f doctor tests train weights figures emulated training mixed sanitizer throughput anchor steps tune
+export -f doctor own library tests exactly alone train weights figures emulated training mixed sanitizer throughput
+export -f anchor steps tune
 export here out work small python PYTHON=$python
 
 right() {
@@ -247,12 +320,15 @@ right() {
     conformance='^TestConformance$/(F32|BF16)/^(Axpby|Sums|Scores)$' tensor=TestShortArrays
     ranks=TestRankOperationsWithoutQueries optim=TestGoldenAverages
   fi
-  part check doctor 20 doctor
+  # In the order of what a short visit should find out first.
+  part check doctor 30 doctor
   part check driver 45 tests cuda.test "$driver"
-  part check bytes 120 tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
+  part check bytes 120 own tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
+  part check devicetest 150 own tests cuda.test "$conformance"
+  part check tensor 40 own tests cuda.test "$tensor"
   part check emulated 30 emulated
-  part check devicetest 150 tests cuda.test "$conformance"
-  part check tensor 40 tests cuda.test "$tensor"
+  part figure throughput 60 throughput
+  part check cublaslt 30 library cublaslt MatMul
   part check ranks 40 tests cuda.test "$ranks"
   [ -n "$small" ] || part check layers 30 tests cuda.test TestGoldenLayers
   part check nn 30 tests nn.test TestGoldenLayers
@@ -263,9 +339,9 @@ right() {
   [ -n "$small" ] || part check trace 30 tests train.test TestGoldenTrace
   part check training 90 training
   part check mixed 150 mixed
-  part figure throughput 60 throughput
-  part check memcheck 60 sanitizer memcheck
-  part check racecheck 60 sanitizer racecheck
+  part extra cudnn 150 library cudnn Conv # which compiles a kernel for most of its shapes
+  part extra memcheck 60 sanitizer memcheck
+  part extra racecheck 60 sanitizer racecheck
   part figure anchor 120 anchor
 }
 
@@ -273,12 +349,10 @@ right() {
 # takes up to a minute and a half a network: those for which there is no time are left out.
 fast() {
   rm -f "$out"/{doctor,steps,tune}.json "$out"/{steps,tune}.md
-  part check doctor 20 doctor
+  part check doctor 30 doctor
   part check tune 120 tune 100
   part check steps "$budget" steps $((budget - SECONDS - 30))
 }
-
-if [ "$report" = gpu_check ]; then right; else fast; fi
 
 # One JSON file and one table. A part without a result is null.
 declare -A titles=([throughput]=Throughput [anchor]='PyTorch on the same card' [steps]='Training steps' [tune]='Tiles, splits and plans')
@@ -287,12 +361,20 @@ results=(throughput anchor)
 json() { if [ -s "$out/$1" ]; then cat "$out/$1"; else echo null; fi; }
 text() { tr -d '\000-\037"\\' | head -c 200; }
 commit=$(text < "$here/COMMIT")
-card=$(grep -A 2 '"name": "cuda"' "$out/doctor.json" 2> /dev/null | sed -n 's/.*"text": "\(.*\)".*/\1/p' | text)
-driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null || true) | head -n 1 | text)
-{
+driver=$( (timeout 10 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null || true) | head -n 1 | text)
+
+# rows_of_anchor keeps the rows of a PyTorch that was cut off: it writes its file at the end.
+rows_of_anchor() {
+  if [ "$report" = gpu_check ] && [ ! -s "$out/anchor.json" ] && grep -q '^{"job"' "$out/anchor.log" 2> /dev/null; then
+    printf '{"complete": false, "rows": [\n%s\n]}\n' "$(grep -x '{"job".*}' "$out/anchor.log" | paste -sd ,)" \
+      > "$out/anchor.json"
+  fi
+}
+
+write_json() {
   printf '{\n"commit": "%s",\n"date": "%s",\n"card": "%s",\n"driver": "%s",\n' \
     "$commit" "$(date -u +%FT%TZ)" "$card" "$driver"
-  printf '"failed": %d,\n"seconds": %d,\n"parts": [\n' "$failed" "$SECONDS"
+  printf '"complete": %s,\n"failed": %d,\n"seconds": %d,\n"parts": [\n' "$complete" "$failed" "$SECONDS"
   awk -F '\t' '{
     printf "%s {\"kind\": \"%s\", \"name\": \"%s\",", (NR > 1 ? ",\n" : ""), $1, $2
     printf " \"result\": \"%s\", \"seconds\": %d}", $3, $4
@@ -300,11 +382,13 @@ driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/n
   printf '\n],\n"doctor": %s' "$(json doctor.json)"
   for name in "${results[@]}"; do printf ',\n"%s": %s' "$name" "$(json "$name.json")"; done
   printf '\n}\n'
-} > "$out/$report.json"
-{
-  verdict='All checks passed.'
+}
+
+write_table() {
+  local verdict='All checks passed.' name result seconds last
   [ "$failed" -eq 0 ] || verdict="$failed checks failed."
   [ -z "${PARTS:-}" ] || verdict="$verdict Only these parts ran: $PARTS."
+  "$complete" || verdict="$verdict The visit ended before the last part."
   printf '# %s\n\n%s\n\nDriver %s, commit %s, %s, %d s. **%s**\n\n' "$report" \
     "$card" "${driver:-(nvidia-smi says nothing)}" "$commit" "$(date -u +%F)" "$SECONDS" "$verdict"
   printf '| part | result | s | last line |\n|---|---|---:|---|\n'
@@ -318,6 +402,17 @@ driver=$( (nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/n
   if [ "$report" = gpu_check ] && [ -s "$out/anchor.json" ]; then
     printf '\n## %s\n\n```json\n' "${titles[anchor]}" && cat "$out/anchor.json" && printf '\n```\n'
   fi
-} > "$out/$report.md"
+}
+
+write_report() {
+  card=$(grep -A 2 '"name": "cuda"' "$out/doctor.json" 2> /dev/null | sed -n 's/.*"text": "\(.*\)".*/\1/p' | text)
+  rows_of_anchor
+  write_json > "$out/new" && mv "$out/new" "$out/$report.json"
+  write_table > "$out/new" && mv "$out/new" "$out/$report.md"
+}
+
+if [ "$report" = gpu_check ]; then right; else fast; fi
+complete=true
+write_report
 echo "$out/$report.md, $out/$report.json"
 [ "$failed" -eq 0 ]

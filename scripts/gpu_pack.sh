@@ -41,6 +41,7 @@ done
 for folder in "${goldens[@]}"; do
   cp -r "$shared/goldens/$folder" "$pack/goldens/$folder"
 done
+chmod -R u+w "$pack/goldens" # so that it can be deleted
 cp scripts/gpu_check.sh scripts/gpu_steps.py "$pack/"
 if [ -e "$shared/bench/gpu/anchor_torch.py" ]; then
   cp "$shared/bench/gpu/anchor_torch.py" "$pack/"

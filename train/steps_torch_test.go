@@ -106,7 +106,8 @@ func (t *stepsTable) write(tb testing.TB) {
 	}
 	table := strings.TrimSuffix(path, ".json") + ".md"
 	for name, text := range map[string]string{path: string(data), table: t.markdown()} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		err := os.WriteFile(name+".new", []byte(text), 0o644) // the part may be killed while it writes
+		if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -91,8 +91,8 @@ func cudaFinding() (finding, int) {
 		}
 		f.Text += fmt.Sprintf("cuda:%d %s, compute capability %d.%d, %s, %.1f GiB", c.Ordinal, c.Name, c.Major, c.Minor,
 			c.Precisions(), gibibytes(c.Memory))
-		if r.Free[i] >= 0 {
-			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(r.Free[i]))
+		if free := r.Free(i); free >= 0 {
+			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(free))
 		}
 	}
 	if r.Driver != "" {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +49,12 @@ func TestNoDriverNamesWhatIsMissing(t *testing.T) {
 
 func TestNoSuchCard(t *testing.T) {
 	emulated(t)
-	if _, err := cuda.Open(3); !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "card 3") {
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(r.Cards)
+	if _, err := cuda.Open(n); !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), fmt.Sprint("card ", n)) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -58,8 +65,22 @@ func TestProbeDescribesTheCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Cards) != 1 || r.Version < 11080 || r.Driver == "" || r.Free[0] <= 0 {
+	if len(r.Cards) == 0 || r.Version < 11080 || r.Driver == "" || r.Free(0) <= 0 {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// A context takes a few hundred milliseconds and MB on each of a machine's cards, so only what
+// needs one makes one.
+func TestLookingForCardsMakesNoContext(t *testing.T) {
+	c := open(t)
+	c.emulator.Fail("cuDevicePrimaryCtxRetain:1")
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free := r.Free(0); free != -1 {
+		t.Errorf("the first context is not that of Free, which returned %d", free)
 	}
 }
 
@@ -150,6 +171,36 @@ func TestHostBufferUploads(t *testing.T) {
 	h.Free()
 }
 
+// A goroutine may go on in a thread to which no context is current.
+func TestUploadIsWaitedForInAnyThread(t *testing.T) {
+	b := emulated(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := b.HostBuffer(4096)
+	dst := device.New(b, device.U8, 4096)
+	ticket := h.UploadAsync(dst, 0)
+	h.UploadAsync(dst, 0)
+	done := make(chan error)
+	for _, wait := range []func() error{
+		func() error { return b.Wait(ticket) },
+		func() error { h.Free(); return b.Sync() },
+	} {
+		go func() {
+			runtime.LockOSThread() // for good: the thread ends with the goroutine
+			if err := drv.SetCurrent(0); err != nil {
+				done <- err
+				return
+			}
+			done <- wait()
+		}()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestProgramEqualsTheFirstPass(t *testing.T) {
 	b := emulated(t)
 	x, y := device.New(b, device.F32, 300, 40), device.New(b, device.F32, 40)
@@ -227,6 +278,66 @@ func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b.Close()
+}
+
+// eventUses is a driver that counts the events by use.
+type eventUses struct {
+	cuda.Driver
+	made map[cuda.EventUse]int
+}
+
+func (d eventUses) NewEvent(use cuda.EventUse) (cuda.Event, error) {
+	d.made[use]++
+	return d.Driver.NewEvent(use)
+}
+
+// The host waits for a step by its downloads. A processor that spins meanwhile decodes no images. For
+// what only streams wait for, CUDA documents another kind of event as the fastest.
+func TestHostLeavesTheProcessorWhileItWaits(t *testing.T) {
+	emulated(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := eventUses{drv, map[cuda.EventUse]int{}}
+	b, err := cuda.OpenWith(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	x := device.New(b, device.F32, 10)
+	b.Fill(x, 1)
+	download(t, b, x)
+	if d.made[cuda.Awaited] != 1 || d.made[cuda.Ordered] != 0 {
+		t.Errorf("for a download, events were made for the uses %v", d.made)
+	}
+	b.Upload(x, make([]byte, 40))
+	if d.made[cuda.Awaited] > 2 || d.made[cuda.Ordered] == 0 || d.made[cuda.Timed] != 0 {
+		t.Errorf("and for an upload, events were made for the uses %v", d.made)
+	}
+}
+
+// What the driver's compiler says of PTX is all that there is to go by from afar.
+func TestRefusedPTXIsExplained(t *testing.T) {
+	emulated(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ctx, err := drv.Retain(0)
+	if err == nil {
+		err = drv.SetCurrent(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer drv.Release(0)
+	_, err = drv.Load([]byte(".version 7.5\n.target sm_80\n.address_size 64\n.entry odd(.param .v9 x) { }"))
+	if err == nil || !strings.Contains(err.Error(), "PTX") || !strings.Contains(err.Error(), "v9") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // A steady step allocates no host memory.

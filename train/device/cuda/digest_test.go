@@ -25,13 +25,14 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the emulator's digests ($%s): %v", digestsVariable, err)
 		}
-		compareDigests(t, "the card", lines(devicetest.Digests(t, emulated(t)), false), strings.Split(string(data), "\n"))
+		compareCard(t, emulated(t), strings.Split(string(data), "\n"))
 		return
 	}
 	c := open(t)
-	all := devicetest.Digests(t, c)
+	all, _ := devicetest.Digests(t, c)
 	c.emulator.Order("shuffled:11")
-	compareDigests(t, "the order shuffled:11", lines(devicetest.Digests(t, c), true), lines(all, true))
+	again, _ := devicetest.Digests(t, c)
+	compareDigests(t, "the order shuffled:11", lines(again, true), lines(all, true))
 	if path != "" {
 		if err := os.WriteFile(path, []byte(strings.Join(lines(all, false), "\n")), 0o644); err != nil {
 			t.Fatal(err)
@@ -39,6 +40,22 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("%v: %s", err, c.emulator.LastError())
+	}
+}
+
+// compareCard compares a card's digests with the emulator's. Where -run selects some of the calls,
+// those alone are compared.
+func compareCard(t *testing.T, b *cuda.Backend, want []string) {
+	t.Helper()
+	all, calls := devicetest.Digests(t, b)
+	if got := lines(all, false); len(all) == calls {
+		compareDigests(t, "the card", got, want)
+	} else {
+		for _, line := range got {
+			if !slices.Contains(want, line) {
+				t.Errorf("the card gives %s, which is not among the emulator's", line)
+			}
+		}
 	}
 }
 

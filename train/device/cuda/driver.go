@@ -54,8 +54,8 @@ type Driver interface {
 	SyncStream(Stream) error
 	// WaitEvent makes work queued on s from now on wait for e.
 	WaitEvent(s Stream, e Event) error
-	// NewEvent returns an event. A timed one records the time at which it was reached.
-	NewEvent(timed bool) (Event, error)
+	// NewEvent returns an event for a use.
+	NewEvent(EventUse) (Event, error)
 	// FreeEvent frees an event.
 	FreeEvent(Event) error
 	// Record makes e mark the end of the work queued on s so far.
@@ -67,7 +67,7 @@ type Driver interface {
 	// Elapsed returns the milliseconds between two timed events.
 	Elapsed(from, to Event) (float32, error)
 
-	// Load compiles PTX for the current card.
+	// Load compiles PTX for the current card. The error has what the driver's compiler says.
 	Load(ptx []byte) (Module, error)
 	// Unload frees a module and its functions.
 	Unload(Module) error
@@ -102,6 +102,16 @@ type (
 	Function uintptr
 	Graph    uintptr // an instantiated graph
 	Address  uint64  // in device memory
+)
+
+// EventUse is what an event is made for. Each works in any use.
+type EventUse int
+
+// The uses of events.
+const (
+	Ordered EventUse = iota // streams wait for it, or it is asked about; the host spins in SyncEvent
+	Awaited                 // the host waits for it, and leaves the processor to others meanwhile
+	Timed                   // it records the time at which it was reached
 )
 
 // Card describes a device.

@@ -19,6 +19,14 @@ static CUresult hg_free_event(uintptr_t e) { return cuEventDestroy((CUevent)e); 
 static CUresult hg_allow_shared(uintptr_t f, int bytes) {
   return cuFuncSetAttribute((CUfunction)f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
 }
+static CUresult hg_load(uintptr_t *out, const void *image, char *log, size_t bytes) {
+  CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)bytes};
+  CUmodule module = 0;
+  CUresult r = cuModuleLoadDataEx(&module, image, 2, names, values);
+  *out = (uintptr_t)module;
+  return r;
+}
 static CUresult hg_begin_capture(uintptr_t s) {
   return cuStreamBeginCapture((CUstream)s, CU_STREAM_CAPTURE_MODE_RELAXED);
 }
@@ -38,6 +46,7 @@ static CUresult hg_free_graph(uintptr_t g) { return cuGraphExecDestroy((CUgraphE
 import "C"
 
 import (
+	"bytes"
 	"reflect"
 	"unsafe"
 
@@ -46,7 +55,7 @@ import (
 
 // gorgonia is the driver through gorgonia.org/cu. It links to libcuda when hgld is built, on a
 // machine with a CUDA 12 toolkit or older. It calls directly what that package lacks: pinned
-// memory, graphs, copies of rows, and launches with structures as arguments. The package ends
+// memory, graphs, copies of rows, the compiler's text, and launches with structures as arguments. The package ends
 // the process if there is no card.
 type gorgonia struct{}
 
@@ -200,12 +209,8 @@ func (gorgonia) WaitEvent(s Stream, e Event) error {
 	return failed("cuStreamWaitEvent", as[cu.Stream](s).Wait(as[cu.Event](e), 0))
 }
 
-func (gorgonia) NewEvent(timed bool) (Event, error) {
-	flags := cu.DisableTiming
-	if timed {
-		flags = cu.DefaultEvent
-	}
-	e, err := cu.MakeEvent(flags)
+func (gorgonia) NewEvent(use EventUse) (Event, error) {
+	e, err := cu.MakeEvent(cu.EventFlags(eventFlags[use]))
 	return as[Event](e), failed("cuEventCreate", err)
 }
 
@@ -235,8 +240,11 @@ func (gorgonia) Elapsed(from, to Event) (float32, error) {
 }
 
 func (gorgonia) Load(ptx []byte) (Module, error) {
-	m, err := cu.LoadData(string(ptx))
-	return as[Module](m), failed("cuModuleLoadData", err)
+	image, log := append(bytes.Clone(ptx), 0), make([]byte, jitLogBytes)
+	var m C.uintptr_t
+	err := code("cuModuleLoadDataEx", C.hg_load(&m, unsafe.Pointer(&image[0]), (*C.char)(unsafe.Pointer(&log[0])),
+		C.size_t(len(log)-1)))
+	return Module(m), explained(err, log)
 }
 
 func (gorgonia) Unload(m Module) error {

@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -65,10 +66,12 @@ func BenchmarkKernels(b *testing.B) {
 	r := rates{Card: m.b.Name()}
 	m.peaks(&r)
 	for _, c := range m.cases() {
-		r.Operations = append(r.Operations, m.rate(c, &r))
-	}
-	if err := m.b.Sync(); err != nil {
-		b.Fatal(err)
+		o := m.rate(c, &r)
+		if err := m.b.Sync(); err != nil { // a backend that has failed does nothing, and that quickly
+			b.Fatalf("%s: %v", c.name, err)
+		}
+		r.Operations = append(r.Operations, o)
+		r.write(b) // what there is, should the card fail or the time be over
 	}
 	names, err := cuda.Kernels()
 	if err != nil {
@@ -79,17 +82,28 @@ func BenchmarkKernels(b *testing.B) {
 			r.Unmeasured = append(r.Unmeasured, name)
 		}
 	}
-	table := r.table()
-	b.Log("\n" + table)
+	b.Log("\n" + r.table())
+	r.write(b)
+}
+
+// write writes the rates to the file of ratesVariable, and a table beside it.
+func (r *rates) write(tb testing.TB) {
 	if path := os.Getenv(ratesVariable); path != "" {
-		data, err := json.MarshalIndent(r, "", " ")
-		if err != nil {
-			b.Fatal(err)
-		}
-		for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
-			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-				b.Fatal(err)
-			}
+		writeFigures(tb, path, r, r.table())
+	}
+}
+
+// writeFigures writes a JSON file, and a table beside it with the extension .md.
+func writeFigures(tb testing.TB, path string, v any, table string) {
+	tb.Helper()
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
+		err := os.WriteFile(name+".new", []byte(text), 0o644) // a part may be killed while it writes
+		if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }
@@ -314,7 +328,7 @@ func (w *stopwatch) Launch(f cuda.Function, grid, block [3]uint32, shared int, s
 
 // mark records a timed event on the stream of operations.
 func (w *stopwatch) mark() (cuda.Event, error) {
-	e, err := w.NewEvent(true)
+	e, err := w.NewEvent(cuda.Timed)
 	if err != nil {
 		return e, err
 	}

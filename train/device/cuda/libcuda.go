@@ -54,7 +54,7 @@ type libcuda struct {
 	eventQuery        uintptr `name:"cuEventQuery"`
 	eventElapsedTime  uintptr `name:"cuEventElapsedTime"`
 
-	moduleLoadData    uintptr `name:"cuModuleLoadData"`
+	moduleLoadData    uintptr `name:"cuModuleLoadDataEx"`
 	moduleUnload      uintptr `name:"cuModuleUnload"`
 	moduleGetFunction uintptr `name:"cuModuleGetFunction"`
 	funcGetAttribute  uintptr `name:"cuFuncGetAttribute"`
@@ -259,6 +259,7 @@ func (d *libcuda) Set8(dst Address, v uint8, bytes int, s Stream) error {
 
 const (
 	streamNonBlocking  = 1 // CU_STREAM_NON_BLOCKING
+	eventBlockingSync  = 1 // CU_EVENT_BLOCKING_SYNC
 	eventDisableTiming = 2 // CU_EVENT_DISABLE_TIMING
 	captureRelaxed     = 2 // CU_STREAM_CAPTURE_MODE_RELAXED: other threads may continue to upload
 )
@@ -279,12 +280,12 @@ func (d *libcuda) WaitEvent(s Stream, e Event) error {
 	return d.call("cuStreamWaitEvent", d.streamWaitEvent, uintptr(s), uintptr(e), 0)
 }
 
-func (d *libcuda) NewEvent(timed bool) (Event, error) {
-	flags := uintptr(eventDisableTiming)
-	if timed {
-		flags = 0
-	}
-	return result[Event](d, "cuEventCreate", d.eventCreate, flags)
+// eventFlags are the flags of events by use. CUDA documents that streams wait fastest for events that
+// neither block nor have the time.
+var eventFlags = [...]uint32{Ordered: eventDisableTiming, Awaited: eventDisableTiming | eventBlockingSync, Timed: 0}
+
+func (d *libcuda) NewEvent(use EventUse) (Event, error) {
+	return result[Event](d, "cuEventCreate", d.eventCreate, uintptr(eventFlags[use]))
 }
 
 func (d *libcuda) FreeEvent(e Event) error {
@@ -314,11 +315,40 @@ func (d *libcuda) Elapsed(from, to Event) (float32, error) {
 	return result[float32](d, "cuEventElapsedTime", d.eventElapsedTime, uintptr(from), uintptr(to))
 }
 
+// Numbers of CUjit_option.
+const (
+	jitErrorLog      = 5
+	jitErrorLogBytes = 6
+)
+
+// jitLogBytes is the room for what the driver's compiler says.
+const jitLogBytes = 8 << 10
+
+// explained adds what the driver's compiler said, up to a zero byte, to its error.
+func explained(err error, log []byte) error {
+	text, _, _ := bytes.Cut(log, []byte{0})
+	if err == nil || len(text) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
+}
+
+// jitOptions asks for what the driver's compiler says of PTX that it refuses.
+type jitOptions struct {
+	names  [2]uint32
+	values [2]uintptr // of an option: a pointer or a number
+	log    [jitLogBytes]byte
+}
+
 func (d *libcuda) Load(ptx []byte) (Module, error) {
 	image := append(bytes.Clone(ptx), 0)
-	m, err := result[Module](d, "cuModuleLoadData", d.moduleLoadData, dlopen.Address(&image[0]))
+	o := &jitOptions{names: [2]uint32{jitErrorLog, jitErrorLogBytes}}
+	o.values = [2]uintptr{dlopen.Address(&o.log[0]), uintptr(len(o.log) - 1)}
+	m, err := result[Module](d, "cuModuleLoadDataEx", d.moduleLoadData, dlopen.Address(&image[0]),
+		uintptr(len(o.names)), dlopen.Address(&o.names[0]), dlopen.Address(&o.values[0]))
 	runtime.KeepAlive(image)
-	return m, err
+	runtime.KeepAlive(o)
+	return m, explained(err, o.log[:])
 }
 
 func (d *libcuda) Unload(m Module) error {

@@ -141,7 +141,7 @@ func (b *Backend) event() Event {
 		b.spare = b.spare[:n-1]
 		return e
 	}
-	e, err := b.drv.NewEvent(false)
+	e, err := b.drv.NewEvent(Ordered)
 	b.check("", err)
 	return e
 }

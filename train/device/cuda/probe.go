@@ -10,7 +10,8 @@ type Report struct {
 	Driver  string // path of the library, or the name of the built-in driver
 	Version int    // 12040 is CUDA 12.4
 	Cards   []Card // all cards that the driver lists
-	Free    []int  // unused bytes of each card; −1 if unknown
+
+	drv Driver
 }
 
 // First returns the first usable card. Without an error, a report has one.
@@ -23,14 +24,18 @@ func (r Report) First() Card {
 	return Card{}
 }
 
-// Probe looks for a driver and its cards. The error wraps ErrNoCard and says what is missing.
-// The report still holds what was found.
+// Free returns the unused bytes of Cards[i], or −1 if they are unknown. It makes a context on the
+// card, which takes a few hundred milliseconds and as many MB of the card's memory.
+func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
+
+// Probe looks for a driver and its cards, and makes no context on them. The error wraps ErrNoCard
+// and says what is missing. The report still holds what was found.
 func Probe() (Report, error) {
 	drv, path, err := openDriver()
 	if err != nil {
 		return Report{}, fmt.Errorf("%w: %w", ErrNoCard, err)
 	}
-	r := Report{Driver: path}
+	r := Report{Driver: path, drv: drv}
 	if r.Version, err = drv.Version(); err != nil {
 		return r, fmt.Errorf("%w: %w", ErrNoCard, err)
 	}
@@ -44,7 +49,7 @@ func Probe() (Report, error) {
 		if err != nil {
 			return r, fmt.Errorf("%w: card %d: %w", ErrNoCard, i, err)
 		}
-		r.Cards, r.Free = append(r.Cards, card), append(r.Free, freeMemory(drv, i))
+		r.Cards = append(r.Cards, card)
 		if err := card.fit(); err != nil {
 			unfit = errors.Join(unfit, err)
 		}

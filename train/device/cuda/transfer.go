@@ -40,7 +40,9 @@ func (b *Backend) stage() *staging {
 			if !b.check("pinned memory", err) {
 				return nil
 			}
-			s := &staging{mem: mem, done: b.event(), busy: true}
+			done, err := b.drv.NewEvent(Awaited) // downloads, and with them a step, are waited for
+			b.check("", err)
+			s := &staging{mem: mem, done: done, busy: true}
 			b.staging = append(b.staging, s)
 			return s
 		}
@@ -290,12 +292,16 @@ func (b *Backend) empty(d *download, n int) {
 func (b *Backend) Wait(t device.Ticket) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if d := b.downloads[t]; d != nil {
-		defer b.enter()()
+	d, e := b.downloads[t], b.copied[t]
+	if d == nil && e == 0 {
+		return b.err
+	}
+	defer b.enter()()
+	if d != nil {
 		delete(b.downloads, t)
 		b.empty(d, len(d.pieces))
 	}
-	if e, ok := b.copied[t]; ok {
+	if e != 0 {
 		delete(b.copied, t)
 		b.mu.Unlock()
 		err := b.drv.SyncEvent(e)

@@ -1,7 +1,6 @@
 package cuda_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -33,29 +32,23 @@ func BenchmarkKnobs(b *testing.B) {
 		}
 	}
 	w := newWalk(newMeasure(b))
-	shapes := append(w.convolutionShapes(), w.productShapes()...)
+	shapes := append(w.productShapes(), w.convolutionShapes()...) // cuDNN compiles, and takes what is left
 	for i, shape := range shapes {
 		if time.Since(began).Seconds() > limit {
 			w.Left = len(shapes) - i
 			break
 		}
 		shape(w)
+		w.write() // what there is, should the card fail
 	}
-	if err := w.b.Sync(); err != nil {
-		b.Fatal(err)
-	}
-	text := w.markdown()
-	b.Log("\n" + text)
+	b.Log("\n" + w.markdown())
+	w.write()
+}
+
+// write writes the choices to the file of tunedVariable, and a table beside it.
+func (w *walk) write() {
 	if path := os.Getenv(tunedVariable); path != "" {
-		data, err := json.MarshalIndent(w, "", " ")
-		if err != nil {
-			b.Fatal(err)
-		}
-		for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": text} {
-			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-				b.Fatal(err)
-			}
-		}
+		writeFigures(w, path, w, w.markdown())
 	}
 }
 
@@ -155,6 +148,9 @@ func (w *walk) add(j job) {
 		}
 	}
 	tune(w, w.b, "")
+	if err := w.b.Sync(); err != nil { // a backend that has failed does nothing, and that quickly
+		w.Fatalf("%s: %v", j.name, err)
+	}
 	w.Rows = append(w.Rows, f)
 }
 

@@ -16,7 +16,8 @@ const CardVariable = "HGLD_GPU_CHECK"
 func OnCard() bool { return os.Getenv(CardVariable) != "" }
 
 // Card opens the first card with poisoned memory and closes it when the test ends. It fails
-// the test if the card cannot be opened, or if it has failed by the end.
+// the test if the card cannot be opened, or if it has failed by the end. The test's log tells what
+// NVIDIA's libraries leave to hgld's own kernels.
 func Card(t testing.TB) *cuda.Backend {
 	t.Helper()
 	b, err := cuda.Open(0)
@@ -24,6 +25,7 @@ func Card(t testing.TB) *cuda.Backend {
 		t.Fatal(err)
 	}
 	b.Poison = true
+	b.Say = func(text string) { t.Log(text) }
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)

@@ -168,7 +168,9 @@ func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
 	p.tensors = tensors
 	s := p.made
 	graph := s.new(ofGraph)
-	set(s, graph, graphHandle, typeHandle, d.handle)
+	if d.described == 0 {
+		set(s, graph, graphHandle, typeHandle, d.handle)
+	}
 	set(s, graph, graphOperations, typeDescriptor, operations...)
 	s.finalize(graph)
 	if s.err != nil {
@@ -196,6 +198,9 @@ func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error
 	heuristic := s.new(ofHeuristic)
 	set(s, heuristic, heuristicGraph, typeDescriptor, graph)
 	set(s, heuristic, heuristicMode, typeHeuristicMode, mode)
+	if s.d.described != 0 {
+		set(s, heuristic, heuristicDevice, typeDescriptor, s.d.described)
+	}
 	s.finalize(heuristic)
 	n := min(get[uintptr](s, heuristic, heuristicResults, typeDescriptor, nil), mostConfigs)
 	configs := make([]uintptr, n)
@@ -234,7 +239,11 @@ func (p *convolutionPlan) try(config uintptr, c Convolution) error {
 		return fmt.Errorf("an algorithm has the numerical notes %v: %w", notes[:n], ErrNoPlan)
 	}
 	plan := s.new(ofPlan)
-	set(s, plan, planHandle, typeHandle, s.d.handle)
+	if s.d.described == 0 {
+		set(s, plan, planHandle, typeHandle, s.d.handle)
+	} else {
+		set(s, plan, planDevice, typeDescriptor, s.d.described)
+	}
 	set(s, plan, planConfig, typeDescriptor, config)
 	s.finalize(plan)
 	bytes := make([]int64, 1)

@@ -112,11 +112,16 @@ func (s *setter) number(attribute int, v any) {
 	if s.err != nil {
 		return
 	}
+	set := func(at uintptr, bytes uintptr) {
+		s.err = s.b.call(s.name, s.fn, s.object, uintptr(attribute), at, bytes)
+	}
 	switch v := v.(type) {
 	case int32:
-		s.err = s.b.call(s.name, s.fn, s.object, uintptr(attribute), dlopen.Address(&v), 4)
+		set(dlopen.Address(&v), 4)
+		runtime.KeepAlive(&v)
 	case uint64:
-		s.err = s.b.call(s.name, s.fn, s.object, uintptr(attribute), dlopen.Address(&v), 8)
+		set(dlopen.Address(&v), 8)
+		runtime.KeepAlive(&v)
 	default:
 		panic(fmt.Sprintf("vendor: an attribute of type %T", v))
 	}

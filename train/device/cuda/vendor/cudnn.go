@@ -15,6 +15,10 @@ type dnn struct {
 	plans  map[Convolution]*convolutionPlan
 	legacy *legacy // nil: a version that has it no longer
 
+	// described is the description of a card for which plans are made where there is none. They
+	// cannot be executed. 0: the card of the handle.
+	described uintptr
+
 	create        uintptr `name:"cudnnCreate"`
 	destroy       uintptr `name:"cudnnDestroy"`
 	setStream     uintptr `name:"cudnnSetStream"`

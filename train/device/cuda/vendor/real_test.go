@@ -59,7 +59,7 @@ func TestRealCuDNNAcceptsOurDescriptions(t *testing.T) {
 func descriptions() (all []Convolution) {
 	base := Convolution{N: 2, H: 9, W: 8, C: 8, K: 16, R: 3, S: 3, OutHeight: 5, OutWidth: 4, StrideH: 2, StrideW: 2,
 		PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1, AlignX: 16, AlignW: 4, AlignY: 16, AlignResidual: 16,
-		AlignBias: 4}
+		AlignBias: 4, AlignMask: 16}
 	for _, dtype := range []device.DType{device.F32, device.BF16} {
 		for _, kind := range []ConvolutionKind{Forward, GradX, GradW} {
 			for epilogue := range 8 {
@@ -70,6 +70,10 @@ func descriptions() (all []Convolution) {
 				}
 				c.Add = kind == GradX && epilogue&1 != 0
 				all = append(all, c)
+				if kind == GradX && epilogue >= 2 && epilogue < 6 {
+					c.Add, c.Residual, c.Mask = false, epilogue&1 != 0, epilogue&2 != 0
+					all = append(all, c)
+				}
 			}
 		}
 	}

@@ -1,0 +1,109 @@
+//go:build nvidia
+
+package vendor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hgld/internal/dlopen"
+	"hgld/train/device"
+)
+
+// h100 is the description of an H100 as cuDNN reads it from a driver.
+const h100 = `{"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0,
+"pciDeviceId": 0, "multiProcessorCount": 132, "smCountOrigin": 0, "warpSize": 32, "regsPerBlock": 65536,
+"maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxSharedMemoryPerBlock": 49152,
+"maxSharedMemoryPerBlockOptin": 232448, "oversizedSharedMemoryPerBlock": 0, "reservedSharedMemoryPerBlock": 1024,
+"isTccDriver": 0, "supportCoopLaunch": 1, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000,
+"l2CacheSize": 52428800, "totalGlobalMem": 85017755648}`
+
+// describing returns cuDNN with a description of an H100, for which it makes plans without a card.
+func describing(t *testing.T) *dnn {
+	t.Helper()
+	if _, err := dlopen.Open("libcuda.so.1"); err != nil {
+		t.Skip("cuDNN compiles no convolution without a libcuda.so.1; scripts/check_vendor makes one")
+	}
+	d, found := openDnn(find, anyDriver)
+	if found.Err != nil {
+		t.Fatal(found.Err)
+	}
+	if n := int(dlopen.Call(d.getVersion)); n < 90800 {
+		t.Skipf("cuDNN %s takes no description of a card", found.Version)
+	}
+	s := &descriptors{d: d}
+	card := s.new(ofDevice)
+	set(s, card, deviceJSON, typeChar, []uint8(h100)...)
+	s.finalize(card)
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	t.Cleanup(func() {
+		if err := s.free(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.described, d.legacy = card, nil
+	return d
+}
+
+// resNet lists convolutions of a ResNet-50 at 224² and batch 256: the stem, a 3×3, and a projection
+// with a stride.
+func resNet() (all []Convolution) {
+	for _, c := range []Convolution{
+		{H: 224, C: 4, K: 64, R: 7, OutHeight: 112, StrideH: 2, PadH: 3},
+		{H: 56, C: 64, K: 64, R: 3, OutHeight: 56, StrideH: 1, PadH: 1},
+		{H: 56, C: 256, K: 512, R: 1, OutHeight: 28, StrideH: 2},
+	} {
+		c.N, c.W, c.S, c.OutWidth, c.StrideW, c.PadW = 256, c.H, c.R, c.OutHeight, c.StrideH, c.PadH
+		c.DilationH, c.DilationW, c.Groups = 1, 1, 1
+		c.AlignX, c.AlignW, c.AlignY, c.AlignResidual, c.AlignBias, c.AlignMask = 16, 16, 16, 16, 16, 16
+		all = append(all, c)
+	}
+	return all
+}
+
+// The real library has a plan for an H100 that we take, deterministic and within the workspace, for
+// every convolution of a ResNet-50 and for every epilogue that we fuse. In BF16 a gradient by w may be
+// one that is rounded to BF16, if there is none in F32. In F32 version 9.10 masks with TF32 alone,
+// which we do not take: a kernel of ours masks then.
+func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
+	d := describing(t)
+	for _, shape := range resNet() {
+		for _, dtype := range []device.DType{device.BF16, device.F32} {
+			shape.Type = dtype
+			for _, c := range []Convolution{
+				{Kind: Forward}, {Kind: Forward, Bias: true, ReLU: true}, {Kind: Forward, Bias: true},
+				{Kind: Forward, Bias: true, ReLU: true, Residual: true},
+				{Kind: GradX}, {Kind: GradX, Add: true}, {Kind: GradX, Mask: true}, {Kind: GradX, Mask: true, Residual: true},
+			} {
+				if !plans(t, d, shape, c) && !(dtype == device.F32 && c.Mask) {
+					t.Errorf("no plan for %+v with the epilogue of %+v", shape, c)
+				}
+			}
+			if !plans(t, d, shape, Convolution{Kind: GradW, OutW: device.F32}) &&
+				!plans(t, d, shape, Convolution{Kind: GradW, OutW: dtype}) {
+				t.Errorf("no plan for the gradient by w of %+v", shape)
+			}
+		}
+	}
+}
+
+// plans reports whether a shape with the epilogue of c has a plan.
+func plans(t *testing.T, d *dnn, shape, c Convolution) bool {
+	t.Helper()
+	shape.Kind, shape.OutW = c.Kind, c.OutW
+	shape.Residual, shape.Bias, shape.ReLU, shape.Add, shape.Mask = c.Residual, c.Bias, c.ReLU, c.Add, c.Mask
+	p := d.planned(shape)
+	if p.err != nil {
+		t.Log(strings.ReplaceAll(fmt.Sprintf("%+v: %v", shape, p.err), "\n", "; "))
+	} else if p.workspace > MostWorkspace {
+		t.Errorf("%+v: a workspace of %d bytes", shape, p.workspace)
+	}
+	if err := p.made.free(); err != nil {
+		t.Error(err)
+	}
+	return p.err == nil
+}
