@@ -232,7 +232,7 @@ func TestWeightsThatDoNotFitAreNamed(t *testing.T) {
 		!strings.Contains(err.Error(), "1000 tokens") {
 		t.Errorf("another vocabulary: %v", err)
 	}
-	if err := open(smallBERT()); err == nil || !strings.Contains(err.Error(), "no text tower") {
+	if err := open(smallBERT()); err == nil || !strings.Contains(err.Error(), "want a text tower of CLIP") {
 		t.Errorf("a BERT: %v", err)
 	}
 	if _, err := OpenCLIP(cpu.New(1), folder(t, smallCLIP(), nil), CLIPOptions{}); !errors.Is(err, ErrActivation) {
