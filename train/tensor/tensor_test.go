@@ -84,11 +84,11 @@ func TestFilesGiveBackWhatWasWritten(t *testing.T) {
 		t.Errorf("y: %v, %v", got, err)
 	}
 	for want, f := range map[string]func() (*tensor.Tensor, error){
-		"say which":       func() (*tensor.Tensor, error) { return tensor.Read(several, "") },
-		"no tensor":       func() (*tensor.Tensor, error) { return tensor.Read(several, "z") },
-		"not from":        func() (*tensor.Tensor, error) { return tensor.Read("x.csv", "") },
-		"missing.npy":     func() (*tensor.Tensor, error) { return tensor.Read("missing.npy", "") },
-		"one.safetensors": func() (*tensor.Tensor, error) { return tensor.Read(paths[1], "z") },
+		"want the name of one":      func() (*tensor.Tensor, error) { return tensor.Read(several, "") },
+		"no tensor":                 func() (*tensor.Tensor, error) { return tensor.Read(several, "z") },
+		"want .npy or .safetensors": func() (*tensor.Tensor, error) { return tensor.Read("x.csv", "") },
+		"missing.npy":               func() (*tensor.Tensor, error) { return tensor.Read("missing.npy", "") },
+		"one.safetensors":           func() (*tensor.Tensor, error) { return tensor.Read(paths[1], "z") },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
