@@ -244,7 +244,8 @@ func TestProfileModelsEachCallByWhatTakesLonger(t *testing.T) {
 		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
 		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
 		"step                        150.00 100.0%     15.00   10.0\n",
-		"modelled: bytes at 1.0 GB/s, as a large copy, or products at 1 GFLOP/s, as a large one, ",
+		"modelled: bytes at 1.0 GB/s, the rate of a large copy, or products at 1 GFLOP/s, " +
+			"the rate of a large product, ",
 	} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, &table)
