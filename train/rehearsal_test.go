@@ -35,7 +35,7 @@ func (c *counting) Free(b device.Buffer) {
 	c.Backend.Free(b)
 }
 
-func TestPlanIsWhatARunAllocates(t *testing.T) {
+func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"as it is": func(*Config) {},
 		"average, bounds, warm-up, no decay": func(c *Config) {
@@ -220,7 +220,7 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 
 // Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
 // 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
-func TestProfileModelsEachCallByWhatTakesLonger(t *testing.T) {
+func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
 	times := profiler{map[string]*OpTime{}, Rates{Copy: 1e9, Products: 1e9}}
 	for _, c := range []observe.Call{
 		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},

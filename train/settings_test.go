@@ -78,7 +78,7 @@ func TestDefaultConfigurationResolves(t *testing.T) {
 	}
 }
 
-func TestWrongConfigurationsSayWhatIsWrong(t *testing.T) {
+func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for hint, change := range map[string]func(*Config){
 		"one of them":              func(c *Config) { c.Epochs = 0 },
 		"input.size is 4":          func(c *Config) { c.Input.Size = 4 },

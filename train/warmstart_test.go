@@ -110,7 +110,7 @@ func TestWarmStartNamesWhatDoesNotFit(t *testing.T) {
 
 // Weights of a backbone that come with a head and a pooling leave those behind, and
 // the run says so.
-func TestWeightsOfAWholeNetworkNameWhatIsLeft(t *testing.T) {
+func TestWeightsOfAWholeNetworkListUnreadTensors(t *testing.T) {
 	c, d := tiny(2)
 	first := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: first})

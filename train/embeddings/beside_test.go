@@ -15,7 +15,7 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-func TestLabelsLieBesideVectors(t *testing.T) {
+func TestLabelsAreFoundBesideVectors(t *testing.T) {
 	type bare struct {
 		Embedding []float32 `parquet:"embedding,list"`
 	}

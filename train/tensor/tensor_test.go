@@ -54,7 +54,7 @@ func TestViewsShareElements(t *testing.T) {
 	}
 }
 
-func TestFilesGiveBackWhatWasWritten(t *testing.T) {
+func TestFilesRoundTrip(t *testing.T) {
 	dir, want := t.TempDir(), counted(3, 4)
 	write := func(name string, data *bytes.Buffer, err error) string {
 		t.Helper()
@@ -96,7 +96,7 @@ func TestFilesGiveBackWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestDeviceGivesBackWhatWasUploaded(t *testing.T) {
+func TestDeviceRoundTrips(t *testing.T) {
 	b, want := cpu.New(1), counted(5, 7)
 	got, err := tensor.FromDevice(b, want.ToDevice(b))
 	if err != nil || !slices.Equal(got.Data, want.Data) || !slices.Equal(got.Dims, want.Dims) {
