@@ -10,32 +10,32 @@ import (
 
 type filter = img.Filter
 
-// filters names the kernels of resampling.
+// filters lists the resampling kernels by name.
 var filters = registry.Table[filter]{
 	{Name: "bilinear", About: "triangle, torchvision's default", Value: img.Bilinear},
-	{Name: "bicubic", About: "a = −0.5, what vision transformers are trained with", Value: img.Bicubic},
+	{Name: "bicubic", About: "a = −0.5, used to train vision transformers", Value: img.Bicubic},
 	{Name: "lanczos", About: "three lobes", Value: img.Lanczos},
 }
 
 // cropFunc places an image of w×h pixels.
 type cropFunc func(c *cutter, w, h int, random *sample.Random) placement
 
-// cropTable names the training crops.
+// cropTable lists the training crops by name.
 var cropTable = registry.Table[cropFunc]{
-	{Name: "resized", About: "a random part of the image at a random shape, resized", Value: (*cutter).resized},
-	{Name: "padded", About: "the centre crop in a black frame of pad pixels, and a random window of it",
+	{Name: "resized", About: "a random part of the image of a random shape, resized", Value: (*cutter).resized},
+	{Name: "padded", About: "a random window of the centre crop in a black frame of pad pixels",
 		Value: (*cutter).padded},
-	{Name: "centre", About: "as in evaluation",
+	{Name: "centre", About: "the centre crop of an evaluation",
 		Value: func(c *cutter, w, h int, _ *sample.Random) placement { return c.centre(w, h) }},
-	{Name: "whole", About: "the whole image, without regard to its shape",
+	{Name: "whole", About: "the whole image, resized to a square whatever its shape",
 		Value: func(c *cutter, w, h int, _ *sample.Random) placement { return c.whole(w, h) }},
 }
 
-// placement says how an image becomes a square: a part of it is resampled to a size, of which
-// a window is kept.
+// placement says how an image becomes a square: a part of it is resampled to a size, and a window
+// of the result is kept.
 type placement struct {
-	part         image.Rectangle // no pixel outside it counts
-	w, h         int             // the size that it is resampled to
+	part         image.Rectangle // pixels outside it are not read
+	w, h         int             // size after resampling
 	across, down img.Window
 }
 
@@ -48,7 +48,7 @@ type cutter struct {
 	resampler img.Resampler
 	small     img.RGB
 
-	across, down img.Taps // of a placement
+	across, down img.Taps // filter taps of a placement
 }
 
 // place draws the training crop of an image, and whether it is mirrored. Both depend only on
@@ -58,7 +58,7 @@ func (c *cutter) place(w, h int, random *sample.Random) (p placement, flip bool)
 	return c.crop(c, w, h, random), flip
 }
 
-// distort changes the pixels of a training crop. random has placed it.
+// distort changes the pixels of a training crop. random is the generator that placed the crop.
 func (c *cutter) distort(m *img.RGB, random *sample.Random) {
 	c.in.Jitter.apply(m, random)
 	c.in.RandAugment.apply(m, random)
@@ -70,16 +70,16 @@ func (in *Input) distorts() bool {
 	return in.Jitter != Jitter{} || !in.RandAugment.IsZero() || !in.Erase.IsZero()
 }
 
-// resized is torchvision's RandomResizedCrop. Unlike in torchvision's recipes, an image
-// whose short side exceeds Resize is not resized first. The crop is a share of the
-// area, so it is the same with one resampling less.
+// resized is torchvision's RandomResizedCrop. torchvision's recipes first resize an image whose
+// short side exceeds Resize; this does not. The crop is a share of the area, so the result is the
+// same with one resampling less.
 func (c *cutter) resized(w, h int, random *sample.Random) placement {
 	part := img.RandomCrop(w, h, c.in.Scale, c.in.Ratio, random.Float64)
 	return c.all(part)
 }
 
-// padded moves a window by up to Pad pixels in each direction over the centre crop, as
-// CIFAR's recipes do. Pixels outside are black.
+// padded moves a window over the centre crop by up to Pad pixels in each direction, as CIFAR
+// recipes do. Pixels outside the crop are black.
 func (c *cutter) padded(w, h int, random *sample.Random) placement {
 	p := c.centre(w, h)
 	dx, dy := random.IntN(2*c.in.Pad+1)-c.in.Pad, random.IntN(2*c.in.Pad+1)-c.in.Pad
@@ -87,8 +87,8 @@ func (c *cutter) padded(w, h int, random *sample.Random) placement {
 	return p
 }
 
-// centre is the view of an evaluation: the short side, or with Squash both sides,
-// resized to Resize, then the centre.
+// centre is the crop of an evaluation. It resizes the short side to Resize, or with Squash both
+// sides, then takes the centre.
 func (c *cutter) centre(w, h int) placement {
 	if c.in.Resize == 0 {
 		return c.whole(w, h)
@@ -103,7 +103,7 @@ func (c *cutter) centre(w, h int) placement {
 
 func (c *cutter) whole(w, h int) placement { return c.all(image.Rect(0, 0, w, h)) }
 
-// all resamples a part of an image to the input of the network.
+// all resamples a part of an image to the input size of the network.
 func (c *cutter) all(part image.Rectangle) placement {
 	window := img.Whole(c.in.Size)
 	return placement{part: part, w: c.in.Size, h: c.in.Size, across: window, down: window}

@@ -8,8 +8,8 @@ import (
 	"hgld/train/metric"
 )
 
-// Benchmark is a test of one level with images of its own. The queries rank the gallery
-// or, without one, each other. DyML-Vehicle and -Animal have one for each level.
+// Benchmark is a test of one level with its own images. The queries rank the gallery or, without
+// one, each other. DyML-Vehicle and -Animal have one for each level.
 type Benchmark struct{ Query, Gallery Dataset }
 
 // checkBenchmarks returns an error for a benchmark that does not have exactly one
@@ -23,13 +23,13 @@ func checkBenchmarks(list []Benchmark) error {
 	return nil
 }
 
-// Benchmarks measures the benchmarks in order. The result has one level for each, and
-// Overall is the mean over them, as in DyML. Metrics of several levels are left out.
+// Benchmarks measures the benchmarks in order. The result has one level for each. Overall is the
+// mean over them, as in DyML. Metrics over several levels are left out.
 func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*Result, error) {
 	if err := checkBenchmarks(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
-	o.PerQuery, o.Self, o.Look = false, nil, nil // they are of one data set
+	o.PerQuery, o.Self, o.Look = false, nil, nil // they belong to a single data set
 	all := &Result{Version: ResultVersion, Self: true, Overall: map[string]Number{}}
 	var keys []string
 	var means []float64

@@ -79,8 +79,8 @@ func TestBenchmarksAreTheLevelsOfOneResult(t *testing.T) {
 func TestBenchmarksAreRefusedWhereTheyDoNotFit(t *testing.T) {
 	c, d := tiny(2)
 	for want, data := range map[string]Data{
-		"benchmark 1 has the levels":       {Train: d, Benchmarks: []Benchmark{{Query: d}}},
-		"there are queries and benchmarks": {Train: d, Query: d, Benchmarks: []Benchmark{{Query: &coarser{d, 0}}}},
+		"benchmark 1 has the levels":  {Train: d, Benchmarks: []Benchmark{{Query: d}}},
+		"both queries and benchmarks": {Train: d, Query: d, Benchmarks: []Benchmark{{Query: &coarser{d, 0}}}},
 	} {
 		if _, err := New(c, data, Options{Backend: cpu.New(1)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

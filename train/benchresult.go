@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// BenchResult is the speed of a training: the times of its steps, and what was trained.
+// BenchResult is the speed of a training: the times of its steps and the settings measured.
 type BenchResult struct {
 	Backbone string `json:"backbone"` // name
 	Loss     string `json:"loss"`     // name
 	Batch    int    `json:"batch"`    // images
-	Size     int    `json:"size"`     // of an image, in pixels
+	Size     int    `json:"size"`     // side of an image, in pixels
 	Device   string `json:"device"`   // name of the backend
-	Threads  int    `json:"threads"`  // of the processor
+	Threads  int    `json:"threads"`  // threads of the processor
 	StepTimes
 }
 
-// Text says how long a step takes, and how many images a second that is.
+// Text describes the time of a step and the images per second.
 func (r BenchResult) Text() string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s with %s, batches of %d images of %d pixels, %d threads\n", r.Backbone, r.Loss, r.Batch, r.Size,
 		r.Threads)
 	fmt.Fprintf(w, "step        %8.1f ms     median of %d, from %.1f to %.1f\n", r.Step, r.Steps, r.Fastest, r.Slowest)
 	fmt.Fprintf(w, "training    %8.1f img/s  waiting for images %.0f %% of the time\n", r.Images, 100*r.Waiting)
-	fmt.Fprintf(w, "arithmetic  %8.1f img/s  if images were always there\n", r.Arithmetic)
+	fmt.Fprintf(w, "arithmetic  %8.1f img/s  without waiting for images\n", r.Arithmetic)
 	return w.String()
 }

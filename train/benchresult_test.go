@@ -8,7 +8,7 @@ func TestABenchSaysItsTimesAndRates(t *testing.T) {
 	want := "convnet with happier, batches of 4 images of 32 pixels, 2 threads\n" +
 		"step          2000.0 ms     median of 3, from 1000.0 to 3000.0\n" +
 		"training         5.0 img/s  waiting for images 25 % of the time\n" +
-		"arithmetic       6.7 img/s  if images were always there\n"
+		"arithmetic       6.7 img/s  without waiting for images\n"
 	if got := r.Text(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

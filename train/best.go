@@ -24,17 +24,17 @@ type Best struct {
 	Version    int    `json:"hgld_best"`  // format version
 	Metric     string `json:"metric"`     // its key, such as H-AP
 	Value      Number `json:"value"`      // the highest so far
-	On         string `json:"on"`         // what was measured: validation or test
-	Step       int    `json:"step"`       // of the checkpoint
-	Checkpoint string `json:"checkpoint"` // folder, from the run directory
-	Evaluated  int    `json:"evaluated"`  // step of the newest evaluation
-	Newest     Number `json:"newest"`     // value of that evaluation; older files do not have it
+	On         string `json:"on"`         // data that was measured: validation or test
+	Step       int    `json:"step"`       // step of the checkpoint
+	Checkpoint string `json:"checkpoint"` // its folder, relative to the run directory
+	Evaluated  int    `json:"evaluated"`  // step of the latest evaluation
+	Newest     Number `json:"newest"`     // value of that evaluation; absent in older files
 }
 
 // BestVersion is the format version of best.json that this hgld writes.
 const BestVersion = 1
 
-// The parts of the data that can be watched during a training.
+// Values of run.watch: the part of the data that is evaluated during training.
 const (
 	watchValidation = "validation"
 	watchTest       = "test"
@@ -60,17 +60,17 @@ func ReadBest(run string) (Best, error) {
 	return b, nil
 }
 
-// watchable checks that the data to evaluate during the training exist, if the
-// configuration asks for it.
+// watchable checks that the data for evaluations during training exist, if the configuration asks
+// for them.
 func (c *Config) watchable(d Data) error {
 	switch {
 	case len(d.Benchmarks) > 0 && d.Query != nil:
-		return errors.New("there are queries and benchmarks: the test is one of them")
+		return errors.New("the test has both queries and benchmarks, want one of them")
 	case c.Run.Watch == watchTest && !d.tested():
-		return fmt.Errorf("run.watch is test, and no images are named as the test's queries")
+		return fmt.Errorf("run.watch is test, but the data has no test queries: name them, or set run.watch=validation")
 	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
-		return fmt.Errorf("run.evaluate is %d, and there are no validation classes: hold some out of the training "+
-			"(hold_out), or say run.watch=test to look at the test during the training", c.Run.Evaluate)
+		return fmt.Errorf("run.evaluate is %d, but there are no validation classes: hold some out of the training "+
+			"(hold_out), or set run.watch=test to evaluate the test during training", c.Run.Evaluate)
 	}
 	if err := c.checkPatience(d); err != nil {
 		return err
@@ -78,8 +78,7 @@ func (c *Config) watchable(d Data) error {
 	return checkBenchmarks(d.Benchmarks)
 }
 
-// evaluationDue reports whether the run is to be evaluated now. It depends on the state
-// alone.
+// evaluationDue reports whether the run must be evaluated now. It depends only on the state.
 func (r *Run) evaluationDue() bool {
 	every := r.config.Run.Evaluate
 	if every == 0 || r.state.Step == 0 || r.data.Validation == nil && r.config.Run.Watch != watchTest {
@@ -91,9 +90,9 @@ func (r *Run) evaluationDue() bool {
 	return r.state.Position.Batch == 0 && r.state.Position.Epoch%every == 0
 }
 
-// watch evaluates, and keeps the current checkpoint if it is the best so far. Of equal
-// ones, the earlier stays. The evaluation at the end of a trial, between two regular
-// ones, does not count: the run without a trial would not have it.
+// watch evaluates the run and keeps the current checkpoint if it is the best so far. Of equal
+// values the earlier checkpoint stays. The evaluation at the end of a trial does not count if it
+// falls between two regular ones, because the full run would not have it.
 func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	e, err := r.evaluate(ctx, r.config.Run.Watch)
 	if err != nil {
@@ -116,7 +115,7 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	if err := r.writeBest(); err != nil {
 		return true, err
 	}
-	if e.Best && r.o.Dir != "" { // the one before may stay for no other reason
+	if e.Best && r.o.Dir != "" { // the previous best may have been kept only for that
 		if err := tidy(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint); err != nil {
 			return true, err
 		}
@@ -128,8 +127,8 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	return change == nil || yield(r.event(*change), nil), nil
 }
 
-// bestKey returns the key by which results are judged. A per-level metric without a
-// level means the finest one.
+// bestKey returns the key of the metric that ranks evaluations. A per-level metric without a
+// level means the finest level.
 func (c *Config) bestKey(keys []string) (string, error) {
 	switch want := c.Run.Best; {
 	case want == "" && slices.Contains(keys, "H-AP"):
@@ -156,8 +155,8 @@ func (r *Run) writeBest() error {
 	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), append(text, '\n'))
 }
 
-// recallBest reads the best result up to the newest checkpoint. Later evaluations are
-// forgotten, because they are repeated.
+// recallBest reads the best result up to the latest checkpoint. It forgets later evaluations,
+// because they are repeated.
 func (r *Run) recallBest() error {
 	b, err := ReadBest(r.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +177,7 @@ func (r *Run) recallBest() error {
 	return nil
 }
 
-// test measures the test.
+// test evaluates the test.
 func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	e, err := r.evaluate(ctx, watchTest)
 	if err != nil {
@@ -187,7 +186,7 @@ func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed 
 	return yield(r.event(e), nil), nil
 }
 
-// evaluate measures a part of the data, with the averaged weights if there are any.
+// evaluate measures a part of the data, with the averaged weights if the run keeps them.
 func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	began := time.Now()
 	swap := func() error {

@@ -18,17 +18,17 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// A checkpoint is a folder of the run directory,
+// A checkpoint is a folder of the run directory:
 //
 //	checkpoints/step-00000500/
-//	    state.json              where the run stands, its configuration and data
-//	    model.safetensors       parameters and running statistics, names as torch's state dict; proxies
-//	    ema.safetensors         the same of the averaged weights, where there are such
+//	    state.json              progress of the run, its configuration and data
+//	    model.safetensors       parameters and running statistics, named as in torch's state dict; proxies
+//	    ema.safetensors         the same with averaged weights, if the run keeps them
 //	    optimizer.safetensors   moments, memory
-//	    SHA256SUMS              of these, as sha256sum -c reads it
+//	    SHA256SUMS              checksums of these files, readable by sha256sum -c
 //
-// It is written under another name, synced, and then renamed. So a folder of this name
-// is always complete.
+// The folder is written under another name, synced, and then renamed. A folder with this name is
+// therefore always complete.
 const (
 	checkpointFolder = "checkpoints"
 	stepPrefix       = "step-"
@@ -39,37 +39,36 @@ const (
 	sumsFile         = "SHA256SUMS"
 )
 
-// optimizerPrefix and memoryPrefix begin the names of tensors that only the training
-// needs.
+// optimizerPrefix and memoryPrefix begin the names of tensors that only training needs.
 const (
 	optimizerPrefix = "optim."
 	memoryPrefix    = "memory."
 )
 
-// CheckpointVersion is the format version of state.json that this hgld writes; it
-// reads every version up to it.
+// CheckpointVersion is the format version of state.json that this hgld writes. It reads all
+// versions up to this one.
 const CheckpointVersion = 2
 
 // state is state.json.
 type state struct {
 	Version  int               `json:"hgld_checkpoint"`
-	Step     int               `json:"step"`                         // optimizer steps taken, skipped ones included
-	Position position          `json:"position"`                     // of the batch to come
-	Skipped  int               `json:"skipped_in_a_row"`             // steps not taken because a value was not finite
-	Steps    map[string]int    `json:"optimizer_steps"`              // by group; of the moving average under "ema"
-	Started  bool              `json:"projection_started,omitempty"` // from principal components
+	Step     int               `json:"step"`                         // optimizer steps taken, including skipped ones
+	Position position          `json:"position"`                     // position of the next batch
+	Skipped  int               `json:"skipped_in_a_row"`             // steps in a row with a non-finite value
+	Steps    map[string]int    `json:"optimizer_steps"`              // by group; "ema": the moving average
+	Started  bool              `json:"projection_started,omitempty"` // the projection was fitted to principal components
 	Config   Config            `json:"config"`
-	Data     string            `json:"data"`             // fingerprint of items and labels
-	Pixels   string            `json:"pixels,omitempty"` // of the images, where the data set knows it
+	Data     string            `json:"data"`             // fingerprint of the items and labels
+	Pixels   string            `json:"pixels,omitempty"` // fingerprint of the images, if the data set has one
 	Origin   map[string]string `json:"origin,omitempty"`
 
-	// Where evaluations change the course of the run: what they measure, and their results before
+	// If evaluations change the course of the run: what they measure, and their results before
 	// this checkpoint.
 	Criterion *criterion  `json:"criterion,omitempty"`
 	Judged    []judgement `json:"judged,omitempty"`
 }
 
-// DamagedError says that a checkpoint differs from what was written.
+// DamagedError says that a checkpoint differs from what hgld wrote.
 type DamagedError struct{ Path, Reason string }
 
 // Error names the file and the damage.
@@ -82,13 +81,13 @@ func checkpointName(step int) string {
 	return filepath.Join(checkpointFolder, fmt.Sprintf("%s%08d", stepPrefix, step))
 }
 
-// forTraining reports whether only the training needs a tensor.
+// forTraining reports whether a tensor is needed only for training.
 func forTraining(t tensorfile.Tensor) bool {
 	return strings.HasPrefix(t.Name, optimizerPrefix) || strings.HasPrefix(t.Name, memoryPrefix)
 }
 
-// writeCheckpoint writes a checkpoint and returns its folder. If one of this step
-// exists already, it is kept. average may be empty.
+// writeCheckpoint writes a checkpoint and returns its folder. It keeps an existing checkpoint of
+// the same step. average may be empty.
 func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) (string, error) {
 	root := filepath.Join(run, checkpointFolder)
 	final := filepath.Join(run, checkpointName(s.Step))
@@ -102,7 +101,7 @@ func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) 
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp) // of no effect after the rename
+	defer os.RemoveAll(tmp) // does nothing after the rename
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return "", err
 	}
@@ -129,7 +128,7 @@ func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) 
 		fmt.Fprintf(&sums, "%x  %s\n", hash.Sum(nil), name)
 		return err
 	}
-	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
+	metadata := map[string]string{"format": "pt"} // loaders of such files check for it
 	err = write(stateFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err == nil {
@@ -158,7 +157,7 @@ func checkpoints(run string) ([]string, error) {
 		return nil, err
 	}
 	var list []string
-	for _, e := range entries { // sorted by name, which the zeros make by step
+	for _, e := range entries { // sorted by name; leading zeros sort them by step
 		if e.IsDir() && strings.HasPrefix(e.Name(), stepPrefix) {
 			list = append(list, filepath.Join(run, checkpointFolder, e.Name()))
 		}
@@ -166,9 +165,9 @@ func checkpoints(run string) ([]string, error) {
 	return list, nil
 }
 
-// tidy removes all checkpoints but the newest keep and the named one, and the leftovers
-// of an interrupted writer. A folder is renamed before it is removed, so that none with
-// a checkpoint's name is incomplete.
+// tidy removes all checkpoints except the newest keep and the named one. It also removes
+// leftovers of an interrupted writer. A folder is renamed before it is removed, so that every
+// folder with a checkpoint's name is complete.
 func tidy(run string, keep int, best string) error {
 	list, err := checkpoints(run)
 	if err != nil {
@@ -211,7 +210,7 @@ func readChecked(path, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readState reads a checkpoint's state.json.
+// readState reads the state.json of a checkpoint.
 func readState(path string) (state, error) {
 	var s state
 	data, err := readChecked(path, stateFile)
@@ -226,9 +225,9 @@ func readState(path string) (state, error) {
 			fmt.Sprintf("step is %d, position %+v and skipped_in_a_row %d, want numbers from 0 up", s.Step,
 				s.Position, s.Skipped)}
 	}
-	s.Config.Run = Default().Run // is no part of a checkpoint
+	s.Config.Run = Default().Run // not part of a checkpoint
 	if s.Config.Model.Precision == "" {
-		s.Config.Model.Precision = precisionFloat32 // of a version that had no other
+		s.Config.Model.Precision = precisionFloat32 // older versions had no other
 	}
 	if s.Version < 1 || s.Version > CheckpointVersion {
 		return s, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, s.Version, CheckpointVersion)
@@ -236,7 +235,7 @@ func readState(path string) (state, error) {
 	return s, nil
 }
 
-// readTensors reads a file of tensors of a checkpoint.
+// readTensors reads a tensor file of a checkpoint.
 func readTensors(path, name string) ([]tensorfile.Tensor, error) {
 	file := filepath.Join(path, name)
 	data, err := readChecked(path, name)
@@ -260,19 +259,19 @@ func readTensors(path, name string) ([]tensorfile.Tensor, error) {
 	return list, nil
 }
 
-// ResumeError says why a run directory cannot be continued: its run has other settings
-// or other data.
+// ResumeError says why a run directory cannot be continued: its run has other settings or other
+// data.
 type ResumeError struct {
 	Checkpoint  string   // its folder
-	Differences []string // "optim.lr is 0.01, the checkpoint has 0.001"
+	Differences []string // such as "optim.lr is 0.01, the checkpoint has 0.001"
 }
 
-// Error lists what the two runs differ in.
+// Error lists the differences between the two runs.
 func (e *ResumeError) Error() string {
-	return fmt.Sprintf("train: %s was made by another run: %s", e.Checkpoint, strings.Join(e.Differences, "; "))
+	return fmt.Sprintf("train: %s is from a run with other settings: %s", e.Checkpoint, strings.Join(e.Differences, "; "))
 }
 
-// differences compares a checkpoint with the run that wants to continue it.
+// differences compares a checkpoint with the run that is to continue it.
 func differences(was state, config Config, data, pixels string) ([]string, error) {
 	a, err := flat(was.Config)
 	if err != nil {
@@ -299,12 +298,12 @@ func differences(was state, config Config, data, pixels string) ([]string, error
 	}
 	slices.Sort(list)
 	if was.Data != data || was.Pixels != "" && was.Pixels != pixels {
-		list = append(list, "the images or labels are others")
+		list = append(list, "the images or labels differ")
 	}
 	return list, nil
 }
 
-// flat lists the leaves of a configuration by dotted key, as JSON texts.
+// flat lists the leaves of a configuration by dotted key, as JSON text.
 func flat(c Config) (map[string]string, error) {
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -15,150 +15,147 @@ import (
 	"hgld/train/sample"
 )
 
-// Config says what a run computes. Fields that are not given have the values of
-// Default. Class counts are read from the data, never configured.
+// Config holds the settings of a run that decide its result. Omitted fields take their values
+// from Default. Class counts are read from the data, never configured.
 type Config struct {
 	Input    Input        `yaml:"input" json:"input"`            // images
 	Model    Architecture `yaml:"model" json:"model"`            // network
 	Loss     Loss         `yaml:"loss" json:"loss"`              // loss and its preset
 	Sampler  Sampler      `yaml:"sampler" json:"sampler"`        // batches
 	Optim    Optim        `yaml:"optim" json:"optim"`            // optimizer and rates
-	Schedule Schedule     `yaml:"schedule" json:"schedule"`      // change of the rates
+	Schedule Schedule     `yaml:"schedule" json:"schedule"`      // schedules of the rates
 	EMA      Average      `yaml:"ema" json:"ema,omitzero"`       // moving average of the weights
 	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
 	Passes   Passes       `yaml:"passes" json:"passes,omitzero"` // batches in chunks
 	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
 	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, instead of epochs; 0: train for epochs"`
-	Seed     uint64       `yaml:"seed" json:"seed" usage:"of weights, batches and augmentation"`
-	Stop     EarlyStop    `yaml:"stop" json:"stop,omitzero"` // before the last step
-	Run      Upkeep       `yaml:"run" json:"-"`              // what does not change the result
+	Seed     uint64       `yaml:"seed" json:"seed" usage:"seed of weights, batches and augmentation"`
+	Stop     EarlyStop    `yaml:"stop" json:"stop,omitzero"` // ends a run before its last step
+	Run      Upkeep       `yaml:"run" json:"-"`              // settings that do not change the result
 
 	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
 
-// Named is an entry of a table with settings that differ from its defaults.
+// Named selects an entry of a table and overrides some of its settings.
 type Named struct {
-	Name     string         `yaml:"name" json:"name" usage:"of an entry of its table; a wrong name lists them all"`
-	Settings map[string]any `yaml:"settings" json:"settings,omitempty" usage:"of that entry; those not given keep their defaults"`
+	Name     string         `yaml:"name" json:"name" usage:"name of a table entry; a wrong name lists them all"`
+	Settings map[string]any `yaml:"settings" json:"settings,omitempty" usage:"settings of that entry; those not given keep their defaults"`
 }
 
-// IsZero reports whether n names nothing; checkpoints then leave it out.
+// IsZero reports whether n selects nothing. Checkpoints then omit it.
 func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
 
-// Input says how an image becomes the input of the network: resampled as Pillow does,
-// then (pixel/255 − Mean)/Std. Mean and Std default to those of the backbone's
-// published weights.
+// Input says how an image becomes the input of the network: resampled as in Pillow, then
+// (pixel/255 − Mean)/Std. Mean and Std default to those of the backbone's published weights.
 type Input struct {
-	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"pixels of a side"`
+	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"side of the network's input, in pixels"`
 	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
-	Scale  [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"resized: share of the area"`
-	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: width over height"`
-	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: black pixels around the centre crop, in which a window moves"`
+	Scale  [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"resized: range of the crop's share of the area"`
+	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: range of width divided by height"`
+	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: width of the black frame around the centre crop, in pixels"`
 	Flip   bool       `yaml:"flip" json:"flip" usage:"training: mirror every second image"`
 	Resize int        `yaml:"resize" json:"resize" range:"0 8192" usage:"evaluation: short side before the centre crop; 0: the whole image, whatever its shape"`
 	Filter string     `yaml:"filter" json:"filter" usage:"bilinear, bicubic or lanczos"`
-	Mean   [3]float32 `yaml:"mean" json:"mean" range:"-1000 1000" usage:"of red, green and blue in 0…1; with std 0 those of the weights of the backbone"`
-	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"their deviation, by which they are divided; 0: that of the weights of the backbone"`
+	Mean   [3]float32 `yaml:"mean" json:"mean" range:"-1000 1000" usage:"mean of red, green and blue in 0…1; with std 0, the mean that belongs to the backbone's weights"`
+	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"standard deviation of red, green and blue in 0…1; 0: the one that belongs to the backbone's weights"`
 	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, whatever the shape, before the centre crop"`
-	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: embeddings are means over copies of these sizes; none: the image as it is"`
+	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: average the embeddings of copies scaled by these factors; empty: only the image itself"`
 
-	Jitter      Jitter      `yaml:"jitter" json:"jitter,omitzero"`           // training: colours
-	RandAugment RandAugment `yaml:"randaugment" json:"randaugment,omitzero"` // training: drawn operations
-	Erase       Erase       `yaml:"erase" json:"erase,omitzero"`             // training: a rectangle
+	Jitter      Jitter      `yaml:"jitter" json:"jitter,omitzero"`           // training: random colours
+	RandAugment RandAugment `yaml:"randaugment" json:"randaugment,omitzero"` // training: random operations
+	Erase       Erase       `yaml:"erase" json:"erase,omitzero"`             // training: erase a rectangle
 }
 
-// Architecture is the retrieval network: backbone, pooling, standardisation, projection,
-// unit length.
+// Architecture is the retrieval network: backbone, pooling, standardisation and projection, with
+// output vectors of unit length.
 type Architecture struct {
 	Backbone   Named  `yaml:"backbone" json:"backbone"` // an entry of backbone.All
 	FreezeNorm bool   `yaml:"freeze_norm" json:"freeze_norm" usage:"normalise by the running statistics in training too"`
 	Pooling    string `yaml:"pooling" json:"pooling" usage:"gem, gem-frozen, avg, max, mean-max; none for a vision transformer"`
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
 	Precision  string `yaml:"precision" json:"precision,omitempty" usage:"storage of the backbone's activations: float32, bfloat16, or auto: bfloat16 on a card that computes in it; weights stay float32"`
-	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"of the embedding; 0: no projection"`
+	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"size of the embedding; 0: no projection"`
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
 
-	Projection string `yaml:"projection" json:"projection,omitempty" usage:"what the projection starts from: empty for random, pca, or pca-whitening: each component over its deviation"`
-	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"training images that the components are fitted to, chosen by seed; 0: all"`
+	Projection string `yaml:"projection" json:"projection,omitempty" usage:"initial projection: empty for random, pca, or pca-whitening, which divides each component by its deviation"`
+	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"number of training images that the components are fitted to, chosen by seed; 0: all"`
 }
 
-// Loss names the loss. A preset sets all switches in which the papers differ from
-// the released code.
+// Loss names the loss. A preset sets all switches in which the papers differ from the released
+// code.
 type Loss struct {
 	Named  `yaml:",inline"`
 	Preset string `yaml:"preset" json:"preset" usage:"paper or released"`
 }
 
-// Sampler says how batches are drawn.
+// Sampler configures how batches are drawn.
 type Sampler struct {
 	Named `yaml:",inline"`
 	Batch int `yaml:"batch" json:"batch" range:"1 65536" usage:"rows of a batch"`
 	M     int `yaml:"m" json:"m" range:"1 65536" usage:"rows of a class in a batch"`
 }
 
-// Optim is the optimizer and its rates. The head is everything after the backbone, the
-// exponent of GeM included. Proxies belong to the loss.
+// Optim is the optimizer and its rates. The head is everything after the backbone, including the
+// exponent of GeM. Proxies belong to the loss.
 type Optim struct {
 	Named      `yaml:",inline"`
 	Rate       float64 `yaml:"lr" json:"lr" range:"0 1e6" usage:"rate of the backbone and, times head_factor, of the head"`
 	HeadFactor float64 `yaml:"head_factor" json:"head_factor" range:"0 1e6" usage:"the head's rate is lr times this"`
 	ProxyRate  float64 `yaml:"proxy_lr" json:"proxy_lr" range:"0 1e6" usage:"rate of the proxies, which belong to the loss"`
-	Decay      float64 `yaml:"weight_decay" json:"weight_decay" range:"0 1e4" usage:"of backbone and head"`
+	Decay      float64 `yaml:"weight_decay" json:"weight_decay" range:"0 1e4" usage:"weight decay of backbone and head"`
 	Clip       float64 `yaml:"clip" json:"clip" range:"0 1e12" usage:"bound of the gradient's norm over backbone and head; 0: none"`
 
-	Proxies    Named   `yaml:"proxies" json:"proxies,omitzero"` // rule of the proxies; without a name Adam
+	Proxies    Named   `yaml:"proxies" json:"proxies,omitzero"` // rule of the proxies; Adam if unnamed
 	ProxyDecay float64 `yaml:"proxy_weight_decay" json:"proxy_weight_decay,omitempty" range:"0 1e4" usage:"weight decay of the proxies"`
 
-	LayerDecay float64 `yaml:"layer_decay" json:"layer_decay,omitempty" range:"0 1" usage:"a layer of the backbone has the rate of the layer behind it times this, the last that of lr times this; 0: all have lr"`
+	LayerDecay float64 `yaml:"layer_decay" json:"layer_decay,omitempty" range:"0 1" usage:"factor from the rate of one backbone layer to that of the layer before it; the last layer has lr times this; 0: all layers have lr"`
 
 	ClipValue float64  `yaml:"clip_value" json:"clip_value,omitempty" range:"0 1e12" usage:"bound of every element of the gradient, before the norm is taken; 0: none"`
-	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, * for anything; 1d: all biases, scales and offsets"`
+	NoDecay   []string `yaml:"no_decay" json:"no_decay,omitempty" usage:"parameters without weight decay: names, in which * stands for anything; 1d: all biases, scales and offsets"`
 }
 
-// Average is the exponential moving average of the weights. Evaluations and exports use
-// it instead of the weights.
+// Average is the exponential moving average of the weights. Evaluations and exports use the
+// average instead of the weights.
 type Average struct {
 	Decay float64 `yaml:"decay" json:"decay,omitempty" range:"0 1" usage:"share of the old average in the new one; 0: no average"`
-	Rise  bool    `yaml:"rise" json:"rise,omitempty" usage:"decay of step t is at most (1+t)/(10+t), so that the start is forgotten"`
+	Rise  bool    `yaml:"rise" json:"rise,omitempty" usage:"limit the decay of step t to (1+t)/(10+t), so that the average forgets the initial weights"`
 }
 
-// Schedule says how rates change: by steps in a run that is measured in steps,
-// otherwise by epochs, as in the published recipes. A cosine without a length ends with
-// the run.
+// Schedule says how rates change. The unit is steps in a run measured in steps, and epochs
+// otherwise, as in the published recipes. A cosine without a length ends with the run.
 type Schedule struct {
 	Named  `yaml:",inline"`
 	WarmUp int `yaml:"warmup" json:"warmup,omitempty" range:"0 1e9" usage:"steps or epochs of a linear rise of all rates, before the schedule"`
 
-	Freeze   int      `yaml:"freeze" json:"freeze" range:"0 1e9" usage:"steps or epochs at the start in which the groups of frozen are frozen and no rate changes"`
+	Freeze   int      `yaml:"freeze" json:"freeze" range:"0 1e9" usage:"steps or epochs at the start in which the groups in schedule.frozen do not train and no rate changes"`
 	Frozen   []string `yaml:"frozen" json:"frozen" usage:"groups that are frozen at the start: backbone, head, proxies"`
-	Advances bool     `yaml:"freeze_advances" json:"freeze_advances,omitempty" usage:"schedules count the frozen steps; in the released code they wait for their end"`
+	Advances bool     `yaml:"freeze_advances" json:"freeze_advances,omitempty" usage:"schedules also advance during frozen steps; in the released code they start after them"`
 
-	// schedule of the proxies' rate; without a name, that of the other groups
+	// schedule of the proxies' rate; without a name, the schedule of the other groups
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 
-	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts of all rates by the evaluations
+	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts all rates when evaluations stop improving
 
-	// Old reports that a file had keys of the time when warmup meant frozen groups.
+	// Old reports that a file used the keys from when warmup meant frozen groups.
 	Old bool `yaml:"-" json:"-"`
 }
 
 // Upkeep holds the settings that do not change the result of a run.
 type Upkeep struct {
 	Device     string   `yaml:"device,omitempty" usage:"auto, cpu, cuda or cuda:N; empty: device at the top of hgld.yaml"`
-	Threads    int      `yaml:"threads" range:"0 1024" usage:"of the arithmetic on the CPU; 0: all processors"`
+	Threads    int      `yaml:"threads" range:"0 1024" usage:"threads for arithmetic on the CPU; 0: one for each processor"`
 	Workers    int      `yaml:"workers" range:"0 1024" usage:"goroutines that decode images; 0: one for each processor"`
 	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
-	Resample   string   `yaml:"resample" usage:"where images are resampled, with the same result: host, device, or auto: on a card if there is one"`
+	Resample   string   `yaml:"resample" usage:"where images are resampled: host, device, or auto, which uses a card if there is one; the result is the same"`
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
-	Watch      string   `yaml:"watch" usage:"data that evaluations measure and the best checkpoint is chosen by: validation or test"`
-	Best       string   `yaml:"best" usage:"metric by which the best checkpoint is chosen; empty: H-AP, or the first that is measured"`
+	Watch      string   `yaml:"watch" usage:"data for evaluations and for choosing the best checkpoint: validation or test"`
+	Best       string   `yaml:"best" usage:"metric that chooses the best checkpoint; empty: H-AP, or the first in run.metrics"`
 	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`
 	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints to keep, in addition to the best one"`
-	Metrics    []string `yaml:"metrics" usage:"measured by an evaluation"`
+	Metrics    []string `yaml:"metrics" usage:"metrics that an evaluation measures"`
 }
 
-// Default is a small network for a CPU. The published recipes state what they change of
-// it.
+// Default returns a small network for a CPU. The published recipes are written as changes to it.
 func Default() Config {
 	return Config{
 		Input: Input{
@@ -178,12 +175,12 @@ func Default() Config {
 	}
 }
 
-// DefaultMetrics are the metrics that the tables of the papers print.
+// DefaultMetrics returns the metrics that the tables of the papers report.
 func DefaultMetrics() []string {
 	return []string{"R@1", "R@10", "AP", "mAP@R", "H-AP", "ASI", "NDCG"}
 }
 
-// parts is a configuration resolved against the tables.
+// parts is a configuration with its names looked up in the tables.
 type parts struct {
 	backbone  backbone.Spec
 	head      backbone.Head
@@ -199,17 +196,17 @@ type parts struct {
 	filter     filter
 }
 
-// ConfigError says which setting is wrong and what was expected.
+// ConfigError names the wrong setting and the expected value.
 type ConfigError struct{ Err error }
 
-// Error names the setting and what was expected.
+// Error returns the message, which names the setting and the expected value.
 func (e *ConfigError) Error() string { return "train: " + e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// resolve checks a configuration, looks up every name in its table and applies the
-// settings. The first mistake is returned as a *ConfigError.
+// resolve checks a configuration, looks up every name in its table and applies the settings. It
+// returns the first mistake as a *ConfigError.
 func (c *Config) resolve() (parts, error) {
 	p, err := c.lookUp()
 	if err != nil {
@@ -227,7 +224,7 @@ func (c *Config) lookUp() (p parts, err error) {
 	}
 	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
 		return p,
-			fmt.Errorf("from is %s, which gives the whole network: leave model.weights and model.projection out",
+			fmt.Errorf("from is %s, which sets the whole network: remove model.weights and model.projection",
 				c.From)
 	}
 	if p.backbone, err = pick(c.backbones(), "backbone", "model.backbone", c.Model.Backbone); err != nil {
@@ -249,7 +246,7 @@ func (c *Config) lookUp() (p parts, err error) {
 			return p, fmt.Errorf("model.projection: %w", err)
 		}
 		if c.Model.Dim == 0 {
-			return p, fmt.Errorf("model.projection is %s, but model.dim is 0: there is no projection", c.Model.Projection)
+			return p, fmt.Errorf("model.projection is %s, but model.dim is 0: set model.dim", c.Model.Projection)
 		}
 	}
 	if err := c.fits(p.backbone.Facts()); err != nil {
@@ -262,7 +259,7 @@ func (c *Config) lookUp() (p parts, err error) {
 		return p, err
 	}
 	if c.Memory.exists() && loss.ByRows(p.loss) {
-		return p, fmt.Errorf("%s reads no memory: leave memory.size and memory.unique out, or train with a ranking or pair "+
+		return p, fmt.Errorf("%s reads no memory: remove memory.size and memory.unique, or train with a ranking or pair "+
 			"loss", c.Loss.Name)
 	}
 	sampler := c.Sampler.Named
@@ -298,8 +295,8 @@ func (c *Config) lookUp() (p parts, err error) {
 	return p, nil
 }
 
-// checkSampler returns an error for settings of the sampler that keys of the group
-// would override. Runs of earlier versions may have them; those continue.
+// checkSampler returns an error if sampler.settings has keys that the sampler group overrides.
+// Runs of earlier versions may have them, and can still be resumed.
 func (c *Config) checkSampler() error {
 	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
 		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
@@ -310,8 +307,8 @@ func (c *Config) checkSampler() error {
 	return nil
 }
 
-// plan returns the schedule that n names, behind the warm-up. One that ends does so with the
-// run, unless its length is given.
+// plan returns the schedule that n names, after the warm-up. A schedule that ends does so with
+// the run, unless its length is given.
 func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 	s, err := optim.Schedules.Get("schedule", n.Name)
 	if err != nil {
@@ -319,13 +316,13 @@ func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 	}
 	warmUp := c.Schedule.WarmUp
 	if _, rises := s.(optim.LinearCosine); rises && warmUp > 0 {
-		return nil, fmt.Errorf("schedule.warmup is %d, but %s has a rise of its own: set one of them", warmUp, n.Name)
+		return nil, fmt.Errorf("schedule.warmup is %d, but schedule %s has its own warm-up: use one of them", warmUp, n.Name)
 	}
 	if _, ends := s.(optim.Finite); ends {
 		if _, given := n.Settings["length"]; !given {
 			length := max(c.Steps, c.Epochs) - warmUp
 			if length < 1 {
-				return nil, fmt.Errorf("schedule.warmup is %d: it must be shorter than the run", warmUp)
+				return nil, fmt.Errorf("schedule.warmup is %d, want less than the length of the run", warmUp)
 			}
 			n.Settings = with(n.Settings, "length", length)
 		}
@@ -336,34 +333,34 @@ func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 	return optim.Rising{Schedule: s, Steps: warmUp}, nil
 }
 
-// fits checks the input and the head against the needs of the backbone.
+// fits checks the input and the head against the requirements of the backbone.
 func (c *Config) fits(f backbone.Facts) error {
 	switch name := c.Model.Backbone.Name; {
 	case f.Vector && c.Model.Pooling != "none":
-		return fmt.Errorf("model.pooling is %s, but %s gives one vector for each image: want none", c.Model.Pooling, name)
+		return fmt.Errorf("model.pooling is %s, want none: %s outputs one vector for each image", c.Model.Pooling, name)
 	case !f.Vector && c.Model.Pooling == "none":
-		return fmt.Errorf("model.pooling is none, but %s gives an image of features: want one of %s",
+		return fmt.Errorf("model.pooling is none, but %s outputs a feature map: want one of %s",
 			name, strings.Join(backbone.Poolings.Names(), ", "))
 	case f.Fixed && c.Input.Size != f.Input:
-		return fmt.Errorf("input.size is %d, but %s is made for images of %d: set one of input.size and "+
+		return fmt.Errorf("input.size is %d, but %s expects images of %d: change input.size or "+
 			"model.backbone.settings.input", c.Input.Size, name, f.Input)
 	case f.Fixed && len(c.Input.Scales) > 0:
-		return fmt.Errorf("input.scales is %v, but %s takes images of one size", c.Input.Scales, name)
+		return fmt.Errorf("input.scales is %v, but %s takes images of one size: remove input.scales", c.Input.Scales, name)
 	}
 	for _, s := range c.Input.Scales {
 		if side := s * float64(c.Input.Size); !(side >= 8 && side <= 1<<13) {
-			return fmt.Errorf("input.scales has %v: an image of %d pixels would have %.0f, want 8 to 8192", s,
+			return fmt.Errorf("input.scales has %v, which turns %d pixels into %.0f, want 8 to 8192", s,
 				c.Input.Size, side)
 		}
 	}
 	return nil
 }
 
-// mostDecoded bounds the bytes of decoded images that a run holds ahead. More is a
-// slip.
+// mostDecoded bounds the bytes of images that a run decodes ahead. A greater value is taken for a
+// typing error.
 const mostDecoded = 64 << 30
 
-// check checks the plain numbers.
+// check checks the numbers of a configuration.
 func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
@@ -385,7 +382,8 @@ func (c *Config) check() error {
 		{!slices.Contains(precisions, c.Model.Precision), "model.precision is %.80q, want one of %s",
 			[]any{c.Model.Precision, strings.Join(precisions, ", ")}},
 		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
-		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, less than input.size = %d", []any{in.Resize, in.Size}},
+		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, want at least input.size = %d",
+			[]any{in.Resize, in.Size}},
 		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
 			[]any{in.Scale}},
 		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},

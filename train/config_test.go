@@ -67,7 +67,7 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 			c.Model.Backbone = Named{"vit-small",
 				map[string]any{"heads": 5}}
 		},
-		"a multiple of the patch": func(c *Config) {
+		"a multiple of patch": func(c *Config) {
 			c.Model.Backbone = Named{"deit-small",
 				map[string]any{"patch": 15}}
 		},
@@ -80,11 +80,11 @@ func TestWrongNumbersAreNamed(t *testing.T) {
 			c.Sampler.Batch, c.Input.Size, c.Input.Resize = 4096,
 				4096, 0
 		},
-		"run.metrics: no metric is": func(c *Config) { c.Run.Metrics = nil },
-		"input.pad is 224, want":    func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
-		`unknown mining "hardd"`:    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
-		`did you mean "backbone"`:   func(c *Config) { c.Schedule.Frozen = []string{"backbon"} },
-		"length is -3":              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
+		"run.metrics: the list of metrics is empty": func(c *Config) { c.Run.Metrics = nil },
+		"input.pad is 224, want":                    func(c *Config) { c.Input.Crop, c.Input.Pad = "padded", 224 },
+		`unknown mining "hardd"`:                    func(c *Config) { c.Loss.Named = Named{"triplet", map[string]any{"mining": "hardd"}} },
+		`did you mean "backbone"`:                   func(c *Config) { c.Schedule.Frozen = []string{"backbon"} },
+		"length is -3":                              func(c *Config) { c.Schedule.Settings = map[string]any{"length": -3} },
 		"milestones are [3 1]": func(c *Config) {
 			c.Schedule.Named = Named{"multistep",
 				map[string]any{"milestones": []any{3, 1}}}

@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 )
 
-// Copies finds, for each query, the first image of the gallery that is the same file,
-// byte for byte; −1 if there is none. Some benchmarks have their queries in the gallery
-// again, under another name. It also returns the number of queries with a copy.
+// Copies finds, for each query, the first gallery image that is the same file byte for byte, or
+// −1. Some benchmarks repeat their queries in the gallery under another name. Copies also returns
+// the number of queries with a copy.
 func Copies(ctx context.Context, query, gallery Dataset) (rows []int32, copies int, err error) {
 	first := map[[sha256.Size]byte]int32{}
 	for i := range gallery.Len() {

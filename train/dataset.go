@@ -1,12 +1,11 @@
-// Package train is stage 5 of hgld: it reads images with a hierarchy of labels
-// through a Dataset (data/*.parquet, wired up by cmd/hgld), trains a retrieval
-// network with a rank loss, and writes checkpoints to a run directory (the layout
-// is in checkpoint.go).
+// Package train is stage 5 of hgld. It reads images with a hierarchy of labels through a Dataset
+// (data/*.parquet, opened by cmd/hgld), trains a retrieval network, and writes checkpoints to a
+// run directory. checkpoint.go specifies its layout.
 //
-// A run is an iterator of events (see [Run.Events]); nothing here prints. What a
-// run computes depends on its configuration, its data and its seed alone: not on
-// the number of threads or workers, and not on how often it was stopped and
-// resumed. Embeddings that others made are measured by the same [Evaluate].
+// A run is an iterator of events (see [Run.Events]); the package prints nothing. The result of a
+// run depends only on its configuration, data and seed. It does not depend on the number of
+// threads or workers, nor on how often the run was stopped and resumed. [Evaluate] also measures
+// embeddings made by other programs.
 package train
 
 import (
@@ -24,7 +23,7 @@ import (
 	"hgld/train/sample"
 )
 
-// Dataset is images with labels. It is read by several goroutines at once.
+// Dataset is a set of labelled images. Its methods must be safe for concurrent use.
 type Dataset interface {
 	// Len returns the number of items.
 	Len() int
@@ -32,18 +31,17 @@ type Dataset interface {
 	Levels() []string
 	// Classes names the classes of a level.
 	Classes(level int) []string
-	// Labels returns the classes of item i, finest first, −1 for none. Two items
-	// of any two data sets that are evaluated together share a class if and only
-	// if the numbers are equal.
+	// Labels returns the classes of item i, finest first, −1 for none. If two items come from
+	// data sets that are evaluated together, they share a class exactly if the numbers are equal.
 	Labels(i int) labels.Path
 	// Image returns the encoded image of item i.
 	Image(ctx context.Context, i int) ([]byte, error)
-	// ID names item i, for messages and per-query results.
+	// ID names item i in messages and per-query results.
 	ID(i int) string
 }
 
-// Subset is a part of a data set, in the order of Rows. Classes keep their
-// numbers, so that parts of one data set can be evaluated against each other.
+// Subset is a part of a data set, in the order of Rows. Classes keep their numbers, so that parts
+// of one data set can be evaluated against each other.
 type Subset struct {
 	Of   Dataset // the data set that items are chosen from
 	Rows []int   // the chosen items of Of, in order
@@ -52,10 +50,10 @@ type Subset struct {
 // Len returns the number of rows.
 func (s *Subset) Len() int { return len(s.Rows) }
 
-// Levels returns the levels of the whole.
+// Levels returns the levels of the whole data set.
 func (s *Subset) Levels() []string { return s.Of.Levels() }
 
-// Classes returns the classes of the whole.
+// Classes returns the classes of the whole data set.
 func (s *Subset) Classes(level int) []string { return s.Of.Classes(level) }
 
 // Labels returns the classes of the row.
@@ -69,7 +67,7 @@ func (s *Subset) Image(ctx context.Context, i int) ([]byte, error) {
 // ID returns the name of the row.
 func (s *Subset) ID(i int) string { return s.Of.ID(s.Rows[i]) }
 
-// Join puts data sets of the same levels and classes one after the other.
+// Join concatenates data sets that have the same levels and classes.
 func Join(parts ...Dataset) Dataset {
 	j := &joined{parts: parts}
 	n := 0
@@ -82,10 +80,10 @@ func Join(parts ...Dataset) Dataset {
 
 type joined struct {
 	parts []Dataset
-	ends  []int // of each part
+	ends  []int // end of each part
 }
 
-// at returns the part of item i and its number there.
+// at returns the part that holds item i, and the item's number in it.
 func (j *joined) at(i int) (Dataset, int) {
 	p := sort.SearchInts(j.ends, i+1)
 	if p > 0 {
@@ -113,8 +111,8 @@ func (j *joined) ID(i int) string {
 	return d.ID(at)
 }
 
-// Path returns the path that the image of item i had where its data set comes from, or "" if
-// the data set does not know it.
+// Path returns the path of item i's image in the source of the data set, or "" if the data set
+// does not know it.
 func Path(ctx context.Context, d Dataset, i int) (string, error) {
 	switch d := d.(type) {
 	case *Subset:
@@ -130,15 +128,14 @@ func Path(ctx context.Context, d Dataset, i int) (string, error) {
 	return "", nil
 }
 
-// HoldOut splits a data set by class: a share of the finest classes, chosen by
-// seed, goes to held and all others to rest, so that held measures retrieval of
-// classes that training never saw (the open-set protocol of Stanford Online
-// Products and iNaturalist). The choice is made within the classes of the next
-// level: each gives its share of classes, rounded up or down, and the rounding
-// evens out over them. Items without a finest class are in neither part.
+// HoldOut splits a data set by class. A share of the finest classes, chosen by seed, goes to held
+// and all others to rest, so that held measures retrieval of classes never seen in training. This
+// is the open-set protocol of Stanford Online Products and iNaturalist. Each class of the next
+// level gives the same share of its finest classes, rounded up or down so that the rounding evens
+// out. Items without a finest class are in neither part.
 func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err error) {
 	if share <= 0 || share >= 1 {
-		return nil, nil, fmt.Errorf("train: hold-out: share is %v, want more than 0 and less than 1", share)
+		return nil, nil, fmt.Errorf("train: hold-out: share is %v, want a number between 0 and 1, both excluded", share)
 	}
 	type family struct {
 		parent  int32
@@ -168,8 +165,8 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 		j := random.IntN(i + 1)
 		families[i], families[j] = families[j], families[i]
 	}
-	// Every class advances a counter by share; it is held where the counter
-	// passes a whole number.
+	// Every class adds share to a counter. A class is held out where the counter passes a whole
+	// number.
 	isHeld := map[int32]bool{}
 	counter := random.Float64()
 	for _, f := range families {
@@ -193,37 +190,37 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 		}
 	}
 	if len(rest.Rows) == 0 || len(held.Rows) == 0 {
-		return nil, nil, fmt.Errorf("train: hold-out: a share of %v of %d classes leaves one side without images", share,
+		return nil, nil, fmt.Errorf("train: hold-out: share %v of %d classes leaves one side without images", share,
 			len(known))
 	}
 	return rest, held, nil
 }
 
-// Streams keep the random numbers of different purposes apart.
+// Random streams, one for each purpose.
 const (
 	holdOutStream = iota + 1
 	augmentStream
 	projectionStream
 )
 
-// paths returns the labels of all items and checks that they have all levels.
+// paths returns the labels of all items. It fails if an item does not have all levels.
 func paths(d Dataset) ([]labels.Path, error) {
 	levels := len(d.Levels())
 	if levels == 0 || d.Len() == 0 {
-		return nil, fmt.Errorf("train: the data set has %d items and %d levels", d.Len(), levels)
+		return nil, fmt.Errorf("train: the data set has %d items and %d levels, want at least one of each", d.Len(), levels)
 	}
 	list := make([]labels.Path, d.Len())
 	for i := range list {
 		list[i] = d.Labels(i)
 		if len(list[i]) != levels {
-			return nil, fmt.Errorf("train: %s has %d levels, the data set %d", d.ID(i), len(list[i]), levels)
+			return nil, fmt.Errorf("train: item %s has %d labels, want %d", d.ID(i), len(list[i]), levels)
 		}
 	}
 	return list, nil
 }
 
-// checkTree verifies that every class has one parent: only then does the number
-// of equal labels say how much two items share.
+// checkTree verifies that every class has one parent. Only then is the number of equal labels the
+// number of shared levels.
 func checkTree(d Dataset, list []labels.Path) error {
 	parent := make([]map[int32]int, len(d.Levels())) // class -> first item that has it
 	for l := range parent {
@@ -243,8 +240,8 @@ func checkTree(d Dataset, list []labels.Path) error {
 	return nil
 }
 
-// renumber numbers the classes of each level from 0 in the order of their
-// numbers, so that there are as many as the data has, and returns how many.
+// renumber numbers the classes of each level from 0, in the order of their numbers and without
+// gaps. It also returns the number of classes of each level.
 func renumber(list []labels.Path) (dense []labels.Path, counts []int) {
 	levels := len(list[0])
 	numbers := make([]map[int32]int32, levels)
@@ -278,8 +275,8 @@ func className(d Dataset, level int, class int32) string {
 	return fmt.Sprint(class)
 }
 
-// Fingerprint identifies the items of data sets, their labels, and their pixels where
-// the data sets know those: a SHA-256 in hexadecimal. Those that are nil are left out.
+// Fingerprint identifies the items of data sets, their labels and, if the data sets know them,
+// their pixels. It is a SHA-256 in hexadecimal. Nil data sets are ignored.
 func Fingerprint(sets ...Dataset) (string, error) {
 	h := sha256.New()
 	for i, d := range sets {
@@ -295,12 +292,12 @@ func Fingerprint(sets ...Dataset) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Pixels identifies the images that items are taken from, "" where their data set does not
-// know that.
+// Pixels returns a fingerprint of the images that the items come from, or "" if the data set has
+// none.
 func Pixels(d Dataset) string { return pixels(d) }
 
-// pixels is what identifies the images that items are taken from, "" where their data
-// set does not know that. In a choice of items it is that of the whole.
+// pixels returns a fingerprint of the images that the items come from, or "" if the data set has
+// none. A subset has the fingerprint of the whole.
 func pixels(d Dataset) string {
 	switch d := d.(type) {
 	case interface{ Fingerprint() string }:
@@ -318,9 +315,8 @@ func pixels(d Dataset) string {
 	return ""
 }
 
-// fingerprint identifies the items and their labels. A data set that knows a
-// stronger one, such as the hash of a manifest that covers the pixels, has a
-// method Fingerprint() string.
+// fingerprint identifies the items and their labels. A data set can give a stronger fingerprint,
+// such as the hash of a manifest that covers the pixels, by a method Fingerprint() string.
 func fingerprint(d Dataset, list []labels.Path) string {
 	h := sha256.New()
 	for l, name := range d.Levels() {

@@ -91,7 +91,7 @@ func fingerprintOf(t *testing.T, d Dataset) string {
 	return fingerprint(d, list)
 }
 
-func TestHoldOutRefusesWhatLeavesNothing(t *testing.T) {
+func TestHoldOutRefusesAShareThatLeavesOneSideEmpty(t *testing.T) {
 	d := rows{{0, 0}, {0, 0}, {1, 0}}
 	for _, share := range []float64{0, 1, -1, 0.001, 0.999} {
 		if _, _, err := HoldOut(d, share, 1); err == nil {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/sample"
 )
 
-// Jitter is torchvision's ColorJitter: factors drawn uniformly from [max(0, 1 − x), 1 + x], and
-// a turn of the hue from [−Hue, Hue], in random order.
+// Jitter is torchvision's ColorJitter. In random order it applies factors drawn uniformly from
+// [max(0, 1 − x), 1 + x], and turns the hue by a number from [−Hue, Hue].
 type Jitter struct {
 	Brightness float64 `yaml:"brightness" json:"brightness,omitempty" range:"0 10" usage:"training: largest change of the brightness, as a share; 0: none"`
 	Contrast   float64 `yaml:"contrast" json:"contrast,omitempty" range:"0 10" usage:"training: largest change of the contrast, as a share; 0: none"`
@@ -44,22 +44,22 @@ func between(low, high float64, random *sample.Random) float64 {
 	return low + float64((high-low)*random.Float64())
 }
 
-// RandAugment applies operations drawn with replacement, all of one magnitude (Cubuk et al.,
-// "RandAugment: Practical automated data augmentation", CVPR Workshops 2020), with the operations
-// and the 31 magnitudes of torchvision.
+// RandAugment applies operations drawn with replacement, all of the same magnitude (Cubuk et al.,
+// "RandAugment: Practical automated data augmentation", CVPR Workshops 2020). Operations and the
+// 31 magnitudes are torchvision's.
 type RandAugment struct {
-	Ops       int `yaml:"ops" json:"ops" range:"0 16" usage:"training: operations of RandAugment on each image; 0: none"`
+	Ops       int `yaml:"ops" json:"ops" range:"0 16" usage:"training: number of RandAugment operations per image; 0: none"`
 	Magnitude int `yaml:"magnitude" json:"magnitude" range:"0 30" usage:"training: magnitude of RandAugment's operations"`
 }
 
-// IsZero reports whether nothing is applied; checkpoints then leave it out.
+// IsZero reports whether no operation is applied. Checkpoints then omit it.
 func (a RandAugment) IsZero() bool { return a.Ops == 0 }
 
 // magnitudes is the greatest magnitude.
 const magnitudes = 30
 
-// randAugmentOps are the operations on m, with a share from 0 to 1 of their range, and the sign
-// that is drawn for those which have one.
+// randAugmentOps lists the operations on m. share, from 0 to 1, is the position in an operation's
+// range. sign is drawn for operations that have one.
 var randAugmentOps = []func(m *img.RGB, share, sign float64){
 	func(*img.RGB, float64, float64) {},
 	func(m *img.RGB, share, sign float64) { *m = *img.Warp(m, img.ShearX(sign*0.3*share)) },
@@ -77,7 +77,7 @@ var randAugmentOps = []func(m *img.RGB, share, sign float64){
 	func(m *img.RGB, _, _ float64) { img.Equalize(m) },
 }
 
-// moved is a translation in pixels: up to 150 of a side of 331.
+// moved returns a translation in pixels, at most 150/331 of the side.
 func moved(side int, share, sign float64) int { return int(sign * 150 / 331 * float64(side) * share) }
 
 // apply changes m.
@@ -92,14 +92,14 @@ func (a RandAugment) apply(m *img.RGB, random *sample.Random) {
 }
 
 // Erase is torchvision's RandomErasing (Zhong et al., "Random Erasing Data Augmentation", AAAI
-// 2020): a rectangle of an image gets the colour that the network sees as 0, the mean.
+// 2020). It fills a rectangle of an image with the mean colour, which the network sees as 0.
 type Erase struct {
-	Probability float64    `yaml:"probability" json:"probability" range:"0 1" usage:"training: share of the images in which a rectangle is erased; 0: none"`
-	Scale       [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"erase: share of the area"`
-	Ratio       [2]float64 `yaml:"ratio" json:"ratio" range:"0 1000" usage:"erase: height over width"`
+	Probability float64    `yaml:"probability" json:"probability" range:"0 1" usage:"training: share of images in which a rectangle is erased; 0: none"`
+	Scale       [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"erase: range of the rectangle's share of the area"`
+	Ratio       [2]float64 `yaml:"ratio" json:"ratio" range:"0 1000" usage:"erase: range of height divided by width"`
 }
 
-// IsZero reports whether nothing is erased; checkpoints then leave it out.
+// IsZero reports whether nothing is erased. Checkpoints then omit it.
 func (e Erase) IsZero() bool { return e.Probability == 0 }
 
 // apply erases a rectangle of m, if one is drawn and fits within ten tries.

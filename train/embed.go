@@ -12,23 +12,23 @@ import (
 	"hgld/labels"
 )
 
-// EmbedOptions are what an embedding may vary.
+// EmbedOptions are the options of EmbedAll.
 type EmbedOptions struct {
 	Progress func(done, total int) // items embedded; may be nil
 
-	// Skip decides whether an image that cannot be used is left out. It is called by several
-	// goroutines at once. nil: such an image ends the embedding.
+	// Skip decides whether an unusable image is left out. It must be safe for concurrent use.
+	// With nil, the first unusable image is an error.
 	Skip func(*ImageError) bool
 }
 
-// Embedded is the embeddings of a data set.
+// Embedded holds the embeddings of a data set.
 type Embedded struct {
 	Vectors tensorfile.Tensor // F32 [len(Rows),D], of unit length
-	Rows    []int             // item of each vector, rising
-	Failed  []*ImageError     // images that were left out, in their order
+	Rows    []int             // item of each vector, ascending
+	Failed  []*ImageError     // skipped images, in their order
 }
 
-// EmbedAll returns the embeddings of a data set, which needs no levels.
+// EmbedAll returns the embeddings of a data set. The data set may have no levels.
 func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embedded, error) {
 	type failure struct {
 		row int
@@ -47,9 +47,9 @@ func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embed
 	}
 	switch _, are := AsVectored(d); {
 	case are && !m.Config.ofVectors():
-		return nil, &ConfigError{errors.New("the model reads images, and the data are vectors")}
+		return nil, &ConfigError{errors.New("the model reads images, but the data are vectors")}
 	case !are && m.Config.ofVectors():
-		return nil, &ConfigError{fmt.Errorf("the model reads vectors of %d numbers, and the data are images",
+		return nil, &ConfigError{fmt.Errorf("the model reads vectors of %d numbers, but the data are images",
 			m.Config.vectorWidth())}
 	}
 	if len(d.Levels()) == 0 {
@@ -74,13 +74,13 @@ func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embed
 	return e, nil
 }
 
-// unlabelled is a data set with a level of which no item has a class.
+// unlabelled adds a level without any class to a data set.
 type unlabelled struct{ Dataset }
 
 // Levels names the level.
 func (unlabelled) Levels() []string { return []string{"none"} }
 
-// Classes returns none.
+// Classes returns no classes.
 func (unlabelled) Classes(int) []string { return nil }
 
 // Labels returns no class.

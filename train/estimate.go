@@ -11,63 +11,61 @@ import (
 	"hgld/train/grad"
 )
 
-// Estimate is what a run will need, known before it takes any of it.
+// Estimate is what a run will need, computed before it allocates anything.
 type Estimate struct {
-	Images   int         `json:"images"`            // of the training data, or vectors
-	Vectors  bool        `json:"vectors,omitempty"` // set for a head on vectors
-	Classes  []int       `json:"classes"`           // of each level, finest first
-	Absent   int         `json:"classes_absent"`    // finest ones that the first epoch has no image of
-	Batch    int         `json:"batch"`             // images of a step
-	PerEpoch int         `json:"steps_per_epoch"`   // of an epoch
-	Steps    int         `json:"steps"`             // of the whole run
-	Groups   []GroupSize `json:"groups"`            // of parameters
+	Images   int         `json:"images"`            // number of training images, or vectors
+	Vectors  bool        `json:"vectors,omitempty"` // the run trains a head on vectors
+	Classes  []int       `json:"classes"`           // classes of each level, finest first
+	Absent   int         `json:"classes_absent"`    // finest classes without an image in the first epoch
+	Batch    int         `json:"batch"`             // images per step
+	PerEpoch int         `json:"steps_per_epoch"`   // steps per epoch
+	Steps    int         `json:"steps"`             // steps of the whole run
+	Groups   []GroupSize `json:"groups"`            // parameter groups
 
-	// Kept is the bytes of arrays that live as long as the run: weights, gradients,
-	// moments, averages, inputs, memories. Peak is the most at any moment of a step,
-	// those included. What a backend takes for itself comes on top.
+	// Kept is the bytes of arrays that live as long as the run: weights, gradients, moments,
+	// averages, inputs, memories. Peak is the maximum during a step, including Kept. Memory that
+	// a backend takes for itself is extra.
 	Kept int64 `json:"bytes_kept"`
 	Peak int64 `json:"bytes_peak"`          // see Kept
-	Host int64 `json:"bytes_decoded_ahead"` // of batches, beside the device
+	Host int64 `json:"bytes_decoded_ahead"` // bytes of decoded batches in host memory
 
-	// Evaluation is the most at any moment of an evaluation, after a first step: what
-	// that has taken, the forward pass, the vectors and a block of scores. 0: the run
-	// has none.
+	// Evaluation is the maximum during an evaluation after a first step, including what the step
+	// has allocated, the forward pass, the vectors and a block of scores. 0: the run has none.
 	Evaluation int64 `json:"bytes_evaluation"`
 
-	// Projection is the most while a projection is started from principal components:
-	// what lives as long as the run, the forward pass, and on the host what the
-	// components are found from. 0: the run does not.
+	// Projection is the maximum while a projection is fitted to principal components: what lives
+	// as long as the run, the forward pass and, on the host, the memory of the fit. 0: the run
+	// fits none.
 	Projection int64 `json:"bytes_projection,omitempty"`
 
-	// FLOPs are the floating-point operations of a step in products of matrices,
-	// convolutions and attention: two for each multiplication and addition.
+	// FLOPs are the floating-point operations of a step in matrix products, convolutions and
+	// attention. A multiplication with its addition counts as two.
 	FLOPs float64 `json:"flops"`
 
-	// Bytes are what the operations of a step read and write, each array counted once: a step
-	// takes at least the time in which the device's memory moves them.
+	// Bytes is what the operations of a step read and write, each array counted once. A step
+	// takes at least the time that the device needs to move them.
 	Bytes float64  `json:"bytes_moved"`
-	Ops   []OpWork `json:"operations"` // of a step, those that move most first
+	Ops   []OpWork `json:"operations"` // of a step, by bytes moved, greatest first
 }
 
-// needed returns the bytes of a run on the host: of a step or an evaluation, with the
-// images that are decoded meanwhile.
+// needed returns the bytes of a run on the host: the maximum of a step, an evaluation and a
+// projection, plus the images that are decoded meanwhile.
 func (e *Estimate) needed() int64 { return max(e.Peak, e.Evaluation, e.Projection) + e.Host }
 
-// GroupSize is the trained values of a group.
+// GroupSize is the number of trained values of a group.
 type GroupSize struct {
 	Name   string `json:"name"`   // backbone, head or proxies
-	Values int    `json:"values"` // number of them
+	Values int    `json:"values"` // number of values
 }
 
-// Plan finds out what a run needs, by taking a step in which every array is
-// counted, none is made, and nothing is computed. run.resample auto counts as host; see
-// Upkeep.Settle.
+// Plan computes what a run needs. It takes a step in which every array is counted but none is
+// allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
 func Plan(config Config, data Data) (*Estimate, error) {
 	l := &ledger{work: map[string]*OpWork{}}
 	b := observe.Operations(l, l.count)
-	config.Model.Weights, config.From = "", "" // they change no size
+	config.Model.Weights, config.From = "", "" // they do not change any size
 	if config.Model.Precision == precisionAuto {
-		config.Model.Precision = precisionFloat32 // which needs more
+		config.Model.Precision = precisionFloat32 // it needs more memory
 	}
 	if config.Run.Resample != resampleDevice {
 		config.Run.Resample = resampleHost
@@ -95,7 +93,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Host = int64(r.loader.prefetch+1) * int64(full.bytes())
 	clear(l.work)
 	err = r.lane.do(func() error {
-		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step in which no group is frozen
+		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
 		return err
 	})
 	if err != nil {
@@ -117,8 +115,8 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	return e, err
 }
 
-// planProjection makes the arrays of a pass for the features, and returns the most
-// bytes there were, with those of the components.
+// planProjection counts the arrays of a forward pass for the features. It returns the maximum
+// number of bytes, including the components.
 func (r *Run) planProjection(l *ledger) int64 {
 	n, b := r.network, r.o.Backend
 	in := n.newInputs(embedBatch, len(r.classes), n.packs(false))
@@ -129,8 +127,8 @@ func (r *Run) planProjection(l *ledger) int64 {
 	return l.peak + backbone.FeatureBytes(len(fitRows(len(r.paths), r.config.Model.FitOn, r.config.Seed)), width)
 }
 
-// planEvaluation makes the arrays of an evaluation in their order: of queries and
-// gallery, or of queries that rank each other.
+// planEvaluation counts the arrays of an evaluation in order: of queries and gallery, or of
+// queries that rank each other.
 func (r *Run) planEvaluation(sides []Dataset) {
 	n, b := r.network, r.o.Backend
 	e := &Evaluation{Levels: sides[0].Levels()}
@@ -156,15 +154,15 @@ func (r *Run) planEvaluation(sides []Dataset) {
 	}
 }
 
-// ledger is memory that is only counted. As a backend it has no operations: an
-// observer stands before it that leaves them out.
+// ledger counts memory without allocating it. It has no operations: an observer in front of it
+// drops them.
 type ledger struct {
 	device.Backend
 	used, peak int64
 	work       map[string]*OpWork
 }
 
-// count adds a call to what there is to do.
+// count adds the work of a call.
 func (l *ledger) count(c observe.Call, _ func()) {
 	w := l.work[c.Op]
 	if w == nil {
@@ -174,7 +172,7 @@ func (l *ledger) count(c observe.Call, _ func()) {
 	w.add(c)
 }
 
-// countedBuffer has a size and nothing else.
+// countedBuffer has a size and no memory.
 type countedBuffer struct{ bytes int }
 
 func (b *countedBuffer) Size() int { return b.bytes }
@@ -197,7 +195,7 @@ func (l *ledger) Part(_ device.Buffer, _, bytes int) device.Buffer {
 	return &countedBuffer{bytes}
 }
 
-// Download gives zeros: a loss, and a guard that found nothing.
+// Download returns zeros: a loss of 0, and a guard that found nothing.
 func (l *ledger) Download(dst []byte, _ device.Array) device.Ticket {
 	clear(dst)
 	return 0

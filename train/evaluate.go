@@ -12,18 +12,18 @@ import (
 
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
-	Vectors device.Array  // F32 [N,D]; absent where Stored has them
-	Stored  *Stored       // vectors that stay in their file, of a device that is the host; nil: Vectors has them
-	Labels  []labels.Path // of each row
+	Vectors device.Array  // F32 [N,D]; absent if Stored is set
+	Stored  *Stored       // vectors that stay in their file, for a device that is the host; nil: Vectors
+	Labels  []labels.Path // labels of each row
 	IDs     []string      // for per-query values; may be nil
 
-	// Ignore numbers what rows have in common that should not count, such as a camera: an
-	// item with the number of the query is taken out of its ranking. −1 is no number. Nil,
-	// on either side: nothing is taken out.
+	// Ignore holds a number per row, such as a camera. A gallery item with the query's number is
+	// removed from its ranking. −1 means no number. If it is nil on either side, nothing is
+	// removed.
 	Ignore []int32
 }
 
-// shape returns the size of the matrix of vectors; rows is −1 if it is none.
+// shape returns the size of the matrix of vectors. rows is −1 if it is not a matrix.
 func (s *Side) shape() (rows, cols int) {
 	switch {
 	case s.Stored != nil:
@@ -42,41 +42,41 @@ func (s *Side) String() string {
 	return s.Vectors.String()
 }
 
-// Evaluation is what Evaluate measures. The whole gallery is ranked for every
-// query by dot product, whatever the metrics need: nothing is cut off.
+// Evaluation is the input of Evaluate. The whole gallery is ranked for every query by dot
+// product, whatever the metrics need.
 type Evaluation struct {
 	Query, Gallery Side // both on the device, or stored
 
-	// Self is the row of each query in the gallery, which is left out of its
-	// ranking by that number and not by its place; nil where the two are disjoint.
+	// Self is each query's row in the gallery, which is left out of its ranking. It is nil if the
+	// two are disjoint.
 	Self []int32
 
-	// Truth says what is positive, in place of the labels; nil: the labels do.
+	// Truth decides what is positive instead of the labels; nil: the labels decide.
 	Truth Truth
 
 	Levels  []string    // names, finest first
-	Metrics metric.Set  // what is measured
+	Metrics metric.Set  // metrics to compute
 	Ties    metric.Ties // how equal scores are ordered
-	Threads int         // that measure; 0: all processors
+	Threads int         // threads that measure; 0: all processors
 
-	// Memory bounds, in bytes, the scores held at a time; 0 means 256 MB at most. It
-	// changes no result.
+	// Memory bounds the bytes of scores held at a time. 0 means at most 256 MB. It does not
+	// change results.
 	Memory int
 
-	Mean      Unit       // ByClass: a class counts once in a mean; empty: every query does
-	Intervals *Intervals // of every figure; nil: none
+	Mean      Unit       // ByClass: every class has the same weight; empty: every query does
+	Intervals *Intervals // intervals of every figure; nil: none
 
 	Gap     int    // batch size whose decomposability gap is measured; 0: none
-	GapSeed uint64 // how the gallery is dealt into batches
+	GapSeed uint64 // seed that deals the gallery into batches
 
-	PerQuery bool                  // keep the value of every query
+	PerQuery bool                  // keep the values of every query
 	Progress func(done, total int) // queries; may be nil
-	Look     *Look                 // nil: nothing is shown
-	Parts    *Parts                // what the parts take is added to it; may be nil
+	Look     *Look                 // extra output; nil: none
+	Parts    *Parts                // times of the parts are added to it; may be nil
 }
 
-// Evaluate ranks and measures in blocks of queries: memory is O(block · gallery)
-// beyond the vectors. ctx is looked at between blocks.
+// Evaluate ranks and measures in blocks of queries. Beyond the vectors it needs O(block ·
+// gallery) memory. It checks ctx between blocks.
 func Evaluate(ctx context.Context, b device.Backend, e *Evaluation) (*Result, error) {
 	l := newLane(b)
 	r, err := e.run(ctx, b, l)
@@ -143,16 +143,16 @@ func (e *Evaluation) check() error {
 		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width",
 			&e.Query, &e.Gallery)
 	case queries != len(e.Query.Labels) || gallery != len(e.Gallery.Labels):
-		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors with %d and %d labels", queries, gallery,
+		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors have %d and %d labels", queries, gallery,
 			len(e.Query.Labels), len(e.Gallery.Labels))
 	case e.Self != nil && len(e.Self) != queries:
-		return fmt.Errorf("train: evaluation: %d queries, and the gallery rows of %d", queries, len(e.Self))
+		return fmt.Errorf("train: evaluation: %d queries, but Self has %d rows", queries, len(e.Self))
 	case e.Query.Ignore != nil && len(e.Query.Ignore) != queries,
 		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != gallery:
-		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, and the ignored numbers of %d and %d",
+		return fmt.Errorf("train: evaluation: %d queries and %d gallery items have %d and %d numbers to ignore",
 			queries, gallery, len(e.Query.Ignore), len(e.Gallery.Ignore))
 	case queries == 0 || gallery == 0:
-		return fmt.Errorf("train: evaluation: %d queries and %d gallery items", queries, gallery)
+		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, want at least one of each", queries, gallery)
 	}
 	for i, row := range e.Self {
 		if row < -1 || int(row) >= gallery {
@@ -161,14 +161,14 @@ func (e *Evaluation) check() error {
 		}
 	}
 	if e.Gap < 0 || e.Gap == 1 {
-		return fmt.Errorf("train: evaluation: batches of %d, want 2 or more", e.Gap)
+		return fmt.Errorf("train: evaluation: gap of batches of %d, want 2 or more items", e.Gap)
 	}
 	if err := checkLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
 	for _, m := range e.Metrics {
 		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
-			return &ConfigError{fmt.Errorf("evaluation: %s is of items that share %d levels, and there are %d", ap.Name(),
+			return &ConfigError{fmt.Errorf("evaluation: %s needs items that share %d levels, but the data have %d", ap.Name(),
 				ap.Shared, len(e.Levels))}
 		}
 	}
@@ -182,14 +182,14 @@ func (e *Evaluation) check() error {
 	return nil
 }
 
-// MostLevels is how many levels data may have: what two items share has seven bits, of which the greatest
-// number together with the bit of a tie would be device.AbsentLevel.
+// MostLevels is the greatest number of levels that data may have. Seven bits hold the number of
+// shared levels, and 127 together with the bit of a tie would be device.AbsentLevel.
 const MostLevels = 126
 
-// checkLevels reports a number of levels that cannot be ranked.
+// checkLevels returns an error for a number of levels that cannot be ranked.
 func checkLevels(levels []string) error {
 	if n := len(levels); n < 1 || n > MostLevels {
-		return fmt.Errorf("there are %d levels, want 1 to %d: name fewer columns or folders as levels", n, MostLevels)
+		return fmt.Errorf("the data have %d levels, want 1 to %d: name fewer columns or folders as levels", n, MostLevels)
 	}
 	return nil
 }

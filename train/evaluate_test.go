@@ -323,9 +323,9 @@ func TestEvaluationRefusesWhatDoesNotFit(t *testing.T) {
 	m, list := cloud(5)
 	good := sideOf(t, b, m, list)
 	for hint, e := range map[string]*Evaluation{
-		"5 query and 5 gallery vectors with 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]},
+		"5 query and 5 gallery vectors have 4 and 5 labels": {Query: Side{Vectors: good.Vectors, Labels: list[:4]},
 			Gallery: good, Levels: []string{"a", "b"}},
-		"the gallery rows of 2": {Query: good, Gallery: good, Self: []int32{0, 1},
+		"5 queries, but Self has 2 rows": {Query: good, Gallery: good, Self: []int32{0, 1},
 			Levels: []string{"a", "b"}},
 		"query 2 is row 5 of a gallery of 5, want −1 to 4": {Query: good, Gallery: good, Self: []int32{0, -1, 5, 1, 1},
 			Levels: []string{"a", "b"}},
@@ -394,7 +394,7 @@ func TestMostLevelsAreCounted(t *testing.T) {
 		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
 			Levels: names, Metrics: set})
 		if levels > MostLevels {
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there are %d levels, want 1 to 126", levels)) {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the data have %d levels, want 1 to 126", levels)) {
 				t.Errorf("%d levels: %v", levels, err)
 			}
 			continue

@@ -1,17 +1,17 @@
 package train
 
-// Kind says what an Event tells of.
+// Kind is the kind of an Event.
 type Kind string
 
 // The kinds of events.
 const (
-	Projected Kind = "projection" // the projection starts from principal components; Images, Seconds
+	Projected Kind = "projection" // the projection was fitted to principal components; Images, Seconds
 	Stepped   Kind = "step"       // Loss, Terms, rates, Norm, Images, Seconds, Waited
-	Skipped   Kind = "skipped"    // a value was not finite: nothing was changed; Batch, and IDs are its images
+	Skipped   Kind = "skipped"    // a value was not finite and nothing was changed; Batch and IDs identify the images
 	Evaluated Kind = "evaluation" // Result, On, Best, Seconds
 	Saved     Kind = "checkpoint" // Path
-	Reduced   Kind = "reduced"    // the evaluations do not improve: Rate is the factor of all rates from here
-	Stopped   Kind = "stopped"    // the evaluations did not improve: the run ends before its last step
+	Reduced   Kind = "reduced"    // evaluations stopped improving: Rate is the factor of all rates from here
+	Stopped   Kind = "stopped"    // evaluations stopped improving: the run ends before its last step
 	Done      Kind = "done"       // the run is complete
 )
 
@@ -21,31 +21,31 @@ type Event struct {
 	Step  int  `json:"step"`  // steps taken so far
 	Epoch int  `json:"epoch"` // epochs completed
 
-	// Loss is nil where no query had a positive: such a step has no loss. Older logs
-	// leave a loss of exactly 0 out as well.
+	// Loss is nil if no query had a positive, because such a step has no loss. Older logs also
+	// omit a loss of exactly 0.
 	Loss *float64 `json:"loss,omitempty"`
-	// Terms are those of a loss that is a weighted sum, none of another one.
+	// Terms are the terms of a loss that is a weighted sum, and empty for other losses.
 	Terms []TermValue `json:"terms,omitempty"`
 
-	Rate      float64 `json:"lr,omitempty"`       // of the backbone, 0 while it is frozen
-	HeadRate  float64 `json:"head_lr,omitempty"`  // of the head
-	ProxyRate float64 `json:"proxy_lr,omitempty"` // of the proxies
-	// Norm is that of the gradient of backbone and head before it is bounded. Older logs
-	// have it only where optim.clip was set.
+	Rate      float64 `json:"lr,omitempty"`       // rate of the backbone, 0 while it is frozen
+	HeadRate  float64 `json:"head_lr,omitempty"`  // rate of the head
+	ProxyRate float64 `json:"proxy_lr,omitempty"` // rate of the proxies
+	// Norm is the norm of the gradient of backbone and head before clipping. Older logs have it
+	// only if optim.clip was set.
 	Norm    *float64 `json:"grad_norm,omitempty"`
-	Images  int      `json:"images,omitempty"`  // of the batch
-	Seconds float64  `json:"seconds,omitempty"` // of the step or the evaluation
-	Waited  float64  `json:"waited,omitempty"`  // of these, waiting for images
-	Batch   *BatchOf `json:"batch,omitempty"`   // of a skipped step
-	IDs     []string `json:"ids,omitempty"`     // of the images of a skipped step
+	Images  int      `json:"images,omitempty"`  // images of the batch
+	Seconds float64  `json:"seconds,omitempty"` // duration of the step or the evaluation
+	Waited  float64  `json:"waited,omitempty"`  // part of Seconds spent waiting for images
+	Batch   *BatchOf `json:"batch,omitempty"`   // batch of a skipped step
+	IDs     []string `json:"ids,omitempty"`     // images of a skipped step
 	On      string   `json:"on,omitempty"`      // validation or test
 	Best    bool     `json:"best,omitempty"`    // the evaluation is the best so far
-	Result  *Result  `json:"result,omitempty"`  // of the evaluation
-	Path    string   `json:"path,omitempty"`    // of the checkpoint
+	Result  *Result  `json:"result,omitempty"`  // result of the evaluation
+	Path    string   `json:"path,omitempty"`    // folder of the checkpoint
 }
 
-// BatchOf says which batch of the sampler's stream a step was taken with: with the
-// seed of the run, its rows and their augmentation follow from it.
+// BatchOf identifies a batch in the sampler's stream. Together with the seed of the run it
+// determines the rows and their augmentation.
 type BatchOf struct {
 	Epoch int `json:"epoch"` // from 0
 	Index int `json:"index"` // from 0, within the epoch

@@ -11,16 +11,16 @@ import (
 type Forecast struct {
 	*Estimate
 	Parameters int     `json:"parameters"`       // trained values
-	Timed      int     `json:"steps_timed"`      // steps that were taken for it
-	StepTime   float64 `json:"seconds_a_step"`   // the median of those timed
-	Waited     float64 `json:"share_waiting"`    // of these for images
-	Total      float64 `json:"seconds_in_steps"` // evaluations and checkpoints come on top
+	Timed      int     `json:"steps_timed"`      // steps taken to measure it
+	StepTime   float64 `json:"seconds_a_step"`   // median of the timed steps
+	Waited     float64 `json:"share_waiting"`    // share of that time spent waiting for images
+	Total      float64 `json:"seconds_in_steps"` // time of all steps, without evaluations and checkpoints
 
 	times         []float64
 	total, waited float64
 }
 
-// NewForecast begins with what a plan says.
+// NewForecast starts from the estimates of a plan.
 func NewForecast(plan *Estimate) *Forecast {
 	f := &Forecast{Estimate: plan}
 	for _, g := range plan.Groups {
@@ -29,7 +29,7 @@ func NewForecast(plan *Estimate) *Forecast {
 	return f
 }
 
-// Measure takes the steps of o.Limit, at least one, and times them. Each trains all groups.
+// Measure takes o.Limit steps, at least one, and times them. Every step trains all groups.
 func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) error {
 	o.plan = f.Estimate
 	if err := Rehearse(ctx, c.steady(), data, o, f.time); err != nil {
@@ -39,7 +39,7 @@ func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) 
 	return nil
 }
 
-// time takes the time of a step from its event.
+// time records the duration of a step from its event.
 func (f *Forecast) time(e Event) {
 	if e.taken() {
 		f.times = append(f.times, e.Seconds)
@@ -47,18 +47,18 @@ func (f *Forecast) time(e Event) {
 	}
 }
 
-// close sums up the steps, of which there is at least one.
+// close computes the totals of the steps. There must be at least one.
 func (f *Forecast) close() {
 	times := f.times
 	if len(times) > 1 {
-		times = times[1:] // memory grows in the first
+		times = times[1:] // the first step allocates
 	}
 	slices.Sort(times)
 	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], f.waited/f.total
 	f.Total = f.StepTime * float64(f.Steps)
 }
 
-// Needs describes the run and the memory that it needs.
+// Needs describes the run and its memory.
 func (f *Forecast) Needs() string {
 	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", f.items(), f.Images, f.Classes,
 		f.Steps, f.Batch, f.PerEpoch)
@@ -71,7 +71,7 @@ func (f *Forecast) Needs() string {
 	}
 	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent", mebibytes(f.Peak), mebibytes(f.Kept))
 	if f.Vectors {
-		text += fmt.Sprintf("; %s of batches that are read ahead", mebibytes(f.Host))
+		text += fmt.Sprintf("; %s of batches read ahead", mebibytes(f.Host))
 	} else {
 		text += fmt.Sprintf("; %s of decoded images", mebibytes(f.Host))
 	}
@@ -79,17 +79,17 @@ func (f *Forecast) Needs() string {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
 	}
 	if f.Projection > 0 {
-		text += fmt.Sprintf("; %s while the projection is found", mebibytes(f.Projection))
+		text += fmt.Sprintf("; %s while the projection is fitted", mebibytes(f.Projection))
 	}
 	text += "\n"
 	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f %s\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch),
 		map[bool]string{true: "a vector", false: "an image"}[f.Vectors])
 }
 
-// items says what a run is trained on.
+// items returns "vectors" or "images", whichever the run trains on.
 func (e *Estimate) items() string { return ItemsText(e.Vectors) }
 
-// ItemsText is "vectors" or "images".
+// ItemsText returns "vectors" or "images".
 func ItemsText(vectors bool) string {
 	if vectors {
 		return "vectors"
@@ -97,7 +97,7 @@ func ItemsText(vectors bool) string {
 	return "images"
 }
 
-// Lasts describes the time that the run takes.
+// Lasts describes the time of the run.
 func (f *Forecast) Lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
 	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
@@ -108,8 +108,8 @@ func (f *Forecast) Lasts() string {
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// AbsentText reports how many classes are not trained on.
+// AbsentText describes the classes without an image in the first epoch.
 func AbsentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class"+
-		" leaves out those with fewer than sampler.m", absent, classes)
+	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class samplers"+
+		" skip classes with fewer than sampler.m items", absent, classes)
 }

@@ -12,17 +12,17 @@ import (
 	"hgld/train/metric"
 )
 
-// Vectored is a Dataset of vectors of another model in place of images. What is trained on it
-// is a head: the network that model.backbone calls "vectors", and what follows it.
+// Vectored is a Dataset that holds vectors from another model instead of images. A run on it
+// trains only a head: the network that model.backbone calls "vectors", and what follows it.
 type Vectored interface {
 	Dataset
 	// Width returns the size of a vector.
 	Width() int
-	// Vector returns the vector of item i, which is not changed.
+	// Vector returns the vector of item i. The caller must not change it.
 	Vector(i int) []float32
 }
 
-// AsVectored returns d as vectors, if it is that or a part of it.
+// AsVectored returns d as vectors, if it is Vectored or a subset of one.
 func AsVectored(d Dataset) (v Vectored, ok bool) {
 	switch d := d.(type) {
 	case Vectored:
@@ -35,13 +35,13 @@ func AsVectored(d Dataset) (v Vectored, ok bool) {
 	return nil, false
 }
 
-// vectorSubset is a part of vectors.
+// vectorSubset is a subset of vectors.
 type vectorSubset struct {
 	*Subset
 	whole Vectored
 }
 
-// Width returns that of the whole.
+// Width returns the width of the whole data set.
 func (s vectorSubset) Width() int { return s.whole.Width() }
 
 // Vector returns the vector of the row.
@@ -50,7 +50,7 @@ func (s vectorSubset) Vector(i int) []float32 { return s.whole.Vector(s.Rows[i])
 // ofVectors reports whether the network reads vectors.
 func (c *Config) ofVectors() bool { return c.Model.Backbone.Name == backbone.VectorsName }
 
-// backbones returns the table that the name of the backbone is looked up in.
+// backbones returns the table in which the name of the backbone is looked up.
 func (c *Config) backbones() registry.Table[backbone.Spec] {
 	if c.ofVectors() {
 		return backbone.OfVectors
@@ -58,7 +58,7 @@ func (c *Config) backbones() registry.Table[backbone.Spec] {
 	return backbone.All
 }
 
-// vectorWidth returns the width of the vectors that the network reads, 0 if it reads images.
+// vectorWidth returns the width of the vectors that the network reads, or 0 if it reads images.
 func (c *Config) vectorWidth() int {
 	if !c.ofVectors() {
 		return 0
@@ -70,7 +70,7 @@ func (c *Config) vectorWidth() int {
 	return spec.(backbone.Vectors).Width
 }
 
-// rowBytes returns the bytes of an input of the network.
+// rowBytes returns the bytes of one input of the network.
 func (c *Config) rowBytes() int { return rowBytes(c.vectorWidth(), c.Input.Size) }
 
 func rowBytes(width, side int) int {
@@ -80,16 +80,16 @@ func rowBytes(width, side int) int {
 	return 3 * side * side
 }
 
-// fitVectors makes the network one of vectors if the data are, and takes their width.
+// fitVectors selects the network on vectors if the data are vectors, and sets its width.
 func (c *Config) fitVectors(d Dataset) error {
 	v, is := AsVectored(d)
 	switch {
 	case !is && c.ofVectors():
-		return fmt.Errorf("model.backbone is vectors, and the data are images: name the vectors with --embeddings")
+		return fmt.Errorf("model.backbone is vectors, but the data are images: name the vectors with --embeddings")
 	case !is:
 		return nil
 	case !c.ofVectors() && c.Model.Backbone.Name != Default().Model.Backbone.Name:
-		return fmt.Errorf("model.backbone is %s, which reads images, and the data are vectors: leave it out",
+		return fmt.Errorf("model.backbone is %s, which reads images, but the data are vectors: remove model.backbone",
 			c.Model.Backbone.Name)
 	}
 	c.Model.Backbone.Name, c.Model.Pooling = backbone.VectorsName, "none"
@@ -97,20 +97,20 @@ func (c *Config) fitVectors(d Dataset) error {
 		c.Model.Backbone.Settings = with(c.Model.Backbone.Settings, "width", v.Width())
 	}
 	if w := c.vectorWidth(); w != v.Width() && w != 0 {
-		return fmt.Errorf("the vectors have %d numbers, and model.backbone.settings.width is %d: want vectors of the same "+
+		return fmt.Errorf("the vectors have %d numbers, but model.backbone.settings.width is %d: want vectors of the same "+
 			"model", v.Width(), w)
 	}
 	if hidden := c.Model.Backbone.Settings["hidden"]; c.Model.Dim == 0 && (hidden == nil || hidden == 0) {
-		return fmt.Errorf("model.dim is 0 and there is no hidden layer: nothing would be trained; set model.dim")
+		return fmt.Errorf("model.dim is 0 and there is no hidden layer, so nothing would be trained: set model.dim")
 	}
 	return nil
 }
 
-// vectorOf copies the vector of an item to bytes.
+// vectorOf copies the vector of item i to dst, as bytes.
 func vectorOf(d Dataset, dst []byte, i int) error {
 	v, ok := AsVectored(d)
 	if !ok || 4*v.Width() != len(dst) {
-		return &ConfigError{fmt.Errorf("the network reads vectors of %d numbers, and %s is none: name vectors with "+
+		return &ConfigError{fmt.Errorf("the network reads vectors of %d numbers, but %s is not one: name vectors with "+
 			"--embeddings", len(dst)/4, d.ID(i))}
 	}
 	for k, x := range v.Vector(i) {
@@ -119,12 +119,12 @@ func vectorOf(d Dataset, dst []byte, i int) error {
 	return nil
 }
 
-// MeasureVectors evaluates the vectors themselves, scaled to length 1, with the metrics of c:
-// what a head has to improve.
+// MeasureVectors evaluates the vectors themselves, scaled to unit length, with the metrics of c.
+// It is the baseline that a head has to improve.
 func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) (*Result, error) {
 	v, ok := AsVectored(d)
 	if !ok {
-		return nil, fmt.Errorf("train: the data are no vectors")
+		return nil, fmt.Errorf("train: the data are images, want vectors")
 	}
 	metrics, err := metric.ParseSet(c.Run.Metrics)
 	if err != nil {
@@ -143,13 +143,13 @@ func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) 
 	return Evaluate(ctx, b, e)
 }
 
-// vectorRows reads the vectors of a data set as a file.
+// vectorRows reads the vectors of a data set as if they were a file.
 type vectorRows struct{ of Vectored }
 
-// Rows returns the size.
+// Rows returns the number of rows and columns.
 func (r vectorRows) Rows() (rows, cols int) { return r.of.Len(), r.of.Width() }
 
-// ReadRows fills dst from row lo on.
+// ReadRows fills dst with the rows from lo on.
 func (r vectorRows) ReadRows(dst []float32, lo int) error {
 	for w := r.of.Width(); len(dst) > 0; lo++ {
 		copy(dst[:w], r.of.Vector(lo))

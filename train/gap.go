@@ -9,25 +9,25 @@ import (
 	"hgld/train/sample"
 )
 
-// gapMeter measures the decomposability gap of a batch size (Ramzi et al., "Optimization
-// of Rank Losses for Image Retrieval", Eq. 6, with the sign of appendix A): how much better
-// a metric looks in batches than on the whole gallery,
+// gapMeter measures the decomposability gap of a batch size (Ramzi et al., "Optimization of Rank
+// Losses for Image Retrieval", Eq. 6, with the sign of appendix A): how much better a metric is
+// on batches than on the whole gallery,
 //
 //	DG = 1/K Σ_b M_b − M
 //
-// The gallery is dealt into K batches by seed. M_b ranks batch b alone for the query, and
-// the mean is over the batches in which the metric is defined. The last batch is smaller
-// where the size does not divide the gallery.
+// The gallery is dealt into K batches by seed. M_b ranks only batch b for the query, and the mean
+// is over the batches in which the metric is defined. The last batch is smaller if the size does
+// not divide the gallery.
 type gapMeter struct {
 	e       *Evaluation
-	batch   []int32 // of each row of the gallery
+	batch   []int32 // batch of each gallery row
 	ranked  [][]byte
 	last    []float32 // score of the last item of each batch
 	list    *metric.List
 	whole   []byte
-	columns [][]float64 // of each figure, by query
+	columns [][]float64 // values of each figure, by query
 	scratch [2][]float64
-	truth   Truth // nil: the labels are
+	truth   Truth // nil: labels decide
 	shared  []byte
 }
 
@@ -49,7 +49,7 @@ func newGapMeter(e *Evaluation, figures int) *gapMeter {
 	return g
 }
 
-// look asks for whole rankings beside what was asked for before.
+// look adds whole rankings to what l already asks for.
 func (g *gapMeter) look(l *Look) *Look {
 	wider := *l
 	wider.Places = len(g.e.Gallery.Labels)
@@ -63,7 +63,7 @@ func (g *gapMeter) look(l *Look) *Look {
 	return &wider
 }
 
-// read deals the ranking of a query to the batches and measures each.
+// read deals the ranking of a query to the batches and measures each batch.
 func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 	for b := range g.ranked {
 		g.ranked[b] = g.ranked[b][:0]
@@ -112,14 +112,14 @@ func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 	}
 }
 
-// Batches say of what batches a gap is.
+// Batches describes the batches of a decomposability gap.
 type Batches struct {
-	Size  int    `json:"size"`  // items of each; the last may have fewer
-	Count int    `json:"count"` // number of them
-	Seed  uint64 `json:"seed"`  // of the deal
+	Size  int    `json:"size"`  // items of each batch; the last may have fewer
+	Count int    `json:"count"` // number of batches
+	Seed  uint64 `json:"seed"`  // seed of the deal
 }
 
-// addGap gives every figure the mean of its gap over the queries for which it is defined.
+// addGap sets the gap of every figure: its mean over the queries for which it is defined.
 func (r *Result) addGap(g *gapMeter) {
 	r.Batches = &Batches{g.e.Gap, len(g.ranked), g.e.GapSeed}
 	for k := range r.Values {

@@ -11,10 +11,10 @@ import (
 	"hgld/train/metric"
 )
 
-// EvaluateIndependent measures levels that are no tree: for each level, items of the same
-// class in its column are positive, whatever their classes in the others. Metrics of
-// several levels are left out, as they need a tree. The vectors are ranked anew for each
-// level. Look and Truth are not supported.
+// EvaluateIndependent measures levels that do not form a tree. At each level, items of the same
+// class in its column are positive, whatever their classes in other columns. Metrics over several
+// levels are left out, because they need a tree. The vectors are ranked once for each level. Look
+// and Truth are not supported.
 func EvaluateIndependent(ctx context.Context, b device.Backend, e *Evaluation) (*Result, error) {
 	var binary metric.Set
 	for _, m := range e.Metrics {
@@ -24,7 +24,7 @@ func EvaluateIndependent(ctx context.Context, b device.Backend, e *Evaluation) (
 	}
 	switch {
 	case e.Look != nil || e.Truth != nil:
-		return nil, errors.New("train: independent levels are measured without a look and without a truth")
+		return nil, errors.New("train: independent levels support neither Look nor Truth")
 	case len(binary) == 0:
 		return nil, errors.New("train: independent levels need a metric of one level, such as R@1 or AP")
 	}
@@ -57,7 +57,7 @@ func column(list []labels.Path, level int) []labels.Path {
 	return one
 }
 
-// join makes one result of those of the levels.
+// join combines the results of the levels into one.
 func (e *Evaluation) join(binary metric.Set, levels []*Result) *Result {
 	all := *e
 	all.Metrics = binary
@@ -68,7 +68,7 @@ func (e *Evaluation) join(binary metric.Set, levels []*Result) *Result {
 		for _, v := range r.Values {
 			name, ofLevel := strings.CutSuffix(v.Key, "_level0")
 			if !ofLevel {
-				continue // of several levels, as ASI also is
+				continue // a metric over several levels, as ASI also is
 			}
 			var values []float64
 			for _, x := range r.PerQuery.Values[v.Key] {

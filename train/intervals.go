@@ -11,12 +11,12 @@ import (
 	"hgld/train/stats"
 )
 
-// Unit is what is drawn again for a confidence interval, and what a mean counts once.
+// Unit is what a confidence interval resamples, and what a mean gives equal weight.
 type Unit string
 
-// ByQuery takes every query alone. ByClass takes the queries of a finest class together:
-// they are not independent, so that intervals over single queries are too narrow for
-// what other classes would give.
+// ByQuery takes each query alone. ByClass takes the queries of a finest class together. Queries
+// of a class are not independent, so intervals over single queries are too narrow as a statement
+// about other classes.
 const (
 	ByQuery Unit = "query"
 	ByClass Unit = "class"
@@ -26,10 +26,10 @@ const (
 // over its queries or classes (see [stats.Bootstrap]).
 type Intervals struct {
 	Confidence float64 `json:"confidence"` // such as 0.95
-	Method     string  `json:"method"`     // in words
-	Resample   Unit    `json:"resample"`   // what is drawn again
-	Resamples  int     `json:"resamples"`  // how often
-	Seed       uint64  `json:"seed"`       // of the draws
+	Method     string  `json:"method"`     // as a phrase
+	Resample   Unit    `json:"resample"`   // unit that is resampled
+	Resamples  int     `json:"resamples"`  // number of resamples
+	Seed       uint64  `json:"seed"`       // seed of the resamples
 }
 
 // intervalMethod names stats.Expanded in eval.json.
@@ -48,13 +48,13 @@ func (n *Intervals) bootstrap(threads int) stats.Bootstrap {
 // Ends are the ends of a confidence interval; null where it is undefined.
 type Ends [2]Number
 
-// Half is half the width of an interval.
+// Half returns half the width of an interval.
 func (e Ends) Half() Number { return (e[1] - e[0]) / 2 }
 
 func endsOf(i stats.Interval) *Ends { return &Ends{Number(i.Low), Number(i.High)} }
 
-// finestClasses numbers the queries by their finest class. A query without a class gets
-// a number of its own.
+// finestClasses numbers the queries by their finest class. Each query without a class gets its
+// own number.
 func finestClasses(list []labels.Path) []int {
 	class := make([]int, len(list))
 	for q, p := range list {
@@ -65,7 +65,7 @@ func finestClasses(list []labels.Path) []int {
 	return class
 }
 
-// resample is what the intervals draw again. Means over classes draw classes.
+// resample returns the unit that the intervals resample. Means over classes resample classes.
 func (e *Evaluation) resample() Unit {
 	if e.Intervals == nil {
 		return ByQuery
@@ -73,7 +73,7 @@ func (e *Evaluation) resample() Unit {
 	return e.Intervals.Resample
 }
 
-// table arranges per-query values by what is resampled and what a mean counts once.
+// table arranges per-query values by the unit that is resampled and the unit of the mean.
 func table(columns [][]float64, class []int, mean, resample Unit) *stats.Table {
 	switch {
 	case mean == ByClass:
@@ -105,8 +105,7 @@ func (r *Result) addIntervals(e *Evaluation, t *stats.Table, keys []string) {
 	r.Intervals = &n
 }
 
-// overallColumns lists the figures of metric.Overall, and the columns that each is the
-// mean of.
+// overallColumns lists the figures of metric.Overall, each with the columns that it averages.
 func overallColumns(keys []string) (names []string, columns [][]int) {
 	for k, key := range keys {
 		name, _, binary := strings.Cut(key, "_level")
@@ -122,8 +121,8 @@ func overallColumns(keys []string) (names []string, columns [][]int) {
 	return names, columns
 }
 
-// meansOf returns the mean of each column over queries or over classes, and over how
-// many queries it is undefined.
+// meansOf returns the mean of each column over queries or classes, and the number of queries for
+// which it is undefined.
 func meansOf(columns [][]float64, t *stats.Table, mean Unit) (means []float64, skipped []int) {
 	means, skipped = make([]float64, len(columns)), make([]int, len(columns))
 	for i, column := range columns {
@@ -135,7 +134,7 @@ func meansOf(columns [][]float64, t *stats.Table, mean Unit) (means []float64, s
 	return means, skipped
 }
 
-// IntervalOf returns the interval of a metric by its key, nil if it has none.
+// IntervalOf returns the interval of a metric by its key, or nil if it has none.
 func (r *Result) IntervalOf(key string) *Ends { return r.value(key).Interval }
 
 // plusMinus prints half of an interval in percent.
@@ -146,7 +145,7 @@ func (v Value) plusMinus() string {
 	return "±" + percent(v.Interval.Half())
 }
 
-// String says in a line what the intervals of a table are.
+// String describes the intervals of a table in one line.
 func (n *Intervals) String() string {
 	unit := "queries"
 	if n.Resample == ByClass {

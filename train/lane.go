@@ -2,8 +2,8 @@ package train
 
 import "hgld/train/device"
 
-// lane is the one goroutine from which the operations of a run come: a backend
-// may bind its state to the thread, and a thread a step would be costly.
+// lane is the single goroutine that calls the operations of a run. A backend may bind its state
+// to the thread, and a new thread for every step would be slow.
 type lane struct {
 	jobs chan func() error
 	errs chan error
@@ -29,7 +29,7 @@ func (l *lane) do(job func() error) error {
 	return <-l.errs
 }
 
-// close ends the lane and returns the device's error, if it had one.
+// close ends the lane and returns the error of the device, if any.
 func (l *lane) close() error {
 	close(l.jobs)
 	return <-l.done

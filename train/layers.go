@@ -10,12 +10,13 @@ import (
 	"hgld/train/optim"
 )
 
-// layerName begins the name of a parameter in a new layer: a block of a transformer or of a
-// ResNet, or a convolution of a plain network.
+// layerName matches the beginning of a parameter's name up to its layer: a block of a transformer
+// or of a ResNet, or a convolution of a plain network.
 var layerName = regexp.MustCompile(`^(blocks\.\d+|layer\d+\.\d+|(?:.*\.)?layers\.\d+|conv\d+)\.`)
 
-// layersOf numbers the layers of a backbone from 0, by parameter, and counts them. What comes before
-// the first block is a layer; anything else belongs to the layer before it, as in timm.
+// layersOf numbers the layers of a backbone from 0, by parameter, and counts them. Parameters
+// before the first block are one layer. Any other parameter belongs to the layer before it, as in
+// timm.
 func layersOf(g *nn.Group) (of map[*nn.Param]int, count int) {
 	of = map[*nn.Param]int{}
 	layer, current := 0, ""
@@ -31,9 +32,9 @@ func layersOf(g *nn.Group) (of map[*nn.Param]int, count int) {
 	return of, layer + 1
 }
 
-// layerFactors returns the share of the rate that each parameter of the backbone is stepped by:
-// decay to the number of layers behind its own, the head counted (Clark et al., "ELECTRA", ICLR 2020;
-// timm's layer_decay). It returns nil without a decay.
+// layerFactors returns each backbone parameter's share of the rate: decay to the power of the
+// number of layers behind its own, including the head (Clark et al., "ELECTRA", ICLR 2020; timm's
+// layer_decay). It returns nil without a decay.
 func layerFactors(s *nn.Store, decay float64) map[*nn.Param]float64 {
 	g := s.Find(backboneGroup)
 	if decay == 0 || g == nil {
@@ -47,13 +48,13 @@ func layerFactors(s *nn.Store, decay float64) map[*nn.Param]float64 {
 	return factors
 }
 
-// ownSettings are the settings that parameters have apart from their group's, as spans of no
+// ownSettings maps a parameter to settings that differ from its group's, as spans without
 // elements.
 type ownSettings map[*nn.Param]optim.Span
 
-// arrange finds the settings of the parameters and lays out the groups of a store, which is not
-// built yet, so that those with the same settings lie side by side: the optimizer is called once
-// for each run.
+// arrange finds the settings of the parameters and orders the groups of a store that is not built
+// yet. Parameters with the same settings become adjacent, so that the optimizer is called once
+// for each run of them.
 func arrange(s *nn.Store, c *Config) (ownSettings, error) {
 	noDecay, err := paramsWithoutDecay(s, c.Optim.NoDecay)
 	if err != nil {
@@ -78,8 +79,8 @@ func arrange(s *nn.Store, c *Config) (ownSettings, error) {
 	return own, nil
 }
 
-// spans returns the runs of elements of a group with settings of their own. The gaps behind
-// parameters, which hold zeros, belong to them.
+// spans returns the runs of elements of a group that have their own settings. The gap after a
+// parameter, which holds zeros, belongs to its run.
 func (s ownSettings) spans(g *nn.Group) []optim.Span {
 	var spans []optim.Span
 	order := g.Arranged()

@@ -12,29 +12,29 @@ import (
 	"hgld/train/sample"
 )
 
-// loader decodes, augments and batches images with several workers, a few batches
-// ahead of who reads them. What a batch holds is a function of the plan and the
-// seed; workers and prefetch change its time alone.
+// loader decodes, augments and batches images with several workers, a few batches ahead of the
+// reader. The content of a batch depends only on the plan and the seed. Workers and prefetch
+// change only the time.
 type loader struct {
 	data     Dataset
-	labels   []labels.Path // of every item, as the batches carry them
+	labels   []labels.Path // of every item, as the batches hold them
 	size     int           // rows of a batch
 	in       Input
 	filter   filter
 	decoder  *img.Decoder
-	training bool // training crops in place of the centre
+	training bool // use training crops instead of the centre
 	seed     uint64
 	workers  int
 	prefetch int
-	width    int // of the vectors in place of images; 0: there are images
+	width    int // width of the vectors; 0: the data are images
 
-	// packs says that the device resamples the images. send brings those of a batch to one
-	// of deviceSlots places on the device, while it computes with what is in another.
+	// packs says that the device resamples the images. send uploads the images of a batch to one
+	// of deviceSlots places on the device, while it computes with another.
 	packs bool
 	send  func(place int, images *packed)
 
-	// skip is asked about an image that cannot be used, by several goroutines at once. If it
-	// returns true, black pixels stand for the image. nil: the batch fails.
+	// skip is called for an image that cannot be used, concurrently. If it returns true, the
+	// image is replaced by black pixels. nil: the batch fails.
 	skip func(row int, err *ImageError) bool
 }
 
@@ -42,8 +42,8 @@ type loader struct {
 type ImageError struct {
 	ID string // of the image
 
-	// Decoding reports that the image was read and is none, or one that no decoder knows.
-	// Otherwise Err is that of the data set.
+	// Decoding reports that the file was read but no decoder accepts it. Otherwise Err comes from
+	// the data set.
 	Decoding bool
 
 	Err error // what is wrong
@@ -55,28 +55,27 @@ func (e *ImageError) Error() string { return fmt.Sprintf("train: image %s: %v", 
 // Unwrap returns Err.
 func (e *ImageError) Unwrap() error { return e.Err }
 
-// work is one batch to come: which rows, and the numbers that its augmentation is
-// drawn from.
+// work is one batch to load: its rows, and the random numbers of its augmentation.
 type work struct {
 	epoch, index int
 	rows         []int
-	last         bool // of its epoch
+	last         bool // the last batch of its epoch
 }
 
-// batch is the input of a step. Rows beyond len(rows) are padding: black pixels,
-// labels −1, so that no loss sees them; batch statistics do.
+// batch is the input of a step. Rows beyond len(rows) are padding: black pixels with labels −1.
+// No loss sees them, but batch statistics do.
 type batch struct {
 	work
-	pixels []byte  // [size, H, W, 3]; empty where there is packed
-	packed *packed // what the device resamples; nil: nothing
-	sent   bool    // packed is on the device, in the following place
+	pixels []byte  // [size, H, W, 3]; empty if packed is set
+	packed *packed // images for the device to resample; nil: none
+	sent   bool    // packed is on the device, in place
 	place  int
 	crop   []int32 // [size, 3]: top, left, flip
 	labels []int32 // [size, L]
 
-	missing sync.WaitGroup // rows that are not there yet
+	missing sync.WaitGroup // rows that are still missing
 	mu      sync.Mutex
-	err     error // the first
+	err     error // the first error
 }
 
 type slot struct {
@@ -84,8 +83,8 @@ type slot struct {
 	at int
 }
 
-// batches yields the batches of a plan in order. A batch may be used until the
-// next one is asked for. After an error nothing follows.
+// batches yields the batches of a plan in order. A batch is valid until the next one is
+// requested. It yields nothing after an error.
 func (l *loader) batches(ctx context.Context, plan iter.Seq2[work, error]) iter.Seq2[*batch, error] {
 	return func(yield func(*batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -141,7 +140,7 @@ func (l *loader) newBatch() *batch {
 	return b
 }
 
-// bytes returns what a batch takes of the host's memory.
+// bytes returns the host memory that a batch takes.
 func (b *batch) bytes() int {
 	n := len(b.pixels) + 4*len(b.crop) + 4*len(b.labels)
 	if b.packed != nil {
@@ -150,7 +149,7 @@ func (b *batch) bytes() int {
 	return n
 }
 
-// schedule hands out the rows of one batch after the other.
+// schedule hands out the rows of the batches, one batch after another.
 func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free, queue chan *batch,
 	slots chan<- slot) {
 	defer close(queue)
@@ -164,7 +163,7 @@ func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free
 		}
 		b.work, b.err = w, err
 		if len(w.rows) > l.size {
-			b.err = fmt.Errorf("train: a batch of %d rows where %d fit", len(w.rows), l.size)
+			b.err = fmt.Errorf("train: a batch of %d rows, want at most %d", len(w.rows), l.size)
 		}
 		if b.err != nil {
 			queue <- b
@@ -184,11 +183,10 @@ func (l *loader) schedule(ctx context.Context, plan iter.Seq2[work, error], free
 	}
 }
 
-// deviceSlots is how many batches of images the device holds at a time: that of the step, and
-// the next.
+// deviceSlots is how many batches of images the device holds: the one of the step, and the next.
 const deviceSlots = 2
 
-// complete passes on batches when all their rows are there, and on the device if it resamples them.
+// complete passes on a batch when all its rows are loaded and, if the device resamples, uploaded.
 func (l *loader) complete(ctx context.Context, queue <-chan *batch, ready chan<- *batch, places <-chan int) {
 	defer close(ready)
 	for b := range queue {
@@ -209,7 +207,7 @@ func (l *loader) complete(ctx context.Context, queue <-chan *batch, ready chan<-
 	}
 }
 
-// pad makes everything behind the rows of a short batch absent.
+// pad marks everything after the rows of a short batch as absent.
 func (l *loader) pad(b *batch) {
 	n := len(b.rows)
 	if b.packed != nil {
@@ -222,7 +220,7 @@ func (l *loader) pad(b *batch) {
 	}
 }
 
-// fill is a worker.
+// fill is the loop of a worker.
 func (l *loader) fill(ctx context.Context, slots <-chan slot) {
 	c := cutter{in: l.in, filter: l.filter, crop: cropOf(l.in)}
 	for p := range slots {
@@ -237,7 +235,7 @@ func (l *loader) fill(ctx context.Context, slots <-chan slot) {
 	}
 }
 
-// load puts one image, or one vector, into its place.
+// load puts one image or vector into its place.
 func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	b, row := p.b, p.b.rows[p.at]
 	path := l.labels[row]
@@ -282,7 +280,7 @@ func (l *loader) load(ctx context.Context, c *cutter, p slot) error {
 	return nil
 }
 
-// decode reads an image.
+// decode reads and decodes an image.
 func (l *loader) decode(ctx context.Context, row int) (*img.RGB, *ImageError) {
 	data, err := l.data.Image(ctx, row)
 	if err != nil {
@@ -295,7 +293,7 @@ func (l *loader) decode(ctx context.Context, row int) (*img.RGB, *ImageError) {
 	return decoded, nil
 }
 
-// cropOf returns the training crop of a configuration that was checked.
+// cropOf returns the training crop of a checked configuration.
 func cropOf(in Input) cropFunc {
 	crop, err := cropTable.Get("crop", in.Crop)
 	if err != nil {
@@ -304,7 +302,7 @@ func cropOf(in Input) cropFunc {
 	return crop
 }
 
-// workersOr returns n, or the number of processors for 0.
+// workersOr returns n, or the number of processors if n is 0.
 func workersOr(n int) int {
 	if n > 0 {
 		return n
@@ -312,14 +310,13 @@ func workersOr(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// position is where in the sampler's stream a run stands: the batch to come.
+// position is the next batch of a run in the sampler's stream.
 type position struct {
 	Epoch int `json:"epoch"` // from 0
 	Batch int `json:"batch"` // from 0, within the epoch
 }
 
-// epochs is the plan of a training: the batches of one epoch after the other,
-// from at on.
+// epochs is the plan of a training: the batches of all epochs in order, starting at at.
 func epochs(s sample.Sampler, paths []labels.Path, seed uint64, at position) iter.Seq2[work, error] {
 	return func(yield func(work, error) bool) {
 		for epoch := at.Epoch; ; epoch++ {
@@ -341,7 +338,7 @@ func epochs(s sample.Sampler, paths []labels.Path, seed uint64, at position) ite
 	}
 }
 
-// repeatFirst yields the first batch of a plan without end.
+// repeatFirst yields the first batch of a plan forever.
 func repeatFirst(plan iter.Seq2[work, error]) iter.Seq2[work, error] {
 	return func(yield func(work, error) bool) {
 		for w, err := range plan {
@@ -353,7 +350,7 @@ func repeatFirst(plan iter.Seq2[work, error]) iter.Seq2[work, error] {
 	}
 }
 
-// inOrder is the plan of an evaluation: all rows, size at a time.
+// inOrder is the plan of an evaluation: all rows in order, size at a time.
 func inOrder(n, size int) iter.Seq2[work, error] {
 	return func(yield func(work, error) bool) {
 		for lo := 0; lo < n; lo += size {

@@ -9,34 +9,33 @@ import (
 	"hgld/train/metric"
 )
 
-// Look is what an evaluation shows beside its figures, for reports and for other
-// tools. Its functions are called one after the other; their slices are used
-// again. It changes no figure.
+// Look collects what an evaluation shows beside its figures, for reports and other tools. Its
+// functions are called one at a time, and their slices are reused. It changes no figure.
 type Look struct {
-	// Places is how many of the first places of each query Ranking is given: the
-	// rows of the gallery and their scores, falling. Fewer where the gallery ends.
+	// Places is the number of first places that Ranking receives for each query: gallery rows and
+	// their scores, descending. There are fewer if the gallery is smaller.
 	Places  int
 	Ranking func(query int, rows []int32, scores []float32) error // nil: not called
 
-	// Vector is given the embeddings of Queries, which rise.
+	// Vector receives the embeddings of Queries, which must ascend.
 	Queries []int
 	Vector  func(query int, v []float32) error // nil: not called
 
-	// Curves, one for each level or nil, are filled.
+	// Curves are filled, one for each level; nil entries are skipped.
 	Curves []metric.Curve
 }
 
-// looker shows a block of queries. It lives on the lane, as meter does.
+// looker shows a block of queries. Like meter, it runs on the lane.
 type looker struct {
 	m            *meter
 	look         *Look
 	places       int
-	order, first device.Array // I32, U8 [block,places], of a device that sorts
-	next         int          // of look.Queries
-	shown        []shown      // of a host that counts
+	order, first device.Array // I32, U8 [block,places], on a device that sorts
+	next         int          // index into look.Queries
+	shown        []shown      // on a host that counts
 }
 
-// shown is the first places of one query.
+// shown holds the first places of one query.
 type shown struct {
 	rows   []int32
 	scores []float32
@@ -58,7 +57,7 @@ func (l *looker) free() {
 	}
 }
 
-// show gives on what is asked of queries [lo, hi), which meter has just ranked.
+// show passes on what the look asks for of queries [lo, hi), which meter has just ranked.
 func (l *looker) show(lo, hi int) error {
 	if err := l.rankings(lo, hi); err != nil {
 		return err
@@ -87,10 +86,10 @@ func (l *looker) rankings(lo, hi int) error {
 	return l.sorted(lo, hi)
 }
 
-// counted finds the first places of a few queries at a time on all threads, and then gives
-// them on one by one.
+// counted finds the first places of a few queries at a time on all threads, and then passes them
+// on one by one.
 func (l *looker) counted(lo, hi int) error {
-	const few = 8 // queries of each thread
+	const few = 8 // queries per thread
 	threads := len(l.m.readers)
 	for len(l.shown) < few*threads {
 		l.shown = append(l.shown, shown{})
@@ -116,7 +115,7 @@ func (l *looker) counted(lo, hi int) error {
 	return nil
 }
 
-// sorted has the device sort.
+// sorted passes on rankings that the device sorts.
 func (l *looker) sorted(lo, hi int) error {
 	n, b := hi-lo, l.m.b
 	scores, shared := l.m.scores.RowRange(0, n), l.m.sorted.shared.RowRange(0, n)
@@ -147,7 +146,7 @@ func (l *looker) sorted(lo, hi int) error {
 	return nil
 }
 
-// floats reads float32.
+// floats decodes float32 values.
 func floats(data []byte) []float32 {
 	v := make([]float32, len(data)/4)
 	for i := range v {

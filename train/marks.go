@@ -8,7 +8,7 @@ import (
 // classRows lists, for each level, the gallery rows of each class.
 type classRows []map[int32][]int32
 
-// classRowsOf is nil where something else than the labels says what is positive.
+// classRowsOf returns nil if something other than the labels decides what is positive.
 func classRowsOf(e *Evaluation) classRows {
 	if e.truth() != nil {
 		return nil
@@ -27,13 +27,13 @@ func classRowsOf(e *Evaluation) classRows {
 	return list
 }
 
-// marks says what the items of the gallery are to one query. It is the part of one thread, and
-// touches only the rows that are no negatives.
+// marks holds what the gallery items are to one query. Each thread has its own. It touches only
+// the rows that are not negatives.
 type marks struct {
 	e         *Evaluation
 	rows      classRows
-	truth     Truth   // where rows is nil
-	levels    []byte  // of each row: the levels that it shares, or Junk
+	truth     Truth   // used if rows is nil
+	levels    []byte  // of each row: the number of shared levels, or Junk
 	positives []int32 // rows that share a level
 	absent    []int32 // rows that are Junk
 }
@@ -46,7 +46,7 @@ func newMarks(e *Evaluation, rows classRows) *marks {
 	return m
 }
 
-// set takes another query.
+// set moves on to query q.
 func (m *marks) set(q int) {
 	for _, list := range [][]int32{m.positives, m.absent} {
 		for _, row := range list {
@@ -74,7 +74,7 @@ func (m *marks) set(q int) {
 	}
 }
 
-// add counts one level more for each of the rows.
+// add counts one more shared level for each of the rows.
 func (m *marks) add(rows []int32) {
 	m.positives = slices.Grow(m.positives, len(rows))
 	for _, row := range rows {
@@ -88,7 +88,7 @@ func (m *marks) add(rows []int32) {
 	}
 }
 
-// list finds what the truth has marked. Negatives are passed eight at a time.
+// list collects the marks of the truth. It skips negatives eight at a time.
 func (m *marks) list(own int32) {
 	if own >= 0 {
 		m.levels[own] = Junk

@@ -11,15 +11,15 @@ import (
 	"hgld/train/nn"
 )
 
-// CrossBatch is a memory of the embeddings of earlier batches, a second gallery for
-// every ranking and pair loss ("Cross-Batch Memory", CVPR 2020; loss.Ring). How its
-// loss joins that of the batch is the setting memory_combine of the loss.
+// CrossBatch is a memory of the embeddings of earlier batches. It is a second gallery for every
+// ranking and pair loss ("Cross-Batch Memory", CVPR 2020; loss.Ring). The loss's setting
+// memory_combine says how the two losses are joined.
 type CrossBatch struct {
-	Size   int     `yaml:"size" json:"size,omitempty" range:"0 1e7" usage:"embeddings; 0: no memory"`
-	Unique bool    `yaml:"unique" json:"unique,omitempty" usage:"in place of size: one for each training image, its last"`
-	Start  int     `yaml:"start" json:"start,omitempty" range:"0 1e9" usage:"first step, or epoch of a run in epochs, that reads it, from 1; it fills from the first on"`
-	First  bool    `yaml:"first" json:"first,omitempty" usage:"the loss reads it before the batch goes in, and not after"`
-	Weight float64 `yaml:"weight" json:"weight,omitempty" range:"0 1e6" usage:"of its loss beside that of the batch; 0: 1"`
+	Size   int     `yaml:"size" json:"size,omitempty" range:"0 1e7" usage:"number of embeddings; 0: no memory"`
+	Unique bool    `yaml:"unique" json:"unique,omitempty" usage:"keep the last embedding of each training image, instead of size"`
+	Start  int     `yaml:"start" json:"start,omitempty" range:"0 1e9" usage:"first step that reads the memory, counted from 1 (an epoch in a run of epochs); it fills from the first step on"`
+	First  bool    `yaml:"first" json:"first,omitempty" usage:"the loss reads the memory before the batch is added, not after"`
+	Weight float64 `yaml:"weight" json:"weight,omitempty" range:"0 1e6" usage:"weight of its loss relative to the loss of the batch; 0: 1"`
 }
 
 func (m CrossBatch) check() error {
@@ -28,8 +28,8 @@ func (m CrossBatch) check() error {
 		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size,
 			m.Start, m.Weight)
 	case m.Size > 0 && m.Unique:
-		return fmt.Errorf("memory.size is %d, and with memory.unique there is a place for each training image: leave one "+
-			"of them out", m.Size)
+		return fmt.Errorf("memory.size is %d, but memory.unique has a place for each training image: remove one "+
+			"of them", m.Size)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func (m CrossBatch) check() error {
 // exists reports whether there is a memory of embeddings.
 func (m CrossBatch) exists() bool { return m.Size > 0 || m.Unique }
 
-// of is m for data of so many images.
+// of returns m for data with the given number of images.
 func (m CrossBatch) of(images int) CrossBatch {
 	if m.Unique {
 		m.Size = images
@@ -48,17 +48,17 @@ func (m CrossBatch) of(images int) CrossBatch {
 // ringPrefix begins the names of the ring's arrays.
 const ringPrefix = "ring."
 
-// memory is what a loss knows of earlier batches: the ring of their embeddings, if
-// there is one, and what the loss itself keeps.
+// memory is what a loss keeps from earlier batches: the ring of their embeddings, if there is
+// one, and the loss's own state.
 type memory struct {
 	CrossBatch
-	loss   loss.Stateful // nil: it keeps nothing
-	ring   *loss.Ring    // nil: none
+	loss   loss.Stateful // nil: it keeps no state
+	ring   *loss.Ring    // nil: there is none
 	states map[string]*loss.State
-	read   bool // in the step to come
+	read   bool // the next step reads it
 }
 
-// newMemory makes the ring, and gathers what belongs in a checkpoint.
+// newMemory makes the ring and collects the state that belongs in a checkpoint.
 func newMemory(o CrossBatch, l loss.Loss, batch, dim, levels int) (*memory, error) {
 	m := &memory{CrossBatch: o, states: map[string]*loss.State{}}
 	if keeps, ok := l.(loss.Stateful); ok {
@@ -80,7 +80,7 @@ func newMemory(o CrossBatch, l loss.Loss, batch, dim, levels int) (*memory, erro
 	return m, nil
 }
 
-// attach makes the arrays, empty, and adds them to what a checkpoint holds.
+// attach makes the arrays, empty, and adds them to the checkpoint.
 func (m *memory) attach(b device.Backend, store *nn.Store) {
 	for _, name := range slices.Sorted(maps.Keys(m.states)) {
 		s := m.states[name]
@@ -90,9 +90,9 @@ func (m *memory) attach(b device.Backend, store *nn.Store) {
 	}
 }
 
-// prepare prepares a step of the given items, the number of batches before it being
-// given, and reports whether it is the first whose loss reads the ring; at is how far
-// the run has come, in steps or epochs.
+// prepare prepares a step with the given items. batches is the number of batches before it; at is
+// the progress of the run in steps or epochs. It reports whether this is the first step whose
+// loss reads the ring.
 func (m *memory) prepare(b device.Backend, items []int, batches, at int) (changed bool) {
 	switch {
 	case m.ring == nil:
@@ -107,7 +107,8 @@ func (m *memory) prepare(b device.Backend, items []int, batches, at int) (change
 	return changed
 }
 
-// before records what the loss of embeddings reads of the ring, nil if it does not.
+// before records what the loss of embeddings reads of the ring, or returns nil if it does not
+// read it.
 func (m *memory) before(t *grad.Tape, e *grad.Var, labels device.Array) *loss.Memory {
 	if m.ring == nil {
 		return nil
@@ -123,15 +124,15 @@ func (m *memory) before(t *grad.Tape, e *grad.Var, labels device.Array) *loss.Me
 	return g
 }
 
-// after records what is left to do when the backward pass has run.
+// after records the work that remains after the backward pass.
 func (m *memory) after(t *grad.Tape, e *grad.Var, labels device.Array) {
 	if m.ring != nil && m.First {
 		m.ring.Push(t, e, labels)
 	}
 }
 
-// forget records that the batch leaves nothing behind if guard is set, which it is
-// where a value of the step was not finite.
+// forget records that the batch leaves nothing behind if guard is set, which means that a value
+// of the step was not finite.
 func (m *memory) forget(t *grad.Tape, guard device.Array) {
 	if m.loss != nil {
 		m.loss.Forget(t, guard)

@@ -11,13 +11,13 @@ import (
 	"hgld/train/metric"
 )
 
-// meter ranks a block of queries and measures the rankings. Where the scores lie in the memory
-// of the host, it counts the items ahead of the positives; elsewhere the device sorts.
+// meter ranks a block of queries and measures the rankings. If the scores are in host memory, it
+// counts the items ahead of each positive; otherwise the device sorts.
 type meter struct {
 	b     device.Backend
 	host  device.Host // nil: the device sorts
 	e     *Evaluation
-	block int // queries
+	block int // number of queries
 
 	queries, gallery *operand
 
@@ -28,23 +28,23 @@ type meter struct {
 }
 
 const (
-	// defaultMemory is a quarter of what is promised beyond the vectors.
+	// defaultMemory is a quarter of the bound that is documented beyond the vectors.
 	defaultMemory = 256 << 20
 
-	// cachedMemory of scores stays in the L3 cache of most processors. More than cachedRows
-	// queries of a block gain nothing that outweighs it.
+	// cachedMemory of scores fits in the L3 cache of most processors. Blocks of more than
+	// cachedRows queries gain less than they lose by leaving the cache.
 	cachedMemory = 32 << 20
 	cachedRows   = 5 * tileRows
 
-	// tileRows is the number of queries whose products are computed together. Fewer in a block
-	// would have the gallery packed more often.
+	// tileRows is the number of queries whose products are computed together. With fewer in a
+	// block the gallery would be packed more often.
 	tileRows = 192
 
-	perElement = 4 // bytes of a score, and of a number of a vector
+	perElement = 4 // bytes of a score or of an element of a vector
 )
 
-// blockSize returns the number of queries that are ranked together: whole tiles, and at least
-// one of them unless e.Memory forbids it.
+// blockSize returns the number of queries that are ranked together: a multiple of tileRows, and at
+// least one tile unless e.Memory is smaller.
 func (e *Evaluation) blockSize(perItem int) int {
 	memory, least := e.Memory, 1
 	if memory <= 0 {
@@ -102,8 +102,8 @@ func (m *meter) upload() error {
 	return m.b.Sync()
 }
 
-// rank computes the scores of queries [lo, hi), and has the device sort them where the host
-// does not count.
+// rank computes the scores of queries [lo, hi). If the host does not count, the device sorts
+// them.
 func (m *meter) rank(lo, hi int) error {
 	if err := m.score(lo, hi); err != nil || m.sorted == nil {
 		return err
@@ -111,8 +111,8 @@ func (m *meter) rank(lo, hi int) error {
 	return m.sorted.rank(m.scores.RowRange(0, hi-lo), lo, hi)
 }
 
-// score computes the scores of queries [lo, hi), and the levels that a device needs to sort
-// them.
+// score computes the scores of queries [lo, hi), and the shared levels that a device needs to
+// sort them.
 func (m *meter) score(lo, hi int) error {
 	scores, begin, products := m.scores.RowRange(0, hi-lo), time.Now(), time.Duration(0)
 	err := m.queries.panels(lo, hi, func(_, _ int, queries device.Array) error {
@@ -138,23 +138,23 @@ func (m *meter) score(lo, hi int) error {
 	return m.b.Sync()
 }
 
-// row is the scores of query i of the block, on the host.
+// row returns the scores of query i of the block, on the host.
 func (m *meter) row(i int) []float32 {
 	gallery := len(m.e.Gallery.Labels)
 	return m.values[i*gallery : (i+1)*gallery]
 }
 
-// perSorted is the bytes that an item of the gallery takes for each query of a block beside
-// its score, where the device sorts: shared, ranked, and its copy on the host.
+// perSorted is the bytes per gallery item and query, beside the score, if the device sorts:
+// shared, ranked, and its copy on the host.
 const perSorted = 1 + 1 + 1
 
 // sorter holds the arrays of a device that sorts.
 type sorter struct {
 	m                                *meter
-	truth                            Truth        // nil: the labels on the device are
+	truth                            Truth        // nil: the labels on the device decide
 	queryLabels, galleryLabels, self device.Array // I32
 	shared, ranked                   device.Array // U8 [block,G]
-	bytes                            []byte       // ranked, on the host
+	bytes                            []byte       // copy of ranked on the host
 }
 
 func newSorter(m *meter) *sorter {
@@ -176,9 +176,8 @@ func (s *sorter) free() {
 	}
 }
 
-// distractor is the coarsest class of a gallery item without labels, which is a
-// negative for every query. Without any class Shared would leave it out of the
-// ranking.
+// distractor is the coarsest class of a gallery item without labels, which is a negative for
+// every query. Without any class, Shared would leave the item out of the ranking.
 const distractor = math.MaxInt32
 
 func (s *sorter) upload() {
@@ -193,7 +192,7 @@ func (s *sorter) upload() {
 	s.m.b.Upload(s.galleryLabels, labelBytes(list))
 }
 
-// level fills shared with the levels of queries [lo, hi).
+// level fills shared for queries [lo, hi).
 func (s *sorter) level(lo, hi int) {
 	n, b := hi-lo, s.m.b
 	own := make([]byte, 0, 4*n)
@@ -222,7 +221,7 @@ func (s *sorter) rank(scores device.Array, lo, hi int) error {
 	return s.m.b.Wait(s.m.b.Download(s.bytes[:n*len(s.m.e.Gallery.Labels)], ranked))
 }
 
-// labelBytes lays paths out as I32 [N,L].
+// labelBytes encodes paths as I32 [N,L].
 func labelBytes(list []labels.Path) []byte {
 	var data []byte
 	for _, p := range list {

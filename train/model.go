@@ -16,8 +16,8 @@ import (
 
 // Model is a trained network ready to embed images.
 type Model struct {
-	Config Config // as the checkpoint has it
-	Step   int    // steps that it was trained for
+	Config Config // configuration of the checkpoint
+	Step   int    // training steps
 	Path   string // checkpoint
 
 	state   state
@@ -39,7 +39,7 @@ func (m *Model) TrainedOn(d Dataset) (bool, error) {
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
 func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.state) }
 
-// weightsSum reads the SHA-256 of the weights that an evaluation of a checkpoint uses.
+// weightsSum returns the SHA-256 of the weights that an evaluation of a checkpoint uses.
 func weightsSum(folder string, s *state) (string, error) {
 	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
 	if err != nil {
@@ -53,8 +53,8 @@ func weightsSum(folder string, s *state) (string, error) {
 	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.evaluated()}
 }
 
-// Saved returns the folder of the checkpoint of the current step, and the SHA-256 of
-// its weights. Both are empty if there is none.
+// Saved returns the folder of the checkpoint of the current step, and the SHA-256 of its weights.
+// Both are empty if there is no such checkpoint.
 func (r *Run) Saved() (folder, sum string, err error) {
 	if r.o.Dir == "" || r.saved != r.state.Step {
 		return "", "", nil
@@ -64,11 +64,11 @@ func (r *Run) Saved() (folder, sum string, err error) {
 	return folder, sum, err
 }
 
-// EvalOptions are what an evaluation may vary.
+// EvalOptions are the options of an evaluation.
 type EvalOptions struct {
-	Metrics  metric.Set            // what is measured
+	Metrics  metric.Set            // metrics to compute
 	Ties     metric.Ties           // how equal scores are ordered
-	PerQuery bool                  // keep the value of every query
+	PerQuery bool                  // keep the values of every query
 	Progress func(done, total int) // images embedded; may be nil
 
 	Mean      Unit       // see Evaluation
@@ -76,18 +76,17 @@ type EvalOptions struct {
 	Gap       int        // see Evaluation
 	GapSeed   uint64     // see Evaluation
 
-	// Self is the row of each query in a gallery of its own, which is left out of its
-	// ranking, or −1. nil means that no query has one.
+	// Self is each query's row in the gallery, which is left out of its ranking, or −1. nil means
+	// that no query has one.
 	Self []int32
 
-	Look  *Look  // nil: nothing is shown
+	Look  *Look  // extra output; nil: none
 	Parts *Parts // see Evaluation
 }
 
-// Open loads the network of a run directory from its newest checkpoint, or that of one
-// checkpoint folder. If untrained is set, it returns the network with the weights that
-// the run started from, the baseline for its training. Call Close when done with the
-// backend.
+// Open loads the network of a run directory from its newest checkpoint, or of a checkpoint
+// folder. If untrained is set, the network has the weights that the run started from: the
+// baseline of its training. Call Close when done with the backend.
 func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model, error) {
 	folder, s, err := checkpointIn(path)
 	if err != nil {
@@ -116,8 +115,8 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 	return m, nil
 }
 
-// load fills the network from its checkpoint, with the averaged weights if there are
-// any. Tensors of the loss are not read.
+// load fills the network from its checkpoint, with the averaged weights if there are any. It
+// skips the tensors of the loss.
 func (m *Model) load() error {
 	name := (&state{Config: m.Config}).evaluated()
 	tensors, err := readTensors(m.Path, name)
@@ -133,8 +132,8 @@ func (m *Model) load() error {
 // Close ends the goroutine that uses the backend.
 func (m *Model) Close() error { return m.lane.close() }
 
-// Evaluate embeds query and gallery and measures retrieval. Without a gallery, the
-// queries rank each other, each left out of its own ranking.
+// Evaluate embeds query and gallery and measures retrieval. Without a gallery the queries rank
+// each other, and each is left out of its own ranking.
 func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
 	e := &Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
@@ -175,7 +174,7 @@ func (m *Model) free(s Side) {
 	})
 }
 
-// Embed returns the embeddings of a data set, one row an item.
+// Embed returns the embeddings of a data set, one row per item.
 func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
 	return m.embed(ctx, d, embedOptions{progress: progress})
 }

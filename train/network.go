@@ -13,7 +13,7 @@ import (
 	"hgld/train/nn"
 )
 
-// network is a retrieval net on a device, as a run trains it and a Model evaluates it.
+// network is a retrieval network on a device. A run trains it; a Model evaluates it.
 type network struct {
 	b       device.Backend
 	arena   *device.Arena
@@ -22,15 +22,15 @@ type network struct {
 	in      Input
 	filter  filter
 	decoder *img.Decoder
-	width   int // of the vectors that it reads; 0: it reads images
+	width   int // width of the vectors that it reads; 0: it reads images
 
-	resample bool // on the device
+	resample bool // resample images on the device
 
-	activations device.DType // of the backbone; all else is F32
+	activations device.DType // type of the backbone's activations; all else is F32
 }
 
-// newNetwork declares the net. The caller calls store.Build when the loss has declared
-// its own parameters.
+// newNetwork declares the network. The caller calls store.Build after the loss has declared its
+// parameters.
 func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network {
 	store := nn.NewStore()
 	if d == nil {
@@ -42,7 +42,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
 	if n.width > 0 {
-		n.activations = device.F32 // a head is small, and its inputs are not rounded
+		n.activations = device.F32 // a head is small, and rounding its inputs gains nothing
 	}
 	if n.activations != device.F32 {
 		if !b.Supports(n.activations) {
@@ -60,10 +60,10 @@ type inputs struct {
 	labels device.Array // I32 [B,L]
 	bytes  []byte       // staging for crop and labels
 
-	packed [deviceSlots]*packedInputs // what pixels are resampled from; nil: they are uploaded
+	packed [deviceSlots]*packedInputs // sources of resampling; nil: pixels are uploaded
 }
 
-// newInputs makes the arrays of a batch. packs says that its images are resampled on the device.
+// newInputs makes the arrays of a batch. packs says that images are resampled on the device.
 func (n *network) newInputs(size, levels int, packs bool) *inputs {
 	in := &inputs{
 		crop:   device.New(n.b, device.I32, size, 3),
@@ -95,7 +95,7 @@ func (i *inputs) free(b device.Backend) {
 	}
 }
 
-// upload brings a batch to the device. Images that it resamples may be there already.
+// upload brings a batch to the device. Images that the device resamples may be there already.
 func (i *inputs) upload(b device.Backend, from *batch) {
 	switch {
 	case from.packed == nil:
@@ -110,7 +110,7 @@ func (i *inputs) upload(b device.Backend, from *batch) {
 	b.Upload(i.labels, stage(i.bytes, from.labels))
 }
 
-// stage writes values into memory that is large enough, and returns what they take.
+// stage writes values into memory, which must be large enough, and returns the bytes written.
 func stage(memory []byte, values []int32) []byte {
 	for at, v := range values {
 		binary.LittleEndian.PutUint32(memory[4*at:], uint32(v))
@@ -118,7 +118,7 @@ func stage(memory []byte, values []int32) []byte {
 	return memory[:4*len(values)]
 }
 
-// forward records pixels to embeddings [B,D] of unit length.
+// forward records the pass from pixels to embeddings [B,D] of unit length.
 func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 	embed := n.net.Forward
 	if t.Evaluating() && len(n.in.Scales) > 0 {
@@ -141,11 +141,11 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 	return e
 }
 
-// embedBatch is the number of images that an evaluation embeds at a time. It is the
-// same for all data sets, because the rounding of a product may depend on its shape.
+// embedBatch is the number of images that an evaluation embeds at a time. It is the same for all
+// data sets, because the rounding of a product may depend on its shape.
 const embedBatch = 64
 
-// embed returns the embeddings [N,D] of a data set in evaluation's view.
+// embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
 	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
 		if out.Absent() {
@@ -157,8 +157,8 @@ func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out dev
 	return out, err
 }
 
-// through records a pass over images and runs it on a data set in evaluation's view. It
-// calls each for every batch of results, with the number of rows before it.
+// through records a pass over images and runs it on a data set, with the crop of an evaluation.
+// It calls each for every batch of results, with the number of rows before it.
 func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions,
 	each func(done int, rows device.Array) error) error {
 	list, err := paths(d)
@@ -223,8 +223,7 @@ func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, er
 // backbonePrefix begins the names of the backbone's parameters.
 const backbonePrefix = backbone.Prefix
 
-// lossScope is the scope of the loss' parameters in the store; lossPrefix begins their
-// names.
+// lossScope is the scope of the loss's parameters in the store. lossPrefix begins their names.
 const (
 	lossScope  = "loss"
 	lossPrefix = lossScope + "."

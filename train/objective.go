@@ -17,11 +17,11 @@ type objective struct {
 	memory *memory
 	key    *device.Array // of the store
 	params []*loss.Param
-	held   []*nn.Param // where the store keeps them
+	held   []*nn.Param // parameters as the store holds them
 }
 
-// newObjective makes the loss and declares its proxies. rows has the labels of the
-// data, counts the number of classes of each level.
+// newObjective makes the loss and declares its proxies. rows holds the labels of the data, counts
+// the number of classes of each level.
 func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
 	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: ClassPaths(rows, counts[0]), Batch: p.sampler.Size(),
@@ -51,7 +51,7 @@ func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []
 	return o, nil
 }
 
-// attach gives the loss its arrays, once the store is built.
+// attach sets the arrays of the loss. The store must be built.
 func (o *objective) attach(n *network) {
 	for i, p := range o.params {
 		p.Value, p.Grad = o.held[i].Value, o.held[i].Grad
@@ -59,15 +59,15 @@ func (o *objective) attach(n *network) {
 	o.memory.attach(n.b, n.store)
 }
 
-// record records the loss of a batch of embeddings, each of which is a query and a
-// gallery item. m may be nil.
+// record records the loss of a batch of embeddings. Each embedding is both a query and a gallery
+// item. m may be nil.
 func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array, m *loss.Memory) *grad.Var {
 	return o.loss.Forward(t, &loss.Batch{
 		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self, Memory: m, Key: *o.key,
 	})
 }
 
-// ClassPaths finds the labels of each of n finest classes; nil of one without a row.
+// ClassPaths returns the labels of each of n finest classes, nil for a class without a row.
 func ClassPaths(rows []labels.Path, n int) []labels.Path {
 	paths := make([]labels.Path, n)
 	for _, p := range rows {
@@ -78,7 +78,7 @@ func ClassPaths(rows []labels.Path, n int) []labels.Path {
 	return paths
 }
 
-// Kind finds the loss in the table of its preset and applies the settings.
+// Kind looks up the loss in the table of its preset and applies the settings.
 func (l Loss) Kind() (loss.Kind, error) {
 	table, err := loss.Presets.Get("preset", l.Preset)
 	if err != nil {

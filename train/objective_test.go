@@ -105,10 +105,10 @@ settings:
 		t.Errorf("parameters are called %v", names)
 	}
 	for want, terms := range map[string]any{
-		"want a list of {name: …":            "smooth-ap",
-		`term 1: unknown loss "smoth-ap"`:    []any{map[string]any{"name": "smoth-ap", "weight": 1}},
-		"term 1: nsm has no weight":          []any{map[string]any{"name": "nsm"}},
-		`term 1: nsm: unknown setting "tau"`: []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"tau": 1}}},
+		"want a list of {name: …":                                    "smooth-ap",
+		`term 1: unknown loss "smoth-ap"`:                            []any{map[string]any{"name": "smoth-ap", "weight": 1}},
+		"term 1: nsm has no weight, want weight: a number from 0 up": []any{map[string]any{"name": "nsm"}},
+		`term 1: nsm: unknown setting "tau"`:                         []any{map[string]any{"name": "nsm", "weight": 1, "settings": map[string]any{"tau": 1}}},
 		"term 1: nsm: temperature is 1e+30, wa": []any{map[string]any{"name": "nsm", "weight": 1,
 			"settings": map[string]any{"temperature": 1e30}}},
 	} {
@@ -141,7 +141,7 @@ func TestTermsAreAddedAndRemovedByKey(t *testing.T) {
 		t.Errorf("an added term is %+v, want 0 where nothing is given", c)
 	}
 	l.Settings["weights"] = []any{1, 2}
-	if _, err := l.Kind(); err == nil || !strings.Contains(err.Error(), "2 weights for 3 terms") {
+	if _, err := l.Kind(); err == nil || !strings.Contains(err.Error(), "2 weights for 3 terms, want one for each term") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"hgld/internal/settings"
 )
 
-// oldKeys are the names that keys of schedule had when warmup meant frozen groups. A mapping
-// is of that time if it has a key that is only theirs.
+// oldKeys maps the keys of schedule from when warmup meant frozen groups to their names of today.
+// A file uses the old keys if it has one that exists only there.
 var oldKeys = map[string]string{"warmup": "freeze", "idle": "frozen", "warmup_advances": "freeze_advances"}
 
 func isOld(keys ...string) bool {
@@ -19,7 +19,7 @@ func isOld(keys ...string) bool {
 
 var _ settings.Outdated = (*Schedule)(nil)
 
-// Modern gives the keys of a file their names of today.
+// Modern renames old keys of a file to their names of today.
 func (s *Schedule) Modern(node *yaml.Node) *yaml.Node {
 	var keys []string
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -41,7 +41,7 @@ func (s *Schedule) Modern(node *yaml.Node) *yaml.Node {
 	return &modern
 }
 
-// UnmarshalJSON reads the schedule of a checkpoint, whose keys may have their old names.
+// UnmarshalJSON reads the schedule of a checkpoint, which may use old keys.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(data, &keys); err != nil {

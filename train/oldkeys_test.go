@@ -106,9 +106,9 @@ func TestWarmUpRisesBeforeTheSchedule(t *testing.T) {
 		}
 	}
 	for text, change := range map[string]func(*Config){
-		"shorter than the run": func(c *Config) { c.Schedule.WarmUp = 14 },
-		"a rise of its own":    func(c *Config) { c.Schedule.Name = "linear-cosine" },
-		"whole number from 0":  func(c *Config) { c.Schedule.WarmUp = -1 },
+		"less than the length of the run": func(c *Config) { c.Schedule.WarmUp = 14 },
+		"its own warm-up":                 func(c *Config) { c.Schedule.Name = "linear-cosine" },
+		"whole number from 0":             func(c *Config) { c.Schedule.WarmUp = -1 },
 	} {
 		c := c
 		change(&c)

@@ -6,17 +6,18 @@ import (
 	"hgld/train/device"
 )
 
-// errNotHost is the error of another device than the host that is given stored vectors.
-var errNotHost = errors.New("vectors that stay in their file can be ranked on the host alone: upload them")
+// errNotHost is returned if stored vectors are given to a device other than the host.
+var errNotHost = errors.New("vectors that stay in their file can only be ranked on the host: upload them first")
 
-// operand is the vectors of one side as products read them.
+// operand gives the vectors of one side to matrix products.
 type operand struct {
 	b     device.Backend
 	of    *Side
-	panel device.Array // F32 [rows,D], of stored vectors; absent for those on the device
+	panel device.Array // F32 [rows,D], for stored vectors; absent for vectors on the device
 }
 
-// newOperand holds panels of the given number of rows, or of what suits a product for 0.
+// newOperand makes panels of the given number of rows, or of a size that suits a product if rows
+// is 0.
 func newOperand(b device.Backend, of *Side, rows int) *operand {
 	o := &operand{b: b, of: of}
 	if s := of.Stored; s != nil {
@@ -34,8 +35,8 @@ func (o *operand) free() {
 	}
 }
 
-// panels calls f for rows [lo, hi) in their order, all at once where they are on the device. It
-// stops at the first error. rows are valid during the call.
+// panels calls f for the rows [lo, hi) in order, all at once if they are on the device. It stops
+// at the first error. rows are valid only during the call.
 func (o *operand) panels(lo, hi int, f func(lo, hi int, rows device.Array) error) error {
 	if o.panel.Absent() {
 		return f(lo, hi, o.of.Vectors.RowRange(lo, hi))
@@ -57,7 +58,7 @@ func (o *operand) panels(lo, hi int, f func(lo, hi int, rows device.Array) error
 	return nil
 }
 
-// row downloads one row, for show.
+// row downloads one row, for looker.show.
 func (o *operand) row(dst []byte, i int) error {
 	if o.of.Stored == nil {
 		return o.b.Wait(o.b.Download(dst, o.of.Vectors.RowRange(i, i+1)))

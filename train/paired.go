@@ -8,54 +8,54 @@ import (
 	"hgld/train/stats"
 )
 
-// Difference is what two results on the same queries say of a metric: the second less the
-// first, over the queries for which both have a value.
+// Difference compares two results on the same queries in one metric: the second minus the first,
+// over the queries for which both have a value.
 type Difference struct {
-	Key      string `json:"key"`        // of the metric
+	Key      string `json:"key"`        // key of the metric
 	First    Number `json:"first"`      // mean of the first result over these queries
 	Second   Number `json:"second"`     // mean of the second
 	Mean     Number `json:"difference"` // Second − First
-	Interval Ends   `json:"interval"`   // of Mean
-	P        Number `json:"p"`          // of the randomisation test, two-sided
-	Holm     Number `json:"p_holm"`     // corrected for all metrics and results that are compared
-	Queries  int    `json:"queries"`    // with a value in both
+	Interval Ends   `json:"interval"`   // interval of Mean
+	P        Number `json:"p"`          // two-sided p-value of the randomisation test
+	Holm     Number `json:"p_holm"`     // P corrected for all metrics and results compared
+	Queries  int    `json:"queries"`    // number with a value in both
 }
 
 // Pairing is the comparison of two results.
 type Pairing struct {
-	Both        int          `json:"queries"`      // in both results
-	OnlyFirst   int          `json:"only_first"`   // queries that the second does not have
-	OnlySecond  int          `json:"only_second"`  // and the other way round
-	ByRow       bool         `json:"by_row"`       // the queries have no ids: row i is row i
+	Both        int          `json:"queries"`      // queries in both results
+	OnlyFirst   int          `json:"only_first"`   // queries missing in the second
+	OnlySecond  int          `json:"only_second"`  // queries missing in the first
+	ByRow       bool         `json:"by_row"`       // queries have no ids and are paired by row
 	Differences []Difference `json:"differences"`  // in the order of the first result
-	Randomised  int          `json:"random_draws"` // of the test, where it did not count all signs
+	Randomised  int          `json:"random_draws"` // draws of the test, unless it counted all signs
 
 	rows [][2]int
 }
 
-// Rows returns the pairs: the number of a query in the first result and in the second.
+// Rows returns the pairs: the row of a query in the first result and in the second.
 func (p *Pairing) Rows() [][2]int { return p.rows }
 
-// randomDraws makes 0.0001 the least P that the test can find.
+// randomDraws makes 0.0001 the least P that the test can return.
 const randomDraws = 9999
 
-// NoPerQueryError is a result without the values of single queries.
+// NoPerQueryError says that a result lacks the values of single queries.
 type NoPerQueryError struct{}
 
 func (NoPerQueryError) Error() string {
-	return "train: the result has no values of single queries, which evaluation keeps by PerQuery"
+	return "train: the result has no per-query values; set PerQuery in the evaluation"
 }
 
-// Pair compares two results query by query. Queries are paired by their ids, or by their
-// rows where neither result has ids. P is that of a randomisation test, which swaps the
-// two values of a query, or of all queries of a class if n resamples classes. Holm is left
-// as P; see [Correct]. The error is a [NoPerQueryError] if a result lacks the values.
+// Pair compares two results query by query. It pairs queries by id, or by row if neither result
+// has ids. P comes from a randomisation test that swaps the two values of a query, or of all
+// queries of a class if n resamples classes. Holm equals P; see [Correct]. The error is a
+// [NoPerQueryError] if a result lacks per-query values.
 func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 	if first.PerQuery == nil || second.PerQuery == nil {
 		return nil, NoPerQueryError{}
 	}
 	if first.MeanOver != second.MeanOver {
-		return nil, errors.New("train: one result has means over classes and the other means over queries")
+		return nil, errors.New("train: one result has means over classes and the other over queries, want the same in both")
 	}
 	p := &Pairing{Randomised: randomDraws}
 	rows, err := p.match(first, second)
@@ -71,7 +71,7 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 		}
 	}
 	if n.Resample == ByClass && first.PerQuery.Class == nil {
-		return nil, errors.New("train: the first result does not say of what class its queries are")
+		return nil, errors.New("train: the first result has no classes of its queries, which intervals over classes need")
 	}
 	var columns, a, b [][]float64
 	for _, v := range first.Values {
@@ -87,8 +87,8 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 	return p, nil
 }
 
-// pairedColumn returns second − first for each pair, and both, NaN where either is
-// undefined.
+// pairedColumn returns second − first for each pair, and both values. The difference is NaN if
+// either is undefined.
 func pairedColumn(rows [][2]int, first, second []Number) (difference, a, b []float64) {
 	for _, r := range rows {
 		x, y := float64(first[r[0]]), float64(second[r[1]])
@@ -100,7 +100,7 @@ func pairedColumn(rows [][2]int, first, second []Number) (difference, a, b []flo
 	return difference, a, b
 }
 
-// compare fills the differences.
+// compare computes the differences.
 func (p *Pairing) compare(columns, a, b [][]float64, class []int, mean Unit, n *Intervals, threads int) {
 	t := table(columns, class, mean, n.Resample)
 	means, undefined := meansOf(columns, t, mean)
@@ -120,11 +120,11 @@ func (p *Pairing) compare(columns, a, b [][]float64, class []int, mean Unit, n *
 func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	a, b := first.PerQuery.IDs, second.PerQuery.IDs
 	if (a == nil) != (b == nil) {
-		return nil, errors.New("train: the queries of one result have ids and those of the other have none")
+		return nil, errors.New("train: only one of the two results has query ids, want ids in both or in neither")
 	}
 	if a == nil {
 		if first.Queries != second.Queries {
-			return nil, fmt.Errorf("train: the results are of %d and %d queries, which have no ids to pair them by",
+			return nil, fmt.Errorf("train: the results have %d and %d queries without ids, want the same number",
 				first.Queries, second.Queries)
 		}
 		p.ByRow, p.Both = true, first.Queries
@@ -157,7 +157,7 @@ func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	return rows, nil
 }
 
-// Correct sets Holm of all differences of several comparisons, which are one family.
+// Correct sets Holm of all differences of several comparisons, treated as one family.
 func Correct(list []*Pairing) {
 	var p []float64
 	for _, pairing := range list {

@@ -55,8 +55,8 @@ func TestPairRefuses(t *testing.T) {
 	for want, other := range map[string]*Result{
 		`two queries with the id "a"`:     resultOf([]string{"a", "a"}, 0, 1),
 		"no query in common":              resultOf([]string{"x", "y"}, 0, 1),
-		"ids and those of the other have": resultOf(nil, 0, 1),
-		"no values of single queries":     {Version: 1},
+		"only one of the two results has": resultOf(nil, 0, 1),
+		"no per-query values":             {Version: 1},
 	} {
 		if _, err := Pair(one, other, NewIntervals(ByQuery, 1), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -182,7 +182,7 @@ func TestTiesLeaveAFigureBetweenTwoValues(t *testing.T) {
 	}
 	var table strings.Builder
 	if err := r.Table(&table); err != nil || !strings.Contains(table.String(),
-		"equal scores decide in 4 queries: by their order R@1_level0 is from 0.00 to 100.00") {
+		"ties matter in 4 queries: R@1_level0 is from 0.00 to 100.00") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }

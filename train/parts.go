@@ -2,14 +2,14 @@ package train
 
 import "fmt"
 
-// Parts are the seconds that the parts of an evaluation take where the host computes. They follow one another:
-// for each block of queries the products with panels of the gallery, each read before, and then the rankings
-// with the metrics of each, of which these are the means over the threads.
+// Parts are the seconds of an evaluation's parts, if the host computes it. For each block of
+// queries it reads panels of the gallery, multiplies each, ranks, and computes metrics. Ranking
+// and Metrics are means over the threads.
 type Parts struct {
-	Reading  float64 // of vectors that stay in their file: widened and scaled
+	Reading  float64 // stored vectors: read, widened and scaled
 	Products float64 // the scores
 	Ranking  float64 // places of the positives
-	Metrics  float64 // from these, with the ends that ties leave
+	Metrics  float64 // metrics from these places, with bounds for ties
 }
 
 // String lists the parts.
@@ -18,7 +18,7 @@ func (p *Parts) String() string {
 		p.Reading, p.Products, p.Ranking, p.Metrics)
 }
 
-// tell adds the time of the threads to the parts of the evaluation.
+// tell adds the times of the threads to the parts of the evaluation.
 func (m *meter) tell() {
 	for _, r := range m.readers {
 		if p := m.e.Parts; p != nil {

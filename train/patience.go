@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Plateau cuts all rates when the evaluations stop improving, on top of the schedules.
+// Plateau cuts all rates, in addition to the schedules, when evaluations stop improving.
 type Plateau struct {
-	Factor   float64 `yaml:"factor" json:"factor,omitempty" range:"0 1" usage:"all rates are multiplied by this after patience evaluations; 0: never"`
-	Patience int     `yaml:"patience" json:"patience,omitempty" range:"0 1e9" usage:"evaluations in a row that are no better than the best before them, or than the cut before"`
+	Factor   float64 `yaml:"factor" json:"factor,omitempty" range:"0 1" usage:"factor for all rates after patience evaluations without improvement; 0: never"`
+	Patience int     `yaml:"patience" json:"patience,omitempty" range:"0 1e9" usage:"evaluations in a row without improvement before the rates are cut; a cut restarts the count"`
 }
 
 // EarlyStop ends a run when its evaluations stop improving.
 type EarlyStop struct {
-	Patience int `yaml:"patience" json:"patience,omitempty" range:"0 1e9" usage:"evaluations in a row that are no better than the best, after which the run ends; 0: never"`
+	Patience int `yaml:"patience" json:"patience,omitempty" range:"0 1e9" usage:"evaluations in a row without improvement before the run ends; 0: never"`
 }
 
 // waits reports whether evaluations change the course of the run.
@@ -32,30 +32,31 @@ func (c *Config) checkPatience(d Data) error {
 		return fmt.Errorf("schedule.plateau has patience %d and no factor: set schedule.plateau.factor, such as 0.1",
 			p.Patience)
 	case c.waits() && c.Run.Evaluate == 0:
-		return errors.New("schedule.plateau and stop.patience count evaluations, and run.evaluate is 0: set it to the " +
+		return errors.New("schedule.plateau and stop.patience count evaluations, but run.evaluate is 0: set it to the " +
 			"steps (or epochs) between them")
 	case c.waits() && d.Validation == nil && c.Run.Watch != watchTest:
-		return errors.New("schedule.plateau and stop.patience count evaluations, and there are no validation classes: hold " +
-			"some out of the training (hold_out), or say run.watch=test")
+		return errors.New("schedule.plateau and stop.patience count evaluations, but there are no validation classes: hold " +
+			"some out of the training (hold_out), or set run.watch=test")
 	}
 	return nil
 }
 
-// judgement is the result of a regular evaluation. A checkpoint holds those before it was saved.
+// judgement is the result of a regular evaluation. A checkpoint stores those made before it was
+// saved.
 type judgement struct {
 	Step  int    `json:"step"`
-	Value Number `json:"value"` // of the metric that the run is judged by
+	Value Number `json:"value"` // of the metric that ranks evaluations
 }
 
-// criterion says what the judgements of a run measure. A run whose course they change resumes with
-// the same criterion alone.
+// criterion says what the judgements of a run measure. A run whose course depends on them resumes
+// only with the same criterion.
 type criterion struct {
 	Every  int    `json:"every"`  // run.evaluate
 	Metric string `json:"metric"` // key, from run.best
 	On     string `json:"on"`     // run.watch
 }
 
-// criterion returns that of the run, nil if its evaluations do not change its course.
+// criterion returns the criterion of the run, or nil if evaluations do not change its course.
 func (r *Run) criterion() *criterion {
 	if !r.config.waits() {
 		return nil
@@ -63,10 +64,10 @@ func (r *Run) criterion() *criterion {
 	return &criterion{Every: r.config.Run.Evaluate, Metric: r.judge, On: r.config.Run.Watch}
 }
 
-// differs describes the settings in which a checkpoint's criterion differs from that of the run.
+// differs lists the settings in which a checkpoint's criterion differs from the run's.
 func (c *criterion) differs(was *criterion) (list []string) {
 	if c == nil || was == nil {
-		return nil // the settings themselves differ, or there are none
+		return nil // the settings differ, or there is no criterion
 	}
 	for _, s := range []struct {
 		key      string
@@ -79,8 +80,8 @@ func (c *criterion) differs(was *criterion) (list []string) {
 	return list
 }
 
-// course returns how often the rates were cut by the end of the judgements, and whether the run
-// ends with the last of them. A value that is not a number is no better.
+// course returns how often the judgements have cut the rates, and whether the last one ends the
+// run. NaN is no improvement.
 func (c *Config) course(list []judgement) (cuts int, stop bool) {
 	best := math.Inf(-1)
 	stale, waited := 0, 0
@@ -97,8 +98,8 @@ func (c *Config) course(list []judgement) (cuts int, stop bool) {
 	return cuts, stop
 }
 
-// heed notes the result of a regular evaluation and changes the course of the run. It returns the
-// event that tells of lower rates, nil without such.
+// heed records the result of a regular evaluation and changes the course of the run. It returns
+// an event if the rates were cut, and nil otherwise.
 func (r *Run) heed(value float64) *Event {
 	if !r.config.waits() || r.judged(r.state.Step) {
 		return nil
@@ -111,13 +112,13 @@ func (r *Run) heed(value float64) *Event {
 	return &Event{Kind: Reduced, Rate: r.step.update.schedule.Factor}
 }
 
-// judged reports whether the evaluation of a step is among the judgements.
+// judged reports whether the evaluation after a step is already among the judgements.
 func (r *Run) judged(step int) bool {
 	return slices.ContainsFunc(r.state.Judged, func(j judgement) bool { return j.Step == step })
 }
 
-// follow sets rates and end of the run by the judgements so far, and returns how often the rates
-// were cut.
+// follow sets the rates and the end of the run from the judgements so far, and returns how often
+// the rates were cut.
 func (r *Run) follow() (cuts int) {
 	if cuts, r.halted = r.config.course(r.state.Judged); cuts > 0 {
 		r.step.update.scale(math.Pow(r.config.Schedule.Plateau.Factor, float64(cuts)))
@@ -125,8 +126,8 @@ func (r *Run) follow() (cuts int) {
 	return cuts
 }
 
-// recallJudged completes the judgements of a checkpoint by the evaluation that followed it: a
-// checkpoint is saved before it is evaluated.
+// recallJudged adds the evaluation that followed a checkpoint to its judgements. A checkpoint is
+// saved before it is evaluated, so it lacks that one.
 func (r *Run) recallJudged(b Best) {
 	if !r.config.waits() {
 		return
@@ -135,7 +136,7 @@ func (r *Run) recallJudged(b Best) {
 		r.state.Judged = append(slices.Clip(r.state.Judged), judgement{r.state.Step, b.Newest})
 	}
 	if r.evaluationDue() && !r.judged(r.state.Step) {
-		r.best.Evaluated = 0 // start evaluates again
+		r.best.Evaluated = 0 // start then evaluates again
 	}
 	r.follow()
 }

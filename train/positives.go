@@ -11,9 +11,9 @@ import (
 	"hgld/train/loss"
 )
 
-// undefined returns the comparisons that must find a positive for the loss of a step to
-// be defined. There are none for a loss against proxies, or if negatives alone define
-// the loss.
+// undefined returns the comparisons of which at least one must find a positive, or the loss of a
+// step is undefined. There are none for a loss against proxies, or if negatives alone define the
+// loss.
 func (o *objective) undefined() []loss.Comparison {
 	return slices.DeleteFunc(o.comparisons(), func(c loss.Comparison) bool { return c.Defined })
 }
@@ -25,9 +25,9 @@ func (o *objective) comparisons() []loss.Comparison {
 	return nil
 }
 
-// hasPositive reports whether the loss of a batch is defined: one of its queries has a
-// positive in the batch, or in the memory that the next step reads. at is the time of
-// the schedules, in steps or epochs. It runs on the lane, before the step.
+// hasPositive reports whether the loss of a batch is defined: one of its queries has a positive
+// in the batch or in the memory that the next step reads. at is the time of the schedules, in
+// steps or epochs. It runs on the lane before the step.
 func (s *step) hasPositive(from *batch, at int) (bool, error) {
 	needed := s.objective.undefined()
 	if len(needed) == 0 {
@@ -49,8 +49,8 @@ func (s *step) hasPositive(from *batch, at int) (bool, error) {
 	return slices.ContainsFunc(remembered, seen.share), err
 }
 
-// checkPositives returns an error if no query of the first epoch has a positive, in its
-// batch or in the memory: nothing would be learnt.
+// checkPositives returns an error if no query of the first epoch has a positive in its batch or
+// in the memory. Nothing could then be learnt.
 func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int) error {
 	compared := o.comparisons()
 	if len(compared) == 0 {
@@ -69,13 +69,13 @@ func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int)
 			seen.add(rows[i])
 		}
 	}
-	return fmt.Errorf("loss.name is %s, which compares %s of the same class, and in %d batches of sampler "+
-		"%s no two %[2]s are of one: "+
-		"want classes of 2 %[2]s or more with sampler.name=m-per-class, or a loss with proxies such as nsm",
+	return fmt.Errorf("loss.name is %s, which compares %s of the same class, but in %d batches of sampler "+
+		"%s no two %[2]s are of one class: "+
+		"use classes of at least 2 %[2]s with sampler.name=m-per-class, or a loss with proxies such as nsm",
 		c.Loss.Name, ItemsText(c.ofVectors()), len(epoch), c.Sampler.Name)
 }
 
-// labelSet holds the labels of items at the levels that are compared.
+// labelSet holds the labels of items at the compared levels.
 type labelSet struct {
 	compared []loss.Comparison
 	has      map[levelLabel]bool
@@ -90,7 +90,7 @@ func newLabelSet(compared []loss.Comparison) *labelSet {
 	return &labelSet{compared: compared, has: map[levelLabel]bool{}}
 }
 
-// share reports whether an item of the set is a positive of an item with these labels.
+// share reports whether an item of the set is a positive of an item with the labels row.
 func (s *labelSet) share(row []int32) bool {
 	return slices.ContainsFunc(s.of(row), func(l levelLabel) bool { return s.has[l] })
 }
@@ -116,9 +116,8 @@ func (s *labelSet) of(row []int32) (list []levelLabel) {
 	return list
 }
 
-// labels downloads the labels that the next step finds in the ring, in addition to
-// those of its batch. There are none if the step does not read the ring. The arguments
-// are those of prepare.
+// labels downloads the labels that the next step finds in the ring, in addition to those of its
+// batch. There are none if the step does not read the ring. The arguments are those of prepare.
 func (m *memory) labels(b device.Backend, items []int, batches, at int) ([][]int32, error) {
 	if m.ring == nil || at+1 < m.Start {
 		return nil, nil
@@ -129,7 +128,7 @@ func (m *memory) labels(b device.Backend, items []int, batches, at int) ([][]int
 	if err := b.Wait(b.Download(data, from.Value)); err != nil {
 		return nil, err
 	}
-	replaced := map[int]bool{} // by the batch, which goes in before the ring is read
+	replaced := map[int]bool{} // rows that the batch overwrites before the ring is read
 	for i := range items {
 		switch {
 		case m.First:

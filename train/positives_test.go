@@ -105,7 +105,7 @@ func TestLossWithoutPositivesIsRefused(t *testing.T) {
 		} {
 			err := prepare()
 			if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), "loss.name is "+name) ||
-				!strings.Contains(err.Error(), "2 images or more") {
+				!strings.Contains(err.Error(), "at least 2 images") {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}

@@ -15,9 +15,9 @@ const (
 
 var precisions = []string{precisionAuto, precisionFloat32, precisionBFloat16}
 
-// settle replaces auto by the precision of the run in dir, or in a new run by the one that
-// suits the device: bfloat16 if the device computes in it, otherwise float32. A checkpoint has
-// what was chosen, so that a run can go on with another device.
+// settle replaces auto by the precision of the run in dir. In a new run it chooses bfloat16 if
+// the device computes in it, and float32 otherwise. The checkpoint stores the choice, so that a
+// run can resume on another device.
 func (a *Architecture) settle(b device.Backend, dir string) {
 	if a.Precision != precisionAuto {
 		return
@@ -31,8 +31,8 @@ func (a *Architecture) settle(b device.Backend, dir string) {
 	}
 }
 
-// chosenPrecision returns the precision in the newest sound checkpoint of a run, "" if there is
-// none. What is wrong with a checkpoint, resuming reports.
+// chosenPrecision returns the precision in the newest sound checkpoint of a run, or "" if there
+// is none. It ignores damaged checkpoints; resuming reports them.
 func chosenPrecision(dir string) string {
 	if dir == "" {
 		return ""
@@ -46,7 +46,7 @@ func chosenPrecision(dir string) string {
 	return ""
 }
 
-// activations returns the type in which the backbone's activations are stored.
+// activations returns the storage type of the backbone's activations.
 func (a *Architecture) activations() device.DType {
 	if a.Precision == precisionBFloat16 {
 		return device.BF16

@@ -13,29 +13,29 @@ import (
 	"hgld/train/device/observe"
 )
 
-// Profile is the time of some steps of a training. Times are in seconds, of all steps together.
+// Profile holds the time of some training steps. Times are in seconds, summed over all steps.
 type Profile struct {
-	// Operations are the calls by operation, the longest first.
+	// Operations are the calls by operation, longest first.
 	Operations []OpTime `json:"operations"`
 
 	// Seconds is the time of the steps.
 	Seconds float64 `json:"seconds"`
 
-	// Steps is their number.
+	// Steps is the number of steps.
 	Steps int `json:"steps"`
 
-	// Waited is the part of Seconds in which they waited for images.
+	// Waited is the part of Seconds spent waiting for images.
 	Waited float64 `json:"waited"`
 
-	// Rates are what the times of operations are modelled by.
+	// Rates are the rates that the modelled times are computed from.
 	Rates Rates `json:"rates"`
 }
 
-// NewProfile measures the device's rates, then takes the steps of o.Limit, of which it does not
-// measure the first: memory grows in it. It measures none if the run has no second step.
+// NewProfile measures the device's rates, then takes o.Limit steps. It does not measure the
+// first, which allocates. It measures nothing if the run has only one step.
 func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, error) {
 	c.Model.settle(o.Backend, "")
-	c.Run.Settle(o.Backend) // which the one that watches does not resemble
+	c.Run.Settle(o.Backend) // before the observer hides what kind of backend it is
 	p := new(Profile)
 	var err error
 	if p.Rates, err = MeasureRates(o.Backend, c.Model.activations()); err != nil {
@@ -67,18 +67,18 @@ type OpTime struct {
 	OpWork
 	Seconds float64 `json:"seconds"` // of all calls
 
-	// Modelled is the time of all calls by the device's rates: for each that of its bytes or of
-	// its products, whichever is longer.
+	// Modelled is the time of all calls at the device's rates. A call takes the time of its bytes
+	// or of its products, whichever is longer.
 	Modelled float64 `json:"modelled_seconds"`
 }
 
-// watch returns b with every operation timed. It waits for each operation, so a device
-// that queues its work is slower with a profiler than without.
+// watch returns b with every operation timed. It waits for each operation, so a device that
+// queues its work runs slower with a profiler.
 func (p profiler) watch(b device.Backend) device.Backend {
 	return observe.Operations(b, func(c observe.Call, do func()) {
 		began := time.Now()
 		do()
-		_ = b.Sync() // its error is kept, and comes at the end of the step
+		_ = b.Sync() // the error is kept and returned at the end of the step
 		p.add(c, time.Since(began))
 	})
 }
@@ -95,7 +95,7 @@ func (p profiler) add(c observe.Call, took time.Duration) {
 	t.Modelled += p.rates.seconds(c)
 }
 
-// list returns what was measured, the longest first.
+// list returns the measured operations, longest first.
 func (p profiler) list() []OpTime {
 	var list []OpTime
 	for _, op := range slices.Sorted(maps.Keys(p.byName)) {
@@ -113,10 +113,9 @@ func (p profiler) list() []OpTime {
 	return list
 }
 
-// Table writes the time of a step: by operation, the rest of the step, and of
-// that the waiting for images. Beside the measured time of an operation stand the modelled one and
-// how many times as long the measured one is. Rates are the modelled work, each array counted once,
-// over the measured time.
+// Table writes the time of a step by operation, then the time spent waiting for images and the
+// rest. Beside the measured time of an operation are its modelled time and their quotient. Rates
+// are the modelled work, each array counted once, divided by the measured time.
 func (p *Profile) Table(w io.Writer) error {
 	steps := float64(p.Steps)
 	var text strings.Builder
@@ -143,8 +142,8 @@ func (p *Profile) Table(w io.Writer) error {
 	row("waiting", "", p.Waited, "")
 	row("other", "", max(rest-p.Waited, 0), "")
 	row("step", "", p.Seconds, against(p.Seconds, modelled))
-	fmt.Fprintf(&text, "modelled: bytes at %.1f GB/s, as a large copy, or products at %.4g GFLOP/s, as a large one, "+
-		"whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
+	fmt.Fprintf(&text, "modelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g GFLOP/s, "+
+		"the rate of a large product, whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -18,22 +18,22 @@ import (
 	"hgld/train/tensor"
 )
 
-// projectionFile is the file in a run directory with the projection that was fitted to
-// the data: "weight" [Dim,C] and "bias" [Dim].
+// projectionFile is the file in a run directory that holds the projection fitted to the data:
+// "weight" [Dim,C] and "bias" [Dim].
 const projectionFile = "projection.safetensors"
 
-// projection is how principal components become a projection.
+// projection selects how principal components become a projection.
 type projection struct{ Whiten bool }
 
-// projections lists the starts of a projection other than the random one.
+// projections lists the initial projections other than the random one.
 var projections = registry.Table[projection]{
 	{Name: "pca", About: "principal components of the training images' features", Value: projection{}},
-	{Name: "pca-whitening", About: "the same, each over its standard deviation", Value: projection{Whiten: true}},
+	{Name: "pca-whitening", About: "pca, each component divided by its deviation", Value: projection{Whiten: true}},
 }
 
-// startProjection fits the projection to the principal components of the features of
-// the training images, in evaluation's view. It does so once in a run, before the first
-// step, on all images or on Model.FitOn of them, chosen by the seed.
+// startProjection fits the projection to the principal components of the features of the training
+// images, with the crop of an evaluation. It runs once in a run, before the first step, on all
+// images or on Model.FitOn images chosen by the seed.
 func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if r.config.Model.Projection == "" || r.state.Started || r.state.Step > 0 {
 		return true, nil
@@ -70,7 +70,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	return yield(r.event(Event{Kind: Projected, Images: some.Len(), Seconds: time.Since(began).Seconds()}), nil), nil
 }
 
-// fitRows returns n distinct numbers below total, rising; all of them if n is 0.
+// fitRows returns n distinct row numbers below total, ascending, or all of them if n is 0.
 func fitRows(total, n int, seed uint64) []int {
 	if n == 0 {
 		n = total
@@ -80,8 +80,8 @@ func fitRows(total, n int, seed uint64) []int {
 	return rows
 }
 
-// features calls add with the input [n,C] of the projection for a data set, on the host
-// and a batch at a time.
+// features calls add with the projection's input [n,C] for a data set, on the host, one batch at
+// a time.
 func (n *network) features(ctx context.Context, d Dataset, o embedOptions, add func(*tensor.Tensor) error) error {
 	record := func(t *grad.Tape, in *inputs) *grad.Var { return n.normalised(t, in, n.net.Features) }
 	return n.through(ctx, d, record, o, func(_ int, rows device.Array) error {
@@ -98,8 +98,7 @@ func writeProjection(path string, weight, bias *tensor.Tensor) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, list, nil) })
 }
 
-// startProjection gives an untrained network the projection that its run started
-// from.
+// startProjection gives an untrained network the initial projection of its run.
 func (m *Model) startProjection() error {
 	if m.Config.Model.Projection == "" {
 		return m.network.b.Sync()

@@ -168,7 +168,7 @@ func TestProjectionNeedsEnoughImages(t *testing.T) {
 	}
 	c.Model.Dim = 0
 	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "there is no projection") {
+		!strings.Contains(err.Error(), "model.dim is 0: set model.dim") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,33 +8,33 @@ import (
 	"hgld/train/metric"
 )
 
-// Ranking is the first places of one query, as another program found them.
+// Ranking holds the first places of one query, as found by another program.
 type Ranking struct {
-	// Rows are rows of the gallery, the best first.
+	// Rows are rows of the gallery, best first.
 	Rows []int32
 
-	// Scores are those of Rows, falling; nil: they are not known, and no items are tied.
+	// Scores are the scores of Rows, descending. nil: they are unknown, and no items are tied.
 	Scores []float32
 }
 
-// ReachError says that a ranking ends before the place that a metric looks at.
+// ReachError says that a ranking ends before a place that a metric reads.
 type ReachError struct {
-	Metric string // its name
+	Metric string // name of the metric
 	Query  int    // number of the query
-	Wants  int    // places that the metric looks at
-	Has    int    // places of the ranking, without the query itself and without junk
+	Wants  int    // places that the metric reads
+	Has    int    // places of the ranking, without the query itself and junk
 }
 
-// Error says how far both reach.
+// Error names the places that the metric reads and the ranking has.
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("train: %s looks at %d places, and the ranking of query %d has %d",
+	return fmt.Sprintf("train: %s reads %d places, but the ranking of query %d has %d",
 		e.Metric, e.Wants, e.Query, e.Has)
 }
 
-// EvaluateRankings measures rankings that another program made, one for each query. The
-// vectors of e are not read. Metrics are exact as far as the rankings reach; one that looks
-// further is a *ReachError. It fails if a row is ranked twice or is not in the gallery. Look
-// and Gap are not supported.
+// EvaluateRankings measures rankings made by another program, one for each query. It does not
+// read the vectors of e. Metrics are exact as far as the rankings reach; a metric that reads
+// further is a *ReachError. It fails if a row is ranked twice or is not in the gallery. Look and
+// Gap are not supported.
 func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Result, error) {
 	if err := e.checkRankings(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
@@ -88,27 +88,27 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 func (e *Evaluation) checkRankings(list []Ranking) error {
 	switch {
 	case e.Look != nil || e.Gap != 0:
-		return errors.New("rankings are measured without a look and without the gap of batches")
+		return errors.New("rankings support neither Look nor Gap")
 	case len(list) != len(e.Query.Labels):
-		return fmt.Errorf("%d rankings of %d queries", len(list), len(e.Query.Labels))
+		return fmt.Errorf("%d rankings for %d queries, want one for each", len(list), len(e.Query.Labels))
 	case len(list) == 0 || len(e.Gallery.Labels) == 0:
-		return fmt.Errorf("%d queries and %d gallery items", len(list), len(e.Gallery.Labels))
+		return fmt.Errorf("%d queries and %d gallery items, want at least one of each", len(list), len(e.Gallery.Labels))
 	}
 	return checkLevels(e.Levels)
 }
 
-// bytes appends what metric.List reads: first the items that are ranked, of which there are
-// reach, then all others. It uses shared up.
+// bytes appends what metric.List reads: first the reach ranked items, then all others. It
+// overwrites shared.
 func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
 	const seen = Junk - 1 // more levels than data may have
-	last := -1            // place in Rows of the item before
+	last := -1            // index in Rows of the previous item
 	for i, row := range r.Rows {
 		if row < 0 || int(row) >= len(shared) {
-			return nil, 0, fmt.Errorf("place %d has the row %d; the gallery has 0 to %d", i+1, row, len(shared)-1)
+			return nil, 0, fmt.Errorf("place %d has row %d, want 0 to %d as in the gallery", i+1, row, len(shared)-1)
 		}
 		switch shared[row] {
 		case seen:
-			return nil, 0, fmt.Errorf("the row %d is ranked twice", row)
+			return nil, 0, fmt.Errorf("row %d is ranked twice", row)
 		case Junk:
 			continue
 		}

@@ -66,9 +66,9 @@ func TestOddRankingsAreErrors(t *testing.T) {
 	e := &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: setOf(t, "R@1")}
 	good := Ranking{Rows: []int32{0, 1}}
 	for want, odd := range map[string][]Ranking{
-		"place 2 has the row 3; the gallery has 0 to 2": {good, {Rows: []int32{0, 3}}, good},
-		"query 1: the row 0 is ranked twice":            {good, {Rows: []int32{0, 0}}, good},
-		"2 rankings of 3 queries":                       {good, good},
+		"place 2 has row 3, want 0 to 2": {good, {Rows: []int32{0, 3}}, good},
+		"query 1: row 0 is ranked twice": {good, {Rows: []int32{0, 0}}, good},
+		"2 rankings for 3 queries":       {good, good},
 	} {
 		if _, err := EvaluateRankings(t.Context(), e, odd); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -7,30 +7,30 @@ import (
 	"hgld/train/device/observe"
 )
 
-// Rates are what a device reaches with large arrays, measured. An operation goes faster only
-// where its arrays lie in a cache.
+// Rates are measured speeds of a device on large arrays. An operation is faster only if its
+// arrays are in a cache.
 type Rates struct {
-	// Copy is the bytes that a copy from array to array reads and writes in a second.
+	// Copy is the bytes per second that a copy between arrays reads and writes.
 	Copy float64 `json:"copied_bytes_per_second"`
 
-	// Products is the floating-point operations in a second of a product of square matrices
-	// that are stored as activations are.
+	// Products is the floating-point operations per second of a product of square matrices stored
+	// as activations are.
 	Products float64 `json:"product_flops_per_second"`
 }
 
 const (
-	leastRound = 20 * time.Millisecond // of work, so that starting it does not count
-	rateRounds = 5                     // of which the fastest counts
+	leastRound = 20 * time.Millisecond // length of a measurement, so that its start does not matter
+	rateRounds = 5                     // the fastest counts
 
 	mostCopied = 256 << 20 // bytes of an array
-	mostSide   = 4096      // of a matrix
+	mostSide   = 4096      // side of a matrix
 )
 
-// MeasureRates measures what b reaches where activations are stored as t. It takes up to 512
-// MiB of the device's memory while it measures.
+// MeasureRates measures the rates of b with activations stored as t. It takes up to 512 MiB of
+// device memory while it runs.
 func MeasureRates(b device.Backend, t device.DType) (r Rates, err error) {
 	if !b.Supports(t) {
-		t = device.F32 // in which b computes instead
+		t = device.F32 // b computes in F32 instead
 	}
 	err = device.Do(b, func() error {
 		r.Copy = fastest(b, 1<<20, mostCopied, func(bytes int) (func(), float64, []device.Array) {
@@ -50,13 +50,13 @@ func MeasureRates(b device.Backend, t device.DType) (r Rates, err error) {
 	return r, err
 }
 
-// fastest doubles the size of some work until it takes a round, or is the greatest. It returns
-// the rate of the last in units of its amount a second. prepare returns the work, its amount, and
-// the arrays that it needs.
+// fastest doubles the size of some work until it takes leastRound or reaches most. It returns the
+// rate of the last size, in units of its amount per second. prepare returns the work, its amount,
+// and the arrays that it needs.
 func fastest(b device.Backend, size, most int, prepare func(size int) (func(), float64, []device.Array)) float64 {
 	for ; ; size *= 2 {
 		work, amount, arrays := prepare(size)
-		work() // memory grows in the first
+		work() // the first run allocates
 		took := timeOf(b, work, 1)
 		rate := 0.0
 		if last := took >= leastRound || 2*size > most; last {
@@ -74,9 +74,9 @@ func fastest(b device.Backend, size, most int, prepare func(size int) (func(), f
 	}
 }
 
-// timeOf returns how long so many runs of some work take.
+// timeOf returns how long runs repetitions of work take.
 func timeOf(b device.Backend, work func(), runs int) time.Duration {
-	_ = b.Sync() // its error is kept, and comes at the end
+	_ = b.Sync() // the error is kept and returned at the end
 	began := time.Now()
 	for range runs {
 		work()
@@ -85,6 +85,6 @@ func timeOf(b device.Backend, work func(), runs int) time.Duration {
 	return max(time.Since(began), time.Nanosecond)
 }
 
-// seconds is the modelled time of a call: of its bytes at the rate of copies or of its products
-// at theirs, whichever is longer.
+// seconds returns the modelled time of a call: its bytes at the rate of copies or its products at
+// their rate, whichever is longer.
 func (r Rates) seconds(c observe.Call) float64 { return max(c.Bytes/r.Copy, c.FLOPs/r.Products) }

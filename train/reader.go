@@ -8,17 +8,17 @@ import (
 	"hgld/train/rank"
 )
 
-// reader makes the rankings of single queries. It is the part of one thread.
+// reader makes the rankings of single queries. Each thread has its own.
 type reader struct {
 	m      *meter
 	list   *metric.List
-	items  []metric.Item // of a device that sorts
+	items  []metric.Item // on a device that sorts
 	ranker rank.Ranker
 	marks  *marks
-	parts  Parts // of the thread
+	parts  Parts // times of the thread
 }
 
-// read returns the items of query q, which is the given one of the block. They are valid until
+// read returns the items of query q, which is number inBlock of the block. They are valid until
 // the next call.
 func (r *reader) read(q, inBlock int) (items []metric.Item, n int) {
 	if r.m.sorted != nil {
@@ -36,11 +36,11 @@ func (r *reader) nearest(rows []int32, scores []float32, q, inBlock, places int)
 	return r.ranker.Nearest(rows, scores, r.m.row(inBlock), r.marks.levels, places)
 }
 
-// measure writes the values of queries [lo, hi) into their columns. The queries
-// are dealt to the threads; each writes its own places, so their number changes
-// nothing.
+// measure writes the values of queries [lo, hi) into their columns. Queries are dealt to the
+// threads, and each thread writes only its own values, so the number of threads does not change
+// the result.
 func (m *meter) measure(lo, hi int, columns [][]float64, ties *tieColumns, curves []metric.Curve) {
-	parts := make([][]metric.Curve, len(m.readers)) // of the curves, for each thread
+	parts := make([][]metric.Curve, len(m.readers)) // curves of each thread
 	var threads sync.WaitGroup
 	for t, r := range m.readers {
 		parts[t] = make([]metric.Curve, len(curves))

@@ -35,7 +35,7 @@ func (c *counting) Free(b device.Buffer) {
 	c.Backend.Free(b)
 }
 
-func TestPlanIsWhatARunAllocates(t *testing.T) {
+func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"as it is": func(*Config) {},
 		"average, bounds, warm-up, no decay": func(c *Config) {
@@ -220,7 +220,7 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 
 // Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
 // 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
-func TestProfileModelsEachCallByWhatTakesLonger(t *testing.T) {
+func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
 	times := profiler{map[string]*OpTime{}, Rates{Copy: 1e9, Products: 1e9}}
 	for _, c := range []observe.Call{
 		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
@@ -244,7 +244,8 @@ func TestProfileModelsEachCallByWhatTakesLonger(t *testing.T) {
 		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
 		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
 		"step                        150.00 100.0%     15.00   10.0\n",
-		"modelled: bytes at 1.0 GB/s, as a large copy, or products at 1 GFLOP/s, as a large one, ",
+		"modelled: bytes at 1.0 GB/s, the rate of a large copy, or products at 1 GFLOP/s, " +
+			"the rate of a large product, ",
 	} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, &table)

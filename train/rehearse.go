@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Rehearse takes steps of a run without a run directory and without evaluations, and
-// hands each event to see. Options.Limit bounds the steps.
+// Rehearse takes steps of a run without a run directory and without evaluations, and passes each
+// event to see. Options.Limit bounds the steps.
 func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Event)) (err error) {
 	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
 	c.Run.Evaluate, c.Run.Watch = 0, Default().Run.Watch
@@ -26,28 +26,28 @@ func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Even
 	return nil
 }
 
-// steady returns c without what the first steps have before the others: frozen groups, low rates,
-// and the search for a projection.
+// steady returns c without what slows down or skips the first steps: frozen groups, low rates and
+// the fit of a projection.
 func (c Config) steady() Config {
 	c.Schedule.WarmUp, c.Schedule.Freeze, c.Model.Projection = 0, 0, ""
 	return c
 }
 
-// taken reports whether e ends a step, whether or not it changed the network.
+// taken reports whether e ends a step, whether or not the step changed the network.
 func (e *Event) taken() bool { return e.Kind == Stepped || e.Kind == Skipped }
 
-// Overfitting is the course of a training on a single batch, whose loss every correctly wired
-// network lowers.
+// Overfitting is the course of a training on a single batch. Every correctly wired network lowers
+// its loss.
 type Overfitting struct {
-	// Losses are those of the steps with finite values, at least one.
+	// Losses are the losses of the steps with finite values, at least one.
 	Losses []float64 `json:"losses"`
 
 	// Skipped is the number of the other steps.
 	Skipped int `json:"-"`
 }
 
-// Overfit trains on one batch for the steps of o.Limit. It hands each loss to see, and fails if
-// no step has one.
+// Overfit trains on one batch for o.Limit steps. It passes each loss to see, and fails if no step
+// has a finite loss.
 func Overfit(ctx context.Context, c Config, data Data, o Options, see func(step int, loss float64)) (*Overfitting,
 	error) {
 	o.Overfit = true
@@ -62,17 +62,17 @@ func Overfit(ctx context.Context, c Config, data Data, o Options, see func(step 
 		}
 	})
 	if err == nil && len(f.Losses) == 0 {
-		err = fmt.Errorf("train: overfit: none of %d steps had finite values", o.Limit)
+		err = fmt.Errorf("train: overfit: none of %d steps had finite values; a lower optim.lr may help", o.Limit)
 	}
 	return f, err
 }
 
-// BenchWarmUp is the number of steps that a bench does not measure: the first allocates and
+// BenchWarmUp is the number of steps that Bench does not measure. The first step allocates and
 // records, and in the next ones the loader is still ahead.
 const BenchWarmUp = 3
 
-// Bench measures so many steps of a training, after BenchWarmUp others. It hands the number of
-// steps taken, of both kinds, to see.
+// Bench measures the given number of training steps, after BenchWarmUp others. It passes the
+// number of steps taken, of both kinds, to see.
 func Bench(ctx context.Context, c Config, data Data, o Options, steps int, see func(taken int)) (StepTimes, error) {
 	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
 	var list []Event
@@ -88,26 +88,26 @@ func Bench(ctx context.Context, c Config, data Data, o Options, steps int, see f
 	return timesOf(list), err
 }
 
-// StepTimes sums up the times of some steps, in milliseconds.
+// StepTimes summarises the times of some steps, in milliseconds.
 type StepTimes struct {
-	// Steps is their number.
+	// Steps is the number of steps.
 	Steps int `json:"steps"`
 
-	// Step is the median, Fastest and Slowest the extremes.
+	// Step is the median; Fastest and Slowest are the extremes.
 	Step    float64 `json:"step_ms"`
 	Fastest float64 `json:"fastest_step_ms"` // the least
 	Slowest float64 `json:"slowest_step_ms"` // the greatest
 
-	// Images is the number of images a second.
+	// Images is the number of images per second.
 	Images float64 `json:"images_per_second"`
 
-	// Waiting is the share of the time that went into waiting for images, and
-	// Arithmetic the images a second without it.
+	// Waiting is the share of the time spent waiting for images. Arithmetic is the images per
+	// second without it.
 	Waiting    float64 `json:"waiting_share"`
 	Arithmetic float64 `json:"images_per_second_arithmetic"` // images a second without waiting
 }
 
-// timesOf sums up the times of steps. It returns zeros for none.
+// timesOf summarises the times of steps. It returns zeros for none.
 func timesOf(steps []Event) StepTimes {
 	var seconds []float64
 	total, waited, images := 0.0, 0.0, 0

@@ -29,8 +29,8 @@ func (u *Upkeep) Settle(b device.Backend) {
 	u.Resample = where
 }
 
-// resampleOn reports whether images are resampled on b. Checkpoints do not have the setting, and
-// what is not given is auto.
+// resampleOn reports whether images are resampled on b. Checkpoints do not hold the setting, and
+// an empty value means auto.
 func (u *Upkeep) resampleOn(b device.Backend) bool {
 	switch u.Resample {
 	case resampleHost:
@@ -42,14 +42,14 @@ func (u *Upkeep) resampleOn(b device.Backend) bool {
 	return own
 }
 
-// packs reports whether images go to the device as they were decoded. Those that a training
-// distorts after it has resampled them do not.
+// packs reports whether images go to the device as decoded. Training images that are distorted
+// after resampling do not.
 func (n *network) packs(training bool) bool {
 	return n.resample && n.width == 0 && !(training && n.in.distorts())
 }
 
-// packing is the sizes of the arrays of device.Image's Resample for a batch. Whatever the images
-// are, each has the place of a finished one. What there is on top of that is for any of them.
+// packing holds the sizes of the arrays of device.Image's Resample for a batch. Every image has
+// room for its finished form, whatever its size. Spare room can be used by any of them.
 type packing struct {
 	rows, side int
 	finished   int // units of a finished image
@@ -58,10 +58,10 @@ type packing struct {
 }
 
 const (
-	packedTimes = 10      // pixels that are shown of a decoded image for each of a finished one, on average
+	packedTimes = 10      // mean pixels of a decoded part per pixel of a finished image
 	mostSpare   = 1 << 30 // bytes
-	mostUnits   = 1 << 30 // with which a place fits in 32 bits
-	packedTaps  = 48      // words for each pixel of a side: Lanczos at the average size, both axes
+	mostUnits   = 1 << 30 // so that an index fits in 32 bits
+	packedTaps  = 48      // words per pixel of a side: Lanczos at the mean size, both axes
 	mostTaps    = 1 << 25 // words
 )
 
@@ -72,24 +72,24 @@ func newPacking(rows, side int) packing {
 	return p
 }
 
-// units returns how many units so many bytes take.
+// units returns how many units the given bytes take.
 func units(bytes int) int { return (bytes + device.ImageUnit - 1) / device.ImageUnit }
 
 // bytes returns the size of the array of pixels.
 func (p *packing) bytes() int { return (p.rows*p.finished + p.spare) * device.ImageUnit }
 
-// packed is the decoded images of a batch on the host, and how they are resampled. An image that
-// no longer fits is resampled by its worker and goes as a finished one, so that the result is the
-// same.
+// packed holds the decoded images of a batch on the host, and how they are resampled. An image
+// that does not fit is resampled by its worker and sent in its finished form, so the result is
+// the same.
 type packed struct {
 	packing
-	pixels []byte  // of the parts that are shown
-	taps   []byte  // words, the first 3·side of which are those of a finished image
+	pixels []byte  // of the parts that are read
+	taps   []byte  // words; the first 3·side describe a finished image
 	images []int32 // [rows, device.ImageCols]
 
 	mu          sync.Mutex
 	used, words int // units of pixels, words of taps
-	left        int // units that are not used nor kept for a finished image
+	left        int // units that are neither used nor kept for a finished image
 }
 
 func newPacked(rows, side int) *packed {
@@ -110,8 +110,7 @@ func (p *packed) clear() {
 	p.used, p.words, p.left = 0, 3*p.side, p.spare
 }
 
-// reserve takes memory for an image, if there is enough beside that of the finished images to
-// come.
+// reserve takes memory for an image, if there is enough beside the finished images still to come.
 func (p *packed) reserve(units, words int) (at, tapsAt int, fits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +150,7 @@ func (p *packed) add(row int, src *img.RGB, at placement, c *cutter) bool {
 	return true
 }
 
-// finish places an image of side×side pixels in a row.
+// finish places a finished image of side×side pixels in a row.
 func (p *packed) finish(row int, pixels []byte) {
 	at, _, fits := p.reserve(p.finished, 0)
 	if !fits {
@@ -161,7 +160,7 @@ func (p *packed) finish(row int, pixels []byte) {
 	p.describe(row, at, p.side, p.side, 0, 1, 0, 1)
 }
 
-// describe writes a row of the table.
+// describe writes a row of the table of images.
 func (p *packed) describe(row int, columns ...int) {
 	for i, v := range columns {
 		p.images[row*device.ImageCols+i] = int32(v)
@@ -171,7 +170,7 @@ func (p *packed) describe(row int, columns ...int) {
 // words returns how many words the taps of an axis take.
 func words(t *img.Taps) int { return len(t.First) + len(t.Count) + len(t.Weight) }
 
-// write writes the taps of an axis from word at on.
+// write writes the taps of an axis, starting at word at.
 func (p *packed) write(at int, t *img.Taps) {
 	for _, list := range [...][]int32{t.First, t.Count, t.Weight} {
 		to := p.taps[4*at:]
@@ -182,7 +181,7 @@ func (p *packed) write(at int, t *img.Taps) {
 	}
 }
 
-// checkPacked reports batches that take more of the host's memory than a run may hold.
+// checkPacked returns an error if the batches take more host memory than a run may hold.
 func (l *loader) checkPacked() error {
 	p := newPacking(l.size, l.in.Size)
 	bytes := float64(p.bytes()) * float64(l.prefetch+1)
@@ -190,13 +189,13 @@ func (l *loader) checkPacked() error {
 		return nil
 	}
 	return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
-		"%.0f GiB, want at most %d; set a lower one, or run.resample to host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
+		"%.0f GiB, want at most %d: lower it, or set run.resample=host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
 }
 
 // size returns the bytes of host memory.
 func (p *packed) size() int { return len(p.pixels) + len(p.taps) + 4*len(p.images) }
 
-// packedInputs are the arrays of device.Image's Resample.
+// packedInputs holds the device arrays of device.Image's Resample.
 type packedInputs struct {
 	pixels, taps, images device.Array // U8 [B], I32 [T], I32 [N,device.ImageCols]
 
@@ -208,7 +207,7 @@ func newPackedInputs(b device.Backend, p packing) *packedInputs {
 		images: device.New(b, device.I32, p.rows, device.ImageCols), table: make([]byte, 4*p.rows*device.ImageCols)}
 }
 
-// upload brings the images of a batch to the device, as far as there are any.
+// upload brings the images of a batch to the device.
 func (i *packedInputs) upload(b device.Backend, p *packed) {
 	bytes := p.used * device.ImageUnit
 	b.Upload(i.pixels.RowRange(0, bytes), p.pixels[:bytes])
@@ -216,12 +215,12 @@ func (i *packedInputs) upload(b device.Backend, p *packed) {
 	b.Upload(i.images, stage(i.table, p.images))
 }
 
-// resample makes the finished images.
+// resample computes the finished images.
 func (i *packedInputs) resample(b device.Backend, dst device.Array) {
 	b.Resample(dst, i.pixels, i.taps, i.images)
 }
 
-// sender returns what brings images to one of the places, from any goroutine.
+// sender returns a function that uploads images to one of the places, from any goroutine.
 func (i *inputs) sender(b device.Backend) func(place int, images *packed) {
 	return func(place int, images *packed) { i.packed[place].upload(b, images) }
 }

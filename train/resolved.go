@@ -9,9 +9,9 @@ import (
 	"hgld/train/sample"
 )
 
-// Check checks a configuration as New does, without data. counts is the number of
-// classes of each level, finest first; if it is given, the loss is made too, for a tree
-// of that many classes. The first mistake is returned as a *ConfigError.
+// Check checks a configuration as New does, but without data. counts is the number of classes of
+// each level, finest first. If it is given, the loss is also made, for a tree of that many
+// classes. Check returns the first mistake as a *ConfigError.
 func (c Config) Check(counts ...int) error {
 	if err := c.checkSampler(); err != nil {
 		return err
@@ -34,8 +34,7 @@ func (c Config) Check(counts ...int) error {
 	return nil
 }
 
-// anyTree returns a path for every finest class, such that each level has its number of
-// classes.
+// anyTree returns a path for every finest class, so that each level has its number of classes.
 func anyTree(counts []int) []labels.Path {
 	paths := make([]labels.Path, counts[0])
 	for i := range paths {

@@ -13,57 +13,56 @@ import (
 	"hgld/train/stats"
 )
 
-// Result is what an evaluation measured; its JSON is eval.json.
+// Result is the result of an evaluation. Its JSON is eval.json.
 type Result struct {
 	Version int      `json:"hgld_eval"`              // format version
-	On      string   `json:"on,omitempty"`           // during a training: validation or test
-	Queries int      `json:"queries"`                // number of them
-	Gallery int      `json:"gallery"`                // number of items
+	On      string   `json:"on,omitempty"`           // in training: validation or test
+	Queries int      `json:"queries"`                // number of queries
+	Gallery int      `json:"gallery"`                // number of gallery items
 	Self    bool     `json:"self_excluded"`          // each query was left out of its own ranking
-	LeftOut int      `json:"left_out"`               // queries that were
+	LeftOut int      `json:"left_out"`               // number of such queries
 	Ties    string   `json:"ties"`                   // how equal scores were ordered
 	Tied    int      `json:"tied_queries,omitempty"` // queries with equal scores of items of different levels
 	Levels  []string `json:"levels"`                 // finest first
 	Values  []Value  `json:"metrics"`                // one for each metric and level
 
-	Independent bool `json:"independent_levels,omitempty"` // the levels are no tree
+	Independent bool `json:"independent_levels,omitempty"` // the levels do not form a tree
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
-	// Definitions say what the metrics measure, by their names.
+	// Definitions describe what the metrics measure, by name.
 	Definitions map[string]string `json:"definitions,omitempty"`
 
-	Tool string `json:"hgld,omitempty"` // version of the program that measured
+	Tool string `json:"hgld,omitempty"` // version of hgld
 
-	// Overall is the unweighted mean of each per-level metric over the levels, the
-	// overall accuracy of DyML.
+	// Overall is the unweighted mean of each per-level metric over the levels. DyML calls it
+	// overall accuracy.
 	Overall          map[string]Number `json:"overall"`
 	OverallIntervals map[string]Ends   `json:"overall_intervals,omitempty"` // of Overall
 
 	Intervals *Intervals `json:"intervals,omitempty"` // nil: none were computed
-	Batches   *Batches   `json:"batches,omitempty"`   // of Gap; nil: it was not measured
+	Batches   *Batches   `json:"batches,omitempty"`   // batches of Gap; nil: it was not measured
 
 	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
 	Of *Subject `json:"of,omitempty"` // nil in results of older versions
 }
 
-// Subject is what an evaluation measured: a checkpoint on images, or vectors from
-// files.
+// Subject is what was evaluated: a checkpoint on images, or vectors from files.
 type Subject struct {
 	Run        string `json:"run,omitempty"`            // run directory
-	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: there is none of this step
+	Checkpoint string `json:"checkpoint,omitempty"`     // folder; empty: no checkpoint of this step
 	Step       int    `json:"step"`                     // 0: untrained
 	Weights    string `json:"weights_sha256,omitempty"` // of the checkpoint's file
 
-	Data   string `json:"data,omitempty"`        // folders of shards, and the choice of images
+	Data   string `json:"data,omitempty"`        // folders of shards, and which of their images
 	Images string `json:"data_sha256,omitempty"` // of the evaluated images, their names and labels
 
-	// Changed says what of the training's images is not as the checkpoint has it; empty:
-	// nothing, or they are not at hand.
+	// Changed lists what differs between the training images and those in the checkpoint. Empty:
+	// nothing, or the images are not available.
 	Changed string `json:"changed,omitempty"`
 
-	// Settings are those that decide how Files are read, by their names.
+	// Settings are those that decide how Files are read, by name.
 	Settings map[string]string `json:"settings,omitempty"`
 
 	Files []HashedFile `json:"files,omitempty"` // vectors and labels
@@ -75,7 +74,7 @@ type HashedFile struct {
 	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
-// String names the subject in one line.
+// String describes the subject in one line.
 func (s *Subject) String() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -108,22 +107,22 @@ type Value struct {
 
 	Interval *Ends `json:"interval,omitempty"` // nil: it was not computed
 
-	// Ties are the least and the greatest mean over all orders of items with equal scores.
-	// Nil: the order decides nothing.
+	// Ties are the least and the greatest mean over all orders of items with equal scores. Nil:
+	// the order does not change the mean.
 	Ties *Ends `json:"ties,omitempty"`
 
 	Gap *Number `json:"gap,omitempty"` // decomposability gap, where it was measured
 }
 
-// PerQuery holds the value of every metric for every query, null where it is
-// undefined.
+// PerQuery holds the value of every metric for every query, null where it is undefined.
 type PerQuery struct {
 	IDs    []string            `json:"ids,omitempty"`   // of the queries
-	Class  []int               `json:"class,omitempty"` // number of the finest class; a negative one is no class
+	Class  []int               `json:"class,omitempty"` // number of the finest class; negative: no class
 	Values map[string][]Number `json:"values"`          // by the key of the metric
 }
 
-// Check reports a result whose parts do not belong together, as after an edit by hand.
+// Check returns an error if the parts of a result do not match, for example after an edit by
+// hand.
 func (r *Result) Check() error {
 	if r.PerQuery == nil {
 		return nil
@@ -154,10 +153,10 @@ func (r *Result) Check() error {
 	return nil
 }
 
-// Number is a float64 whose NaN is null in JSON: undefined.
+// Number is a float64 whose NaN is null in JSON. NaN means undefined.
 type Number float64
 
-// Decimals prints a number with so many decimals, or none where it is undefined.
+// Decimals formats a number with the given decimals, or returns none if it is undefined.
 func (n Number) Decimals(places int, none string) string {
 	if math.IsNaN(float64(n)) {
 		return none
@@ -233,8 +232,8 @@ func (e *Evaluation) leftOut() (n int) {
 	return n
 }
 
-// WithoutPositives lists the levels at which no two items share a class, as where a column
-// numbers or names the rows.
+// WithoutPositives lists the levels at which no two items share a class, for example because a
+// column numbers or names the rows.
 func (r *Result) WithoutPositives() (levels []string) {
 	for h, level := range r.Levels {
 		without := func(v Value) bool {
@@ -247,7 +246,7 @@ func (r *Result) WithoutPositives() (levels []string) {
 	return levels
 }
 
-// Mean returns the mean of a metric by its key, NaN if it was not measured.
+// Mean returns the mean of a metric by its key, or NaN if it was not measured.
 func (r *Result) Mean(key string) float64 {
 	for _, v := range r.Values {
 		if v.Key == key {
@@ -257,8 +256,8 @@ func (r *Result) Mean(key string) float64 {
 	return math.NaN()
 }
 
-// Table writes the means in percent: the per-level metrics as a table of levels,
-// the others below. Half the width of each interval stands under or behind its figure.
+// Table writes the means in percent: the per-level metrics as a table of levels, the others
+// below. Half the width of an interval is printed under or after its figure.
 func (r *Result) Table(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d queries, %d gallery items", r.Queries, r.Gallery)

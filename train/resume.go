@@ -14,10 +14,10 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// averageSteps is the index of the moving average among the counts of steps.
+// averageSteps is the key of the moving average among the step counts.
 const averageSteps = "ema"
 
-// lockFile is the file in a run directory that names the process that works there.
+// lockFile is the file in a run directory that names the process using it.
 const lockFile = "lock"
 
 // open makes and locks the run directory, and loads the newest checkpoint.
@@ -31,9 +31,9 @@ func (r *Run) open() (err error) {
 	return r.resume()
 }
 
-// resume loads the newest sound checkpoint, if there is one. Newer damaged ones are put
-// aside, so that their steps are saved again. If none is sound, or one cannot be read,
-// nothing is changed.
+// resume loads the newest sound checkpoint, if there is one. Newer damaged ones are moved aside,
+// so that their steps are saved again. If none is sound, or one cannot be read, it changes
+// nothing.
 func (r *Run) resume() error {
 	list, err := checkpoints(r.o.Dir)
 	if err != nil || len(list) == 0 {
@@ -61,17 +61,16 @@ func (r *Run) resume() error {
 	return fmt.Errorf("train: %s has no sound checkpoint: %w", r.o.Dir, errors.Join(damaged...))
 }
 
-// Aside is a damaged checkpoint that a run did not continue from.
+// Aside is a damaged checkpoint that was moved aside.
 type Aside struct {
 	Path string // where it is now
-	Err  error  // the damage, a *DamagedError
+	Err  error  // the damage, as a *DamagedError
 }
 
-// Damaged returns the damaged checkpoints that the run has put aside, newest first.
+// Damaged returns the damaged checkpoints that the run has moved aside, newest first.
 func (r *Run) Damaged() []Aside { return r.damaged }
 
-// putAside renames a damaged checkpoint to a name that no run looks for, and returns
-// that name.
+// putAside renames a damaged checkpoint to a name that no run looks for, and returns that name.
 func putAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprintf("damaged-%s.%d", filepath.Base(path), n))
@@ -79,14 +78,13 @@ func putAside(path string) (string, error) {
 			continue
 		}
 		if err := os.Rename(path, aside); err != nil {
-			return "", fmt.Errorf("train: %s is damaged and cannot be put aside: %w", path, err)
+			return "", fmt.Errorf("train: %s is damaged and cannot be moved aside: %w", path, err)
 		}
 		return aside, atomicfile.SyncDir(filepath.Dir(path))
 	}
 }
 
-// continueFrom loads a checkpoint. If the error is a *DamagedError, nothing was
-// changed.
+// continueFrom loads a checkpoint. If the error is a *DamagedError, nothing was changed.
 func (r *Run) continueFrom(path string) error {
 	s, err := readState(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,17 +118,16 @@ func (r *Run) continueFrom(path string) error {
 // Extension describes how a complete run is extended.
 type Extension struct {
 	Unit         string  // "steps" or "epochs"
-	Was, Now     int     // length of the run
-	Schedule     string  // its name
-	Before, Rate float64 // of the backbone, in the last step and in the next
+	Was, Now     int     // length of the run before and now
+	Schedule     string  // name of the schedule
+	Before, Rate float64 // rate of the backbone in the last step and in the next
 }
 
-// Extension returns nil unless the run was complete, and has more steps or epochs now.
+// Extension returns nil unless the run was complete and now has more steps or epochs.
 func (r *Run) Extension() *Extension { return r.extension }
 
-// extend gives the state of a complete run the greater number of steps or epochs of
-// config, and returns the configuration that the run had. It returns nil for any other
-// run.
+// extend gives the state of a complete run the greater number of steps or epochs of config, and
+// returns the configuration that the run had. For any other run it returns nil.
 func extend(s *state, config Config) *Config {
 	was := s.Config
 	switch {
@@ -144,7 +141,7 @@ func extend(s *state, config Config) *Config {
 	return &was
 }
 
-// extended says what becomes of the schedule of a run that goes on.
+// extended describes how the schedule of an extended run continues.
 func (r *Run) extended(was Config) (*Extension, error) {
 	before, err := was.resolve()
 	if err != nil {
@@ -160,7 +157,7 @@ func (r *Run) extended(was Config) (*Extension, error) {
 	return e, nil
 }
 
-// restore fills the store, and the averages, from a checkpoint.
+// restore fills the store and the averages from a checkpoint.
 func (r *Run) restore(path string) error {
 	read := func(names ...string) (list []tensorfile.Tensor, err error) {
 		for _, name := range names {
@@ -181,8 +178,8 @@ func (r *Run) restore(path string) error {
 		if err != nil {
 			return err
 		}
-		// The averages have the shape of the weights, so they go the same way: into
-		// the store, and from there to their own place.
+		// The averages have the shapes of the weights, so they are imported into the store and
+		// copied from there.
 		if err := r.network.store.Import(r.o.Backend, over(tensors, average), ""); err != nil {
 			return fmt.Errorf("train: %s: %w", path, err)
 		}
@@ -194,7 +191,7 @@ func (r *Run) restore(path string) error {
 	return nil
 }
 
-// over returns tensors, with those of the same name replaced.
+// over returns tensors, replacing those whose names occur in with.
 func over(tensors, with []tensorfile.Tensor) []tensorfile.Tensor {
 	byName := map[string]tensorfile.Tensor{}
 	for _, t := range with {
@@ -219,8 +216,8 @@ func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error
 	return path == "" || yield(r.event(Event{Kind: Saved, Path: path}), nil), nil
 }
 
-// save writes a checkpoint and returns its folder. It returns "" if there is one of
-// this step, or the run keeps none.
+// save writes a checkpoint and returns its folder. It returns "" if this step already has one, or
+// the run keeps none.
 func (r *Run) save() (string, error) {
 	if r.saved == r.state.Step || r.o.Dir == "" {
 		return "", nil
@@ -247,8 +244,8 @@ func (r *Run) save() (string, error) {
 	return path, tidy(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint)
 }
 
-// exportAverage returns the averaged weights under the names of the weights, or nil
-// without an average.
+// exportAverage returns the averaged weights under the names of the weights, or nil without an
+// average.
 func (u *update) exportAverage(n *network) ([]tensorfile.Tensor, error) {
 	if u.ema == nil {
 		return nil, nil
@@ -262,7 +259,7 @@ func (u *update) exportAverage(n *network) ([]tensorfile.Tensor, error) {
 	return ofNetwork(tensors), n.b.Sync()
 }
 
-// ofNetwork drops the tensors of the loss and of the training.
+// ofNetwork drops the tensors that belong to the loss or only to training.
 func ofNetwork(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	own := tensors[:0:0]
 	for _, t := range tensors {

@@ -15,25 +15,25 @@ import (
 	"hgld/train/device"
 )
 
-// Data is the input of a run. Without Gallery, the items of Query rank each other, each
-// left out of its own ranking; so do those of Validation.
+// Data is the input of a run. Without Gallery, the items of Query rank each other, each left out
+// of its own ranking. Validation is always ranked that way.
 type Data struct {
 	Train Dataset // required
 
-	// Validation holds classes that were held out of Train, see [HoldOut], for evaluations
-	// during the training. It may be nil.
+	// Validation holds classes that were held out of Train for evaluations during training; see
+	// [HoldOut]. It may be nil.
 	Validation Dataset
 
-	// Query and Gallery are the test. It is measured when the run is complete, and earlier
-	// only if Upkeep.Watch asks for it. Both may be nil.
+	// Query and Gallery are the test. It is evaluated when the run is complete, and earlier only
+	// if Upkeep.Watch asks for it. Both may be nil.
 	Query, Gallery Dataset
 
-	// Benchmarks are a test in several parts, instead of Query.
+	// Benchmarks are a test in several parts, used instead of Query.
 	Benchmarks []Benchmark
 }
 
-// ForTraining returns the data with validation and test separated: without a test, Query is
-// often the validation.
+// ForTraining returns the data with validation and test separated. Without a test, Query is often
+// the validation.
 func (d Data) ForTraining() Data {
 	if d.Query == d.Validation {
 		d.Query = nil
@@ -48,17 +48,17 @@ func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
 type Options struct {
 	Backend device.Backend    // required
 	Decoder *img.Decoder      // nil: with default limits
-	Dir     string            // run directory; "": nothing is read or written, for a rehearsal
-	Origin  map[string]string // tool version, command: kept in every checkpoint
-	Limit   int               // stop after this many steps, for a trial; 0: none
+	Dir     string            // run directory; "": a rehearsal, which reads and writes nothing
+	Origin  map[string]string // tool version and command, kept in every checkpoint
+	Limit   int               // stop after this many steps, for a trial; 0: no limit
 
-	// Overfit repeats the first batch with the same augmentation and constant rates. If
-	// network, loss and labels fit together, the loss falls. It needs a Limit and no Dir.
+	// Overfit repeats the first batch with the same augmentation and constant rates. If network,
+	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
 	Overfit bool
 
-	planned bool      // the run is a plan: nothing is reserved for it
-	plan    *Estimate // what Plan says of the run, where it is known
-	memory  int64     // bytes that the host can give; 0: as the machine says
+	planned bool      // the run is only planned: nothing is reserved for it
+	plan    *Estimate // estimates of Plan, if known
+	memory  int64     // bytes of host memory; 0: ask the machine
 }
 
 // Run is a training, new or resumed.
@@ -68,44 +68,44 @@ type Run struct {
 	data   Data
 	o      Options
 
-	lock    *filelock.Lock // of the run directory
+	lock    *filelock.Lock // on the run directory
 	lane    *lane
 	network *network
 	step    *step
 	loader  *loader
-	paths   []labels.Path // of the training items, classes numbered from 0
+	paths   []labels.Path // of the training items, with classes numbered from 0
 
-	classes  []int // of each level
-	perEpoch int   // batches, by the first epoch
-	absent   int   // finest classes that the first epoch has no row of
+	classes  []int // classes per level
+	perEpoch int   // batches in the first epoch
+	absent   int   // finest classes without a row in the first epoch
 
 	state   state
 	resumed string // checkpoint, "" for a new run
 	damaged []Aside
-	left    []string // tensors of model.weights behind the backbone
+	left    []string // tensors of model.weights after the backbone
 
-	extension *Extension // nil: the run is as long as it was begun
-	halted    bool       // the evaluations have ended the run
+	extension *Extension // nil: the run has its original length
+	halted    bool       // evaluations have ended the run
 	saved     int        // step of the newest checkpoint
-	best      Best       // by the evaluations so far
-	judge     string     // key of the metric that they are compared by
+	best      Best       // of the evaluations so far
+	judge     string     // key of the metric that ranks evaluations
 }
 
-// ErrNotFinite is wrapped in the error of a run that ends because its values were not finite.
+// ErrNotFinite is wrapped by the error of a run that ends because its values were not finite.
 var ErrNotFinite = errors.New("values were not finite")
 
-// maxSkipped is how many steps in a row may be skipped because a value is not finite.
+// maxSkipped is the number of steps in a row that may be skipped because a value is not finite.
 // One is a bad batch; ten mean that the run has diverged.
 const maxSkipped = 10
 
-// New prepares a run. If the directory holds a checkpoint, the run continues from the
-// newest one. If that has other settings or other data, the error is a *ResumeError. If
-// another process works in the directory, it is a *filelock.LockedError. Close releases
-// the directory and the backend.
+// New prepares a run. If the directory holds a checkpoint, the run continues from the newest one.
+// If that one has other settings or other data, the error is a *ResumeError. If another process
+// uses the directory, it is a *filelock.LockedError. Close releases the directory and the
+// backend.
 func New(config Config, data Data, o Options) (*Run, error) {
 	if o.Overfit {
 		if o.Limit < 1 || o.Dir != "" {
-			return nil, fmt.Errorf("train: overfitting takes a number of steps, and no run directory")
+			return nil, fmt.Errorf("train: overfitting needs a number of steps and no run directory")
 		}
 		config.Schedule = Schedule{Named: Named{Name: "constant"}}
 		config.Steps, config.Stop = o.Limit, EarlyStop{}
@@ -133,10 +133,9 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	return r, nil
 }
 
-// reserve checks that the planned memory exists. On a device with memory of its own it
-// allocates that of a step in one piece. The host would hand out more than it has, and
-// then stand still or kill a process, so a run that cannot fit is refused with a
-// *device.OutOfMemory.
+// reserve checks that the planned memory exists. On a device with its own memory it allocates
+// that of a step in one piece. A host would hand out more than it has, then stall or kill a
+// process. A run that cannot fit is therefore refused with a *device.OutOfMemory.
 func (r *Run) reserve(asked Config) error {
 	if r.o.planned {
 		return nil
@@ -166,7 +165,7 @@ func (r *Run) reserve(asked Config) error {
 	return nil
 }
 
-// absentClasses counts the finest classes of which an epoch has no row.
+// absentClasses counts the finest classes without a row in an epoch.
 func absentClasses(rows []labels.Path, epoch [][]int, classes int) int {
 	seen := map[int32]bool{-1: true}
 	for _, batch := range epoch {
@@ -177,12 +176,11 @@ func absentClasses(rows []labels.Path, epoch [][]int, classes int) int {
 	return classes - (len(seen) - 1)
 }
 
-// Absent returns the number of finest classes without an image in the first epoch, for
-// instance because they have fewer images than the sampler takes.
+// Absent returns the number of finest classes without an image in the first epoch, for example
+// because they have fewer images than the sampler takes.
 func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 
-// prepare reads the labels, builds the network and the loss, and loads the newest
-// checkpoint.
+// prepare reads the labels, builds the network and the loss, and loads the newest checkpoint.
 func (r *Run) prepare() error {
 	if err := checkLevels(r.data.Train.Levels()); err != nil {
 		return &ConfigError{err}
@@ -242,8 +240,8 @@ func (r *Run) prepare() error {
 	return nil
 }
 
-// Left returns the names of the tensors in the file of model.weights that belong to
-// parts other than the backbone, and were not read.
+// Left returns the names of the tensors in the file of model.weights that belong to parts other
+// than the backbone and were not read.
 func (r *Run) Left() []string { return r.left }
 
 // Close ends the goroutine that uses the backend and releases the lock on the run
@@ -280,24 +278,24 @@ func (r *Run) Total() int {
 	return total
 }
 
-// PerEpoch is the number of steps of an epoch, by the first.
+// PerEpoch returns the number of steps of the first epoch.
 func (r *Run) PerEpoch() int { return r.perEpoch }
 
-// complete reports whether the last step has been taken, of the run or of a trial.
+// complete reports whether the last step of the run or of a trial has been taken.
 func (r *Run) complete() bool {
 	return r.o.Limit > 0 && r.state.Step >= r.o.Limit || r.ended()
 }
 
-// ended reports whether the last step of the run has been taken, which may be an early one.
+// ended reports whether the last step of the run has been taken, which may come early.
 func (r *Run) ended() bool {
 	return r.halted || r.config.Steps > 0 && r.state.Step >= r.config.Steps ||
 		r.config.Epochs > 0 && r.state.Position.Epoch >= r.config.Epochs
 }
 
-// Events runs the training and yields its events. When ctx is cancelled, the current
-// step is finished and a checkpoint is saved. The last pair then carries an error that
-// wraps ctx.Err(). A later Run on the same directory continues there and ends with the
-// same bytes as an uninterrupted one. If the caller stops listening, nothing is saved.
+// Events runs the training and yields its events. When ctx is cancelled, it finishes the current
+// step, saves a checkpoint, and last yields an error that wraps ctx.Err(). A later Run on the
+// same directory continues there and ends with the same bytes as an uninterrupted one. If the
+// caller stops iterating, nothing is saved.
 func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		proceed, err := r.start(ctx, yield)
@@ -330,8 +328,8 @@ func (r *Run) event(e Event) Event {
 	return e
 }
 
-// start does what is due before the first step of this process: the start of the
-// projection, and an evaluation that the run was stopped before.
+// start does what is due before the first step of this process: the fit of the projection, and an
+// evaluation that the previous process did not reach.
 func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
 		return proceed, err
@@ -342,8 +340,7 @@ func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed
 	return true, nil
 }
 
-// steps makes the remaining steps. proceed is false if the caller has stopped
-// listening.
+// steps takes the remaining steps. proceed is false if the caller has stopped iterating.
 func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if r.complete() {
 		return true, nil
@@ -392,7 +389,7 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("train: stopped after step %d: %w", r.state.Step, ctx.Err())
 }
 
-// trainBatch makes one step and advances the position.
+// trainBatch takes one step and advances the position.
 func (r *Run) trainBatch(b *batch) (Event, error) {
 	at := r.state.Step
 	if r.config.Steps == 0 {
@@ -439,7 +436,7 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 	return e, nil
 }
 
-// due saves and evaluates if it is time to. The checkpoint comes first, so that an
+// due saves a checkpoint and evaluates if either is due. The checkpoint comes first, so that an
 // interrupted evaluation costs no step.
 func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	every := r.config.Run.Checkpoint
@@ -454,14 +451,14 @@ func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed b
 	return true, nil
 }
 
-// finish saves the last checkpoint, so that a failing evaluation costs no step. Then it
+// finish saves the last checkpoint first, so that a failing evaluation costs no step. It then
 // evaluates the watched data and the test.
 func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err
 	}
 	watched := r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.tested()
-	if watched && !r.halted { // an evaluation has just ended an early one
+	if watched && !r.halted { // an early end has just evaluated
 		if proceed, err := r.watch(ctx, yield); err != nil || !proceed {
 			return err
 		}

@@ -226,7 +226,7 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	want := []string{"optim.lr is 0.5, the checkpoint has 0.003", "sampler.m is 2, the checkpoint has 4",
-		"the images or labels are others"}
+		"the images or labels differ"}
 	if !slices.Equal(refused.Differences, want) {
 		t.Errorf("differences %q, want %q", refused.Differences, want)
 	}

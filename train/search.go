@@ -10,26 +10,26 @@ import (
 	"hgld/train/device"
 )
 
-// Search finds the nearest rows of a gallery for each query, exactly: by dot product, equal
-// scores by row.
+// Search finds the nearest gallery rows of each query by dot product. It is exact; equal scores
+// are ordered by row.
 type Search struct {
 	// Query and Gallery are vectors of the same width. Their labels are not read.
 	Query, Gallery Side
 
-	// K is how many neighbours each query has; fewer where the gallery ends.
+	// K is the number of neighbours of each query. There are fewer if the gallery is smaller.
 	K int
 
-	// Self is the row of each query in the gallery, which is left out, or −1; nil: nothing
-	// is left out.
+	// Self is each query's row in the gallery, which is left out, or −1. nil: nothing is left
+	// out.
 	Self []int32
 
-	Threads int // that select; 0: all processors
-	Memory  int // as in Evaluation; it changes no result
+	Threads int // threads that select; 0: all processors
+	Memory  int // as in Evaluation; it does not change the result
 }
 
-// Run calls each for the queries in their order, with the rows of the neighbours and their
-// scores, falling. The slices are used again. It stops at the first error of each. The scores
-// of queries × gallery are never held at once.
+// Run calls each for the queries in order, with the rows of the neighbours and their scores,
+// descending. The slices are reused. It stops at the first error of each. It never holds the
+// scores of all queries × gallery at once.
 func (s *Search) Run(ctx context.Context, b device.Backend,
 	each func(query int, rows []int32, scores []float32) error) error {
 	e, err := s.evaluation()
@@ -50,7 +50,7 @@ func (s *Search) Run(ctx context.Context, b device.Backend,
 	return nil
 }
 
-// evaluation is one in which nothing is positive.
+// evaluation returns an Evaluation in which nothing is positive.
 func (s *Search) evaluation() (*Evaluation, error) {
 	queries, width := s.Query.shape()
 	rows, galleryWidth := s.Gallery.shape()

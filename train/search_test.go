@@ -82,11 +82,11 @@ func TestSearchRefusesWhatDoesNotFit(t *testing.T) {
 		ctx context.Context
 		s   Search
 	}{
-		"0 neighbours, want 1 or more": {t.Context(), Search{Query: a, Gallery: a}},
-		"two matrices of the same":     {t.Context(), Search{Query: a, Gallery: narrow, K: 1}},
-		"the gallery rows of 1":        {t.Context(), Search{Query: a, Gallery: a, K: 1, Self: []int32{2}}},
-		"stopped after 0 of 5 queries": {canceled, Search{Query: a, Gallery: a, K: 1}},
-		"enough":                       {t.Context(), Search{Query: a, Gallery: a, K: 1}},
+		"0 neighbours, want 1 or more":   {t.Context(), Search{Query: a, Gallery: a}},
+		"two matrices of the same":       {t.Context(), Search{Query: a, Gallery: narrow, K: 1}},
+		"5 queries, but Self has 1 rows": {t.Context(), Search{Query: a, Gallery: a, K: 1, Self: []int32{2}}},
+		"stopped after 0 of 5 queries":   {canceled, Search{Query: a, Gallery: a, K: 1}},
+		"enough":                         {t.Context(), Search{Query: a, Gallery: a, K: 1}},
 	} {
 		err := c.s.Run(c.ctx, b, func(int, []int32, []float32) error { return stop })
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -8,8 +8,8 @@ import (
 	"hgld/internal/settings"
 )
 
-// pick returns the entry of a table that n names, with the settings of n applied to a
-// copy. kind is what the table holds and where is the key of n, for messages.
+// pick returns the table entry that n names, with n's settings applied to a copy. kind names what
+// the table holds and where is the key of n, both for messages.
 func pick[T any](table registry.Table[T], kind, where string, n Named) (T, error) {
 	value, err := table.Get(kind, n.Name)
 	if err != nil {

@@ -78,18 +78,18 @@ func TestDefaultConfigurationResolves(t *testing.T) {
 	}
 }
 
-func TestWrongConfigurationsSayWhatIsWrong(t *testing.T) {
+func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for hint, change := range map[string]func(*Config){
-		"one of them":            func(c *Config) { c.Epochs = 0 },
-		"input.size is 4":        func(c *Config) { c.Input.Size = 4 },
-		"less than input.size":   func(c *Config) { c.Input.Resize = 100 },
-		"input.scale":            func(c *Config) { c.Input.Scale = [2]float64{0, 1} },
-		`did you mean "resized"`: func(c *Config) { c.Input.Crop = "resize" },
-		"optim.lr is 0":          func(c *Config) { c.Optim.Rate = 0 },
-		`did you mean "gem"`:     func(c *Config) { c.Model.Pooling = "gme" },
-		"run.keep":               func(c *Config) { c.Run.Keep = 0 },
-		`metric "R@x"`:           func(c *Config) { c.Run.Metrics = []string{"R@x"} },
-		`unknown filter`:         func(c *Config) { c.Input.Filter = "box" },
+		"one of them":              func(c *Config) { c.Epochs = 0 },
+		"input.size is 4":          func(c *Config) { c.Input.Size = 4 },
+		"want at least input.size": func(c *Config) { c.Input.Resize = 100 },
+		"input.scale":              func(c *Config) { c.Input.Scale = [2]float64{0, 1} },
+		`did you mean "resized"`:   func(c *Config) { c.Input.Crop = "resize" },
+		"optim.lr is 0":            func(c *Config) { c.Optim.Rate = 0 },
+		`did you mean "gem"`:       func(c *Config) { c.Model.Pooling = "gme" },
+		"run.keep":                 func(c *Config) { c.Run.Keep = 0 },
+		`metric "R@x"`:             func(c *Config) { c.Run.Metrics = []string{"R@x"} },
+		`unknown filter`:           func(c *Config) { c.Input.Filter = "box" },
 	} {
 		c := Default()
 		change(&c)

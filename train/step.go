@@ -10,9 +10,9 @@ import (
 	"hgld/train/loss"
 )
 
-// step is one step of the training. It is recorded the first time and replayed
-// afterwards. It is re-recorded whenever the set of frozen parameter groups changes, or
-// the loss begins to read the memory.
+// step is one step of the training. It is recorded on first use and then replayed. It is
+// re-recorded whenever the set of frozen parameter groups changes or the loss begins to read the
+// memory.
 type step struct {
 	n         *network
 	in        *inputs
@@ -23,33 +23,33 @@ type step struct {
 	passes Passes
 
 	tape       *grad.Tape
-	program    device.Program // of the tape, on a device that records; nil: none
+	program    device.Program // program of the tape, on a device that records; nil: none
 	embeddings *grad.Var      // [B,D]
 	value      *grad.Var      // loss, F32 [1]
-	parts      []loss.Part    // of the loss, where it is a sum
-	reported   []device.Array // numbers of a ticket
-	tickets    [2]ticket      // in turn
+	parts      []loss.Part    // terms of the loss, if it is a sum
+	reported   []device.Array // arrays that a ticket downloads
+	tickets    [2]ticket      // used in turn
 }
 
 // outcome is the result of a step on the host.
 type outcome struct {
 	loss   float64
-	norm   float64 // of the gradient of backbone and head
+	norm   float64 // norm of the gradient of backbone and head
 	rates  rates
 	terms  []TermValue
 	finite bool
 }
 
-// TermValue is a term of a loss that is a weighted sum, in one step.
+// TermValue is one term of a weighted loss in one step.
 type TermValue struct {
 	Name   string  `json:"name"`   // of the term, such as nsm
 	Weight float64 `json:"weight"` // in the sum
 	Value  Number  `json:"value"`  // without the weight
 }
 
-// ticket stands for a queued step. The host need not wait for it: a step with a
-// non-finite value changes nothing on the device, which counts its updates itself. A
-// ticket is valid until the step after the next is queued.
+// ticket is a queued step. The host need not wait for it, because a step with a non-finite value
+// changes nothing on the device, and the device counts its own updates. A ticket is valid until
+// the step after the next is queued.
 type ticket struct {
 	b         device.Backend
 	rates     rates
@@ -58,7 +58,7 @@ type ticket struct {
 	downloads []device.Ticket
 }
 
-// The numbers of a ticket before those of the parts.
+// Indices of a ticket's numbers. The values of the terms follow them.
 const (
 	lossNumber = iota
 	guardNumber
@@ -76,7 +76,7 @@ func (t *ticket) fetch(arrays ...device.Array) {
 	}
 }
 
-// outcome waits for the step.
+// outcome waits for the step and returns its result.
 func (t *ticket) outcome() (outcome, error) {
 	for _, d := range t.downloads {
 		if err := t.b.Wait(d); err != nil {
@@ -92,8 +92,8 @@ func (t *ticket) outcome() (outcome, error) {
 	return o, nil
 }
 
-// newStep declares the loss, builds the store and makes the optimizers. rows has the
-// labels of the data, counts the number of classes of each level.
+// newStep declares the loss, builds the store and makes the optimizers. rows holds the labels of
+// the data, counts the number of classes of each level.
 func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*step, error) {
 	o, err := newObjective(n, c, p, rows, counts)
 	if err != nil {
@@ -121,8 +121,8 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	return s, n.b.Sync()
 }
 
-// queue queues a step with a batch. at is the time of the schedules, in steps or epochs
-// from 0. It runs on the lane.
+// queue queues a step with a batch. at is the time of the schedules, in steps or epochs from 0.
+// It runs on the lane.
 func (s *step) queue(from *batch, at int) (*ticket, error) {
 	b := s.n.b
 	s.in.upload(b, from)
@@ -140,7 +140,7 @@ func (s *step) queue(from *batch, at int) (*ticket, error) {
 	return t, nil
 }
 
-// repeat replays the recorded step, as a program if the device has them.
+// repeat replays the recorded step, as a program if the device supports programs.
 func (s *step) repeat() error {
 	graphs, able := s.n.b.(device.Graphs)
 	if !able {
@@ -198,8 +198,8 @@ func (s *step) record() {
 	s.report(guard)
 }
 
-// report lists the numbers that a step gives the host. The terms of an accumulated loss are not
-// among them: each chunk has its own.
+// report lists the arrays that a step downloads. An accumulated loss does not report its terms,
+// because each chunk has its own.
 func (s *step) report(guard device.Array) {
 	s.parts, s.reported = nil, []device.Array{s.value.Value, guard, s.update.norm.Value}
 	if s.passes.Accumulate {
@@ -211,8 +211,7 @@ func (s *step) report(guard device.Array) {
 	}
 }
 
-// lossOf records the loss of the embeddings of the whole batch, and its effect on the
-// memory.
+// lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.labels, s.self, s.objective.memory.before(t, e, s.in.labels))

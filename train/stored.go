@@ -10,27 +10,27 @@ import (
 	"hgld/train/device"
 )
 
-// Stored is a matrix of embeddings that stays where it is, such as a mapped file, while an
-// evaluation on the host reads it: each panel of rows is widened and scaled when its products
-// are computed.
+// Stored is a matrix of embeddings that stays in place, such as a mapped file, while an
+// evaluation on the host reads it. Each panel of rows is widened and scaled when its products are
+// computed.
 type Stored struct {
 	from       Vectors
 	rows, cols int
-	scale      []float64 // of each row; nil: rows are taken as they are
-	zeros      int       // rows of zeros
+	scale      []float64 // of each row; nil: rows are not scaled
+	zeros      int       // number of all-zero rows
 	firstZero  int
 }
 
-// pageKeeper is a Vectors that holds the pages of a file in memory once they are read.
+// pageKeeper is a Vectors that keeps file pages in memory after reading them.
 type pageKeeper interface {
-	// GiveBack lets the system take the pages of rows [lo, hi) back.
+	// GiveBack lets the system reclaim the pages of rows [lo, hi).
 	GiveBack(lo, hi int)
 }
 
-// panelElements bounds a panel of rows: 16 MB, as many as a backend packs at a time.
+// panelElements bounds a panel of rows. It is 16 MB, which a backend packs at a time.
 const panelElements = 4 << 20
 
-// panelRows returns the rows of a panel, whole tiles of a product if they fit.
+// panelRows returns the rows of a panel, a multiple of a product's tile if one fits.
 func panelRows(rows, cols int) int {
 	const tile = 512 // columns of a product, which are rows of its right matrix
 	n := max(panelElements/max(cols, 1), 1)
@@ -40,14 +40,14 @@ func panelRows(rows, cols int) int {
 	return min(n, rows)
 }
 
-// Store checks all rows of v on all threads. If unit is set, rows are scaled to length 1
-// whenever they are read; those of zeros stay as they are. A row that is not finite is an error
-// that names it: its scores would have no order. v is read by several goroutines at once, for
+// Store checks all rows of v on all threads. If unit is set, rows are scaled to unit length
+// whenever they are read; all-zero rows stay zero. A row that is not finite is an error that
+// names it, because its scores would have no order. v is read by several goroutines at once, for
 // as long as the result is used.
 func Store(v Vectors, unit bool) (*Stored, error) {
 	s := &Stored{from: v}
 	if s.rows, s.cols = v.Rows(); s.rows == 0 || s.cols == 0 {
-		return nil, fmt.Errorf("train: the embeddings are %d×%d", s.rows, s.cols)
+		return nil, fmt.Errorf("train: the embeddings are %d×%d, want at least one row and one column", s.rows, s.cols)
 	}
 	squares, panel := make([]float64, s.rows), panelRows(s.rows, s.cols)
 	buffer := make([]float32, panel*s.cols)
@@ -81,9 +81,9 @@ func Store(v Vectors, unit bool) (*Stored, error) {
 	return s, nil
 }
 
-// SideOf returns vectors as one side of an evaluation or a search: in their file where the device
-// is the host, as by [Store], and elsewhere on the device, as by [Upload]. v must stay open for as
-// long as the side is used.
+// SideOf returns vectors as one side of an evaluation or a search. If the device is the host they
+// stay in their file, as by [Store]; otherwise they are uploaded, as by [Upload]. v must stay
+// open for as long as the side is used.
 func SideOf(b device.Backend, v Vectors, unit bool) (s Side, err error) {
 	if _, host := b.(device.Host); host {
 		s.Stored, err = Store(v, unit)
@@ -93,7 +93,7 @@ func SideOf(b device.Backend, v Vectors, unit bool) (s Side, err error) {
 	return s, err
 }
 
-// Free gives back what a side takes on the device.
+// Free releases the device memory of a side.
 func (s *Side) Free(b device.Backend) error {
 	if s.Vectors.Absent() {
 		return nil
@@ -101,7 +101,7 @@ func (s *Side) Free(b device.Backend) error {
 	return device.Do(b, func() error { b.Free(s.Vectors.Buf); return nil })
 }
 
-// Zeros returns the number of rows that are all zeros, and the first of them.
+// Zeros returns the number of all-zero rows, and the first of them.
 func (s *Stored) Zeros() (count, first int) { return s.zeros, s.firstZero }
 
 // First returns the first n rows.
@@ -111,7 +111,7 @@ func (s *Stored) First(n int) *Stored {
 	return &first
 }
 
-// read fills dst with rows from lo on, scaled.
+// read fills dst with the scaled rows from lo on.
 func (s *Stored) read(dst []float32, lo int) error {
 	return s.each(dst, lo, func(row int, x []float32) {
 		for ; s.scale != nil && len(x) > 0; row, x = row+1, x[s.cols:] {
@@ -122,8 +122,8 @@ func (s *Stored) read(dst []float32, lo int) error {
 	})
 }
 
-// each reads rows from lo on into dst. All threads read some rows at a time, and call visit for
-// them while they are in a cache. Of several errors it returns that of the first rows.
+// each reads the rows from lo on into dst. All threads read a few rows at a time and call visit
+// while they are in a cache. Of several errors it returns the one of the first rows.
 func (s *Stored) each(dst []float32, lo int, visit func(row int, x []float32)) error {
 	const cached = 1 << 16 // elements
 	step := max(cached/s.cols, 1)
@@ -153,8 +153,8 @@ func (s *Stored) each(dst []float32, lo int, visit func(row int, x []float32)) e
 	return nil
 }
 
-// sumSquares writes the sum of the squares of each row, in float64, element by element. Four
-// rows go together, because each of their sums waits for its last addition.
+// sumSquares writes the sum of squares of each row, in float64, element by element. Four rows are
+// summed together, because each sum waits for its previous addition.
 func sumSquares(sum []float64, x []float32, cols int) {
 	for ; len(sum) >= 4; sum, x = sum[4:], x[4*cols:] {
 		a, b, c, d := x[:cols], x[cols:][:cols], x[2*cols:][:cols], x[3*cols:][:cols]
@@ -176,7 +176,7 @@ func sumSquares(sum []float64, x []float32, cols int) {
 	}
 }
 
-// unitScale returns what brings a row to length 1, and 1 for a row of zeros.
+// unitScale returns the factor that scales a row to unit length, or 1 for an all-zero row.
 func unitScale(squares float64) float64 {
 	if squares == 0 {
 		return 1

@@ -10,13 +10,13 @@ import (
 	"hgld/train/stats"
 )
 
-// tieColumns collects between which values ties leave each query. Only queries with
-// equal scores of items of different levels are in it.
+// tieColumns collects the range of each query's values over all orders of tied items. It holds
+// only queries with equal scores of items of different levels.
 type tieColumns struct {
 	figures, queries int
 
 	mu              sync.Mutex
-	touched         []int // queries, in no order
+	touched         []int // queries, unordered
 	least, greatest map[int][]float64
 }
 
@@ -24,7 +24,7 @@ func newTieColumns(figures, queries int) *tieColumns {
 	return &tieColumns{figures: figures, queries: queries, least: map[int][]float64{}, greatest: map[int][]float64{}}
 }
 
-// tieReader is the part of one thread.
+// tieReader collects ties. Each thread has its own.
 type tieReader struct {
 	c               *tieColumns
 	bounds          *metric.Bounds
@@ -35,7 +35,7 @@ func (c *tieColumns) reader(levels int) *tieReader {
 	return &tieReader{c, metric.NewBounds(levels), make([]float64, c.figures), make([]float64, c.figures)}
 }
 
-// read takes the list of a query, which has been measured.
+// read adds the list of a query that has been measured.
 func (r *tieReader) read(query int, list *metric.List) {
 	if !r.bounds.Measure(r.least, r.greatest, list) {
 		return
@@ -46,7 +46,7 @@ func (r *tieReader) read(query int, list *metric.List) {
 	r.c.least[query], r.c.greatest[query] = slices.Clone(r.least), slices.Clone(r.greatest)
 }
 
-// with returns the columns with the values of the touched queries replaced.
+// with returns the columns, with the values of the touched queries replaced.
 func (c *tieColumns) with(columns [][]float64, replaced map[int][]float64) [][]float64 {
 	list := make([][]float64, len(columns))
 	for k, column := range columns {
@@ -58,7 +58,7 @@ func (c *tieColumns) with(columns [][]float64, replaced map[int][]float64) [][]f
 	return list
 }
 
-// addTies says between which values the order of equal scores leaves each figure.
+// addTies sets the range of each figure over all orders of equal scores.
 func (r *Result) addTies(e *Evaluation, c *tieColumns, columns [][]float64, class []int) {
 	r.Tied = len(c.touched)
 	if r.Tied == 0 {
@@ -80,7 +80,7 @@ func (r *Result) addTies(e *Evaluation, c *tieColumns, columns [][]float64, clas
 	}
 }
 
-// tieNote says in a line how far ties matter; empty where they do not show.
+// tieNote describes in one line how far ties matter, or returns "" if the effect is invisible.
 func (r *Result) tieNote() string {
 	widest := Value{Ties: &Ends{}}
 	for _, v := range r.Values {
@@ -92,6 +92,6 @@ func (r *Result) tieNote() string {
 	if math.IsNaN(float64(widest.Ties.Half())) || widest.Ties.Half() < shown {
 		return ""
 	}
-	return fmt.Sprintf("equal scores decide in %d queries: by their order %s is from %s to %s; no figure varies more",
+	return fmt.Sprintf("ties matter in %d queries: %s is from %s to %s, depending on their order; no figure varies more",
 		r.Tied, widest.Key, percent(widest.Ties[0]), percent(widest.Ties[1]))
 }

@@ -6,18 +6,18 @@ import (
 	"hgld/train/device"
 )
 
-// Truth says what the items of the gallery are to a query, where labels do not.
+// Truth decides what the gallery items are to a query, instead of labels.
 type Truth interface {
-	// Shared writes for each row of the gallery how many levels it shares with the query:
-	// 0 for a negative, up to the number of levels; or Junk.
+	// Shared writes, for each gallery row, the number of levels that it shares with the query: 0
+	// for a negative, up to the number of levels; or Junk.
 	Shared(dst []byte, query int)
 }
 
-// Junk marks an item that is taken out of the ranking of a query. It counts neither way.
+// Junk marks an item that is removed from a query's ranking. It counts neither as positive nor
+// negative.
 const Junk byte = device.AbsentLevel
 
-// labelsBut is the truth of labels, where items that share a value of Side.Ignore with the
-// query are junk.
+// labelsBut decides by labels, except that items with the query's value of Side.Ignore are junk.
 type labelsBut struct {
 	e       *Evaluation
 	gallery []int32 // labels, [G,L]
@@ -51,7 +51,7 @@ func (t *labelsBut) Shared(dst []byte, query int) {
 	}
 }
 
-// truth is what decides instead of the labels on the device; nil: the labels do.
+// truth returns what decides instead of the labels on the device, or nil if the labels do.
 func (e *Evaluation) truth() Truth {
 	switch {
 	case e.Truth != nil:
@@ -62,8 +62,8 @@ func (e *Evaluation) truth() Truth {
 	return nil
 }
 
-// share fills the shared levels of queries [lo, hi) from the truth. The queries are dealt
-// to the threads, each of which writes its own rows.
+// share fills the shared levels of queries [lo, hi) from the truth. Queries are dealt to the
+// threads, and each thread writes its own rows.
 func (s *sorter) share(shared device.Array, lo, hi int) {
 	e, threads := s.m.e, len(s.m.readers)
 	gallery := len(e.Gallery.Labels)

@@ -9,17 +9,15 @@ import (
 	"hgld/train/loss"
 )
 
-// Passes says how a batch goes through the network if its activations do not fit in
-// memory.
+// Passes says how a batch goes through the network if its activations do not fit in memory.
 type Passes struct {
-	// Chunk is the number of rows that go through at a time; 0 means all. Each chunk goes
-	// forward twice: first for the embeddings of the whole batch, from which the loss is
-	// computed, then for the gradient. The gradient is exactly that of the whole batch
-	// (grad.TwoPass).
-	Chunk int `yaml:"chunk" json:"chunk,omitempty" range:"0 65536" usage:"rows that go through the network at a time, twice; 0: all, once"`
-	// Accumulate adds up the gradients of the chunks' own losses in one pass. The result is
-	// the same only if the loss is a mean over rows.
-	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass: only for a loss that is a mean over rows"`
+	// Chunk is the number of rows that go through at a time; 0 means all. Each chunk goes forward
+	// twice: first for the embeddings of the whole batch, from which the loss is computed, then
+	// for the gradient. The gradient is exactly that of the whole batch (grad.TwoPass).
+	Chunk int `yaml:"chunk" json:"chunk,omitempty" range:"0 65536" usage:"rows that go through the network at a time, in two passes; 0: all rows, in one pass"`
+	// Accumulate adds up the gradients of each chunk's own loss in one pass. The result is the
+	// same only if the loss is a mean over rows.
+	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass; only for a loss that is a mean over rows"`
 }
 
 // check returns an error if a batch cannot go through in chunks.
@@ -28,7 +26,7 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 	case p.Chunk < 0:
 		return fmt.Errorf("passes.chunk is %d, want a number of rows, or 0 for the whole batch", p.Chunk)
 	case p.Accumulate && p.Chunk == 0:
-		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: there is one")
+		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: set passes.chunk")
 	case p.Accumulate && !loss.ByRows(kind):
 		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, so its loss is not the sum of "+
 			"those of "+
@@ -40,7 +38,7 @@ func (p Passes) check(c *Config, kind loss.Kind) error {
 	return nil
 }
 
-// checkNorm returns an error if chunks would be normalised by their own statistics.
+// checkNorm returns an error if each chunk would be normalised by its own statistics.
 func (p Passes) checkNorm(n *network, c *Config, batch int) error {
 	if p.Chunk > 0 && p.Chunk < batch && !c.Model.FreezeNorm && len(n.store.Running()) > 0 {
 		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes "+
@@ -51,7 +49,7 @@ func (p Passes) checkNorm(n *network, c *Config, batch int) error {
 	return nil
 }
 
-// chunks cuts n rows.
+// chunks splits n rows into chunks.
 func (p Passes) chunks(n int) (list [][2]int) {
 	size := p.Chunk
 	if size == 0 {
@@ -68,8 +66,7 @@ func (i *inputs) rows(lo, hi int) *inputs {
 	return &inputs{pixels: i.pixels.RowRange(lo, hi), crop: i.crop.RowRange(lo, hi), labels: i.labels.RowRange(lo, hi)}
 }
 
-// twoPass records the embeddings of a batch chunk by chunk and the loss of all of
-// them.
+// twoPass records the embeddings of a batch chunk by chunk, and one loss over all of them.
 func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
 	of := map[device.Array]*inputs{}
 	var pixels []device.Array
@@ -82,8 +79,8 @@ func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
 	return grad.TwoPass(t, pixels, embed, func(t *grad.Tape, e *grad.Var) *grad.Var { return s.lossOf(t, e) })
 }
 
-// accumulate records the loss of each chunk and its backward pass, one after the
-// other, and returns their mean by rows.
+// accumulate records the loss of each chunk and its backward pass, one after the other, and
+// returns their mean weighted by rows.
 func (s *step) accumulate(t *grad.Tape, chunks [][2]int) *grad.Var {
 	all := s.in.pixels.Dims[0]
 	total := t.Keep(t.New(device.F32, 1))

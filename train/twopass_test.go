@@ -167,7 +167,7 @@ func TestChunksThatChangeTheGradientAreRefused(t *testing.T) {
 		},
 		"memory.size is -1":             func(c *Config) { c.Memory.Size = -1 },
 		"set model.freeze_norm":         func(c *Config) { c.Passes.Chunk = 8 },
-		"does not hold a batch of 64":   func(c *Config) { c.Memory.Size = 63 },
+		"is smaller than a batch of 64": func(c *Config) { c.Memory.Size = 63 },
 		"happier ranks each query agai": func(c *Config) { c.Passes, c.Loss.Name = Passes{8, true}, "happier" },
 	} {
 		c := Default()

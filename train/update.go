@@ -12,8 +12,8 @@ import (
 	"hgld/train/optim"
 )
 
-// update is the second half of a step, from gradients to weights: clipping, the
-// optimizers of network and proxies, the moving average.
+// update is the second half of a step, from gradients to weights: clipping, the optimizers of
+// network and proxies, and the moving average.
 type update struct {
 	store *nn.Store
 
@@ -24,15 +24,15 @@ type update struct {
 
 	value *optim.ValueClip // nil: none
 	clip  *optim.NormClip  // nil: none
-	norm  *optim.Norm      // of the gradient of backbone and head; clip's if there is one
+	norm  *optim.Norm      // norm of the gradient of backbone and head; clip's if set
 	ema   *optim.EMA       // nil: none
 
-	steps int // taken, skipped ones included: what the random numbers of a step depend on
+	steps int // steps taken, including skipped ones; they seed the random numbers
 	key   [4]byte
 }
 
-// newUpdate makes the optimizers of the network and of the proxies, and adds their
-// state to the checkpoint. The store must be built; own is what arrange found before.
+// newUpdate makes the optimizers of the network and of the proxies, and adds their state to the
+// checkpoint. The store must be built. own is the result of arrange.
 func newUpdate(n *network, c *Config, p *parts, own ownSettings) *update {
 	u := &update{
 		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
@@ -92,8 +92,8 @@ const (
 	proxyGroup    = "proxies"
 )
 
-// averaged lists the arrays that a moving average follows: the weights of the network
-// and its running statistics, as an evaluation reads them.
+// averaged lists the arrays that the moving average follows: the network's weights and running
+// statistics, as an evaluation reads them.
 func averaged(s *nn.Store) (list []device.Array) {
 	for _, g := range s.Groups {
 		if g.Name != proxyGroup {
@@ -106,12 +106,12 @@ func averaged(s *nn.Store) (list []device.Array) {
 	return list
 }
 
-// oneDimensional is the entry of optim.no_decay that stands for every parameter of
-// one dimension: biases, γ and β, the exponent of GeM.
+// oneDimensional is the entry of optim.no_decay for every parameter of one dimension: biases, γ
+// and β, the exponent of GeM.
 const oneDimensional = "1d"
 
-// paramsWithoutDecay finds the parameters of the network without weight decay. An entry that fits
-// no parameter is an error.
+// paramsWithoutDecay finds the network parameters without weight decay. An entry that matches no
+// parameter is an error.
 func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error) {
 	if len(rules) == 0 {
 		return nil, nil
@@ -119,7 +119,7 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error)
 	noDecay, used := map[*nn.Param]bool{}, map[string]bool{}
 	for _, g := range s.Groups {
 		if g.Name == proxyGroup {
-			continue // their decay is a setting of its own
+			continue // proxies have their own setting
 		}
 		for _, p := range g.Params {
 			hit, err := matches(rules, p)
@@ -134,15 +134,15 @@ func paramsWithoutDecay(s *nn.Store, rules []string) (map[*nn.Param]bool, error)
 	}
 	for _, rule := range rules {
 		if !used[rule] {
-			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q fits no parameter that an entry before it does not; "+
-				"the names are those in a checkpoint's %s, such as %s",
+			return nil, &ConfigError{fmt.Errorf("optim.no_decay: %.80q matches no parameter that earlier entries do not match; "+
+				"use the names in a checkpoint's %s, such as %s",
 				rule, modelFile, s.Groups[0].Params[0].Name())}
 		}
 	}
 	return noDecay, nil
 }
 
-// matches returns the first of the rules that fits a parameter, "" if none does.
+// matches returns the first of the rules that matches a parameter, or "" if none does.
 func matches(rules []string, p *nn.Param) (string, error) {
 	for _, rule := range rules {
 		if rule == oneDimensional {
@@ -163,7 +163,7 @@ func matches(rules []string, p *nn.Param) (string, error) {
 	return "", nil
 }
 
-// all returns the optimizers that there are.
+// all returns the optimizers, without the proxies' if there are none.
 func (u *update) all() []*optim.Optimizer {
 	if u.proxies == nil {
 		return []*optim.Optimizer{u.net}
@@ -179,10 +179,10 @@ func (u *update) groups() []*optim.Group {
 	return append(u.net.Groups[:len(u.net.Groups):len(u.net.Groups)], u.proxies.Groups...)
 }
 
-// rates are those of the groups in a step; 0 for a group that is frozen or does not exist.
+// rates holds the rates of the groups in a step; 0 for a group that is frozen or does not exist.
 type rates struct{ backbone, head, proxies float64 }
 
-// rates returns those of the step to come.
+// rates returns the rates of the next step.
 func (u *update) rates() (r rates) {
 	for _, o := range [...]*optim.Optimizer{u.net, u.proxies} {
 		if o == nil {
@@ -203,12 +203,11 @@ func (u *update) rates() (r rates) {
 	return r
 }
 
-// scale multiplies all rates by a factor, beside their schedules.
+// scale multiplies all rates by a factor, in addition to their schedules.
 func (u *update) scale(factor float64) { u.schedule.Factor, u.proxyPlan.Factor = factor, factor }
 
-// adjust sets the rates for a step. at is the time of the schedules, in steps or epochs
-// from 0. It reports whether the set of frozen groups has changed: then the step must
-// be re-recorded.
+// adjust sets the rates for a step. at is the time of the schedules, in steps or epochs from 0.
+// It reports whether the set of frozen groups has changed; the step must then be re-recorded.
 func (u *update) adjust(at int) (changed bool) {
 	for _, o := range u.all() {
 		plan := u.schedule
@@ -220,8 +219,8 @@ func (u *update) adjust(at int) (changed bool) {
 	return changed
 }
 
-// prepare counts a step and uploads what is new in it: constants of the optimizers, the
-// key of the random numbers.
+// prepare counts a step and uploads its new values: constants of the optimizers and the key of
+// the random numbers.
 func (u *update) prepare(b device.Backend) {
 	binary.LittleEndian.PutUint32(u.key[:], uint32(u.steps))
 	b.Upload(u.store.Key.RowRange(1, 2), u.key[:])
@@ -232,8 +231,8 @@ func (u *update) prepare(b device.Backend) {
 	}
 }
 
-// apply is the recorded part: it changes nothing while guard is set. Values are
-// bounded before the norm is taken; proxies are not clipped.
+// apply is the recorded part. It changes nothing while guard is set. Values are clipped before
+// the norm is taken; proxies are not clipped.
 func (u *update) apply(b device.Backend, guard device.Array) {
 	if u.value != nil {
 		u.value.Apply(b, u.net.Groups...)
@@ -251,8 +250,8 @@ func (u *update) apply(b device.Backend, guard device.Array) {
 	}
 }
 
-// counts are the steps that each group has taken, and the moving average, by name: the
-// device counts them, since it alone knows which were not taken.
+// counts returns the steps that each group and the moving average have taken, by name. The device
+// counts them, because only the device knows which steps were skipped.
 func (u *update) counts() map[string]device.Array {
 	list := map[string]device.Array{}
 	for _, g := range u.groups() {
@@ -264,7 +263,7 @@ func (u *update) counts() map[string]device.Array {
 	return list
 }
 
-// readCounts returns them.
+// readCounts downloads the counts.
 func (u *update) readCounts(b device.Backend) (map[string]int, error) {
 	steps := map[string]int{}
 	for name, at := range u.counts() {
@@ -277,15 +276,15 @@ func (u *update) readCounts(b device.Backend) (map[string]int, error) {
 	return steps, nil
 }
 
-// setCounts puts those of a checkpoint in their place.
+// setCounts restores the counts of a checkpoint.
 func (u *update) setCounts(b device.Backend, steps map[string]int) {
 	for name, at := range u.counts() {
 		b.Upload(at, binary.LittleEndian.AppendUint32(nil, uint32(steps[name])))
 	}
 }
 
-// swap exchanges the weights with their average, where there is one: before an
-// evaluation, and back after it.
+// swap exchanges the weights with their average, if there is one. It is called before an
+// evaluation and again after it.
 func (u *update) swap(b device.Backend) {
 	if u.ema != nil {
 		u.ema.Swap(b)

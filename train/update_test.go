@@ -176,7 +176,7 @@ func TestParametersWithoutDecayAreThoseNamed(t *testing.T) {
 		if want == "" {
 			c.Optim.NoDecay = strings.Fields(rules)
 			if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
-				!strings.Contains(err.Error(), "fits no parameter") {
+				!strings.Contains(err.Error(), "matches no parameter") {
 				t.Errorf("%s: error %v", rules, err)
 			}
 			continue

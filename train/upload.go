@@ -10,22 +10,21 @@ import (
 	"hgld/train/device"
 )
 
-// Vectors is a matrix of embeddings on the host, read a few rows at a time, such
-// as an open .npy file.
+// Vectors is a matrix of embeddings on the host that is read a few rows at a time, such as an
+// open .npy file.
 type Vectors interface {
 	// Rows returns the number of rows and columns.
 	Rows() (rows, cols int)
-	// ReadRows fills dst with rows from lo on.
+	// ReadRows fills dst with the rows from lo on.
 	ReadRows(dst []float32, lo int) error
 }
 
-// Upload brings vectors to the device, rows scaled to length 1 if unit is set. A
-// row that is not finite is an error that names it: its scores would have no
-// order.
+// Upload copies vectors to the device. If unit is set, it scales rows to unit length. A row that
+// is not finite is an error that names it, because its scores would have no order.
 func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
 	rows, cols := v.Rows()
 	if rows == 0 || cols == 0 {
-		return a, fmt.Errorf("train: the embeddings are %d×%d", rows, cols)
+		return a, fmt.Errorf("train: the embeddings are %d×%d, want at least one row and one column", rows, cols)
 	}
 	err = device.Do(b, func() error {
 		a = device.New(b, device.F32, rows, cols)
@@ -34,8 +33,8 @@ func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) 
 	return a, err
 }
 
-// upload reads a panel at a time, and checks and scales its rows on all threads. Where the
-// host can reach the array, rows are read into their place.
+// upload reads a panel at a time, and checks and scales its rows on all threads. If the host can
+// reach the array, it reads rows directly into it.
 func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 	rows, cols := v.Rows()
 	panel := panelRows(rows, cols)
@@ -70,8 +69,8 @@ func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 	return nil
 }
 
-// prepare scales rows to unit length, if asked, on all threads. It returns the place of the
-// first value that is not finite, −1 if there is none.
+// prepare scales rows to unit length if unit is set, on all threads. It returns the index of the
+// first value that is not finite, or −1.
 func prepare(part []float32, cols int, unit bool) int {
 	threads := workersOr(0)
 	rows := len(part) / cols
@@ -100,7 +99,7 @@ func prepare(part []float32, cols int, unit bool) int {
 	return -1
 }
 
-// notFinite returns the first place of a NaN or an infinity, −1 if there is none.
+// notFinite returns the index of the first NaN or infinity, or −1.
 func notFinite(values []float32) int {
 	for i, x := range values {
 		if x-x != 0 {
@@ -110,7 +109,7 @@ func notFinite(values []float32) int {
 	return -1
 }
 
-// toUnit divides a row by its length, in float64; a row of zeros stays as it is.
+// toUnit divides a row by its length, in float64. An all-zero row stays zero.
 func toUnit(row []float32) {
 	var sum [1]float64
 	sumSquares(sum[:], row, len(row))

@@ -14,9 +14,9 @@ import (
 	"hgld/train/nn"
 )
 
-// warmStart fills the network with what a new run begins from: the backbone with
-// Model.Weights or the whole network with From, or nothing. left names the tensors
-// that Model.Weights has behind the backbone.
+// warmStart fills the network with the start of a new run: the backbone from Model.Weights, the
+// whole network from From, or nothing. left names the tensors of Model.Weights after the
+// backbone.
 func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
 	switch {
 	case c.From != "":
@@ -27,14 +27,13 @@ func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
 	return nil, nil
 }
 
-// pretrained fills the backbone from a file with the names of torchvision or timm,
-// or from a checkpoint of a whole net, ours or SupRank's. The classifier in it is
-// left out.
+// pretrained fills the backbone from a file with names of torchvision or timm, or from a
+// checkpoint of a whole network, hgld's or SupRank's. It skips the classifier.
 func (n *network) pretrained(spec backbone.Spec, path string) (left []string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil,
 			&ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; "+
-				"--from %s starts from the whole network of a run", path, path)}
+				"to start from the whole network of a run, use --from %s", path, path)}
 	}
 	tensors, err := readWeights("model.weights", path)
 	if err != nil {
@@ -52,7 +51,7 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 		return strings.HasPrefix(t.Name,
 			backbonePrefix)
 	}) {
-		return nil, nil // torchvision's or timm's: what stands behind is a classifier
+		return nil, nil // torchvision's or timm's: what follows is a classifier
 	}
 	for _, t := range ofNetwork(backbone.Checkpoint(tensors)) {
 		if !strings.HasPrefix(t.Name, backbonePrefix) {
@@ -62,14 +61,14 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 	return left, nil
 }
 
-// whole fills the network, but nothing of the loss and the optimizer, from a run, one
-// of its checkpoints, or an export.
+// whole fills the network from a run, one of its checkpoints, or an export. It does not touch the
+// loss or the optimizer.
 func (n *network) whole(c *Config, p *parts) error {
 	tensors, model, err := readNetwork(c.From)
 	if err != nil {
 		return err
 	}
-	alone := newNetwork(n.b, c, p, n.decoder) // the store without what the loss trains
+	alone := newNetwork(n.b, c, p, n.decoder) // a store without the parameters of the loss
 	if bad := alone.store.Compare(tensors, ""); bad != nil {
 		return &ConfigError{fmt.Errorf("from: %s: %w%s", c.From, bad, otherModel(c.Model, model))}
 	}
@@ -83,8 +82,8 @@ func (n *network) whole(c *Config, p *parts) error {
 	return nil
 }
 
-// readNetwork reads the network of a run directory, a checkpoint or an export, and
-// for the first two its architecture. It is the averaged one where there is such.
+// readNetwork reads the network of a run directory, a checkpoint or an export, averaged if the
+// run kept an average. For the first two it also returns the architecture.
 func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -105,11 +104,10 @@ func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
 	return ofNetwork(tensors), &s.Config.Model, err
 }
 
-// otherModel says in which settings two architectures differ, "" where that is not
-// known.
+// otherModel lists the settings in which two architectures differ, or "" if the other is unknown.
 func otherModel(now Architecture, was *Architecture) string {
 	if was == nil {
-		return "; a backbone alone is named by model.weights"
+		return "; for a file with only a backbone, set model.weights"
 	}
 	a, b := Config{Model: *was}, Config{Model: now}
 	list, err := differences(state{Config: a}, b, "", "")
@@ -119,8 +117,8 @@ func otherModel(now Architecture, was *Architecture) string {
 	return ": " + strings.Join(list, "; ")
 }
 
-// checkpointIn finds the newest checkpoint of a run directory, or takes path for one,
-// and reads its state.
+// checkpointIn finds the newest checkpoint of a run directory, or takes path as a checkpoint, and
+// reads its state.
 func checkpointIn(path string) (folder string, s state, err error) {
 	list, err := checkpoints(path)
 	if err != nil {
@@ -136,7 +134,7 @@ func checkpointIn(path string) (folder string, s state, err error) {
 	return folder, s, err
 }
 
-// evaluated is the file of the weights that an evaluation takes.
+// evaluated returns the name of the file with the weights that an evaluation uses.
 func (s *state) evaluated() string {
 	if s.Config.EMA.Decay > 0 {
 		return averageFile
@@ -144,8 +142,8 @@ func (s *state) evaluated() string {
 	return modelFile
 }
 
-// readWeights reads the tensors of a safetensors file or of one that torch.save wrote. The
-// key is the setting that named it.
+// readWeights reads the tensors of a safetensors file or of one written by torch.save. key is the
+// setting that named the file, for messages.
 func readWeights(key, path string) ([]tensorfile.Tensor, error) {
 	if !torchfile.Named(path) {
 		tensors, _, err := tensorfile.ReadAll(path)
@@ -156,7 +154,7 @@ func readWeights(key, path string) ([]tensorfile.Tensor, error) {
 	}
 	tensors, err := torchfile.Read(path)
 	if errors.As(err, new(*torchfile.FormatError)) {
-		return nil, &ConfigError{fmt.Errorf("%s is %s: %w; save its state_dict() with the program that made it, or "+
+		return nil, &ConfigError{fmt.Errorf("%s is %s: %w; save its state_dict() from the program that made it, or "+
 			"try scripts/convert_weights.py %[2]s %[4]s.safetensors", key, path, err,
 			strings.TrimSuffix(path, filepath.Ext(path)))}
 	}
@@ -166,14 +164,14 @@ func readWeights(key, path string) ([]tensorfile.Tensor, error) {
 	return tensors, nil
 }
 
-// fittingBackbone says which of the known backbones a file of weights is for.
+// fittingBackbone returns a sentence that names the known backbone that the weights fit.
 func fittingBackbone(tensors []tensorfile.Tensor) string {
 	for _, e := range backbone.All {
 		store := nn.NewStore()
 		e.Value.Build(store.Group("all"), backbone.Options{})
 		if store.Compare(backbone.Pretrained(e.Value, tensors), "") == nil {
-			return fmt.Sprintf("these fit %s: model.backbone.name=%s", e.Name, e.Name)
+			return fmt.Sprintf("these weights fit %s: set model.backbone.name=%s", e.Name, e.Name)
 		}
 	}
-	return "hgld models check says what a file fits"
+	return "hgld models check tells which backbone a file fits"
 }

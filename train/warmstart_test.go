@@ -98,7 +98,7 @@ func TestWarmStartNamesWhatDoesNotFit(t *testing.T) {
 	}
 	c.Model.Dim, c.Model.Weights = 16, "net.safetensors"
 	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
-		!strings.Contains(err.Error(), "leave model.weights") {
+		!strings.Contains(err.Error(), "remove model.weights") {
 		t.Errorf("error %v", err)
 	}
 	c.From, c.Model.Weights = "", first
@@ -110,7 +110,7 @@ func TestWarmStartNamesWhatDoesNotFit(t *testing.T) {
 
 // Weights of a backbone that come with a head and a pooling leave those behind, and
 // the run says so.
-func TestWeightsOfAWholeNetworkNameWhatIsLeft(t *testing.T) {
+func TestWeightsOfAWholeNetworkListUnreadTensors(t *testing.T) {
 	c, d := tiny(2)
 	first := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: first})
@@ -261,7 +261,7 @@ func TestWeightsOfAnotherNetworkSayWhichTheyFit(t *testing.T) {
 	c.Model.Weights = path
 	_, err = New(c, Data{Train: d}, Options{Backend: b})
 	if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(),
-		"these fit resnet18: model.backbone.name=resnet18") {
+		"these weights fit resnet18: set model.backbone.name=resnet18") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// Weights returns the tensors of the network, those of the loss and the optimizer
-// left out, under the names of checkpoints: torchvision's or timm's behind
-// "backbone.", then pooling and fc.
+// Weights returns the tensors of the network without those of the loss and the optimizer, under
+// the names of checkpoints: torchvision's or timm's after "backbone.", then pooling and fc.
 func (m *Model) Weights() ([]tensorfile.Tensor, error) {
 	var tensors []tensorfile.Tensor
 	err := m.lane.do(func() (err error) {

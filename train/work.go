@@ -7,12 +7,12 @@ import (
 	"hgld/train/device/observe"
 )
 
-// OpWork is the work of all calls of an operation.
+// OpWork is the work of all calls of one operation.
 type OpWork struct {
 	Op    string  `json:"op"`              // name of the operation
-	Calls int     `json:"calls"`           // how often it is called
-	FLOPs float64 `json:"flops,omitempty"` // of products: two for a multiplication and an addition
-	Bytes float64 `json:"bytes"`           // of the arrays that it reads and writes, each counted once
+	Calls int     `json:"calls"`           // number of calls
+	FLOPs float64 `json:"flops,omitempty"` // of products; a multiplication with its addition counts as two
+	Bytes float64 `json:"bytes"`           // of the arrays read and written, each counted once
 }
 
 // add counts a call.
@@ -22,7 +22,7 @@ func (w *OpWork) add(c observe.Call) {
 	w.Bytes += c.Bytes
 }
 
-// setWork sets the work of a step from that of its operations.
+// setWork sets the work of a step from the work of its operations.
 func (e *Estimate) setWork(byName map[string]*OpWork) {
 	for _, w := range byName {
 		e.Ops = append(e.Ops, *w)

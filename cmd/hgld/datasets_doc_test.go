@@ -132,7 +132,7 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json has other metrics than fine.json"},
+		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json does not have the metrics of fine.json"},
 		{[]string{"none.json"}, "not a result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"},
 		{[]string{"missing.json"}, "missing.json"},
 	} {

@@ -56,7 +56,7 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 	}
 	copyTo("l.csv", "e.tsv")
 	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy"); code != exitUsage ||
-		!strings.Contains(errs, "e.csv and e.tsv both lie beside e.npy") {
+		!strings.Contains(errs, "e.csv and e.tsv are both beside e.npy") {
 		t.Errorf("two tables: exit code %d\n%s", code, errs)
 	}
 }

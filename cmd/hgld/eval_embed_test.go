@@ -129,17 +129,17 @@ func firstForm(t *testing.T) string {
 func TestEmbedRefusesWhatItWouldSpoil(t *testing.T) {
 	trainedPictures(t)
 	for want, args := range map[string][]string{
-		"l.csv exists, is not part of an index": {"--out", "l.npy", "pictures/test"},
-		"takes one folder":                      {},
-		"unknown kind of file":                  {"--out", "x.txt", "pictures/test"},
-		"--split test applies to shards":        {"--split", "test", "pictures/test"},
-		"--labels l.csv applies to vectors":     {"--labels", "l.csv", "pictures/test"},
-		"has no split":                          {"--split", "nosuch", "shards"},
-		"the model reads images":                {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
-		"the file that is read":                 {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
-		"want a share from 0 to 1":              {"--allow-missing", "2", "pictures/test"},
-		"no images found":                       {"empty"},
-		"no such file":                          {"nosuch"},
+		"l.csv exists and is not part of an index": {"--out", "l.npy", "pictures/test"},
+		"takes one folder":                         {},
+		"unknown kind of file":                     {"--out", "x.txt", "pictures/test"},
+		"--split test applies to shards":           {"--split", "test", "pictures/test"},
+		"--labels l.csv applies to vectors":        {"--labels", "l.csv", "pictures/test"},
+		"has no split":                             {"--split", "nosuch", "shards"},
+		"the model reads images":                   {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
+		"the file that is read":                    {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
+		"want a share from 0 to 1":                 {"--allow-missing", "2", "pictures/test"},
+		"no images found":                          {"empty"},
+		"no such file":                             {"nosuch"},
 	} {
 		if _, err := os.Stat("l.csv"); err != nil {
 			must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")
@@ -317,7 +317,7 @@ func TestSearchRefusesAnIndexOfAnotherModel(t *testing.T) {
 		args []string
 	}{
 		{"was made by the weights", exitUsage, []string{"--index", "test.npy", "--run", "runs/b", query}},
-		{"numbers, and an embedding of runs/narrow has 4", exitUsage,
+		{"numbers, but an embedding of runs/narrow has 4", exitUsage,
 			[]string{"--index", "foreign.npy", "--run", "runs/narrow", query}},
 		{"does not say which model", exitUsage, []string{"--index", "foreign.npy", query}},
 		{"no row of test.npy", exitUsage, []string{"--index", "test.npy", "--id", "nosuch"}},

@@ -161,8 +161,8 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, want := range []string{"b beside a", "Gained most", "Queries that changed most", "data:image/jpeg",
-		"48 queries of both"} {
+	for _, want := range []string{"b compared with a", "Gained most", "Queries that changed most", "data:image/jpeg",
+		"48 queries in both"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -190,7 +190,7 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 		"need --report":               {"--by", "AP_level0", "a.json", "b.json"},
 		"has no values of \"nosuch\"": {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
 		"needs results with the":      {"--report", "x.html", "plain.json", "b.json"},
-		"it is not of that result":    {"--report", "x.html", "b.json", "c.json"},
+		"it is of another result":     {"--report", "x.html", "b.json", "c.json"},
 		"row 99 of a gallery of 48":   {"--report", "x.html", "b.json", "d.json"},
 	} {
 		if _, err := os.Stat("c.json"); err != nil {

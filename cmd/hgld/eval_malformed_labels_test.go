@@ -38,20 +38,20 @@ func malformedLabels() (list []malformed) {
 			"id,coarse,fine\na,c1,f1\nb,c1,f1\nc,c1,f2\nd,c1,f2\ne,c2,f3\nf,c2,f3\n"},
 		"nocoarse": {"fine \"f1\" has two parents: none", strings.Replace(soundLabels, "a,f1,c1", "a,f1,", 1)},
 		"nofine":   {"2: fine is empty; want a class at", strings.Replace(soundLabels, "a,f1,c1", "a,,c1", 1)},
-		"wide":     {"has 130 levels, want 126 at most:", wide},
+		"wide":     {"has 130 levels, want at most 126:", wide},
 		"isquery": {"2: is_query is \"maybe\", want 1",
 			"id,fine,is_query\na,f,maybe\nb,f,1\nc,f,1\nd,f,1\ne,f,1\nf,f,1\n"},
-		"noquery":    {"is_query is true of no row", "id,fine,is_query\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
-		"nogallery":  {"is_gallery is true of no row", "id,fine,is_gallery\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
+		"noquery":    {"is_query is true for no row", "id,fine,is_query\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
+		"nogallery":  {"is_gallery is true for no row", "id,fine,is_gallery\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
 		"isgallery":  {"2: is_gallery is \"\", want 1 or", "id,fine,is_gallery\na,f,\nb,f,1\nc,f,1\nd,f,1\ne,f,1\nf,f,1\n"},
 		"twoqueries": {"two columns are called", "is_query,is_query,fine\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n"},
-		"binary":     {"the heading is no text in UTF-8;", "\x93NUMPY\x01\x00"},
-		"nul":        {"2: \"f\\x001\" is no text in", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
-		"latin1":     {"2: \"c\\xe9\" is no text in", strings.Replace(soundLabels, "c1\nb", "c\xe9\nb", 1)},
+		"binary":     {"the heading is not UTF-8;", "\x93NUMPY\x01\x00"},
+		"nul":        {"2: \"f\\x001\" is not UTF-8;", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
+		"latin1":     {"2: \"c\\xe9\" is not UTF-8;", strings.Replace(soundLabels, "c1\nb", "c\xe9\nb", 1)},
 		"returns":    {"two columns are called \"f1\"", strings.ReplaceAll(soundLabels, "\n", "\r")},
 		"semicolons": {"the heading is one column,", strings.ReplaceAll(soundLabels, ",", ";")},
 		"tabs":       {"the heading is one column,", strings.ReplaceAll(soundLabels, ",", "\t")},
-		"utf16":      {"the heading is no text in UTF-8;", "\xff\xfei\x00d\x00"},
+		"utf16":      {"the heading is not UTF-8;", "\xff\xfei\x00d\x00"},
 	} {
 		list = append(list, malformed{name + ".csv", []byte(c.text), "run --embeddings e.npy --labels FILE", c.want})
 	}
@@ -74,9 +74,9 @@ func malformedLabels() (list []malformed) {
 			"run --embeddings e.npy --labels FILE", c.want})
 	}
 	for name, c := range map[string]struct{ want, text string }{
-		"glevels": {"its levels are fine, group, those", strings.Replace(soundLabels, "coarse", "group", 1)},
+		"glevels": {"its levels are fine, group, want", strings.Replace(soundLabels, "coarse", "group", 1)},
 		"gfewer":  {"2 rows of labels", strings.Join(rows[:3], "")},
-		"gtwice":  {"gallery: the rows 0 and 1 have", strings.Replace(soundLabels, "b,f1", "a,f1", 1)},
+		"gtwice":  {"gallery: rows 0 and 1 have", strings.Replace(soundLabels, "b,f1", "a,f1", 1)},
 		"gparent": {"fine \"f3\" has two parents:", strings.ReplaceAll(soundLabels, "f3,c2", "f3,c1")},
 	} {
 		list = append(list, malformed{name + ".csv", []byte(c.text),
@@ -95,15 +95,15 @@ func malformedTruth() (list []malformed) {
 		"empty.qrels":     {"no query has a positive item", ""},
 		"three.qrels":     {"line 1 has 3 columns, want query,", "a 0 b\n"},
 		"five.qrels":      {"line 1 has 5 columns, want query,", "a 0 b 1 2\n"},
-		"word.qrels":      {"line 1: the relevance is \"yes\",", "a 0 b yes\n"},
-		"fraction.qrels":  {"line 1: the relevance is \"0.5\",", "a 0 b 0.5\n"},
-		"large.qrels":     {"line 1: the relevance is", "a 0 b 1000\n"},
+		"word.qrels":      {"line 1: relevance is \"yes\",", "a 0 b yes\n"},
+		"fraction.qrels":  {"line 1: relevance is \"0.5\",", "a 0 b 0.5\n"},
+		"large.qrels":     {"line 1: relevance is", "a 0 b 1000\n"},
 		"twice.qrels":     {"line 2: query \"a\" has two", "a 0 b 1\na 0 b 1\n"},
 		"negatives.qrels": {"no query has a positive item", "a 0 b 0\n"},
 		"others.qrels":    {"no positive of the 6 queries is", "q1 0 g1 1\n"},
 		"items.qrels":     {"no positive of the 6 queries is", "a 0 g1 1\n"},
 		"empty.json":      {"EOF", ""},
-		"array.json":      {"it begins with [, not with {", "[]"},
+		"array.json":      {"it begins with [, want {", "[]"},
 		"nothing.json":    {"no query has a positive item", "{}"},
 		"cut.json":        {"unexpected EOF", `{"a": {"positives": ["b"]`},
 		"number.json":     {"json: cannot unmarshal number", `{"a": {"positives": [1]}}`},
@@ -112,8 +112,8 @@ func malformedTruth() (list []malformed) {
 		"nobody.json":     {"no query has a positive item", `{"a": {"positives": []}}`},
 		"both.json":       {"query \"a\" has two judgements of", `{"a": {"positives": ["b"], "junk": ["b"]}}`},
 		"double.json":     {"query \"a\" has two judgements of", `{"a": {"positives": ["b", "b"]}}`},
-		"queries.json":    {"query \"a\" is there twice", `{"a": {"positives": ["b"]}, "a": {"positives": ["c"]}}`},
-		"behind.json":     {"more follows behind the last }", `{"a": {"positives": ["b"]}} more`},
+		"queries.json":    {"query \"a\" occurs twice", `{"a": {"positives": ["b"]}, "a": {"positives": ["c"]}}`},
+		"behind.json":     {"there is text after the last }", `{"a": {"positives": ["b"]}} more`},
 		"empty.sol.csv":   {"its columns are , want id, images", ""},
 		"columns.sol.csv": {"its columns are query, images,", "query,images,Usage\na,b,Public\n"},
 		"usage.sol.csv":   {"line 2: Usage is \"Secret\", want", "id,images,Usage\na,b,Secret\n"},
@@ -128,15 +128,15 @@ func malformedTruth() (list []malformed) {
 		[]byte(soundQrels))
 	const ranked = "run --ranking FILE --labels l.csv --metrics R@1"
 	for name, c := range map[string]struct{ want, text string }{
-		"empty.run":    {"train: R@1 looks at 1 places, and", ""},
+		"empty.run":    {"train: R@1 reads 1 places, but", ""},
 		"five.run":     {"line 1 has 5 columns, want query,", "a Q0 b 1 0.9\n"},
 		"seven.run":    {"line 1 has 7 columns, want query,", "a Q0 b 1 0.9 x y\n"},
 		"query.run":    {"line 1: no query has the id \"q\"", "q Q0 b 1 0.9 x\n"},
 		"item.run":     {"line 1: no item of the gallery", "a Q0 g 1 0.9 x\n"},
 		"score.run":    {"line 1: the score is \"high\",", "a Q0 b 1 high x\n"},
 		"nan.run":      {"line 1: the score is \"NaN\",", "a Q0 b 1 NaN x\n"},
-		"twice.run":    {"train: evaluation: query 0: the", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
-		"longline.run": {"a line that is too long for a", strings.Repeat("a", 70_000) + " Q0 b 1 0.9 x\n"},
+		"twice.run":    {"train: evaluation: query 0: row", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
+		"longline.run": {"a line is too long for a", strings.Repeat("a", 70_000) + " Q0 b 1 0.9 x\n"},
 	} {
 		add(ranked, name, c.want, []byte(c.text))
 	}
@@ -146,18 +146,18 @@ func malformedTruth() (list []malformed) {
 	}{
 		"floats":   {"F32[6 1], want integers [queries,", dict("'<f4'", "False", "(6, 1)"), make([]byte, 24)},
 		"flat":     {"I64[6], want integers [queries,", dict("'<i8'", "False", "(6,)"), make([]byte, 48)},
-		"fewer":    {"5 rankings of 6 queries", dict("'<i8'", "False", "(5, 1)"), make([]byte, 40)},
+		"fewer":    {"5 rankings for 6 queries", dict("'<i8'", "False", "(5, 1)"), make([]byte, 40)},
 		"outside":  {"train: evaluation: query 5: place", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 6)},
-		"negative": {"query 5: the row -2 is no row of", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, -2)},
-		"large": {"query 5: the row 1099511627776 is",
+		"negative": {"query 5: row -2 is not in", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, -2)},
+		"large": {"query 5: row 1099511627776 is",
 			dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 1<<40)},
-		"twice": {"train: evaluation: query 0: the",
+		"twice": {"train: evaluation: query 0: row",
 			dict("'<i8'", "False", "(6, 2)"), int64Bytes(1, 1, 0, 2, 1, 0, 2, 0, 5, 0, 4, 0)},
-		"noplaces": {"train: R@1 looks at 1 places, and", dict("'<i8'", "False", "(6, 0)"), nil},
+		"noplaces": {"train: R@1 reads 1 places, but", dict("'<i8'", "False", "(6, 0)"), nil},
 	} {
 		add(ranked, name+".ranking.npy", c.want, npyOf(c.dictionary, c.data))
 	}
-	add("run --ranking FILE --labels l.csv --metrics AP", "reach.run", "AP looks at 5 places", []byte(soundRun))
+	add("run --ranking FILE --labels l.csv --metrics AP", "reach.run", "AP reads 5 places", []byte(soundRun))
 	return list
 }
 
@@ -199,7 +199,7 @@ func malformedResults(t *testing.T) (list []malformed) {
 		"class": {"entries for", change(func(_, q map[string]any) { q["class"] = []any{1, 2} })},
 		"ids":   {"per_query: ids has 2 entries for", change(func(_, q map[string]any) { q["ids"] = []any{"a", "b"} })},
 		"twice": {"train: the second result has two", change(func(_, q map[string]any) { q["ids"].([]any)[1] = "a" })},
-		"noids": {"train: the queries of one result", change(func(_, q map[string]any) { delete(q, "ids") })},
+		"noids": {"train: only one of the two results", change(func(_, q map[string]any) { delete(q, "ids") })},
 		"others": {"train: the results have no query",
 			change(func(_, q map[string]any) { q["ids"] = []any{"q", "r", "s", "t", "u", "v"} })},
 		"texts": {"json: cannot unmarshal string",
@@ -221,10 +221,10 @@ func malformedSettings() (list []malformed) {
 		vectors + "--metrics R@":                                "metric \"R@\": want @ and a",
 		vectors + "--metrics R@1.5":                             "metric \"R@1.5\": want @ and a",
 		vectors + "--metrics nosuch":                            "unknown metric \"nosuch\" (known:",
-		vectors + "--metrics AP#9":                              "AP#9 is of items that share 9",
+		vectors + "--metrics AP#9":                              "AP#9 needs items that share 9",
 		vectors + "--metrics AP#-1":                             "metric \"AP#-1\": want # and a",
 		vectors + "--metrics H-AP:nosuch":                       "metric \"H-AP:nosuch\": unknown",
-		vectors + "--metrics H-AP:pop^x":                        "metric \"H-AP:pop^x\": the",
+		vectors + "--metrics H-AP:pop^x":                        "metric \"H-AP:pop^x\": exponent",
 		vectors + "--ties first":                                "ties is \"first\", want row or",
 		vectors + "--mean level":                                "mean is \"level\", want query or",
 		vectors + "--resample row":                              "resample is \"row\", want query",
@@ -234,9 +234,9 @@ func malformedSettings() (list []malformed) {
 		vectors + "--threads -1":                                "--threads: eval.threads is -1,",
 		vectors + "--threads 5000":                              "--threads: eval.threads is 5000,",
 		vectors + "--limit -1":                                  "--limit is -1, want a number of",
-		vectors + "--trec x --trec-least 3":                     "trec_least is 3, and the data",
+		vectors + "--trec x --trec-least 3":                     "trec_least is 3, but the data",
 		vectors + "--trec x --trec-places 0":                    "--trec-places: eval.trec_places",
-		vectors + "--ignore camera":                             "l.csv has no column \"camera\",",
+		vectors + "--ignore camera":                             "l.csv has no column \"camera\" to",
 		vectors + "--qrels-usage secret --qrels x.qrels":        "x.qrels: only a .csv with a",
 		vectors + "--gallery-embeddings e.npy":                  "e.npy needs --gallery-labels with a",
 		vectors + "--levels independent --report r.html":        "--report and --trec need levels",

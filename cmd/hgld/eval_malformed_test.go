@@ -220,7 +220,7 @@ func malformedTensors(sound []byte) (list []malformed) {
 		"flat":      {"the shape of \"embeddings\" is", tensorsOf(entry(`"F32"`, "[24]", "[0,96]"), sound)},
 		"norows":    {"has no vectors", tensorsOf(entry(`"F32"`, "[0,4]", "[0,0]"), nil)},
 		"rows":      {"rows of labels", tensorsOf(entry(`"F32"`, "[4,6]", "[0,96]"), sound)},
-		"two": {"it has 2 tensors, x, y, and none", tensorsOf(`{"x":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},`+
+		"two": {"it has 2 tensors, x, y, but none", tensorsOf(`{"x":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},`+
 			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
 		"overlap": {"tensor \"y\": begins at byte 48", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
 			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
@@ -278,7 +278,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 	add("nan", "not finite", rows(func(l []row) { l[1].Vector[0] = float32(math.NaN()) }))
 	add("parents", "label_0 \"f1\" has two parents:", rows(func(l []row) { l[1].Coarse = "c2" }))
 	add("norows", "has no vectors", parquetOf(t, []row{}))
-	add("two", "the columns a and b could both be", parquetOf(t, []two{{"f", []float32{1}, []float32{2}}}))
+	add("two", "columns a and b both match", parquetOf(t, []two{{"f", []float32{1}, []float32{2}}}))
 	add("none", "no column is a list of floats;", parquetOf(t, []none{{"f", "x"}}))
 	add("bare", "no column label_0 or level_0;", parquetOf(t, []bare{{[]float32{1, 2}}, {[]float32{2, 1}}}))
 	add("csvinside", "no Parquet file: it ends with", []byte(soundLabels))

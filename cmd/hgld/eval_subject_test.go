@@ -100,7 +100,7 @@ func TestEvaluationSaysThatTheTrainingsImagesHaveChanged(t *testing.T) {
 			t.Errorf("hold-out %s: exit code %d, %v\n%s", held, code, err, errs)
 		}
 		if code, _, errs := run(t, "train", "resume", "runs/default"); code != exitUsage ||
-			!strings.Contains(errs, "the images or labels are others") {
+			!strings.Contains(errs, "the images or labels differ") {
 			t.Errorf("hold-out %s: exit code %d\n%s", held, code, errs)
 		}
 	}

@@ -156,7 +156,7 @@ func TestEvalRanksAnotherGallery(t *testing.T) {
 	code, out, errs := run(t, append(args, "other.csv")...)
 	if r := readResult(t, "other.json"); code != 0 || r.LeftOut != 1 || r.Self ||
 		!strings.Contains(out, "1 queries left out of their own ranking") ||
-		!strings.Contains(errs, "1 of 7 queries are in the gallery themselves") {
+		!strings.Contains(errs, "1 of 7 queries are also in the gallery") {
 		t.Errorf("exit code %d\n%s%s%+v", code, out, errs, r)
 	}
 }
@@ -265,7 +265,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 	for want, args := range map[string][]string{
 		"need labels, which --qrels replaces": {"ids.csv", "--qrels", "x.qrels", "--mean", "class"},
 		"only a .csv with a column Usage":     {"ids.csv", "--qrels", "x.qrels", "--qrels-usage", "public"},
-		"ids of the judgements are other ones": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings",
+		"the judgements use other ids": {"l.csv", "--qrels", "x.qrels", "--gallery-embeddings",
 			"e.npy", "--gallery-labels", "unknown.csv"},
 	} {
 		code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels"}, args...)...)
@@ -298,7 +298,7 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 		t.Errorf("%+v", got.Of)
 	}
 	code, _, errs := run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--metrics", "AP")
-	if code != exitUsage || !strings.Contains(errs, "AP looks at 59 places, and the ranking of query 0 has 20") ||
+	if code != exitUsage || !strings.Contains(errs, "AP reads 59 places, but the ranking of query 0 has 20") ||
 		!strings.Contains(errs, "such as R@1 and mAP@20") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -322,7 +322,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
-	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, row 1 first", `level "path": no query has another item of its class`} {
+	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, the first in row 1", `level "path": no query has another item of its class`} {
 		if code != 0 || !strings.Contains(errs, hint) {
 			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
 		}
@@ -363,14 +363,16 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		hint string
 	}{
 		{[]string{"--embeddings", "e.npy"}, exitUsage, "--labels"},
-		{[]string{"--embeddings", "e.npy", "--labels", "short.csv"}, exitUsage, "e.npy has 60 vectors and short.csv 9 rows"},
+		{[]string{"--embeddings", "e.npy", "--labels", "short.csv"}, exitUsage,
+			"e.npy has 60 vectors, but short.csv has 9 rows"},
 		{[]string{"--embeddings", "e.npy", "--labels", "notree.csv"}, exitUsage, `landmark "l11" has two parents`},
 		{[]string{"--embeddings", "l.csv", "--labels", "l.csv"}, exitUsage, `unknown kind of file ".csv"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
-		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, and none is called "embeddings"`},
+		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, but none is called "embeddings"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "row or average"},
-		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage, "go together"},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage,
+			"the gallery has labels but no vectors"},
 	} {
 		code, _, errs := run(t, append([]string{"eval", "run"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.hint) {

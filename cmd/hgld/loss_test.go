@@ -49,8 +49,10 @@ func TestLossOfVectors(t *testing.T) {
 		"needs --loss and --embeddings": {"--loss", "happier"},
 		"needs --labels":                {"--loss", "happier", "--embeddings", "e.npy"},
 		"--gradient is g.txt, want a":   {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
-		"smooth-ap has no proxies":      {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies", "p.safetensors"},
-		"the data have 2 levels":        {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings", "e.parquet"},
+		"smooth-ap has no proxies": {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies",
+			"p.safetensors"},
+		"want less than 2, the number of levels": {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings",
+			"e.parquet"},
 	} {
 		code, out, errs := run(t, append([]string{"loss"}, args...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -199,7 +199,7 @@ func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
 	for _, line := range []string{
 		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4",
 		"AP_level0            60.4        –         –",
-		"differs from the recipe: model.backbone.name is convnet, there resnet50",
+		"differs from the recipe: model.backbone.name is convnet, resnet50 in the recipe",
 	} {
 		if code != 0 || !strings.Contains(out, line) {
 			t.Errorf("exit code %d, no %q\n%s%s", code, line, out, errs)
@@ -224,7 +224,7 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 	pictureShards(t)
 	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
 		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
-	if code != 0 || !strings.Contains(errs, "differs from the recipe: input.size is 16, there 224") ||
+	if code != 0 || !strings.Contains(errs, "differs from the recipe: input.size is 16, 224 in the recipe") ||
 		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}

@@ -96,7 +96,7 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		`has no split "query"`:      {"--benchmarks", "shards"},
-		"name one of them as the t": {"--benchmarks", "shards-place", "--query", "test"},
+		"set only one of them as t": {"--benchmarks", "shards-place", "--query", "test"},
 		"nowhere":                   {"--benchmarks", "nowhere"},
 		"benchmark 1 has the leve":  {"--benchmarks", "shards-both"},
 	} {

@@ -151,7 +151,7 @@ func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--hold-out", "0.25")...)
-	if code != exitUsage || !strings.Contains(errs, "images or labels are others") {
+	if code != exitUsage || !strings.Contains(errs, "images or labels differ") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -170,7 +170,7 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
 		"but no query split ranks it":           {"--gallery", "train"},
 		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
-		"input.resize is 12, less than":         {"-o", "input.resize=12"},
+		"input.resize is 12, want at least":     {"-o", "input.resize=12"},
 	} {
 		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)

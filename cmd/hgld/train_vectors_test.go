@@ -43,11 +43,11 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		t.Errorf("the graph has no input called vectors, or one of images (%v)", err)
 	}
 	for want, args := range map[string][]string{
-		"needs --labels":               {"--embeddings", "e.npy"},
-		"query and benchmarks name":    {"--embeddings", "e.parquet", "--query", "test"},
-		"which reads images":           {"--embeddings", "e.parquet", "-o", "model.backbone=resnet18"},
-		"leaves one side without":      {"--embeddings", "e.parquet", "--hold-out", "0.001"},
-		"e.npy has 60 vectors and few": {"--embeddings", "e.npy", "--labels", "few.csv"},
+		"needs --labels":                {"--embeddings", "e.npy"},
+		"query and benchmarks name":     {"--embeddings", "e.parquet", "--query", "test"},
+		"which reads images":            {"--embeddings", "e.parquet", "-o", "model.backbone=resnet18"},
+		"leaves one side without":       {"--embeddings", "e.parquet", "--hold-out", "0.001"},
+		"e.npy has 60 vectors, but few": {"--embeddings", "e.npy", "--labels", "few.csv"},
 	} {
 		if err := os.WriteFile("few.csv", []byte("landmark,kind\na,b\n"), 0o644); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,5 @@
-// Package backbone holds the networks that turn pixels into features, one file
-// each, and the retrieval net around them: backbone, pooling, normalisation,
-// projection, unit length.
+// Package backbone holds the networks that turn pixels into features, one file each, and the
+// retrieval network around them: backbone, pooling, standardisation, projection, unit length.
 package backbone
 
 import (
@@ -9,9 +8,9 @@ import (
 	"hgld/train/nn"
 )
 
-// Backbone turns images [N,H,W,4], the fourth channel zero, into features [N,H',W',C],
-// or into one vector [N,C] for each image, which is not pooled. Its stages run one
-// after the other.
+// Backbone turns images [N,H,W,4], whose fourth channel is zero, into features [N,H',W',C]. Some
+// backbones return one vector [N,C] for each image instead, which is not pooled. The stages run
+// in order.
 type Backbone interface {
 	// Stages returns the parts of the network, in order.
 	Stages() []Stage
@@ -19,23 +18,23 @@ type Backbone interface {
 	Channels() int
 }
 
-// Stage is a part of a network with the name that its parameters share in files.
+// Stage is a part of a network. Its parameters share a name prefix in files.
 type Stage struct {
 	Name  string   // prefix of its parameters in files
 	Layer nn.Layer // its forward pass
 }
 
-// Classifier is a Backbone with the head of its published weights, which
-// Options.Classes declares.
+// Classifier is a Backbone with the head of its published weights. Options.Classes declares the
+// head.
 type Classifier interface {
 	Backbone
-	// Logits returns one array [N,Classes] for each head. x is the pooled features [N,C] of
-	// a convolutional network, or the tokens [N,T,C] of a transformer, which its last stage
-	// but one returns.
+	// Logits returns one array [N,Classes] for each head. x is the pooled features [N,C] of a
+	// convolutional network, or the tokens [N,T,C] that the second-to-last stage of a transformer
+	// returns.
 	Logits(t *grad.Tape, x *grad.Var) []*grad.Var
 }
 
-// Spec is the description of a backbone: its exported fields are the settings.
+// Spec describes a backbone. Its exported fields are the settings.
 type Spec interface {
 	// Build declares the parameters in c.
 	Build(c nn.Scope, o Options) Backbone
@@ -43,31 +42,31 @@ type Spec interface {
 	Facts() Facts
 }
 
-// Options are what backbones have in common.
+// Options are the settings that all backbones share.
 type Options struct {
-	// FreezeNorm normalises by the running statistics in training too, which is usual with
+	// FreezeNorm normalises by the running statistics in training too, as is usual with
 	// pretrained weights. γ and β are still trained.
 	FreezeNorm bool
-	// Classes of the published head; 0: without it, as retrieval wants it.
+	// Classes is the number of classes of the published head; 0: no head, as in retrieval.
 	Classes int
 }
 
 // Facts help to choose a backbone.
 type Facts struct {
-	Input     int        // side of the images that it was published for, in pixels
-	Fixed     bool       // and it accepts no other
-	Channels  int        // of its features: the embedding without a projection
-	Vector    bool       // it gives one vector for each image, and the pooling is "none"
-	Heads     []string   // how the names of the published head's tensors begin
-	Weights   []Weights  // published ones; the first is the usual choice
-	Mean, Std [3]float32 // of the pixels that the first of Weights saw
+	Input     int        // side of the images it was published for, in pixels
+	Fixed     bool       // it accepts no other size
+	Channels  int        // size of its features, and of the embedding without a projection
+	Vector    bool       // it returns one vector for each image; the pooling must be "none"
+	Heads     []string   // prefixes of the published head's tensors
+	Weights   []Weights  // published weights; the first is the usual choice
+	Mean, Std [3]float32 // of the pixels that the first of Weights was trained on
 }
 
-// Weights says where weights were published. They are not part of hgld.
+// Weights says where weights were published. hgld does not include them.
 type Weights struct {
-	From    string // library and name in it
+	From    string // library, and name in it
 	File    string // name of the file there
-	Licence string // as the library gives it; "": it gives none
+	Licence string // as stated by the library; "": not stated
 }
 
 // All lists the backbones with their defaults.
@@ -82,34 +81,34 @@ var All = registry.Table[Spec]{
 		Value: ResNet{Blocks: []int{3, 4, 23, 3}, Bottleneck: true}},
 	{Name: "vit-small", About: "ViT-S/16", Value: ViT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224}},
 	{Name: "vit-base", About: "ViT-B/16", Value: ViT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224}},
-	{Name: "deit-small", About: "DeiT-S/16 without the distillation token, made of distilled weights",
+	{Name: "deit-small", About: "DeiT-S/16 without the distillation token, from distilled weights",
 		Value: DeiT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224}},
-	{Name: "deit-base", About: "DeiT-B/16 without the distillation token, made of distilled weights",
+	{Name: "deit-base", About: "DeiT-B/16 without the distillation token, from distilled weights",
 		Value: DeiT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224}},
 	{Name: "deit-small-distilled", About: "DeiT-S/16 with both tokens",
 		Value: DeiT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224, Distilled: true}},
 	{Name: "deit-base-distilled", About: "DeiT-B/16 with both tokens",
 		Value: DeiT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Distilled: true}},
-	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, without labels",
+	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, trained without labels",
 		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224}},
-	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, without labels",
+	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, trained without labels",
 		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224}},
 	{Name: "dinov2-small-registers", About: "DINOv2 ViT-S/14 with 4 registers",
 		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224, Registers: 4}},
 	{Name: "dinov2-base-registers", About: "DINOv2 ViT-B/14 with 4 registers",
 		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224, Registers: 4}},
-	{Name: "clip-b32", About: "image tower of CLIP ViT-B/32, projected; OpenAI's activation",
+	{Name: "clip-b32", About: "image tower of CLIP ViT-B/32 with its projection; OpenAI's activation",
 		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 32, Input: 224, Projection: 512, Activation: "quick_gelu"}},
-	{Name: "clip-b16", About: "image tower of CLIP ViT-B/16, projected; OpenAI's activation",
+	{Name: "clip-b16", About: "image tower of CLIP ViT-B/16 with its projection; OpenAI's activation",
 		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Projection: 512, Activation: "quick_gelu"}},
 	{Name: "siglip-b16", About: "image tower of SigLIP ViT-B/16",
 		Value: SigLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Activation: "gelu_tanh"}},
 }
 
-// imageNet is the mean and the deviation of ImageNet's pixels.
+// imageNet holds the mean and the standard deviation of ImageNet's pixels.
 var imageNet = [2][3]float32{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}
 
-// layers are the functions of stages, for nn.Chain.
+// layers returns the layers of stages, for nn.Chain.
 func layers(stages []Stage) []nn.Layer {
 	list := make([]nn.Layer, len(stages))
 	for i, s := range stages {

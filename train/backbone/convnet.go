@@ -8,11 +8,10 @@ import (
 	"hgld/train/nn"
 )
 
-// Convnet is a stack of 3×3 convolutions, each with BatchNorm and ReLU. A convolution
-// that changes neither size nor width adds its input before the ReLU. With the defaults
-// an image of 64×64 costs 0.04 GFLOP and gives features 8×8×128, each of which sees
-// 31×31 pixels. It is not a published network, but small enough for tests, the demo and
-// a laptop.
+// Convnet is a stack of 3×3 convolutions, each with BatchNorm and ReLU. A convolution that keeps
+// size and width adds its input before the ReLU. With the defaults an image of 64×64 costs 0.04
+// GFLOP and gives features 8×8×128 with a receptive field of 31×31 pixels. It is not a published
+// network, but small enough for tests, the demo and a laptop.
 type Convnet struct {
 	Widths  []int `range:"1 8192"` // channels after each convolution
 	Strides []int `range:"1 64"`   // of each convolution
@@ -26,7 +25,7 @@ type convnet struct {
 // Build declares conv1.weight, bn1.weight and so on.
 func (s Convnet) Build(c nn.Scope, o Options) Backbone {
 	if len(s.Widths) == 0 || len(s.Widths) != len(s.Strides) {
-		panic(fmt.Sprintf("backbone: convnet with widths %v and strides %v", s.Widths, s.Strides))
+		panic(fmt.Sprintf("backbone: convnet with widths %v and strides %v, want as many of each", s.Widths, s.Strides))
 	}
 	net := &convnet{}
 	in := 3
@@ -44,7 +43,7 @@ func (s Convnet) Build(c nn.Scope, o Options) Backbone {
 // Channels returns the width of the last convolution.
 func (n *convnet) Channels() int { return n.convs[len(n.convs)-1].Filters() }
 
-// Facts of the defaults: the demo's images.
+// Facts describes the network for the images of the demo.
 func (s Convnet) Facts() Facts {
 	f := Facts{Input: 64, Mean: imageNet[0], Std: imageNet[1]}
 	if len(s.Widths) > 0 {
@@ -53,7 +52,7 @@ func (s Convnet) Facts() Facts {
 	return f
 }
 
-// Stages are the convolutions.
+// Stages returns the convolutions.
 func (n *convnet) Stages() []Stage {
 	stages := make([]Stage, len(n.convs))
 	for i, conv := range n.convs {

@@ -8,13 +8,13 @@ import (
 	"hgld/train/nn"
 )
 
-// Known is a network that weights may fit: a backbone alone, or a published retrieval net
+// Known is a network that a file of weights may fit: a backbone, or a published retrieval network
 // around one.
 type Known struct {
-	// Name is that in All or Models.
+	// Name is its name in All or Models.
 	Name string `json:"name"`
 
-	// About says what it is.
+	// About describes it.
 	About string `json:"about"`
 
 	// Net is set for a published retrieval net.
@@ -23,10 +23,10 @@ type Known struct {
 	// Backbone is the name of the backbone.
 	Backbone string `json:"backbone"`
 
-	// Released is what the authors of a net call it.
+	// Released is the name that the authors of the network use.
 	Released string `json:"released,omitempty"`
 
-	// Parameters counts the trained values.
+	// Parameters is the number of trained values.
 	Parameters int `json:"parameters"`
 
 	// Embedding is the length of an embedding.
@@ -35,16 +35,16 @@ type Known struct {
 	// Input is the side of an image in pixels.
 	Input int `json:"input"`
 
-	// Weights says where weights of a backbone are published.
+	// Weights says where weights of the backbone are published.
 	Weights []KnownWeights `json:"weights,omitempty"`
 
 	// Store holds the declared tensors, without values.
 	Store *nn.Store `json:"-"`
 
-	// Facts are those of the backbone.
+	// Facts are the facts of the backbone.
 	Facts Facts `json:"-"`
 
-	// Model is that of a net, nil for a backbone.
+	// Model is the entry of Models, nil for a backbone.
 	Model *Model `json:"-"`
 
 	spec Spec // of the backbone
@@ -58,14 +58,14 @@ type KnownWeights struct {
 	// File is the name of the file there.
 	File string `json:"file"`
 
-	// Licence is that of the weights, Unstated if the library does not state one.
+	// Licence is the licence of the weights, or Unstated.
 	Licence string `json:"licence"`
 }
 
-// Unstated is the licence of weights whose library does not state one.
+// Unstated stands for a licence that the library does not state.
 const Unstated = "not stated with the weights"
 
-// KnownNetworks declares every backbone and every published net.
+// KnownNetworks declares every backbone and every published network.
 func KnownNetworks() ([]Known, error) {
 	var list []Known
 	for _, e := range All {
@@ -102,18 +102,18 @@ func KnownNetworks() ([]Known, error) {
 	return list, nil
 }
 
-// Fit is how a file of weights compares with a network.
+// Fit describes how a file of weights fits a network.
 type Fit struct {
-	// Name is that of the network.
+	// Name is the name of the network.
 	Name string `json:"name"`
 
-	// Fits is set if the file has every tensor of the network and no other.
+	// Fits is set if the file has exactly the tensors of the network.
 	Fits bool `json:"fits"`
 
 	// Missing names the tensors that the file lacks.
 	Missing []string `json:"missing,omitempty"`
 
-	// Unexpected names those that the network does not have.
+	// Unexpected names the tensors that the network does not have.
 	Unexpected []string `json:"unexpected,omitempty"`
 
 	// Shapes describes the tensors whose shapes differ.
@@ -122,7 +122,7 @@ type Fit struct {
 
 func (f Fit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
 
-// FitAll compares the tensors of a file with every network and returns the best fit first.
+// FitAll compares the tensors of a file with every network. It returns the best fit first.
 func FitAll(list []Known, tensors []tensorfile.Tensor) []Fit {
 	fits := make([]Fit, len(list))
 	for i, m := range list {

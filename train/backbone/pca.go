@@ -10,19 +10,18 @@ import (
 	"hgld/train/tensor"
 )
 
-// PCA holds the principal components of features of unit length, from which a
-// projection can start: the initialisation of SupRank's landmark models.
+// PCA holds the principal components of features of unit length. A projection can start from
+// them, as in SupRank's landmark models.
 type PCA struct{ *pca.Model }
 
-// Features collects features for their principal components, a block of rows at a time,
-// in the memory of a pca.Stream.
+// Features collects features for their principal components, a block of rows at a time, in the
+// memory of a pca.Stream.
 type Features struct {
 	rows   int
 	stream pca.Stream
 }
 
-// Add takes features [n,C], which it scales to unit length. A row of zeros is an
-// error.
+// Add takes features [n,C] and scales them to unit length. An all-zero row is an error.
 func (f *Features) Add(features *tensor.Tensor) error {
 	x := mat.NewDense(features.Rows(), features.Cols(), nil)
 	for i := range features.Rows() {
@@ -31,7 +30,7 @@ func (f *Features) Add(features *tensor.Tensor) error {
 			sum += float64(v) * float64(v)
 		}
 		if !(sum > 0) || math.IsInf(sum, 0) {
-			return fmt.Errorf("backbone: pca: row %d of the features has length %v", f.rows+i, math.Sqrt(sum))
+			return fmt.Errorf("backbone: pca: row %d of the features has length %v, want more than 0", f.rows+i, math.Sqrt(sum))
 		}
 		for j, v := range features.Row(i) {
 			x.Set(i, j, float64(v)/math.Sqrt(sum))
@@ -42,8 +41,8 @@ func (f *Features) Add(features *tensor.Tensor) error {
 	return nil
 }
 
-// Fit finds the first k components of all features. k is at most min(n−1, C) and
-// the number of directions in the data; asking for more is an error.
+// Fit finds the first k components of all features. It fails if k exceeds min(n−1, C) or the
+// number of directions in the data.
 func (f *Features) Fit(k int) (*PCA, error) {
 	m, err := f.stream.Fit(k)
 	if err != nil {
@@ -52,10 +51,10 @@ func (f *Features) Fit(k int) (*PCA, error) {
 	return &PCA{m}, nil
 }
 
-// FeatureBytes returns the bytes that Features take for n rows of c values.
+// FeatureBytes returns the bytes that Features needs for n rows of c values.
 func FeatureBytes(n, c int) int64 { return pca.Bytes(n, c) }
 
-// FitPCA finds the first k components of features [n,C], see Features.
+// FitPCA finds the first k components of features [n,C]; see Features.
 func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
 	f := new(Features)
 	if err := f.Add(features); err != nil {
@@ -64,12 +63,12 @@ func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
 	return f.Fit(k)
 }
 
-// Linear returns the weight [K,C] and bias [K] of the layer that projects
-// features of unit length on the components,
+// Linear returns the weight [K,C] and bias [K] of the layer that projects features of unit length
+// onto the components:
 //
-//	W = V (rows), b = −V·mean,     each row over the deviation if whiten is set:
+//	W = V (rows), b = −V·mean
 //
-// then all components of the features have variance 1.
+// If whiten is set, each row is divided by its deviation, so that all components have variance 1.
 func (p *PCA) Linear(whiten bool) (weight, bias *tensor.Tensor) {
 	k, c := p.Components.Dims()
 	weight, bias = tensor.New(k, c), tensor.New(k)

@@ -9,19 +9,19 @@ import (
 
 // Pooling turns features [N,H,W,C] into one vector [N,C] for each image.
 type Pooling struct {
-	// New declares its parameters, if it has any, and returns the layer.
+	// New declares the parameters, if there are any, and returns the layer.
 	New func(c nn.Scope) nn.Layer
-	// ONNX adds the layer to a graph, where x [N,C,H,W] names the features and a
-	// parameter p of New is the weight "pooling.p". It returns the name of the result.
+	// ONNX adds the layer to a graph and returns the name of its result. x [N,C,H,W] names the
+	// features; a parameter p of New is the weight "pooling.p".
 	ONNX func(g Graph, x string) string
 }
 
-// Graph is an ONNX graph under construction, in which values are known by their names.
-// Package export implements it.
+// Graph is an ONNX graph under construction. Values are referred to by name. Package export
+// implements it.
 type Graph interface {
 	// Op adds a node with one output and returns the output's name.
 	Op(kind string, inputs ...string) string
-	// Weight returns the name of a tensor of the checkpoint; its prefix is that of the head.
+	// Weight returns the name of a tensor of the checkpoint, with the prefix of the head.
 	Weight(name string) string
 	// Float adds a constant number and returns its name.
 	Float(v float64) string
@@ -31,12 +31,12 @@ type Graph interface {
 
 // Poolings lists the poolings.
 var Poolings = registry.Table[Pooling]{
-	{Name: "gem", About: "generalised mean with a learnable exponent, 3 at the start", Value: gem},
+	{Name: "gem", About: "generalised mean with a trained exponent that starts at 3", Value: gem},
 	{Name: "gem-frozen", About: "generalised mean with the exponent 3", Value: gemFrozen},
 	{Name: "avg", About: "mean over the image", Value: global(device.AvgPool, "GlobalAveragePool")},
 	{Name: "max", About: "maximum over the image", Value: global(device.MaxPool, "GlobalMaxPool")},
-	{Name: "mean-max", About: "the sum of mean and maximum over the image", Value: meanMax},
-	{Name: "none", About: "for backbones that give one vector themselves", Value: noPooling},
+	{Name: "mean-max", About: "sum of the mean and the maximum over the image", Value: meanMax},
+	{Name: "none", About: "for backbones that return one vector per image", Value: noPooling},
 }
 
 const gemExponent, gemEps = 3, 1e-6
@@ -51,7 +51,7 @@ var gemFrozen = Pooling{
 	ONNX: func(g Graph, x string) string { return gemGraph(g, x, g.Floats(gemExponent)) },
 }
 
-// gemGraph is (mean of max(x, ε)^p)^(1/p), p a vector of one number.
+// gemGraph computes (mean of max(x, ε)^p)^(1/p). p is a vector of one number.
 func gemGraph(g Graph, x, p string) string {
 	power := g.Op("Pow", g.Op("Max", x, g.Float(gemEps)), p)
 	return g.Op("Flatten", g.Op("Pow", g.Op("GlobalAveragePool", power), g.Op("Reciprocal", p)))
@@ -72,7 +72,7 @@ func cubicMean(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
-// global pools the whole image; node is the ONNX operator that does the same.
+// global pools the whole image. node is the equivalent ONNX operator.
 func global(mode device.PoolMode, node string) Pooling {
 	return Pooling{
 		New: func(nn.Scope) nn.Layer {

@@ -9,39 +9,37 @@ import (
 	"hgld/train/nn"
 )
 
-// ResNet is the residual network of He et al., "Deep Residual Learning for Image
-// Recognition", CVPR 2016, Table 1, under torchvision's names:
+// ResNet is the residual network of He et al., "Deep Residual Learning for Image Recognition",
+// CVPR 2016, Table 1, with torchvision's names:
 //
 //	x ← ReLU(x′ + BN(conv(…)))        x′ = x, or BN(conv1×1(x)) where the shape changes
 //
-// A stem (7×7 convolution of stride 2, BatchNorm, ReLU, 3×3 maximum of stride 2)
-// and four layers of 64, 128, 256, 512 channels; each but the first halves the
-// image. A block is two 3×3 convolutions, or 1×1, 3×3, 1×1 with four times as many
-// channels at the end (a bottleneck). Images [N,H,W,4] → features
-// [N,⌈H/32⌉,⌈W/32⌉,C].
+// It has a stem (7×7 convolution of stride 2, BatchNorm, ReLU, 3×3 maximum of stride 2) and four
+// layers of 64, 128, 256, 512 channels. Every layer except the first halves the image. A block is
+// two 3×3 convolutions, or a bottleneck: 1×1, 3×3, 1×1 with four times as many channels at the
+// end. Images [N,H,W,4] → features [N,⌈H/32⌉,⌈W/32⌉,C].
 //
-// As in torchvision, and unlike the paper, a bottleneck has its stride at the 3×3
-// convolution ("v1.5"): published weights need it there.
+// As in torchvision ("v1.5"), and unlike the paper, a bottleneck has its stride at the 3×3
+// convolution. Published weights need it there.
 type ResNet struct {
-	Blocks     []int `range:"1 256"` // of each of the four layers
-	Bottleneck bool  // blocks of 1×1, 3×3, 1×1 rather than two 3×3
+	Blocks     []int `range:"1 256"` // blocks of each of the four layers
+	Bottleneck bool  // blocks are 1×1, 3×3, 1×1 instead of two 3×3
 }
 
-// resnetWidths are the channels of the four layers, before a bottleneck widens.
+// resnetWidths are the channels of the four layers, before the expansion of a bottleneck.
 var resnetWidths = [4]int{64, 128, 256, 512}
 
-// expansion is by how much a bottleneck's last convolution widens.
+// expansion is the factor by which the last convolution of a bottleneck widens.
 const expansion = 4
 
-// resnetFiles names torchvision's files, IMAGENET1K_V1, by the number of
-// convolutions and the classifier.
+// resnetFiles maps the depth of a ResNet to torchvision's file, IMAGENET1K_V1.
 var resnetFiles = map[int]string{
 	18: "resnet18-f37072fd.pth", 34: "resnet34-b627a593.pth",
 	50: "resnet50-0676ba61.pth", 101: "resnet101-63fe2227.pth",
 }
 
-// Depth is the number in the network's name: the layers with weights on the way
-// from the image to the classes.
+// Depth is the number in the network's name: the layers with weights between the image and the
+// classes.
 func (s ResNet) Depth() int {
 	depth, each := 2, 2
 	if s.Bottleneck {
@@ -53,7 +51,7 @@ func (s ResNet) Depth() int {
 	return depth
 }
 
-// Facts of a depth that torchvision has.
+// Facts describes the network. Weights exist for the depths of torchvision.
 func (s ResNet) Facts() Facts {
 	f := Facts{Input: 224, Channels: s.widths(3), Heads: []string{"fc."}, Mean: imageNet[0], Std: imageNet[1]}
 	if file := resnetFiles[s.Depth()]; file != "" {
@@ -62,7 +60,7 @@ func (s ResNet) Facts() Facts {
 	return f
 }
 
-// widths returns the channels that a layer ends with.
+// widths returns the output channels of a layer.
 func (s ResNet) widths(layer int) int {
 	if s.Bottleneck {
 		return expansion * resnetWidths[layer]
@@ -77,13 +75,13 @@ type resnet struct {
 	fc     *nn.Linear // nil without classes
 }
 
-// residual is a block: units one after the other, the last of which adds x.
+// residual is a block: a chain of units, the last of which adds x.
 type residual struct {
 	units      []unitOf
-	downsample *unitOf // what x goes through, nil for nothing
+	downsample *unitOf // applied to x; nil: x is added unchanged
 }
 
-// unitOf is a convolution and its BatchNorm.
+// unitOf is a convolution with its BatchNorm.
 type unitOf struct {
 	conv *nn.Conv
 	norm *nn.BatchNorm
@@ -114,7 +112,7 @@ func (s ResNet) Build(c nn.Scope, o Options) Backbone {
 	return net
 }
 
-// block declares a block of a layer that takes in channels.
+// block declares a block whose input has in channels.
 func (s ResNet) block(c nn.Scope, in, layer, stride int, o Options) *residual {
 	width, out := resnetWidths[layer], s.widths(layer)
 	r := &residual{}
@@ -147,8 +145,8 @@ func (u unitOf) forward(t *grad.Tape, x, residual *grad.Var, act device.Func) *g
 	return nn.ConvNormAct(t, x, u.conv, u.norm, residual, act)
 }
 
-// forward frees every value as soon as the next has been computed from it. The shortcut
-// comes last, so that it is live together with one other image only.
+// forward frees every value as soon as the next has been computed from it. It computes the
+// shortcut last, so that only one other image is live at the same time.
 func (r *residual) forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	last := len(r.units) - 1
 	h := x
@@ -178,7 +176,7 @@ func (n *resnet) Channels() int {
 	return units[len(units)-1].conv.Filters()
 }
 
-// Stages are the stem, called maxpool after its end, and the four layers.
+// Stages returns the stem, named maxpool after its last layer, and the four layers.
 func (n *resnet) Stages() []Stage {
 	stages := []Stage{{"maxpool", n.stem}}
 	for i, blocks := range n.layers {
@@ -200,7 +198,7 @@ func (n *resnet) stem(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
-// Logits is the classifier on averaged features.
+// Logits applies the classifier to averaged features.
 func (n *resnet) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
 	return []*grad.Var{n.fc.Forward(t, x)}
 }

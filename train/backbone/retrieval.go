@@ -10,25 +10,25 @@ import (
 	"hgld/train/tensor"
 )
 
-// Head says what stands between a backbone and the embedding: entries of Poolings
-// and Standards, and the size of the projection.
+// Head configures what follows the backbone: entries of Poolings and Standards, and the size of
+// the projection.
 type Head struct {
 	Pooling  Pooling  // an entry of Poolings
 	Standard nn.Layer // an entry of Standards
-	Dim      int      // of the embedding; 0: no projection
+	Dim      int      // size of the embedding; 0: no projection
 }
 
-// Standards lists what is done to the pooled vector before the projection.
+// Standards lists how the pooled vector is standardised before the projection.
 var Standards = registry.Table[nn.Layer]{
 	{Name: "layernorm", About: "mean 0 and variance 1, without γ and β",
 		Value: (&nn.LayerNorm{Eps: 1e-5}).Forward},
-	{Name: "l2", About: "unit length, which a PCA projection starts from", Value: unit},
-	{Name: "none", About: "nothing", Value: same},
+	{Name: "l2", About: "unit length, as a PCA projection expects", Value: unit},
+	{Name: "none", About: "unchanged", Value: same},
 }
 
-// Retrieval is the net of SupRank's models (retrieval_net.py), under the names of
-// its checkpoints: backbone → pooling → standard → fc → unit length. Parameters
-// behind the backbone are of the group "head", p of GeM among them.
+// Retrieval is the network of SupRank's models (retrieval_net.py), with the names of its
+// checkpoints: backbone → pooling → standard → fc → unit length. Parameters after the backbone,
+// including p of GeM, are in the group "head".
 type Retrieval struct {
 	Backbone Backbone // without its published head
 
@@ -36,7 +36,7 @@ type Retrieval struct {
 	fc             *nn.Linear // nil without a projection
 }
 
-// NewRetrieval declares the net in s.
+// NewRetrieval declares the network in s.
 func NewRetrieval(s *nn.Store, spec Spec, o Options, h Head) *Retrieval {
 	r := &Retrieval{Backbone: spec.Build(s.Group("backbone").In("backbone"), o), standard: h.Standard}
 	head := s.Group("head")
@@ -47,23 +47,23 @@ func NewRetrieval(s *nn.Store, spec Spec, o Options, h Head) *Retrieval {
 	return r
 }
 
-// Forward is images [N,H,W,4] → embeddings [N,D] of unit length.
+// Forward maps images [N,H,W,4] to embeddings [N,D] of unit length.
 func (r *Retrieval) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return nn.Chain(t, x, layers(r.Stages())...)
 }
 
-// Features is images [N,H,W,4] → [N,C], what the projection reads.
+// Features maps images [N,H,W,4] to the input [N,C] of the projection.
 func (r *Retrieval) Features(t *grad.Tape, x *grad.Var) *grad.Var {
 	return nn.Chain(t, x, layers(r.features())...)
 }
 
-// Stages are those of the backbone, "pooling", "standard", with a projection "fc",
-// and "embedding".
+// Stages returns the stages of the backbone, "pooling", "standard", "fc" if there is a
+// projection, and "embedding".
 func (r *Retrieval) Stages() []Stage {
 	return append(r.projected(), Stage{"embedding", unit})
 }
 
-// projected are the stages before the scaling to unit length.
+// projected returns the stages before the scaling to unit length.
 func (r *Retrieval) projected() []Stage {
 	stages := r.features()
 	if r.fc != nil {
@@ -80,23 +80,22 @@ func (r *Retrieval) features() []Stage {
 	return append(stages, Stage{"pooling", r.pooled}, Stage{"standard", r.standard})
 }
 
-// pooled is the pooled vector in F32. What follows the backbone is small, and its precision is
-// that of the scores.
+// pooled returns the pooled vector in F32. The layers after the backbone are small, and the
+// scores depend on their precision.
 func (r *Retrieval) pooled(t *grad.Tape, x *grad.Var) *grad.Var {
 	return nn.Chain(t, x, r.pool, nn.Widen)
 }
 
-// Project sets the projection, a weight [Dim,C] and a bias [Dim], as PCA.Linear
-// gives them.
+// Project sets the projection to a weight [Dim,C] and a bias [Dim], as returned by PCA.Linear.
 func (r *Retrieval) Project(b device.Memory, weight, bias *tensor.Tensor) {
 	weight.Upload(b, r.fc.Weight.Value)
 	bias.Upload(b, r.fc.Bias.Value)
 }
 
-// MultiScale is Forward over resized copies of the images: bilinear, corners
-// aligned, to ⌊H·s⌋ × ⌊W·s⌋ for each of scales; the mean of the projections, then
-// unit length (the multi-scale evaluation of Radenović et al., TPAMI 2019, with
-// the projection before the mean as SupRank has it).
+// MultiScale runs Forward over resized copies of the images: bilinear, corners aligned, ⌊H·s⌋ ×
+// ⌊W·s⌋ for each of scales. It averages the projections and scales the mean to unit length. This
+// is the multi-scale evaluation of Radenović et al., TPAMI 2019, but with the projection before
+// the mean, as in SupRank.
 func (r *Retrieval) MultiScale(t *grad.Tape, x *grad.Var, scales []float64) *grad.Var {
 	list := make([]*grad.Var, len(scales))
 	for i, scale := range scales {
@@ -118,10 +117,10 @@ func (r *Retrieval) MultiScale(t *grad.Tape, x *grad.Var, scales []float64) *gra
 	return z
 }
 
-// Scales are those of the multi-scale evaluations of the landmark papers.
+// Scales returns the scales of the multi-scale evaluations in the landmark papers.
 func Scales() []float64 { return []float64{1, math.Sqrt2 / 2, 0.5} }
 
-// average is the mean of arrays of one shape.
+// average is the mean of arrays of the same shape.
 func average(t *grad.Tape, list ...*grad.Var) *grad.Var {
 	share := 1 / float32(len(list))
 	y := t.New(list[0].Value.Type, list[0].Value.Shape()...)
@@ -142,7 +141,7 @@ func average(t *grad.Tape, list ...*grad.Var) *grad.Var {
 	return y
 }
 
-// unit scales rows to length 1; torch's ε keeps a row of zeros finite.
+// unit scales rows to unit length. torch's ε keeps an all-zero row finite.
 func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, 1e-12) }
 
 func same(_ *grad.Tape, x *grad.Var) *grad.Var { return x }

@@ -12,46 +12,45 @@ import (
 )
 
 // DINOv2 is the vision transformer of Oquab et al., "DINOv2: Learning Robust Visual Features
-// without Supervision", TMLR 2024, under timm's names: a ViT with LayerScale. With Registers
-// (Darcet et al., "Vision Transformers Need Registers", ICLR 2024) as many tokens without
-// positions stand behind the class token. Images [N,Input,Input,4] → [N,Width], the class
-// token after the norm.
+// without Supervision", TMLR 2024, with timm's names: a ViT with LayerScale. Registers (Darcet et
+// al., "Vision Transformers Need Registers", ICLR 2024) adds that many tokens without positions
+// after the class token. Images [N,Input,Input,4] → [N,Width], the class token after the norm.
 //
-// The weights were trained on images of 518 pixels; positions are resampled to Input.
+// The weights were trained on images of 518 pixels. Positions are resampled to Input.
 type DINOv2 struct {
-	Width     int `range:"1 16384"` // numbers of a token
+	Width     int `range:"1 16384"` // size of a token
 	Depth     int `range:"1 256"`   // blocks
 	Heads     int `range:"1 256"`   // a divisor of Width
 	Patch     int `range:"1 1024"`  // side, in pixels
 	Input     int `range:"1 8192"`  // side of the images: a multiple of Patch
-	Registers int `range:"0 64"`    // tokens behind the class token
+	Registers int `range:"0 64"`    // tokens after the class token
 }
 
 // CLIP is the image tower of Radford et al., "Learning Transferable Visual Models From Natural
-// Language Supervision", ICML 2021, under timm's names: a ViT with a norm in front of the
-// blocks, and a projection. Images [N,Input,Input,4] → [N,Projection], the embedding that is
-// compared with a text's, or with Projection 0 [N,Width], the class token after the norm.
+// Language Supervision", ICML 2021, with timm's names: a ViT with a norm before the blocks, and a
+// projection. Images [N,Input,Input,4] → [N,Projection], the embedding that is compared with a
+// text's. With Projection 0 the result is [N,Width], the class token after the norm.
 //
-// The tensors do not say which activation they were trained with: OpenAI's weights use
-// quick_gelu, most of the others gelu.
+// The tensors do not tell which activation they were trained with. OpenAI's weights use
+// quick_gelu, most others gelu.
 type CLIP struct {
-	Width      int    `range:"1 16384"` // numbers of a token
+	Width      int    `range:"1 16384"` // size of a token
 	Depth      int    `range:"1 256"`   // blocks
 	Heads      int    `range:"1 256"`   // a divisor of Width
 	Patch      int    `range:"1 1024"`  // side, in pixels
 	Input      int    `range:"1 8192"`  // side of the images: a multiple of Patch
-	Projection int    `range:"0 16384"` // numbers of the embedding; 0: no projection
+	Projection int    `range:"0 16384"` // size of the embedding; 0: no projection
 	Activation string // gelu, quick_gelu or gelu_tanh
 }
 
-// SigLIP is the image tower of Zhai et al., "Sigmoid Loss for Language Image Pre-Training",
-// ICCV 2023, under timm's names: a ViT without a class token, whose tokens are pooled by the
-// attention of a learnt query. Images [N,Input,Input,4] → [N,Width].
+// SigLIP is the image tower of Zhai et al., "Sigmoid Loss for Language Image Pre-Training", ICCV
+// 2023, with timm's names: a ViT without a class token. Attention from a learnt query pools the
+// tokens. Images [N,Input,Input,4] → [N,Width].
 //
-// It was trained with gelu_tanh, which transformers computes; timm computes gelu. Both differ
-// by less than 0.0005 in an activation.
+// It was trained with gelu_tanh, which transformers computes; timm computes gelu. An activation
+// differs by less than 0.0005 between the two.
 type SigLIP struct {
-	Width      int    `range:"1 16384"` // numbers of a token
+	Width      int    `range:"1 16384"` // size of a token
 	Depth      int    `range:"1 256"`   // blocks
 	Heads      int    `range:"1 256"`   // a divisor of Width
 	Patch      int    `range:"1 1024"`  // side, in pixels
@@ -59,25 +58,25 @@ type SigLIP struct {
 	Activation string // gelu, quick_gelu or gelu_tanh
 }
 
-// Activations are the functions between the layers of an MLP, as configurations of transformers
-// call them, but for "gelu_pytorch_tanh".
+// Activations are the activation functions of an MLP, with the names used in configurations of
+// transformers, except that "gelu_pytorch_tanh" is called "gelu_tanh".
 var Activations = map[string]device.Func{
 	"gelu": device.GELU, "quick_gelu": device.QuickGELU, "gelu_tanh": device.GELUTanh,
 }
 
-// clipPixels is the mean and the deviation that CLIP's images are normalised by.
+// clipPixels holds the mean and the standard deviation that CLIP's images are normalised by.
 var clipPixels = [2][3]float32{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}}
 
-// The ε of every LayerNorm: timm's for CLIP, and the start of DINOv2's LayerScale.
+// ε of every LayerNorm: timm's for CLIP; and the initial value of DINOv2's LayerScale.
 const (
 	clipEps    = 1e-5
 	dinoGamma  = 1e-5
-	vitMLP     = 4 // width of an MLP by that of a token
+	vitMLP     = 4 // width of an MLP divided by the width of a token
 	apache     = "Apache-2.0"
 	safeTensor = "model.safetensors"
 )
 
-// Facts of a size that timm has.
+// Facts describes the network. Weights exist for the sizes of timm.
 func (s DINOv2) Facts() Facts {
 	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: imageNet[0], Std: imageNet[1]}
 	if size := sizeName(s.Width); size != "" {
@@ -93,7 +92,7 @@ func (s DINOv2) Facts() Facts {
 	return f
 }
 
-// Facts of ViT-B.
+// Facts describes the network. Weights exist for ViT-B.
 func (s CLIP) Facts() Facts {
 	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: clipPixels[0], Std: clipPixels[1]}
 	if s.Projection > 0 {
@@ -108,7 +107,7 @@ func (s CLIP) Facts() Facts {
 	return f
 }
 
-// Facts of ViT-B.
+// Facts describes the network. Weights exist for ViT-B.
 func (s SigLIP) Facts() Facts {
 	half := [3]float32{0.5, 0.5, 0.5}
 	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: half, Std: half}
@@ -121,10 +120,10 @@ func (s SigLIP) Facts() Facts {
 	return f
 }
 
-// Check says which settings give no network.
+// Check returns an error if the settings do not describe a network.
 func (s DINOv2) Check() error { return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input) }
 
-// Check says which settings give no network.
+// Check returns an error if the settings do not describe a network.
 func (s CLIP) Check() error {
 	if err := checkActivation(s.Activation); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (s CLIP) Check() error {
 	return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input)
 }
 
-// Check says which settings give no network.
+// Check returns an error if the settings do not describe a network.
 func (s SigLIP) Check() error {
 	if err := checkActivation(s.Activation); err != nil {
 		return err
@@ -147,10 +146,10 @@ func checkActivation(name string) error {
 	return fmt.Errorf("activation is %.40q; want gelu, quick_gelu or gelu_tanh", name)
 }
 
-// tower is a transformer over patches, with the parts that these networks have.
+// tower is a transformer over patches, with the optional parts of these networks.
 type tower struct {
 	embed  *nn.PatchEmbed
-	before *nn.LayerNorm // of the tokens in front of the blocks, or nil
+	before *nn.LayerNorm // of the tokens before the blocks, or nil
 	blocks []*nn.Block
 	norm   *nn.LayerNorm
 	pool   *nn.AttentionPool // nil: the class token
@@ -158,7 +157,7 @@ type tower struct {
 	width  int               // of the features
 }
 
-// newTower declares tokens, blocks and norm; a norm in front of the blocks if before is set.
+// newTower declares tokens, blocks and norm, and a norm before the blocks if before is set.
 func newTower(c nn.Scope, shape nn.PatchShape, depth, heads int, eps float32, act device.Func, before bool) *tower {
 	n := &tower{embed: nn.NewPatchEmbed(c, shape), width: shape.Width}
 	if before {
@@ -184,7 +183,7 @@ func (s DINOv2) Build(c nn.Scope, _ Options) Backbone {
 	return n
 }
 
-// Build declares cls_token, norm_pre, blocks.0.norm1.weight and so on, and head with a bias, as
+// Build declares cls_token, norm_pre, blocks.0.norm1.weight and so on, and a head with a bias, as
 // timm does.
 func (s CLIP) Build(c nn.Scope, _ Options) Backbone {
 	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
@@ -207,11 +206,11 @@ func (s SigLIP) Build(c nn.Scope, _ Options) Backbone {
 	return n
 }
 
-// Channels is the width of the features.
+// Channels returns the width of the features.
 func (n *tower) Channels() int { return n.width }
 
-// Stages are the tokens with their positions, the blocks, the norm, and what makes one
-// vector of the tokens.
+// Stages returns the tokens with their positions, the blocks, the norm, and the reduction of the
+// tokens to one vector.
 func (n *tower) Stages() []Stage {
 	stages := []Stage{{"tokens", n.embed.Forward}}
 	if n.before != nil {
@@ -250,7 +249,7 @@ func (s SigLIP) timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) ([]ten
 	return towerTensors(layout, tensors)
 }
 
-// fronts is 0 with registers: placeClass has moved the position of the class token.
+// fronts is 0 with registers, because placeClass has moved the position of the class token.
 func (s DINOv2) fronts() int {
 	if s.Registers > 0 {
 		return 0
@@ -258,10 +257,10 @@ func (s DINOv2) fronts() int {
 	return 1
 }
 
-// fronts is 0: there is no class token.
+// fronts is 0, because there is no class token.
 func (s SigLIP) fronts() int { return 0 }
 
-// own reports whether the network itself declares a name that is a classifier's elsewhere.
+// own reports whether the network itself declares a name that belongs to a classifier elsewhere.
 func own(declared []nn.Shape, name string) bool {
 	prefix, _, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(declared, func(x nn.Shape) bool { return strings.HasPrefix(x.Name, prefix+".") })

@@ -15,7 +15,7 @@ import (
 
 // The files of testdata/towers hold weights, images, embeddings and gradients by timm,
 // transformers and open_clip; make.py there says how they were made.
-func TestImageTowersComputeWhatTheirLibrariesDo(t *testing.T) {
+func TestImageTowersMatchTheirLibraries(t *testing.T) {
 	files, err := filepath.Glob("testdata/towers/*.safetensors")
 	if err != nil || len(files) != 12 {
 		t.Fatalf("%d files, want 12: %v", len(files), err)

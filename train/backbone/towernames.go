@@ -10,20 +10,20 @@ import (
 	"hgld/train/nn"
 )
 
-// towerPrefixes are what stands before the names of an image tower where a file holds more: those
-// of open_clip around a timm network, of transformers, and of open_clip and OpenAI. Tensors without
-// the prefix are another tower's.
+// towerPrefixes are the prefixes of an image tower in files that hold more than one tower:
+// open_clip around a timm network, transformers, open_clip and OpenAI. Tensors without the prefix
+// belong to another tower.
 var towerPrefixes = []string{"visual.trunk.", "vision_model.", "visual.", "dinov2_with_registers.", "dinov2."}
 
-// outside are tensors of the image tower that stand outside of its prefix.
+// outside is the prefix of image tower tensors that lack the tower's prefix.
 const outside = "visual_projection."
 
-// towerNames translates names to timm's, in this order.
+// towerNames translates names to timm's. Rules are applied in this order.
 var towerNames = []struct {
 	from *regexp.Regexp
 	to   string
 }{
-	// transformers, DINOv2; Meta's own files differ from timm's in the registers alone
+	// transformers, DINOv2; Meta's own files differ from timm's only in the registers
 	{regexp.MustCompile(`^embeddings\.(cls_token)$`), "$1"},
 	{regexp.MustCompile(`^(embeddings\.)?register_tokens$`), "reg_token"},
 	{regexp.MustCompile(`^embeddings\.position_embeddings$`), positions},
@@ -65,8 +65,9 @@ var towerNames = []struct {
 // unused are tensors of image towers that inference does not read.
 var unused = []string{"mask_token", "embeddings.mask_token", "embeddings.position_ids"}
 
-// towerTensors gives the tensors of an image tower timm's names and shapes. The file has those of
-// timm, transformers, OpenAI and open_clip, or Meta. ofTransformers reports the second.
+// towerTensors gives the tensors of an image tower timm's names and shapes. The file may come
+// from timm, transformers, OpenAI and open_clip, or Meta. ofTransformers reports that it comes
+// from transformers.
 func towerTensors(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensorfile.Tensor, ofTransformers bool) {
 	inside := withoutTowerPrefix(tensors)
 	for _, t := range inside {
@@ -74,7 +75,7 @@ func towerTensors(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensor
 			continue
 		}
 		ofTransformers = ofTransformers || strings.HasPrefix(t.Name, "embeddings.")
-		if t.Name == "proj" && len(t.Shape) == 2 { // [width, projection], which multiplies from the right
+		if t.Name == "proj" && len(t.Shape) == 2 { // [width, projection], multiplied from the right
 			t = transposed(t)
 			t.Name = "head.weight"
 		}
@@ -85,7 +86,7 @@ func towerTensors(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensor
 	}
 	list = splitPool(joinQKV(list))
 	for i, t := range list {
-		for _, x := range layout { // [D] or [T,D] where timm has ones in front
+		for _, x := range layout { // [D] or [T,D] where timm has leading ones
 			if x.Name == t.Name && len(t.Shape) < len(x.Dims) && (t.Name == positions || t.Name == "cls_token") {
 				list[i].Shape = append(slices.Repeat([]int{1}, len(x.Dims)-len(t.Shape)), t.Shape...)
 			}
@@ -94,7 +95,7 @@ func towerTensors(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensor
 	return withHeadBias(layout, list), ofTransformers
 }
 
-// withoutTowerPrefix cuts the prefix off names, and drops the tensors of another tower.
+// withoutTowerPrefix removes the prefix from names and drops the tensors of another tower.
 func withoutTowerPrefix(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	for _, prefix := range towerPrefixes {
 		has := func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, prefix) }
@@ -113,7 +114,7 @@ func withoutTowerPrefix(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return tensors
 }
 
-// transposed returns a matrix with rows and columns exchanged.
+// transposed returns the transpose of a matrix.
 func transposed(t tensorfile.Tensor) tensorfile.Tensor {
 	rows, cols := t.Shape[0], t.Shape[1]
 	if rows*cols == 0 || len(t.Data)%(rows*cols) != 0 {
@@ -147,14 +148,14 @@ func joinQKV(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 			t.Shape = append([]int{3 * t.Shape[0]}, t.Shape[1:]...)
 			t.Data = slices.Concat(t.Data, k.Data, v.Data)
 		case strings.Contains(t.Name, ".attn.k.") || strings.Contains(t.Name, ".attn.v."):
-			continue // joined; where that was not possible, q is left and named
+			continue // joined; where that failed, q remains and is reported
 		}
 		kept = append(kept, t)
 	}
 	return kept
 }
 
-// splitPool splits the packed projections of an attention pool to those of the query, and of keys
+// splitPool splits the packed projections of an attention pool into the query's and those of keys
 // and values.
 func splitPool(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	var kept []tensorfile.Tensor
@@ -172,8 +173,8 @@ func splitPool(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// withHeadBias adds a bias of zeros to a projection that has none, as timm does; a projection that
-// the network does not have is dropped.
+// withHeadBias adds a zero bias to a projection without one, as timm does. It drops a projection
+// that the network does not have.
 func withHeadBias(layout []nn.Shape, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	at := slices.IndexFunc(layout, func(x nn.Shape) bool { return x.Name == "head.bias" })
 	named := func(name string) bool {
@@ -185,8 +186,9 @@ func withHeadBias(layout []nn.Shape, tensors []tensorfile.Tensor) []tensorfile.T
 	return tensors
 }
 
-// placeClass adds the position of the class token to it, where a file has such and the network has
-// positions for patches alone: transformers' and Meta's DINOv2 with registers.
+// placeClass adds the position of the class token to the token, if a file has one and the network
+// has positions only for patches. This applies to DINOv2 with registers from transformers and
+// Meta.
 func placeClass(tensors []tensorfile.Tensor) {
 	class := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == "cls_token" })
 	place := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == positions })
@@ -210,8 +212,8 @@ func placeClass(tensors []tensorfile.Tensor) {
 	tensors[place] = tensorfile.NewF32(p.Name, []int{1, rows - 1, width}, at[width:])
 }
 
-// resizeCubic resizes a square of from² places with d numbers each to to² as torch's interpolate
-// does, bicubically (a = −0.75) and without antialiasing: transformers resamples positions so.
+// resizeCubic resizes a square of from² places with d numbers each to to², as torch's interpolate
+// does: bicubic (a = −0.75), without antialiasing. transformers resamples positions this way.
 func resizeCubic(values []float32, from, to, d int) []float32 {
 	taps := make([][4]int, to)
 	weights := make([][4]float64, to)
@@ -240,7 +242,7 @@ func resizeCubic(values []float32, from, to, d int) []float32 {
 	return out
 }
 
-// cubic returns the weights of the four neighbours of a place t behind the second.
+// cubic returns the weights of the four neighbours for a fraction t after the second.
 func cubic(t float64) (w [4]float64) {
 	const a = -0.75
 	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }

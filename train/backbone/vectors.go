@@ -8,20 +8,20 @@ import (
 	"hgld/train/nn"
 )
 
-// VectorsName names the network that reads vectors in place of images.
+// VectorsName is the name of the network that reads vectors instead of images.
 const VectorsName = "vectors"
 
-// OfVectors lists the networks that read vectors [N,Width] of another model, for heads that
-// are trained on them. They are no part of All, whose networks read images.
+// OfVectors lists the networks that read vectors [N,Width] of another model, for heads trained on
+// them. They are not in All, whose networks read images.
 var OfVectors = registry.Table[Spec]{
-	{Name: VectorsName, About: "vectors of another model, frozen; a hidden layer where hidden is set",
+	{Name: VectorsName, About: "frozen vectors of another model, followed by a hidden layer if hidden is set",
 		Value: Vectors{}},
 }
 
-// Vectors is what stands before a head on frozen vectors: nothing, or with Hidden a linear
-// layer and GELU.
+// Vectors is what precedes a head on frozen vectors: nothing, or with Hidden a linear layer and
+// GELU.
 type Vectors struct {
-	Width  int `range:"0 65536"` // of a vector; 0: as the data have it
+	Width  int `range:"0 65536"` // of a vector; 0: taken from the data
 	Hidden int `range:"0 65536"` // outputs of the hidden layer; 0: none
 }
 
@@ -47,7 +47,7 @@ func (s Vectors) Facts() Facts {
 	return f
 }
 
-// Check says which settings give no network.
+// Check returns an error if the settings do not describe a network.
 func (s Vectors) Check() error {
 	if s.Width < 0 || s.Hidden < 0 {
 		return fmt.Errorf("width is %d and hidden %d; want numbers from 0 up", s.Width, s.Hidden)
@@ -58,7 +58,7 @@ func (s Vectors) Check() error {
 // Channels returns the width of the features.
 func (v *vectors) Channels() int { return v.width }
 
-// Stages are the hidden layer, if there is one.
+// Stages returns the hidden layer, if there is one.
 func (v *vectors) Stages() []Stage {
 	if v.hidden == nil {
 		return nil

@@ -13,19 +13,18 @@ import (
 // Prefix begins the names of the backbone's tensors in checkpoints of a Retrieval.
 const Prefix = "backbone."
 
-// supRankNames are the parts of a ResNet in SupRank's checkpoints, where it is a
-// list of modules, and in torchvision's files.
+// supRankNames maps the parts of a ResNet in SupRank's checkpoints, where it is a list of
+// modules, to their names in torchvision's files.
 var supRankNames = map[string]string{
 	"0": "conv1", "1": "bn1", "4": "layer1", "5": "layer2", "6": "layer3", "7": "layer4",
 }
 
-// supRankTwins are prefixes in SupRank's checkpoints of arrays that stand there
-// under two names; the other one is read.
+// supRankTwins are prefixes of arrays that SupRank's checkpoints hold under two names. The other
+// name is read.
 var supRankTwins = []string{"head."}
 
-// FromSupRank returns the name here of a tensor of a SupRank checkpoint, and false for
-// one that occurs a second time. It does not change names of a transformer, of pooling
-// and fc, and names of ours.
+// FromSupRank returns hgld's name for a tensor of a SupRank checkpoint, or false for a duplicate.
+// It does not change names of transformers, of pooling and fc, or names that are already hgld's.
 func FromSupRank(name string) (string, bool) {
 	for _, twin := range supRankTwins {
 		if strings.HasPrefix(name, twin) {
@@ -41,7 +40,7 @@ func FromSupRank(name string) (string, bool) {
 	return name, true
 }
 
-// Checkpoint gives the tensors of a whole net, ours or SupRank's, the names that a
+// Checkpoint renames the tensors of a whole network, hgld's or SupRank's, to the names that a
 // Retrieval declares.
 func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	var kept []tensorfile.Tensor
@@ -54,12 +53,11 @@ func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// Pretrained renames the tensors of a file to the names that spec declares, without a
-// prefix. The file has torchvision's or timm's names, or is a checkpoint of a whole
-// net, ours or SupRank's, of which only the backbone is read. It drops the published
-// classifier, and the distillation token with its position if the network has none.
-// Positions for another image size are resampled as the library does whose names the file has:
-// timm antialiases, transformers does not.
+// Pretrained renames the tensors of a file to the names that spec declares, without a prefix. The
+// file has torchvision's or timm's names, or is a checkpoint of a whole network, hgld's or
+// SupRank's, of which only the backbone is read. Pretrained drops the published classifier, and
+// the distillation token with its position if the network has none. It resamples positions for
+// another image size as the library of the file does: timm antialiases, transformers does not.
 func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
@@ -69,7 +67,7 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
 	for _, t := range tensors {
 		if whole {
-			name, _ := FromSupRank(t.Name) // "" for what is there twice
+			name, _ := FromSupRank(t.Name) // "" for a duplicate
 			var inside bool
 			if t.Name, inside = strings.CutPrefix(name, Prefix); !inside {
 				continue
@@ -101,16 +99,16 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// renamed is a [Spec] whose weights are published under other names than timm's too.
+// renamed is a [Spec] whose weights are also published with names other than timm's.
 type renamed interface {
 	// timmNames gives tensors timm's names and shapes. ofTransformers reports that the file has
 	// the names of the library transformers.
 	timmNames(layout []nn.Shape, tensors []tensorfile.Tensor) (list []tensorfile.Tensor, ofTransformers bool)
 }
 
-// positioned is a [Spec] that has not exactly one position in front of the patches'.
+// positioned is a [Spec] that does not have exactly one position before those of the patches.
 type positioned interface {
-	// fronts counts the rows of the positions that belong to tokens in front of the patches.
+	// fronts counts the rows of positions that belong to tokens before the patches.
 	fronts() int
 }
 
@@ -127,8 +125,8 @@ func Unwrapped(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// heads begin the names of classifiers in torchvision's and timm's files; a
-// pre-logits layer stood before those of timm's first ImageNet-21k networks.
+// heads are the prefixes of classifiers in torchvision's and timm's files. timm's first
+// ImageNet-21k networks had a pre-logits layer before theirs.
 var heads = []string{"fc.", "head.", "head_dist.", "classifier.", "pre_logits."}
 
 func isHead(name string) bool {
@@ -140,9 +138,8 @@ const (
 	positions = "pos_embed"
 )
 
-// withoutDistillation turns the tensors of a distilled transformer into those of a
-// plain one: rows 0 and 2, 3, … of the positions stay. Other tensors are returned as
-// they are.
+// withoutDistillation turns the tensors of a distilled transformer into those of a plain one. It
+// keeps rows 0 and 2, 3, … of the positions. Other tensors are returned unchanged.
 func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	at := slices.IndexFunc(tensors, func(t tensorfile.Tensor) bool { return t.Name == distToken })
 	if at < 0 {
@@ -163,15 +160,15 @@ func withoutDistillation(tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	return kept
 }
 
-// resizeAntialiased resizes a square of from² places with d numbers each to to²,
-// bicubically and antialiased, as timm does.
+// resizeAntialiased resizes a square of from² places with d numbers each to to². It is bicubic
+// and antialiased, as in timm.
 func resizeAntialiased(values []float32, from, to, d int) []float32 {
 	return img.ResizePlane(values, from, to, d, img.Bicubic)
 }
 
-// resamplePositions resamples the positions of a square of patches to the square that a
-// network of dimensions want = [1,T,D] has. Positions of the tokens in front stay.
-// Positions that do not form a square are returned as they are.
+// resamplePositions resamples the positions of a square of patches to the square of a network
+// with dimensions want = [1,T,D]. Positions of the tokens in front are unchanged. Positions that
+// do not form a square are returned unchanged.
 func resamplePositions(tensors []tensorfile.Tensor, want []int, fronts int,
 	resize func(values []float32, from, to, d int) []float32) {
 	for i, t := range tensors {
@@ -182,7 +179,7 @@ func resamplePositions(tensors []tensorfile.Tensor, want []int, fronts int,
 		to, fits := side(want[1] - fronts)
 		values, err := t.Float32()
 		if !square || !fits || err != nil {
-			continue // the import names what does not fit
+			continue // the import reports what does not fit
 		}
 		front := fronts * want[2]
 		resized := resize(values[front:], from, to, want[2])
@@ -190,7 +187,7 @@ func resamplePositions(tensors []tensorfile.Tensor, want []int, fronts int,
 	}
 }
 
-// side returns the side of a square of n places, and whether n is a square.
+// side returns the side of a square of n places, and whether n is a square number.
 func side(n int) (int, bool) {
 	s := int(math.Sqrt(float64(max(n, 0))))
 	return s, s > 0 && s*s == n

@@ -88,7 +88,7 @@ func TestGoldenDTypes(t *testing.T) {
 	}
 }
 
-func TestPCARefusesWhatHasNoComponents(t *testing.T) {
+func TestPCARefusesFeaturesWithoutComponents(t *testing.T) {
 	line := tensor.New(5, 3) // on a line: one direction
 	for i := range 5 {
 		line.Row(i)[0], line.Row(i)[1] = float32(i), 1

@@ -5,21 +5,20 @@ import (
 	"slices"
 )
 
-// Arena is device memory for arrays that live less long than a step. It takes segments
-// from a Memory and cuts them. A request gets the smallest free piece that it fits
-// into; the rest of the piece stays free, and freed pieces merge with their free
-// neighbours. So a step needs little more than the most that is live at one time. The
-// same requests in the same order get the same pieces: from the second time on, nothing
-// is allocated.
+// Arena is device memory for arrays that live less long than a step. It takes segments from a
+// Memory and divides them. A request gets the smallest free piece that fits; the rest of the
+// piece stays free, and freed pieces merge with free neighbours. A step therefore needs little
+// more than the most that is live at one time. The same requests in the same order get the same
+// pieces, so that nothing is allocated from the second time on.
 //
-// Reuse follows the order of the device's queue, so a buffer may be freed while
-// operations on it are still queued. An Arena belongs to one goroutine.
+// Reuse follows the order of the device's queue, so a buffer may be freed while operations on it
+// are still queued. An Arena belongs to one goroutine.
 type Arena struct {
 	mem   Memory
 	segs  []Buffer
-	free  []*piece // by size, then place
+	free  []*piece // by size, then address
 	taken map[Buffer]*piece
-	parts map[part]Buffer // every Buffer that was ever cut
+	parts map[part]Buffer // every Buffer ever handed out
 	spare []*piece
 
 	held, used, peak int // bytes
@@ -41,12 +40,12 @@ func NewArena(mem Memory) *Arena {
 }
 
 const (
-	// arenaUnit is the multiple that sizes are rounded up to: that of every alignment that
-	// a device asks for (256 bytes).
+	// arenaUnit is the multiple that sizes are rounded up to. It satisfies every alignment that a
+	// device requires (256 bytes).
 	arenaUnit = 256
 
-	// A segment is as large as all segments before it together, within these bounds. So
-	// there are few, a small step takes little, and a large one wastes at most the last.
+	// A segment is as large as all earlier segments together, within these bounds. Segments are
+	// therefore few, a small step takes little, and a large one wastes at most the last segment.
 	leastSegment, mostSegment = 1 << 18, 1 << 28
 )
 
@@ -83,8 +82,8 @@ func (a *Arena) Alloc(bytes int) Buffer {
 	return b
 }
 
-// Reserve takes one segment from the Memory, so that the arena holds the given bytes in
-// all. A step whose need is known then wastes no part of a second segment.
+// Reserve takes one segment from the Memory, so that the arena holds the given bytes in total. A
+// step of known need then wastes no part of a second segment.
 func (a *Arena) Reserve(bytes int) {
 	if n := (bytes+arenaUnit-1)/arenaUnit*arenaUnit - a.held; n > 0 {
 		a.release(a.segment(n))
@@ -106,7 +105,7 @@ func (a *Arena) segment(size int) *piece {
 func (a *Arena) Free(b Buffer) {
 	p := a.taken[b]
 	if p == nil {
-		panic(fmt.Sprintf("device: a buffer of %d bytes is given back twice, or was not handed out", b.Size()))
+		panic(fmt.Sprintf("device: a buffer of %d bytes was freed twice, or does not come from this arena", b.Size()))
 	}
 	delete(a.taken, b)
 	a.used -= p.size
@@ -123,7 +122,7 @@ func (a *Arena) Free(b Buffer) {
 	a.release(p)
 }
 
-// swallow adds q, which lies behind p, to p.
+// swallow appends q, which follows p, to p.
 func (a *Arena) swallow(p, q *piece) {
 	p.size += q.size
 	if p.next = q.next; p.next != nil {
@@ -158,8 +157,7 @@ func (a *Arena) unlist(p *piece) {
 	a.free = slices.Delete(a.free, i, i+1)
 }
 
-// byPart orders by size; of equals the lowest place comes first, which keeps what
-// is in use together.
+// byPart orders by size. Equal sizes are ordered by address, which keeps used memory together.
 func byPart(p *piece, at part) int {
 	switch {
 	case p.size != at.size:
@@ -185,8 +183,8 @@ func (a *Arena) Trim() {
 // Held returns the bytes taken from the Memory.
 func (a *Arena) Held() int { return a.held }
 
-// Used returns the bytes handed out.
+// Used returns the bytes in use.
 func (a *Arena) Used() int { return a.used }
 
-// Peak returns the most bytes that were ever handed out at once.
+// Peak returns the greatest number of bytes ever in use at once.
 func (a *Arena) Peak() int { return a.peak }

@@ -3,8 +3,8 @@ package device
 // Func is an activation.
 type Func uint8
 
-// The activations: x; max(x, 0), with gradient 0 at 0; x·Φ(x); its approximation
-// by tanh, ½x(1 + tanh(√(2/π)(x + 0.044715x³))); CLIP's, x·σ(1.702x).
+// The activations: x; max(x, 0), with gradient 0 at 0; x·Φ(x); its tanh approximation, ½x(1 +
+// tanh(√(2/π)(x + 0.044715x³))); CLIP's x·σ(1.702x).
 const (
 	Identity Func = iota
 	ReLU
@@ -13,22 +13,22 @@ const (
 	QuickGELU
 )
 
-// Mul says how MatMul multiplies: dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias), op
-// transposing where asked, c being Add or, if that is absent, dst. Three dimensions are a
-// batch of matrices.
+// Mul holds the constants of MatMul: dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias). op transposes
+// if asked; c is Add or, if that is absent, dst. Arrays of three dimensions are batches of
+// matrices.
 type Mul struct {
-	TransA, TransB bool    // op(a), op(b) is the transpose
-	Alpha, Beta    float32 // with Beta 0, c is not read
-	Add            Array   // of the shape, type and row stride of dst, or absent
+	TransA, TransB bool    // transpose a, b
+	Alpha, Beta    float32 // c is not read if Beta is 0
+	Add            Array   // shape, type and row stride of dst; or absent
 	Bias           Array   // F32 [columns of dst], or absent
 	Act            Func    // applied last
 }
 
-// Sum names what Sums adds up.
+// Sum selects what Sums adds up.
 type Sum uint8
 
-// SumAll gives one number, SumRows one per row (over the columns), SumCols one per
-// column (over the rows). Squares sum x² instead of x.
+// SumAll gives one number, SumRows one per row (summed over the columns), SumCols one per column
+// (summed over the rows). The Squares kinds sum x² instead of x.
 const (
 	SumAll Sum = iota
 	SumRows
@@ -38,29 +38,28 @@ const (
 	SquaresCols
 )
 
-// Softmax says what SoftmaxLoss computes: the cross-entropy of softmax(z /
-// Temperature) with the target class of each row, −1 meaning that the row does
-// not count (loss 0, gradient 0). Smoothing s: (1−s)·CE + s·mean of −log p.
+// Softmax holds the constants of SoftmaxLoss, the cross-entropy of softmax(z / Temperature) with
+// the target class of each row. Target −1 means that the row does not count: its loss and
+// gradient are 0. Smoothing s: (1−s)·CE + s·mean of −log p.
 type Softmax struct {
 	Temperature float32 // positive
 	Smoothing   float32 // 0 ≤ s < 1
 }
 
-// Heads says how Attention attends: the number of heads, and whether token t sees
-// tokens 0 … t only. The head size Dh is the last dimension of qkv divided by
-// three times Heads; scores are scaled by 1/√Dh.
+// Heads configures Attention. The head size Dh is the last dimension of qkv divided by three
+// times Heads; scores are scaled by 1/√Dh.
 type Heads struct {
-	Heads  int  // a divisor of D
-	Causal bool // token t sees tokens 0 … t only
+	Heads  int  // number of heads, a divisor of D
+	Causal bool // token t attends only to tokens 0 … t
 }
 
 // DistKind is a distribution of random numbers.
 type DistKind uint8
 
-// The distributions: uniform on [A, B); normal with mean A and standard deviation
-// B; and the same cut off outside two standard deviations. All are drawn by the
-// inverse of their distribution function, so that one word makes one element: with
-// w the word and Φ the normal distribution,
+// The distributions: uniform on [A, B); normal with mean A and standard deviation B; and the same
+// truncated at two standard deviations. Each is drawn by the inverse of its distribution
+// function, so that one word makes one element. With w the word and Φ the normal distribution
+// function:
 //
 //	Uniform:         A + (B − A)·⌊w/2⁸⌋/2²⁴
 //	Normal:          A + B·Φ⁻¹(v), v = (w + ½)/2³²
@@ -79,7 +78,7 @@ type Dist struct {
 
 // AdamKind holds the constants of an Adam step.
 type AdamKind struct {
-	Beta1, Beta2, Eps float32 // decay of the two moments, and what is added to the root
+	Beta1, Beta2, Eps float32 // decay of the two moments; added to the root
 	Decoupled         bool    // AdamW: the decay multiplies w and does not enter the moments
 }
 
@@ -89,8 +88,8 @@ type SGDKind struct {
 	Nesterov            bool    // look ahead by the momentum
 }
 
-// PaceKind says what Pace writes of update t, counted from 1: computed in float64,
-// rounded to F32.
+// PaceKind selects what Pace writes for update t, counted from 1. Values are computed in float64
+// and rounded to F32.
 //
 //	Moments: dst [3]  1 − Beta1^t, 1 − Beta2^t; 1 if t is 1, 0 otherwise
 //	Mean:    dst [1]  1 − Decay, with Rise 1 − min(Decay, (1+t)/(10+t))
@@ -104,15 +103,15 @@ type PaceKind struct {
 // PaceOf names the constants that depend on the number of updates.
 type PaceOf uint8
 
-// The bias corrections of an optimizer, in the order of the hyper array from
-// HyperBias1 on; the rate of a moving average.
+// The bias corrections of an optimizer, in the order of the hyper array from HyperBias1 on, and
+// the rate of a moving average.
 const (
 	Moments PaceOf = iota
 	Mean
 )
 
-// Positions in the hyper array [8] F32 of Adam and SGD: what changes from step
-// to step lives in device memory, so that a recorded step can be replayed.
+// Positions in the hyper array [8] F32 of Adam and SGD. Values that change from step to step are
+// in device memory, so that a recorded step can be replayed.
 const (
 	HyperRate      = 0 // learning rate
 	HyperDecay     = 1 // weight decay
@@ -123,9 +122,9 @@ const (
 	HyperLen       = 8
 )
 
-// Dense is the algebra of matrices and vectors. Here and in Image, a name beginning with
-// d is a gradient, and acc, 0 or 1, says that the result is added to what a gradient
-// holds: with acc 0 the destination is not read. Rows are all but the last axis.
+// Dense is the algebra of matrices and vectors. Here and in Image, a name beginning with d is a
+// gradient. acc is 0 or 1: with 1 the result is added to the destination, and with 0 the
+// destination is not read. Rows are all but the last axis.
 //
 // Every operation panics if shapes or types do not fit together.
 type Dense interface {

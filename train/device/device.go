@@ -1,16 +1,14 @@
-// Package device declares what a device must do to train and evaluate: arrays in its
-// memory, and the operations of four small interfaces. A Backend is responsible for
-// arithmetic, copies, ordering, the choice of kernels and its scratch memory. It knows
-// nothing of tapes, names, schedules or files.
+// Package device declares what a device must do to train and evaluate: arrays in its memory, and
+// the operations of four small interfaces. A Backend is responsible for arithmetic, copies,
+// ordering, the choice of kernels and its scratch memory. It does not deal with tapes, names,
+// schedules or files.
 //
-// Operations are queued and return at once (on the CPU: they are done). Wrong
-// shapes panic at the call. A failure of the device is sticky: the first is kept
-// with the name of its operation, later operations do nothing, and Wait and Sync
-// return it. Only Wait and Sync block.
+// Operations are queued and return at once; on the CPU they are finished when they return. Wrong
+// shapes panic at the call. Device failures are sticky: the first is kept with the name of its
+// operation, later operations do nothing, and Wait and Sync return it. Only Wait and Sync block.
 //
-// Dimensions, everywhere: Q queries, G gallery rows, D embedding, L levels,
-// C classes or channels, N, H, W images, K filters. Gradients are dx of x; the
-// destination comes first.
+// Dimensions throughout: Q queries, G gallery rows, D embedding, L levels, C classes or channels,
+// N, H, W images, K filters. The gradient of x is dx. The destination comes first.
 package device
 
 import "fmt"
@@ -33,15 +31,15 @@ func (d DType) Size() int { return [...]int{4, 2, 2, 4, 1}[d] }
 // String is the name of the constant.
 func (d DType) String() string { return [...]string{"F32", "BF16", "F16", "I32", "U8"}[d] }
 
-// Buffer is a piece of device memory, opaque but to the backend that made it.
+// Buffer is a piece of device memory, opaque to all but the backend that made it.
 type Buffer interface {
 	// Size returns its bytes.
 	Size() int
 }
 
-// Array is a dense row-major array in device memory. It is a value; the zero value
-// means absent. Only a matrix may have a row stride Ld greater than its columns, so
-// that ranges of rows and of columns are views.
+// Array is a dense row-major array in device memory. It is a value; the zero value means absent.
+// Only a matrix may have a row stride Ld greater than its number of columns, so that ranges of
+// rows and of columns are views.
 //
 // Images are [N,H,W,C], convolution weights [K,R,S,C/groups].
 type Array struct {
@@ -49,12 +47,11 @@ type Array struct {
 	Off  int    // in elements
 	Type DType  // of an element
 	N    int    // dimensions in use
-	Dims [4]int // sizes; those beyond N are 1
+	Dims [4]int // sizes; 1 beyond N
 	Ld   int    // elements from one row of a matrix to the next
 }
 
-// Make returns an array of the given type and dimensions over buf, which must be large
-// enough.
+// Make returns an array of the given type and dimensions over buf. It panics if buf is too small.
 func Make(buf Buffer, off int, t DType, dims ...int) Array {
 	if len(dims) > 4 {
 		panic("device: more than four dimensions")
@@ -82,10 +79,10 @@ func New(b Memory, t DType, dims ...int) Array {
 // Absent reports whether a is the zero array, which stands for "not given".
 func (a Array) Absent() bool { return a.Buf == nil && a.N == 0 }
 
-// Len returns the number of elements, gaps between rows not counted.
+// Len returns the number of elements, not counting gaps between rows.
 func (a Array) Len() int { return a.Dims[0] * a.Dims[1] * a.Dims[2] * a.Dims[3] }
 
-// Rows returns the product of all dimensions but the last; Cols the last one.
+// Rows returns the product of all dimensions but the last.
 func (a Array) Rows() int {
 	if a.N == 0 || a.Cols() == 0 {
 		return 1
@@ -144,25 +141,25 @@ func (a Array) ColRange(lo, hi int) Array {
 // String writes element type and shape: F32[256 512].
 func (a Array) String() string { return fmt.Sprintf("%v%v", a.Type, a.Dims[:a.N]) }
 
-// Ticket stands for a download that may not have finished.
+// Ticket identifies a download that may not have finished.
 type Ticket uint64
 
 // Memory allocates arrays and moves them.
 type Memory interface {
-	// Name returns what the device is called in messages and logs.
+	// Name returns the device's name for messages and logs.
 	Name() string
 	// Supports reports whether activations may have the given type. Copy converts
 	// between all types.
 	Supports(DType) bool
-	// Alloc returns memory with undefined contents; tests poison it. A card without
-	// enough memory keeps an *OutOfMemory, which Wait and Sync return.
+	// Alloc returns memory with undefined contents; tests poison it. If a card lacks memory it
+	// records an *OutOfMemory, which Wait and Sync return.
 	Alloc(bytes int) Buffer
-	// Free frees a buffer after all work queued so far.
+	// Free frees a buffer once all work queued so far is done.
 	Free(Buffer)
-	// Part returns a piece of b as a Buffer, which is not freed and ends with b. The
-	// offset, in bytes, is a multiple of 256.
+	// Part returns a piece of b as a Buffer. It is not freed and becomes invalid with b. The
+	// offset, in bytes, must be a multiple of 256.
 	Part(b Buffer, offset, bytes int) Buffer
-	// Upload copies src into dst. Any goroutine may call it; src is free on return.
+	// Upload copies src into dst. It is safe for concurrent use; src may be reused on return.
 	Upload(dst Array, src []byte)
 	// Download copies src into dst, which is valid after Wait or Sync.
 	Download(dst []byte, src Array) Ticket

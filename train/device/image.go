@@ -4,26 +4,26 @@ package device
 // groups mean 1.
 type ConvShape struct {
 	StrideH, StrideW     int // pixels between windows; 0: 1
-	PadH, PadW           int // pixels of zeros on each side
+	PadH, PadW           int // zero pixels on each side
 	DilationH, DilationW int // pixels between taps; 0: 1
 	Groups               int // a divisor of both channel counts; 0: 1
 }
 
-// Epilogue is what a convolution does to its result before it is stored:
-// Act(y + Bias + Residual). Absent arrays are left out.
+// Epilogue is applied to the result of a convolution before it is stored: Act(y + Bias +
+// Residual). Absent arrays are skipped.
 type Epilogue struct {
 	Bias, Residual Array // F32 [K]; the shape and type of the result
 	Act            Func  // Identity or ReLU
-	Stats          Array // F32 [2,K]: takes mean and biased variance of each filter's results as stored
+	Stats          Array // F32 [2,K]: receives mean and biased variance of each filter's stored results
 }
 
-// GradEpilogue is what happens to a gradient before it is stored: Add is added, and elements where
-// Mask is not positive become 0, which is the gradient of a ReLU whose result is Mask. Absent
-// arrays are left out; the zero value does nothing.
+// GradEpilogue is applied to a gradient before it is stored. Add is added. Elements where Mask is
+// not positive become 0, which is the gradient of a ReLU with the result Mask. Absent arrays are
+// skipped; the zero value does nothing.
 //
-// Sums [C] takes the sum of each column of the result as stored, the gradient of a bias in front of the
-// ReLU. If a normalisation of X comes in front of it, NormGrad needs a second sum: Sums [2,C] takes
-// Σ dx and Σ dx·(X − Mean).
+// Sums [C] receives the sum of each column of the stored result, which is the gradient of a bias
+// before the ReLU. If a normalisation of X precedes the ReLU, NormGrad needs a second sum: Sums
+// [2,C] receives Σ dx and Σ dx·(X − Mean).
 type GradEpilogue struct {
 	Add  Array // the shape and type of dx; may be dx itself
 	Mask Array // the shape and type of dx
@@ -32,17 +32,17 @@ type GradEpilogue struct {
 	Mean Array // F32 [C]
 }
 
-// NormKind says how Norm normalises each channel.
+// NormKind configures the normalisation of each channel by Norm.
 type NormKind struct {
 	Eps    float32 // added to the variance
 	ReLU   bool    // applied last, after the residual is added
-	Frozen bool    // stats are given to Norm and not computed; for NormGrad they are constants
+	Frozen bool    // Norm reads stats instead of computing them; NormGrad treats them as constants
 }
 
 // PoolMode is the kind of pooling.
 type PoolMode uint8
 
-// The kinds of pooling. AvgPool divides by the window's size inside the image.
+// The kinds of pooling. AvgPool divides by the part of the window inside the image.
 const (
 	MaxPool PoolMode = iota
 	AvgPool
@@ -54,22 +54,22 @@ type PoolShape struct {
 	Global           bool     // the window is the whole image; the sizes below are not read
 	H, W             int      // of the window
 	StrideH, StrideW int      // pixels between windows; 0: 1
-	PadH, PadW       int      // pixels on each side, which never win and are not counted
+	PadH, PadW       int      // pixels on each side, which never win and do not count
 }
 
-// Pixel says how Pixels turns bytes into activations: (b/255 − Mean)/Std per
-// channel, each step rounded to F32; channels beyond three are zero.
+// Pixel holds the constants of Pixels, which turns bytes into activations: (b/255 − Mean)/Std per
+// channel, with each step rounded to F32. Channels beyond three are zero.
 type Pixel struct {
 	Mean, Std [3]float32 // of red, green and blue, in 0 … 1
 }
 
-// The columns of the table of images of Resample, one row for each image. An axis is where its
-// taps begin in the array of taps, and how many weights each output has: for S outputs there
-// are the first input of each [S], the number of inputs of each [S] and the weights [S,width].
+// Columns of Resample's table of images, one row for each image. An axis is described by the
+// start of its taps and the number of weights per output. For S outputs, the taps are the first
+// input of each [S], the number of inputs of each [S] and the weights [S,width].
 const (
-	ImageAt     = iota // where its bytes begin, in units of ImageUnit
+	ImageAt     = iota // start of its bytes, in units of ImageUnit
 	ImageWidth         // in pixels
-	ImageHeight        // in pixels; 0: there is no image, and the result is black
+	ImageHeight        // in pixels; 0: no image, and the result is black
 	AcrossAt           // taps of the columns
 	AcrossWidth        // weights of a column
 	DownAt             // taps of the rows
@@ -77,20 +77,19 @@ const (
 	ImageCols          // number of columns
 )
 
-// ImageUnit is what the bytes of an image are aligned to.
+// ImageUnit is the alignment of an image's bytes.
 const ImageUnit = 16
 
-// Interpolation says how Interpolate places output pixel i of an axis with n input
-// pixels: at i·(n−1)/(out−1) with AlignCorners, otherwise at
-// max((i+½)/Scale − ½, 0), Scale being out/n where it is 0. Positions beyond the
-// last pixel take that pixel.
+// Interpolation says where Interpolate samples for output pixel i of an axis with n input pixels:
+// at i·(n−1)/(out−1) with AlignCorners, otherwise at max((i+½)/Scale − ½, 0), where Scale 0 means
+// out/n. Positions beyond the last pixel use that pixel.
 type Interpolation struct {
 	AlignCorners   bool    // the first and last pixels keep their places
 	ScaleH, ScaleW float64 // 0: the ratio of the sizes; not read with AlignCorners
 }
 
-// Image holds the operations of convolutional networks. Activations are [N,H,W,C], x
-// before and y after an operation.
+// Image holds the operations of convolutional networks. Activations are [N,H,W,C]. x is the input
+// and y the result of an operation.
 type Image interface {
 	// Conv is dst = Act(x ∗ w + Bias + Residual), a cross-correlation: dst [N,H',W',K] from
 	// x [N,H,W,C] and w [K,R,S,C/Groups],

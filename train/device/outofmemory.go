@@ -2,25 +2,25 @@ package device
 
 import "fmt"
 
-// OutOfMemory is the error of a device whose memory does not suffice. The caller knows
-// the settings that need less; the message gives what it needs to choose.
+// OutOfMemory is the error of a device without enough memory. The caller adds which settings need
+// less; the message gives the numbers to choose by.
 type OutOfMemory struct {
 	What                    string // the operation, or "an array"
 	Want, Used, Free, Total int    // bytes; Used by this process, Free on the device
-	Host                    bool   // the device is the processor: nothing was allocated, and Total is what the machine has
+	Host                    bool   // the device is the host: nothing was allocated, and Total is the machine's memory
 }
 
-// Error gives what was wanted and what there is, in MiB.
+// Error gives the requested and the available memory, in MiB or GiB.
 func (e *OutOfMemory) Error() string {
 	if e.Host {
-		return fmt.Sprintf("not enough memory: %s needs %s, and this machine has %s", e.What, mebibytes(e.Want),
+		return fmt.Sprintf("not enough memory: %s needs %s, but this machine has %s", e.What, mebibytes(e.Want),
 			mebibytes(e.Total))
 	}
-	return fmt.Sprintf("out of device memory: %s wants %s more, %s are in use here, %s of %s are free",
+	return fmt.Sprintf("out of device memory: %s needs %s more, %s are in use here, %s of %s are free",
 		e.What, mebibytes(e.Want), mebibytes(e.Used), mebibytes(e.Free), mebibytes(e.Total))
 }
 
-// mebibytes writes a size in MiB, or in GiB from ten of them on.
+// mebibytes formats a size in MiB, or in GiB from 10 GiB on.
 func mebibytes(n int) string {
 	if n >= 10<<30 {
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))

@@ -2,11 +2,10 @@ package device
 
 import "math/bits"
 
-// Philox is the counter-based generator Philox 4x32-10 of Salmon et al.,
-// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011, section 4.2: four
-// random words that depend on counter and key alone, so that any element of any
-// draw can be had at any time, on any device. Two rounds' multiplications stand
-// in for a block cipher; ten rounds are the published choice.
+// Philox is the counter-based generator Philox 4x32-10 of Salmon et al., "Parallel Random
+// Numbers: As Easy as 1, 2, 3", SC 2011, section 4.2. Its four random words depend only on
+// counter and key, so that any element of any draw can be computed at any time on any device. The
+// multiplications of its rounds replace a block cipher; ten rounds are the published choice.
 func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	const (
 		multiplier0, multiplier1 = 0xD2511F53, 0xCD9E8D57

@@ -16,10 +16,10 @@ const (
 	CPU  = "cpu"
 )
 
-// kinds are all kinds of GPUs, including those that a build lacks.
+// kinds lists all kinds of GPUs, including those that this build does not support.
 var kinds = []string{"cuda"}
 
-// Kind is a kind of GPUs that a build supports.
+// Kind is a kind of GPUs that this build supports.
 type Kind struct {
 	// Name is the name of the kind.
 	Name string
@@ -59,9 +59,9 @@ func ParsePlace(name string) (Place, error) {
 	return p, nil
 }
 
-// UnusableError says that a GPU that was named cannot be used.
+// UnusableError says that a requested GPU cannot be used.
 type UnusableError struct {
-	// Device is its name.
+	// Device is the name of the GPU.
 	Device string
 
 	// Err says what is missing.
@@ -74,7 +74,7 @@ func (e *UnusableError) Error() string { return fmt.Sprintf("device %s: %v", e.D
 // Unwrap returns the cause.
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// Opener opens devices by their places.
+// Opener opens devices by place.
 type Opener struct {
 	// Kinds are the kinds of GPUs in this build, in the order in which auto tries them.
 	Kinds []Kind
@@ -82,15 +82,15 @@ type Opener struct {
 	// CPU returns the backend of the processor.
 	CPU func() Backend
 
-	// Opened is told of the GPU that auto opened; name is what its probe returned.
+	// Opened is called with the GPU that auto opened; name is what its probe returned.
 	Opened func(kind string, card int, name string)
 
-	// Skipped is told of a GPU that auto found and could not open.
+	// Skipped is called with a GPU that auto found but could not open.
 	Skipped func(name string, err error)
 }
 
-// Open opens the device at p. Auto opens the first GPU that can be opened, or else the CPU. A
-// GPU that cannot be used is an *UnusableError with the given name.
+// Open opens the device at p. Auto opens the first GPU that can be opened, or else the CPU. If a
+// named GPU cannot be used, the error is an *UnusableError with that name.
 func (o Opener) Open(name string, p Place) (Backend, error) {
 	switch p.Kind {
 	case CPU:

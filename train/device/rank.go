@@ -6,40 +6,39 @@ import (
 	"math"
 )
 
-// AbsentLevel marks an item that does not exist for a query: an unfilled row of a
-// memory, a padding row, or the query itself if it is excluded. It is not ranked and
-// never positive.
+// AbsentLevel marks an item that does not exist for a query: an unfilled row of a memory, a
+// padding row, or the query itself if it is excluded. Such an item is not ranked and never
+// positive.
 const AbsentLevel = 255
 
-// Bounds of the constants that an operation of Rank takes: levels that a query and an
-// item can share, and values of k in a recall. A processor passes these constants to
-// its kernels by value, in an argument of fixed size. Seven levels are the most that a
-// published data set has (iNaturalist), and seven values of k a published loss.
+// Bounds of the constants of a Rank operation: the levels that a query and an item can share, and
+// the values of k in a recall. A device passes these constants to its kernels by value, in an
+// argument of fixed size. Published data sets have at most seven levels (iNaturalist), and
+// published losses at most seven values of k.
 const (
 	MaxLevels = 32
 	MaxAt     = 16
 )
 
-// SelfKind says what Shared writes for a query's own item in the gallery.
+// SelfKind selects what Shared writes for a query's own item in the gallery.
 type SelfKind uint8
 
-// The query's own item counts as an item of its own level (the released code), is
-// excluded (the papers), or is ranked without being a positive (the original Recall@k
-// loss).
+// The query's own item counts as an item of its own level (the released code), is excluded (the
+// papers), or is ranked without being a positive (the original Recall@k loss).
 const (
 	SelfLevel SelfKind = iota
 	SelfAbsent
 	SelfZero
 )
 
-// SharedKind says which label columns Shared compares, [From, To); To 0 means
-// all of them. One column makes L = 1: an item is positive or not.
+// SharedKind selects the label columns that Shared compares, [From, To); To 0 means all from From
+// on. One column makes L = 1: an item is positive or negative.
 type SharedKind struct {
 	From, To int      // label columns, finest first
 	Self     SelfKind // level of the query's own row
 }
 
-// RelMode is the rule by which levels get their relevance.
+// RelMode selects how levels get their relevance.
 type RelMode uint8
 
 // The rules by which a level l gets its relevance r(l), with n_l items of level l
@@ -56,14 +55,14 @@ const (
 	RelMap
 )
 
-// RelKind says how Relevance weighs the levels.
+// RelKind configures the relevance of the levels.
 type RelKind struct {
 	Mode      RelMode   // the rule
 	Alpha     float32   // RelPop: the power
-	Divisor   float32   // L in the paper, L−1 in the released code: no matter to H-AP, where it cancels
+	Divisor   float32   // L in the paper, L−1 in the released code; cancels in H-AP
 	Weights   []float32 // RelMap: one for each level, coarsest first
-	CountSelf bool      // the query is counted in n_L though it is absent from the row
-	AllQ      bool      // weight is 1/Q and not 1/(queries with a positive)
+	CountSelf bool      // count the query in n_L even if it is absent from the row
+	AllQ      bool      // weight is 1/Q instead of 1/(queries with a positive)
 }
 
 // StepKind is the shape of a step function of t = s_i − s_k.
@@ -88,13 +87,13 @@ const (
 //	Leak       t ≤ 0: LeakSlope·t                               slope LeakSlope
 //	           t > 0: min(1, Beta·t + Gamma)                    slope Beta, 0 from 1 on
 //
-// Upper is H⁻ of Ramzi et al., "Optimization of Rank Losses" (2023), Eq. 4. It bounds
-// the Heaviside step from above, and keeps its gradient where the rank is far off. The
-// paper's pieces overlap at t = 0 (1/2 or 1), and its Offset makes them meet. The
-// released code takes 1/2 and 1.44. Zero, AutoOffset and Offset choose. Rho −1 makes it
-// a Sigmoid. Leak is the numerator of HAPPIER's released code ("with_hrank").
+// Upper is H⁻ of Ramzi et al., "Optimization of Rank Losses" (2023), Eq. 4. It bounds the
+// Heaviside step from above and keeps its gradient where the rank is far off. The paper's pieces
+// overlap at t = 0 (1/2 or 1), and its Offset joins them; the released code uses 1/2 and 1.44.
+// Zero, AutoOffset and Offset select a version. With Rho −1 it is a Sigmoid. Leak is the
+// numerator of HAPPIER's released code ("with_hrank").
 type Step struct {
-	Kind                      StepKind // which step; the others are its constants
+	Kind                      StepKind // which step; the other fields are its constants
 	Tau                       float32  // Sigmoid, Upper: temperature, positive
 	Rho, Delta, Start, Offset float32  // Upper: see above
 	AutoOffset                bool     // Offset is Start + σ(Delta/τ), which makes Upper continuous
@@ -102,9 +101,8 @@ type Step struct {
 	LeakSlope, Beta, Gamma    float32  // Leak: see above
 }
 
-// Steps holds the step of the rank (A) and of the positives' rank (B) by how an
-// item's level compares with that of the item being ranked: Higher, Equal,
-// Lower. Which A and B make which loss:
+// Steps holds the steps of the rank (A) and of the positives' rank (B). They depend on how an
+// item's level compares with that of the ranked item: Higher, Equal, Lower. The losses use:
 //
 //	smooth-ap, smooth-h-ap, smooth-ndcg   A σσσ       B σσσ
 //	sup-ap, sup-h-ap, sup-ndcg            A H H H⁻    B HHH
@@ -120,11 +118,10 @@ const (
 	Lower  = 2
 )
 
-// ScoreKind is what RankScore makes of the ranks.
+// ScoreKind selects what RankScore computes from the ranks.
 type ScoreKind uint8
 
-// The scores, each as a loss of one query; k runs over its P positives, n_l items
-// have level l.
+// The scores, each a loss of one query. k runs over its P positives; n_l items have level l.
 const (
 	// ScoreAP is 1 − Σ_k plus_k/rank_k / Z with Z = Σ_l n_l·r(l): average precision
 	// if r is 1, hierarchical average precision otherwise.
@@ -134,14 +131,14 @@ const (
 	// ScoreNDCG is 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG, iDCG being the sum
 	// for the best order.
 	ScoreNDCG
-	// ScoreLog is Σ_k log(1 + rank_k − plus_k) / P for places counted by Ranks, plus
-	// among the positives, where rank ≥ plus; the derivative by plus is taken to be 0.
+	// ScoreLog is Σ_k log(1 + rank_k − plus_k) / P for places counted by Ranks, where plus counts
+	// among the positives and rank ≥ plus. The derivative by plus is taken to be 0.
 	ScoreLog
 	// ScoreLogLog is Σ_k log(1 + log(1 + rank_k − plus_k)) / P.
 	ScoreLogLog
 )
 
-// Score says which score, with the constants of Recall.
+// Score selects a score, with the constants of Recall.
 type Score struct {
 	Kind ScoreKind // which score
 	At   []float32 // Recall: K
@@ -149,11 +146,11 @@ type Score struct {
 	Clip bool      // Recall: the sum for κ is at most κ
 }
 
-// PairKind is a sum over the items of a query, one by one or two by two.
+// PairKind selects a sum over a query's items or pairs of items.
 type PairKind uint8
 
-// The sums of PairLoss over the scores s of a query's positives p and negatives n,
-// [x]₊ being max(x, 0). A term that is 0 is no violation and does not count.
+// The sums of PairLoss over the scores s of a query's positives p and negatives n. [x]₊ is max(x,
+// 0). A term that is 0 is not a violation and does not count.
 const (
 	// Contrastive is Σ_p [PosMargin − s_p]₊ + Σ_n [s_n − NegMargin]₊.
 	Contrastive PairKind = iota
@@ -187,7 +184,7 @@ const (
 	Ratio
 )
 
-// PairMean says how the sums of all queries become one mean.
+// PairMean selects how the sums of all queries become one mean.
 type PairMean uint8
 
 // The means of PairLoss.
@@ -201,37 +198,37 @@ const (
 	MeanTerms
 )
 
-// Pairs says what PairLoss computes, with the constants of its kind.
+// Pairs configures PairLoss, with the constants of its kind.
 type Pairs struct {
-	Kind                     PairKind  // which sum; the others are its constants
-	Mean                     PairMean  // of all queries
+	Kind                     PairKind  // which sum; the other fields are its constants
+	Mean                     PairMean  // over all queries
 	PosMargin, NegMargin     float32   // of positives and negatives
-	PosScale, NegScale, Base float32   // inverse temperatures, and the score they are applied around
-	Ceiling                  float32   // what takes out copies of the query: 1 − 1e-5, or +Inf
+	PosScale, NegScale, Base float32   // inverse temperatures, and the origin of the scores
+	Ceiling                  float32   // excludes copies of the query: 1 − 1e-5, or +Inf
 	Mine                     bool      // MultiSimilarity: only violating items count
 	Easy                     bool      // Angular: φ is cos θ from θ = π/2 on
 	Smoothing                float32   // Angular: ε, by which the angle moves the negatives too
 	Margins                  []float32 // Levels: of each, finest first
 }
 
-// Bins are the bins of BinLoss: N centres at equal distances Δ from Max down to
-// Min. A score belongs to the two centres beside it, to each by 1 − distance/Δ;
-// beyond the ends it belongs to the last one.
+// Bins are the bins of BinLoss: N centres at equal distances Δ from Max down to Min. A score
+// belongs to the two nearest centres, to each with weight 1 − distance/Δ. Beyond the ends it
+// belongs to the end centre.
 type Bins struct {
 	N        int     // centres, at least 2
 	Min, Max float32 // the last and the first centre
 }
 
-// Rank holds the operations of all ranking losses and metrics. For each query, items
-// have a score s_i and a number of shared levels l_i ∈ {0…L}. An item with l_k ≥ 1 is a
-// positive; one with another number (AbsentLevel) does not exist. With c comparing l_i
-// to l_k and t = s_i − s_k rounded to F32:
+// Rank holds the operations of all ranking losses and metrics. For each query, items have a score
+// s_i and a number of shared levels l_i ∈ {0…L}. An item with l_k ≥ 1 is a positive; one with any
+// other number (AbsentLevel) does not exist. With c comparing l_i to l_k, and t = s_i − s_k
+// rounded to F32:
 //
 //	rank_k = 1      + Σ_{i≠k} A_c(t)
 //	plus_k = r(l_k) + Σ_{i≠k, l_i≥1} min(r(l_i), r(l_k)) B_c(t)
 //
-// r is a table of L+1 numbers for each query, so that only scores, levels and the
-// gradient have the size [Q,G].
+// r is a table of L+1 numbers per query, so that only scores, levels and the gradient have size
+// [Q,G].
 type Rank interface {
 	// Shared counts equal label columns: sh U8 [Q,G] from ql I32 [Q,L] and gl
 	// [G,L] (−1: none; a gallery row of −1 in every column is absent) and self I32
@@ -295,11 +292,11 @@ func (s *Step) Check() error {
 			return fmt.Errorf("tau is %v, want a positive temperature", s.Tau)
 		}
 		if s.Kind == Upper && (!(s.Delta >= 0) || !(s.Rho >= 0) && s.Rho != -1) {
-			return fmt.Errorf("delta is %v and rho %v, want numbers from 0 on (rho -1: a sigmoid)", s.Delta, s.Rho)
+			return fmt.Errorf("delta is %v and rho %v, want numbers from 0 up (rho -1: a sigmoid)", s.Delta, s.Rho)
 		}
 	case Leak:
 		if !(s.LeakSlope >= 0) || !(s.Beta >= 0) {
-			return fmt.Errorf("leak is %v and beta %v, want slopes from 0 on", s.LeakSlope, s.Beta)
+			return fmt.Errorf("leak is %v and beta %v, want slopes from 0 up", s.LeakSlope, s.Beta)
 		}
 	}
 	return nil
@@ -315,8 +312,8 @@ func (h *Steps) Check() error {
 	return nil
 }
 
-// Check returns an error for a rule that cannot weigh the given number of levels, or
-// for more than MaxLevels.
+// Check returns an error for a rule that cannot weigh the given number of levels, or for more
+// than MaxLevels.
 func (o *RelKind) Check(levels int) error {
 	switch {
 	case levels > MaxLevels:
@@ -324,7 +321,7 @@ func (o *RelKind) Check(levels int) error {
 	case o.Mode == RelPop && !(o.Divisor > 0):
 		return fmt.Errorf("relevance: divisor is %v with %d levels, want a positive number", o.Divisor, levels)
 	case o.Mode == RelMap && len(o.Weights) != levels:
-		return fmt.Errorf("relevance: %d weights for %d levels", len(o.Weights), levels)
+		return fmt.Errorf("relevance: %d weights for %d levels, want one for each level", len(o.Weights), levels)
 	}
 	return nil
 }
@@ -342,12 +339,12 @@ func (o *Score) Check() error {
 		return fmt.Errorf("at_k has %d numbers, want at most %d", len(o.At), MaxAt)
 	}
 	if len(o.Temp) != len(o.At) {
-		return fmt.Errorf("temp has %d numbers and at_k %d, want a temperature for each k or one for all",
+		return fmt.Errorf("temp has %d numbers and at_k has %d, want one temperature for each k or one for all",
 			len(o.Temp), len(o.At))
 	}
 	for i, k := range o.At {
 		if !(k >= 1) {
-			return fmt.Errorf("at_k has %v, want numbers from 1 on", k)
+			return fmt.Errorf("at_k has %v, want numbers from 1 up", k)
 		}
 		if !(o.Temp[i] > 0) {
 			return fmt.Errorf("temp is %v for k = %v, want a positive temperature", o.Temp[i], k)
@@ -359,7 +356,7 @@ func (o *Score) Check() error {
 // Check returns an error unless there are two bins and a range.
 func (o *Bins) Check() error {
 	if o.N < 2 || !(o.Max > o.Min) {
-		return fmt.Errorf("%d bins from %v to %v, want at least two and a range", o.N, o.Min, o.Max)
+		return fmt.Errorf("%d bins from %v to %v, want at least two bins and min < max", o.N, o.Min, o.Max)
 	}
 	return nil
 }
@@ -370,7 +367,7 @@ func (o *Pairs) Check() error {
 	switch o.Kind {
 	case CrossBatch:
 		if !(o.NegMargin >= 0) {
-			return fmt.Errorf("margin is %v, want a number from 0 on", o.NegMargin)
+			return fmt.Errorf("margin is %v, want a number from 0 up", o.NegMargin)
 		}
 	case MultiSimilarity:
 		if !(o.PosScale > 0) || !(o.NegScale > 0) {
@@ -381,7 +378,7 @@ func (o *Pairs) Check() error {
 			return fmt.Errorf("scale is %v and margin %v, want a positive number and an angle", o.PosScale, o.PosMargin)
 		}
 		if !(o.Smoothing >= 0 && o.Smoothing < 1) {
-			return fmt.Errorf("ls_eps is %v, want a number from 0 on and below 1", o.Smoothing)
+			return fmt.Errorf("ls_eps is %v, want 0 ≤ ls_eps < 1", o.Smoothing)
 		}
 	case Levels:
 		if !(o.PosScale > 0) || len(o.Margins) == 0 {
@@ -389,7 +386,7 @@ func (o *Pairs) Check() error {
 				len(o.Margins))
 		}
 		if len(o.Margins) > MaxLevels {
-			return fmt.Errorf("margins are %d numbers, want at most %d", len(o.Margins), MaxLevels)
+			return fmt.Errorf("there are %d margins, want at most %d", len(o.Margins), MaxLevels)
 		}
 	}
 	return nil

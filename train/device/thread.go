@@ -2,6 +2,6 @@ package device
 
 import "runtime"
 
-// lockThread keeps the goroutine on its thread for good: the thread ends with
-// it, and a driver's current context is a property of the thread.
+// lockThread binds the goroutine to its thread for good. The thread ends with it. A driver's
+// current context is a property of the thread.
 func lockThread() { runtime.LockOSThread() }

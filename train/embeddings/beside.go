@@ -15,12 +15,12 @@ import (
 	"hgld/internal/registry"
 )
 
-// tables lists the extensions of the labels that are looked for beside vectors.
+// tables lists the extensions of label files that are looked for beside vectors.
 var tables = []string{".csv", ".tsv"}
 
-// LabelsFor returns the file that holds the labels of vectors: labelFile where it is named, the
-// vectors' own file for Parquet that has classes, or else the .csv or .tsv of the same name
-// beside it. It is "" if there is none. Two such tables are an error.
+// LabelsFor returns the file with the labels of vectors. It is labelFile if given, or the
+// vectors' own Parquet file if that has classes, or a .csv or .tsv with the same name beside it.
+// It returns "" if there is none. Two such tables are an error.
 func LabelsFor(labelFile, vectors string) (string, error) {
 	if labelFile != "" || vectors == "" {
 		return labelFile, nil
@@ -33,15 +33,15 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 	case parquet && (len(found) == 0 || hasClasses(vectors)):
 		return vectors, nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%s both lie beside %s: name its labels by --labels", strings.Join(found, " and "), vectors)
+		return "", fmt.Errorf("%s are both beside %s: choose one with --labels", strings.Join(found, " and "), vectors)
 	case len(found) == 1:
 		return found[0], nil
 	}
 	return "", nil
 }
 
-// hasClasses reports whether a Parquet file has a column of classes. Where it cannot be read,
-// opening it will say why.
+// hasClasses reports whether a Parquet file has a column of classes. It returns false if the file
+// cannot be read; opening it reports why.
 func hasClasses(path string) bool {
 	t, err := openTable(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func hasClasses(path string) bool {
 	return err == nil
 }
 
-// beside lists the files with the name of path and one of the extensions. A file about which the
-// system gives no answer is an error: it may be there.
+// beside lists the files with the name of path and one of the extensions. It returns an error if
+// the system cannot tell whether a file exists.
 func beside(path string, extensions []string) (found []string, err error) {
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
 	if stem == "" {
@@ -70,7 +70,7 @@ func beside(path string, extensions []string) (found []string, err error) {
 	return found, nil
 }
 
-// Tables lists the .csv and .tsv files of the folder of a file, to propose them as labels.
+// Tables lists the .csv and .tsv files in the folder of a file, to suggest them as labels.
 func Tables(path string) (found []string) {
 	folder := filepath.Dir(path)
 	files, err := os.ReadDir(folder)
@@ -88,7 +88,7 @@ func Tables(path string) (found []string) {
 // IsKind reports whether the extension of a file is one that [Open] reads.
 func IsKind(path string) bool { return slices.Contains(kinds, filepath.Ext(path)) }
 
-// CheckKind returns the error of [Open] for a file whose extension it does not read.
+// CheckKind returns the error that [Open] returns for a file whose extension it does not read.
 func CheckKind(path string) error {
 	if IsKind(path) {
 		return nil
@@ -96,17 +96,17 @@ func CheckKind(path string) error {
 	return unknownKind(path)
 }
 
-// IsTable reports whether the extension of a file is that of a table of labels.
+// IsTable reports whether a file has the extension of a label table.
 func IsTable(path string) bool { return slices.Contains(tables, filepath.Ext(path)) }
 
-// Meant returns the file of vectors that someone means who names one that is not there: that of
-// the same name with another extension, or with one at all. It is "" if there is none, or more
+// Meant guesses which file of vectors was meant by a path that does not exist: one with the same
+// name and another extension, or with an extension added. It returns "" if there is none, or more
 // than one.
 func Meant(path string) string {
 	found, err := beside(path, kinds)
 	if err == nil && filepath.Ext(path) != "" {
 		var more []string
-		more, err = beside(path+".x", kinds) // the name has a dot of its own
+		more, err = beside(path+".x", kinds) // the name itself contains a dot
 		found = append(found, more...)
 	}
 	if err != nil || len(found) != 1 || found[0] == path {
@@ -115,8 +115,8 @@ func Meant(path string) string {
 	return found[0]
 }
 
-// unknownKind is the error of a file that [Open] does not read, with the command that makes one
-// that it does.
+// unknownKind is the error for a file that [Open] does not read. It includes a command that
+// converts the file.
 func unknownKind(path string) error {
 	extension := filepath.Ext(path)
 	err := fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", extension, kinds))
@@ -129,22 +129,23 @@ func unknownKind(path string) error {
 		return python("np.save(%q, np.load(%q)[%q])", npy, path, matrixIn(path))
 	case ".csv", ".tsv", ".txt":
 		comma := map[string]string{".csv": `, delimiter=","`}[extension]
-		return exitcode.Hint(err, "labels are named by --labels; if it holds vectors, python3 -c 'import numpy as np; "+
+		return exitcode.Hint(err, "for labels, use --labels; if it holds vectors, python3 -c 'import numpy as np; "+
 			"np.save(%q, np.loadtxt(%q%s))' makes %s of it", npy, path, comma, npy)
 	case ".h5", ".hdf5":
 		return exitcode.Hint(err, "python3 -c 'import h5py, numpy as np; np.save(%q, h5py.File(%q)[\"NAME\"][:])' makes "+
 			"%s of its dataset NAME", npy, path, npy)
 	case ".pkl", ".pickle", ".joblib":
-		return exitcode.Hint(err, "a pickle can run any program when it is opened, and hgld opens none: "+
+		return exitcode.Hint(err, "hgld does not open pickles, because they can run any program: use "+
 			"np.save(%q, x) in the program that made it", npy)
 	}
 	return err
 }
 
-// npyShape finds the shape in the header of a .npy.
+// npyShape matches the shape in the header of a .npy file.
 var npyShape = regexp.MustCompile(`'shape': \(([^)]*)\)`)
 
-// matrixIn names the first array with rows and columns of an .npz, or else the first one.
+// matrixIn returns the name of the first array of an .npz that has rows and columns, or else of
+// the first.
 func matrixIn(path string) string {
 	name := "NAME"
 	archive, err := zip.OpenReader(path)

@@ -15,7 +15,7 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-func TestLabelsLieBesideVectors(t *testing.T) {
+func TestLabelsAreFoundBesideVectors(t *testing.T) {
 	type bare struct {
 		Embedding []float32 `parquet:"embedding,list"`
 	}
@@ -49,7 +49,7 @@ func TestLabelsLieBesideVectors(t *testing.T) {
 			t.Errorf("the labels of %q, named %q, are %q, %v; want %q", c.vectors, c.named, got, err, c.want)
 		}
 	}
-	if _, err := LabelsFor("", "c.npy"); err == nil || !strings.Contains(err.Error(), "c.csv and c.tsv both lie beside") {
+	if _, err := LabelsFor("", "c.npy"); err == nil || !strings.Contains(err.Error(), "c.csv and c.tsv are both beside") {
 		t.Error(err)
 	}
 }

@@ -36,10 +36,11 @@ type Vectors interface {
 // kinds lists the extensions of the files that hold vectors.
 var kinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
-// Open opens a matrix. In a .npy file it is the array; in a .safetensors file, the tensor
-// called "embeddings" or the only tensor; in a Parquet file, the only column of lists of
-// floats; in a .pt or .pth file, the tensor itself, or that of its dictionary which is called
-// "embeddings" or is the only one of floats with rows and columns. Any other extension is a *registry.UnknownError.
+// Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
+// called "embeddings" or the only tensor. In a Parquet file it is the only column of lists of
+// floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
+// "embeddings" or the only float tensor with rows and columns. Any other extension is a
+// *registry.UnknownError.
 func Open(path string) (Vectors, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
@@ -92,17 +93,17 @@ func (s *stored) Rows() (rows, cols int) { return s.rows, s.cols }
 // ReadRows implements Vectors.
 func (s *stored) ReadRows(dst []float32, lo int) error { return s.File.ReadRows(dst, s.name, lo) }
 
-// GiveBack is tensorfile.File's for the tensor.
+// GiveBack calls tensorfile.File.GiveBack for the tensor.
 func (s *stored) GiveBack(lo, hi int) { s.File.GiveBack(s.name, lo, hi) }
 
 func matrixOf(f *tensorfile.File) (*stored, error) {
 	name := "embeddings"
 	if names := f.Names(); !f.Has(name) {
 		if len(names) == 0 {
-			return nil, errors.New("it has no tensors")
+			return nil, errors.New("it has no tensors, want one with rows and columns")
 		}
 		if len(names) != 1 {
-			return nil, fmt.Errorf("it has %d tensors, %s, and none is called %.80q", len(names), firstFew(names), name)
+			return nil, fmt.Errorf("it has %d tensors, %s, but none is called %.80q", len(names), firstFew(names), name)
 		}
 		name = names[0]
 	}

@@ -191,12 +191,12 @@ func TestColumnsInTheWrongOrderProposeTheRightOne(t *testing.T) {
 	} {
 		_, err := new(Classes).Read(text(t, "l."+name, file))
 		if err == nil || !strings.HasSuffix(err.Error(),
-			"the columns are family, species, genus, and the finest comes first: species, genus, family would be a tree") {
+			"the columns are family, species, genus, want the finest first: species, genus, family forms a tree") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, err := new(Classes).Read(text(t, "l.csv", "a,b\nx,1\nx,2\ny,1\ny,2\n"))
-	if err == nil || !strings.HasSuffix(err.Error(), "measured with --levels independent") {
+	if err == nil || !strings.HasSuffix(err.Error(), "for columns that do not form a tree, use --levels independent") {
 		t.Error(err)
 	}
 }
@@ -234,10 +234,10 @@ func TestColumnsBesideTheLevels(t *testing.T) {
 		t.Errorf("%+v, %v", other, err)
 	}
 	for want, file := range map[string]string{
-		`no column "camera"`:                   "person\np\n",
-		`is_query is "maybe", want 1 or 0`:     "person,camera,is_query\np,c,maybe\n",
-		`two columns are called "id"`:          "id,person,id,camera\n1,p,2,c\n",
-		"its levels are persona, those of the": "persona,camera\np,c\n",
+		`no column "camera"`:                  "person\np\n",
+		`is_query is "maybe", want 1 or 0`:    "person,camera,is_query\np,c,maybe\n",
+		`two columns are called "id"`:         "id,person,id,camera\n1,p,2,c\n",
+		"its levels are persona, want person": "persona,camera\np,c\n",
 	} {
 		if _, err := c.Read(text(t, "w.csv", file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

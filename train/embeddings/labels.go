@@ -12,36 +12,36 @@ import (
 // Classes assigns numbers to the classes of several label files. Equal names get equal numbers
 // in all of them. The zero value is ready to use.
 type Classes struct {
-	// Independent says that the levels are no tree: each column is numbered by itself, and
+	// Independent says that the levels do not form a tree: each column is numbered by itself, and
 	// a class may have several parents.
 	Independent bool
 
-	// Ignore is a column that is no level. Rows that share its value do not count for one
-	// another; "" stands for no column.
+	// Ignore names a column that is not a level. Items that share its value are ignored for one
+	// another. "" means no such column.
 	Ignore string
 
-	// OnlyIDs says that no levels are read: the rows need no classes.
+	// OnlyIDs skips the levels: the rows need no classes.
 	OnlyIDs bool
 
 	levels  []string
-	builder *labels.Builder  // of a tree
-	columns []map[string]int // of independent levels
+	builder *labels.Builder  // for a tree
+	columns []map[string]int // for independent levels
 	aside   map[string]int32 // numbers of the values of Ignore
 }
 
-// Rows are the rows of a label file.
+// Rows holds the rows of a label file.
 type Rows struct {
-	// Labels are the classes of each row, −1 where it has none; nil paths with OnlyIDs.
+	// Labels are the classes of each row, −1 for no class; nil paths with OnlyIDs.
 	Labels []labels.Path
 
-	// IDs name the rows; nil where the file has no column "id".
+	// IDs name the rows; nil if the file has no column "id".
 	IDs []string
 
-	// IsQuery and IsGallery are the columns of these names; nil where the file has none.
+	// IsQuery and IsGallery are the columns of these names; nil if the file does not have them.
 	IsQuery, IsGallery []bool
 
-	// Ignore numbers the values of the column Classes.Ignore, −1 where it is empty; nil
-	// where none was asked for.
+	// Ignore numbers the values of the column Classes.Ignore, −1 for an empty cell; nil without
+	// such a column.
 	Ignore []int32
 }
 
@@ -72,9 +72,9 @@ func (c *Classes) Names(level int) []string {
 //     "is_gallery" say on which side they are, and every other column is a level, finest
 //     first
 //
-// A row without any class has −1 at every level. It fails where the levels differ
-// from those of an earlier file, or where a class has two parents; if another order of
-// the columns is a tree, the error says which.
+// A row without any class has −1 at every level. Read fails if the levels differ from those of an
+// earlier file, or if a class has two parents. If another order of the columns forms a tree, the
+// error names it.
 func (c *Classes) Read(path string) (*Rows, error) {
 	aside := asides
 	if c.Ignore != "" {
@@ -114,17 +114,17 @@ func (c *Classes) Read(path string) (*Rows, error) {
 	return r, nil
 }
 
-// proposeOrder says how the columns would be a tree, if a class with two parents shows
-// that they are none.
+// proposeOrder adds to the error of a class with two parents an order of the columns that forms a
+// tree.
 func (s *sheet) proposeOrder(err error) error {
 	if !errors.As(err, new(*labels.ParentsError)) {
 		return err
 	}
 	if order := s.finestFirst(); order != nil {
-		return fmt.Errorf("%w; the columns are %s, and the finest comes first: %s would be a tree", err,
+		return fmt.Errorf("%w; the columns are %s, want the finest first: %s forms a tree", err,
 			strings.Join(s.levels, ", "), strings.Join(order, ", "))
 	}
-	return fmt.Errorf("%w; columns that are no tree are measured with --levels independent", err)
+	return fmt.Errorf("%w; for columns that do not form a tree, use --levels independent", err)
 }
 
 // ignored numbers the values of the column Ignore.
@@ -134,7 +134,7 @@ func (c *Classes) ignored(s *sheet) ([]int32, error) {
 	}
 	column, has := s.other[c.Ignore]
 	if !has {
-		return nil, fmt.Errorf("%s has no column %.80q, whose values are to be ignored; its levels are %s", s.path, c.Ignore,
+		return nil, fmt.Errorf("%s has no column %.80q to ignore; its levels are %s", s.path, c.Ignore,
 			strings.Join(s.levels, ", "))
 	}
 	if c.aside == nil {
@@ -161,14 +161,14 @@ func (c *Classes) ignored(s *sheet) ([]int32, error) {
 func (c *Classes) declare(path string, levels []string) error {
 	switch {
 	case len(levels) == 0:
-		return fmt.Errorf("%s: no column with classes", path)
+		return fmt.Errorf("%s: no column with classes, want one for each level", path)
 	case c.levels == nil:
 		c.levels, c.builder = levels, labels.NewBuilder(levels...)
 		for range levels {
 			c.columns = append(c.columns, map[string]int{})
 		}
 	case !slices.Equal(c.levels, levels):
-		return fmt.Errorf("%s: its levels are %s, those of the queries %s", path, strings.Join(levels, ", "),
+		return fmt.Errorf("%s: its levels are %s, want %s as for the queries", path, strings.Join(levels, ", "),
 			strings.Join(c.levels, ", "))
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"hgld/internal/parquetfile"
 )
 
-// Select returns the rows of a label file that are true in which.
+// Select returns the rows of a label file for which which is true.
 func (r *Rows) Select(which []bool) *Rows { return r.at(RowsWhere(which)) }
 
 // at returns some rows, in the order of their numbers.
@@ -16,7 +16,7 @@ func (r *Rows) at(rows []int) *Rows {
 		IsQuery: pick(r.IsQuery, rows), IsGallery: pick(r.IsGallery, rows)}
 }
 
-// pick returns some elements of a list, nil of nil.
+// pick returns some elements of a list, or nil if the list is nil.
 func pick[T any](list []T, rows []int) []T {
 	if list == nil {
 		return nil
@@ -28,9 +28,8 @@ func pick[T any](list []T, rows []int) []T {
 	return picked
 }
 
-// Match brings the rows of a label file into the order of the vectors' ids. It fails if an
-// id of the vectors has no row, or if the rows have one twice. left counts the rows that no
-// vector has.
+// Match sorts the rows of a label file into the order of the vectors' ids. It fails if an id of
+// the vectors has no row, or if two rows have the same id. left counts the rows without a vector.
 func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	row, err := RowsByID(r.IDs)
 	if err != nil {
@@ -40,7 +39,7 @@ func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	for i, id := range ids {
 		k, known := row[id]
 		if !known {
-			return nil, 0, fmt.Errorf("the vector %d is called %.80q, and no row of the labels is", i, id)
+			return nil, 0, fmt.Errorf("vector %d has the id %.80q, but no row of the labels has it", i, id)
 		}
 		at[i] = k
 	}
@@ -52,15 +51,15 @@ func RowsByID(ids []string) (map[string]int, error) {
 	row := make(map[string]int, len(ids))
 	for i, id := range ids {
 		if first, twice := row[id]; twice {
-			return nil, fmt.Errorf("the rows %d and %d have the same id, %.80q", first, i, id)
+			return nil, fmt.Errorf("rows %d and %d have the same id, %.80q", first, i, id)
 		}
 		row[id] = i
 	}
 	return row, nil
 }
 
-// Common returns for each query the row of the gallery with the same id, −1 where there is
-// none; nil if either side has no ids. It fails if the gallery has an id twice.
+// Common returns, for each query, the gallery row with the same id, or −1. It returns nil if
+// either side has no ids, and fails if the gallery has an id twice.
 func Common(query, gallery []string) (self []int32, err error) {
 	if query == nil || gallery == nil {
 		return nil, nil
@@ -79,8 +78,8 @@ func Common(query, gallery []string) (self []int32, err error) {
 	return self, nil
 }
 
-// IDs returns the ids of the vectors of a Parquet file, nil if it has no column "id" or is
-// a file of another kind, which has none.
+// IDs returns the ids of the vectors of a Parquet file. It returns nil if the file has no column
+// "id" or is of another kind.
 func IDs(path string) ([]string, error) {
 	if filepath.Ext(path) != ".parquet" {
 		return nil, nil
@@ -97,7 +96,7 @@ func IDs(path string) ([]string, error) {
 	return ids, nil
 }
 
-// named reads a column of texts or numbers, nil if there is none of the name.
+// named reads a column of texts or numbers, nil if there is no column of that name.
 func (t *table) named(name string) ([]string, error) {
 	leaf, err := t.one(func(leaf parquetfile.Leaf) bool { return leaf.Name == name && leaf.Lists == 0 })
 	if err != nil || leaf == nil {
@@ -106,11 +105,11 @@ func (t *table) named(name string) ([]string, error) {
 	return t.texts(*leaf)
 }
 
-// SomeRows are the rows of a matrix that are picked by their numbers, which rise.
+// SomeRows picks rows of a matrix by number.
 type SomeRows struct {
 	Vectors
 
-	// At are the numbers of the rows.
+	// At holds the row numbers, ascending.
 	At []int
 }
 
@@ -120,7 +119,7 @@ func (s SomeRows) Rows() (rows, cols int) {
 	return len(s.At), cols
 }
 
-// ReadRows reads runs of neighbours together.
+// ReadRows reads runs of adjacent rows together.
 func (s SomeRows) ReadRows(dst []float32, lo int) error {
 	_, cols := s.Vectors.Rows()
 	for n := len(dst) / cols; n > 0; {
@@ -136,8 +135,8 @@ func (s SomeRows) ReadRows(dst []float32, lo int) error {
 	return nil
 }
 
-// GiveBack lets the memory of the rows from the first to the last of those picked be taken back,
-// if the matrix can do so.
+// GiveBack gives back the memory between the first and the last picked row, if the matrix can do
+// so.
 func (s SomeRows) GiveBack(lo, hi int) {
 	if v, can := s.Vectors.(interface{ GiveBack(lo, hi int) }); can && lo < hi {
 		v.GiveBack(s.At[lo], s.At[hi-1]+1)

@@ -16,22 +16,22 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// sheet is a file of labels as texts, column by column.
+// sheet holds the text of a label file, column by column.
 type sheet struct {
 	path    string
 	levels  []string   // names
 	classes [][]string // of each level, by row
 	rows    int
-	other   map[string][]string  // the columns that are no levels, such as id
-	where   func(row int) string // for messages
+	other   map[string][]string  // columns that are not levels, such as id
+	where   func(row int) string // describes a row in messages
 }
 
 // asides are the columns that are not levels. "id" names the rows; the others say whether
 // a row is a query and whether it is in the gallery.
 var asides = []string{"id", "is_query", "is_gallery"}
 
-// readSheet reads a file of labels. The columns of aside, if it has them, are no levels.
-// A Parquet file needs columns of levels unless onlyIDs is set.
+// readSheet reads a label file. Columns named in aside are not levels. A Parquet file must have
+// columns of levels unless onlyIDs is set.
 func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
@@ -45,15 +45,16 @@ func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	}
 }
 
-// Table is the texts of a file of labels.
+// Table holds the text of a label file.
 type Table struct {
-	IDs     []string   // of the rows; nil where the file has no column "id"
+	IDs     []string   // of the rows; nil if the file has no column "id"
 	Levels  []string   // names of the levels, finest first
 	Classes [][]string // [levels][rows]; "" is no class
 	Rows    int        // number of rows
 }
 
-// ReadTable reads a file of labels, see [Classes.Read], without a check that its classes are a tree.
+// ReadTable reads a label file as [Classes.Read] does, but does not check that its classes form a
+// tree.
 func ReadTable(path string) (*Table, error) {
 	s, err := readSheet(path, asides, true)
 	if err != nil {
@@ -69,7 +70,7 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 	}
 	defer f.Close()
 	in := bufio.NewReader(f)
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // spreadsheets put it before UTF-8
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // a byte order mark, which spreadsheets write
 		in.Discard(len(mark))
 	}
 	r := csv.NewReader(in)
@@ -97,7 +98,7 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		line, _ := r.FieldPos(0)
 		for k, text := range row {
 			if !isText(text) {
-				return nil, fmt.Errorf("%s:%d: %.80q is no text in UTF-8; save the table as UTF-8", path, line, text)
+				return nil, fmt.Errorf("%s:%d: %.80q is not UTF-8; save the table as UTF-8", path, line, text)
 			}
 			columns[k] = append(columns[k], text)
 		}
@@ -112,16 +113,16 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 // isText reports whether a cell is UTF-8 without NUL.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// checkHead checks the names of columns.
+// checkHead checks the column names.
 func checkHead(path string, head []string) error {
 	for k, name := range head {
 		switch {
 		case !isText(name):
-			return fmt.Errorf("%s: the heading is no text in UTF-8; want a table of labels", path)
+			return fmt.Errorf("%s: the heading is not UTF-8; want a table of labels", path)
 		case name == "":
 			return fmt.Errorf("%s: column %d has no name in the heading", path, k+1)
 		case slices.Contains(head[:k], name):
-			return fmt.Errorf("%s: two columns are called %.80q", path, name)
+			return fmt.Errorf("%s: two columns are called %.80q, want different names", path, name)
 		}
 	}
 	if len(head) == 1 && strings.ContainsAny(head[0], ",;\t") {
@@ -131,7 +132,7 @@ func checkHead(path string, head []string) error {
 	return nil
 }
 
-// sort tells levels from the columns that are none.
+// sort separates levels from other columns.
 func (s *sheet) sort(head []string, columns [][]string, aside []string) {
 	s.other = map[string][]string{}
 	for k, name := range head {
@@ -169,7 +170,7 @@ func readNPY(path string) (*sheet, error) {
 	return s, nil
 }
 
-// rowOf names a row of a file without lines.
+// rowOf names the rows of a file that has no lines.
 func rowOf(path string) func(row int) string {
 	return func(row int) string { return fmt.Sprintf("%s, row %d", path, row) }
 }
@@ -204,7 +205,7 @@ func readParquet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	return s, nil
 }
 
-// truths reads a column of yes and no; nil where the sheet has none.
+// truths reads a boolean column; nil if the sheet does not have it.
 func (s *sheet) truths(name string) ([]bool, error) {
 	column, has := s.other[name]
 	if !has {
@@ -221,8 +222,8 @@ func (s *sheet) truths(name string) ([]bool, error) {
 	return list, nil
 }
 
-// finestFirst returns the levels in an order in which each class has one parent, those
-// with more classes first; nil where there is no such order.
+// finestFirst returns an order of the levels, more classes first, in which each class has one
+// parent, or nil if there is none.
 func (s *sheet) finestFirst() []string {
 	order := make([]int, len(s.levels))
 	count := make([]int, len(s.levels))
@@ -245,8 +246,7 @@ func (s *sheet) finestFirst() []string {
 	return names
 }
 
-// nested reports whether each class has a single parent. Rows without a class do not
-// count.
+// nested reports whether each class has a single parent, ignoring rows without a class.
 func nested(classes, parents []string) bool {
 	parent := map[string]string{}
 	for i, c := range classes {

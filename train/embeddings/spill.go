@@ -8,19 +8,19 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// heldValues is how many numbers of a Parquet file are held in memory: 64 MB.
+// heldValues is how many numbers of a Parquet file are held in memory, 64 MB of them.
 const heldValues = 16 << 20
 
-// collector takes a matrix row by row. If it has more than held numbers, all go to a temporary
-// file, which is read like any .npy.
+// collector takes a matrix row by row. If it has more than held numbers, it moves them to a
+// temporary file, which is read like any .npy.
 type collector struct {
 	held       int
 	rows, cols int
-	values     []float32 // that are not in the file
+	values     []float32 // values that are not in the file
 	file       *os.File  // .npy of float32; nil: all are in values
 }
 
-// add appends a row. All have the same length.
+// add appends a row. All rows must have the same length.
 func (c *collector) add(row []float32) error {
 	if c.rows, c.cols = c.rows+1, len(row); len(c.values) > 0 && len(c.values)+len(row) > c.held {
 		if err := c.flush(); err != nil {
@@ -50,7 +50,7 @@ func (c *collector) flush() (err error) {
 	return err
 }
 
-// head writes the header for the rows so far, at the beginning of the file.
+// head writes the header for the rows so far at the start of the file.
 func (c *collector) head() error {
 	header, err := tensorfile.NPYHeader("F32", []int{c.rows, c.cols})
 	if err == nil {
@@ -83,7 +83,7 @@ func (c *collector) vectors() (Vectors, error) {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	s := &spilled{NPY: a}
-	if os.Remove(path) != nil { // not while it is open, on Windows
+	if os.Remove(path) != nil { // Windows cannot remove an open file
 		s.path = path
 	}
 	return s, nil
@@ -100,7 +100,7 @@ func (c *collector) drop() error {
 // spilled is a matrix in a temporary file.
 type spilled struct {
 	*tensorfile.NPY
-	path string // to remove; "": it has no name any more
+	path string // to remove; "": it is already unlinked
 }
 
 // Close closes the file and removes it.

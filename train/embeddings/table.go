@@ -29,8 +29,8 @@ func (t *table) find(match func(leaf parquetfile.Leaf) bool) (found []parquetfil
 	return found
 }
 
-// one returns the only column for which match is true, or nil if there is none. Several are an
-// error.
+// one returns the only column for which match is true, or nil if there is none. More than one is
+// an error.
 func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, error) {
 	found := t.find(match)
 	switch len(found) {
@@ -39,7 +39,7 @@ func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, 
 	case 1:
 		return &found[0], nil
 	}
-	return nil, fmt.Errorf("the columns %s and %s could both be meant", found[0].Name, found[1].Name)
+	return nil, fmt.Errorf("columns %s and %s both match, want only one", found[0].Name, found[1].Name)
 }
 
 // isVector reports whether each row of a column is a list of floats.
@@ -47,7 +47,7 @@ func isVector(leaf parquetfile.Leaf) bool {
 	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
 }
 
-// openParquet is [Open] for a Parquet file, of which memory takes at most held numbers.
+// openParquet is [Open] for a Parquet file. It holds at most held numbers in memory.
 func openParquet(path string, held int) (Vectors, error) {
 	t, err := openTable(path)
 	if err != nil {
@@ -60,15 +60,14 @@ func openParquet(path string, held int) (Vectors, error) {
 	return m, nil
 }
 
-// matrix reads the only column of vectors in the table, of which memory takes at most held
-// numbers.
+// matrix reads the only column of vectors in the table. It holds at most held numbers in memory.
 func (t *table) matrix(held int) (Vectors, error) {
 	leaf, err := t.one(isVector)
 	if err != nil {
 		return nil, err
 	}
 	if leaf == nil {
-		return nil, errors.New("no column is a list of floats; want one, such as the embedding of `hgld train export`")
+		return nil, errors.New("no column is a list of floats; want one, such as the column embedding of `hgld train export`")
 	}
 	c := collector{held: held}
 	err = t.vectors(*leaf, c.add, func(row, values, want int) error {
@@ -83,8 +82,8 @@ func (t *table) matrix(held int) (Vectors, error) {
 	return c.vectors()
 }
 
-// vectors calls each for the lists of a column of floats, whose memory is used again. If a list
-// is empty or its length differs from the first one's, it returns the error that mistake builds.
+// vectors calls each for the lists of a column of floats; the slice is reused. If a list is empty
+// or its length differs from the first one's, it returns the error that mistake builds.
 func (t *table) vectors(leaf parquetfile.Leaf, each func(row []float32) error,
 	mistake func(row, values, want int) error) error {
 	var row []float32
@@ -139,7 +138,7 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 		case v.Kind() == parquet.Int64:
 			list = append(list, className(v.Int64()))
 		default:
-			return fmt.Errorf("%v; want texts or whole numbers", v.Kind())
+			return fmt.Errorf("it holds %v; want texts or whole numbers", v.Kind())
 		}
 		return nil
 	})
@@ -175,7 +174,7 @@ func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error)
 		columns, names = append(columns, *leaf), append(names, name)
 	}
 	if len(columns) == 0 {
-		return nil, nil, errors.New("no column label_0 or level_0; give the labels as a .csv by --labels")
+		return nil, nil, errors.New("no column label_0 or level_0; give the labels as a .csv with --labels")
 	}
 	return columns, names, nil
 }
@@ -197,7 +196,7 @@ type ColumnError struct {
 
 // Error lists the columns that qualify.
 func (e *ColumnError) Error() string {
-	return fmt.Sprintf("%d columns of %s (%s), and one is wanted", len(e.Found), e.Of, strings.Join(e.Found, ", "))
+	return fmt.Sprintf("%d columns of %s (%s), want one", len(e.Found), e.Of, strings.Join(e.Found, ", "))
 }
 
 // TextVectors is a table of texts with one vector each.

@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// NoTextsError says that an array has no list of the texts of its rows beside it.
+// NoTextsError says that an array has no file with the texts of its rows.
 type NoTextsError struct {
 	// Path is the file of the array.
 	Path string
 
-	// Tried are the two names that its list of texts may have.
+	// Tried are the two file names that were looked for.
 	Tried [2]string
 }
 
-// Error names the array and both lists.
+// Error names the array and the missing files.
 func (e *NoTextsError) Error() string {
-	return fmt.Sprintf("%s: the texts of its rows are missing: there is neither %s nor %s", e.Path, e.Tried[0], e.Tried[1])
+	return fmt.Sprintf("%s: the texts of its rows are missing: want %s or %s", e.Path, e.Tried[0], e.Tried[1])
 }
 
 // ReadTexts reads the texts of the rows of an array: from the file given, or else from the
@@ -56,7 +56,7 @@ func ReadTexts(array, given string) (list string, texts []string, err error) {
 // parseTexts reads a list of texts.
 func parseTexts(data []byte, isJSON bool) ([]string, error) {
 	if !utf8.Valid(data) {
-		return nil, errors.New("is not UTF-8")
+		return nil, errors.New("is not UTF-8, want a text file")
 	}
 	if !isJSON {
 		text := strings.TrimSuffix(string(data), "\n")

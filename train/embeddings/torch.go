@@ -9,7 +9,7 @@ import (
 	"hgld/internal/torchfile"
 )
 
-// readTorch reads a file of torch.save into memory, without running anything in it.
+// readTorch reads a file of torch.save into memory. It does not execute anything in the file.
 func readTorch(path string) (*matrix, error) {
 	all, err := torchfile.ReadTensors(path)
 	if err != nil {
@@ -26,8 +26,8 @@ func readTorch(path string) (*matrix, error) {
 	return &matrix{cols: t.Shape[1], values: values}, nil
 }
 
-// vectorsAmong returns the tensor called "embeddings", or the only one of floats with rows
-// and columns: labels and ids often lie beside it.
+// vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and
+// columns. Files often hold labels and ids too.
 func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
 	var names []string
 	var found tensorfile.Tensor
@@ -44,9 +44,9 @@ func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
 	case len(all) == 1 && len(names) == 0:
 		return found, fmt.Errorf("its tensor is %s of shape %v, want floats in rows and columns", all[0].DType, all[0].Shape)
 	case len(names) == 0:
-		return found, errors.New("it has no tensor of floats with rows and columns")
+		return found, errors.New("it has no float tensor with rows and columns")
 	case len(names) > 1:
-		return found, fmt.Errorf("it has %d tensors of floats with rows and columns, %s, and none is called %.80q",
+		return found, fmt.Errorf("it has %d float tensors with rows and columns, %s, but none is called %.80q",
 			len(names), firstFew(names), "embeddings")
 	}
 	return found, nil

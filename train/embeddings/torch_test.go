@@ -31,7 +31,7 @@ func TestVectorsThatTorchSaved(t *testing.T) {
 
 func TestTorchFilesWithoutOneMatrix(t *testing.T) {
 	for name, want := range map[string]string{
-		"ambiguous.pt":     `it has 2 tensors of floats with rows and columns, a, b, and none is called "embeddings"`,
+		"ambiguous.pt":     `it has 2 float tensors with rows and columns, a, b, but none is called "embeddings"`,
 		"labels.pt":        "its tensor is I64 of shape [3], want floats in rows and columns",
 		"refused-call.pth": "posix.system",
 		"refused-list.pth": "expected a tensor or a dictionary of tensors",

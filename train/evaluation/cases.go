@@ -12,7 +12,7 @@ import (
 	"hgld/train"
 )
 
-// Pictured are Items with images. A train.Dataset is one.
+// Pictured is Items with images. A train.Dataset implements it.
 type Pictured interface {
 	Items
 
@@ -31,8 +31,8 @@ type ImagedRows struct {
 // Image implements Pictured.
 func (r ImagedRows) Image(ctx context.Context, i int) ([]byte, error) { return r.Find(ctx, r.ID(i)) }
 
-// decisive returns the metric by which queries are good or bad: H-AP, or the finest AP, or the
-// first of the result.
+// decisive returns the metric that ranks queries: H-AP, or the finest AP, or the first of the
+// result.
 func decisive(r *train.Result) string {
 	for _, key := range []string{"H-AP", "AP_level0", "mAP@R_level0"} {
 		if r.PerQuery.Values[key] != nil {
@@ -42,7 +42,7 @@ func decisive(r *train.Result) string {
 	return r.Values[0].Key
 }
 
-// worst returns the queries with the lowest values, rising, equal values by query.
+// worst returns the queries with the lowest values, ascending, equal values by query.
 func worst(values []train.Number, n int) []int {
 	list := defined(values)
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
@@ -59,7 +59,8 @@ func defined(values []train.Number) (list []int) {
 	return list
 }
 
-// drawn returns n of the queries that have a value and are not in but, by seed, in their order.
+// drawn returns n queries, drawn by seed among those that have a value and are not in but, in
+// their order.
 func drawn(values []train.Number, n int, seed uint64, but []int) []int {
 	list := slices.DeleteFunc(defined(values), func(q int) bool { return slices.Contains(but, q) })
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -69,8 +70,8 @@ func drawn(values []train.Number, n int, seed uint64, but []int) []int {
 	return list
 }
 
-// cases shows the worst queries and some that are drawn: as pictures, or without images as a
-// table.
+// cases shows the worst queries and some random others, as pictures, or as a table if there are
+// no images.
 func (p *page) cases(ctx context.Context, out *report.Page, r *train.Result) error {
 	key := decisive(r)
 	values := r.PerQuery.Values[key][:len(p.found)]
@@ -88,7 +89,7 @@ func (p *page) cases(ctx context.Context, out *report.Page, r *train.Result) err
 	for _, group := range []struct {
 		title   string
 		queries []int
-	}{{fmt.Sprintf("Lowest %s", key), low}, {fmt.Sprintf("Drawn among the others, by seed %d", p.Seed), rest}} {
+	}{{fmt.Sprintf("Lowest %s", key), low}, {fmt.Sprintf("Random others, seed %d", p.Seed), rest}} {
 		for i, q := range group.queries {
 			row := report.Row{Name: fmt.Sprintf("%s · %s", percent(values[q]), query.ID(q))}
 			row.Pictures = p.ranking(ctx, query, gallery, q)
@@ -137,11 +138,11 @@ func pictureOf(class, id string, image func() ([]byte, error)) report.Picture {
 	return report.Picture{Class: class, Missing: fmt.Sprintf("%s: %v", id, err)}
 }
 
-// queryTable lists queries with what they find first.
+// queryTable lists queries with the first item that they find.
 func (p *page) queryTable(key string, values []train.Number, queries []int) *report.Table {
 	t := &report.Table{Title: "Queries", Sort: true, Text: 2,
 		Head: []string{"query", key, "class", "first found", "its class"},
-		Note: fmt.Sprintf("Those with the lowest %s, in percent, and others drawn by seed %d.", key, p.Seed)}
+		Note: fmt.Sprintf("Queries with the lowest %s, in percent, and random others, seed %d.", key, p.Seed)}
 	for _, q := range queries {
 		row := []report.Cell{{Text: p.Query.ID(q)}, {Text: percent(values[q])},
 			{Text: p.className(0, p.Query.Labels(q)[0])}, {Text: "–"}, {Text: "–"}}

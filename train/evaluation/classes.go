@@ -14,14 +14,14 @@ import (
 
 const (
 	classRows     = 400 // classes of a level in its table
-	confusedMost  = 16  // classes in the table of confusions, beside all others
+	confusedMost  = 16  // classes in the table of confusions; the others share a column
 	othersClass   = int32(-2)
 	withoutClass  = int32(-1)
 	othersOfTable = "others"
 )
 
 // classTables adds a table for each level: the means of its metrics for each of its classes,
-// the worst class first.
+// worst class first.
 func (p *page) classTables(out *report.Page, r *train.Result) {
 	for level, name := range p.Levels {
 		var keys []string
@@ -37,7 +37,7 @@ func (p *page) classTables(out *report.Page, r *train.Result) {
 	}
 }
 
-// classTable is that of one level.
+// classTable returns the table of one level.
 func (p *page) classTable(r *train.Result, level int, name string, keys []string) *report.Table {
 	queries := map[int32][]int{}
 	for q := range p.found {
@@ -57,14 +57,14 @@ func (p *page) classTable(r *train.Result, level int, name string, keys []string
 		return cmp.Or(cmp.Compare(orLast(mean[a]), orLast(mean[b])), cmp.Compare(a, b))
 	})
 	t := &report.Table{Title: "By " + name, Sort: true, Head: []string{name, "queries"},
-		Note: "Means over the queries of each class in percent. A press on a heading sorts."}
+		Note: "Means over the queries of each class in percent. Click a heading to sort."}
 	if n := len(classes); n > classRows {
 		t.Note += fmt.Sprintf(" Of %d classes, the %d with the lowest %s.", n, classRows, short(by))
 		classes = classes[:classRows]
 	}
 	for _, key := range keys {
 		head := short(key)
-		if slices.Contains(t.Head, head) { // ASI is of a level, and of all together
+		if slices.Contains(t.Head, head) { // ASI exists both for a level and over all levels
 			head += ", all levels"
 		}
 		t.Head = append(t.Head, head)
@@ -79,7 +79,7 @@ func (p *page) classTable(r *train.Result, level int, name string, keys []string
 	return t
 }
 
-// orLast makes an undefined mean the greatest.
+// orLast sorts an undefined mean last.
 func orLast(v float64) float64 {
 	if math.IsNaN(v) {
 		return math.Inf(1)
@@ -87,14 +87,14 @@ func orLast(v float64) float64 {
 	return v
 }
 
-// short is the name of a metric without its level.
+// short returns the name of a metric without its level.
 func short(key string) string {
 	name, _, _ := strings.Cut(key, "_level")
 	return name
 }
 
-// meanOf is the mean over those of the queries for which the metric is defined, NaN if it is
-// for none.
+// meanOf returns the mean over the queries for which the metric is defined, or NaN if there are
+// none.
 func meanOf(values []train.Number, queries []int) float64 {
 	sum, n := 0.0, 0
 	for _, q := range queries {
@@ -105,8 +105,8 @@ func meanOf(values []train.Number, queries []int) float64 {
 	return sum / float64(n)
 }
 
-// confusion adds a table of what the first neighbours are: a row for each coarsest class of
-// the queries, a column for each that is found.
+// confusion adds a table of the first neighbours: a row for each coarsest class of the queries, a
+// column for each class found.
 func (p *page) confusion(out *report.Page) {
 	coarsest := len(p.Levels) - 1
 	size := map[int32]int{}
@@ -144,7 +144,7 @@ func (p *page) confusion(out *report.Page) {
 		}
 	}
 	t := &report.Table{Title: "Confusion of " + p.Levels[coarsest], Matrix: true, Head: []string{"query, of"},
-		Note: "Of which class the first neighbour is, in percent of the queries in the row."}
+		Note: "Class of the first neighbour, in percent of the queries in the row."}
 	for _, class := range columns {
 		t.Head = append(t.Head, p.groupName(coarsest, class))
 	}
@@ -163,7 +163,7 @@ func (p *page) confusion(out *report.Page) {
 	out.Tables = append(out.Tables, t)
 }
 
-// groupName names a class, or all that have no column.
+// groupName names a class, or the group of all classes without a column.
 func (p *page) groupName(level int, class int32) string {
 	if class == othersClass {
 		return othersOfTable
@@ -171,7 +171,7 @@ func (p *page) groupName(level int, class int32) string {
 	return p.className(level, class)
 }
 
-// shareText is a share in percent, and a dot for none.
+// shareText formats a share in percent, and 0 as a dot.
 func shareText(share float64) string {
 	if share == 0 {
 		return "·"

@@ -97,11 +97,11 @@ func Join(list ...Output) *Outputs {
 // Look returns the merged request.
 func (o *Outputs) Look() *train.Look { return &o.shared }
 
-// UnshownError says that a page was written with empty frames in place of images.
+// UnshownError says that a page was written with empty frames instead of images.
 type UnshownError struct {
 	Path   string // the page
-	Images int    // that are not shown
-	First  string // which image is the first of them, and why
+	Images int    // number of missing images
+	First  string // the first of them, and the reason
 }
 
 // Error names the page and the first image.
@@ -110,8 +110,8 @@ func (e *UnshownError) Error() string {
 		e.First)
 }
 
-// write writes a page, unless the context is cancelled: then its images were not all read.
-// Where images are missing it returns an [UnshownError].
+// write writes a page, unless the context is cancelled, because then not all images were read. If
+// images are missing it returns an [UnshownError].
 func write(ctx context.Context, path string, out *report.Page) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -138,9 +138,9 @@ func write(ctx context.Context, path string, out *report.Page) error {
 	return nil
 }
 
-// Finish writes all outputs. If the evaluation failed with err, it writes nothing. If an
-// output fails, it skips the remaining ones; an [UnshownError] is no such failure. It
-// returns the errors.
+// Finish writes all outputs. If the evaluation failed with err, it writes nothing. If an output
+// fails, it skips the remaining ones; an [UnshownError] does not count as a failure. It returns
+// the errors.
 func (o *Outputs) Finish(ctx context.Context, r *train.Result, err error) error {
 	for _, out := range o.list {
 		if err == nil || errors.As(err, new(*UnshownError)) {

@@ -19,7 +19,7 @@ import (
 	"hgld/train"
 )
 
-// Export writes what an evaluation found of every query, for other programs:
+// Export writes the results of every query for other programs:
 //
 //	PREFIX.queries.parquet  a row for each query: id, label_0, label_1 … and a column for each
 //	                        metric, null where it is undefined
@@ -30,16 +30,16 @@ import (
 //
 // The result must hold the values of every query. Equal evaluations produce equal bytes.
 type Export struct {
-	Prefix string // the files' names without their endings
-	Places int    // neighbours of a query
+	Prefix string // path of the files without their endings
+	Places int    // neighbours per query
 
 	Levels         []string                 // names, finest first
 	Classes        func(level int) []string // names of the classes of a level
 	Query, Gallery Items                    // the two sides
-	Limit          int                      // queries in a trial run, 0: all
+	Limit          int                      // queries in a trial run; 0: all
 }
 
-// Files names the files.
+// Files returns the names of the files.
 func (o Export) Files() []string {
 	return []string{o.Prefix + ".queries.parquet", o.Prefix + ".neighbours.npy", o.Prefix + ".scores.npy",
 		o.Prefix + ".gallery.csv"}
@@ -119,7 +119,7 @@ func (e *exporting) Close() (err error) {
 	return err
 }
 
-// names returns the classes of an item, "" for none.
+// names returns the class names of an item, "" for no class.
 func (e *exporting) names(of Items, i int) []string {
 	list := make([]string, len(e.Levels))
 	for level, class := range of.Labels(i) {
@@ -148,7 +148,8 @@ func (e *exporting) gallery(w io.Writer) error {
 // table writes the values of the queries.
 func (e *exporting) table(w io.Writer, r *train.Result) error {
 	columns := parquet.Group{"id": parquet.String()}
-	options := []parquet.WriterOption{parquet.CreatedBy("hgld", "1", "parquet-go")} // not the build's: see export
+	// a fixed version, so that equal inputs give equal bytes
+	options := []parquet.WriterOption{parquet.CreatedBy("hgld", "1", "parquet-go")}
 	label := func(level int) string { return fmt.Sprintf("label_%d", level) }
 	for level, name := range e.Levels {
 		columns[label(level)] = parquet.Optional(parquet.String())
@@ -157,7 +158,7 @@ func (e *exporting) table(w io.Writer, r *train.Result) error {
 	for _, v := range r.Values {
 		columns[v.Key] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 	}
-	place := map[string]int{} // of a column: parquet-go sorts them by name
+	place := map[string]int{} // index of a column; parquet-go sorts them by name
 	for at, name := range slices.Sorted(maps.Keys(columns)) {
 		place[name] = at
 	}

@@ -11,15 +11,16 @@ import (
 	"hgld/train/index"
 )
 
-// Found is the page of a search: the query and its neighbours as pictures and as a table.
+// Found is the page of a search. It shows the query and its neighbours as pictures and as a
+// table.
 type Found struct {
 	// Path is the file to write.
 	Path string
 
-	// Query names the query, and Index what was searched.
+	// Query names the query; Index names what was searched.
 	Query, Index string
 
-	// Classes are those of the query, finest first; nil if they are not known.
+	// Classes are the classes of the query, finest first; nil if they are not known.
 	Classes []string
 
 	// Picture returns the image of the query; nil if there is none.
@@ -33,10 +34,10 @@ type Found struct {
 	Image func(ctx context.Context, id string) ([]byte, error)
 }
 
-// Write writes the page. An image that cannot be shown is an empty frame with the reason, and
-// the error is an [UnshownError].
+// Write writes the page. An image that cannot be shown becomes an empty frame with the reason,
+// and the error is an [UnshownError].
 func (f Found) Write(ctx context.Context) error {
-	out := report.Page{Title: "Search", Subtitle: fmt.Sprintf("The nearest of %s to %s, by cosine.", f.Index, f.Query),
+	out := report.Page{Title: "Search", Subtitle: fmt.Sprintf("Items of %s nearest to %s, by cosine.", f.Index, f.Query),
 		CasesTitle: "Neighbours"}
 	if f.Image != nil {
 		f.pictures(ctx, &out)
@@ -73,7 +74,7 @@ func (f Found) pictures(ctx context.Context, out *report.Page) {
 	}
 }
 
-// thumbnail is a small picture of an image file.
+// thumbnail scales an image file down to a small picture.
 func thumbnail(data []byte, class string) (report.Picture, error) {
 	m, err := new(img.Decoder).Decode(data)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pageCases     = 8   // queries with a ranking on the page: so many of the worst, and of those drawn
+	pageCases     = 8   // queries with a ranking on the page: this many of the worst, and of the random ones
 	pagePlaces    = 10  // places per ranking
 	pageThumbnail = 96  // short side of a thumbnail, in pixels
 	pagePoints    = 800 // queries on the map; t-SNE's cost grows with their square
@@ -41,7 +41,7 @@ type Page struct {
 	// Limit is the number of queries in a trial run, or 0 for all.
 	Limit int
 
-	// Seed draws the queries that are shown beside the worst.
+	// Seed draws the queries that are shown besides the worst.
 	Seed uint64
 
 	// Map projects rows of cols numbers to two dimensions. It returns two numbers per row.
@@ -214,7 +214,7 @@ func frame(shared, levels int) int {
 	return 1
 }
 
-// legend explains the frames, of levels that are named finest first.
+// legend explains the frames. Levels are named finest first.
 func legend(levels []string) []report.Legend {
 	var list []report.Legend
 	for shared := len(levels); shared >= 0; shared-- {

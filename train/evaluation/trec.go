@@ -50,7 +50,7 @@ func (e *LeastError) Error() string {
 	if e.Levels == 1 {
 		s = ""
 	}
-	return fmt.Sprintf("trec_least is %d, and the data have %d level%s: want 1 for the coarsest class to %d for the "+
+	return fmt.Sprintf("trec_least is %d, but the data have %d level%s: want 1 for the coarsest class to %d for the "+
 		"finest, "+
 		"or 0 for the finest", e.Least, e.Levels, s, e.Levels)
 }

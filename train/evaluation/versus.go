@@ -19,7 +19,7 @@ import (
 
 const (
 	versusRows  = 200 // queries in the table of a comparison
-	versusCases = 8   // queries with both rankings, of those that gained and of those that lost
+	versusCases = 8   // queries with both rankings, this many of those that gained and of those that lost
 )
 
 // Versus is a page that compares two results on the same queries: the queries whose figure
@@ -28,7 +28,7 @@ type Versus struct {
 	// Path is the file to write.
 	Path string
 
-	// Names are those of the results.
+	// Names are the names of the results.
 	Names [2]string
 
 	// Results must hold the values of every query.
@@ -37,10 +37,10 @@ type Versus struct {
 	// Pairing is the comparison of the results.
 	Pairing *train.Pairing
 
-	// Key is the metric by which the queries changed; "": H-AP, or else the finest AP.
+	// Key is the metric that orders the changes; "": H-AP, or else the finest AP.
 	Key string
 
-	// Found are the rankings of both results; nil where they were not exported.
+	// Found are the rankings of both results; nil if they were not exported.
 	Found [2]*Exported
 
 	// Image returns the image of an id; nil: there are no pictures.
@@ -63,7 +63,7 @@ func (e *MetricError) Error() string {
 	return fmt.Sprintf("evaluation: %s has no values of %.80q for its queries", e.Name, e.Key)
 }
 
-// Write writes the page. Its error is an [UnshownError] where images could not be shown.
+// Write writes the page. Its error is an [UnshownError] if images could not be shown.
 func (v Versus) Write(ctx context.Context) error {
 	if v.Key == "" {
 		v.Key = decisive(v.Results[0])
@@ -72,8 +72,8 @@ func (v Versus) Write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := report.Page{Title: fmt.Sprintf("%s beside %s", v.Names[1], v.Names[0]), CasesTitle: "What both retrieve",
-		Subtitle: fmt.Sprintf("%d queries of both, paired by %s; by %s, %d gained, %d lost and %d stayed as they were.",
+	out := report.Page{Title: fmt.Sprintf("%s compared with %s", v.Names[1], v.Names[0]), CasesTitle: "What both retrieve",
+		Subtitle: fmt.Sprintf("%d queries in both, paired by %s; in %s, %d gained, %d lost and %d are unchanged.",
 			len(changes), map[bool]string{true: "row", false: "id"}[v.Pairing.ByRow], v.Key,
 			countIf(changes, 1), countIf(changes, -1), countIf(changes, 0))}
 	out.Table = v.figures()
@@ -84,7 +84,7 @@ func (v Versus) Write(ctx context.Context) error {
 	return write(ctx, v.Path, &out)
 }
 
-// changes returns the queries that have a value in both results, the most changed first.
+// changes returns the queries that have a value in both results, greatest change first.
 func (v Versus) changes() (list []change, err error) {
 	var values [2][]train.Number
 	for i, r := range v.Results {
@@ -102,7 +102,7 @@ func (v Versus) changes() (list []change, err error) {
 	return list, nil
 }
 
-// countIf counts the changes of a sign.
+// countIf counts the changes with the given sign.
 func countIf(list []change, sign int) (n int) {
 	for _, c := range list {
 		if cmp.Compare(c.by(), 0) == sign {
@@ -112,7 +112,7 @@ func countIf(list []change, sign int) (n int) {
 	return n
 }
 
-// figures is the table of the means.
+// figures returns the table of the means.
 func (v Versus) figures() *report.Table {
 	t := &report.Table{Title: "Means", Sort: true, Head: []string{"%", v.Names[0], v.Names[1], "difference",
 		"95 % from", "to", "P, corrected"}, Note: "Over the queries that have a value in both."}
@@ -158,7 +158,7 @@ func (v Versus) table(changes []change) *report.Table {
 
 // cases shows both rankings of the queries that gained and lost most.
 func (v Versus) cases(ctx context.Context, out *report.Page, changes []change) {
-	out.CasesNote = "The query with its figure in percent, then the first places of its ranking, by both."
+	out.CasesNote = "The query with its figure in percent, then the first places of its ranking in both results."
 	out.Legend = legend(v.Results[0].Levels)
 	for _, group := range []struct {
 		title string
@@ -200,7 +200,7 @@ func (v Versus) ranking(ctx context.Context, c change, of int) report.Row {
 	return row
 }
 
-// firstOf returns the finest class, or else the id.
+// firstOf returns the finest class, or the id without one.
 func firstOf(classes []string, id string) string {
 	if len(classes) == 0 || classes[0] == "" {
 		return id
@@ -208,7 +208,7 @@ func firstOf(classes []string, id string) string {
 	return classes[0]
 }
 
-// frameOf returns the frame of an item with these classes for a query with others.
+// frameOf returns the frame of an item, from the classes of the query and the item.
 func frameOf(query, item []string) string {
 	if len(query) != len(item) || len(item) == 0 {
 		return "plain"
@@ -222,12 +222,12 @@ func frameOf(query, item []string) string {
 
 // Exported is what Export wrote beside a result.
 type Exported struct {
-	Rows    [][]int64     // [queries][places]: rows of the gallery, −1 where it ends
-	Queries exportedTable // of the rows of Rows
-	Gallery exportedTable // of their numbers
+	Rows    [][]int64     // [queries][places]: gallery rows, −1 where the gallery ends
+	Queries exportedTable // ids and classes of the rows of Rows
+	Gallery exportedTable // ids and classes of the gallery rows
 }
 
-// exportedTable are the names of the rows of one side.
+// exportedTable holds the ids and classes of one side.
 type exportedTable struct{ *embeddings.Table }
 
 func (t exportedTable) id(row int) string { return t.IDs[row] }
@@ -239,8 +239,8 @@ func (t exportedTable) classes(row int) (list []string) {
 	return list
 }
 
-// ReadExport reads what hgld eval export wrote beside a result in PREFIX.json; nil if that is
-// not there. queries is their number in the result.
+// ReadExport reads what hgld eval export wrote beside a result in PREFIX.json, or returns nil if
+// there is nothing. queries is the number of queries in the result.
 func ReadExport(result string, queries int) (*Exported, error) {
 	files := Export{Prefix: strings.TrimSuffix(result, ".json")}.Files()
 	if _, err := os.Stat(files[1]); atomicfile.IsMissing(err) {
@@ -265,7 +265,7 @@ func ReadExport(result string, queries int) (*Exported, error) {
 	values, err := t.Int64()
 	rows, places := a.Rows()
 	if err != nil || len(a.Shape) != 2 || rows != queries || q.Rows != queries || q.IDs == nil || g.IDs == nil {
-		return nil, fmt.Errorf("%s is %s%v for %d queries in %s: it is not of that result", files[1], a.DType, a.Shape,
+		return nil, fmt.Errorf("%s is %s%v, but %d queries are in %s: it is of another result", files[1], a.DType, a.Shape,
 			queries, result)
 	}
 	for lo := range queries {

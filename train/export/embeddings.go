@@ -19,8 +19,8 @@ type Embeddings struct {
 	Levels  []string          // names of the levels, finest first
 	Classes [][]string        // [N][levels]: class names of each image; "" means no class
 
-	// Parts calls f for consecutive rows of the vectors, which then need not be in memory
-	// together: Vectors has their shape alone. nil: Vectors has them.
+	// Parts calls f for consecutive rows of the vectors, which then need not all be in memory;
+	// Vectors then has only their shape. nil: Vectors holds the rows.
 	Parts func(f func(part tensorfile.Tensor) error) error
 }
 
@@ -69,7 +69,7 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 	}
 	options := []parquet.WriterOption{
 		parquet.NewSchema("embeddings", columns),
-		parquet.CreatedBy("hgld", "1", "parquet-go"), // the build's version would make equal inputs differ
+		parquet.CreatedBy("hgld", "1", "parquet-go"), // a fixed version, so that equal inputs give equal bytes
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
 	}
 	for level, name := range e.Levels {

@@ -264,7 +264,7 @@ func vectors() *Embeddings {
 	return e
 }
 
-func TestParquetGivesBackWhatWasWritten(t *testing.T) {
+func TestParquetRoundTrips(t *testing.T) {
 	e := vectors()
 	var file bytes.Buffer
 	if err := e.Parquet(&file); err != nil {

@@ -14,7 +14,7 @@ import (
 	"hgld/train"
 )
 
-// kinds holds the function that writes a file of each extension.
+// kinds maps an extension to the function that writes such a file.
 var kinds = registry.Table[func(x *Files, path string) (names []string, err error)]{
 	{Name: ".onnx", Value: (*Files).onnx},
 	{Name: ".safetensors", Value: (*Files).safetensors},
@@ -22,7 +22,7 @@ var kinds = registry.Table[func(x *Files, path string) (names []string, err erro
 	{Name: ".parquet", Value: (*Files).parquet},
 }
 
-// Extensions returns the endings of the files that can be written.
+// Extensions returns the extensions of the files that can be written.
 func Extensions() []string { return kinds.Names() }
 
 // CheckFile returns an error for a file that [Files.Write] cannot write.
@@ -31,7 +31,7 @@ func CheckFile(path string) error {
 	return err
 }
 
-// kindOf returns the function that writes a file, by its extension.
+// kindOf returns the function that writes a file, chosen by its extension.
 func kindOf(path string) (func(x *Files, path string) ([]string, error), error) {
 	write, err := kinds.Get("kind of file", filepath.Ext(path))
 	if err != nil {
@@ -40,8 +40,8 @@ func kindOf(path string) (func(x *Files, path string) ([]string, error), error) 
 	return write, nil
 }
 
-// Files writes a network, or its embeddings of some images, to files. The extension of a file
-// says what it holds: .onnx and .safetensors the network, .npy and .parquet the embeddings.
+// Files writes a network, or its embeddings of some images, to files. The extension selects what:
+// .onnx and .safetensors hold the network, .npy and .parquet the embeddings.
 type Files struct {
 	config   train.Config
 	backbone bool
@@ -49,15 +49,15 @@ type Files struct {
 	embed    func() (*Embeddings, error)
 }
 
-// NewFiles writes the network that c describes. weights and embed are called when a file first
-// needs them, and at most once. With backbone, .safetensors holds the backbone alone.
+// NewFiles writes the network that c describes. weights and embed are called at most once, when a
+// file first needs them. With backbone, a .safetensors file holds only the backbone.
 func NewFiles(c train.Config, backbone bool, weights func() ([]tensorfile.Tensor, error),
 	embed func() (*Embeddings, error)) *Files {
 	return &Files{c, backbone, sync.OnceValues(weights), sync.OnceValues(embed)}
 }
 
-// Write writes the file at path. It returns the names of what it writes, which are two for .npy:
-// the vectors and, beside them, a .csv of ids and classes.
+// Write writes the file at path and returns the names of the files written. A .npy file of
+// vectors comes with a .csv of ids and classes.
 func (x *Files) Write(path string) (names []string, err error) {
 	write, err := kindOf(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func (x *Files) safetensors(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := map[string]string{"format": "pt"} // what loaders of such files look for
+	metadata := map[string]string{"format": "pt"} // loaders of such files check for it
 	return []string{path}, atomicfile.Write(path, func(w io.Writer) error {
 		return tensorfile.WriteSafetensors(w, tensors, metadata)
 	})
@@ -108,7 +108,8 @@ func (x *Files) parquet(path string) ([]string, error) {
 	return []string{path}, atomicfile.Write(path, e.Parquet)
 }
 
-// Embed computes the embeddings of images by a network. progress is told how many are done.
+// Embed computes the embeddings of images with a network. progress receives the number of images
+// done.
 func Embed(ctx context.Context, m *train.Model, images train.Dataset,
 	progress func(done, total int)) (*Embeddings, error) {
 	vectors, err := m.Embed(ctx, images, progress)

@@ -26,7 +26,7 @@ func counted(t *testing.T, name string) (x *Files, weights, embeds *int) {
 	}), weights, embeds
 }
 
-func TestExtensionSaysWhatAFileHolds(t *testing.T) {
+func TestExtensionSelectsTheContent(t *testing.T) {
 	dir := t.TempDir()
 	x, weights, embeds := counted(t, "convnet")
 	for ext, want := range map[string][]string{".onnx": {"net.onnx"}, ".safetensors": {"net.safetensors"},
@@ -55,7 +55,7 @@ func TestExtensionSaysWhatAFileHolds(t *testing.T) {
 }
 
 // A network alone needs no images, and embeddings no weights in memory.
-func TestOnlyWhatAFileHoldsIsComputed(t *testing.T) {
+func TestOnlyRequestedContentIsComputed(t *testing.T) {
 	dir := t.TempDir()
 	x, _, embeds := counted(t, "convnet")
 	if _, err := x.Write(filepath.Join(dir, "net.onnx")); err != nil || *embeds != 0 {

@@ -86,7 +86,7 @@ func (n resnet) block(x, name string, stride int) string {
 type transformer struct {
 	*graph
 	spec backbone.ViT
-	eps  float32                          // of every norm; 0: timm's, 1e-6
+	eps  float32                          // ε of every norm; 0: timm's, 1e-6
 	act  func(transformer, string) string // of the MLPs; nil: GELU
 }
 
@@ -100,7 +100,7 @@ func (n transformer) features(images string) string {
 	return n.op("Squeeze", []string{n.slice(x, 0, 1), n.ints(1)})
 }
 
-// blocks adds the blocks and the norm behind them.
+// blocks adds the blocks and the norm after them.
 func (n transformer) blocks(x string) string {
 	for i := range n.spec.Depth {
 		block := fmt.Sprintf("blocks.%d.", i)

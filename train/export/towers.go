@@ -6,7 +6,7 @@ import (
 	"hgld/train/backbone"
 )
 
-// activations are the exporters of backbone.Activations.
+// activations maps the names of backbone.Activations to their exporters.
 var activations = map[string]func(transformer, string) string{
 	"gelu": transformer.gelu, "quick_gelu": transformer.quickGELU, "gelu_tanh": transformer.tanhGELU,
 }

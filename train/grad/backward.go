@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// Backward runs and records the backward pass of v, whose gradient is seed; an
-// absent seed is all ones. Contributions to one gradient are added in the order
-// in which the pass meets them. The value of v is kept.
+// Backward runs and records the backward pass of v. seed is the gradient of v; if absent, it is
+// all ones. Contributions to one gradient are added in the order in which the pass meets them.
+// The value of v is kept.
 func (t *Tape) Backward(v *Var, seed device.Array) {
 	t.Keep(v)
 	t.seed(v, seed)
@@ -23,7 +23,7 @@ func (t *Tape) Backward(v *Var, seed device.Array) {
 func (t *Tape) seed(v *Var, seed device.Array) {
 	r := v.root
 	if r.leaf || r.written {
-		panic(fmt.Sprintf("grad: %v is a leaf, or has a gradient already", v.Value))
+		panic(fmt.Sprintf("grad: %v is a leaf or already has a gradient, want a result without one", v.Value))
 	}
 	r.written = true
 	if seed.Absent() {
@@ -41,8 +41,8 @@ func (t *Tape) seed(v *Var, seed device.Array) {
 	r.borrowed = true
 }
 
-// unwind runs the Backs recorded after the first mark ones, last first. It frees what
-// no remaining Back can read of the Vars made after the first keep.
+// unwind runs the Backs recorded after the first mark ones, last first. It frees what no
+// remaining Back can read of the Vars made after the first keep.
 func (t *Tape) unwind(mark, keep int) {
 	for len(t.back) > mark {
 		e := t.back[len(t.back)-1]
@@ -65,8 +65,8 @@ func (t *Tape) unwind(mark, keep int) {
 	}
 }
 
-// reap frees the gradients, and what is left of the values, of Vars born when n
-// or more Backs had been recorded, but for the first keep Vars.
+// reap frees the gradients, and the remaining values, of Vars that were born when n or more Backs
+// had been recorded, except for the first keep Vars.
 func (t *Tape) reap(n, keep int) {
 	for len(t.live) > keep {
 		v := t.live[len(t.live)-1]
@@ -98,9 +98,9 @@ func (t *Tape) Grad(v *Var) device.Array {
 	return over(v, r.Grad)
 }
 
-// Into returns the array in which an operation writes its part of the gradient of v, or
-// an absent one if v takes none. Call it inside a Back. If v has a part already, the
-// array is scratch, which the tape adds when the operation ends.
+// Into returns the array in which an operation writes its part of the gradient of v, or an absent
+// array if v takes no gradient. Call it inside a Back. If v already has a part, the array is
+// scratch, which the tape adds when the operation ends.
 func (t *Tape) Into(v *Var) device.Array {
 	if t.replaying {
 		return t.recall().array
@@ -119,8 +119,8 @@ func (t *Tape) Into(v *Var) device.Array {
 	return t.note(a, 0)
 }
 
-// Onto is Into for operations that can add: acc is 0 where they overwrite and 1
-// where they add to what the gradient holds.
+// Onto is Into for operations that can add to the gradient. acc is 0 if they must overwrite it
+// and 1 if they must add.
 func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
 	if t.replaying {
 		s := t.recall()
@@ -148,7 +148,7 @@ func (t *Tape) Scratch(d device.DType, dims ...int) device.Array {
 	return t.note(t.temporary(d, dims...), 0)
 }
 
-// gradient returns the array of the gradient of r, a root, making it if need be.
+// gradient returns the array of the gradient of r, a root. It makes the array if there is none.
 func (t *Tape) gradient(r *Var) device.Array {
 	if r.Grad.Absent() {
 		r.Grad = t.alloc(r.Value.Type, r.Value.Shape()...)
@@ -162,7 +162,7 @@ func (t *Tape) temporary(d device.DType, dims ...int) device.Array {
 	return a
 }
 
-// note records the arguments of the running operation, for replays.
+// note records the arguments of the running operation for replays.
 func (t *Tape) note(a device.Array, acc float32) device.Array {
 	t.slots = append(t.slots, slot{array: a, acc: acc})
 	return a
@@ -174,7 +174,7 @@ func (t *Tape) recall() slot {
 	return s
 }
 
-// over gives a, which belongs to the root of v, the dimensions of v.
+// over returns a, which belongs to the root of v, with the dimensions of v.
 func over(v *Var, a device.Array) device.Array {
 	if v.root == v {
 		return a

@@ -2,15 +2,15 @@ package grad
 
 import "hgld/train/device"
 
-// relu is what the tape knows of the result of a ReLU.
+// relu holds what the tape knows of the result of a ReLU.
 type relu struct {
-	first int          // place among the Backs of the first one that reads the result; 0: none yet
-	x     *Var         // what a normalisation in front of the ReLU normalised, or nil
-	mean  device.Array // of the columns of x
-	sums  device.Array // column sums of the gradient; present once that is the one in front of the ReLU
+	first int          // index of the first Back that reads the result; 0: none yet
+	x     *Var         // input of a normalisation before the ReLU, or nil
+	mean  device.Array // column means of x
+	sums  device.Array // column sums of the gradient; present once the gradient is the one before the ReLU
 }
 
-// dims are the dimensions of the sums of a gradient of c columns.
+// dims returns the dimensions of the sums of a gradient with c columns.
 func (r *relu) dims(c int) []int {
 	if r.x == nil {
 		return []int{c}
@@ -18,7 +18,7 @@ func (r *relu) dims(c int) []int {
 	return []int{2, c}
 }
 
-// epilogue is the gradient of the ReLU whose result is y, with sums.
+// epilogue returns the gradient of the ReLU whose result is y, with sums.
 func (r *relu) epilogue(y, sums device.Array) device.GradEpilogue {
 	e := device.GradEpilogue{Mask: y, Sums: sums, Mean: r.mean}
 	if r.x != nil {
@@ -27,31 +27,31 @@ func (r *relu) epilogue(y, sums device.Array) device.GradEpilogue {
 	return e
 }
 
-// Rectified says that the operation that made v, an intermediate, ended with a ReLU, and that
-// its Back gets the gradient in front of the ReLU, from Front. Call it after that Back.
+// Rectified says that the operation that made v, an intermediate, ended with a ReLU, and that its
+// Back takes the gradient before the ReLU from Front. Call it after that Back.
 //
-// Of the operations that read v, the one recorded first runs backward last: then the gradient of
+// Of the operations that read v, the one recorded first runs backward last, when the gradient of
 // v is complete. If that operation writes where Finish says, with the epilogue that Finish
-// returns, the gradient of the ReLU needs no pass over memory of its own.
+// returns, the gradient of the ReLU needs no separate pass over memory.
 func (t *Tape) Rectified(v *Var) {
 	if t.detached == 0 {
 		v.root.relu = &relu{}
 	}
 }
 
-// RectifiedNorm is Rectified for a normalisation of x, an intermediate whose value its Back
-// reads, by mean F32 [C]. Front then has the sums that device.Image.NormGrad takes.
+// RectifiedNorm is Rectified for a normalisation of x by mean F32 [C]. x is an intermediate whose
+// value the Back reads. Front then returns the sums that device.Image.NormGrad takes.
 func (t *Tape) RectifiedNorm(v, x *Var, mean device.Array) {
 	if t.detached == 0 {
 		v.root.relu = &relu{x: x, mean: mean}
 	}
 }
 
-// Front returns the gradient in front of the ReLU whose result v is, and its sums over all but
-// the last axis: F32 [C], or [2,C] after RectifiedNorm; see device.GradEpilogue. Call it once,
-// inside the Back of the operation that made v. It is the gradient of v from then on.
+// Front returns the gradient before the ReLU whose result is v, and its sums over all but the
+// last axis: F32 [C], or [2,C] after RectifiedNorm; see device.GradEpilogue. Call it once, inside
+// the Back of the operation that made v. From then on it is the gradient of v.
 func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
-	var dy device.Array // absent if an epilogue has done it
+	var dy device.Array // absent if an epilogue has done the work
 	r := v.root
 	if t.replaying {
 		dy, dz, sums = t.recall().array, t.recall().array, t.recall().array
@@ -76,8 +76,8 @@ func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
 	return dz, sums
 }
 
-// Finish is Onto for operations that can add to another array than they write, and that can
-// apply the gradient of a ReLU; see Rectified. dv is absent if v takes no gradient.
+// Finish is Onto for operations that can add to an array other than the one they write, and that
+// can apply the gradient of a ReLU; see Rectified. dv is absent if v takes no gradient.
 func (t *Tape) Finish(v *Var) (dv device.Array, e device.GradEpilogue) {
 	if t.replaying {
 		s := t.recall()
@@ -105,10 +105,10 @@ func (t *Tape) Finish(v *Var) (dv device.Array, e device.GradEpilogue) {
 	return dv, e
 }
 
-// Pass makes the gradient of v a part of that of x, which has as many elements. Call it inside
-// the Back of the operation that made v, which may read the gradient of v until it ends, and
-// must not write it any more. If it is the first part, x takes over its memory: where the same
-// operation has another part for x, it asks Into or Onto first, or Finish, which takes care.
+// Pass makes the gradient of v a part of the gradient of x, which has as many elements. Call it
+// inside the Back of the operation that made v. The operation may read the gradient of v until it
+// ends, but must no longer write it. If it is the first part, x takes over its memory. If the
+// operation has another part for x, it must call Into, Onto or Finish first.
 func (t *Tape) Pass(b device.Backend, v, x *Var) {
 	if t.replaying {
 		if to := t.recall().array; !to.Absent() {
@@ -133,8 +133,8 @@ func (t *Tape) Pass(b device.Backend, v, x *Var) {
 	t.note(to, 0)
 }
 
-// join adds what Into gave an operation to the gradient of its Var. If that is the one in front
-// of a ReLU already, so must the part be.
+// join adds an operation's part to the gradient of its Var. If that gradient is already the one
+// before a ReLU, the part must be too.
 func (s sum) join() func(device.Backend) {
 	r := s.to.root
 	dst, e, shape := over(s.to, r.Grad), device.GradEpilogue{}, r.Value.Shape()

@@ -1,11 +1,10 @@
-// Package grad is the tape. It runs a step of training once while recording it, derives
-// the backward pass from what each operation recorded, and replays the whole list
-// afterwards. A step is recorded once for each set of shapes. A replay allocates
-// nothing, waits for nothing and makes no decision, so a device can capture it as a
-// graph.
+// Package grad is the tape. It runs a training step once while recording it, derives the backward
+// pass from what each operation recorded, and then replays the whole list. A step is recorded
+// once for each set of shapes. A replay allocates nothing, waits for nothing and makes no
+// decisions, so a device can capture it as a graph.
 //
-// An operation is a function that makes its result with New, computes it in a
-// Do, and says in a Back how gradients flow:
+// An operation is a function that makes its result with New, computes it in a Do, and says in a
+// Back how gradients flow:
 //
 //	func Relu(t *grad.Tape, x *grad.Var) *grad.Var {
 //		y := t.New(x.Value.Type, x.Value.Shape()...)
@@ -18,12 +17,11 @@
 //		return y
 //	}
 //
-// Memory comes from an arena and returns to it while recording, so that a step needs
-// the most that is live at one time and not the sum. A value is freed when the forward
-// pass is done with it and the last Back that reads it has run; a gradient, when the
-// operation that made its Var has run backward. Tapes that share an arena therefore
-// overlap: the results of one are valid until another runs, except those kept before
-// the other was recorded.
+// Memory comes from an arena and returns to it while recording, so that a step needs the most
+// that is live at one time and not the sum. A value is freed when the forward pass is done with
+// it and the last Back that reads it has run. A gradient is freed when the operation that made
+// its Var has run backward. Tapes that share an arena therefore overlap: the results of one are
+// valid until another runs, except those kept before the other was recorded.
 package grad
 
 import (
@@ -32,36 +30,36 @@ import (
 	"hgld/train/device"
 )
 
-// Arena holds intermediate results. It is a *device.Arena, or a backend where reuse does
-// not matter.
+// Arena provides memory for intermediate results. It is a *device.Arena, or a backend if reuse
+// does not matter.
 type Arena interface {
 	// Alloc returns memory with undefined contents.
 	Alloc(bytes int) device.Buffer
-	// Free takes memory back, once all work queued so far is done.
+	// Free takes memory back once all work queued so far is done.
 	Free(device.Buffer)
 }
 
 // Var is an array in a computation, with its gradient.
 type Var struct {
 	Value device.Array // the result of the operation that made it
-	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf as given
+	Grad  device.Array // absent until the backward pass reaches the Var; of a leaf, as given
 
-	root   *Var // what a view lies over; itself otherwise
+	root   *Var // what a view covers; otherwise the Var itself
 	leaf   bool
-	fixed  bool  // takes no gradient
-	born   int   // Backs recorded before the Var: later ones alone can touch it
-	holds  int   // the forward pass, and every Back yet to run that reads the value
-	done   bool  // the forward pass has let go
+	fixed  bool  // it takes no gradient
+	born   int   // Backs recorded before the Var; only later ones can touch it
+	holds  int   // the forward pass, and every Back that will still read the value
+	done   bool  // the forward pass is done with it
 	kept   bool  // until Free
 	relu   *relu // nil: not the result of a ReLU
-	passed int   // the place in the program of an operation that passed it its gradient
+	passed int   // index in the program of an operation that passed its gradient here
 
-	borrowed bool // the gradient's memory is another's
+	borrowed bool // the gradient uses another Var's memory
 	written  bool // the gradient has its first contribution
-	zero     bool // without any contribution: the gradient is filled with zeros
+	zero     bool // without contributions: the gradient is filled with zeros
 
-	views  []*Var  // that lie over a root
-	remake *remake // nil: the value is held as long as it is read
+	views  []*Var  // views of a root
+	remake *remake // nil: the value is held until its last reader
 }
 
 // Tape records a step. It is used from one goroutine.
@@ -70,16 +68,16 @@ type Tape struct {
 	mem    Arena
 	leaves map[[2]device.Array]*Var
 
-	program []func(device.Backend) // everything, in the order in which it runs
-	back    []entry                // what Backward has yet to run, last first
+	program []func(device.Backend) // all operations, in the order in which they run
+	back    []entry                // what Backward still has to run, last first
 	live    []*Var                 // intermediates by time of birth
 	kept    []*Var
-	remade  []*Var // with a remake whose second place is known
+	remade  []*Var // Vars with a remake whose second address is known
 
-	slots     []slot // what Into, Onto and Scratch gave, in order
-	next      int    // place in slots during a replay
+	slots     []slot // arrays that Into, Onto and Scratch returned, in order
+	next      int    // index into slots during a replay
 	replaying bool
-	scratch   []device.Buffer // of the operation that is running
+	scratch   []device.Buffer // of the running operation
 	adds      []sum           // due when it ends
 
 	detached, repeats int
@@ -90,8 +88,8 @@ type Tape struct {
 
 type entry struct {
 	op     func(device.Backend)
-	record func() // instead of op: records operations of its own
-	remake *Var   // instead of op: the Var that reads make again
+	record func() // instead of op: records operations itself
+	remake *Var   // instead of op: the Var that reads recompute
 	reads  []*Var
 }
 
@@ -101,15 +99,14 @@ type slot struct {
 	epilogue device.GradEpilogue
 }
 
-// sum is a part of the gradient of a Var in memory of its own.
+// sum is a part of a Var's gradient in memory of its own.
 type sum struct {
 	to   *Var
 	part device.Array
 }
 
-// NewTape returns an empty tape whose intermediates are in a. A replay reuses memory
-// that the recording has freed, so a must not release memory to the device while the
-// tape is in use.
+// NewTape returns an empty tape whose intermediates are in a. A replay reuses memory that the
+// recording has freed, so a must not release memory to the device while the tape is in use.
 func NewTape(b device.Backend, a Arena) *Tape {
 	return &Tape{b: b, mem: a, leaves: make(map[[2]device.Array]*Var)}
 }
@@ -125,8 +122,8 @@ func (t *Tape) Evaluate() *Tape {
 // Evaluating reports whether Evaluate was called.
 func (t *Tape) Evaluating() bool { return t.evaluating }
 
-// Backend returns the backend that the tape records for, for what is done once,
-// outside the recorded step.
+// Backend returns the backend that the tape records for, for work done once outside the recorded
+// step.
 func (t *Tape) Backend() device.Backend { return t.b }
 
 // New makes an intermediate, owned by the arena; its contents are undefined.
@@ -146,12 +143,12 @@ func (t *Tape) Input(d device.DType, dims ...int) *Var {
 	return v
 }
 
-// Leaf makes a Var of arrays that the caller owns: a parameter or an input. An
-// absent grad means that it takes no gradient. The same arrays give the same Var,
-// so a parameter used twice has one gradient.
+// Leaf makes a Var of arrays that the caller owns: a parameter or an input. An absent grad means
+// that it takes no gradient. The same arrays give the same Var, so a parameter used twice has one
+// gradient.
 //
-// The first contribution to grad in a step overwrites it, unless Accumulate was
-// called before; a leaf that the loss does not reach keeps what grad held.
+// The first contribution to grad in a step overwrites it, unless Accumulate was called before. If
+// the loss does not reach the leaf, grad is unchanged.
 func (t *Tape) Leaf(value, grad device.Array) *Var {
 	key := [2]device.Array{value, grad}
 	if v := t.leaves[key]; v != nil {
@@ -170,12 +167,11 @@ func (t *Tape) View(v *Var, dims ...int) *Var {
 	return w
 }
 
-// Accumulate makes the gradients of leaves recorded from now on add to what their
-// arrays hold.
+// Accumulate makes the gradients of leaves recorded from now on add to their arrays.
 func (t *Tape) Accumulate() { t.accumulate = true }
 
-// Do runs op now, and at every Replay. op sees arrays through the Vars that it
-// captures and must not depend on data.
+// Do runs op now and at every Replay. op must take arrays from the Vars that it captures and must
+// not depend on data.
 func (t *Tape) Do(op func(device.Backend)) {
 	t.program = append(t.program, op)
 	op(t.b)
@@ -191,10 +187,9 @@ func (t *Tape) Do(op func(device.Backend)) {
 	t.scratch = t.scratch[:0]
 }
 
-// Back records op for the backward pass, in which the ops run in reverse order.
-// reads names the Vars whose Value op reads: they are kept until it has run.
-// Gradients are got inside op, from Grad, Into and Onto. In a detached pass Back
-// does nothing.
+// Back records op for the backward pass, in which the ops run in reverse order. reads names the
+// Vars whose Value op reads; they are kept until it has run. op obtains gradients from Grad, Into
+// and Onto. In a detached pass Back does nothing.
 func (t *Tape) Back(op func(device.Backend), reads ...*Var) {
 	t.push(entry{op: op, reads: reads})
 }
@@ -249,7 +244,7 @@ func (t *Tape) Replay() {
 
 // Free returns all memory to the arena. The tape must not be used afterwards.
 func (t *Tape) Free() {
-	for _, e := range t.back { // recorded and never run
+	for _, e := range t.back { // recorded but never run
 		for _, v := range e.reads {
 			t.release(v.root)
 		}

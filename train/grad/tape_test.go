@@ -35,7 +35,7 @@ func TestGradientsAddInTheOrderOfTheBackwardPass(t *testing.T) {
 	equal(t, "1e8, then −1e8, then 1", x.Grad, 1)
 }
 
-func TestLeafWithoutGradientTakesNone(t *testing.T) {
+func TestLeafWithoutGradientReceivesNone(t *testing.T) {
 	h := &host{}
 	tape := grad.NewTape(h, h)
 	x := tape.Leaf(h.array(5), h.array(0))

@@ -12,15 +12,15 @@ import (
 	"hgld/train/device"
 )
 
-// readTensors reads parameters of a loss. A .npy file holds the only one, which is called
-// name.
+// readTensors reads parameters of a loss. A .npy file holds a single parameter, which gets the
+// given name.
 func readTensors(path string, params int, name string) ([]tensorfile.Tensor, error) {
 	if filepath.Ext(path) != ".npy" {
 		tensors, _, err := tensorfile.ReadAll(path)
 		return tensors, err
 	}
 	if params != 1 {
-		return nil, fmt.Errorf("%s is one array, and the loss has %d: want .safetensors with their names", path, params)
+		return nil, fmt.Errorf("%s is one array, but the loss has %d: want .safetensors with their names", path, params)
 	}
 	a, err := tensorfile.OpenNPY(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func CheckFile(path string) error {
 	return nil
 }
 
-// paths brings labels to the device.
+// paths uploads labels.
 func paths(b device.Backend, list []labels.Path) device.Array {
 	var flat []int32
 	for _, p := range list {
@@ -66,7 +66,7 @@ func paths(b device.Backend, list []labels.Path) device.Array {
 	return vector(b, flat).Reshape(len(list), len(list[0]))
 }
 
-// vector brings integers to the device; none are absent.
+// vector uploads integers. An empty list gives an absent array.
 func vector(b device.Backend, list []int32) device.Array {
 	if list == nil {
 		return device.Array{}

@@ -8,10 +8,10 @@ import (
 	"hgld/train/loss/definition"
 )
 
-// define computes the same by the definition, term by term with the term's own proxies.
+// define computes the loss again by its definition, term by term with each term's own proxies.
 func (r *Report) define(m *measured) error {
 	if !m.in.Definition {
-		r.NoDefinition = "it was not asked for"
+		r.NoDefinition = "not requested"
 		return nil
 	}
 	for _, p := range m.parts {
@@ -52,7 +52,7 @@ func (r *Report) define(m *measured) error {
 	return r.compare(m, gradient)
 }
 
-// compare says how far the fused gradient is from that of the definition.
+// compare computes the distance between the fused gradient and that of the definition.
 func (r *Report) compare(m *measured, want [][]float64) error {
 	got, err := wide(m.b, m.query)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Report) compare(m *measured, want [][]float64) error {
 	return nil
 }
 
-// batch returns the rows in float64, and the queries as the file has them.
+// batch returns the rows in float64, and the queries as in the file.
 func (m *measured) batch() (in *definition.Batch, raw [][]float64, err error) {
 	e := m.in.Rows
 	if raw, err = wide(m.b, e.Query.Vectors); err != nil {

@@ -1,6 +1,6 @@
 // Package gradient computes a loss and its gradient on vectors from files, so that another
-// program's loss can be compared with ours: the value by term, the gradient by the vectors
-// and by the proxies, and the same by the definition in float64.
+// program's loss can be compared with hgld's. It reports the value by term, the gradient by the
+// vectors and by the proxies, and the same by the definition in float64.
 package gradient
 
 import (
@@ -16,26 +16,26 @@ import (
 	"hgld/train/vectors"
 )
 
-// Input says which loss of which rows is computed.
+// Input selects the loss and the rows to compute it on.
 type Input struct {
 	Loss train.Loss // loss, preset and settings
 
-	// Rows are the vectors as the files have them. A gallery of its own takes no gradient.
+	// Rows are the vectors as in the files. A separate gallery takes no gradient.
 	Rows *vectors.Evaluation
 
-	Unit bool // divide every row by its length first; the gradient goes through that
+	Unit bool // normalise every row first; the gradient includes it
 
-	Seed    uint64 // of the proxies, as a training with this seed starts them, and of draws
-	Proxies string // .npy of the only proxies, or .safetensors with all; "": drawn by Seed
+	Seed    uint64 // of the initial proxies, as in a training with this seed, and of random draws
+	Proxies string // .npy of a single parameter, or .safetensors with all; "": drawn by Seed
 
-	// Definition computes the float64 definition too, in O(positives × gallery) a query.
+	// Definition also computes the float64 definition, in O(positives × gallery) per query.
 	Definition bool
 }
 
-// mostScores bounds queries × gallery: the score matrix and its gradient are that large.
+// mostScores bounds queries × gallery, the size of the score matrix and of its gradient.
 const mostScores = 1 << 28
 
-// Compute returns the loss of the rows, each of which is a query.
+// Compute returns the loss of the rows. Each row is a query.
 func Compute(b device.Backend, in *Input) (*Report, error) {
 	kind, err := in.Loss.Kind()
 	if err != nil {
@@ -43,7 +43,7 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 	}
 	queries, gallery := len(in.Rows.Query.Labels), len(in.Rows.Gallery.Labels)
 	if queries*gallery > mostScores {
-		return nil, fmt.Errorf("%d queries and %d gallery items have %d scores; want at most %d: take a part of the rows",
+		return nil, fmt.Errorf("%d queries and %d gallery items have %d scores; want at most %d: use fewer rows",
 			queries, gallery, queries*gallery, mostScores)
 	}
 	f := in.facts()
@@ -66,7 +66,7 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 	return r, err
 }
 
-// facts describes the rows as those of one batch.
+// facts describes the rows as one batch.
 func (in *Input) facts() loss.Facts {
 	e := in.Rows
 	f := loss.Facts{Dim: e.Query.Vectors.Cols(), Batch: len(e.Query.Labels)}
@@ -78,7 +78,7 @@ func (in *Input) facts() loss.Facts {
 	return f
 }
 
-// measured is a loss on the device with what it is computed from.
+// measured is a loss on the device, with its inputs.
 type measured struct {
 	in    *Input
 	b     device.Backend
@@ -141,7 +141,7 @@ func (m *measured) run() error {
 	return b.Sync()
 }
 
-// unit divides rows by their lengths, if they are to be.
+// unit divides rows by their lengths, if Input.Unit is set.
 func (m *measured) unit(t *grad.Tape, rows *grad.Var) *grad.Var {
 	if !m.in.Unit {
 		return rows
@@ -156,7 +156,7 @@ func (m *measured) readProxies() error {
 		return nil
 	}
 	if len(m.params) == 0 {
-		return fmt.Errorf("%s has no proxies: leave %s out", m.in.Loss.Name, path)
+		return fmt.Errorf("%s has no proxies: remove %s", m.in.Loss.Name, path)
 	}
 	tensors, err := readTensors(path, len(m.params), "loss."+m.params[0].Name)
 	if err != nil {
@@ -177,7 +177,7 @@ func number(b device.Backend, a device.Array) (float64, error) {
 	return float64(v[0]), nil
 }
 
-// Tensors returns the gradient by the vectors, and the proxies with theirs:
+// Tensors returns the gradient by the vectors, and the proxies with their gradients:
 //
 //	embeddings.grad            [Q,D]
 //	loss.NAME, loss.NAME.grad  of every parameter of the loss

@@ -183,7 +183,7 @@ func TestPositivesAreCountedByLevel(t *testing.T) {
 	}
 	want := []gradient.Level{{Name: "fine", Queries: 2, Positives: 2, Unlabeled: 1},
 		{Name: "coarse", Queries: 3, Positives: 6, Unlabeled: 1}}
-	if fmt.Sprint(r.Levels) != fmt.Sprint(want) || r.NoDefinition != "it was not asked for" {
+	if fmt.Sprint(r.Levels) != fmt.Sprint(want) || r.NoDefinition != "not requested" {
 		t.Errorf("%+v, want %+v; %s", r.Levels, want, r.NoDefinition)
 	}
 	var out bytes.Buffer

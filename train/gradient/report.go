@@ -12,26 +12,26 @@ import (
 	"hgld/train/device"
 )
 
-// Report is a loss on rows.
+// Report holds a loss and its gradient on rows.
 type Report struct {
 	Loss    string `json:"loss"`    // name
 	Preset  string `json:"preset"`  // paper or released
 	Queries int    `json:"queries"` // number of rows
-	Gallery int    `json:"gallery"` // number of items, the queries themselves unless it has files of its own
+	Gallery int    `json:"gallery"` // number of items: the queries themselves, or a separate gallery
 
 	Levels []Level `json:"levels"` // finest first
 
-	Value float64 `json:"value"`         // in float32 arithmetic, by the fused operations
-	Norm  float64 `json:"gradient_norm"` // of the gradient by the rows
-	Terms []Term  `json:"terms"`         // whose weighted sum is Value; one of a loss that is no sum
+	Value float64 `json:"value"`         // computed in float32 by the fused operations
+	Norm  float64 `json:"gradient_norm"` // norm of the gradient by the rows
+	Terms []Term  `json:"terms"`         // Value is their weighted sum; one entry for a loss that is not a sum
 
-	// Definition is Value by the definition in float64; nil: it was not computed, and
-	// NoDefinition says why.
+	// Definition is Value computed by the definition in float64. If it is nil, NoDefinition gives
+	// the reason.
 	Definition   *float64 `json:"definition,omitempty"`
-	NoDefinition string   `json:"no_definition,omitempty"` // "" where there is one
+	NoDefinition string   `json:"no_definition,omitempty"` // "" if there is a definition
 
-	// Apart is how far the gradient by the rows is from that of the definition: the greatest
-	// difference over the greatest element.
+	// Apart is the distance between the gradient by the rows and that of the definition: the
+	// greatest difference divided by the greatest element.
 	Apart *float64 `json:"gradient_apart,omitempty"`
 
 	Proxies []string `json:"proxies,omitempty"` // names and shapes
@@ -39,7 +39,7 @@ type Report struct {
 	tensors []tensorfile.Tensor
 }
 
-// Level is what there is to learn from at one level.
+// Level describes what can be learnt at one level.
 type Level struct {
 	Name      string `json:"name"`            // of the level
 	Queries   int    `json:"with_positive"`   // queries with another item of their class
@@ -55,7 +55,7 @@ type Term struct {
 	Definition *float64 `json:"definition,omitempty"` // the same in float64
 }
 
-// report collects what was computed.
+// report collects the results.
 func (m *measured) report() (*Report, error) {
 	e := m.in.Rows
 	r := &Report{Loss: m.in.Loss.Name, Preset: m.in.Loss.Preset, Queries: len(e.Query.Labels),
@@ -133,7 +133,7 @@ func (in *Input) levels() []Level {
 	return list
 }
 
-// selfOf returns the row of a query in the gallery, −1 if it has none.
+// selfOf returns the row of a query in the gallery, or −1.
 func selfOf(self []int32, q int) int32 {
 	if self == nil {
 		return -1
@@ -152,7 +152,7 @@ func (r *Report) Table(w io.Writer) error {
 	fmt.Fprintf(&t, "%-22s %10s %16.9g %16s\n\n", "loss", "", r.Value, digits(r.Definition))
 	fmt.Fprintf(&t, "gradient  norm %.9g", r.Norm)
 	if r.Apart != nil {
-		fmt.Fprintf(&t, ", at most %.2g of its greatest element from the definition's", *r.Apart)
+		fmt.Fprintf(&t, ", differs from the definition's by at most %.2g of its greatest element", *r.Apart)
 	}
 	t.WriteString("\n")
 	if r.NoDefinition != "" {
@@ -180,7 +180,7 @@ func digits(v *float64) string {
 	return train.Number(*v).Decimals(12, "–")
 }
 
-// flat returns labels as the definition takes them.
+// flat returns labels in the form that the definition takes.
 func flat(list []labels.Path) [][]int32 {
 	rows := make([][]int32, len(list))
 	for i, p := range list {

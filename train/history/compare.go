@@ -47,18 +47,18 @@ func Compare(names []string, results []*train.Result) Comparison {
 	return t
 }
 
-// Compared is a table of metrics, and what is known of the differences. A list of them is
-// what `hgld eval compare --json` prints.
+// Compared is a table of metrics with what is known of the differences. `hgld eval compare
+// --json` prints a list of them.
 type Compared struct {
 	Comparison
 
-	// Pairs are the first result with each other one, query by query; nil where they are
-	// not compared so.
+	// Pairs compare the first result with each other one, query by query; nil if they are not
+	// compared that way.
 	Pairs []Pair `json:"pairs,omitempty"`
 }
 
-// Write writes the table and those of the pairs in a format of texttable. As CSV the pairs
-// are a single table that stands for all.
+// Write writes the table and the tables of the pairs in a format of texttable. In CSV, one table
+// holds all pairs.
 func (t Compared) Write(w io.Writer, format string) error {
 	if format == "csv" && len(t.Pairs) > 0 {
 		return PairsTable(t.Pairs).Write(w, format)
@@ -75,7 +75,7 @@ func (t Compared) Write(w io.Writer, format string) error {
 	return err
 }
 
-// table has the numbers of a paper with one decimal, as papers have them.
+// table formats the numbers of a paper with one decimal, as papers do.
 func (t Comparison) table(intervals bool) texttable.Table {
 	c := texttable.Table{Title: t.Title, Head: append([]string{"%"}, t.Sources...)}
 	for _, line := range t.Rows {

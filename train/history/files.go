@@ -9,10 +9,9 @@ import (
 	"hgld/train"
 )
 
-// Files lists the files that identify a run, relative to its directory and with slashes: the
-// sums of its checkpoints, its settings, and which checkpoint is the best. The logs are left
-// out: they grow whenever the run is evaluated again. It returns none for a folder without
-// checkpoints.
+// Files lists the files that identify a run, relative to its directory and with slashes: the sums
+// of its checkpoints, its settings, and which checkpoint is the best. It omits the logs, which
+// grow with every evaluation. For a folder without checkpoints it returns none.
 func Files(dir string) ([]string, error) {
 	checkpoints, err := os.ReadDir(filepath.Join(dir, CheckpointsFolder)) // fs.Glob hides errors
 	if atomicfile.IsMissing(err) {

@@ -22,8 +22,8 @@ type Group struct {
 	// Metrics are the samples of the metrics over the runs, in percent, by key.
 	Metrics map[string]Sample `json:"metrics"`
 
-	// Differences are those from the first group, run by run with the same seeds, by the key
-	// of the metric. The first group has none.
+	// Differences holds the differences from the first group between runs with the same seeds, by
+	// metric key. The first group has none.
 	Differences map[string]SeedDifference `json:"differences,omitempty"`
 
 	// Members are the runs themselves.
@@ -33,8 +33,8 @@ type Group struct {
 // seedKeys are the settings by which the runs of two groups are paired.
 var seedKeys = []string{"seed", "hold_out_seed"}
 
-// Measured returns the keys of the metrics to compare: the asked ones, or all that the runs have. It
-// returns a *registry.UnknownError if no run has an asked one.
+// Measured returns the keys of the metrics to compare: those asked for, or all that the runs
+// have. It returns a *registry.UnknownError if no run has one that was asked for.
 func Measured(runs []*Run, asked []string) ([]string, error) {
 	var results []*train.Result
 	for _, r := range runs {
@@ -97,7 +97,7 @@ func commonStart(dirs []string) string {
 	return cmp.Or(strings.TrimRight(strings.TrimSuffix(start, "seed"), "-_."), filepath.Base(dirs[0]))
 }
 
-// measure fills the metrics of a group.
+// measure computes the metrics of a group.
 func (g *Group) measure(keys []string) {
 	for _, key := range keys {
 		var values []train.Number
@@ -108,7 +108,7 @@ func (g *Group) measure(keys []string) {
 	}
 }
 
-// subtract fills the differences of a group from another.
+// subtract computes the differences of a group from another.
 func (g *Group) subtract(from *Group, keys []string) {
 	g.Differences = map[string]SeedDifference{}
 	for _, key := range keys {
@@ -116,7 +116,7 @@ func (g *Group) subtract(from *Group, keys []string) {
 	}
 }
 
-// bySeeds returns a metric of the runs by their seeds.
+// bySeeds returns a metric of the runs, keyed by their seeds.
 func (g *Group) bySeeds(key string) map[[2]string]train.Number {
 	values := map[[2]string]train.Number{}
 	for _, r := range g.Members {
@@ -137,15 +137,15 @@ func (r *Run) seeds() (seeds [2]string) {
 
 // Change is a setting in which two runs differ.
 type Change struct {
-	// Key is the setting's, with dots.
+	// Key is the dotted key of the setting.
 	Key string
 
-	// From is the value in the first run, and To that in the second.
+	// From is the value in the first run, To the value in the second.
 	From, To string
 }
 
-// Changes lists the settings in which two runs differ. Where they were written and how
-// they were executed (run.*) is left out.
+// Changes lists the settings in which two runs differ, except for where they were written and how
+// they were executed (run.*).
 func Changes(a, b *Settings) []Change { return changes(a, b, nil) }
 
 func changes(a, b *Settings, but []string) []Change {

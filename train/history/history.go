@@ -70,7 +70,7 @@ type Run struct {
 	// Result is the last evaluation, or nil if there is none.
 	Result *train.Result
 
-	// Settings are those that the run was made with, or nil if there are none.
+	// Settings are the settings that the run was made with, or nil if there are none.
 	Settings *Settings
 
 	// Changed is the time of the last event, or zero if there are no events.

@@ -256,7 +256,7 @@ func TestMeanNeedsTheSameMetrics(t *testing.T) {
 		t.Errorf("%+v, %v", table, err)
 	}
 	_, err = Mean([]string{"x.json", "y.json"}, []*train.Result{result("AP_level0", 0.5), result("R@1_level0", 0.5)})
-	if err == nil || !strings.Contains(err.Error(), "y.json has other metrics than x.json") {
+	if err == nil || !strings.Contains(err.Error(), "y.json does not have the metrics of x.json") {
 		t.Error(err)
 	}
 }

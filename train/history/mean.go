@@ -46,7 +46,7 @@ func Mean(files []string, results []*train.Result) (*MeanTable, error) {
 			}
 			for _, n := range table.Names {
 				if _, ok := row.Values[n]; !ok || len(row.Values) != len(table.Names) {
-					return nil, fmt.Errorf("%s has other metrics than %s, which has %s", files[i], files[0],
+					return nil, fmt.Errorf("%s does not have the metrics of %s, want %s", files[i], files[0],
 						strings.Join(table.Names, ", "))
 				}
 			}

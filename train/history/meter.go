@@ -10,11 +10,11 @@ import (
 
 // Meter summarises the steps of the last half minute for a progress line.
 type Meter struct {
-	// Vectors is set for a run that is trained on vectors, and not on images.
+	// Vectors is set for a run on vectors instead of images.
 	Vectors bool
 
-	// PerEpoch is the number of steps of an epoch, and Epochs that of all epochs, begun ones
-	// counted; 0: they are not said.
+	// PerEpoch is the number of steps per epoch. Epochs is the number of epochs, including a
+	// partial one; if 0, the line does not mention epochs.
 	PerEpoch, Epochs int
 
 	images, seconds, waited float64
@@ -35,7 +35,7 @@ func (m *Meter) Note(e train.Event) string {
 		if m.loss == nil {
 			m.loss = new(*e.Loss)
 		}
-		*m.loss += (*e.Loss - *m.loss) / 10 // a running mean over some ten steps
+		*m.loss += (*e.Loss - *m.loss) / 10 // a running mean over about ten steps
 	}
 	if m.loss != nil {
 		value = fmt.Sprintf("%.4f", *m.loss)

@@ -18,23 +18,23 @@ import (
 	"hgld/train/selection"
 )
 
-// Settings are what a run is made with: the section train of hgld.yaml, and run.yaml.
+// Settings are the settings of a run: the section train of hgld.yaml, and run.yaml.
 type Settings struct {
-	// Images selects what is trained on and what is evaluated.
+	// Images selects the data for training and evaluation.
 	Images selection.Images `yaml:",inline"`
 
 	// Out is the run directory.
-	Out          string `yaml:"out" path:"out" usage:"run directory; the same command again continues the run in it"`
+	Out          string `yaml:"out" path:"out" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
 }
 
-// DefaultSettings returns the settings of a run of which nothing is said.
+// DefaultSettings returns the default settings of a run.
 func DefaultSettings() Settings {
 	return Settings{Images: selection.Default(), Out: "runs/default", Config: train.Default()}
 }
 
-// Seeded returns the settings of n runs that differ in their seed alone: Seed, Seed+1 and so on. Each
-// has a run directory of its own, Out-seedN.
+// Seeded returns the settings of n runs that differ only in their seed: Seed, Seed+1 and so on.
+// Each has its own run directory, Out-seedN.
 func (s *Settings) Seeded(n int) []Settings {
 	list := make([]Settings, n)
 	for i := range list {

@@ -2,8 +2,8 @@ package history
 
 import "hgld/internal/settings"
 
-// Synonyms maps settings of other trainers to keys of [Settings], by the last part of the
-// key. A newcomer often types one of them, and no edit distance finds ours.
+// Synonyms maps settings of other trainers to keys of [Settings], by the last part of the key.
+// They are too different for a suggestion by edit distance.
 var Synonyms = settings.Synonyms{
 	"learning_rate": "optim.lr", "base_lr": "optim.lr", "rate": "optim.lr", "wd": "optim.weight_decay",
 	"optimizer": "optim.name",

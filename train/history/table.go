@@ -11,8 +11,8 @@ import (
 // GroupFormats are the formats of [WriteGroups].
 var GroupFormats = []string{"text", "markdown", "csv"}
 
-// WriteGroups writes the metrics of keys for every group in a format of GroupFormats, and as
-// text also the settings in which the groups differ from the first.
+// WriteGroups writes the metrics of keys for every group, in a format of GroupFormats. Text also
+// lists the settings in which the groups differ from the first.
 func WriteGroups(w io.Writer, groups []*Group, keys []string, format string) error {
 	switch format {
 	case "csv":
@@ -99,9 +99,9 @@ func groupsMarkdown(groups []*Group, keys []string) string {
 	return b.String()
 }
 
-// writeGroupsCSV writes one line for each group and metric, so that a script finds
-// them by name. The columns from difference on are those of SeedDifference; they are empty
-// for groups that were not compared seed by seed.
+// writeGroupsCSV writes one line for each group and metric, so that a script can find them by
+// name. The columns from difference on are those of SeedDifference. They are empty for groups
+// that were not compared seed by seed.
 func writeGroupsCSV(to io.Writer, groups []*Group, keys []string) error {
 	w := csv.NewWriter(to)
 	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",

@@ -1,9 +1,9 @@
-// Package index keeps the embeddings of a data set in files that say which model made them,
-// and finds the nearest of them.
+// Package index stores the embeddings of a data set with a record of the model that made them,
+// and searches them.
 //
-// An index is a file of vectors, .npy or .parquet, as [embeddings.Open] reads it; beside a .npy
-// a .csv of the same name with ids and classes; and a .json of the same name, [Info]. Vectors of
-// other programs have no such .json and are an index all the same.
+// An index is a file of vectors, .npy or .parquet, that [embeddings.Open] reads. A .npy comes
+// with a .csv of the same name that holds ids and classes. A .json of the same name holds [Info].
+// Vectors of other programs have no such .json and can be searched as well.
 package index
 
 import (
@@ -26,18 +26,19 @@ import (
 // Version is the format version of [Info] that this hgld writes.
 const Version = 1
 
-// Info says which model made the vectors, and of what. Paths are relative to its folder.
+// Info records which model made the vectors, and from what. Paths are relative to the folder of
+// the .json.
 type Info struct {
 	Version    int    `json:"hgld_index"`     // format version
-	Run        string `json:"run"`            // run directory, or the checkpoint that was named
+	Run        string `json:"run"`            // run directory, or the named checkpoint
 	Checkpoint string `json:"checkpoint"`     // folder of the model
-	Step       int    `json:"step"`           // steps that it was trained for
+	Step       int    `json:"step"`           // training steps of the model
 	Weights    string `json:"weights_sha256"` // of the checkpoint's file
 	Data       string `json:"data"`           // what was embedded: images, shards or vectors
-	Items      string `json:"data_sha256"`    // of the items, their names and labels
-	Vectors    string `json:"vectors_sha256"` // of the file beside
-	Rows       int    `json:"rows"`           // vectors
-	Width      int    `json:"width"`          // numbers in a vector
+	Items      string `json:"data_sha256"`    // of the items: their names and labels
+	Vectors    string `json:"vectors_sha256"` // of the file of vectors
+	Rows       int    `json:"rows"`           // number of vectors
+	Width      int    `json:"width"`          // size of a vector
 
 	// Failed are the images that could not be read and have no vector.
 	Failed []Failure `json:"failed,omitempty"`
@@ -47,10 +48,10 @@ type Info struct {
 type Failure struct {
 	ID     string `json:"id"`               // of the image
 	Error  string `json:"error"`            // what was wrong
-	Unread bool   `json:"unread,omitempty"` // the file could not be read, which may be mended
+	Unread bool   `json:"unread,omitempty"` // the file could not be read; trying again may help
 }
 
-// beside returns the file of another extension with the name of a file of vectors.
+// beside returns the file with the name of a file of vectors and another extension.
 func beside(path, extension string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + extension
 }
@@ -58,7 +59,7 @@ func beside(path, extension string) string {
 // InfoFile returns the file that describes vectors.
 func InfoFile(vectors string) string { return beside(vectors, ".json") }
 
-// readInfo reads the .json beside vectors; nil if there is none.
+// readInfo reads the .json beside vectors, or returns nil if there is none.
 func readInfo(path string) (*Info, error) {
 	name := beside(path, ".json")
 	text, err := os.ReadFile(name)
@@ -70,26 +71,26 @@ func readInfo(path string) (*Info, error) {
 	}
 	info := new(Info)
 	if err := json.Unmarshal(text, info); err != nil || info.Version == 0 {
-		return nil, nil // a file of another program that has this name
+		return nil, nil // another program's file of the same name
 	}
 	if info.Version > Version {
-		return nil, fmt.Errorf("index: %s has format version %d, and this hgld reads up to %d", name, info.Version, Version)
+		return nil, fmt.Errorf("index: %s has format version %d; this hgld reads up to %d", name, info.Version, Version)
 	}
 	return info, nil
 }
 
-// Index is vectors with what is known of their rows.
+// Index holds vectors with the ids and classes of their rows.
 type Index struct {
-	Path   string     // of the vectors, or of the run
-	Info   *Info      // nil: the vectors are another program's, or in memory
-	IDs    []string   // of the rows; their numbers if the files have none
-	Levels []string   // finest first; there may be none
-	Names  [][]string // [levels][rows] of classes; "" is no class
+	Path   string     // file of the vectors, or the run
+	Info   *Info      // nil: the vectors are from another program, or in memory
+	IDs    []string   // one per row; the row numbers if the files have no ids
+	Levels []string   // finest first; may be empty
+	Names  [][]string // [levels][rows]: class names; "" is no class
 
 	vectors embeddings.Vectors
 }
 
-// ChangedError says that the vectors are not those that Info describes.
+// ChangedError says that the vectors are not the ones that Info describes.
 type ChangedError struct{ Path string }
 
 // Error names the file.
@@ -97,8 +98,8 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("index: %s is not the file that %s describes", e.Path, beside(e.Path, ".json"))
 }
 
-// Open opens an index. Rows are named by labelFile, or if that is empty, by the file that
-// [Write] puts beside the vectors, or by a .tsv of that name. open opens the vectors.
+// Open opens an index. Rows are named by labelFile or, if that is empty, by the file that [Write]
+// puts beside the vectors, or by a .tsv of that name. open opens the vectors.
 func Open(ctx context.Context, path, labelFile string, open func(string) (embeddings.Vectors, error)) (*Index, error) {
 	v, err := open(path)
 	if err != nil {
@@ -111,7 +112,7 @@ func Open(ctx context.Context, path, labelFile string, open func(string) (embedd
 	return x, nil
 }
 
-// describe reads what is known of the vectors, and checks that it is of them.
+// describe reads what is recorded about the vectors, and checks that it belongs to them.
 func (x *Index) describe(ctx context.Context) (err error) {
 	if x.Info, err = readInfo(x.Path); err != nil || x.Info == nil {
 		return err
@@ -139,7 +140,7 @@ func (x *Index) name(labelFile string) error {
 		return fmt.Errorf("index: %w", err)
 	}
 	if t.Rows != rows && labelFile != x.Path {
-		return fmt.Errorf("index: %s has %d vectors and %s %d rows of labels", x.Path, rows, labelFile, t.Rows)
+		return fmt.Errorf("index: %s has %d vectors, but %s has %d rows of labels", x.Path, rows, labelFile, t.Rows)
 	}
 	if x.IDs = t.IDs; x.IDs == nil {
 		x.IDs = numbers(rows)
@@ -157,8 +158,9 @@ func numbers(rows int) []string {
 	return ids
 }
 
-// Made opens the index of exactly these items by a model of these weights among the .npy and
-// .parquet files of a folder; nil if there is none. A file that cannot be used is passed over.
+// Made opens the index of exactly these items, by a model with these weights, among the .npy and
+// .parquet files of a folder. It returns nil if there is none, and skips files that cannot be
+// used.
 func Made(ctx context.Context, folder, weights string, d train.Dataset,
 	open func(string) (embeddings.Vectors, error)) *Index {
 	items := ""
@@ -204,7 +206,7 @@ func Of(ctx context.Context, m *train.Model, d train.Dataset, progress func(done
 	return x, nil
 }
 
-// classNames returns the names of an item's classes, "" for none.
+// classNames returns the class names of an item, "" for no class.
 func classNames(d train.Dataset, i int) []string {
 	names := make([]string, len(d.Levels()))
 	if len(names) == 0 {
@@ -218,7 +220,7 @@ func classNames(d train.Dataset, i int) []string {
 	return names
 }
 
-// held is vectors in memory.
+// held is a matrix of vectors in memory.
 type held struct {
 	values []float32
 	cols   int
@@ -239,14 +241,14 @@ func (h *held) Close() error { return nil }
 // Close closes the file.
 func (x *Index) Close() error { return x.vectors.Close() }
 
-// Row returns the row of an id. If several rows have it, that is an error.
+// Row returns the row of an id. It fails if no row or several rows have the id.
 func (x *Index) Row(id string) (int, error) {
 	row := slices.Index(x.IDs, id)
 	if row < 0 {
 		return 0, fmt.Errorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
 	}
 	if again := slices.Index(x.IDs[row+1:], id); again >= 0 {
-		return 0, fmt.Errorf("index: rows %d and %d of %s have the id %.80q", row, row+1+again, x.Path, id)
+		return 0, fmt.Errorf("index: rows %d and %d of %s both have the id %.80q", row, row+1+again, x.Path, id)
 	}
 	return row, nil
 }
@@ -259,29 +261,29 @@ func (x *Index) ClassesOf(row int) (list []string) {
 	return list
 }
 
-// Vector returns a row.
+// Vector returns the vector of a row.
 func (x *Index) Vector(row int) ([]float32, error) {
 	_, width := x.vectors.Rows()
 	v := make([]float32, width)
 	return v, x.vectors.ReadRows(v, row)
 }
 
-// ModelError says that the vectors of an index are of another model than the query.
+// ModelError says that the vectors of an index come from another model than the query.
 type ModelError struct{ text string }
 
 // Error says how the two differ.
 func (e *ModelError) Error() string { return "index: " + e.text }
 
-// Fits checks that a model made the vectors, as far as that is known: by the hash of its
+// Fits checks that the given model made the vectors, as far as that is known: by the hash of its
 // weights, or else by the width of its embeddings. The error is a *ModelError.
 func (x *Index) Fits(weights, model string, width int) error {
 	_, own := x.vectors.Rows()
 	if x.Info != nil && x.Info.Weights != weights {
-		return &ModelError{fmt.Sprintf("%s was made by the weights %.12s of %s after %d steps, and %s has %.12s: scores of "+
-			"different models mean nothing", x.Path, x.Info.Weights, x.Info.Run, x.Info.Step, model, weights)}
+		return &ModelError{fmt.Sprintf("%s was made by the weights %.12s of %s after %d steps, but %s has %.12s: scores of "+
+			"different models cannot be compared", x.Path, x.Info.Weights, x.Info.Run, x.Info.Step, model, weights)}
 	}
 	if own != width {
-		return &ModelError{fmt.Sprintf("the vectors of %s have %d numbers, and an embedding of %s has %d: they are of "+
+		return &ModelError{fmt.Sprintf("the vectors of %s have %d numbers, but an embedding of %s has %d: they come from "+
 			"different models", x.Path, own, model, width)}
 	}
 	return nil

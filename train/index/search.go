@@ -11,16 +11,16 @@ import (
 // Hit is a neighbour of a query.
 type Hit struct {
 	Place   int      `json:"place"`             // from 1
-	ID      string   `json:"id"`                // of the row
-	Path    string   `json:"path,omitempty"`    // of the image, where its data set knows it and it is not the id
+	ID      string   `json:"id"`                // id of the row
+	Path    string   `json:"path,omitempty"`    // path of the image, if the data set knows it and it is not the id
 	Score   float32  `json:"score"`             // cosine of the angle between the two vectors
-	Row     int      `json:"row"`               // of the index
+	Row     int      `json:"row"`               // row of the index
 	Classes []string `json:"classes,omitempty"` // finest first
 }
 
-// Nearest returns the k rows with the greatest cosine, exactly; equal scores by row. own is a
-// row that is left out, or −1. On the host the vectors are read from their file. A value that is
-// not finite is an error that names its row.
+// Nearest returns the k rows with the greatest cosine. It is exact; equal scores are ordered by
+// row. own is a row to leave out, or −1. On the host the vectors are read from their file. A
+// value that is not finite is an error that names its row.
 func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, k, own int) (hits []Hit, err error) {
 	gallery, err := train.SideOf(b, x.vectors, true)
 	if err != nil {
@@ -50,10 +50,10 @@ func (x *Index) hit(place, row int, score float32) Hit {
 	return Hit{Place: place, ID: x.IDs[row], Score: score, Row: row, Classes: x.ClassesOf(row)}
 }
 
-// Locate gives hits the paths of their images, if d knows them. A hit whose id d does not have
-// keeps none.
+// Locate sets the paths of the hits' images, if d knows them. A hit whose id is not in d keeps an
+// empty path.
 func Locate(ctx context.Context, hits []Hit, d train.Dataset) error {
-	at := make(map[string]int, len(hits)) // places among the hits
+	at := make(map[string]int, len(hits)) // indices of the hits
 	for i, h := range hits {
 		at[h.ID] = i
 	}

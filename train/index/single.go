@@ -15,13 +15,13 @@ type single struct {
 // Len returns 1.
 func (s single) Len() int { return 1 }
 
-// Levels returns none.
+// Levels returns no levels.
 func (s single) Levels() []string { return nil }
 
-// Classes returns none.
+// Classes returns no classes.
 func (s single) Classes(int) []string { return nil }
 
-// Labels returns none.
+// Labels returns no labels.
 func (s single) Labels(int) labels.Path { return nil }
 
 // Image returns the file.

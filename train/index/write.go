@@ -19,30 +19,30 @@ import (
 	"hgld/train/export"
 )
 
-// partRows is the number of items in a part. It is a multiple of the batch of an embedding,
-// so that the parts together have the bytes of an embedding in one go.
+// partRows is the number of items in a part. It is a multiple of the batch of an embedding, so
+// that the parts together have the same bytes as one embedding of all items.
 const partRows = 2048
 
-// Writer embeds a data set into files. What was embedded before an interruption is kept in
-// a folder beside them, and used if it is of the same model and data.
+// Writer embeds a data set into files. After an interruption, finished parts are kept in a folder
+// beside the files, and reused if they belong to the same model and data.
 type Writer struct {
 	// Path is the file of vectors: .npy or .parquet.
 	Path string
 
-	// Run and Data are recorded in Info, relative to the folder of Path where that is possible.
+	// Run and Data are recorded in Info, relative to the folder of Path if possible.
 	Run, Data string
 
-	// Skip decides whether an image that cannot be used is left out. nil: none is.
+	// Skip decides whether an unusable image is left out. nil: no image is.
 	Skip func(*train.ImageError) bool
 
-	// MostFailed is the share of images that may be left out, from 0 to 1.
+	// MostFailed is the share of images that may be left out, in [0, 1].
 	MostFailed float64
 
-	// Progress is told how many items are embedded; it may be nil.
+	// Progress receives the number of items embedded; it may be nil.
 	Progress func(done, total int)
 
-	// PartRows is the number of items that an interruption loses at most; 0: 2048. It is
-	// rounded up to whole batches and changes no result.
+	// PartRows is the greatest number of items that an interruption loses; 0: 2048. It is rounded
+	// up to whole batches and does not change the result.
 	PartRows int
 }
 
@@ -50,12 +50,12 @@ type Writer struct {
 type FailedError struct {
 	Failed []Failure // all of them
 	Of     int       // number of images
-	Most   float64   // share that is allowed
+	Most   float64   // allowed share
 }
 
 // Error names the first image.
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("index: %d of %d images cannot be used, more than a share of %v; the first is %s: %s",
+	return fmt.Sprintf("index: %d of %d images cannot be used, and the allowed share is %v; the first is %s: %s",
 		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
 }
 
@@ -64,10 +64,10 @@ type OtherError struct{ Path string }
 
 // Error names the file.
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("index: %s exists, is not part of an index, and would be overwritten", e.Path)
+	return fmt.Sprintf("index: %s exists and is not part of an index: move it, or choose another name", e.Path)
 }
 
-// free checks that only files of an index are replaced. An interrupted Write may have left
+// free checks that only files of an index would be replaced. An interrupted Write may have left
 // the vectors without the rest.
 func (w *Writer) free() error {
 	if old, err := readInfo(w.Path); err != nil || old != nil {
@@ -90,7 +90,7 @@ func (w *Writer) free() error {
 }
 
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
-// reports that the files were there already, of this model and these items.
+// reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (info *Info, kept bool, err error) {
 	if err := w.free(); err != nil {
 		return nil, false, err
@@ -137,7 +137,7 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (in
 	return info, false, os.RemoveAll(parts)
 }
 
-// relative returns a path as Info keeps it.
+// relative returns a path as stored in Info.
 func (w *Writer) relative(path string) string {
 	if path == "" {
 		return ""
@@ -152,7 +152,7 @@ func (w *Writer) relative(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// Resolve returns a path of Info as seen from the working directory.
+// Resolve returns a path of Info relative to the working directory.
 func Resolve(vectors, path string) string {
 	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
 		return path
@@ -160,8 +160,7 @@ func Resolve(vectors, path string) string {
 	return filepath.Join(filepath.Dir(vectors), path)
 }
 
-// fingerprint identifies the items, their labels, and their content as far as the data set
-// knows it.
+// fingerprint identifies the items, their labels and, if the data set knows it, their content.
 func fingerprint(d train.Dataset) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", train.Pixels(d), d.Levels())
@@ -171,7 +170,7 @@ func fingerprint(d train.Dataset) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// complete returns the Info of files that are there already, nil if they are not.
+// complete returns the Info of files that already exist, or nil.
 func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	old, err := readInfo(w.Path)
 	if err != nil || old == nil || old.Weights != want.Weights || old.Items != want.Items || old.Data != want.Data ||
@@ -190,8 +189,7 @@ func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	return old, err
 }
 
-// parts returns the folder of what is embedded by now, which has the model and the items in
-// its name.
+// parts returns the folder of the finished parts. Its name depends on the model and the items.
 func (w *Writer) parts(info *Info) string {
 	sum := sha256.Sum256([]byte(info.Weights + info.Items))
 	return fmt.Sprintf("%s.parts-%x", w.Path, sum[:6])
@@ -208,12 +206,12 @@ func (w *Writer) partRows() int {
 // part is a range of items with their embeddings.
 type part struct {
 	Rows   []int     `json:"rows"`   // item of each vector
-	Failed []Failure `json:"failed"` // items without one
+	Failed []Failure `json:"failed"` // items without a vector
 
 	vectors tensorfile.Tensor
 }
 
-// part returns the items from lo on, from their file or from the model.
+// part returns the items from lo on, read from their file or computed by the model.
 func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, folder string, lo int) (*part, error) {
 	path := partFile(folder, lo)
 	if p := readPart(path); p != nil {
@@ -240,18 +238,18 @@ func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, fold
 		p.Failed = append(p.Failed, Failure{ID: f.ID, Error: f.Err.Error(), Unread: !f.Decoding})
 	}
 	if d.Len() <= w.partRows() {
-		return p, nil // nothing would be saved
+		return p, nil // there is nothing to save
 	}
 	return p, p.write(path)
 }
 
-// eachPart calls f for the vectors of the parts in their order, one at a time.
+// eachPart calls f for the vectors of the parts in order, one at a time.
 func (w *Writer) eachPart(folder string, items int, f func(tensorfile.Tensor) error) error {
 	for lo := 0; lo < items; lo += w.partRows() {
 		path := partFile(folder, lo)
 		p := readPart(path)
 		if p == nil {
-			return fmt.Errorf("index: %s was damaged or removed while it was used; run the command again", path)
+			return fmt.Errorf("index: %s was damaged or removed while in use; run the command again", path)
 		}
 		if err := f(p.vectors); err != nil {
 			return err
@@ -260,7 +258,7 @@ func (w *Writer) eachPart(folder string, items int, f func(tensorfile.Tensor) er
 	return nil
 }
 
-// partFile names the file of the part that begins at an item.
+// partFile names the file of the part that begins at item lo.
 func partFile(folder string, lo int) string {
 	return filepath.Join(folder, fmt.Sprintf("%09d.safetensors", lo))
 }
@@ -277,7 +275,7 @@ func (p *part) write(path string) error {
 	})
 }
 
-// readPart returns nil if there is no sound part.
+// readPart reads a part. It returns nil if there is no sound one.
 func readPart(path string) *part {
 	tensors, meta, err := tensorfile.ReadAll(path)
 	if err != nil || len(tensors) != 1 || len(tensors[0].Shape) != 2 {
@@ -290,12 +288,12 @@ func readPart(path string) *part {
 	return p
 }
 
-// unread reports whether a file could not be read: another attempt may succeed.
+// unread reports whether a file could not be read; another attempt may succeed.
 func unread(list []Failure) bool {
 	return slices.ContainsFunc(list, func(f Failure) bool { return f.Unread })
 }
 
-// files writes the vectors and what goes with them.
+// files writes the vectors and their companion files.
 func (w *Writer) files(ctx context.Context, info *Info, e *export.Embeddings) error {
 	var err error
 	if filepath.Ext(w.Path) == ".parquet" {

@@ -5,32 +5,33 @@ import (
 	"hgld/train/device"
 )
 
-// ArcFace is the loss of Deng et al., "ArcFace: Additive Angular Margin Loss for
-// Deep Face Recognition", CVPR 2019: NSM of temperature 1/S where the angle θ
-// between a query and the proxy of its class counts M more than it is:
+// ArcFace is the loss of Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face
+// Recognition", CVPR 2019. It is NSM with temperature 1/S, with M added to the angle θ between a
+// query and the proxy of its class:
 //
 //	L = 1/Q Σ_q −log(e^(S·φ) / (e^(S·φ) + Σ_{c≠own} e^(S·cos θ_c)))
 //	φ = cos(θ + M) up to θ = π − M, cos θ − M·sin M beyond
 //
-// With EasyMargin φ is cos(θ + M) up to θ = π/2 and cos θ beyond. Query is [Q, D];
-// its rows, as the proxies, are divided by their length. M is 0.3 in the released
-// configurations for SOP and GLDv2.
+// With EasyMargin, φ is cos(θ + M) up to θ = π/2 and cos θ beyond. Query is [Q, D]. Its rows and
+// the proxies are normalised inside the loss. M is 0.3 in the released configurations for SOP and
+// GLDv2.
 //
-// Smoothing ε is that of SupRank's code, which smooths the one-hot h by which φ and
-// cos θ are mixed and leaves the target of the cross-entropy as it is: with C classes
+// Smoothing ε follows SupRank's code. It smooths the one-hot vector h that mixes φ and cos θ, and
+// leaves the target of the cross-entropy unchanged. With C classes:
 //
 //	L = 1/Q Σ_q −log softmax(S·(h_c·φ_c + (1 − h_c)·cos θ_c))[class of q]
 //	h_own = 1 − ε + ε/C, h_c = ε/C for the others
 //
-// No published row of ours uses it; it is in [0, 1), and 0 is the loss above.
+// ε is in [0, 1); 0 gives the first formula. No published result that we reproduce uses another
+// value.
 //
-// A query without a label of the given Level counts 0; the mean is over all Q.
+// A query without a label at Level contributes 0; the mean is over all Q queries.
 type ArcFace struct {
 	S          float64 `yaml:"s"`           // inverse temperature
 	M          float64 `yaml:"m"`           // margin, in radians
-	EasyMargin bool    `yaml:"easy_margin"` // no margin where θ > π/2
+	EasyMargin bool    `yaml:"easy_margin"` // φ = cos θ where θ > π/2
 	Smoothing  float64 `yaml:"ls_eps"`      // ε, from 0 to below 1
-	Level      int     `yaml:"level"`       // whose classes have proxies; 0 is the finest
+	Level      int     `yaml:"level"`       // the level whose classes have proxies; 0 is the finest
 }
 
 var arcFaceEntry = registry.Entry[Kind]{
@@ -50,5 +51,5 @@ func (l ArcFace) New(f Facts) (Loss, error) {
 	})
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (ArcFace) ByRows() bool { return true }

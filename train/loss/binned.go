@@ -5,7 +5,7 @@ import (
 	"hgld/train/grad"
 )
 
-// binned is average precision of a histogram of the scores, averaged over the
+// binned is one minus the average precision of a histogram of the scores, averaged over the
 // queries that have a positive.
 type binned struct {
 	bins      device.Bins
@@ -24,8 +24,7 @@ func newBinned(f Facts, l binned) (Loss, error) {
 	return &l, nil
 }
 
-// Forward records the loss against the gallery, and against the memory if there
-// is one.
+// Forward records the loss against the gallery and, if there is one, the memory.
 func (l *binned) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if l.normalise {
 		b = b.normalised(t)

@@ -8,27 +8,27 @@ import (
 	"hgld/train/grad"
 )
 
-// BlackBoxAP is one minus average precision with the interpolated gradient of the
-// ranks (Rolínek et al., "Optimizing Rank-based Metrics with Blackbox
-// Differentiation", CVPR 2020; device.Rank's RanksGrad). Before they are ranked,
-// the scores of positives are lowered by Margin against the others:
+// BlackBoxAP is one minus average precision, with the interpolated gradient of the ranks (Rolínek
+// et al., "Optimizing Rank-based Metrics with Blackbox Differentiation", CVPR 2020; see RanksGrad
+// of device.Rank). Before ranking, the scores of positives are lowered by Margin relative to the
+// others:
 //
 //	L = 1 − 1/Q Σ_q Σ_{k∈P_q} rank⁺(q,k) / rank(q,k) / (|P_q| + Epsilon)
 //
-// rank⁺ takes no gradient. A greater Lambda looks farther for scores that would
-// improve the ranks; the weight of the loss in a sum does not change how far. Query
-// is [Q, D] and Gallery [G, D], rows of unit length; of equal scores the lower row
-// comes first.
+// No gradient flows through rank⁺. Lambda is the step of the interpolation: the gradient compares
+// the ranks with those after the scores have moved Lambda along their gradient. The weight of the
+// loss in a sum does not change that step. Query is [Q, D] and Gallery [G, D], rows of unit
+// length. Of equal scores, the lower row ranks first.
 //
-// With the margin kind "half-normal", that of the released code, each score is
-// moved by |N(0,1)| times as much, drawn anew in every step. Lambda and Margin are
-// those of the Smooth-AP paper for its largest data set.
+// The margin kind "half-normal", used by the released code, multiplies the margin of each score
+// by |N(0,1)|, drawn anew in every step. Lambda and Margin default to the values that the
+// Smooth-AP paper uses for its largest data set.
 //
 // A query without positives contributes nothing to the mean.
 type BlackBoxAP struct {
 	Lambda         float64    `yaml:"lambda"`      // how far scores move along their gradient
-	Margin         float64    `yaml:"margin"`      // by which the scores of positives are lowered
-	MarginKind     MarginKind `yaml:"margin_kind"` // fixed or drawn
+	Margin         float64    `yaml:"margin"`      // amount by which the scores of positives are lowered
+	MarginKind     MarginKind `yaml:"margin_kind"` // fixed or drawn at random
 	Epsilon        float64    `yaml:"epsilon"`     // added to the number of positives
 	Level          int        `yaml:"level"`       // 0 is the finest
 	GalleryOptions `yaml:",inline"`
@@ -40,11 +40,11 @@ var blackBoxAPEntry = registry.Entry[Kind]{
 	Value:  BlackBoxAP{Lambda: 4, Margin: 0.02},
 }
 
-// MarginKind is how far scores are moved before they are ranked.
+// MarginKind selects a fixed or a random margin.
 type MarginKind uint8
 
-// Constant ("deterministic") moves them by half the margin, HalfNormal
-// ("half-normal") by |N(0,1)| of that.
+// Constant ("deterministic") moves scores by half the margin, up for others and down for
+// positives. HalfNormal ("half-normal") multiplies that by |N(0,1)|.
 const (
 	Constant MarginKind = iota
 	HalfNormal
@@ -55,7 +55,7 @@ var marginKinds = []string{"deterministic", "half-normal"}
 // MarshalText returns "deterministic" or "half-normal".
 func (k MarginKind) MarshalText() ([]byte, error) { return marshalName(marginKinds, int(k)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (k *MarginKind) UnmarshalText(text []byte) error {
 	i, err := unmarshalName("margin_kind", marginKinds, text)
 	*k = MarginKind(i)
@@ -79,7 +79,8 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 	}, nil
 }
 
-// Released has the query in its own gallery, and the code's margin and Epsilon.
+// Released keeps the query in its own gallery and uses the margin and Epsilon of the authors'
+// code.
 func (l BlackBoxAP) Released() Kind {
 	l.MarginKind, l.Epsilon, l.GalleryOptions = HalfNormal, 1e-5, l.GalleryOptions.released()
 	return l
@@ -91,8 +92,7 @@ type blackBoxAP struct {
 	combine Combine
 }
 
-// Forward records the loss against the gallery, and against the memory if there
-// is one.
+// Forward records the loss against the gallery and, if there is one, the memory.
 func (l *blackBoxAP) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g) })
 }
@@ -105,14 +105,14 @@ func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
 	score := &device.Score{Kind: device.ScoreAP}
 	loss := overScores(t, b, g, l.shared, nil, func(d device.Backend, loss, ds, s, sh device.Array) {
-		// A relevance of 1 + Epsilon/|P| makes Z, their sum, |P| + Epsilon.
+		// With a relevance of 1 + Epsilon/|P|, the sum Z is |P| + Epsilon.
 		d.Relevance(share.Value, count.Value, weight.Value, sh, device.RelKind{Mode: device.RelMap, Weights: []float32{1}})
 		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
 		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
 		r.rank(d, s, sh)
 		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value,
 			count.Value, score)
-		d.Scale(drank.Value, drank.Value, weight.Value) // how far scores move depends on it
+		d.Scale(drank.Value, drank.Value, weight.Value) // before RanksGrad, whose step depends on it
 		d.RanksGrad(ds, drank.Value, r.s.Value, sh, l.lambda)
 		d.Scale(each.Value, each.Value, weight.Value)
 		d.Sums(loss, each.Value, device.SumAll, 0)
@@ -121,14 +121,14 @@ func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	return loss
 }
 
-// moved is what the losses by interpolated ranks share.
+// moved holds the settings shared by the losses that interpolate ranks.
 type moved struct {
 	lambda, margin float32
 	drawn          bool // the margin is half-normal
 	shared         device.SharedKind
 }
 
-// placed is the scores moved by the margin, and the ranks by them: all [Q,G].
+// placed holds the scores moved by the margin and their ranks, all [Q,G].
 type placed struct {
 	margin       float32
 	amplitude    *grad.Var // nil: 1
@@ -148,8 +148,9 @@ func (m moved) ranks(t *grad.Tape, b *Batch, g gallery) *placed {
 	return p
 }
 
-// rank ranks the scores, those of the positives lowered by the margin against the
-// others: an item's level is its 0 or 1, and a constant changes no rank.
+// rank ranks the scores after lowering those of the positives by the margin relative to the
+// others. It subtracts margin·level, with level 0 or 1; a constant offset would not change the
+// ranks.
 func (p *placed) rank(d device.Backend, s, sh device.Array) {
 	d.Copy(p.s.Value, sh)
 	if p.amplitude != nil {
@@ -160,7 +161,7 @@ func (p *placed) rank(d device.Backend, s, sh device.Array) {
 	d.Ranks(p.plus.Value, p.s.Value, sh, 1)
 }
 
-// spread makes of the levels y in p.s the numbers |amplitude|·(y − ½).
+// spread replaces the levels y in p.s by |amplitude|·(y − ½).
 func (p *placed) spread(d device.Backend) {
 	a, room := p.amplitude.Value, p.all.Value
 	d.Act(room, a, device.ReLU)

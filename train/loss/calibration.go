@@ -5,40 +5,40 @@ import (
 	"hgld/train/device"
 )
 
-// Calibration is L_DG of ROADMAP (Ramzi et al., NeurIPS 2021; "Optimization of Rank
-// Losses", Eq. 7), which makes the scores of different batches comparable: those
-// of positives P are to be above PosMargin, those of the others N below NegMargin.
+// Calibration is L_DG of ROADMAP (Ramzi et al., NeurIPS 2021; "Optimization of Rank Losses", Eq.
+// 7). It makes the scores of different batches comparable: hinges push the scores of positives P
+// above PosMargin and those of the others N below NegMargin.
 //
 //	per-query   1/Q Σ_q (1/|P_q| Σ_{i∈P_q} [PosMargin − s_i]₊ + 1/|N_q| Σ_{i∈N_q} [s_i − NegMargin]₊)
 //	violations  Σ_q Σ_{i∈P_q} [PosMargin − s_i]₊ / #(positives below PosMargin)
 //	          + Σ_q Σ_{i∈N_q} [s_i − NegMargin]₊ / #(others above NegMargin)
 //
-// The paper has the first. Its code has the second, the contrastive loss of Hadsell
-// et al. (CVPR 2006) over the whole batch, with rows divided by their length inside
-// the loss. Query is [Q, D] and Gallery [G, D].
+// The paper defines the first. Its code computes the second, which is the contrastive loss of
+// Hadsell et al. (CVPR 2006) over the whole batch, and normalises rows inside the loss. Query is
+// [Q, D] and Gallery [G, D].
 //
-// A sum over nothing is 0; the mean is over all Q queries.
+// An empty sum is 0; the mean is over all Q queries.
 type Calibration struct {
-	PosMargin      float64       `yaml:"pos_margin"` // least similarity of a positive
-	NegMargin      float64       `yaml:"neg_margin"` // greatest similarity of a negative
-	Reduction      PairReduction `yaml:"reduction"`  // which of the two means
-	Normalise      bool          `yaml:"normalise"`  // rows are divided by their length first
+	PosMargin      float64       `yaml:"pos_margin"` // positives are pushed above it
+	NegMargin      float64       `yaml:"neg_margin"` // the others are pushed below it
+	Reduction      PairReduction `yaml:"reduction"`  // which of the two formulas
+	Normalise      bool          `yaml:"normalise"`  // normalise the rows first
 	Level          int           `yaml:"level"`      // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 
 var calibrationEntry = registry.Entry[Kind]{
-	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that hold positives above 0.9 and the others " +
+	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that push positives above 0.9 and the others " +
 		"below 0.6",
 	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
 	Value:  paperCalibration,
 }
 
-// PairReduction is what a sum of hinges is divided by.
+// PairReduction selects the divisor of a sum of hinges.
 type PairReduction uint8
 
-// PerQuery ("per-query") divides by the pairs of each query and sign, Violations
-// ("violations") by the pairs of each sign, over all queries, that are not 0.
+// PerQuery ("per-query") divides by the number of pairs of each query and sign. Violations
+// ("violations") divides by the number of nonzero pairs of each sign over all queries.
 const (
 	PerQuery PairReduction = iota
 	Violations
@@ -49,7 +49,7 @@ var pairReductions = []string{"per-query", "violations"}
 // MarshalText returns "per-query" or "violations".
 func (r PairReduction) MarshalText() ([]byte, error) { return marshalName(pairReductions, int(r)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (r *PairReduction) UnmarshalText(text []byte) error {
 	i, err := unmarshalName("reduction", pairReductions, text)
 	*r = PairReduction(i)
@@ -71,7 +71,7 @@ func (l Calibration) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the code's mean, and its rows of unit length.
+// Released uses the divisor of the authors' code and rows of unit length.
 func (l Calibration) Released() Kind {
 	l.Reduction, l.Normalise, l.GalleryOptions = Violations, true, l.GalleryOptions.released()
 	return l

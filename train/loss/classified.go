@@ -5,8 +5,9 @@ import (
 	"hgld/train/grad"
 )
 
-// classified records the mean over all Q rows of the cross-entropy of z [Q,C] with
-// the classes I32 [Q,1], less the constant least. A row of class −1 counts 0.
+// classified records the mean over all Q rows of the cross-entropy of the logits z [Q,C] with the
+// classes I32 [Q,1], minus the constant least. A row of class −1 contributes 0 to the
+// cross-entropy.
 func classified(t *grad.Tape, z *grad.Var, classes device.Array, o device.Softmax, least float32) *grad.Var {
 	Q := z.Value.Dims[0]
 	class, each, dz, loss := t.New(device.I32, Q), t.New(device.F32, Q), t.New(device.F32, z.Value.Shape()...),
@@ -30,7 +31,7 @@ func classified(t *grad.Tape, z *grad.Var, classes device.Array, o device.Softma
 	return loss
 }
 
-// times is dst = x·y, element by element, of arrays without gaps.
+// times computes dst = x·y element by element, for arrays without gaps.
 func times(d device.Backend, dst, x, y device.Array) {
 	n := x.Len()
 	d.Scale(dst.Reshape(n, 1), x.Reshape(n, 1), y.Reshape(n))

@@ -6,10 +6,11 @@ import (
 	"hgld/internal/registry"
 )
 
-// Combine says how the losses against batch and memory are joined.
+// Combine selects how the losses against the batch and the memory are joined.
 type Combine uint8
 
-// Add sums them ("Cross-Batch Memory", CVPR 2020). Average is what SupRank's code does.
+// Add sums them ("Cross-Batch Memory", CVPR 2020). Average takes their mean, as SupRank's code
+// does.
 const (
 	Add Combine = iota
 	Average
@@ -17,8 +18,8 @@ const (
 
 var combineNames = []string{"sum", "average"}
 
-// weights returns the weights of batch and memory, where memory weighs w, and 0 means
-// 1: they are 1 and w, or sum to 1.
+// weights returns the weights of the batch and the memory. w is the weight of the memory relative
+// to the batch; 0 means 1. Add returns 1 and w; Average scales them to sum to 1.
 func (c Combine) weights(w float32) []float32 {
 	if w == 0 {
 		w = 1
@@ -32,7 +33,7 @@ func (c Combine) weights(w float32) []float32 {
 // MarshalText returns "sum" or "average".
 func (c Combine) MarshalText() ([]byte, error) { return marshalName(combineNames, int(c)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (c *Combine) UnmarshalText(text []byte) error {
 	i, err := unmarshalName("memory_combine", combineNames, text)
 	*c = Combine(i)
@@ -41,7 +42,7 @@ func (c *Combine) UnmarshalText(text []byte) error {
 
 func marshalName(names []string, i int) ([]byte, error) {
 	if i >= len(names) {
-		return nil, fmt.Errorf("no name for the value %d among %v", i, names)
+		return nil, fmt.Errorf("value %d has no name, want an index into %v", i, names)
 	}
 	return []byte(names[i]), nil
 }

@@ -6,7 +6,7 @@ import "hgld/train/device"
 // positives: the items that share a label with it.
 type Compared interface {
 	Loss
-	// Comparisons returns the rule for positives, one for each term.
+	// Comparisons returns the rule for positives of each term.
 	Comparisons() []Comparison
 }
 
@@ -14,13 +14,11 @@ type Compared interface {
 // at one of the levels [From, To) or more. To 0 means all levels from From up.
 type Comparison struct {
 	From, To int // levels, finest 0
-	// Defined says that a batch without any positive still has a loss, that of its
-	// negatives.
+	// Defined says that a batch without positives still has a loss, from its negatives.
 	Defined bool
 }
 
-// comparisonsOf returns the comparisons of a loss, or nil if it only compares with
-// proxies.
+// comparisonsOf returns the comparisons of a loss, or nil if it compares only with proxies.
 func comparisonsOf(l Loss) []Comparison {
 	if c, ok := l.(Compared); ok {
 		return c.Comparisons()
@@ -32,26 +30,25 @@ func comparison(o device.SharedKind) []Comparison {
 	return []Comparison{{From: o.From, To: o.To}}
 }
 
-// Comparisons returns that of the levels which are ranked.
+// Comparisons returns the rule for the ranked levels.
 func (r ranking) Comparisons() []Comparison { return comparison(r.shared) }
 
-// Comparisons returns that of the level which is ranked.
+// Comparisons returns the rule for the ranked level.
 func (l *binned) Comparisons() []Comparison { return comparison(l.shared) }
 
-// Comparisons returns that of the level which is ranked.
+// Comparisons returns the rule for the ranked level.
 func (m moved) Comparisons() []Comparison { return comparison(m.shared) }
 
-// Comparisons returns that of the level which is ranked. The mean runs over the
-// positives of earlier batches too.
+// Comparisons returns the rule for the ranked level. The loss is defined without positives in the
+// batch, because its mean also runs over the positives of earlier batches.
 func (l *ramboMemory) Comparisons() []Comparison {
 	c := l.moved.Comparisons()
 	c[0].Defined = true
 	return c
 }
 
-// Comparisons returns that of the level whose pairs are compared. A triplet needs a
-// positive; in the other kinds negatives alone have a loss, unless they are mined by
-// the positives.
+// Comparisons returns the rule for the compared level. A triplet needs a positive. The other
+// kinds have a loss from negatives alone, unless the positives mine them.
 func (p *pairwise) Comparisons() []Comparison {
 	c := comparison(p.shared)
 	switch p.pairs.Kind {
@@ -63,7 +60,7 @@ func (p *pairwise) Comparisons() []Comparison {
 	return c
 }
 
-// Comparisons returns those of all terms.
+// Comparisons returns the rules of all terms.
 func (l *sum) Comparisons() (list []Comparison) {
 	for _, term := range l.terms {
 		list = append(list, comparisonsOf(term)...)

@@ -11,22 +11,22 @@ import (
 //
 //	L = Σ_i Terms[i].Weight · L_i
 //
-// The published methods are a ranking loss and a term that makes the scores of
-// different batches comparable ("Optimization of Rank Losses", Eq. 2), weighted 1−λ and
-// λ with λ = 0.1. That term is Calibration (L_DG), NSM or ArcFace (L*_DG).
+// The published methods add to a ranking loss a term that makes the scores of different batches
+// comparable ("Optimization of Rank Losses", Eq. 2). The weights are 1−λ and λ, with λ = 0.1.
+// That term is Calibration (L_DG), NSM or ArcFace (L*_DG).
 //
-// The Name of a term is the key of its settings: that of the registry with _ for -, and
-// _2, _3 … after it if the loss occurs more than once.
+// The Name of a term is the key of its settings: the registry name with _ for -. If a loss occurs
+// more than once, its later terms end in _2, _3 and so on.
 type Composition struct {
 	Terms []Term // at least one
-	// ReleasedWeights are those of a released configuration that names none, which the
-	// released code reads as 1/n each.
+	// ReleasedWeights are the weights of a released configuration that gives none. The released
+	// code then uses 1/n for each of n terms.
 	ReleasedWeights []float64
 
-	released bool // terms come from the table of the released code
+	released bool // the terms were replaced by their released settings
 }
 
-// greatestWeight bounds the weight of a term; a greater one is a slip.
+// greatestWeight bounds the weight of a term. A greater weight is taken for a typing error.
 const greatestWeight = 1e9
 
 var sumEntry = registry.Entry[Kind]{
@@ -35,11 +35,11 @@ var sumEntry = registry.Entry[Kind]{
 	Value:  Composition{Terms: []Term{{Name: "smooth_ap", Weight: 0.9, Loss: SmoothAP{Tau: 0.01}}, nsmTerm}},
 }
 
-// New makes the loss. Its parameters are the proxies of its terms. Their names begin
-// with the name of the term if more than one term has any.
+// New makes the loss. Its parameters are the proxies of its terms. If more than one term has
+// parameters, their names begin with the name of the term.
 func (l Composition) New(f Facts) (Loss, error) {
 	if slices.ContainsFunc(l.Terms, func(t Term) bool { return !(t.Weight >= 0 && t.Weight <= greatestWeight) }) {
-		return nil, fmt.Errorf("weights are %v, want numbers from 0 to %g", l.weights(), greatestWeight)
+		return nil, fmt.Errorf("weights are %v, want each from 0 to %g", l.weights(), greatestWeight)
 	}
 	losses, err := newTerms(l.Terms, f)
 	if err != nil {
@@ -62,7 +62,7 @@ func (l Composition) New(f Facts) (Loss, error) {
 	return newSum(l.Terms, scopes, losses), nil
 }
 
-// Released has every term as in the released code.
+// Released sets every term as in the released code.
 func (l Composition) Released() Kind {
 	l.released, l.Terms = true, slices.Clone(l.Terms)
 	for i, t := range l.Terms {
@@ -76,7 +76,7 @@ func (l Composition) Released() Kind {
 	return l
 }
 
-// ByRows reports whether all terms are sums over rows.
+// ByRows reports whether all terms are means over rows.
 func (l Composition) ByRows() bool { return Sum{Terms: l.Terms}.ByRows() }
 
 // weights returns the weight of each term.

@@ -10,43 +10,41 @@ import (
 	"hgld/train/nn"
 )
 
-// CrossEntropy is the loss of Boudiaf et al., "A Unifying Mutual Information View
-// of Metric Learning", ECCV 2020: a linear classifier W, b on the embeddings as
-// they are, with 1 − Epsilon of the target on the class and the rest spread evenly
-// over the C − 1 others:
+// CrossEntropy is the loss of Boudiaf et al., "A Unifying Mutual Information View of Metric
+// Learning", ECCV 2020: the smoothed cross-entropy of a linear classifier W, b on the embeddings.
+// The target puts 1 − Epsilon on the class and spreads Epsilon evenly over the other C − 1:
 //
 //	L = 1/Q Σ_q KL(target ‖ softmax(W·q + b))
 //
-// that is the cross-entropy less the target's entropy, so that the least value is
-// 0. Query is [Q, D]. W and b start from 0.
+// The divergence is the cross-entropy minus the entropy of the target, so its minimum is 0. Query
+// is [Q, D] and is not normalised. W and b start at 0.
 //
-// A query without a label of the given Level counts −entropy; the mean is over all
-// Q.
+// A query without a label at Level contributes −entropy; the mean is over all Q queries.
 type CrossEntropy struct {
-	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, from 0 to below 1
+	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, in [0, 1)
 	Level   int     `yaml:"level"`   // 0 is the finest
 }
 
 var crossEntropyEntry = registry.Entry[Kind]{
-	Name: "cross-entropy", About: "cross-entropy of a linear classifier (ECCV 2020), its target smoothed",
+	Name: "cross-entropy", About: "cross-entropy of a linear classifier with label smoothing (ECCV 2020)",
 	Source: "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020; its code",
 	Value:  CrossEntropy{Epsilon: 0.1},
 }
 
-// New makes the loss, with a classifier of the level's classes.
+// New makes the loss, with a classifier for the classes of the level.
 func (l CrossEntropy) New(f Facts) (Loss, error) {
 	if err := checkLevel(l.Level, f); err != nil {
 		return nil, err
 	}
 	C := f.Classes[l.Level]
 	if !(l.Epsilon >= 0 && l.Epsilon < 1) || C < 2 {
-		return nil, fmt.Errorf("epsilon is %v with %d classes, want a number from 0 to 1 and two classes", l.Epsilon, C)
+		return nil, fmt.Errorf("epsilon is %v with %d classes, want 0 ≤ epsilon < 1 and at least two classes", l.Epsilon, C)
 	}
 	ce := &crossEntropy{
 		level: l.Level, weight: &Param{Name: "weight", Dims: []int{C, f.Dim}},
 		bias: &Param{Name: "bias", Dims: []int{C}},
 	}
-	// The device spreads its smoothing over all C classes.
+	// The device spreads its smoothing over all C classes, including the target.
 	ce.softmax = device.Softmax{Temperature: 1, Smoothing: float32(l.Epsilon * float64(C) / float64(C-1))}
 	if l.Epsilon > 0 {
 		ce.entropy = float32(-(1-l.Epsilon)*math.Log(1-l.Epsilon) - l.Epsilon*math.Log(l.Epsilon/float64(C-1)))
@@ -54,7 +52,7 @@ func (l CrossEntropy) New(f Facts) (Loss, error) {
 	return ce, nil
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the class weights.
 func (CrossEntropy) ByRows() bool { return true }
 
 type crossEntropy struct {

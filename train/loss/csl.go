@@ -7,41 +7,41 @@ import (
 	"hgld/train/device"
 )
 
-// CSL is the cross-level ranking loss of Sun et al., "Dynamic Metric Learning:
-// Towards a Scalable Metric Space to Accommodate Multiple Semantic Scales", CVPR
-// 2021, as SupRank's code computes it: with a proxy p for each finest class,
-// divided by its length, and the own one of a query as the positive at every level,
+// CSL is the cross-level ranking loss of Sun et al., "Dynamic Metric Learning: Towards a Scalable
+// Metric Space to Accommodate Multiple Semantic Scales", CVPR 2021, as computed by SupRank's
+// code. Each finest class has a proxy p of unit length. A query's own proxy is its positive at
+// every level:
 //
 //	L = 1/Q Σ_q Σ_c softplus(log Σ_{p: differs from q at level c} e^(Scale·⟨q,p⟩) − Scale·⟨q,own⟩ + Scale·Margins[c])
 //
-// Query is [Q, D], rows of unit length: they are not normalised here. Labels must
-// be a tree, so that a proxy which differs at a level differs at all finer ones.
+// Query is [Q, D], rows of unit length; the loss does not normalise them. Labels must form a
+// tree, so that a proxy that differs at a level also differs at all finer ones.
 //
-// Margins are of the levels, finest first, and of as many as the data have. Without
-// them they are those of the released configurations: .25 and .45 for two levels,
-// .25, .35, .45 for three, and for others Δ = .1 apart around .45, which for seven
-// is the .15 … .75 of iNaturalist.
+// Margins has one entry per level of the data, finest first. Without it, the margins are those of
+// the released configurations: .25, .45 for two levels and .25, .35, .45 for three. For other
+// depths they are spaced .1 apart around .45; for seven levels that gives the .15 … .75 used for
+// iNaturalist.
 //
-// With the reduction "mean" the sum over the levels is divided by their number.
+// The reduction "mean" divides the sum over levels by their number.
 //
-// A query without a finest label counts 0; the mean is over all Q. The data sets'
-// own authors have published no code of it.
+// A query without a finest label contributes 0; the mean is over all Q queries. The authors of
+// the data sets have published no code of this loss.
 type CSL struct {
 	Scale   float64   `yaml:"scale"`   // inverse temperature
-	Margins []float64 `yaml:"margins"` // one for each level, finest first; none: see above
-	Reduce  Reduce    `yaml:"reduce"`  // sum or mean over the levels
+	Margins []float64 `yaml:"margins"` // one for each level, finest first; empty: see above
+	Reduce  Reduce    `yaml:"reduce"`  // sum or mean over levels
 }
 
 var cslEntry = registry.Entry[Kind]{
-	Name: "csl", About: "CSL (CVPR 2021): at every level, the own proxy ahead of all that differ there by a margin",
+	Name: "csl", About: "CSL (CVPR 2021): at every level, a query's own proxy leads all that differ there by a margin",
 	Source: "Sun et al., Dynamic Metric Learning, CVPR 2021; as in SupRank",
 	Value:  CSL{Scale: 32},
 }
 
-// Reduce is how the losses of several levels become one.
+// Reduce selects how the losses of several levels are combined.
 type Reduce uint8
 
-// OverLevels ("sum") adds them up, MeanOverLevels ("mean") divides by their number.
+// OverLevels ("sum") adds them; MeanOverLevels ("mean") takes their mean.
 const (
 	OverLevels Reduce = iota
 	MeanOverLevels
@@ -52,7 +52,7 @@ var reduceNames = []string{"sum", "mean"}
 // MarshalText returns "sum" or "mean".
 func (r Reduce) MarshalText() ([]byte, error) { return marshalName(reduceNames, int(r)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (r *Reduce) UnmarshalText(text []byte) error {
 	i, err := unmarshalName("reduce", reduceNames, text)
 	*r = Reduce(i)
@@ -70,21 +70,21 @@ func (l CSL) New(f Facts) (Loss, error) {
 		return nil, err
 	}
 	if len(f.Paths) != f.Classes[0] {
-		return nil, fmt.Errorf("the labels of %d of %d classes are known: the loss needs those of every proxy", len(f.Paths),
+		return nil, fmt.Errorf("labels are known for %d of %d classes, want those of every proxy", len(f.Paths),
 			f.Classes[0])
 	}
 	margins := l.margins(levels)
 	if len(margins) != levels {
-		return nil, fmt.Errorf("%d margins for %d levels", len(margins), levels)
+		return nil, fmt.Errorf("%d margins for %d levels, want one for each level", len(margins), levels)
 	}
 	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale), Margins: narrow(margins)}
 	return proxied{pairs: pairs, to: levels, paths: f.Paths}.make(f)
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (CSL) ByRows() bool { return true }
 
-// margins is Margins, or those of the released configurations.
+// margins returns Margins, or the released margins if there are none.
 func (l CSL) margins(levels int) []float64 {
 	if l.Margins != nil {
 		return l.Margins

@@ -5,7 +5,7 @@ import (
 	"hgld/train/grad"
 )
 
-// Streams of random numbers.
+// Streams of random numbers, one for each use.
 const (
 	marginStream uint32 = 1<<31 + iota
 	marginMemoryStream
@@ -14,10 +14,10 @@ const (
 	rowMixStream
 )
 
-// draw records random numbers F32 [dims] of the step, or the given ones instead.
+// draw records random numbers F32 [dims] for the step. If given is present, it is used instead.
 func (b *Batch) draw(t *grad.Tape, given device.Array, stream uint32, o device.Dist, dims ...int) *grad.Var {
 	if given.Absent() && b.Key.Absent() {
-		panic("loss: a loss that draws random numbers, and a batch without a key")
+		panic("loss: the batch has no key, and the loss draws random numbers")
 	}
 	x := t.New(device.F32, dims...)
 	t.Do(func(d device.Backend) {

@@ -5,23 +5,22 @@ import (
 	"hgld/train/device"
 )
 
-// FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019:
-// SoftBinAP over NumBins bins of the squared distance d² = 2 − 2s, between 0 and 4,
-// of rows divided by their length. That is a histogram of the scores with
-// NumBins + 1 centres from 1 down to −1:
+// FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019: SoftBinAP over
+// NumBins bins of the squared distance d² = 2 − 2s between unit vectors, from 0 to 4. This is a
+// histogram of the scores with NumBins + 1 centres from 1 down to −1:
 //
 //	L = 1 − 1/Q Σ_q 1/|P_q| Σ_m h⁺_m H⁺_m / H_m
 //
-// h⁺_m counts the positives of bin m; H⁺_m and H_m count positives and all items from the
+// h⁺_m counts the positives of bin m. H⁺_m and H_m count positives and all items from the
 // smallest distance up to m.
 //
-// Query is [Q, D] and Gallery [G, D]. The query is never in its own gallery. The
-// gradient is that of the formula; the authors' own backward pass differs by a
-// factor Q/2.
+// Query is [Q, D] and Gallery [G, D]; the loss normalises their rows. The query is never in its
+// own gallery. The gradient is the exact one; the authors' own backward pass differs by a factor
+// Q/2.
 //
 // A query without positives contributes nothing to the mean.
 type FastAP struct {
-	NumBins       int     `yaml:"num_bins" range:"1 4096"` // of the histogram, which has one centre more
+	NumBins       int     `yaml:"num_bins" range:"1 4096"` // bins of the histogram, which has one centre more
 	Level         int     `yaml:"level"`                   // 0 is the finest
 	MemoryCombine Combine `yaml:"memory_combine"`          // joins the losses against batch and memory
 }

@@ -2,32 +2,31 @@ package loss
 
 import "hgld/train/device"
 
-// HMinus holds the settings of H⁻, the step by which the Sup losses count items of a
-// lower level ahead of a positive. It bounds the Heaviside step from above, and does
-// not go flat where an item is far ahead (Ramzi et al., "Optimization of Rank Losses",
-// Eq. 4):
+// HMinus holds the settings of H⁻, the step by which the Sup losses count items of a lower level
+// ahead of a positive. H⁻ bounds the Heaviside step from above and keeps a slope where an item is
+// far ahead (Ramzi et al., "Optimization of Rank Losses", Eq. 4):
 //
 //	t < 0      σ(t/Tau)
 //	t = 0      Zero
 //	0 < t ≤ Delta  Start + σ(t/Tau)
 //	t > Delta  Rho·(t − Delta) + Offset
 //
-// The paper's δ is τ·ln((1−ε)/ε) ≈ 0.046 for ε = 0.01. Its code, and the default here,
-// has 0.05. With the released constants, H⁻ drops by 0.05 at Delta (offset 1.44). With
-// those for iNaturalist (start 0) it is not an upper bound.
+// The paper's δ is τ·ln((1−ε)/ε) ≈ 0.046 for ε = 0.01. Its code uses 0.05, which is the default
+// here. With the released constants, H⁻ drops by 0.05 at Delta (offset 1.44). With those for
+// iNaturalist (start 0) it is not an upper bound.
 type HMinus struct {
 	Tau    float64  `yaml:"tau"`            // temperature of the sigmoids
-	Rho    float64  `yaml:"rho"`            // −1: a sigmoid everywhere
+	Rho    float64  `yaml:"rho"`            // slope beyond Delta; −1: a sigmoid everywhere
 	Delta  float64  `yaml:"delta"`          // where the linear piece begins
 	Start  float64  `yaml:"start"`          // added to the sigmoid above 0
 	Offset *float64 `yaml:"offset"`         // nil: Start + σ(Delta/Tau), which makes H⁻ continuous
-	Zero   float64  `yaml:"hminus_at_zero"` // 1 keeps the bound at a tie, 1/2 is the released code
+	Zero   float64  `yaml:"hminus_at_zero"` // H⁻ at a tie: 1 keeps the bound, the released code has 1/2
 }
 
 var paperStep = HMinus{Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 1}
 
-// released returns h with the released step for all data sets but iNaturalist, which
-// has start 0 and offset 1.
+// released returns h with the step of the released code for all data sets except iNaturalist,
+// which uses start 0 and offset 1.
 func (h HMinus) released() HMinus {
 	h.Start, h.Offset, h.Zero = 0.5, new(1.44), 0.5
 	return h
@@ -44,8 +43,8 @@ func (h HMinus) step() device.Step {
 	return s
 }
 
-// steps returns the exact step, which has no gradient, among positives of the same or a
-// higher level, and H⁻ for items of a lower one.
+// steps returns H⁻ for items of a lower level, and the exact step, which has no gradient, for
+// items of the same or a higher level.
 func (h HMinus) steps() device.Steps {
 	exact := device.Step{Kind: device.Heaviside}
 	return device.Steps{

@@ -5,32 +5,32 @@ import (
 	"hgld/train/device"
 )
 
-// MultiSimilarity is the loss of Wang et al., "Multi-Similarity Loss with General
-// Pair Weighting", CVPR 2019:
+// MultiSimilarity is the loss of Wang et al., "Multi-Similarity Loss with General Pair
+// Weighting", CVPR 2019:
 //
 //	L = 1/Q Σ_q 1/α log(1 + Σ_p e^(−α(s_p − Base))) + 1/β log(1 + Σ_n e^(β(s_n − Base)))
 //
-// With Mining only the items count that are out of order by less than MiningMargin
-// or right out of it: s_n > min s_p − MiningMargin and s_p < max s_n + MiningMargin;
-// a query for which that leaves none of one kind counts 0. Positives within Epsilon
-// of 1 are taken for copies of the query and left out. Query is [Q, D] and Gallery
-// [G, D], rows of unit length unless Normalise divides by it.
+// Mining keeps only the hard items: negatives with s_n > min s_p − MiningMargin and positives
+// with s_p < max s_n + MiningMargin. A query left without positives or without negatives
+// contributes 0. Positives within Epsilon of 1 are taken for copies of the query and left out.
+// Query is [Q, D] and Gallery [G, D], rows of unit length; Normalise divides other rows by their
+// length.
 //
 // The mean is over all Q queries.
 type MultiSimilarity struct {
-	Alpha          float64 `yaml:"alpha"`         // of positives
-	Beta           float64 `yaml:"beta"`          // of the others
+	Alpha          float64 `yaml:"alpha"`         // scale of the positives
+	Beta           float64 `yaml:"beta"`          // scale of the others
 	Base           float64 `yaml:"base"`          // origin of the scores
-	Mining         bool    `yaml:"mining"`        // only violating items count
+	Mining         bool    `yaml:"mining"`        // keep only hard items
 	MiningMargin   float64 `yaml:"mining_margin"` // slack of the mining
-	Epsilon        float64 `yaml:"epsilon"`       // 0: no positive is a copy
-	Normalise      bool    `yaml:"normalise"`     // rows are divided by their length first
+	Epsilon        float64 `yaml:"epsilon"`       // distance from 1 within which a positive is a copy; 0: none is
+	Normalise      bool    `yaml:"normalise"`     // normalise the rows first
 	Level          int     `yaml:"level"`         // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 
 var multiSimilarityEntry = registry.Entry[Kind]{
-	Name: "multi-similarity", About: "multi-similarity (CVPR 2019): soft hinges over the mined items of a query",
+	Name: "multi-similarity", About: "multi-similarity (CVPR 2019): soft hinges over the hard items of a query",
 	Source: "Wang et al., Multi-Similarity Loss with General Pair Weighting, CVPR 2019; its code",
 	Value: MultiSimilarity{
 		Alpha: 2, Beta: 40, Base: 0.5, Mining: true, MiningMargin: 0.1, Epsilon: 1e-5,

@@ -6,20 +6,19 @@ import (
 	"hgld/internal/registry"
 )
 
-// NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of softmax over
-// negative squared distances between a query and the proxies p, both brought to
-// length Scale:
+// NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of a softmax over negative
+// squared distances between a query and the proxies p, all scaled to length Scale:
 //
 //	L = −1/Q Σ_q log softmax(−‖Scale·q/‖q‖ − Scale·p_c/‖p_c‖‖²)[class of q]
 //
-// which is NSM of the normalised query with temperature 1/(2·Scale²). The authors'
-// Scale 3 is their temperature 1/9. Query is [Q, D]. Proxies start normal with
-// deviation 1/8, as theirs.
+// This equals NSM of the normalised query with temperature 1/(2·Scale²). The authors' Scale 3 is
+// their temperature 1/9. Query is [Q, D]. As in their code, proxies start normal with deviation
+// 1/8.
 //
-// A query without a label of the given Level counts 0; the mean is over all Q.
+// A query without a label at Level contributes 0; the mean is over all Q queries.
 type NCAPP struct {
-	Scale float64 `yaml:"scale"` // of the vectors; the temperature is 1/(2·Scale²)
-	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+	Scale float64 `yaml:"scale"` // length of the vectors; the temperature is 1/(2·Scale²)
+	Level int     `yaml:"level"` // the level whose classes have proxies; 0 is the finest
 }
 
 var ncappEntry = registry.Entry[Kind]{
@@ -41,8 +40,8 @@ func (l NCAPP) New(f Facts) (Loss, error) {
 	return made, nil
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (NCAPP) ByRows() bool { return true }
 
-// fromNCA gives proxies the start that ProxyNCA++ has.
+// fromNCA gives a proxy the initial distribution of ProxyNCA++.
 func fromNCA(p *Param) { p.FanIn, p.Deviation = 0, 1.0/8 }

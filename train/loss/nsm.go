@@ -9,30 +9,29 @@ import (
 	"hgld/train/nn"
 )
 
-// NSM is the normalised softmax of Zhai & Wu, "Classification is a Strong Baseline
-// for Deep Metric Learning", BMVC 2019: the cross-entropy of a classifier whose
-// class weights, the proxies p, have unit length:
+// NSM is the normalised softmax of Zhai & Wu, "Classification is a Strong Baseline for Deep
+// Metric Learning", BMVC 2019: the cross-entropy of a classifier whose class weights, the proxies
+// p, have unit length:
 //
 //	L = −1/Q Σ_q log softmax(⟨q, p_c/‖p_c‖⟩/Temperature)[class of q]
 //
-// In ROADMAP and HAPPIER it is L*_DG, the term that makes batches comparable. Query
-// is [Q, D], rows of unit length: they are not normalised here. Proxies start
-// uniform within ±1/√D.
+// In ROADMAP and HAPPIER it is L*_DG, the term that makes batches comparable. Query is [Q, D],
+// rows of unit length; the loss does not normalise them. Proxies start uniform in ±1/√D.
 //
-// With NumCenters K > 1 a class has K proxies, rows K·c … K·c+K−1, and its score is
-// their mean weighted by softmax over their scores at TemperatureCenters, as in
-// SoftTriple (Qian et al., ICCV 2019). No published row of ours uses it.
+// With NumCenters K > 1 each class has K proxies, rows K·c … K·c+K−1. The score of the class is
+// the mean of its proxies' scores, weighted by their softmax at TemperatureCenters, as in
+// SoftTriple (Qian et al., ICCV 2019). No published result that we reproduce uses it.
 //
-// A query without a label of the given Level counts 0; the mean is over all Q.
+// A query without a label at Level contributes 0; the mean is over all Q queries.
 type NSM struct {
 	Temperature        float64 `yaml:"temperature"`              // of the softmax over classes
-	Level              int     `yaml:"level"`                    // whose classes have proxies; 0 is the finest
-	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies of a class; 0 is 1
+	Level              int     `yaml:"level"`                    // the level whose classes have proxies; 0 is the finest
+	NumCenters         int     `yaml:"num_centers" range:"0 64"` // proxies per class; 0 means 1
 	TemperatureCenters float64 `yaml:"temperature_centers"`      // of the softmax over the proxies of a class
 }
 
 var nsmEntry = registry.Entry[Kind]{
-	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over proxies of the classes",
+	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over class proxies",
 	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of " +
 		"Optimization of Rank Losses, Eq. 8",
 	Value: paperNSM,
@@ -40,21 +39,21 @@ var nsmEntry = registry.Entry[Kind]{
 
 var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
 
-// New makes the loss, with its proxies for each class.
+// New makes the loss, with the proxies of each class.
 func (l NSM) New(f Facts) (Loss, error) {
 	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters,
 		softness: l.TemperatureCenters})
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (NSM) ByRows() bool { return true }
 
-// nsm is the cross-entropy of a classifier of unit rows.
+// nsm is the cross-entropy of a classifier whose weight rows have unit length.
 type nsm struct {
 	level                 int
 	temperature, softness float64
 	centers               int
-	normalise             bool // the query too
+	normalise             bool // normalise the query too
 	proxies               *Param
 }
 
@@ -66,7 +65,7 @@ func newNSM(f Facts, l nsm) (Loss, error) {
 		return nil, fmt.Errorf("temperature is %v, want a positive number", l.temperature)
 	}
 	if l.centers < 0 {
-		return nil, fmt.Errorf("num_centers is %d, want proxies of a class, from 1 up", l.centers)
+		return nil, fmt.Errorf("num_centers is %d, want at least 1 proxy per class", l.centers)
 	}
 	l.centers = max(l.centers, 1)
 	if l.centers > 1 && !(l.softness > 0) {
@@ -93,8 +92,8 @@ func (l *nsm) Forward(t *grad.Tape, b *Batch) *grad.Var {
 		device.Softmax{Temperature: float32(l.temperature)}, 0)
 }
 
-// overCenters records the scores z [Q,C] of classes from those of their centres
-// s [Q,C·K]:
+// overCenters records the scores z [Q,C] of the classes from the scores s [Q,C·K] of their
+// proxies:
 //
 //	z_c = Σ_i a_i s_ci,  a = softmax over i of s_ci/temperature
 func overCenters(t *grad.Tape, s *grad.Var, centers int, temperature float32) *grad.Var {

@@ -7,16 +7,16 @@ import (
 	"hgld/train/grad"
 )
 
-// pairwise is every loss that is a mean over pairs of a query and an item, or over
-// triplets: a kind of device.Pairs over the scores.
+// pairwise is a mean over pairs of a query and an item, or over triplets: one kind of
+// device.Pairs over the scores.
 type pairwise struct {
 	pairs     device.Pairs
 	shared    device.SharedKind
 	combine   Combine
-	normalise bool // rows are divided by their length, and the gradient goes through that
+	normalise bool // divide rows by their length inside the loss; the gradient includes it
 }
 
-// newPairwise checks p, whose positives are those of one level, against the data.
+// newPairwise checks p against the data. The positives of p are those of one level.
 func newPairwise(f Facts, p pairwise) (Loss, error) {
 	if err := checkLevel(p.shared.From, f); err != nil {
 		return nil, err
@@ -27,8 +27,7 @@ func newPairwise(f Facts, p pairwise) (Loss, error) {
 	return &p, nil
 }
 
-// Forward records the loss against the gallery, and against the memory if there
-// is one.
+// Forward records the loss against the gallery and, if there is one, the memory.
 func (p *pairwise) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	if p.normalise {
 		b = b.normalised(t)
@@ -48,7 +47,7 @@ func (p *pairwise) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	return loss
 }
 
-// ceiling is the score from which on a positive is taken for a copy of the query.
+// ceiling returns the score from which a positive is taken for a copy of the query.
 func ceiling(epsilon float64) float32 {
 	if epsilon == 0 {
 		return float32(math.Inf(1))

@@ -4,15 +4,15 @@ import "hgld/train/grad"
 
 // Part is a term of a loss.
 type Part struct {
-	Name   string    // key of its settings; "" for the only term of a loss that is not composed
-	Weight float64   // in the sum
+	Name   string    // key of its settings; "" for the only term of a simple loss
+	Weight float64   // weight in the sum
 	Kind   Kind      // the loss with its settings
-	Params []*Param  // of the term
+	Params []*Param  // parameters of the term
 	Value  *grad.Var // F32 [1], without the weight; kept until the tape is freed
 }
 
-// PartsOf returns the terms of a loss that is a weighted sum, those of its own terms where
-// they are sums too; nil of any other loss. Value is that of the last Forward.
+// PartsOf returns the terms of a loss that is a weighted sum, and nil for any other loss. A term
+// that is itself a sum is replaced by its own terms. Value is set by the last Forward.
 func PartsOf(l Loss) (list []Part) {
 	s, ok := l.(*sum)
 	if !ok {

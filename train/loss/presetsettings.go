@@ -9,10 +9,10 @@ import (
 
 // PresetSetting is a setting of a loss with its value in each preset.
 type PresetSetting struct {
-	// Key is that of the setting, with dots.
+	// Key is the dotted key of the setting.
 	Key string `json:"key"`
 
-	// Values are the values as YAML writes them, by the name of the preset.
+	// Values maps the name of a preset to the value as YAML writes it.
 	Values map[string]any `json:"values"`
 }
 
@@ -52,7 +52,7 @@ func SettingsText(list []PresetSetting) string {
 	return w.String()
 }
 
-// settingsOf adds the leaves of a tree under dotted keys to what other presets had.
+// settingsOf adds the leaves of a tree, under dotted keys, to the list from earlier presets.
 func settingsOf(list []PresetSetting, preset, prefix string, tree *yaml.Node) []PresetSetting {
 	for i := 0; i+1 < len(tree.Content); i += 2 {
 		key, value := prefix+tree.Content[i].Value, tree.Content[i+1]
@@ -75,8 +75,8 @@ func settingsOf(list []PresetSetting, preset, prefix string, tree *yaml.Node) []
 	return list
 }
 
-// leafText returns a value as YAML writes it: a list in brackets, and "auto" for null, a
-// value that is computed.
+// leafText returns a value as YAML writes it. A list is in brackets. Null prints as "auto",
+// because such a value is computed.
 func leafText(v *yaml.Node) string {
 	switch {
 	case v.Kind == yaml.SequenceNode:

@@ -8,21 +8,20 @@ import (
 	"hgld/train/grad"
 )
 
-// proxied is a loss of device.Pairs over the scores of queries against normalised
-// proxies, which are the gallery.
+// proxied is a loss of device.Pairs over the scores of queries against normalised proxies, which
+// serve as the gallery.
 type proxied struct {
 	pairs     device.Pairs
-	level     int  // whose classes have proxies
-	normalise bool // the query too
+	level     int  // the level whose classes have proxies
+	normalise bool // normalise the query too
 
 	proxies  *Param
-	from, to int // levels that are compared
+	from, to int // levels to compare
 	paths    []labels.Path
-	labels   device.Array // I32 [C,to−from]: those of the proxies
+	labels   device.Array // I32 [C,to−from]: labels of the proxies
 }
 
-// newProxied checks p against the data. The positive of a query is the proxy of its
-// class.
+// newProxied checks p against the data. The positive of a query is the proxy of its class.
 func newProxied(f Facts, p proxied) (Loss, error) {
 	if err := checkLevel(p.level, f); err != nil {
 		return nil, err
@@ -42,12 +41,12 @@ func (p proxied) make(f Facts) (Loss, error) {
 	return &p, nil
 }
 
-// newProxies declares rows for each class of a level.
+// newProxies declares a parameter with each rows for every class of a level.
 func newProxies(f Facts, level, each int) *Param {
 	return &Param{Name: "proxies", Dims: []int{f.Classes[level] * each, f.Dim}, FanIn: f.Dim}
 }
 
-// normEps is the least norm by which a proxy is divided, torch's default.
+// normEps is the smallest norm that a proxy is divided by. It is the default of torch.
 const normEps = 1e-12
 
 // Params returns the proxies [C,D].
@@ -71,14 +70,14 @@ func (l *proxied) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return p.against(t, &level, gallery{rows: unit(t, t.Leaf(l.proxies.Value, l.proxies.Grad)), labels: l.labels})
 }
 
-// constant uploads numbers I32 [n] that all steps share, outside of the tape's memory.
+// constant uploads numbers I32 [n] that all steps share, outside the memory of the tape.
 func constant(t *grad.Tape, numbers []int32) device.Array {
 	a := device.New(t.Backend(), device.I32, len(numbers))
 	t.Backend().Upload(a, int32s(numbers))
 	return a
 }
 
-// int32s returns the bytes of numbers in the form that backends take.
+// int32s returns the bytes of numbers in the layout that backends read.
 func int32s(numbers []int32) []byte {
 	data := make([]byte, 0, 4*len(numbers))
 	for _, n := range numbers {

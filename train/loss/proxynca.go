@@ -5,23 +5,22 @@ import (
 	"hgld/train/device"
 )
 
-// ProxyNCA is the loss of Movshovitz-Attias et al., "No Fuss Distance Metric
-// Learning using Proxies", ICCV 2017: NCAPP with the proxies of the other classes
-// alone below the line,
+// ProxyNCA is the loss of Movshovitz-Attias et al., "No Fuss Distance Metric Learning using
+// Proxies", ICCV 2017. It is NCAPP whose denominator leaves out the query's own proxy:
 //
 //	L = 1/Q Σ_q (d(q, own) + log Σ_{c≠own} e^(−d(q,c))),  d the squared distance
 //
-// between query and proxy, both brought to length Scale. It falls without a bound.
-// Query is [Q, D].
+// Query and proxies are scaled to length Scale. The loss can be negative. Query is [Q,
+// D].
 //
-// A query without a label of the given Level counts 0; the mean is over all Q.
+// A query without a label at Level contributes 0; the mean is over all Q queries.
 type ProxyNCA struct {
-	Scale float64 `yaml:"scale"` // of the vectors; the temperature is 1/(2·Scale²)
-	Level int     `yaml:"level"` // whose classes have proxies; 0 is the finest
+	Scale float64 `yaml:"scale"` // length of the vectors; the temperature is 1/(2·Scale²)
+	Level int     `yaml:"level"` // the level whose classes have proxies; 0 is the finest
 }
 
 var proxyNCAEntry = registry.Entry[Kind]{
-	Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): the same without the own proxy below the line",
+	Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): nca-pp without the query's own proxy in the denominator",
 	Source: "Movshovitz-Attias et al., No Fuss Distance Metric Learning using Proxies, ICCV 2017; as in ProxyNCA++'s code",
 	Value:  ProxyNCA{Scale: 3},
 }
@@ -38,5 +37,5 @@ func (l ProxyNCA) New(f Facts) (Loss, error) {
 	return made, nil
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (ProxyNCA) ByRows() bool { return true }

@@ -5,13 +5,12 @@ import (
 	"hgld/train/grad"
 )
 
-// ramboMemory is RamboRecall whose mean runs over the positives of earlier batches
-// too. Of their scores the counts suffice: how many negatives stand ahead of each
-// positive.
+// ramboMemory is RamboRecall with a mean that also runs over the positives of earlier batches. Of
+// their scores it keeps only the counts of negatives ahead of each positive.
 type ramboMemory struct {
 	*ramboRecall
 	batches, rows        int
-	ahead, level, filled *State // counts and levels [τ·B,B], newest first; whether a batch is there [τ]
+	ahead, level, filled *State // counts and levels [τ·B,B], newest first; 1 for each batch that is filled [τ]
 }
 
 func newRamboMemory(l *ramboRecall, batches, rows int) *ramboMemory {
@@ -26,7 +25,7 @@ func newRamboMemory(l *ramboRecall, batches, rows int) *ramboMemory {
 // States returns the counts of the last batches.
 func (l *ramboMemory) States() []*State { return []*State{l.ahead, l.level, l.filled} }
 
-// Forget empties the newest place.
+// Forget empties the newest batch.
 func (l *ramboMemory) Forget(t *grad.Tape, flag device.Array) {
 	t.Do(func(d device.Backend) {
 		first := t.Scratch(device.I32, l.rows)
@@ -40,8 +39,8 @@ func (l *ramboMemory) Forget(t *grad.Tape, flag device.Array) {
 	})
 }
 
-// Forward records the loss against the batch with its memory of scores, and
-// against the memory of embeddings if there is one.
+// Forward records the loss against the batch with its memory of scores and, if there is one,
+// against the memory of embeddings.
 func (l *ramboMemory) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return withMemory(t, b, l.combine, func(g gallery) *grad.Var {
 		if g.memory {
@@ -54,7 +53,7 @@ func (l *ramboMemory) Forward(t *grad.Tape, b *Batch) *grad.Var {
 func (l *ramboMemory) remembered(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	Q, G := b.Query.Value.Dims[0], g.rows.Value.Dims[0]
 	if Q != l.rows || G != l.rows {
-		panic("loss: a memory of scores needs batches of one size, each its own gallery")
+		panic("loss: a memory of scores needs batches of constant size that are their own gallery")
 	}
 	all := (l.batches + 1) * Q
 	r, mean, level, scale := l.ranks(t, b, g), newPooled(t, all, G), t.New(device.U8, all, G), t.New(device.F32, 1)
@@ -77,8 +76,8 @@ func (l *ramboMemory) remembered(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	return loss
 }
 
-// scale writes what multiplies the counts: 1, or as the released code has it the
-// rows of scores, with those in the memory, by their Q − 1 columns.
+// scale writes the factor of the counts: 1, or as in the released code the number of rows of
+// scores, including those in the memory, divided by their Q − 1 columns.
 func (l *ramboMemory) scale(d device.Backend, scale device.Array, Q int) {
 	d.Fill(scale, l.rowScale(Q))
 	if l.scaleByRows {

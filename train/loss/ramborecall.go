@@ -8,30 +8,30 @@ import (
 	"hgld/train/grad"
 )
 
-// RamboRecall is the recall loss of RaMBO (Rolínek et al., "Optimizing Rank-based
-// Metrics with Blackbox Differentiation", CVPR 2020, section 4.5): with r the number
-// of other items ahead of a positive,
+// RamboRecall is the recall loss of RaMBO (Rolínek et al., "Optimizing Rank-based Metrics with
+// Blackbox Differentiation", CVPR 2020, section 4.5). With r the number of other items ahead of a
+// positive:
 //
 //	L = mean over all positives of all queries of log(1 + r)            ("log")
 //	                                     or of log(1 + log(1 + r))      ("loglog")
 //
-// with the interpolated gradient of the ranks and scores moved by Margin, as in
-// BlackBoxAP. Query is [Q, D] and Gallery [G, D], rows of unit length.
+// The gradient of the ranks is interpolated and scores are moved by Margin, as in BlackBoxAP.
+// Query is [Q, D] and Gallery [G, D], rows of unit length.
 //
-// The released code multiplies r by Q/(Q − 1), because it divides ranks by the
-// columns of a score matrix without its diagonal and multiplies them by its rows:
-// ScaleByRows. Lambda and Margin are those of BlackBoxAP; the paper's own, in its
-// supplement, are not known to us.
+// ScaleByRows multiplies r by Q/(Q − 1), as the released code does: it divides ranks by the
+// columns of a score matrix without its diagonal and multiplies them by its rows. Lambda and
+// Margin default to those of BlackBoxAP. The paper's own values are in its supplement, which we
+// have not seen.
 //
-// With BatchMemory τ > 0 the scores of the last τ batches against their own items
-// count as further queries, without a gradient (section 4.3): they enlarge the mean
-// over positives. They are part of the loss' state.
+// With BatchMemory τ > 0, the scores of the last τ batches against their own items count as
+// further queries without a gradient (section 4.3). They enlarge the mean over positives and are
+// part of the loss's state.
 type RamboRecall struct {
 	Lambda         float64      `yaml:"lambda"`                      // how far scores move along their gradient
-	Margin         float64      `yaml:"margin"`                      // by which the scores of positives are lowered
+	Margin         float64      `yaml:"margin"`                      // amount by which the scores of positives are lowered
 	Weight         RecallWeight `yaml:"weight"`                      // log or loglog
-	ScaleByRows    bool         `yaml:"scale_by_rows"`               // r is multiplied by Q/(Q − 1)
-	BatchMemory    int          `yaml:"batch_memory" range:"0 1024"` // τ
+	ScaleByRows    bool         `yaml:"scale_by_rows"`               // multiply r by Q/(Q − 1)
+	BatchMemory    int          `yaml:"batch_memory" range:"0 1024"` // τ, in batches
 	Level          int          `yaml:"level"`                       // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
@@ -42,7 +42,7 @@ var ramboRecallEntry = registry.Entry[Kind]{
 	Value:  RamboRecall{Lambda: 4, Margin: 0.02},
 }
 
-// RecallWeight is how a rank counts in RamboRecall.
+// RecallWeight selects how a rank counts in RamboRecall.
 type RecallWeight uint8
 
 // Log ("log") and LogLog ("loglog").
@@ -56,7 +56,7 @@ var recallWeights = []string{"log", "loglog"}
 // MarshalText returns "log" or "loglog".
 func (w RecallWeight) MarshalText() ([]byte, error) { return marshalName(recallWeights, int(w)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (w *RecallWeight) UnmarshalText(text []byte) error {
 	i, err := unmarshalName("weight", recallWeights, text)
 	*w = RecallWeight(i)
@@ -83,7 +83,7 @@ func (l RamboRecall) New(f Facts) (Loss, error) {
 		return r, nil
 	}
 	if l.BatchMemory < 0 || f.Batch == 0 {
-		return nil, fmt.Errorf("batch_memory is %d with batches of %d rows, want a number from 0 on, and a batch",
+		return nil, fmt.Errorf("batch_memory is %d with batches of %d rows, want both positive, or batch_memory 0",
 			l.BatchMemory, f.Batch)
 	}
 	return newRamboMemory(r, l.BatchMemory, f.Batch), nil
@@ -102,14 +102,13 @@ type ramboRecall struct {
 	combine     Combine
 }
 
-// Forward records the loss against the gallery, and against the memory if there
-// is one.
+// Forward records the loss against the gallery and, if there is one, the memory.
 func (l *ramboRecall) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g) })
 }
 
-// against takes the mean over the positives of all queries, with room for the ranks of
-// one query and not of all.
+// against takes the mean over the positives of all queries. It needs scratch for the ranks of one
+// query only.
 func (l *ramboRecall) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	Q := b.Query.Value.Dims[0]
 	r, mean, scale := l.ranks(t, b, g), newPooled(t, Q, g.rows.Value.Dims[0]), t.New(device.F32, 1)
@@ -124,8 +123,8 @@ func (l *ramboRecall) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
 	return loss
 }
 
-// rowScale is what the released code multiplies a count among the Q − 1 other items
-// by, for Q rows of scores.
+// rowScale returns the released code's factor for a count among the Q − 1 other items, for Q rows
+// of scores.
 func (l *ramboRecall) rowScale(Q int) float32 {
 	if l.scaleByRows && Q > 1 {
 		return float32(Q) / float32(Q-1)
@@ -148,14 +147,14 @@ func newPooled(t *grad.Tape, rows, G int) *pooled {
 	}
 }
 
-// score writes the loss [1], and to drank its derivatives by rank. rank − plus is the
-// number of items in front of each positive; scale [1] multiplies both first.
+// score writes the loss [1], and its derivatives by rank to drank. rank − plus is the number of
+// items in front of each positive; both are first multiplied by scale [1].
 func (p *pooled) score(d device.Backend, loss, rank, plus, sh, scale device.Array, o *device.Score) {
 	rows := sh.Dims[0]
 	d.Scale(rank, rank, scale)
 	d.Scale(plus, plus, scale)
-	// The share of a row in the mean is its positives by those of all rows: there a
-	// relevance of 1/n is the inverse.
+	// The share of a row in the mean is its number of positives divided by that of all rows. A
+	// relevance of 1/n over all rows gives the divisor.
 	d.Relevance(p.all.Value, p.allCount.Value, p.allWeight.Value, sh.Reshape(1, sh.Len()),
 		device.RelKind{Mode: device.RelPop, Divisor: 1})
 	d.Relevance(p.rel.Value, p.count.Value, p.weight.Value.Reshape(rows), sh, device.RelKind{})

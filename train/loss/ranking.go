@@ -5,17 +5,17 @@ import (
 	"hgld/train/grad"
 )
 
-// GalleryOptions says what a query is ranked against.
+// GalleryOptions selects what a query is ranked against.
 type GalleryOptions struct {
-	// SelfInGallery keeps the query in its own gallery, as a positive of full relevance;
-	// the released code does. The papers sum over the other items. A query without another
-	// positive is then left out of the mean.
+	// SelfInGallery keeps the query in its own gallery as a positive of full relevance, as the
+	// released code does. The papers sum over the other items only. In both cases a query without
+	// another positive is left out of the mean.
 	SelfInGallery bool `yaml:"self_in_gallery"`
 	// MemoryCombine joins the losses against batch and memory.
 	MemoryCombine Combine `yaml:"memory_combine"`
 }
 
-// released returns the released code's choice of both.
+// released returns the choices of the released code.
 func (a GalleryOptions) released() GalleryOptions {
 	return GalleryOptions{SelfInGallery: true, MemoryCombine: Average}
 }
@@ -24,9 +24,8 @@ func (a GalleryOptions) released() GalleryOptions {
 //
 //	L = Σ_q weight_q L_q,  L_q the device.Score of the ranks that device.Steps give
 //
-// with the scores s = ⟨query, gallery⟩ of the rows as they are; they should have unit
-// length. The weight is 1/(queries with a positive), so that a query without one
-// contributes nothing.
+// The scores are s = ⟨query, gallery⟩. Rows are used as they are and should have unit length. The
+// weight is 1/(queries with a positive), so that a query without one contributes nothing.
 type ranking struct {
 	steps   device.Steps
 	score   device.Score
@@ -64,7 +63,7 @@ func oneLevel(level int, a GalleryOptions) device.SharedKind {
 	return device.SharedKind{From: level, To: level + 1, Self: a.self()}
 }
 
-// allLevels counts the levels in common.
+// allLevels counts the levels that two items share.
 func allLevels(a GalleryOptions) device.SharedKind { return device.SharedKind{Self: a.self()} }
 
 func (a GalleryOptions) self() device.SelfKind {
@@ -74,8 +73,7 @@ func (a GalleryOptions) self() device.SelfKind {
 	return device.SelfAbsent
 }
 
-// Forward records the loss against the gallery, and against the memory if there
-// is one.
+// Forward records the loss against the gallery and, if there is one, the memory.
 func (r ranking) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	return withMemory(t, b, r.combine, func(g gallery) *grad.Var { return r.against(t, b, g) })
 }

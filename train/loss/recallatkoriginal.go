@@ -6,29 +6,28 @@ import (
 	"hgld/train/grad"
 )
 
-// RecallAtKOriginal is the loss of Patel et al., "Recall@k Surrogate Loss", CVPR
-// 2022, as their code computes it. It is SmoothRecall but for this: the query is
-// counted in all ranks without being a positive, so that the best rank is 2; the
-// sum for κ is at most κ; no κ is greater than the gallery; and the mean is over
-// all queries, one without a positive counting 0:
+// RecallAtKOriginal is the loss of Patel et al., "Recall@k Surrogate Loss", CVPR 2022, as their
+// code computes it. It differs from SmoothRecall in four points. The query counts in all ranks
+// without being a positive, so the best rank is 2. The sum for κ is at most κ. No κ exceeds the
+// size of the gallery. The mean is over all queries, and a query without positives contributes 0.
 //
 //	L = 1/Q Σ_q (1 − 1/|K| Σ_{κ∈K} min(κ, Σ_{k∈P_q} σ((κ − rank(q,k))/Temp_κ)) / min(κ, |P_q|))
 //	rank(q,k) = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length. With SiMix mixtures of
-// the rows of each class are further queries and items of the gallery; then Gallery
-// must be Query. No κ is greater than the number of real items.
+// Query is [Q, D] and Gallery [G, D], rows of unit length. SiMix adds mixtures of the rows of
+// each class as further queries and gallery items. Gallery must then be Query, and no κ exceeds
+// the number of real items.
 type RecallAtKOriginal struct {
 	Tau           float64      `yaml:"tau"`            // temperature of the sigmoid in the rank
-	AtK           []float64    `yaml:"at_k"`           // the k
-	Temp          Temperatures `yaml:"temp"`           // of the test that a rank is at most k
+	AtK           []float64    `yaml:"at_k"`           // the values of k
+	Temp          Temperatures `yaml:"temp"`           // temperature of the test that a rank is at most k
 	Level         int          `yaml:"level"`          // 0 is the finest
-	SiMix         bool         `yaml:"simix"`          // mixtures of two rows of a class are further queries and items
+	SiMix         bool         `yaml:"simix"`          // add mixtures of two rows of a class as queries and items
 	MemoryCombine Combine      `yaml:"memory_combine"` // joins the losses against batch and memory
 }
 
 var recallAtKOriginalEntry = registry.Entry[Kind]{
-	Name: "recall-at-k-original", About: "R@k as its authors computed it, the query counted in ranks",
+	Name: "recall-at-k-original", About: "R@k (CVPR 2022) as its authors compute it: the query counts in the ranks",
 	Source: "Patel et al., Recall@k Surrogate Loss, CVPR 2022; its code, with SiMix as a setting",
 	Value:  RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
 }
@@ -61,10 +60,10 @@ func (l RecallAtKOriginal) Released() Kind {
 
 type recallAtKOriginal struct {
 	ranking
-	rows *rowMixing // nil: no SiMix
+	rows *rowMixing // nil: SiMix is off
 }
 
-// Forward bounds every κ by the number of items before it ranks them.
+// Forward limits every κ to the number of items, then records the loss.
 func (r recallAtKOriginal) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	at := make([]float32, len(r.score.At))
 	for i, k := range r.score.At {

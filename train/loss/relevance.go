@@ -7,20 +7,20 @@ import (
 	"hgld/train/device"
 )
 
-// Relevance weighs an item by the levels that it shares with the query. With n_l items
-// of level l, of L levels:
+// Relevance weighs an item by the levels that it shares with the query. With n_l items of level
+// l, out of L levels:
 //
 //	pop  r(l) = (l/Divisor)^Alpha / n_l     ("Optimization of Rank Losses", Eq. 20)
 //	map  r(l) = Σ_{p≤l} Weights[p−1] / #(items of level ≥ p)
 //
-// A greater Alpha favours the finest level. Divisor cancels in H-AP.
+// A greater Alpha favours the finest level. Divisor cancels out in H-AP.
 type Relevance struct {
 	Type    RelevanceType `yaml:"type"`    // the rule
 	Alpha   float64       `yaml:"alpha"`   // pop: the power
-	Weights []float64     `yaml:"weights"` // map: of each level, coarsest first
-	Divisor float64       `yaml:"divisor"` // at 0 or below: that much more than L, so 0 is L (paper), −1 is L−1 (released)
-	// CountsQuery counts the query itself among the items of level L. It must be set if the
-	// query is in its own gallery.
+	Weights []float64     `yaml:"weights"` // map: weight of each level, coarsest first
+	Divisor float64       `yaml:"divisor"` // if 0 or negative, it is added to L: 0 is L (paper), −1 is L−1 (released)
+	// CountsQuery counts the query itself among the items of level L. It must be set if the query
+	// is in its own gallery.
 	CountsQuery bool `yaml:"counts_query"`
 }
 
@@ -35,16 +35,16 @@ const (
 
 // Relevances are the rules by name.
 var Relevances = registry.Table[RelevanceType]{
-	{Name: "pop", About: "(l/L)^alpha by the number of items of level l: every level weighs the same whatever its size",
+	{Name: "pop", About: "(l/L)^alpha divided by the number of items of level l: every level has the same weight",
 		Value: Population},
-	{Name: "map", About: "weights of the levels by the items of each and finer ones: H-AP is then the weighted sum of " +
+	{Name: "map", About: "level weights divided by the items of that level or finer: H-AP is the weighted sum of " +
 		"the levels' AP", Value: Mapped},
 }
 
 // MarshalText returns "pop" or "map".
 func (r RelevanceType) MarshalText() ([]byte, error) { return marshalName(Relevances.Names(), int(r)) }
 
-// UnmarshalText takes what MarshalText returns.
+// UnmarshalText accepts what MarshalText returns.
 func (r *RelevanceType) UnmarshalText(text []byte) (err error) {
 	*r, err = Relevances.Get("relevance", string(text))
 	return err
@@ -60,11 +60,11 @@ func (r Relevance) released() Relevance {
 // kind returns the device's rule for data with the given number of levels.
 func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if a.SelfInGallery && !r.CountsQuery {
-		return device.RelKind{}, errors.New("relevance.counts_query is false, but self_in_gallery has the query among the " +
-			"items that are counted")
+		return device.RelKind{}, errors.New("relevance.counts_query is false, want true: self_in_gallery " +
+			"counts the query among the items")
 	}
 	if r.Type == Population && len(r.Weights) > 0 {
-		return device.RelKind{}, errors.New("relevance.weights are those of type map, and relevance.type is pop")
+		return device.RelKind{}, errors.New("relevance.weights need relevance.type map, and it is pop")
 	}
 	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor),
 		CountSelf: !a.SelfInGallery && r.CountsQuery}

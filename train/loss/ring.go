@@ -7,33 +7,33 @@ import (
 	"hgld/train/grad"
 )
 
-// Ring is the memory of "Cross-Batch Memory for Embedding Learning" (Wang et al., CVPR
-// 2020): a gallery of constant size that holds the embeddings and labels of the last
-// batches. Unfilled rows have label −1 and do not exist.
+// Ring is the memory of "Cross-Batch Memory for Embedding Learning" (Wang et al., CVPR 2020): a
+// gallery of constant size that holds the embeddings and labels of the last batches. Unfilled
+// rows have label −1 and are ignored.
 //
-// With AtItems instead of At, every item of the data has its own row, which holds its
-// last embedding: the memory of the first release of ROADMAP (NeurIPS 2021).
+// With AtItems instead of At, every item of the data has its own row with its last embedding.
+// That is the memory of the first release of ROADMAP (NeurIPS 2021).
 //
-// Batches follow one another from row 0. A batch that no longer fits overwrites the
-// last rows of the ring, and the next one starts at row 0 again. So if the batch
-// divides the size, the batch after a full turn replaces the newest one and not the
-// oldest. The place of a batch depends only on the number of batches before it, and
-// need not be saved.
+// Batches are written one after another from row 0. A batch that no longer fits overwrites the
+// last rows of the ring, and the next batch starts at row 0 again. If the batch size divides the
+// ring size, the first batch after a full turn therefore replaces the newest batch and not the
+// oldest. The place of a batch depends only on the number of batches before it, so it is not
+// saved.
 type Ring struct {
 	size, batch, dim, levels int
 	rows, labels             *State // F32 [size,D] and [size,L]
 
-	index, own, classes device.Array // I32 [B], where this step's rows go (−1: nowhere) and where they are then; [size,L]
+	index, own, classes device.Array // I32 [B]: rows to write (−1: none), rows afterwards; [size,L]
 }
 
-// mostRows is how many whole numbers a float32 counts.
+// mostRows is the greatest count that a float32 holds exactly.
 const mostRows = 1 << 24
 
-// NewRing makes a ring for batches of one size. Its owner fills its States like those
-// of a Stateful loss, and calls At before each step.
+// NewRing makes a ring for batches of one size. The caller fills its States as for a Stateful
+// loss, and calls At before each step.
 func NewRing(size, batch, dim, levels int) (*Ring, error) {
 	if size < batch {
-		return nil, fmt.Errorf("a memory of %d rows does not hold a batch of %d", size, batch)
+		return nil, fmt.Errorf("a memory of %d rows is smaller than a batch of %d, want at least one batch", size, batch)
 	}
 	if size > mostRows {
 		return nil, fmt.Errorf("a memory of %d rows, want at most %d", size, mostRows)
@@ -45,7 +45,7 @@ func NewRing(size, batch, dim, levels int) (*Ring, error) {
 	}, nil
 }
 
-// States returns embeddings and labels, as numbers up to 2^24.
+// States returns embeddings and labels. Labels are stored as F32, exact up to 2^24.
 func (r *Ring) States() []*State { return []*State{r.rows, r.labels} }
 
 // First returns the first row of batch n, counted from 0.
@@ -57,7 +57,7 @@ func (r *Ring) First(n int) int {
 	return r.size - r.batch
 }
 
-// At prepares the step with batch n.
+// At prepares the step of batch n.
 func (r *Ring) At(b device.Backend, n int) {
 	own := make([]int32, r.batch)
 	for i := range own {
@@ -66,9 +66,8 @@ func (r *Ring) At(b device.Backend, n int) {
 	r.setRows(b, own, own)
 }
 
-// AtItems prepares the step with the given items. An item's row is its number. If an
-// item occurs twice, its last embedding stays. Rows of a short batch beyond the items
-// are dropped.
+// AtItems prepares a step with the given items. The row of an item is its number. If an item
+// occurs twice, its last embedding is kept. Rows beyond the items of a short batch are dropped.
 func (r *Ring) AtItems(b device.Backend, items []int) {
 	own, index, last := make([]int32, r.batch), make([]int32, r.batch), map[int32]int{}
 	for i := range own {
@@ -93,8 +92,8 @@ func (r *Ring) setRows(b device.Backend, index, own []int32) {
 	b.Upload(r.own, int32s(own))
 }
 
-// Push records the copy of the batch e, with its labels I32 [B,L], into the ring. It
-// takes no gradient.
+// Push records the copy of the embeddings e and their labels I32 [B,L] into the ring. No gradient
+// flows through it.
 func (r *Ring) Push(t *grad.Tape, e *grad.Var, labels device.Array) {
 	t.Do(func(d device.Backend) {
 		of := t.Scratch(device.F32, r.batch, r.levels)
@@ -104,8 +103,8 @@ func (r *Ring) Push(t *grad.Tape, e *grad.Var, labels device.Array) {
 	})
 }
 
-// Gallery records the current ring as a second gallery, which must not change before
-// the backward pass has run. pushed says that it holds the batch of queries.
+// Gallery records the current ring as a second gallery. The ring must not change before the
+// backward pass has run. pushed says that the ring already holds the batch of queries.
 func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	t.Do(func(d device.Backend) { d.Copy(r.classes, r.labels.Value) })
 	m := &Memory{Rows: t.Leaf(r.rows.Value, device.Array{}), Labels: r.classes}
@@ -115,8 +114,8 @@ func (r *Ring) Gallery(t *grad.Tape, pushed bool) *Memory {
 	return m
 }
 
-// Forget records a rollback: if flag, I32 [1], is set because embeddings are not
-// finite, the rows of this step's batch become empty. What they held before is lost.
+// Forget records a rollback: if flag, I32 [1], is set because embeddings are not finite, the rows
+// of this step's batch become empty. Their earlier content is lost.
 func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
 	t.Do(func(d device.Backend) {
 		gone := onlyIf(t, d, flag, r.index)
@@ -128,8 +127,8 @@ func (r *Ring) Forget(t *grad.Tape, flag device.Array) {
 	})
 }
 
-// onlyIf returns index, I32 [n], if flag is set, and −1 otherwise. Rows are numbers
-// that a float32 holds (mostRows).
+// onlyIf returns index, I32 [n], where flag is set, and −1 otherwise. Indices must be below
+// mostRows, because they pass through float32.
 func onlyIf(t *grad.Tape, d device.Backend, flag, index device.Array) device.Array {
 	n := index.Len()
 	rows, gone := t.Scratch(device.F32, n), t.Scratch(device.I32, n)

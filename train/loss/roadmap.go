@@ -2,7 +2,7 @@ package loss
 
 import "hgld/internal/registry"
 
-// ROADMAP, as its paper and its released configurations have it.
+// ROADMAP with the settings of its paper and its released configurations.
 var (
 	roadmapEntry = registry.Entry[Kind]{
 		Name: "roadmap", About: "ROADMAP: 0.9 Sup-AP + 0.1 NSM",
@@ -17,13 +17,13 @@ var (
 		Value: Composition{Terms: []Term{supAPTerm, calibrationTerm}},
 	}
 	roadmapArcFaceEntry = registry.Entry[Kind]{
-		Name: "roadmap-arcface", About: "ROADMAP with ArcFace for NSM: 0.9 Sup-AP + 0.1 ArcFace",
+		Name: "roadmap-arcface", About: "ROADMAP with ArcFace instead of NSM: 0.9 Sup-AP + 0.1 ArcFace",
 		Source: "Ramzi et al., Optimization of Rank Losses; released configurations ROADMAP_pp_arcface",
 		Value:  Composition{Terms: []Term{supAPTerm, {Name: "arcface", Weight: 0.1, Loss: ArcFace{S: 30, M: 0.5}}}},
 	}
 )
 
-// The terms of several compositions, weighted 1−λ and λ with λ = 0.1.
+// Terms shared by several compositions, weighted 1−λ and λ with λ = 0.1.
 var (
 	supAPTerm       = Term{Name: "sup_ap", Weight: 0.9, Loss: SupAP{HMinus: paperStep}}
 	nsmTerm         = Term{Name: "nsm", Weight: 0.1, Loss: paperNSM}

@@ -2,7 +2,7 @@ package loss
 
 import "hgld/internal/registry"
 
-// ROD-NDCG and ROD-R@k: ROADMAP's sum with other ranking losses.
+// ROD-NDCG and ROD-R@k: the sum of ROADMAP with other ranking losses.
 var (
 	rodNDCGEntry = registry.Entry[Kind]{
 		Name: "rod-ndcg", About: "ROD-NDCG: 0.9 Sup-NDCG + 0.1 NSM",

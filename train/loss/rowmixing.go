@@ -7,22 +7,22 @@ import (
 	"hgld/train/grad"
 )
 
-// rowMixing is SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022. It adds a
-// row to the batch for every pair of rows of a class,
+// rowMixing is the SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022. For every pair of
+// rows of a class it adds a row to the batch:
 //
 //	v = a·x_i + (1−a)·x_j,  a uniform on [0, 1), one for each pair
 //
-// which is a query and a gallery item, and is not divided by its length. Every class of
-// the batch must have the same number of rows, as the m-per-class samplers ensure. The
-// arrays are constants of all steps.
+// The new row is both a query and a gallery item and is not normalised. Every class of the batch
+// must have the same number of rows, as the m-per-class samplers ensure. The arrays are the same
+// for all steps.
 type rowMixing struct {
 	perClass    int
 	left, right device.Array // I32 [pairs]: rows of the batch sorted by class
 	identity    device.Array // I32 [rows and pairs]: 0, 1, …
 }
 
-// mixedPairs lists the pairs of n rows in the authors' order, which is by distance
-// around a circle: for four rows 01 12 23 03 02 13.
+// mixedPairs lists the pairs of n rows in the authors' order, which is by distance around a
+// circle. For four rows it is 01 12 23 03 02 13.
 func mixedPairs(n int) (pairs [][2]int) {
 	for distance := 1; 2*distance <= n; distance++ {
 		for i := range n {
@@ -37,7 +37,7 @@ func mixedPairs(n int) (pairs [][2]int) {
 
 func newRowMixing(f Facts) (*rowMixing, error) {
 	if f.PerClass < 2 {
-		return nil, fmt.Errorf("simix mixes the rows of a class, and the sampler gives %d of each", f.PerClass)
+		return nil, fmt.Errorf("the sampler gives %d rows per class, want at least 2 for simix", f.PerClass)
 	}
 	return &rowMixing{perClass: f.PerClass}, nil
 }
@@ -59,11 +59,11 @@ func (m *rowMixing) prepare(t *grad.Tape, rows int) {
 	m.left, m.right, m.identity = constant(t, left), constant(t, right), constant(t, identity)
 }
 
-// extend records b followed by its virtual rows. Their coefficients go class by class,
-// by falling label, and pair by pair.
+// extend records b followed by its virtual rows. Their coefficients are ordered by class, from
+// the greatest label down, then by pair.
 func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 	if b.Gallery != b.Query || b.QueryLabels.Dims[0]%m.perClass != 0 {
-		panic(fmt.Sprintf("loss: SiMix of a batch that is not its own gallery, or no multiple of %d rows", m.perClass))
+		panic(fmt.Sprintf("loss: SiMix needs a batch that is its own gallery and has a multiple of %d rows", m.perClass))
 	}
 	rows, levels := b.QueryLabels.Dims[0], b.QueryLabels.Cols()
 	m.prepare(t, rows)
@@ -88,8 +88,8 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 	return extended
 }
 
-// sort writes the rows of each pair: places in the batch sorted by class, through
-// the order of that.
+// sort writes the two rows of each pair, as indices into the batch. It looks them up in the order
+// of the batch sorted by class.
 func (m *rowMixing) sort(t *grad.Tape, d device.Backend, left, right, class device.Array) {
 	rows := class.Dims[0]
 	key, zero := t.Scratch(device.F32, 1, rows), t.Scratch(device.U8, 1, rows)
@@ -129,7 +129,7 @@ func mixture(t *grad.Tape, x, left, right, share, other *grad.Var) *grad.Var {
 	return y
 }
 
-// memory is a memory for more queries, of which the virtual ones have no row there.
+// memory returns the memory for a batch with virtual queries. Virtual queries have no row in it.
 func (m *rowMixing) memory(t *grad.Tape, from *Memory, rows, all int) *Memory {
 	extended := *from
 	if from.Self.Absent() {

@@ -16,12 +16,12 @@ type gallery struct {
 	memory       bool
 }
 
-// overScores records a loss of the scores s = ⟨query, gallery⟩ [Q,G] and the shared
-// levels. compute fills loss [1] and ds, its gradient by s; rows of ds are yet to
-// be multiplied by weight [Q], unless that is nil.
+// overScores records a loss of the scores s = ⟨query, gallery⟩ [Q,G] and the shared levels.
+// compute fills loss [1] and ds, its gradient by s. Rows of ds are then multiplied by weight [Q],
+// unless that is nil.
 //
-// The backward pass is dQuery = ds·Gallery and, if it is wanted, dGallery = dsᵀ·Query.
-// A batch, a memory or both are one operation. It takes O(Q·G) memory.
+// The backward pass is dQuery = ds·Gallery and, if the gallery takes gradient, dGallery =
+// dsᵀ·Query. It needs O(Q·G) memory.
 func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *grad.Var,
 	compute func(d device.Backend, loss, ds, s, sh device.Array)) *grad.Var {
 	query, rows := b.Query, g.rows
@@ -56,8 +56,7 @@ func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *
 	return loss
 }
 
-// withMemory records a loss against the gallery, and against the memory if there
-// is one.
+// withMemory records a loss against the gallery and, if there is one, the memory.
 func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.Var) *grad.Var {
 	batch := against(gallery{rows: b.Gallery, labels: b.GalleryLabels, self: b.Self, drawn: b.Drawn})
 	m := b.Memory
@@ -76,8 +75,8 @@ func (b *Batch) levels(o device.SharedKind) int {
 	return b.QueryLabels.Cols()
 }
 
-// normalised returns b with rows of unit length. If the gallery is the batch, it stays
-// so.
+// normalised returns b with rows of unit length. If the gallery is the batch, it stays the same
+// Var.
 func (b *Batch) normalised(t *grad.Tape) *Batch {
 	n := *b
 	n.Query = unit(t, b.Query)
@@ -95,10 +94,10 @@ func (b *Batch) normalised(t *grad.Tape) *Batch {
 // unit records rows divided by their length.
 func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, normEps) }
 
-// checkLevel returns an error for a level that the data do not have.
+// checkLevel returns an error if the data do not have the level.
 func checkLevel(level int, f Facts) error {
 	if level < 0 || level >= len(f.Classes) {
-		return fmt.Errorf("level is %d, and the data have %d levels, counted from 0", level, len(f.Classes))
+		return fmt.Errorf("level is %d, want less than %d, the number of levels of the data", level, len(f.Classes))
 	}
 	return nil
 }

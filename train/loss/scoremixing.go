@@ -8,14 +8,14 @@ import (
 	"hgld/train/grad"
 )
 
-// ScoreMixing adds virtual positives to the gallery of each query. Their scores are
-// mixtures of the scores of two positives, for every pair i < j by row:
+// ScoreMixing adds virtual positives to the gallery of each query. Their scores mix the scores of
+// two positives, for every pair i < j by row:
 //
 //	s = a·s_i + (1−a)·s_j,  a uniform on [0, 1), drawn anew for each query and pair
 //
-// It is SupRank's form of the SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR
-// 2022. A query has as many positives as the sampler gives rows of a class, the query
-// included if it is in its gallery. If it has more, the first by row are mixed.
+// This is SupRank's form of the SiMix of Patel et al., "Recall@k Surrogate Loss", CVPR 2022. The
+// number of mixed positives is the number of rows per class that the sampler gives, including the
+// query if it is in its gallery. If a query has more positives, the first by row are mixed.
 type ScoreMixing struct {
 	UsePosMixup bool `yaml:"use_pos_mixup"` // mix the scores of two positives
 }
@@ -26,20 +26,20 @@ func (m ScoreMixing) mixing(f Facts) (*mixing, error) {
 		return nil, nil
 	}
 	if f.PerClass < 2 {
-		return nil, errors.New("use_pos_mixup mixes the positives of a query, and the sampler does not say how many rows " +
-			"of a class a batch has")
+		return nil, errors.New("use_pos_mixup needs a fixed number of rows per class, and the sampler does not give one: " +
+			"use an m-per-class sampler")
 	}
 	if n := f.Batch * max(f.Batch, f.Memory); n > maxMixed {
-		return nil, fmt.Errorf("use_pos_mixup with %d scores of a batch and its memory, want at most %d", n, maxMixed)
+		return nil, fmt.Errorf("use_pos_mixup with %d scores of batch and memory, want at most %d", n, maxMixed)
 	}
 	return &mixing{positives: f.PerClass, pairs: f.PerClass * (f.PerClass - 1) / 2}, nil
 }
 
-// mixing extends scores [Q,G] by P·(P−1)/2 columns of mixtures, and folds their
-// gradients back. It keeps the numbers of every step.
+// mixing extends scores [Q,G] by P·(P−1)/2 columns of mixtures, and folds their gradients back.
+// It holds the arrays that all steps share.
 type mixing struct {
 	positives, pairs int
-	left, right, of  device.Array // I32 [Q·pairs] into the positives of all queries; I32 [Q·P]: the query
+	left, right, of  device.Array // I32 [Q·pairs]: rows among the positives of all queries; I32 [Q·P]: the query
 }
 
 // maxMixed is how many scores can be addressed by a float32 index.
@@ -61,7 +61,7 @@ func (m *mixing) prepare(t *grad.Tape, Q int) {
 	m.left, m.right, m.of = constant(t, left), constant(t, right), constant(t, query)
 }
 
-// mixed is the arrays of one recording.
+// mixed holds the arrays of one recording.
 type mixed struct {
 	*mixing
 	Q, G                                  int
@@ -90,7 +90,7 @@ func (m *mixing) record(t *grad.Tape, b *Batch, g gallery) *mixed {
 	}
 }
 
-// extend fills s and sh from scores and levels. A pair does not exist unless both are
+// extend fills s and sh from the scores and levels. A pair is absent unless both its items are
 // positives.
 func (m *mixed) extend(d device.Backend, s, sh device.Array) {
 	scores, levels := s.Reshape(m.Q*m.G, 1), m.all.Value.Reshape(m.Q*m.G, 1)
@@ -103,7 +103,7 @@ func (m *mixed) extend(d device.Backend, s, sh device.Array) {
 
 	d.Gather(m.l.Value, m.level.Value, m.left)
 	d.Gather(m.r.Value, m.level.Value, m.right)
-	times(d, m.levels.Value, m.l.Value, m.r.Value) // 1 of two positives, else 0
+	times(d, m.levels.Value, m.l.Value, m.r.Value) // 1 for two positives, else 0
 	d.Fill(m.l.Value, device.AbsentLevel)
 	d.Axpby(m.levels.Value, 1-device.AbsentLevel, m.levels.Value, 1, m.l.Value)
 
@@ -120,8 +120,8 @@ func (m *mixed) extend(d device.Backend, s, sh device.Array) {
 	d.Copy(m.sh.Value.ColRange(virtual[0], virtual[1]), m.levels.Value.Reshape(m.Q, m.pairs))
 }
 
-// find writes to index where the first P positives of each query are in the scores of
-// all queries, by falling level, then row; −1 if there are fewer.
+// find writes to index the positions of each query's first P positives in the scores of all
+// queries, ordered by falling level, then row. Missing positives are −1.
 func (m *mixed) find(d device.Backend, sh device.Array) {
 	d.Ranked(m.shared.Value, m.order.Value, m.all.Value, sh)
 	order, exists, row := m.at.Value, m.item.Value, m.level.Value
@@ -138,7 +138,7 @@ func (m *mixed) find(d device.Backend, sh device.Array) {
 	d.Copy(m.index.Value.Reshape(order.Len(), 1), order)
 }
 
-// fold writes the gradient by the scores, from that by the extended ones.
+// fold writes the gradient by the scores, given the gradient by the extended scores.
 func (m *mixed) fold(d device.Backend, ds device.Array) {
 	d.Copy(ds, m.ds.Value.ColRange(0, m.G))
 	d.Copy(m.levels.Value.Reshape(m.Q, m.pairs), m.ds.Value.ColRange(m.G, m.G+m.pairs))

@@ -2,18 +2,18 @@ package loss
 
 import "hgld/internal/registry"
 
-// SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average
-// precision, with the step in the rank replaced by a sigmoid of temperature Tau:
+// SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average precision, with
+// the step in the rank replaced by a sigmoid of temperature Tau:
 //
 //	L = 1 − 1/Q Σ_q 1/|P_q| Σ_{k∈P_q} rank⁺(q,k) / rank(q,k)
 //	rank(q,k)  = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //	rank⁺(q,k) = 1 + Σ_{i∈P_q, i≠k} σ((s_i − s_k)/Tau)
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1].
-// P_q are the items with the query's label of the given Level.
+// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1]. P_q are the
+// items that have the query's label at Level.
 //
-// The paper's pseudo-code (Table S1) divides R_pos by R where R_pos = gt·R, which
-// would be 1 always; rank⁺ is meant, as above and in its code.
+// The paper's pseudo-code (Table S1) divides R_pos by R with R_pos = gt·R, which would always
+// give 1. It means rank⁺, as above and in the authors' code.
 //
 // A query without positives contributes nothing to the mean.
 type SmoothAP struct {
@@ -24,7 +24,7 @@ type SmoothAP struct {
 }
 
 var smoothAPEntry = registry.Entry[Kind]{
-	Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids for steps",
+	Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids instead of steps",
 	Source: "Brown et al., Smooth-AP, ECCV 2020; supplement, Table S1",
 	Value:  SmoothAP{Tau: 0.01},
 }
@@ -39,7 +39,7 @@ func (l SmoothAP) New(f Facts) (Loss, error) {
 		combine: l.MemoryCombine, mixing: mixing})
 }
 
-// Released has the query in its own gallery.
+// Released keeps the query in its own gallery.
 func (l SmoothAP) Released() Kind {
 	l.GalleryOptions = l.GalleryOptions.released()
 	return l

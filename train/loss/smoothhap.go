@@ -2,18 +2,17 @@ package loss
 
 import "hgld/internal/registry"
 
-// SmoothHAP is one minus hierarchical average precision with sigmoids for steps,
-// the baseline of Ramzi et al., "Hierarchical Average Precision Training for
-// Pertinent Image Retrieval", ECCV 2022:
+// SmoothHAP is one minus hierarchical average precision with sigmoids instead of steps. It is the
+// baseline of Ramzi et al., "Hierarchical Average Precision Training for Pertinent Image
+// Retrieval", ECCV 2022:
 //
 //	L = 1 − 1/Q Σ_q Σ_k hrank⁺(q,k)/rank(q,k) / Σ_k r_k
 //	rank(q,k)   = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //	hrank⁺(q,k) = r_k + Σ_{i≠k} min(r_i, r_k) σ((s_i − s_k)/Tau)
 //
-// k runs over the items that share a level with the query; r is their Relevance.
-// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1].
-// With one level it is SmoothAP. A query without positives contributes nothing to
-// the mean.
+// k runs over the items that share a level with the query; r is their Relevance. Query is [Q, D]
+// and Gallery [G, D], rows of unit length; the loss is in [0, 1]. With one level it is SmoothAP.
+// A query without positives contributes nothing to the mean.
 type SmoothHAP struct {
 	Tau            float64   `yaml:"tau"`       // temperature of the sigmoids
 	Relevance      Relevance `yaml:"relevance"` // of the levels
@@ -21,7 +20,7 @@ type SmoothHAP struct {
 }
 
 var smoothHAPEntry = registry.Entry[Kind]{
-	Name: "smooth-h-ap", About: "hierarchical AP with sigmoids for steps",
+	Name: "smooth-h-ap", About: "hierarchical AP with sigmoids instead of steps",
 	Source: "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Table X",
 	Value:  SmoothHAP{Tau: 0.01, Relevance: paperRelevance},
 }
@@ -36,7 +35,7 @@ func (l SmoothHAP) New(f Facts) (Loss, error) {
 		combine: l.MemoryCombine})
 }
 
-// Released has the query in its own gallery and among the items counted.
+// Released keeps the query in its own gallery and counts it among the items.
 func (l SmoothHAP) Released() Kind {
 	l.Relevance, l.GalleryOptions = l.Relevance.released(), l.GalleryOptions.released()
 	return l

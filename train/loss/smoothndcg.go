@@ -5,23 +5,22 @@ import (
 	"hgld/train/device"
 )
 
-// SmoothNDCG is one minus normalised discounted cumulative gain over all levels,
-// with a sigmoid for the step in the rank ("Optimization of Rank Losses",
-// Eq. 24):
+// SmoothNDCG is one minus normalised discounted cumulative gain over all levels, with a sigmoid
+// for the step in the rank ("Optimization of Rank Losses", Eq. 24):
 //
 //	L = 1 − 1/Q Σ_q Σ_k (2^l_k − 1)/log2(1 + rank(q,k)) / iDCG_q
 //	rank(q,k) = 1 + Σ_{i≠k} σ((s_i − s_k)/Tau)
 //
-// l_k is the number of levels that k shares with the query, and iDCG the same sum
-// for the best order. Query is [Q, D] and Gallery [G, D], rows of unit length; the
-// loss is in [0, 1]. A query without positives contributes nothing to the mean.
+// l_k is the number of levels that k shares with the query. iDCG is the same sum for the best
+// order. Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1]. A query
+// without positives contributes nothing to the mean.
 type SmoothNDCG struct {
 	Tau            float64 `yaml:"tau"` // temperature of the sigmoids
 	GalleryOptions `yaml:",inline"`
 }
 
 var smoothNDCGEntry = registry.Entry[Kind]{
-	Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids for steps",
+	Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids instead of steps",
 	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24 with sigmoids",
 	Value:  SmoothNDCG{Tau: 0.01},
 }
@@ -34,7 +33,7 @@ func (l SmoothNDCG) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the query in its own gallery.
+// Released keeps the query in its own gallery.
 func (l SmoothNDCG) Released() Kind {
 	l.GalleryOptions = l.GalleryOptions.released()
 	return l

@@ -5,17 +5,16 @@ import (
 	"hgld/train/device"
 )
 
-// SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training
-// Image Retrieval with a Listwise Loss", ICCV 2019: one minus average precision of
-// a histogram of the scores with NQ bins, to the nearest two of which a score is
-// divided by its distance:
+// SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training Image Retrieval
+// with a Listwise Loss", ICCV 2019: one minus the average precision of a histogram of the scores
+// with NQ bins. A score is split between its two nearest bins in proportion to its distance from
+// their centres:
 //
 //	L = 1 − 1/Q Σ_q 1/|P_q| Σ_m c⁺_m C⁺_m / C_m
 //
-// c⁺_m counts the positives of bin m; C⁺_m and C_m count positives and all items
-// from the highest bin down to m. Query is [Q, D] and Gallery [G, D], rows of unit
-// length. The authors' code has 25 bins from 0 to 1, and the code of ROADMAP, whose
-// values stand here, 20 from −1.
+// c⁺_m counts the positives of bin m. C⁺_m and C_m count positives and all items from the highest
+// bin down to m. Query is [Q, D] and Gallery [G, D], rows of unit length. The authors' code has
+// 25 bins from 0 to 1. The defaults here are those of ROADMAP's code: 20 bins from −1.
 //
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
@@ -40,7 +39,7 @@ func (l SoftBinAP) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the query in its own gallery.
+// Released keeps the query in its own gallery.
 func (l SoftBinAP) Released() Kind {
 	l.GalleryOptions = l.GalleryOptions.released()
 	return l

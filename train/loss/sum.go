@@ -8,20 +8,19 @@ import (
 	"hgld/train/grad"
 )
 
-// Sum is a weighted sum of losses, computed from the same batch:
+// Sum is a weighted sum of losses of the same batch:
 //
 //	L = Σ_i Terms[i].Weight · L_i
 //
-// Weights are always explicit: the released code averages where a configuration
-// leaves them out.
+// Weights are always explicit. The released code averages if a configuration leaves them out.
 type Sum struct {
 	Terms []Term // at least one
 }
 
-// Term is a loss in a Sum. Its parameters are named Name.parameter, or parameter
-// alone if Name is empty.
+// Term is a loss in a Sum. Its parameters are named Name.parameter, or just parameter if Name is
+// empty.
 type Term struct {
-	Name   string  // in the names of parameters and states
+	Name   string  // prefix of the names of its parameters and states
 	Weight float64 // from 0 up
 	Loss   Kind    // any loss
 }
@@ -35,7 +34,7 @@ func (s Sum) New(f Facts) (Loss, error) {
 	return newSum(s.Terms, s.Terms, losses), nil
 }
 
-// ByRows reports whether all terms are sums over rows.
+// ByRows reports whether all terms are means over rows.
 func (s Sum) ByRows() bool {
 	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return !ByRows(t.Loss) })
 }
@@ -43,7 +42,7 @@ func (s Sum) ByRows() bool {
 // newTerms makes the loss of each term.
 func newTerms(terms []Term, f Facts) ([]Loss, error) {
 	if len(terms) == 0 {
-		return nil, errors.New("a sum without terms")
+		return nil, errors.New("the sum has no terms, want at least one")
 	}
 	var losses []Loss
 	for _, term := range terms {
@@ -56,8 +55,8 @@ func newTerms(terms []Term, f Facts) ([]Loss, error) {
 	return losses, nil
 }
 
-// newSum adds up losses, one for each term. scopes are the terms under the names that
-// their parameters and states have.
+// newSum adds up losses, one for each term. scopes are the terms under the names that prefix
+// their parameters and states.
 func newSum(terms, scopes []Term, losses []Loss) *sum {
 	l := &sum{terms: losses}
 	for i, term := range scopes {
@@ -93,7 +92,7 @@ type sum struct {
 	parts   []Part
 }
 
-// named puts the name of a term before that of what it trains or keeps.
+// named joins the name of a term and the name of its parameter or state.
 func named(term, name string) string {
 	if term == "" {
 		return name
@@ -101,20 +100,20 @@ func named(term, name string) string {
 	return term + "." + name
 }
 
-// Params returns those of all terms, in order.
+// Params returns the parameters of all terms, in order.
 func (l *sum) Params() []*Param { return l.params }
 
-// States returns those of all terms, in order.
+// States returns the states of all terms, in order.
 func (l *sum) States() []*State { return l.states }
 
-// Forget lets every term forget.
+// Forget calls Forget of every term that has state.
 func (l *sum) Forget(t *grad.Tape, flag device.Array) {
 	for _, term := range l.keep {
 		term.Forget(t, flag)
 	}
 }
 
-// Forward records the terms, and their sum.
+// Forward records the terms and their sum.
 func (l *sum) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	var values []*grad.Var
 	for i, term := range l.terms {

@@ -2,16 +2,16 @@ package loss
 
 import "hgld/internal/registry"
 
-// SumNCAPP is NCAPP at several levels, ΣNCA++ of "Optimization of Rank Losses", each
-// with proxies of its own:
+// SumNCAPP is NCAPP at several levels, each with its own proxies. It is ΣNCA++ of "Optimization
+// of Rank Losses":
 //
 //	L = Σ_i Weights[i]·NCAPP at Levels[i]
 //
-// Without Levels it is all levels of the data, without Weights their mean. No
-// configuration of it was released; this is that of ΣNSM.
+// Without Levels it uses all levels of the data, without Weights their mean. No configuration of
+// ΣNCA++ was released, so the defaults are those of ΣNSM.
 type SumNCAPP struct {
-	Weights []float64 `yaml:"weights"` // one for each level; none: their mean
-	Levels  []int     `yaml:"levels"`  // 0 is the finest; none: all
+	Weights []float64 `yaml:"weights"` // one for each level; empty: their mean
+	Levels  []int     `yaml:"levels"`  // 0 is the finest; empty: all
 	Scale   float64   `yaml:"scale"`   // as in NCAPP
 }
 
@@ -26,5 +26,5 @@ func (l SumNCAPP) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind { return NCAPP{Scale: l.Scale, Level: level} })
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (SumNCAPP) ByRows() bool { return true }

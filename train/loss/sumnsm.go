@@ -2,16 +2,16 @@ package loss
 
 import "hgld/internal/registry"
 
-// SumNSM is NSM at several levels, ΣNSM of "Optimization of Rank Losses", each with
-// proxies of its own:
+// SumNSM is NSM at several levels, each with its own proxies. It is ΣNSM of "Optimization of Rank
+// Losses":
 //
 //	L = Σ_i Weights[i]·NSM at Levels[i]
 //
-// Without Levels it is all levels of the data, without Weights their mean, as in
-// the released configurations.
+// Without Levels it uses all levels of the data, without Weights their mean, as in the released
+// configurations.
 type SumNSM struct {
-	Weights     []float64 `yaml:"weights"`     // one for each level; none: their mean
-	Levels      []int     `yaml:"levels"`      // 0 is the finest; none: all
+	Weights     []float64 `yaml:"weights"`     // one for each level; empty: their mean
+	Levels      []int     `yaml:"levels"`      // 0 is the finest; empty: all
 	Temperature float64   `yaml:"temperature"` // as in NSM
 }
 
@@ -28,5 +28,5 @@ func (l SumNSM) New(f Facts) (Loss, error) {
 	})
 }
 
-// ByRows is true: each query is compared with the proxies alone.
+// ByRows is true: each query is compared only with the proxies.
 func (SumNSM) ByRows() bool { return true }

@@ -10,13 +10,13 @@ import (
 //
 //	L = Σ_i Weights[i]·Triplet at Levels[i]
 //
-// Without Levels it is all levels of the data, without Weights their mean, as in
-// the released configurations.
+// Without Levels it uses all levels of the data, without Weights their mean, as in the released
+// configurations.
 type SumTriplet struct {
-	Weights        []float64 `yaml:"weights"`   // one for each level; none: their mean
-	Levels         []int     `yaml:"levels"`    // 0 is the finest; none: all
+	Weights        []float64 `yaml:"weights"`   // one for each level; empty: their mean
+	Levels         []int     `yaml:"levels"`    // 0 is the finest; empty: all
 	Margin         float64   `yaml:"margin"`    // as in Triplet
-	Normalise      bool      `yaml:"normalise"` // rows are divided by their length first
+	Normalise      bool      `yaml:"normalise"` // normalise the rows first
 	GalleryOptions `yaml:",inline"`
 }
 
@@ -33,7 +33,7 @@ func (l SumTriplet) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the query in its own gallery and rows of unit length.
+// Released keeps the query in its own gallery and normalises the rows.
 func (l SumTriplet) Released() Kind {
 	l.Normalise, l.GalleryOptions = true, l.GalleryOptions.released()
 	return l
@@ -47,7 +47,7 @@ func overLevels(f Facts, levels []int, weights []float64, at func(level int) Kin
 		}
 	}
 	if weights != nil && len(weights) != len(levels) {
-		return nil, fmt.Errorf("%d weights for %d levels", len(weights), len(levels))
+		return nil, fmt.Errorf("%d weights for %d levels, want one for each level", len(weights), len(levels))
 	}
 	var s Sum
 	for i, level := range levels {

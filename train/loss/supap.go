@@ -2,21 +2,21 @@ package loss
 
 import "hgld/internal/registry"
 
-// SupAP is the loss of Ramzi et al., "Robust and Decomposable Average Precision
-// for Image Retrieval", NeurIPS 2021 ("Optimization of Rank Losses", Eq. 11): an
-// upper bound of one minus average precision. Negatives ahead of a positive are
-// counted by H⁻, positives by the exact step, which has no gradient:
+// SupAP is the loss of Ramzi et al., "Robust and Decomposable Average Precision for Image
+// Retrieval", NeurIPS 2021 ("Optimization of Rank Losses", Eq. 11): an upper bound of one minus
+// average precision. Negatives ahead of a positive are counted by H⁻, positives by the exact
+// step, which has no gradient:
 //
 //	L = 1 − 1/Q Σ_q 1/|P_q| Σ_{k∈P_q} rank⁺(q,k) / (rank⁺(q,k) + rank⁻(q,k))
 //	rank⁺(q,k) = 1 + Σ_{i∈P_q, i≠k} H(s_i − s_k)
 //	rank⁻(q,k) = Σ_{i∉P_q} H⁻(s_i − s_k)
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1].
-// The gradient is zero once every negative is 50·Tau behind every positive.
+// Query is [Q, D] and Gallery [G, D], rows of unit length; the loss is in [0, 1]. The gradient is
+// zero once every negative is at least 50·Tau behind every positive.
 //
-// It is a bound as HMinus is one: not at a tie with hminus_at_zero 1/2, and not
-// with the released constants for iNaturalist. The paper's Eq. 3 has no 1 in
-// rank⁺; its Eq. 11 and 34 and the code need it.
+// The loss is an upper bound only where H⁻ is one. It is not at a tie with hminus_at_zero 1/2,
+// nor with the released constants for iNaturalist. The paper's Eq. 3 lacks the 1 in rank⁺; its
+// Eq. 11 and 34 and the code include it.
 //
 // A query without positives contributes nothing to the mean.
 type SupAP struct {
@@ -43,7 +43,7 @@ func (l SupAP) New(f Facts) (Loss, error) {
 		mixing: mixing})
 }
 
-// Released has the query in its own gallery and the code's H⁻.
+// Released keeps the query in its own gallery and uses the H⁻ of the authors' code.
 func (l SupAP) Released() Kind {
 	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l

@@ -13,14 +13,13 @@ import (
 //	hrank⁺(q,k) = r_k + Σ_{i≠k} min(r_i, r_k) H(s_i − s_k)
 //	rank(q,k)   = 1 + Σ_{i≠k, l_i≥l_k} H(s_i − s_k) + Σ_{l_i<l_k} H⁻(s_i − s_k)
 //
-// k runs over the items that share l_k ≥ 1 levels with the query; r is their
-// Relevance. It is the level, not the relevance, that decides between H, which has
-// no gradient, and H⁻. Query is [Q, D] and Gallery [G, D], rows of unit length.
+// k runs over the items that share l_k ≥ 1 levels with the query; r is their Relevance. The level
+// and not the relevance decides between H, which has no gradient, and H⁻. Query is [Q, D] and
+// Gallery [G, D], rows of unit length.
 //
-// HRank gives the numerator a gradient, an option of the released code.
+// HRank gives the numerator a gradient. It is an option of the released code.
 //
-// With one level it is SupAP. A query without positives contributes nothing to the
-// mean.
+// With one level it is SupAP. A query without positives contributes nothing to the mean.
 type SupHAP struct {
 	HMinus         `yaml:",inline"`
 	HRank          `yaml:",inline"`
@@ -34,8 +33,8 @@ var supHAPEntry = registry.Entry[Kind]{
 	Value:  paperSupHAP(1),
 }
 
-// HRank is a smooth step for items of higher level in hrank⁺: Leak·t up to t = 0,
-// then Beta·t + Gamma until it reaches 1.
+// HRank is a smooth step for items of a higher level in hrank⁺: Leak·t up to t = 0, then Beta·t +
+// Gamma until it reaches 1.
 type HRank struct {
 	WithHRank bool    `yaml:"with_hrank"` // use the step below
 	Beta      float64 `yaml:"beta"`       // slope above 0
@@ -43,7 +42,7 @@ type HRank struct {
 	Leak      float64 `yaml:"leak"`       // slope below 0
 }
 
-// defaultHRank holds the constants of the released code, where it is off.
+// defaultHRank holds the constants of the released code, in which HRank is off.
 var defaultHRank = HRank{Beta: 25, Gamma: 0.5, Leak: 10}
 
 // New makes the loss.
@@ -61,14 +60,14 @@ func (l SupHAP) New(f Facts) (Loss, error) {
 	return newRanking(f, ranking{steps: steps, rel: rel, shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine})
 }
 
-// Released has the query in its own gallery and among the items counted, and the
-// code's H⁻.
+// Released keeps the query in its own gallery, counts it among the items, and uses the H⁻ of the
+// authors' code.
 func (l SupHAP) Released() Kind {
 	l.HMinus, l.Relevance, l.GalleryOptions = l.HMinus.released(), l.Relevance.released(), l.GalleryOptions.released()
 	return l
 }
 
-// paperSupHAP weighs levels by their share of all levels to the power alpha.
+// paperSupHAP weighs each level by its share of all levels to the power alpha.
 func paperSupHAP(alpha float64) SupHAP {
 	return SupHAP{HMinus: paperStep, HRank: defaultHRank, Relevance: Relevance{Type: Population, Alpha: alpha}}
 }

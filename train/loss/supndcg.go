@@ -5,15 +5,15 @@ import (
 	"hgld/train/device"
 )
 
-// SupNDCG is SmoothNDCG with the ranks of SupHAP: items of a lower level than k
-// are counted by H⁻, the others by the exact step, which has no gradient. It is an
-// upper bound of one minus NDCG as HMinus is one of the step:
+// SupNDCG is SmoothNDCG with the ranks of SupHAP. Items of a lower level than k are counted by
+// H⁻, the others by the exact step, which has no gradient. Where H⁻ bounds the step, the loss
+// bounds one minus NDCG from above:
 //
 //	L = 1 − 1/Q Σ_q Σ_k (2^l_k − 1)/log2(1 + rank(q,k)) / iDCG_q
 //	rank(q,k) = 1 + Σ_{i≠k, l_i≥l_k} H(s_i − s_k) + Σ_{l_i<l_k} H⁻(s_i − s_k)
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
-// positives contributes nothing to the mean.
+// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without positives contributes
+// nothing to the mean.
 type SupNDCG struct {
 	HMinus         `yaml:",inline"`
 	GalleryOptions `yaml:",inline"`
@@ -33,7 +33,7 @@ func (l SupNDCG) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the query in its own gallery and the code's H⁻.
+// Released keeps the query in its own gallery and uses the H⁻ of the authors' code.
 func (l SupNDCG) Released() Kind {
 	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l

@@ -2,18 +2,17 @@ package loss
 
 import "hgld/internal/registry"
 
-// SupRecall is SmoothRecall with the ranks of SupAP: items that are no positives
-// are counted by H⁻, positives by the exact step (Ramzi et al., "Optimization of
-// Rank Losses", Eq. 16):
+// SupRecall is SmoothRecall with the ranks of SupAP. Negatives are counted by H⁻, positives by
+// the exact step (Ramzi et al., "Optimization of Rank Losses", Eq. 16):
 //
 //	rank(q,k) = 1 + Σ_{i∈P_q, i≠k} H(s_i − s_k) + Σ_{i∉P_q} H⁻(s_i − s_k)
 //
-// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without
-// positives contributes nothing to the mean.
+// Query is [Q, D] and Gallery [G, D], rows of unit length. A query without positives contributes
+// nothing to the mean.
 type SupRecall struct {
 	HMinus         `yaml:",inline"`
-	AtK            []float64    `yaml:"at_k"`  // the k
-	Temp           Temperatures `yaml:"temp"`  // of the test that a rank is at most k
+	AtK            []float64    `yaml:"at_k"`  // the values of k
+	Temp           Temperatures `yaml:"temp"`  // temperature of the test that a rank is at most k
 	Level          int          `yaml:"level"` // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 	ScoreMixing    `yaml:",inline"`
@@ -37,13 +36,13 @@ func (l SupRecall) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released has the query in its own gallery and the code's H⁻.
+// Released keeps the query in its own gallery and uses the H⁻ of the authors' code.
 func (l SupRecall) Released() Kind {
 	l.HMinus, l.GalleryOptions = l.HMinus.released(), l.GalleryOptions.released()
 	return l
 }
 
-// recallAt are the k of the published recall losses.
+// recallAt holds the values of k of the published recall losses.
 var recallAt = []float64{1, 2, 4, 8, 16}
 
 var paperSupRecall = SupRecall{HMinus: paperStep, AtK: recallAt, Temp: Temperatures{All: 1}}

@@ -2,12 +2,12 @@ package loss
 
 import "hgld/internal/registry"
 
-// All lists the losses with the settings of their papers. Where a paper is silent,
-// the value of the released code stands.
+// All lists the losses with the settings of their papers. Where a paper gives no value, the
+// released code's is used.
 //
-// An entry stands beside its loss: name, summary, source and default settings. In a
-// Source, "Optimization of Rank Losses" is Ramzi et al., "Optimization of Rank Losses
-// for Image Retrieval", 2023, and SupRank is the code released with it.
+// Each entry is declared beside its loss, with name, summary, source and default settings. In a
+// Source, "Optimization of Rank Losses" is Ramzi et al., "Optimization of Rank Losses for Image
+// Retrieval", 2023, and SupRank is the code released with it.
 var All = registry.Table[Kind]{
 	smoothAPEntry,
 	supAPEntry,
@@ -47,8 +47,8 @@ var All = registry.Table[Kind]{
 	sumEntry,
 }
 
-// Presets holds a table of all losses for each answer to what the papers leave open,
-// or the released code does differently.
+// Presets holds two versions of the table of losses. They differ where the papers leave a choice
+// open or the released code deviates from them.
 var Presets = registry.Table[registry.Table[Kind]]{
 	{Name: "paper", About: "as the papers define it: a query is not in its own gallery, H⁻ is continuous and 1 at a tie",
 		Value: All},
@@ -58,8 +58,8 @@ var Presets = registry.Table[registry.Table[Kind]]{
 // Switched is a Kind that the released code computes differently from the paper.
 type Switched interface {
 	Kind
-	// Released returns the loss with all switches set as in the released code. Where
-	// the constants differ by data set, they are those for SOP.
+	// Released returns the loss with all switches set as in the released code. Constants that
+	// differ by data set are those for SOP.
 	Released() Kind
 }
 

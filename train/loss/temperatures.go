@@ -10,15 +10,15 @@ import (
 	"hgld/train/device"
 )
 
-// Temperatures are those of the sigmoids by which a recall tests that a rank is at
-// most k. As a setting they are one number (SupRank), or a list with one for each k
-// in the order of at_k (the authors' code of Recall@k).
+// Temperatures holds the temperatures of the sigmoids by which a recall loss tests that a rank is
+// at most k. The setting is one number (SupRank), or a list with one number for each k in the
+// order of at_k (the authors' code of Recall@k).
 type Temperatures struct {
-	All  float64   `yaml:"-"` // of every k
+	All  float64   `yaml:"-"` // for every k
 	Each []float64 `yaml:"-"` // nil: All for every k
 }
 
-// setting is the number or the list.
+// setting returns the number or the list.
 func (t Temperatures) setting() any {
 	if t.Each != nil {
 		return t.Each
@@ -32,7 +32,7 @@ func (t Temperatures) MarshalYAML() (any, error) { return t.setting(), nil }
 // MarshalJSON returns the number or the list.
 func (t Temperatures) MarshalJSON() ([]byte, error) { return json.Marshal(t.setting()) }
 
-// UnmarshalYAML takes what MarshalYAML returns.
+// UnmarshalYAML accepts what MarshalYAML returns.
 func (t *Temperatures) UnmarshalYAML(node *yaml.Node) (err error) {
 	*t = Temperatures{}
 	if node.Kind == yaml.SequenceNode {
@@ -41,12 +41,12 @@ func (t *Temperatures) UnmarshalYAML(node *yaml.Node) (err error) {
 		err = node.Decode(&t.All)
 	}
 	if err != nil {
-		return errors.New("want a number, or a list with one for each of at_k")
+		return errors.New("want a number, or a list with one number for each value of at_k")
 	}
 	return nil
 }
 
-// recall is the score with the given k and their temperatures.
+// recall returns the score for the given values of k and their temperatures.
 func recall(at []float64, t Temperatures) device.Score {
 	each := t.Each
 	if each == nil {

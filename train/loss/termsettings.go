@@ -24,15 +24,15 @@ import (
 //	weights: [0.7, 0.3]  # one for each term
 //	nsm: {temperature: 0.1}  # settings of a term; null removes it
 //
-// A key of settings whose loss is not a term yet adds it; all its settings then start
-// from zero.
+// A settings key that names a loss outside the terms adds that loss as a term. All its settings
+// then start from zero.
 const (
 	weightsKey = "weights"
 	termsKey   = "terms"
 )
 
-// keys returns the keys that With accepts: weights, terms, those of the terms, then
-// those of the losses that can be added.
+// keys returns the keys that With accepts: weights, terms, the keys of the terms, then those of
+// the losses that can be added.
 func (l Composition) keys() []string {
 	keys := []string{weightsKey, termsKey}
 	for _, t := range l.Terms {
@@ -46,7 +46,7 @@ func (l Composition) keys() []string {
 	return keys
 }
 
-// Part returns the loss of the term called key, nil if there is none.
+// Part returns the loss of the term called key, or nil if there is none.
 func (l Composition) Part(key string) any {
 	if i := l.index(key); i >= 0 {
 		return l.Terms[i].Loss
@@ -58,9 +58,9 @@ func (l Composition) index(key string) int {
 	return slices.IndexFunc(l.Terms, func(t Term) bool { return t.Name == key })
 }
 
-// With returns a copy with the settings in values applied. change applies the settings of a term to its
-// loss. There must be as many weights as terms. An unknown key is a
-// *registry.UnknownError, returned with the copy as it is by then.
+// With returns a copy with the settings in values applied. change applies the settings of a term
+// to its loss. The number of weights must equal the number of terms. For an unknown key With
+// returns a *registry.UnknownError and the copy as changed so far.
 func (l Composition) With(values map[string]any, change func(part any, values map[string]any) (any, error)) (any,
 	error) {
 	l.Terms = slices.Clone(l.Terms)
@@ -88,7 +88,7 @@ func (l Composition) With(values map[string]any, change func(part any, values ma
 		}
 	}
 	if len(weights) != len(l.Terms) {
-		return nil, fmt.Errorf("%d weights for %d terms", len(weights), len(l.Terms))
+		return nil, fmt.Errorf("%d weights for %d terms, want one for each term", len(weights), len(l.Terms))
 	}
 	for i := range l.Terms {
 		l.Terms[i].Weight = weights[i]
@@ -126,8 +126,8 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 	return nil
 }
 
-// insertAt returns the index at which a new term is inserted, which pairs it with its
-// weight: in the order of termOrder, others last.
+// insertAt returns the index at which a new term is inserted, which decides its weight. Terms
+// follow termOrder; others come last.
 func (l *Composition) insertAt(key string) int {
 	order := func(name string) int {
 		if i := slices.Index(termOrder, name); i >= 0 {
@@ -143,10 +143,10 @@ func (l *Composition) insertAt(key string) int {
 	return len(l.Terms)
 }
 
-// termOrder is the order in which configurations list the weights of these terms.
+// termOrder is the order in which the released configurations list the weights of these terms.
 var termOrder = []string{"sup_ap", "sup_h_ap", "sup_ndcg", "sup_recall", "calibration", "nsm", "arcface"}
 
-// setTerms replaces the terms by those that value lists.
+// setTerms replaces the terms by the list in value.
 func (l *Composition) setTerms(value any, change func(any, map[string]any) (any, error)) error {
 	var list []struct {
 		Name     string
@@ -154,7 +154,7 @@ func (l *Composition) setTerms(value any, change func(any, map[string]any) (any,
 		Settings map[string]any
 	}
 	if err := decode(value, &list); err != nil {
-		return errors.New("want a list of {name: …, weight: …, settings: {…}}; settings may be left out")
+		return errors.New("want a list of {name: …, weight: …, settings: {…}}; settings is optional")
 	}
 	table := All
 	if l.released {
@@ -167,7 +167,7 @@ func (l *Composition) setTerms(value any, change func(any, map[string]any) (any,
 			return fmt.Errorf("term %d: %w", i+1, err)
 		}
 		if item.Weight == nil {
-			return fmt.Errorf("term %d: %s has no weight", i+1, item.Name)
+			return fmt.Errorf("term %d: %s has no weight, want weight: a number from 0 up", i+1, item.Name)
 		}
 		if len(item.Settings) > 0 {
 			changed, err := change(kind, item.Settings)
@@ -185,11 +185,11 @@ func (l *Composition) setTerms(value any, change func(any, map[string]any) (any,
 	return nil
 }
 
-// termName is the key for the settings of a loss that is a term.
+// termName returns the settings key of a loss that is a term.
 func termName(loss string) string { return strings.ReplaceAll(loss, "-", "_") }
 
-// decode converts a value of a configuration to the type that into points to. A key
-// that the type lacks is an error.
+// decode converts a configuration value to the type that into points to. A key that the type
+// lacks is an error.
 func decode(value, into any) error {
 	text, err := yaml.Marshal(value)
 	if err != nil {
@@ -200,7 +200,7 @@ func decode(value, into any) error {
 	return d.Decode(into)
 }
 
-// MarshalYAML returns the weights, and the settings of each term under its key.
+// MarshalYAML returns the weights and, under its key, the settings of each term.
 func (l Composition) MarshalYAML() (any, error) {
 	tree := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key string, value any) error {
@@ -220,8 +220,8 @@ func (l Composition) MarshalYAML() (any, error) {
 	return tree, nil
 }
 
-// MarshalJSON returns the Weights, and the settings of each term under the name of its
-// Go type, or under its key if that is taken.
+// MarshalJSON returns Weights and the settings of each term, under the name of its Go type, or
+// under its key if that name is taken.
 func (l Composition) MarshalJSON() ([]byte, error) {
 	all := map[string]any{"Weights": l.weights()}
 	for _, t := range l.Terms {

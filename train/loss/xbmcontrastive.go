@@ -10,9 +10,9 @@ import (
 //
 //	L = 1/Q Σ_q (Σ_p (1 − s_p) + Σ_n s_n),  s_p < 1 − Epsilon, s_n > Margin
 //
-// The second sum is of the scores themselves, not of their distance to Margin. A
-// positive within Epsilon of 1 is taken for a copy of the query; the query's own
-// row never counts. Query is [Q, D] and Gallery [G, D], rows of unit length.
+// The second sum is over the scores themselves, not their distance to Margin. A positive within
+// Epsilon of 1 is taken for a copy of the query. The query's own row never counts. Query is [Q,
+// D] and Gallery [G, D], rows of unit length.
 //
 // The mean is over all Q queries.
 type XBMContrastive struct {

@@ -2,8 +2,7 @@ package metric
 
 import "fmt"
 
-// AP is average precision, 1/R Σ_i r_i·P@i over all ranked items. Undefined for
-// R = 0.
+// AP is average precision, 1/R Σ_i r_i·P@i over all ranked items. It is undefined for R = 0.
 type AP struct{}
 
 // Name returns "AP".
@@ -15,9 +14,9 @@ func (AP) AddLevel(sum float64, v *View) float64 { return v.precisions(sum, v.N)
 // AtLevel divides by R.
 func (AP) AtLevel(sum float64, v *View) (float64, bool) { return sum / float64(max(v.R, 1)), v.R > 0 }
 
-// HardAP is AP#l: average precision of the items that share exactly l levels, with
-// those that share more deleted from the list. So it measures a level apart from the
-// finer ones. It is undefined without such items.
+// HardAP is AP#l: average precision of the items that share exactly l levels, after removing
+// those that share more. It measures a level separately from the finer ones. It is undefined
+// without such items.
 type HardAP struct{ Shared int }
 
 // Name returns "AP#l".
@@ -33,7 +32,7 @@ func (m HardAP) OfList(l *List) Sum {
 
 type hardAP struct{ shared, count int }
 
-// AddPart leaves the finer items out and counts the rest up.
+// AddPart skips the finer items and closes the gaps that they leave.
 func (m hardAP) AddPart(sum float64, p *Part) float64 {
 	if m.count == 0 {
 		return sum
@@ -62,7 +61,7 @@ func (m hardAP) AddPart(sum float64, p *Part) float64 {
 	return sum
 }
 
-// Value divides by the items.
+// Value divides by the number of items.
 func (m hardAP) Value(sum float64) (float64, bool) {
 	return sum / float64(max(m.count, 1)), m.count > 0
 }

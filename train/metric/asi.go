@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// ASI is average set intersection (Sun et al., "Dynamic Metric Learning", CVPR 2021):
-// the agreement of the first n items with the first n of the ideal order (levels
-// falling), as sets of levels,
+// ASI is average set intersection (Sun et al., "Dynamic Metric Learning", CVPR 2021). It compares
+// the first n items with the first n of the ideal order, which is by falling levels, as sets of
+// levels:
 //
 //	ASI = 1/N⁺ Σ_{n≤N⁺} 1/n Σ_l min(#l in the first n, #l in the ideal first n)
 //
-// with N⁺ the items that share a level. At one level it is the mean of P@n over
-// n ≤ R. Undefined where there is no positive.
+// N⁺ is the number of items that share a level. At one level, ASI is the mean of P@n over n ≤ R.
+// It is undefined without positives.
 type ASI struct{}
 
 // Name returns "ASI".
 func (ASI) Name() string { return "ASI" }
 
-// AddLevel sums hits(n)/n; the first n hold at most n positives, so no minimum is
-// needed.
+// AddLevel sums hits(n)/n. The first n hold at most n positives, so no minimum is needed.
 func (ASI) AddLevel(sum float64, v *View) float64 {
 	last := min(v.end, v.R)
 	if v.first >= last {
@@ -52,7 +51,7 @@ func (ASI) AddLevel(sum float64, v *View) float64 {
 	return sum
 }
 
-// AtLevel is the mean.
+// AtLevel returns the mean.
 func (ASI) AtLevel(sum float64, v *View) (float64, bool) { return sum / float64(max(v.R, 1)), v.R > 0 }
 
 // OfList counts the items that share a level.
@@ -60,8 +59,8 @@ func (ASI) OfList(l *List) Sum { return asi{l.Positives(1)} }
 
 type asi struct{ positives int }
 
-// AddPart compares level by level. Inside a group of equal scores a level's number
-// among the first n is hypergeometric.
+// AddPart compares level by level. Within a group of equal scores, a level's number among the
+// first n is hypergeometric.
 func (a asi) AddPart(sum float64, p *Part) float64 {
 	last := min(p.end, a.positives)
 	if p.first >= last {
@@ -70,14 +69,14 @@ func (a asi) AddPart(sum float64, p *Part) float64 {
 	if p.single {
 		return p.agreements(sum, last)
 	}
-	before := slices.Clone(p.before) // items of each level in the groups left behind
+	before := slices.Clone(p.before) // items of each level in earlier groups
 	next := 0
 	for n := p.first + 1; n <= last; n++ {
 		for next < len(p.groups) && int(p.groups[next].first+p.groups[next].size) <= n {
 			p.passGroup(before, p.groups[next])
 			next++
 		}
-		g := group{first: int32(n)} // the group that the first n end in, if they do
+		g := group{first: int32(n)} // the group in which the first n end, if any
 		if next < len(p.groups) && int(p.groups[next].first) < n {
 			g = p.groups[next]
 		}
@@ -86,15 +85,16 @@ func (a asi) AddPart(sum float64, p *Part) float64 {
 	return sum
 }
 
-// Value is the mean.
+// Value returns the mean.
 func (a asi) Value(sum float64) (float64, bool) {
 	return sum / float64(max(a.positives, 1)), a.positives > 0
 }
 
-// agreements adds 1/n Σ_l min(#l in the first n, #l in the ideal first n) to sum for the n of the
-// part up to last, where every positive is a group of one. While the ideal order is within a
-// level, it has all items of the finer ones, so that these agree as far as they are among the
-// first n, and none of the coarser ones. There are no branches, because they could not be predicted.
+// agreements adds 1/n Σ_l min(#l in the first n, #l in the ideal first n) to sum, for the n of
+// the part up to last. Every positive must be a group of one. While the ideal order is within a
+// level, it contains all items of the finer levels, so their minimum is the number among the
+// first n, and it contains none of the coarser ones. The loop has no branches, because a
+// processor could not predict them.
 func (p *Part) agreements(sum float64, last int) float64 {
 	places, n, next, finest := stopped(p.places), p.first, 0, 0
 	for level := p.Levels; level > 0 && n < last; level-- { // finest is the ideal number of the finer ones
@@ -130,8 +130,8 @@ func (p *Part) agreements(sum float64, last int) float64 {
 	return sum
 }
 
-// agreement is Σ_l E min(#l in the first n, #l in the ideal first n), the first n
-// being what lies before group g and a random draw from g.
+// agreement returns Σ_l E min(#l in the first n, #l in the ideal first n). The first n are what
+// precedes group g plus a random draw from g.
 func (p *Part) agreement(n int, before []int, g group) float64 {
 	sum, left, drawn := 0.0, n, n-int(g.first)
 	for level := p.Levels; level > 0 && left > 0; level-- {
@@ -146,8 +146,8 @@ func (p *Part) agreement(n int, before []int, g group) float64 {
 	return sum
 }
 
-// expectedMin is E min(c + X, limit), X being the number of marked items among
-// drawn of size items of which p are marked.
+// expectedMin returns E min(c + X, limit). X is the number of marked items among drawn of size
+// items, p of which are marked.
 func expectedMin(c, p, size, drawn, limit int) float64 {
 	low, high := max(0, drawn-(size-p)), min(p, drawn) // range of X
 	switch {
@@ -157,7 +157,7 @@ func expectedMin(c, p, size, drawn, limit int) float64 {
 		return float64(limit)
 	}
 	mode := min(max((drawn+1)*(p+1)/(size+2), low), high)
-	// Weights relative to the mode, outwards until they no longer count.
+	// Weights relative to the mode, from the mode outwards until they are negligible.
 	weight, total, sum := 1.0, 0.0, 0.0
 	for x := mode; x <= high && weight > negligible; x++ {
 		total += weight
@@ -176,12 +176,12 @@ func expectedMin(c, p, size, drawn, limit int) float64 {
 	return sum / total
 }
 
-// negligible is below the rounding of a sum of weights of which one is 1.
+// negligible is below the rounding of a sum of weights that includes a 1.
 var negligible = math.Ldexp(1, -70)
 
 func newASI(rest string) (Metric, error) {
 	if rest != "" {
-		return nil, fmt.Errorf("ASI takes no %.80q", rest)
+		return nil, fmt.Errorf("ASI takes no suffix %.80q, want ASI", rest)
 	}
 	return ASI{}, nil
 }

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// Bounds finds between which values ties leave a metric: the least and the greatest over
-// all orders of the items with equal scores. Every binary metric, ASI, NDCG and AP#l is
-// greatest with the finer levels first in each group of ties, and least with the coarser
-// first, because swapping two neighbours so that the better one goes ahead never lowers
-// it. H-AP is so by its relevances, which need not rise with the levels.
+// Bounds computes the range of a metric under ties: its least and greatest value over all orders
+// of items with equal scores. Every binary metric, ASI, NDCG and AP#l is greatest with the finer
+// levels first in each group of ties and least with the coarser ones first, because moving the
+// better of two neighbours ahead never lowers it. H-AP orders levels by its relevances, which
+// need not rise with the levels.
 //
-// Only the places of such a group change, so that what they add to a sum in the order of the
-// ranking is replaced by what they add in the best and in the worst order. The ends so differ
-// from those of whole walks by the rounding of float64.
+// Only the places of such a group change. Their contribution to a sum in the order of the ranking
+// is replaced by that in the best and the worst order. The results differ from whole walks only
+// by rounding of float64.
 //
-// A Bounds is used by one goroutine, again for each query.
+// A Bounds is used by one goroutine and reused for every query.
 type Bounds struct {
-	group    Part // of equal scores
-	arranged Part // the same in one order
+	group    Part // items with equal scores
+	arranged Part // the same items in one order
 	before   []int
-	count    []int // items of the group by level
+	count    []int // items of the group, by level
 	items    []Item
-	levels   [2][]int // in the worst and in the best order
+	levels   [2][]int // in the worst and the best order
 	own      []ownOrder
-	base     []float64 // what the group adds to each sum
+	base     []float64 // contribution of the group to each sum
 	changed  []float64
 }
 
-// ownOrder is a metric that orders levels in its own way.
+// ownOrder is a metric with its own order of levels.
 type ownOrder struct {
-	at     int // among the sums
+	at     int // index among the sums
 	levels [2][]int
 }
 
-// NewBounds is for data with the given number of levels.
+// NewBounds returns a Bounds for data with the given number of levels.
 func NewBounds(levels int) *Bounds {
 	worth := make([]float64, levels+1)
 	for level := range worth {
@@ -43,7 +43,7 @@ func NewBounds(levels int) *Bounds {
 	return &Bounds{before: make([]int, levels+1), count: make([]int, levels+1), levels: orders(worth)}
 }
 
-// orders lists the levels, the least worthy first and the worthiest first.
+// orders lists the levels from least to greatest worth, and from greatest to least.
 func orders(worth []float64) [2][]int {
 	worst := make([]int, len(worth))
 	for level := range worst {
@@ -55,18 +55,18 @@ func orders(worth []float64) [2][]int {
 	return [2][]int{worst, best}
 }
 
-// worthy is a sum that orders levels in its own way.
+// worthy is a sum with its own order of levels.
 type worthy interface {
-	// worth is how much an item of each level adds.
+	// worth returns how much an item of each level adds.
 	worth() []float64
 }
 
-// worth of H-AP is the relevance.
+// worth returns the relevance.
 func (h *hap) worth() []float64 { return h.rel }
 
-// Measure writes the least and the greatest values of one query in the order of Set.Keys, NaN
-// where a metric is undefined: those of the set that has measured l last. If no items of
-// different levels have equal scores it writes nothing and returns false: ties change nothing.
+// Measure writes the least and greatest values of one query in the order of Set.Keys, NaN where a
+// metric is undefined. l must have been measured last by the same set. If no items of different
+// levels have equal scores, ties change nothing: it writes nothing and returns false.
 func (b *Bounds) Measure(least, greatest []float64, l *List) bool {
 	if !mixed(l.items) {
 		return false
@@ -74,10 +74,10 @@ func (b *Bounds) Measure(least, greatest []float64, l *List) bool {
 	b.begin(l)
 	copy(least, l.sums.at)
 	copy(greatest, l.sums.at)
-	first, before := 0, b.before // first of those with the score of the item
+	first, before := 0, b.before // first item with the current score
 	for i, item := range l.items {
 		if item.Shared&Tied == 0 {
-			if i > first+1 { // seldom
+			if i > first+1 { // rare
 				b.addMixed(least, greatest, l, first, i)
 			}
 			first = i
@@ -96,7 +96,7 @@ func (b *Bounds) begin(l *List) {
 	b.changed = slices.Grow(b.changed[:0], len(l.sums.at))[:len(l.sums.at)]
 	b.own = b.own[:0]
 	for i, m := range l.sums.graded {
-		if w, own := m.(worthy); own && !rising(w.worth()) { // else the order is that of the levels
+		if w, own := m.(worthy); own && !rising(w.worth()) { // otherwise the order is that of the levels
 			b.own = append(b.own, ownOrder{l.Levels*len(l.sums.binary) + i, orders(w.worth())})
 		}
 	}
@@ -112,8 +112,8 @@ func rising(list []float64) bool {
 	return true
 }
 
-// addMixed changes the sums by the orders of items [first, end), which have one score and were counted, if
-// their levels differ.
+// addMixed changes the sums by the orders of items [first, end), if their levels differ. They
+// have equal scores and have been counted.
 func (b *Bounds) addMixed(least, greatest []float64, l *List, first, end int) {
 	run := l.items[first:end]
 	if !mixed(run) {
@@ -132,13 +132,13 @@ func (b *Bounds) addMixed(least, greatest []float64, l *List, first, end int) {
 func (b *Bounds) add(least, greatest []float64, l *List, run []Item) {
 	t, first := &l.sums, int(run[0].Place)
 	clear(b.count)
-	coarsest, finest := l.Levels, 0 // of the levels shared by its items
+	coarsest, finest := l.Levels, 0 // among the shared levels of its items
 	for _, item := range run {
 		level := int(item.Shared & levelMask)
 		b.count[level]++
 		coarsest, finest = min(coarsest, level), max(finest, level)
 	}
-	lo, hi := l.Levels-finest, l.Levels-coarsest // at other levels all are positive, or none is
+	lo, hi := l.Levels-finest, l.Levels-coarsest // at other levels all are positive or all negative
 	b.place(&b.group, l, first)
 	b.group.read(run, first+len(run))
 	clear(b.base)
@@ -153,20 +153,20 @@ func (b *Bounds) add(least, greatest []float64, l *List, run []Item) {
 		}
 		for k, v := range b.changed {
 			if v != b.base[k] {
-				sums[k] = sums[k] - b.base[k] + v // exact where the group has the only positives
+				sums[k] = sums[k] - b.base[k] + v // exact if the group has the only positives
 			}
 		}
 	}
 }
 
-// place begins p at a place, behind the items that were counted.
+// place sets p to the place first, after the items that were counted.
 func (b *Bounds) place(p *Part, l *List, first int) {
 	p.begin(l)
 	p.first = first
 	copy(p.before, b.before)
 }
 
-// arrange fills arranged with the items of the group one after the other, in an order of levels.
+// arrange fills arranged with the items of the group in the given order of levels.
 func (b *Bounds) arrange(l *List, first int, levels []int) {
 	b.place(&b.arranged, l, first)
 	b.items = b.items[:0]

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// discounts are 1/log2(1+i) for i = 1, 2, …, at index i−1, and their running sums. All lists of a
-// process share them: those of a large gallery are megabytes, and take long to compute.
+// discounts holds 1/log2(1+i) for i = 1, 2, … at index i−1, and their running sums. All lists of
+// a process share one copy, because it takes megabytes and a while to compute for a large
+// gallery.
 type discounts struct {
 	places, ideal []float64
 }
@@ -16,7 +17,7 @@ var (
 	discountsSoFar discounts
 )
 
-// discountsOf returns the discounts of at least n places, which nothing changes afterwards.
+// discountsOf returns the discounts of at least n places. The result never changes afterwards.
 func discountsOf(n int) discounts {
 	discountsMutex.Lock()
 	defer discountsMutex.Unlock()

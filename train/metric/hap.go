@@ -13,12 +13,11 @@ import (
 //
 //	H-AP = Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k / Σ_k rel_k   over the k with rel_k > 0
 //
-// Items are distinguished by level, not by relevance. The released evaluator counts
-// items twice if two levels have equal relevance. It is undefined if all relevances are
-// zero.
+// Items are distinguished by level, not by relevance. The released evaluator counts items twice
+// if two levels have equal relevance. H-AP is undefined if all relevances are zero.
 type HAP struct {
-	Relevance Relevance // nil: Pop{Alpha: 1}, the papers' choice
-	Label     string    // stands in the name behind a colon
+	Relevance Relevance // nil: Pop{Alpha: 1}, as in the papers
+	Label     string    // appended to the name after a colon
 }
 
 // Name returns "H-AP", or "H-AP:label".
@@ -50,15 +49,15 @@ func (m HAP) OfList(l *List) Sum {
 type hap struct {
 	rel    []float64
 	total  float64               // Σ_k rel_k
-	shares [few + 1][few]float64 // min(rel, rel') of each two levels, if there are few
+	shares [few + 1][few]float64 // min(rel, rel') for each two levels, if there are few
 }
 
-// few levels are added up without a loop.
+// few is the greatest number of levels that are added up without a loop.
 const few = 4
 
-// AddPart walks the positives. In a group of t equal scores, place s holds an item
-// of level l with probability c_l/t, and the s−1 before it are a fair sample of
-// the rest of the group.
+// AddPart walks the positives. In a group of t equal scores, place s holds an item of level l
+// with probability c_l/t, and the s−1 places before it are a fair sample of the rest of the
+// group.
 func (h *hap) AddPart(sum float64, p *Part) float64 {
 	switch {
 	case h.total == 0:
@@ -100,8 +99,8 @@ func (h *hap) AddPart(sum float64, p *Part) float64 {
 	return sum
 }
 
-// addFew adds Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k where every positive is a group of its own and
-// there are few levels. It adds in the order of AddPart: what no level has is 0.
+// addFew adds Σ_k [Σ_{i≤k} min(rel_i, rel_k)] / k if every positive is a group of one and there
+// are few levels. It adds in the same order as AddPart, with 0 for absent levels.
 func (h *hap) addFew(sum float64, p *Part) float64 {
 	var before [few]float64
 	for a, n := range p.before[1:] {
@@ -122,8 +121,8 @@ func (h *hap) addFew(sum float64, p *Part) float64 {
 	return sum
 }
 
-// ones is what an item of each level adds to the number of items of levels 1 to few. Reading it
-// does not wait for the addition before, as counting in memory would.
+// ones[l] is what an item of level l adds to the number of items of levels 1 to few. Reading a
+// constant does not wait for the previous addition, as counting in memory would.
 var ones = [few + 1][few]float64{{}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}
 
 // Value divides by Σ_k rel_k.
@@ -141,7 +140,7 @@ func (m HAP) relevance() Relevance {
 	return m.Relevance
 }
 
-// overlap is Σ min(r, rel) over items given by their number at each level.
+// overlap returns Σ min(r, rel) over items given by their number at each level.
 func overlap(r float64, rel, items []float64) float64 {
 	sum := 0.0
 	for a, n := range items {
@@ -150,8 +149,8 @@ func overlap(r float64, rel, items []float64) float64 {
 	return sum
 }
 
-// along is the mean over the places i of a group of (fixed + the share of inside
-// that lies before i)/i.
+// along returns the mean over the places i of a group of (fixed + the share of inside before
+// i)/i.
 func along(g group, fixed, inside float64) float64 {
 	sum, first, size := 0.0, int(g.first), int(g.size)
 	for s := range size {
@@ -160,7 +159,7 @@ func along(g group, fixed, inside float64) float64 {
 	return sum / float64(size)
 }
 
-// newHAP reads "" or ":name" or ":name^alpha" with a name of Relevances.
+// newHAP reads "" or ":name" or ":name^alpha", where name is in Relevances.
 func newHAP(rest string) (Metric, error) {
 	if rest == "" {
 		return HAP{}, nil
@@ -171,7 +170,7 @@ func newHAP(rest string) (Metric, error) {
 	if found {
 		var err error
 		if alpha, err = strconv.ParseFloat(exponent, 64); err != nil || alpha <= 0 {
-			return nil, fmt.Errorf("the exponent %.80q is not a positive number", exponent)
+			return nil, fmt.Errorf("exponent %.80q, want a positive number", exponent)
 		}
 	}
 	build, err := Relevances.Get("relevance", name)
@@ -181,10 +180,10 @@ func newHAP(rest string) (Metric, error) {
 	return HAP{Relevance: build(alpha), Label: label}, nil
 }
 
-// Relevances is the table of relevances that a name can ask for.
+// Relevances lists the relevances that the name of a metric can select.
 var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "pop", About: "(l/L)^α / n_l", Value: func(a float64) Relevance { return Pop{Alpha: a} }},
-	{Name: "pop-self", About: "the same with the query counted in n_L",
+	{Name: "pop-self", About: "pop with the query counted in n_L",
 		Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
 	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
 	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs",

@@ -4,18 +4,18 @@ import (
 	"encoding/binary"
 )
 
-// Item is a place of a ranking that metrics look at.
+// Item is a place of a ranking that metrics read.
 type Item struct {
 	Place  int32 // items ranked before it
-	Shared byte  // levels shared with the query, with Tied if its score equals that of the item before
+	Shared byte  // levels shared with the query, plus Tied if its score equals the previous item's
 }
 
-// Items appends what metrics look at in the ranked bytes of a query: the positives, and all
-// items whose score equals that of a positive. n is the number of items ranked. A byte holds
-// the number of shared levels, 0…L, and Tied if the score equals that of the item before; 255
-// marks the places beyond the last item.
+// Items appends what metrics read of a query's ranked bytes: the positives, and all items whose
+// score equals that of a positive. n is the number of ranked items. A byte holds the number of
+// shared levels, 0…L, plus Tied if the score equals that of the previous item; 255 marks places
+// beyond the last item.
 //
-// Untied negatives, nearly all of a long row, are passed eight at a time.
+// Untied negatives, which are nearly all of a long row, are skipped eight at a time.
 func Items(dst []Item, shared []byte) (items []Item, n int) {
 	for first := 0; first < len(shared); {
 		for first+8 < len(shared) && binary.LittleEndian.Uint64(shared[first+1:]) == 0 && shared[first]&levelMask == 0 {

@@ -1,18 +1,17 @@
 package metric
 
-// Ties says how items with equal scores are ordered.
+// Ties selects how items with equal scores are ordered.
 type Ties uint8
 
-// ScoreThenRow takes the ranking as it stands: score falling, then gallery row.
-// AverageTies is the mean of the metric over all orders inside every group of
-// equal scores, by closed formulas.
+// ScoreThenRow keeps the order of the ranking: falling score, then gallery row. AverageTies
+// computes the mean of the metric over all orders within every group of equal scores, in closed
+// form.
 const (
 	ScoreThenRow Ties = iota
 	AverageTies
 )
 
-// Tied is the bit of a ranked byte, beside the shared levels, that is set if the score equals
-// that of the item before.
+// Tied is the bit of a ranked byte that is set if the score equals that of the previous item.
 const Tied byte = 0x80
 
 const (
@@ -21,7 +20,7 @@ const (
 )
 
 // List is one query's gallery in ranked order. Metrics read it in one walk over its positives,
-// a [Part] at a time. A List is filled by Reset and used again for the next query.
+// one [Part] at a time. Reset fills a List, which is reused for the next query.
 type List struct {
 	Levels int   // L
 	N      int   // ranked items
@@ -29,13 +28,13 @@ type List struct {
 
 	ties  Ties
 	items []Item
-	bytes []Item // items of Reset
-	part  Part   // of a walk
-	whole Part   // of Level
+	bytes []Item // items that Reset read
+	part  Part   // part of a walk
+	whole Part   // the view that Level returns
 	sums  sums
 }
 
-// NewList makes a List for data with the given number of levels.
+// NewList returns a List for data with the given number of levels.
 func NewList(levels int, ties Ties) *List {
 	return &List{Levels: levels, Count: make([]int, levels+1), ties: ties}
 }
@@ -47,11 +46,11 @@ func (l *List) Reset(shared []byte) {
 	l.ResetItems(l.bytes, n)
 }
 
-// ResetItems takes the items of a query, of which n are ranked. They must stay as they are for
-// as long as the list has them. See Items.
+// ResetItems uses the items of a query, n of which are ranked. The caller must not change them
+// while the list uses them. See Items.
 func (l *List) ResetItems(items []Item, n int) {
 	l.items, l.N = items, n
-	var odd, even [levelMask + 1]int // two, because an addition waits for the one before in the same place
+	var odd, even [levelMask + 1]int // two, because an addition waits for the previous one at the same address
 	for len(items) >= 2 {
 		even[items[0].Shared&levelMask]++
 		odd[items[1].Shared&levelMask]++
@@ -83,8 +82,8 @@ func (l *List) Positives(least int) int {
 	return n
 }
 
-// Level returns the view of the whole list at level h: positive is what shares at least L−h
-// levels. It is valid until the next call.
+// Level returns the view of the whole list at level h, where items that share at least L−h levels
+// are positive. It is valid until the next call.
 func (l *List) Level(h int) *View {
 	p := &l.whole
 	p.begin(l)
@@ -92,16 +91,16 @@ func (l *List) Level(h int) *View {
 	return p.level(h)
 }
 
-// partItems is the number of items of a part: what metrics read of it stays in the L1 cache.
+// partItems is the number of items of a part, chosen so that a part stays in the L1 cache.
 const partItems = 512
 
-// walk visits the parts of the list, which follow one another from the first place to the last.
+// walk visits the parts of the list in order.
 func (l *List) walk(visit func(p *Part)) {
 	p := &l.part
 	p.begin(l)
 	for rest := l.items; ; {
 		n := min(partItems, len(rest))
-		for n < len(rest) && rest[n].Shared&Tied != 0 { // equal scores stay together
+		for n < len(rest) && rest[n].Shared&Tied != 0 { // equal scores stay in one part
 			n++
 		}
 		end := l.N

@@ -2,8 +2,8 @@ package metric
 
 import "fmt"
 
-// MAPAtR is mAP@R: 1/R Σ_{i≤R} r_i·P@i (Musgrave et al., "A Metric Learning
-// Reality Check", 2020). Undefined for R = 0.
+// MAPAtR is mAP@R: 1/R Σ_{i≤R} r_i·P@i (Musgrave et al., "A Metric Learning Reality Check",
+// 2020). It is undefined for R = 0.
 type MAPAtR struct{}
 
 // Name returns "mAP@R".
@@ -17,8 +17,8 @@ func (MAPAtR) AtLevel(sum float64, v *View) (float64, bool) {
 	return sum / float64(max(v.R, 1)), v.R > 0
 }
 
-// MAPAt is mAP@k: 1/min(R,k) Σ_{i≤k} r_i·P@i, with k = 100 the rule of Google
-// Landmarks v2. Undefined for R = 0.
+// MAPAt is mAP@k: 1/min(R,k) Σ_{i≤k} r_i·P@i. With k = 100 it is the metric of Google Landmarks
+// v2. It is undefined for R = 0.
 type MAPAt struct{ K int }
 
 // Name returns "mAP@k".
@@ -27,7 +27,7 @@ func (m MAPAt) Name() string { return fmt.Sprintf("mAP@%d", m.K) }
 // AddLevel sums the precision at the positives among the first k.
 func (m MAPAt) AddLevel(sum float64, v *View) float64 { return v.precisions(sum, m.K) }
 
-// AtLevel divides by as many of them as there can be.
+// AtLevel divides by the greatest possible number of positives among the first k.
 func (m MAPAt) AtLevel(sum float64, v *View) (float64, bool) {
 	return sum / float64(max(min(v.R, m.K), 1)), v.R > 0
 }

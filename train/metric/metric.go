@@ -1,16 +1,16 @@
-// Package metric measures rankings. A metric is a pure function of one query's ranked
-// gallery. It sees one byte an item: the number of label levels that the item shares
-// with the query (see [List]).
+// Package metric measures rankings. A metric is a pure function of one query's ranked gallery. It
+// reads one byte per item: the number of label levels that the item shares with the query (see
+// [List]).
 //
-// Binary metrics look at one level h (0 is the finest): an item is positive if it
-// shares at least L−h levels, which in a tree means the same class in column h.
-// Graded metrics look at all levels at once. A query for which a metric is
-// undefined, because it has no positive, is skipped and counted, never averaged
-// in as zero; means are over the queries that count.
+// Binary metrics measure one level h (0 is the finest). An item is positive if it shares at least
+// L−h levels, which in a tree means the same class in column h. Graded metrics measure all levels
+// at once. A metric may be undefined for a query, for example because the query has no positive.
+// Such a query is skipped and counted, never averaged in as zero; means are over the remaining
+// queries.
 //
-// Notation, everywhere: N ranked items, the query itself not among them; i = 1…N
-// the position; r_i 1 for a positive and 0 otherwise; R = Σ r_i; l_i the shared
-// levels of item i; n_l the items that share exactly l levels.
+// Notation throughout: N is the number of ranked items without the query itself; i = 1…N is the
+// position; r_i is 1 for a positive and 0 otherwise; R = Σ r_i; l_i is the number of levels that
+// item i shares; n_l is the number of items that share exactly l levels.
 package metric
 
 import (
@@ -23,41 +23,40 @@ import (
 	"hgld/internal/registry"
 )
 
-// Metric is a measure with its settings. It also is a [Binary], a [Graded], or
-// both, as the intersection of sets is.
+// Metric is a measure with its settings. It is also a [Binary], a [Graded], or both, such as ASI.
 type Metric interface {
-	// Name is the heading that papers use: "R@10", "H-AP".
+	// Name returns the heading that papers use: "R@10", "H-AP".
 	Name() string
 }
 
-// Binary is a metric of one level. It is a function of a sum over the places of the ranking,
-// which reaches it part by part: one walk over the positives serves all metrics.
+// Binary is a metric of one level. Its value is a function of a sum over the places of the
+// ranking. The sum is built part by part, so that one walk over the positives serves all metrics.
 type Binary interface {
 	Metric
-	// AddLevel adds to sum what the places of v contribute.
+	// AddLevel adds the contribution of the places of v to sum.
 	AddLevel(sum float64, v *View) float64
-	// AtLevel returns the value for one query from the sum over its whole ranking, false where
-	// it is undefined. Of v, which is any part, it reads N and R.
+	// AtLevel returns the value for one query from the sum over its whole ranking, or false if it
+	// is undefined. It reads only N and R of v, which may be any part.
 	AtLevel(sum float64, v *View) (float64, bool)
 }
 
 // Graded is a metric of all levels together.
 type Graded interface {
 	Metric
-	// OfList begins the sum of a query, of which it reads the counts.
+	// OfList begins the sum of a query. It reads the counts of l.
 	OfList(l *List) Sum
 }
 
-// Sum is a graded metric of one query, which too is a function of a sum over places.
+// Sum is a graded metric of one query. Its value is also a function of a sum over places.
 type Sum interface {
-	// AddPart adds to sum what the places of p contribute.
+	// AddPart adds the contribution of the places of p to sum.
 	AddPart(sum float64, p *Part) float64
-	// Value returns the value from the sum over the whole ranking, false where it is undefined.
+	// Value returns the value from the sum over the whole ranking, or false if it is undefined.
 	Value(sum float64) (float64, bool)
 }
 
-// Kind is a row of the table of metrics: the symbol that its names begin with,
-// and how the rest of a name is read.
+// Kind is an entry of the table of metrics: the symbol that begins its names, and a parser for
+// the rest.
 type Kind struct {
 	Symbol string                            // "R" of R@k
 	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
@@ -71,14 +70,15 @@ var All = registry.Table[Kind]{
 		Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
 	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k",
 		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
-	{Name: "ap", About: "AP: average precision; AP#l: of one level with the finer ones deleted", Value: Kind{"AP", newAP}},
-	{Name: "map", About: "mAP@R, mAP@k: average precision of the first R or k", Value: Kind{"mAP", newMAP}},
-	{Name: "mrr", About: "MRR: one over the place of the first positive", Value: Kind{"MRR", newMRR}},
+	{Name: "ap", About: "AP: average precision; AP#l: of one level, finer positives removed", Value: Kind{"AP", newAP}},
+	{Name: "map", About: "mAP@R, mAP@k: average precision within the first R or k", Value: Kind{"mAP", newMAP}},
+	{Name: "mrr", About: "MRR: reciprocal of the place of the first positive", Value: Kind{"MRR", newMRR}},
 	{Name: "r-precision", About: "Rprec: share of positives among the first R", Value: Kind{"Rprec", newRPrecision}},
 	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances",
 		Value: Kind{"H-AP", newHAP}},
 	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
-	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal", Value: Kind{"NDCG", newNDCG}},
+	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal one",
+		Value: Kind{"NDCG", newNDCG}},
 }
 
 // Parse reads the name of a metric as the tables print it: "R@10", "mAP@R",
@@ -94,8 +94,8 @@ func Parse(name string) (Metric, error) {
 			m, err := e.Value.New(name[cut:])
 			if err != nil && symbols[i] == "mAP" && name == "mAP" {
 				return nil,
-					errors.New("metric \"mAP\": want mAP@R, of the first R places (R: the positives of a " +
-						"query), or mAP@100 of the first 100; the mean of AP over all places is AP")
+					errors.New("metric \"mAP\": want mAP@R, over the first R places (R: the positives of a " +
+						"query), or mAP@100, over the first 100; the mean of AP over all places is AP")
 			}
 			if err != nil {
 				return nil, fmt.Errorf("metric %.80q: %w", name, err)
@@ -111,8 +111,7 @@ func Parse(name string) (Metric, error) {
 	return nil, unknown
 }
 
-// elsewhere is the name here of a metric that others write recall@1, R1 or map@r; ""
-// for none.
+// elsewhere returns the name here of a metric that others write recall@1, R1 or map@r, or "".
 func elsewhere(name string) string {
 	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
 	switch lower {
@@ -160,18 +159,18 @@ func newAt(build func(k int) Metric) func(string) (Metric, error) {
 	}
 }
 
-// after reads a positive number behind mark.
+// after reads a positive number after mark.
 func after(mark, rest string) (int, error) {
 	digits, found := strings.CutPrefix(rest, mark)
 	k, err := strconv.Atoi(digits)
 	if !found || err != nil || k < 1 {
-		return 0, fmt.Errorf("want %s and a number from 1 on, not %.80q", mark, rest)
+		return 0, fmt.Errorf("want %s and a number from 1 up, not %.80q", mark, rest)
 	}
 	return k, nil
 }
 
-// Definition says in words what the metric of a name measures, as the table of metrics
-// does; "" if there is none of the name.
+// Definition returns the description of a metric from the table of metrics, or "" if there is
+// none of that name.
 func Definition(name string) string {
 	cut := strings.IndexAny(name, "@#:")
 	if cut < 0 {
@@ -191,7 +190,7 @@ type Set []Metric
 // ParseSet reads a list of names.
 func ParseSet(names []string) (Set, error) {
 	if len(names) == 0 {
-		return nil, errors.New("no metric is named, such as R@1 or H-AP")
+		return nil, errors.New("the list of metrics is empty: name at least one, such as R@1 or H-AP")
 	}
 	s := make(Set, len(names))
 	for i, name := range names {
@@ -204,9 +203,9 @@ func ParseSet(names []string) (Set, error) {
 	return s, nil
 }
 
-// Keys lists what Measure fills for data of the given number of levels: for each
-// level the binary metrics as "AP_level0", then the graded ones as "H-AP". A name
-// that a metric has in both roles is told apart by the suffix.
+// Keys lists the columns that Measure fills for data with the given number of levels. For each
+// level it has the binary metrics, such as "AP_level0", then the graded ones, such as "H-AP". A
+// suffix distinguishes a metric that is both.
 func (s Set) Keys(levels int) []string {
 	var keys []string
 	for h := range levels {
@@ -224,8 +223,8 @@ func (s Set) Keys(levels int) []string {
 	return keys
 }
 
-// Mean is the mean of the values that are not NaN, with the number of those that
-// are. The mean of no value is NaN.
+// Mean returns the mean of the values that are not NaN, and the number of NaNs. Without values
+// the mean is NaN.
 func Mean(values []float64) (mean float64, skipped int) {
 	sum := 0.0
 	for _, v := range values {

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// NDCG is Σ_i (2^l_i − 1)/log2(1+i) divided by the same sum over the ideal order,
-// levels falling. With K > 0 both sums end at K, and the ideal is that of the
-// first K of the whole list. Undefined where no item shares a level.
+// NDCG is Σ_i (2^l_i − 1)/log2(1+i) divided by the same sum over the ideal order, in which levels
+// fall. With K > 0 both sums end at K; the ideal order is still that of the whole list. It is
+// undefined if no item shares a level.
 type NDCG struct{ K int }
 
 // Name returns "NDCG" or "NDCG@k".
@@ -45,13 +45,13 @@ func (m NDCG) OfList(l *List) Sum {
 }
 
 type ndcg struct {
-	end    int       // places that count
+	end    int       // number of places that count
 	places []float64 // their discounts
 	gains  []float64 // 2^l − 1
 	best   float64
 }
 
-// AddPart gives every place of a group of equal scores its mean gain.
+// AddPart gives every place of a group of equal scores the mean gain of the group.
 func (n *ndcg) AddPart(sum float64, p *Part) float64 {
 	if p.first >= n.end {
 		return sum

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// Part is a stretch of one query's ranking: the places from one to another, and the groups of
-// items with equal scores there that hold a positive. With ScoreThenRow every positive is a
-// group of its own.
+// Part is a range of places in one query's ranking, with the groups of equal scores there that
+// hold a positive. With ScoreThenRow every positive is a group of one.
 type Part struct {
-	*List // of which it is a part
+	*List // the list that it is a part of
 
 	first, end int   // its places, from 0
 	before     []int // before[l]: items ranked before it that share l levels, l = 1…L
 
-	// Where every positive is a group of its own, the part is single: these are its positives
-	// by place, and the levels that each shares. Behind the last stands a place that none is at.
+	// If single is set, every positive is a group of one. These are the positives by place, and
+	// the levels that each shares. After the last, places has a sentinel that no item reaches.
 	single bool
 	places []int32
 	shared []uint8
 
-	groups []group // where it is not single
-	counts []int32 // L numbers for each group of several: its items that share 1…L levels
+	groups []group // if single is not set
+	counts []int32 // L numbers for each group of several: items that share 1…L levels
 
 	view View
 }
@@ -30,11 +29,11 @@ type Part struct {
 type group struct {
 	first int32 // items before it
 	size  int32 // items in it
-	level int32 // of a group of one: the levels that its item shares
-	at    int32 // of a group of several: where its numbers begin in counts
+	level int32 // of a group of one: shared levels of its item
+	at    int32 // of a group of several: index of its numbers in counts
 }
 
-// begin makes an empty part before the first place of l.
+// begin sets p to an empty part before the first place of l.
 func (p *Part) begin(l *List) {
 	p.List, p.first, p.end = l, 0, 0
 	p.before = slices.Grow(p.before[:0], l.Levels+1)[:l.Levels+1]
@@ -47,7 +46,7 @@ func (p *Part) empty() {
 	p.places, p.shared, p.groups, p.counts = p.places[:0], p.shared[:0], p.groups[:0], p.counts[:0]
 }
 
-// read takes the items of the places up to end.
+// read reads the items of the places up to end.
 func (p *Part) read(items []Item, end int) {
 	p.end = end
 	if p.ties == AverageTies && slices.ContainsFunc(items, func(i Item) bool { return i.Shared&Tied != 0 }) {
@@ -58,7 +57,7 @@ func (p *Part) read(items []Item, end int) {
 	p.places = slices.Grow(p.places[:0], len(items)+1)[:len(items)+1]
 	p.shared = slices.Grow(p.shared[:0], len(items))[:len(items)]
 	n := 0
-	for _, item := range items { // there may be negatives among them; there is no branch
+	for _, item := range items { // may include negatives; the loop has no branch
 		level := item.Shared & levelMask
 		p.places[n], p.shared[n] = item.Place, level
 		n += int((level + levelMask) >> 7)
@@ -67,13 +66,13 @@ func (p *Part) read(items []Item, end int) {
 	p.places, p.shared = p.places[:n], p.shared[:n]
 }
 
-// nowhere is a place behind all others.
+// nowhere is a place after all others.
 const nowhere = math.MaxInt32
 
-// stopped returns places with the nowhere that stands behind them.
+// stopped returns places with the sentinel nowhere that follows them.
 func stopped(places []int32) []int32 { return places[:len(places)+1] }
 
-// readGroups makes a group of every run of equal scores with a positive in it.
+// readGroups makes a group of every run of equal scores that holds a positive.
 func (p *Part) readGroups(items []Item) {
 	for len(items) > 0 {
 		n := tied(items)
@@ -95,7 +94,7 @@ func tied(items []Item) int {
 	return n
 }
 
-// readGroup makes a group of several.
+// readGroup makes a group of several items.
 func (p *Part) readGroup(run []Item) {
 	g := group{first: run[0].Place, size: int32(len(run)), at: int32(len(p.counts))}
 	p.counts = append(p.counts, make([]int32, p.Levels)...)
@@ -113,7 +112,7 @@ func (p *Part) readGroup(run []Item) {
 	p.groups = append(p.groups, g)
 }
 
-// pass moves to behind the last place, with nothing read there.
+// pass moves p to the place after its last, without any items.
 func (p *Part) pass() {
 	for _, level := range p.shared {
 		p.before[level]++
@@ -136,8 +135,7 @@ func (p *Part) passGroup(before []int, g group) {
 	}
 }
 
-// of returns the number of items of a group of several that share l+1 levels, at
-// index l.
+// of returns, at index l, the number of items that share l+1 levels in a group of several.
 func (p *Part) of(g group) []int32 { return p.counts[g.at:][:p.Levels] }
 
 // hits returns the number of items of a group with from ≤ shared levels ≤ to.

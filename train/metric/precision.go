@@ -2,14 +2,14 @@ package metric
 
 import "fmt"
 
-// Precision is P@k: the positives among the first k, divided by k also where
-// fewer than k items are ranked. Undefined for R = 0.
+// Precision is P@k: the positives among the first k, divided by k even if fewer than k items are
+// ranked. It is undefined for R = 0.
 type Precision struct{ K int }
 
 // Name returns "P@k".
 func (m Precision) Name() string { return fmt.Sprintf("P@%d", m.K) }
 
-// AddLevel counts.
+// AddLevel counts the positives.
 func (m Precision) AddLevel(sum float64, v *View) float64 { return sum + v.within(m.K) }
 
 // AtLevel divides by k.

@@ -1,7 +1,7 @@
 package metric
 
-// Reach returns up to which place a metric looks at the list of a query, at any level. A
-// ranking that is cut off there gives the same value.
+// Reach returns the last place of a query's list that a metric reads, over all levels. A ranking
+// cut off there gives the same value.
 func Reach(m Metric, l *List) int {
 	switch m := m.(type) {
 	case Recall:

@@ -2,21 +2,21 @@ package metric
 
 import "fmt"
 
-// Recall is R@k: 1 if one of the first k items is positive. Undefined for R = 0.
-// This is the recall of the retrieval literature; see [TrueRecall] for the other.
+// Recall is R@k: 1 if one of the first k items is positive, else 0. It is undefined for R = 0.
+// This is the recall of the retrieval literature; [TrueRecall] is the other.
 type Recall struct{ K int }
 
 // Name returns "R@k".
 func (m Recall) Name() string { return fmt.Sprintf("R@%d", m.K) }
 
-// AddLevel is 1 − C(t−p, j)/C(t, j) where the first positives are p of t items
-// with equal scores, of which j lie within k. The others contribute nothing.
+// AddLevel adds 1 − C(t−p, j)/C(t, j), where the first positives are p of t items with equal
+// scores, j of which lie within k. Later groups contribute nothing.
 func (m Recall) AddLevel(sum float64, v *View) float64 {
 	if v.before > 0 || v.groups() == 0 {
 		return sum
 	}
 	first := v.group(0)
-	left := first.size - max(m.K-first.first, 0) // items of the run beyond k
+	left := first.size - max(m.K-first.first, 0) // items of the group beyond k
 	if left < first.hits {
 		return sum + 1
 	}

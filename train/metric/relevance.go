@@ -2,20 +2,19 @@ package metric
 
 import "math"
 
-// Relevance says how much an item of each level is worth. Only ratios matter.
+// Relevance is the weight of an item of each level. Only ratios matter.
 type Relevance interface {
-	// Fill writes the relevance of level l to rel[l], l = 0…L, for a query whose
-	// list holds count[l] items of that level. rel[0] is 0; a level without items
-	// may have any value.
+	// Fill writes the relevance of level l to rel[l], l = 0…L, for a query whose list holds
+	// count[l] items of that level. rel[0] is 0. A level without items may have any value.
 	Fill(rel []float64, count []int)
 }
 
-// Pop is (l/L)^Alpha / n_l (Ramzi et al., Eq. 20): the levels together weigh as
-// (l/L)^Alpha however many items each has. CountSelf adds the query to n_L, as
-// the released test tables do where the query is in the gallery.
+// Pop is (l/L)^Alpha / n_l (Ramzi et al., Eq. 20). The total weight of a level is (l/L)^Alpha,
+// however many items it has. CountSelf adds the query to n_L, as the released test tables do if
+// the query is in the gallery.
 type Pop struct {
 	Alpha     float64 // the power
-	CountSelf bool    // n_L counts the query
+	CountSelf bool    // count the query in n_L
 }
 
 // Fill divides by the counts.
@@ -43,12 +42,12 @@ func (p Power) Fill(rel []float64, _ []int) {
 	}
 }
 
-// Map is Σ_{p≤l} w_p / #(level ≥ p): with it H-AP of one query is Σ_p w_p·AP_p
-// where positives are ranked by level. Weights run from the coarsest level on;
-// without them w_p is (p/L)^(Alpha−1)/L, uniform for Alpha 1.
+// Map is Σ_{p≤l} w_p / #(level ≥ p). With it, the H-AP of a query whose positives are ranked by
+// level is Σ_p w_p·AP_p. Weights run from the coarsest level. Without them w_p is
+// (p/L)^(Alpha−1)/L, which is uniform for Alpha 1.
 type Map struct {
-	Weights []float64 // coarsest level first; nil: by Alpha
-	Alpha   float64   // read without Weights
+	Weights []float64 // coarsest level first; nil: computed from Alpha
+	Alpha   float64   // used without Weights
 }
 
 // Fill adds up from the coarsest level.
@@ -71,7 +70,7 @@ func (m Map) Fill(rel []float64, count []int) {
 	}
 }
 
-// Table gives every level its value, Table[0] being that of level 0 and unused.
+// Table gives the value of every level. Table[0], for level 0, is unused.
 type Table []float64
 
 // Fill copies.

@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// Truth is the ground truth of a query of Revisited Oxford and Paris
-// (Radenović et al., CVPR 2018), as rows of the gallery.
+// Truth is the ground truth of a query of Revisited Oxford or Paris (Radenović et al., CVPR
+// 2018), as rows of the gallery.
 type Truth struct {
 	// Easy are the rows that show the landmark clearly.
 	Easy []int32 `json:"easy"`
 
-	// Hard are the rows that show it from an odd side, or badly.
+	// Hard are the rows that show it from an unusual side or poorly.
 	Hard []int32 `json:"hard"`
 
-	// Junk are the rows that nobody can tell; they count neither way.
+	// Junk are the rows that cannot be judged. They count neither way.
 	Junk []int32 `json:"junk"`
 }
 
-// ParseTruths reads a JSON list of truths, or an object that has the list as "gnd",
-// for a number of queries and of gallery rows. It fails if their number differs, or if
-// a row is not in the gallery or is listed twice.
+// ParseTruths reads a JSON list of truths, or an object with that list as "gnd", for the given
+// number of queries and gallery rows. It fails if the number of truths differs, or if a row is
+// not in the gallery or is listed twice.
 func ParseTruths(data []byte, queries, gallery int) ([]Truth, error) {
 	var list []Truth
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -34,7 +34,7 @@ func ParseTruths(data []byte, queries, gallery int) ([]Truth, error) {
 		list = file.GND
 	}
 	if len(list) != queries {
-		return nil, fmt.Errorf("it has the truth of %d queries, and there are %d vectors", len(list), queries)
+		return nil, fmt.Errorf("it has the truth of %d queries, want %d, one for each vector", len(list), queries)
 	}
 	for q, t := range list {
 		if err := t.check(gallery); err != nil {
@@ -44,7 +44,7 @@ func ParseTruths(data []byte, queries, gallery int) ([]Truth, error) {
 	return list, nil
 }
 
-// check reports a row that is not in the gallery or is listed twice.
+// check returns an error for a row that is not in the gallery or is listed twice.
 func (t *Truth) check(gallery int) error {
 	kind := map[int32]string{}
 	for _, rows := range []struct {
@@ -64,13 +64,11 @@ func (t *Truth) check(gallery int) error {
 	return nil
 }
 
-// Protocol says which rows of a Truth are positive and which are taken out of
-// the ranking.
+// Protocol selects which rows of a Truth are positive and which are removed from the ranking.
 type Protocol uint8
 
-// The protocols: EasyOnly has the easy rows as positives and ignores hard and
-// junk; Medium has easy and hard and ignores junk; HardOnly has hard and ignores
-// easy and junk.
+// EasyOnly takes the easy rows as positives and removes hard and junk. Medium takes easy and hard
+// and removes junk. HardOnly takes hard and removes easy and junk.
 const (
 	EasyOnly Protocol = iota
 	Medium
@@ -80,8 +78,8 @@ const (
 // String returns "easy", "medium" or "hard".
 func (p Protocol) String() string { return [...]string{"easy", "medium", "hard"}[p] }
 
-// Positions returns the places, from 0, of the positives in a ranked list of
-// gallery rows from which the ignored rows have been taken out.
+// Positions returns the places, from 0, of the positives in a ranked list of gallery rows after
+// removing the ignored rows.
 func (p Protocol) Positions(order []int32, t Truth) []int {
 	positive, ignored := slices.Clone(t.Easy), slices.Clone(t.Junk)
 	switch p {
@@ -109,12 +107,12 @@ func (p Protocol) Positions(order []int32, t Truth) []int {
 	return at
 }
 
-// TrapezoidAP is average precision by trapezoids,
+// TrapezoidAP is average precision by the trapezoidal rule:
 //
 //	1/R Σ_j ½ [j/p_j + (j+1)/(p_j+1)]
 //
-// over the positions p_0 < p_1 < … of the R positives, j/p_j being 1 at p_j = 0.
-// Undefined without positives.
+// The sum is over the positions p_0 < p_1 < … of the R positives. j/p_j is 1 at p_j = 0. It is
+// undefined without positives.
 func TrapezoidAP(positions []int) (float64, bool) {
 	sum := 0.0
 	for j, p := range positions {
@@ -127,9 +125,9 @@ func TrapezoidAP(positions []int) (float64, bool) {
 	return sum / float64(max(len(positions), 1)), len(positions) > 0
 }
 
-// PrecisionWithin is mP@k of the revisited protocol: the share of positives among
-// the first k' places, k' being k or the place of the last positive, whichever is
-// less. Undefined without positives.
+// PrecisionWithin is mP@k of the revisited protocol: the share of positives among the first k'
+// places. k' is the lesser of k and the place of the last positive. It is undefined without
+// positives.
 func PrecisionWithin(positions []int, k int) (float64, bool) {
 	if len(positions) == 0 {
 		return 0, false
@@ -139,11 +137,11 @@ func PrecisionWithin(positions []int, k int) (float64, bool) {
 	return float64(hits) / float64(k), true
 }
 
-// revisitedCuts are the k of mP@k that the benchmark reports.
+// revisitedCuts are the values of k in mP@k that the benchmark reports.
 var revisitedCuts = [3]int{1, 5, 10}
 
-// Revisited gathers the rankings of an evaluation on Revisited Oxford or Paris. Its
-// methods are to be called by one goroutine.
+// Revisited collects the rankings of an evaluation on Revisited Oxford or Paris. It is not safe
+// for concurrent use.
 type Revisited struct {
 	truth  []Truth
 	values [HardOnly + 1][1 + len(revisitedCuts)][]float64
@@ -152,7 +150,7 @@ type Revisited struct {
 // NewRevisited starts an evaluation of queries with these truths.
 func NewRevisited(truth []Truth) *Revisited { return &Revisited{truth: truth} }
 
-// Add adds the ranking of a query: all rows of the gallery, the best first.
+// Add adds the ranking of a query: all gallery rows, best first.
 func (r *Revisited) Add(query int, order []int32) {
 	for p := range r.values {
 		at := Protocol(p).Positions(order, r.truth[query])
@@ -169,15 +167,15 @@ func (r *Revisited) Add(query int, order []int32) {
 	}
 }
 
-// RevisitedMeans are the means of a protocol, NaN where no query counts.
+// RevisitedMeans holds the means of a protocol, NaN if no query counts.
 type RevisitedMeans struct {
-	// Protocol is the one that the means are of.
+	// Protocol is the protocol of these means.
 	Protocol Protocol
 
 	// AP is the mean of TrapezoidAP, in [0, 1].
 	AP float64
 
-	// Precision is mP@1, mP@5 and mP@10, in [0, 1].
+	// Precision holds mP@1, mP@5 and mP@10, in [0, 1].
 	Precision [3]float64
 
 	// Skipped is the number of queries without a positive.

@@ -95,7 +95,7 @@ func compareMeans(t *testing.T, truth []Truth, scores [][]float64, expected func
 
 func TestTruthsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		`[]`:                              "truth of 0 queries, and there are 2 vectors",
+		`[]`:                              "truth of 0 queries, want 2, one for each vector",
 		`[{"easy":[5]},{}]`:               "query 0 has easy row 5; want 0 to 4",
 		`[{},{"easy":[1],"junk":[1]}]`:    "query 1 has row 1 as easy and as junk",
 		`{}`:                              `want [{"easy"`,

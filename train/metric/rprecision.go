@@ -2,14 +2,14 @@ package metric
 
 import "fmt"
 
-// RPrecision is the share of positives among the first R, trec_eval's Rprec. Undefined for
+// RPrecision is the share of positives among the first R, trec_eval's Rprec. It is undefined for
 // R = 0.
 type RPrecision struct{}
 
 // Name returns "Rprec".
 func (RPrecision) Name() string { return "Rprec" }
 
-// AddLevel counts.
+// AddLevel counts the positives.
 func (RPrecision) AddLevel(sum float64, v *View) float64 { return sum + v.within(v.R) }
 
 // AtLevel divides by R.
@@ -19,7 +19,7 @@ func (RPrecision) AtLevel(sum float64, v *View) (float64, bool) {
 
 func newRPrecision(rest string) (Metric, error) {
 	if rest != "" {
-		return nil, fmt.Errorf("%s takes no %.80q", RPrecision{}.Name(), rest)
+		return nil, fmt.Errorf("%s takes no suffix %.80q", RPrecision{}.Name(), rest)
 	}
 	return RPrecision{}, nil
 }

@@ -2,14 +2,14 @@ package metric
 
 import "math"
 
-// sums are those of a set of metrics over one ranking.
+// sums holds the sums of a set of metrics over one ranking.
 type sums struct {
 	binary []Binary
 	graded []Sum
 	at     []float64 // in the order of Set.Keys
 }
 
-// begin makes the sums of s over nothing.
+// begin starts the sums of s at zero.
 func (t *sums) begin(s Set, l *List) {
 	t.binary, t.graded = t.binary[:0], t.graded[:0]
 	for _, m := range s {
@@ -26,7 +26,7 @@ func (t *sums) begin(s Set, l *List) {
 	}
 }
 
-// add adds a part to the sums in at: all graded ones, and the binary ones of levels [lo, hi).
+// add adds a part to the sums in at: all graded metrics, and the binary ones of levels [lo, hi).
 func (t *sums) add(at []float64, p *Part, lo, hi int) {
 	for h := lo; h < hi; h++ {
 		v, row := p.level(h), at[h*len(t.binary):]
@@ -40,8 +40,8 @@ func (t *sums) add(at []float64, p *Part, lo, hi int) {
 	}
 }
 
-// values writes what sums in at come to; NaN marks a metric that is undefined. Both may be the
-// same memory.
+// values writes the values of the sums in at, NaN for a metric that is undefined. Both may be the
+// same slice.
 func (t *sums) values(values, at []float64, l *List) {
 	put := func(i int, v float64, ok bool) {
 		if values[i] = v; !ok {
@@ -63,8 +63,8 @@ func (t *sums) values(values, at []float64, l *List) {
 	}
 }
 
-// Measure writes one query's values in the order of Keys; NaN marks a metric
-// that is undefined for it.
+// Measure writes one query's values in the order of Keys, NaN for a metric that is undefined for
+// it.
 func (s Set) Measure(values []float64, l *List) {
 	t := &l.sums
 	t.begin(s, l)

@@ -10,15 +10,16 @@ type View struct {
 	R int // positives of the whole ranking
 
 	first, end int // places of the part, from 0
-	before     int // positives ranked before it
+	before     int // positives ranked before the part
 
-	// Where every positive is a group of its own, places are the items ranked before each of
-	// them; otherwise runs are the groups that hold positives. Both are by position.
+	// If single is set, every positive is a group of one and places holds the number of items
+	// ranked before each. Otherwise runs holds the groups with positives. Both are ordered by
+	// position.
 	single bool
 	places []int32
 	runs   []run
 
-	kept []int32 // memory of places
+	kept []int32 // memory for places
 }
 
 // run is a group of items with equal scores that holds a positive.
@@ -53,8 +54,8 @@ func (p *Part) level(h int) *View {
 	return v
 }
 
-// above returns the places of the positives that share at least so many levels. They may be half
-// of all, in no order that a processor foresees: there is no branch.
+// above returns the places of the positives that share at least the given number of levels. They
+// may be half of all, in an order that a processor cannot predict, so the loop has no branch.
 func (v *View) above(p *Part, least uint8) []int32 {
 	v.kept = slices.Grow(v.kept[:0], len(p.places)+1)[:len(p.places)+1]
 	n := 0
@@ -78,7 +79,7 @@ func (v *View) groups() int {
 	return len(v.runs)
 }
 
-// group returns one of them.
+// group returns the i-th group that holds positives.
 func (v *View) group(i int) run {
 	if v.single {
 		return run{first: int(v.places[i]), size: 1, hits: 1, before: v.before + i}
@@ -86,7 +87,7 @@ func (v *View) group(i int) run {
 	return v.runs[i]
 }
 
-// within returns the expected number of positives of the part among the first k of the ranking.
+// within returns the expected number of the part's positives among the first k of the ranking.
 func (v *View) within(k int) float64 {
 	if v.first >= k {
 		return 0
@@ -108,9 +109,9 @@ func (v *View) within(k int) float64 {
 	return sum
 }
 
-// precisions adds Σ r_i·P@i over the places i ≤ k of the part to sum. In a run of t items with
-// p positives, place s is positive with probability p/t, and then (s−1)(p−1)/(t−1) of the s−1
-// before it are too, on average over the orders.
+// precisions adds Σ r_i·P@i over the places i ≤ k of the part to sum. In a run of t items with p
+// positives, place s is positive with probability p/t. On average over the orders,
+// (s−1)(p−1)/(t−1) of the s−1 items before it are then also positive.
 func (v *View) precisions(sum float64, k int) float64 {
 	if !v.single {
 		return precisions(sum, v.runs, k)

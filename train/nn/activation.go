@@ -5,7 +5,7 @@ import (
 	"hgld/train/grad"
 )
 
-// GELU is x·Φ(x), Φ being the normal distribution (Hendrycks and Gimpel, arXiv
+// GELU is x·Φ(x), where Φ is the normal distribution function (Hendrycks and Gimpel, arXiv
 // 1606.08415): the activation of ViT, DeiT and BERT.
 //
 // The gradient reads x, so the result need not be held.
@@ -24,12 +24,12 @@ func activate(t *grad.Tape, x *grad.Var, f device.Func) *grad.Var {
 	return y
 }
 
-// Activation is f, element by element. The gradient reads x.
+// Activation returns a layer that applies f to each element. The gradient reads x.
 func Activation(f device.Func) Layer {
 	return func(t *grad.Tape, x *grad.Var) *grad.Var { return activate(t, x, f) }
 }
 
-// Add is x + y, of one shape.
+// Add records x + y. Both have the same shape.
 func Add(t *grad.Tape, x, y *grad.Var) *grad.Var {
 	z := t.New(x.Value.Type, x.Value.Shape()...)
 	t.Do(func(b device.Backend) { b.Axpby(z.Value, 1, x.Value, 1, y.Value) })

@@ -12,11 +12,10 @@ import (
 // values of all tokens, weighted by softmax(q·kᵀ/√Dh). Proj maps the concatenated
 // heads.
 //
-// The rows of QKV are all queries, then keys, then values, head after head in
-// each: timm's qkv and the in_proj of torch's MultiheadAttention.
+// The rows of QKV are all queries, then keys, then values, head after head in each. timm's qkv
+// and the in_proj of torch's MultiheadAttention have the same order.
 //
-// Package text has a transformer of its own: it computes ragged batches without
-// gradients.
+// Package text has its own transformer, which computes ragged batches without gradients.
 type Attention struct {
 	QKV   *Linear // D → 3D
 	Proj  *Linear // D → D
@@ -45,7 +44,7 @@ func (a *Attention) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	return z
 }
 
-// attend records the attention of packed queries, keys and values [N,T,3D] → [N,T,D].
+// attend records the attention of packed queries, keys and values: [N,T,3D] → [N,T,D].
 func attend(t *grad.Tape, qkv *grad.Var, heads int) *grad.Var {
 	v := qkv.Value
 	y := t.New(v.Type, v.Dims[0], v.Dims[1], v.Dims[2]/3)

@@ -55,9 +55,9 @@ func (a *AttentionPool) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
-// packed puts one query of D numbers and kv [N,T,2D] into the form of device.Attention,
-// [N,T,3D]: the query is that of token 0, and those of the others, whose results nobody
-// reads, are zero.
+// packed arranges one query of D numbers and kv [N,T,2D] as device.Attention expects, [N,T,3D].
+// The query becomes that of token 0. The queries of the other tokens, whose results are not read,
+// are zero.
 func packed(t *grad.Tape, q, kv *grad.Var) *grad.Var {
 	n, tokens, d := kv.Value.Dims[0], kv.Value.Dims[1], kv.Value.Dims[2]/2
 	y := t.New(kv.Value.Type, n, tokens, 3*d)

@@ -11,18 +11,18 @@ import (
 //
 //	y = γ (x − mean) / √(variance + ε) + β
 //
-// by the statistics of the batch (biased variance), and moves the running ones:
-// running ← (1 − momentum)·running + momentum·new, with the unbiased variance n/(n−1)
-// (torch's convention). Evaluation, and a Frozen layer always, normalises by the
-// running statistics; γ and β of a frozen layer are still trained.
+// It uses the statistics of the batch (biased variance) and updates the running ones: running ←
+// (1 − momentum)·running + momentum·new, with the unbiased variance n/(n−1) (torch's convention).
+// An evaluation, and a Frozen layer always, normalises by the running statistics; γ and β of a
+// frozen layer are still trained.
 //
-// Of two passes over one batch (grad.TwoPass, Tape.Recompute) the first moves the
-// running statistics.
+// If a batch is passed twice (grad.TwoPass, Tape.Recompute), the first pass updates the running
+// statistics.
 type BatchNorm struct {
 	Gamma, Beta *Param      // [C], both nil for a layer without them
-	Running     *Statistics // moved in training, read in evaluation
+	Running     *Statistics // updated in training, read in evaluation
 	Eps         float32     // added to the variance
-	Frozen      bool        // normalise by Running always
+	Frozen      bool        // always normalise by Running
 }
 
 // NewBatchNorm declares a layer with torch's ε 1e-5 and momentum 0.1, γ = 1 and
@@ -43,10 +43,10 @@ func (n *BatchNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return n.normalise(t, x, nil, stats, kind, kind)
 }
 
-// given reports whether the running statistics normalise.
+// given reports whether the layer normalises by the running statistics.
 func (n *BatchNorm) given(t *grad.Tape) bool { return n.Frozen || t.Evaluating() }
 
-// statistics returns the running statistics, or room for those of a batch.
+// statistics returns the running statistics, or an array for those of a batch.
 func (n *BatchNorm) statistics(t *grad.Tape) *grad.Var {
 	if n.given(t) {
 		return t.Leaf(n.Running.Value, device.Array{})
@@ -54,8 +54,8 @@ func (n *BatchNorm) statistics(t *grad.Tape) *grad.Var {
 	return t.New(device.F32, 2, n.Running.channels)
 }
 
-// behind is act(normalised x + residual) behind a convolution that has written the statistics of
-// its result x, a batch, to stats; residual may be nil.
+// behind records act(normalised x + residual) after a convolution that has written the statistics
+// of its result x to stats. residual may be nil.
 func (n *BatchNorm) behind(t *grad.Tape, x, residual, stats *grad.Var, act device.Func) *grad.Var {
 	kind := device.NormKind{Eps: n.Eps, ReLU: act == device.ReLU, Frozen: true}
 	back := kind
@@ -63,7 +63,7 @@ func (n *BatchNorm) behind(t *grad.Tape, x, residual, stats *grad.Var, act devic
 	return n.normalise(t, x, residual, stats, kind, back)
 }
 
-// normalise is Norm by kind, and the gradient of that by back.
+// normalise records Norm with kind, and its gradient with back.
 func (n *BatchNorm) normalise(t *grad.Tape, x, residual, stats *grad.Var, kind, back device.NormKind) *grad.Var {
 	var gamma, beta *grad.Var
 	if n.Gamma != nil {
@@ -105,11 +105,11 @@ func (n *BatchNorm) normalise(t *grad.Tape, x, residual, stats *grad.Var, kind, 
 	return y
 }
 
-// remake marks y for recomputation from x in the backward pass. The gradient needs x
-// anyway, computing y is one pass over memory, and only the gradient of the next
-// convolution reads it. For a ResNet that saves nearly half of all activations.
+// remake marks y for recomputation from x in the backward pass. The gradient needs x anyway,
+// computing y takes one pass over memory, and only the gradient of the next convolution reads it.
+// For a ResNet this saves nearly half of all activations.
 func (n *BatchNorm) remake(t *grad.Tape, y, stats, x, residual *grad.Var, kind device.NormKind) {
-	kind.Frozen = true // the statistics of the batch are known by then
+	kind.Frozen = true // by then the statistics of the batch are known
 	reads := []*grad.Var{x, stats}
 	if residual != nil {
 		reads = append(reads, residual)
@@ -123,8 +123,8 @@ func (n *BatchNorm) remake(t *grad.Tape, y, stats, x, residual *grad.Var, kind d
 	}, reads...)
 }
 
-// move updates the running statistics with those of a batch of rows values per channel.
-// Guard checks them first: a batch with a non-finite value must not spoil them.
+// move updates the running statistics with those of a batch with rows values per channel. Guard
+// checks them first, because a batch with a non-finite value must not spoil them.
 func (n *BatchNorm) move(t *grad.Tape, stats *grad.Var, rows int) {
 	if rows < 2 {
 		panic(fmt.Sprintf("nn: %s: statistics of a single value", n.Running.entries[0].name))
@@ -140,7 +140,7 @@ func (n *BatchNorm) move(t *grad.Tape, stats *grad.Var, rows int) {
 	})
 }
 
-// value is the array of v, absent for nil.
+// value returns the array of v, absent if v is nil.
 func value(v *grad.Var) device.Array {
 	if v == nil {
 		return device.Array{}
@@ -148,8 +148,8 @@ func value(v *grad.Var) device.Array {
 	return v.Value
 }
 
-// into returns the array for the gradient of x in an operation that always writes it: a
-// scratch array if x takes none.
+// into returns the array for the gradient of x in an operation that always writes it. If x takes
+// no gradient, it is a scratch array.
 func into(t *grad.Tape, x *grad.Var) device.Array {
 	dx := t.Into(x)
 	if dx.Absent() {

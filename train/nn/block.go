@@ -13,7 +13,7 @@ func NewMLP(c Scope, d, hidden int) *MLP {
 	return &MLP{FC1: NewLinear(c.In("fc1"), d, hidden), FC2: NewLinear(c.In("fc2"), hidden, d), Act: GELU}
 }
 
-// Forward is [..., D] → [..., D].
+// Forward maps [..., D] to [..., D].
 func (m *MLP) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return m.Onto(t, x, nil) }
 
 // Onto records residual + Forward(x). residual may be nil.
@@ -24,7 +24,7 @@ func (m *MLP) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	return y
 }
 
-// Block is a layer of a vision transformer, with residuals and the norms in front:
+// Block is a layer of a vision transformer with residuals and pre-norms:
 //
 //	y = x + Attention(Norm1(x)), z = y + MLP(Norm2(y))
 type Block struct {
@@ -34,8 +34,8 @@ type Block struct {
 	MLP       *MLP       // token by token
 }
 
-// WithLayerScale declares ls1.gamma and ls2.gamma, which multiply what the block adds to
-// its tokens, under timm's names and from the value start.
+// WithLayerScale declares ls1.gamma and ls2.gamma with timm's names, starting at start. They
+// multiply what the block adds to its tokens.
 func (l *Block) WithLayerScale(c Scope, d int, start float32) *Block {
 	l.Attention.Proj.Gamma = c.In("ls1").Param("gamma", Constant(start), d)
 	l.MLP.FC2.Gamma = c.In("ls2").Param("gamma", Constant(start), d)

@@ -14,13 +14,13 @@ type Conv struct {
 	Shape  device.ConvShape // strides, padding, dilation, groups
 }
 
-// ImageChannels is the number of channels that images have on the device: red,
-// green, blue and a fourth of zeros, which makes a pixel four numbers wide.
+// ImageChannels is the number of channels of images on the device: red, green, blue and a fourth
+// of zeros, which aligns pixels to four numbers.
 const ImageChannels = 4
 
-// NewConv declares a convolution without bias: out filters of size k × k over in
-// channels, started as KaimingNormal. in = 3 declares the stem, which reads
-// ImageChannels channels; files have three.
+// NewConv declares a convolution without bias: out filters of size k × k over in channels,
+// initialised by KaimingNormal. in = 3 declares the stem, which reads ImageChannels channels on
+// the device and three in files.
 func NewConv(c Scope, in, out, k int, shape device.ConvShape) *Conv {
 	perGroup := in / max(shape.Groups, 1)
 	channels := perGroup
@@ -33,7 +33,7 @@ func NewConv(c Scope, in, out, k int, shape device.ConvShape) *Conv {
 	}
 }
 
-// WithBias adds a bias to conv and starts both parameters as torch's Conv2d does.
+// WithBias adds a bias to conv and initialises both parameters as torch's Conv2d does.
 func (conv *Conv) WithBias(c Scope) *Conv {
 	file := conv.Weight.entry.layout.file
 	conv.Weight.init = KaimingUniform
@@ -44,17 +44,17 @@ func (conv *Conv) WithBias(c Scope) *Conv {
 // Filters returns the number of channels of the result.
 func (conv *Conv) Filters() int { return conv.Weight.entry.layout.file[0] }
 
-// Square is a ConvShape with equal strides and paddings in both directions.
+// Square returns a ConvShape with equal strides and paddings in both directions.
 func Square(stride, pad int) device.ConvShape {
 	return device.ConvShape{StrideH: stride, StrideW: stride, PadH: pad, PadW: pad}
 }
 
-// Forward is [N,H,W,C] → [N,H',W',K].
+// Forward maps [N,H,W,C] to [N,H',W',K].
 func (conv *Conv) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return conv.forward(t, x, device.Array{})
 }
 
-// forward is Forward. stats, if present, takes the statistics of the result.
+// forward is Forward. stats, if present, receives the statistics of the result.
 func (conv *Conv) forward(t *grad.Tape, x *grad.Var, stats device.Array) *grad.Var {
 	w := conv.Weight.As(t, x.Value.Type)
 	y := t.New(x.Value.Type, conv.output(x)...)
@@ -82,7 +82,7 @@ func (conv *Conv) forward(t *grad.Tape, x *grad.Var, stats device.Array) *grad.V
 func (conv *Conv) output(x *grad.Var) []int {
 	in, w, s := x.Value.Dims, conv.Weight.Value.Dims, conv.Shape
 	if groups := max(s.Groups, 1); x.Value.N != 4 || in[3] != w[3]*groups {
-		panic(fmt.Sprintf("nn: %s of %v over %v", conv.Weight.Name(), conv.Weight.Value, x.Value))
+		panic(fmt.Sprintf("nn: %s of %v does not fit %v", conv.Weight.Name(), conv.Weight.Value, x.Value))
 	}
 	side := func(n, k, stride, pad, dilation int) int {
 		return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
@@ -95,21 +95,21 @@ func (conv *Conv) output(x *grad.Var) []int {
 	}
 }
 
-// addPixels is the gradient of a convolution by x.
+// addPixels adds the gradient of a convolution by x.
 func addPixels(t *grad.Tape, b device.Backend, x *grad.Var, dy device.Array, w *grad.Var, shape device.ConvShape) {
 	if dx, e := t.Finish(x); !dx.Absent() {
 		b.ConvGradX(dx, dy, w.Value, shape, e)
 	}
 }
 
-// addColumns is the gradient of a bias: the sum over all but the last axis.
+// addColumns adds the gradient of a bias: the sum over all but the last axis.
 func addColumns(t *grad.Tape, b device.Backend, bias *grad.Var, dy device.Array) {
 	if db, acc := t.Onto(bias); !db.Absent() {
 		b.Sums(db, matrix(dy), device.SumCols, acc)
 	}
 }
 
-// matrix is a with all axes but the last as rows.
+// matrix returns a with all axes but the last as rows.
 func matrix(a device.Array) device.Array {
 	if a.N != 2 {
 		a.Dims = [4]int{a.Rows(), a.Cols(), 1, 1}

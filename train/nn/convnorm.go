@@ -7,18 +7,17 @@ import (
 	"hgld/train/grad"
 )
 
-// ConvNormAct is act(norm(conv(x)) + residual), residual nil or of the shape of the
-// result, act Identity or ReLU.
+// ConvNormAct is act(norm(conv(x)) + residual). residual is nil or has the shape of the result;
+// act is Identity or ReLU.
 //
-// With statistics of the batch it is a convolution, which computes them as well, and one operation
-// for the rest.
-// With given statistics (a frozen layer, an evaluation) these are folded into the
-// weights, and it is a single convolution with an epilogue. Its gradient needs
-// neither the convolution's result nor x̂, so that it is exact at γ = 0 too.
+// With statistics of the batch it is a convolution, which also computes the statistics, and one
+// operation for the rest. Given statistics (a frozen layer, an evaluation) are folded into the
+// weights, so that it is a single convolution with an epilogue. Its gradient then needs neither
+// the convolution's result nor x̂, and is exact even at γ = 0.
 func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var,
 	act device.Func) *grad.Var {
 	if conv.Bias != nil || norm.Gamma == nil {
-		panic(fmt.Sprintf("nn: %s: a bias before, or a norm without one", conv.Weight.Name()))
+		panic(fmt.Sprintf("nn: %s: want a convolution without bias before a norm with one", conv.Weight.Name()))
 	}
 	if norm.Frozen || t.Evaluating() {
 		return convFolded(t, x, conv, norm, residual, act)
@@ -30,7 +29,7 @@ func ConvNormAct(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residua
 	return y
 }
 
-// convFolded is ConvNormAct by given statistics.
+// convFolded is ConvNormAct with given statistics.
 func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual *grad.Var, act device.Func) *grad.Var {
 	w, gamma, beta := conv.Weight.Var(t), norm.Gamma.Var(t), norm.Beta.Var(t)
 	mean, variance := norm.Running.Mean(), norm.Running.Variance()
@@ -66,7 +65,7 @@ func convFolded(t *grad.Tape, x *grad.Var, conv *Conv, norm *BatchNorm, residual
 	return y
 }
 
-// front returns the gradient of y in front of act, and its column sums.
+// front returns the gradient of y before act, and its column sums.
 func front(t *grad.Tape, b device.Backend, y *grad.Var, act device.Func) (dz, sums device.Array) {
 	if act == device.ReLU {
 		return t.Front(b, y)

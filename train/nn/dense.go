@@ -12,8 +12,7 @@ type Linear struct {
 	Gamma  *Param // [out], or nil: factors on the outputs; with a bias
 }
 
-// NewLinear declares a layer with bias, started as torch's Linear unless c says
-// otherwise.
+// NewLinear declares a layer with bias, initialised as torch's Linear unless c says otherwise.
 func NewLinear(c Scope, in, out int) *Linear {
 	weight, bias := c.weight, c.bias
 	if weight == nil {

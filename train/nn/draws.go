@@ -2,8 +2,8 @@ package nn
 
 import "hgld/train/device"
 
-// draws is the stream of random numbers of a seed and a name. Streams of different
-// names are independent, and no stream depends on what was drawn before.
+// draws is the stream of random numbers for a seed and a name. Streams of different names are
+// independent, and no stream depends on earlier draws from others.
 type draws struct {
 	key     [2]uint32
 	counter [4]uint32 // block number (64 bits), hash of the name (64 bits)
@@ -22,8 +22,8 @@ func newDraws(seed uint64, name string) *draws {
 	}
 }
 
-// uniform returns the next number in (0, 1). It is a multiple of 2⁻²⁴ plus half of
-// that, so that neither end occurs and a logarithm is finite.
+// uniform returns the next number in (0, 1). It is an odd multiple of 2⁻²⁵, so that neither end
+// occurs and its logarithm is finite.
 func (d *draws) uniform() float64 {
 	if d.left == 0 {
 		d.block = device.Philox(d.counter, d.key)

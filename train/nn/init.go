@@ -2,10 +2,9 @@ package nn
 
 import "math"
 
-// Init fills a new parameter, given in the layout of files (torch's: the first
-// dimension counts the outputs, the others are what one output sees), from the
-// random numbers of its name. It draws in that order, so that the values do not
-// depend on how a device lays the array out.
+// Init fills a new parameter from the random numbers of its name. values are in the layout of
+// files (torch's): the first dimension counts the outputs, and the others are the inputs of one
+// output. It draws in that order, so that the values do not depend on the device's layout.
 type Init func(values []float32, dims []int, d *draws)
 
 // Constant fills with v.
@@ -17,8 +16,7 @@ func Constant(v float32) Init {
 	}
 }
 
-// UniformFan draws from ±1/√fanIn, torch's start for the bias of a layer with
-// fanIn inputs.
+// UniformFan draws from ±1/√fanIn, as torch initialises the bias of a layer with fanIn inputs.
 func UniformFan(fanIn int) Init {
 	bound := 1 / math.Sqrt(float64(fanIn))
 	return func(values []float32, _ []int, d *draws) {
@@ -28,15 +26,15 @@ func UniformFan(fanIn int) Init {
 	}
 }
 
-// KaimingUniform is torch's default for the weights of Linear and Conv2d,
-// kaiming_uniform with a = √5: uniform within ±1/√fanIn.
+// KaimingUniform is torch's default for the weights of Linear and Conv2d, kaiming_uniform with a
+// = √5: uniform in ±1/√fanIn.
 func KaimingUniform(values []float32, dims []int, d *draws) {
 	UniformFan(fanIn(dims))(values, dims, d)
 }
 
-// KaimingNormal is the start of torchvision's ResNets, kaiming_normal with mode
-// fan_out for ReLU: normal with deviation √(2/fanOut), fanOut = outputs × area
-// (He et al., "Delving Deep into Rectifiers", ICCV 2015).
+// KaimingNormal initialises torchvision's ResNets: kaiming_normal with mode fan_out for ReLU,
+// which is normal with deviation √(2/fanOut), fanOut = outputs × area (He et al., "Delving Deep
+// into Rectifiers", ICCV 2015).
 func KaimingNormal(values []float32, dims []int, d *draws) {
 	fanOut := float64(dims[0])
 	for _, n := range dims[min(2, len(dims)):] {
@@ -45,8 +43,8 @@ func KaimingNormal(values []float32, dims []int, d *draws) {
 	Normal(math.Sqrt(2/fanOut))(values, dims, d)
 }
 
-// Normal draws from the normal distribution with mean 0, two numbers at a time
-// by Box and Muller's transform.
+// Normal draws from the normal distribution with mean 0, two numbers at a time by the Box–Muller
+// transform.
 func Normal(deviation float64) Init {
 	return func(values []float32, _ []int, d *draws) {
 		for i := 0; i < len(values); i += 2 {

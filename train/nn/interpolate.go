@@ -8,12 +8,12 @@ import (
 	"hgld/train/grad"
 )
 
-// Rescale resizes images [N,H,W,C] bilinearly to ⌊H·scale⌋ × ⌊W·scale⌋, pixels placed
-// by scale itself and not by the ratio of the sizes: torch's interpolate with a
-// scale_factor. It is for evaluations alone, and has no gradient.
+// Rescale resizes images [N,H,W,C] bilinearly to ⌊H·scale⌋ × ⌊W·scale⌋. It places pixels by scale
+// itself and not by the ratio of the sizes, like torch's interpolate with a scale_factor. It is
+// only for evaluations and has no gradient.
 func Rescale(t *grad.Tape, x *grad.Var, scale float64, alignCorners bool) *grad.Var {
 	if !t.Evaluating() {
-		panic(fmt.Sprintf("nn: %v rescaled where it would need a gradient", x.Value))
+		panic(fmt.Sprintf("nn: %v needs a gradient, which Rescale does not have", x.Value))
 	}
 	side := func(n int) int { return int(math.Floor(float64(n) * scale)) }
 	y := t.New(x.Value.Type, x.Value.Dims[0], side(x.Value.Dims[1]), side(x.Value.Dims[2]), x.Value.Dims[3])

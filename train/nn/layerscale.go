@@ -5,8 +5,8 @@ import (
 	"hgld/train/grad"
 )
 
-// scaled is γ(x·Wᵀ + b) + residual over the last axis, LayerScale (Touvron et al., "Going deeper with
-// Image Transformers", ICCV 2021) behind a linear layer. γ is folded into W and b, which
+// scaled is γ(x·Wᵀ + b) + residual over the last axis: LayerScale (Touvron et al., "Going deeper
+// with Image Transformers", ICCV 2021) after a linear layer. γ is folded into W and b, which
 // costs a pass over the weights and none over the tokens.
 func (l *Linear) scaled(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	w, bias, gamma := l.Weight.Var(t), l.Bias.Var(t), l.Gamma.Var(t)

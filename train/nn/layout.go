@@ -4,22 +4,21 @@ package nn
 type layout struct {
 	file, device []int
 	transposed   bool    // [K,C,R,S] in files
-	blocks       []block // runs of a flat array in another order, if there are any
+	blocks       []block // runs of a flat array in another order, if any
 }
 
-// block is a run of n elements, where it begins in files and on a device.
+// block is a run of n elements, with its start in files and on a device.
 type block struct{ file, device, n int }
 
-// equal reports whether files and a device have the same bytes.
+// equal reports whether files and devices store the same bytes.
 func (l layout) equal() bool { return !l.transposed && l.blocks == nil }
 
-// same is the layout of all arrays but the weights of convolutions and the moments of groups.
+// same is the layout of all arrays except the weights of convolutions and the moments of groups.
 func same(dims ...int) layout { return layout{file: dims, device: dims} }
 
-// filters is the layout of convolution weights: [K,C,R,S] in files and [K,R,S,C']
-// on the device, where images have C' ≥ C channels. The weights of the channels
-// beyond C are zero; since these channels are zero too, so are their gradients,
-// and they stay zero.
+// filters is the layout of convolution weights: [K,C,R,S] in files and [K,R,S,C'] on the device,
+// where images have C' ≥ C channels. The weights of the additional channels are zero. Because
+// these channels of the images are zero, so are the gradients, and the weights stay zero.
 func filters(k, c, r, s, channels int) layout {
 	return layout{file: []int{k, c, r, s}, device: []int{k, r, s, channels}, transposed: true}
 }
@@ -68,8 +67,8 @@ func (l layout) toFile(dst, src []float32) {
 	})
 }
 
-// each visits the filters: where one begins in both orders, [inputs, area] in
-// files and [area, channels] on the device.
+// each visits the filters with their start in both orders: [inputs, area] in files and [area,
+// channels] on the device.
 func (l layout) each(visit func(file, device, inputs, area, channels int)) {
 	inputs, area, channels := l.file[1], l.file[2]*l.file[3], l.device[3]
 	for k := range l.file[0] {
@@ -77,7 +76,7 @@ func (l layout) each(visit func(file, device, inputs, area, channels int)) {
 	}
 }
 
-// transpose writes the columns of src, of rows × cols numbers, as rows of dst.
+// transpose writes the columns of src, rows × cols numbers, as rows of dst.
 func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
 	for j := range cols {
 		line := dst[j*ldDst:][:rows]

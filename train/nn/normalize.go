@@ -13,8 +13,8 @@ type LayerNorm struct {
 	Eps         float32 // added to the variance
 }
 
-// NewLayerNorm declares a layer over d numbers with γ = 1 and β = 0. A layer
-// without these has nothing to declare: it is LayerNorm{Eps: ε}.
+// NewLayerNorm declares a layer over d numbers with γ = 1 and β = 0. A layer without them has
+// nothing to declare: LayerNorm{Eps: ε}.
 func NewLayerNorm(c Scope, d int, eps float32) *LayerNorm {
 	return &LayerNorm{
 		Gamma: c.Param("weight", Constant(1), d),
@@ -23,7 +23,7 @@ func NewLayerNorm(c Scope, d int, eps float32) *LayerNorm {
 	}
 }
 
-// Forward keeps the shape of x.
+// Forward normalises x. The result has the shape of x.
 func (l *LayerNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	var gamma, beta *grad.Var
 	if l.Gamma != nil {
@@ -50,8 +50,8 @@ func (l *LayerNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	return y
 }
 
-// Normalize divides each row by n = max(‖x‖, ε). A row shorter than ε is divided by
-// ε, and so is its gradient.
+// Normalize divides each row by n = max(‖x‖, ε). If a row is shorter than ε, it and its gradient
+// are divided by ε.
 func Normalize(t *grad.Tape, x *grad.Var, eps float32) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Shape()...)
 	norm := t.New(device.F32, x.Value.Rows())

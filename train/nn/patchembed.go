@@ -7,17 +7,17 @@ import (
 	"hgld/train/grad"
 )
 
-// PatchEmbed turns images into the tokens of a vision transformer (Dosovitskiy et al.,
-// "An Image is Worth 16x16 Words", ICLR 2021). A convolution whose stride is its size
-// maps each patch, row after row. The class token and, in a distilled DeiT, the
-// distillation token, or DINOv2's registers, are put in front. Positions are added to
-// all, or to the patches alone where there are registers.
+// PatchEmbed turns images into the tokens of a vision transformer (Dosovitskiy et al., "An Image
+// is Worth 16x16 Words", ICLR 2021). A convolution whose stride is its size maps each patch, row
+// after row. The class token is put in front and, if there are any, the distillation token of a
+// distilled DeiT or the registers of DINOv2. Positions are added to all tokens, or only to the
+// patches if there are registers.
 type PatchEmbed struct {
 	Proj      *Conv    // of each patch
 	Front     []*Param // tokens in front, the class token first, D numbers or several times D
 	Positions *Param   // [..., T, D]
 
-	onPatches bool // positions are added to the patches alone
+	onPatches bool // positions are added only to the patches
 }
 
 // PatchShape is the geometry of a PatchEmbed.
@@ -26,16 +26,16 @@ type PatchShape struct {
 	H, W         int  // of images, in pixels
 	Distilled    bool // with a distillation token
 	NoClass      bool // without a class token
-	Registers    int  // tokens behind the class token, without positions (Darcet et al., ICLR 2024)
+	Registers    int  // tokens after the class token, without positions (Darcet et al., ICLR 2024)
 	NoBias       bool // the convolution has no bias
 }
 
-// NewPatchEmbed declares patch_embed.proj, cls_token, dist_token if distilled, reg_token
-// if there are registers, and pos_embed under timm's names, with timm's starts: tokens
-// and positions normal with deviation 1e-6 and 0.02.
+// NewPatchEmbed declares patch_embed.proj, cls_token, dist_token if distilled, reg_token if there
+// are registers, and pos_embed, with timm's names and initial values: tokens normal with
+// deviation 1e-6, positions with 0.02.
 func NewPatchEmbed(c Scope, s PatchShape) *PatchEmbed {
 	if s.Patch < 1 || s.H%s.Patch != 0 || s.W%s.Patch != 0 {
-		panic(fmt.Sprintf("nn: images of %d×%d in patches of %d", s.H, s.W, s.Patch))
+		panic(fmt.Sprintf("nn: images of %d×%d do not divide into patches of %d", s.H, s.W, s.Patch))
 	}
 	tokens := s.H / s.Patch * (s.W / s.Patch)
 	e := &PatchEmbed{onPatches: s.NoClass || s.Registers > 0}
@@ -60,7 +60,7 @@ func NewPatchEmbed(c Scope, s PatchShape) *PatchEmbed {
 	return e
 }
 
-// Forward is [N,H,W,4] → [N,T,D].
+// Forward maps [N,H,W,4] to [N,T,D].
 func (e *PatchEmbed) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	pixels := e.Proj.Forward(t, x)
 	if e.onPatches {

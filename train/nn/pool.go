@@ -24,7 +24,7 @@ func Pool(t *grad.Tape, x *grad.Var, p device.PoolShape) *grad.Var {
 	return y
 }
 
-// GlobalPool is the maximum or the mean of whole images: [N,H,W,C] → [N,C].
+// GlobalPool takes the maximum or the mean of whole images: [N,H,W,C] → [N,C].
 func GlobalPool(t *grad.Tape, x *grad.Var, mode device.PoolMode) *grad.Var {
 	y := Pool(t, x, device.PoolShape{Mode: mode, Global: true})
 	return t.View(y, x.Value.Dims[0], x.Value.Dims[3])
@@ -38,13 +38,13 @@ func GlobalPool(t *grad.Tape, x *grad.Var, mode device.PoolMode) *grad.Var {
 // between the mean (p = 1) and the maximum (p → ∞). x below ε has gradient 0.
 type GeM struct {
 	P   *Param  // [1]
-	Eps float32 // least value that is raised to the power
+	Eps float32 // lower bound of values before they are raised to the power
 }
 
 // NewGeM declares a layer with p = 3 and ε = 1e-6, SupRank's values.
 func NewGeM(c Scope) *GeM { return &GeM{P: c.Param("p", Constant(3), 1), Eps: 1e-6} }
 
-// Forward is [N,H,W,C] → [N,C].
+// Forward maps [N,H,W,C] to [N,C].
 func (g *GeM) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	p := g.P.Var(t)
 	y := t.New(x.Value.Type, x.Value.Dims[0], x.Value.Dims[3])

@@ -1,14 +1,13 @@
-// Package nn holds layers with parameters, and the named store in which
-// everything that outlives a step is kept: parameters, running statistics, the
-// state of optimizers, losses and memories. The store is the checkpoint.
+// Package nn holds layers with parameters, and the named store of everything that outlives a
+// step: parameters, running statistics, and the state of optimizers, losses and memories. The
+// store is the checkpoint.
 //
-// Layers are declared in a Scope, which gives them their names and their group.
-// Build then lays each group out as one flat F32 buffer of values and one of
-// gradients, so that an optimizer, clipping, a moving average or a reduction over
-// devices is one call for each group.
+// Layers are declared in a Scope, which gives them their names and their group. Build then lays
+// out each group as one flat F32 buffer of values and one of gradients, so that an optimizer,
+// clipping, a moving average or a reduction over devices is one call per group.
 //
-// Activations are images [N,H,W,C] or matrices; weights of convolutions are
-// [K,R,S,C/groups] on the device and [K,C/groups,R,S] in files, as torch has them.
+// Activations are images [N,H,W,C] or matrices. Weights of convolutions are [K,R,S,C/groups] on
+// the device and [K,C/groups,R,S] in files, as in torch.
 package nn
 
 import (
@@ -20,19 +19,18 @@ import (
 	"hgld/train/grad"
 )
 
-// Store lists everything that is kept between steps, by name, in the order in
-// which it was declared.
+// Store lists everything that is kept between steps, by name, in the order of declaration.
 type Store struct {
 	Groups []*Group // in the order of their declaration
 
-	// Guard is I32 [1]: how many non-finite values the Guard operations of a step
-	// have met. Running statistics and optimizers change nothing while it is not
-	// zero; a step begins by setting it to zero.
+	// Guard is I32 [1]: the number of non-finite values that the Guard operations of a step have
+	// found. While it is not zero, running statistics and optimizers change nothing. A step
+	// begins by setting it to zero.
 	Guard device.Array
 
-	// Key is I32 [2], seed and step: what the random numbers of a step depend on,
-	// besides the place where they are drawn. Build sets it to the seed and step 0;
-	// whoever trains uploads the step before each.
+	// Key is I32 [2], seed and step. The random numbers of a step depend on it and on the place
+	// where they are drawn. Build sets it to the seed and step 0; the trainer uploads the step
+	// number before each step.
 	Key device.Array
 
 	entries []*entry
@@ -41,41 +39,40 @@ type Store struct {
 	stats   []*Statistics
 }
 
-// Group is the parameters that share an optimizer's settings.
+// Group holds the parameters that share an optimizer's settings.
 type Group struct {
 	Name          string       // backbone, head, proxies
 	Values, Grads device.Array // F32 [n]; the gaps between parameters hold zeros
 
-	// Activations is the type of the activations that the parameters meet. If it is not F32,
-	// the group has a copy of its values in that type, Short, which Store.Shorten brings up
-	// to date. Set it before Build or Allocate.
+	// Activations is the type of the activations that the parameters are used with. If it is not
+	// F32, the group has a copy of its values in that type, Short, which Store.Shorten updates.
+	// Set it before Build or Allocate.
 	Activations device.DType
 	Short       device.Array // absent in F32
 
-	Params []*Param // in the order of their declaration
+	Params []*Param // in the order of declaration
 
-	order []*Param // in which they lie in the buffers; nil: that of Params
+	order []*Param // order in the buffers; nil: that of Params
 }
 
-// Param is an array that is trained: views of its group's buffers, absent until
-// Build.
+// Param is a trained array: views of its group's buffers, absent until Build.
 type Param struct {
 	Value, Grad device.Array // F32, in the layout of the device
 	short       device.Array // a view of the group's Short
 
 	entry  *entry
-	offset int // in the group's buffers
+	offset int // into the group's buffers
 	init   Init
 }
 
-// Name returns the name under which a checkpoint has p.
+// Name returns the name of p in a checkpoint.
 func (p *Param) Name() string { return p.entry.name }
 
 // Var returns p as a leaf of t.
 func (p *Param) Var(t *grad.Tape) *grad.Var { return t.Leaf(p.Value, p.Grad) }
 
-// As returns p as a leaf of t in the type of the activations that it meets. In a short type,
-// its values are those of the last Store.Shorten; its gradient is F32.
+// As returns p as a leaf of t in the type of the activations that it is used with. In a short
+// type, its values are those of the last Store.Shorten; its gradient is F32.
 func (p *Param) As(t *grad.Tape, of device.DType) *grad.Var {
 	if of == device.F32 {
 		return p.Var(t)
@@ -88,7 +85,7 @@ func (p *Param) As(t *grad.Tape, of device.DType) *grad.Var {
 
 // Statistics is the running mean and variance of C channels.
 type Statistics struct {
-	Momentum float32 // share of a new value; Build takes it to the device
+	Momentum float32 // weight of a new value; Build uploads it
 
 	Value device.Array // F32 [2,C]; absent until Build
 	rate  device.Array // F32 [1]
@@ -104,7 +101,7 @@ func (s *Statistics) Mean() device.Array { return s.Value.RowRange(0, 1).Reshape
 // Variance returns the running variance [C].
 func (s *Statistics) Variance() device.Array { return s.Value.RowRange(1, 2).Reshape(s.channels) }
 
-// entry is what a checkpoint knows: a name, an array, and its layout in files.
+// entry is an item of a checkpoint: a name, an array, and its layout in files.
 type entry struct {
 	name   string
 	array  device.Array
@@ -117,7 +114,7 @@ type Scope struct {
 	group  *Group
 	prefix string
 
-	weight, bias Init // of the layers that NewLinear declares; nil: torch's
+	weight, bias Init // for layers that NewLinear declares; nil: torch's
 }
 
 // NewStore returns an empty store.
@@ -125,7 +122,7 @@ func NewStore() *Store {
 	return &Store{byName: map[string]*entry{}, ignored: map[string]bool{}}
 }
 
-// Group returns the root of names, for parameters of the named group.
+// Group returns the root scope for parameters of the named group.
 func (s *Store) Group(name string) Scope {
 	g := s.Find(name)
 	if g == nil {
@@ -151,8 +148,8 @@ func (c Scope) In(name string) Scope {
 	return c
 }
 
-// Starting returns c with other starts for the layers that NewLinear declares there
-// and below.
+// Starting returns c with other initial values for the layers that NewLinear declares there and
+// below.
 func (c Scope) Starting(weight, bias Init) Scope {
 	c.weight, c.bias = weight, bias
 	return c
@@ -169,9 +166,8 @@ func (c Scope) param(name string, init Init, l layout) *Param {
 	return p
 }
 
-// Statistics declares the running statistics of a BatchNorm, under torch's names
-// and with its starting values 0 and 1. The count of batches that torch keeps
-// beside them is ignored when weights are read.
+// Statistics declares the running statistics of a BatchNorm, with torch's names and initial
+// values 0 and 1. Torch's batch counter beside them is ignored when weights are read.
 func (c Scope) Statistics(channels int, momentum float32) *Statistics {
 	s := &Statistics{channels: channels, Momentum: momentum, guard: &c.store.Guard}
 	s.entries[0] = c.store.declare(c.prefix+"running_mean", same(channels))
@@ -181,14 +177,14 @@ func (c Scope) Statistics(channels int, momentum float32) *Statistics {
 	return s
 }
 
-// Register adds an array that someone else made to the checkpoint: moments of an
-// optimizer, a memory's ring.
+// Register adds an array that the caller made to the checkpoint, such as moments of an optimizer
+// or the ring of a memory.
 func (s *Store) Register(name string, a device.Array) {
 	s.declare(name, same(a.Shape()...)).array = a
 }
 
-// RegisterMoment is Register for an array with an element for each of g's buffers, such as an
-// optimizer's moment. Files have it in the order of declaration, however g is arranged.
+// RegisterMoment is Register for an array with one element for each in g's buffers, such as an
+// optimizer's moment. Files store it in the order of declaration, however g is arranged.
 func (s *Store) RegisterMoment(name string, g *Group, a device.Array) {
 	s.Register(name, a)
 	if g.order == nil {
@@ -216,8 +212,8 @@ func (s *Store) declare(name string, l layout) *entry {
 	return e
 }
 
-// align is the boundary in elements at which a parameter begins in its group: 64
-// bytes in F32, 32 in BF16, what the vector loads of any processor ask for.
+// align is the boundary, in elements, at which a parameter begins in its group: 64 bytes in F32,
+// 32 in BF16, which suits the vector loads of any processor.
 const align = 16
 
 // Build allocates everything declared so far on b and fills it: parameters from
@@ -233,8 +229,8 @@ func (s *Store) Build(b device.Backend, seed uint64) {
 	}
 }
 
-// Allocate is Build without the random numbers, which take longer than reading
-// weights: parameters are zero until Import fills them.
+// Allocate is Build without the random numbers, which take longer than reading weights.
+// Parameters are zero until Import fills them.
 func (s *Store) Allocate(b device.Backend, seed uint64) {
 	s.Guard = device.New(b, device.I32, 1)
 	b.Fill(s.Guard, 0)
@@ -253,10 +249,10 @@ func (s *Store) Allocate(b device.Backend, seed uint64) {
 	}
 }
 
-// Shorten rounds the parameters of each group to the type of the activations that they meet.
-// It is the first operation of every pass over a network, so that these copies are never
-// older than the parameters. That costs 6 bytes a parameter in a pass, some thousandths of
-// what the activations of a batch cost.
+// Shorten rounds the parameters of each group to the type of the activations that they are used
+// with. It is the first operation of every pass over a network, so that these copies are never
+// older than the parameters. That costs 6 bytes per parameter and pass, a few thousandths of the
+// cost of a batch's activations.
 func (s *Store) Shorten(t *grad.Tape) {
 	for _, g := range s.Groups {
 		if !g.Short.Absent() {
@@ -265,12 +261,12 @@ func (s *Store) Shorten(t *grad.Tape) {
 	}
 }
 
-// Arrange lays the parameters out in an order of their own, which has each of Params once, so
-// that those with the same settings lie side by side. Call it before Build or Allocate. Files
-// do not depend on it.
+// Arrange lays out the parameters in the given order, which must contain each of Params once, so
+// that those with the same settings are adjacent. Call it before Build or Allocate. Files do not
+// depend on it.
 func (g *Group) Arrange(order []*Param) { g.order = order }
 
-// Arranged returns the parameters in the order in which they lie in the buffers.
+// Arranged returns the parameters in their order in the buffers.
 func (g *Group) Arranged() []*Param {
 	if g.order == nil {
 		return g.Params
@@ -281,7 +277,7 @@ func (g *Group) Arranged() []*Param {
 // Dims returns the dimensions of p on the device.
 func (p *Param) Dims() []int { return p.entry.layout.device }
 
-// room returns the elements that p takes in a buffer, the gap behind it included.
+// room returns the elements that p takes in a buffer, including the gap after it.
 func (p *Param) room() int { return (size(p.Dims()) + align - 1) / align * align }
 
 // allocate makes the arrays of g.
@@ -310,14 +306,14 @@ func (g *Group) allocate(b device.Backend) {
 	}
 }
 
-// start fills values, in the layout of the device, as p starts.
+// start fills values, in the layout of the device, with the initial values of p.
 func (p *Param) start(values []float32, seed uint64) {
 	file := make([]float32, size(p.entry.layout.file))
 	p.init(file, p.entry.layout.file, newDraws(seed, p.entry.name))
 	p.entry.layout.toDevice(values, file)
 }
 
-// Size returns the number of trained numbers in the store, as files have them.
+// Size returns the number of trained numbers in the store, as counted in files.
 func (s *Store) Size() int {
 	n := 0
 	for _, g := range s.Groups {
@@ -326,7 +322,7 @@ func (s *Store) Size() int {
 	return n
 }
 
-// Size returns the number of trained numbers in the group, as files have them.
+// Size returns the number of trained numbers in the group, as counted in files.
 func (g *Group) Size() int {
 	n := 0
 	for _, p := range g.Params {

@@ -7,7 +7,7 @@ import (
 	"hgld/train/grad"
 )
 
-// Token is token i of each row: [N,T,D] → [N,D].
+// Token takes token i of each row: [N,T,D] → [N,D].
 func Token(t *grad.Tape, x *grad.Var, i int) *grad.Var {
 	n, d := x.Value.Dims[0], x.Value.Dims[2]
 	y := t.New(x.Value.Type, n, d)
@@ -29,8 +29,8 @@ func Token(t *grad.Tape, x *grad.Var, i int) *grad.Var {
 	return y
 }
 
-// AddPositions adds row i of p to token i of each row of x [N,T,D]; p has at least
-// T·D numbers in its last two dimensions.
+// AddPositions adds row i of p to token i of each row of x [N,T,D]. p must have at least T·D
+// numbers in its last two dimensions.
 func AddPositions(t *grad.Tape, x *grad.Var, p *Param) *grad.Var {
 	n, used := x.Value.Dims[0], x.Value.Dims[1]*x.Value.Dims[2]
 	v := p.As(t, x.Value.Type)
@@ -56,5 +56,5 @@ func AddPositions(t *grad.Tape, x *grad.Var, p *Param) *grad.Var {
 	return y
 }
 
-// first is the first n elements of a as a vector.
+// first returns the first n elements of a as a vector.
 func first(a device.Array, n int) device.Array { return a.Reshape(a.Len()).RowRange(0, n) }

@@ -13,19 +13,19 @@ import (
 	"hgld/train/device"
 )
 
-// dtypes names the element types as tensor files do.
+// dtypes maps element types to their names in tensor files.
 var dtypes = map[device.DType]string{
 	device.F32: "F32", device.BF16: "BF16", device.F16: "F16", device.I32: "I32", device.U8: "U8",
 }
 
-// Shape is the name of an array in files, and its dimensions there.
+// Shape is the name and the dimensions of an array in files.
 type Shape struct {
 	Name    string // in files
 	Dims    []int  // in files
-	Trained bool   // a parameter, as against running statistics and state
+	Trained bool   // a parameter, not running statistics or state
 }
 
-// Layout lists what s holds in the order of its declaration. It needs no Build.
+// Layout lists the contents of s in the order of declaration. It does not need Build.
 func (s *Store) Layout() []Shape {
 	trained := map[string]bool{}
 	for _, g := range s.Groups {
@@ -40,18 +40,17 @@ func (s *Store) Layout() []Shape {
 	return list
 }
 
-// MismatchError says how tensors differ from what a store holds. Nothing has been
-// changed.
+// MismatchError says how tensors differ from the contents of a store. Nothing has been changed.
 type MismatchError struct {
-	Missing    []string // in the store, not among the tensors
-	Unexpected []string // the other way round
-	Shapes     []string // name, found and wanted shape or type
+	Missing    []string // in the store but not among the tensors
+	Unexpected []string // among the tensors but not in the store
+	Shapes     []string // name, found and expected shape or type
 }
 
-// listed is how many names of a kind an error prints.
+// listed is how many names of each kind an error prints.
 const listed = 8
 
-// Error lists names on both sides, near misses together.
+// Error lists the names on both sides, pairing similar ones.
 func (e *MismatchError) Error() string {
 	unexpected := slices.Clone(e.Unexpected[:min(len(e.Unexpected), listed)])
 	for i, name := range unexpected {
@@ -81,7 +80,7 @@ func (e *MismatchError) Error() string {
 	return "nn: the weights do not fit the network: " + strings.Join(parts, "; ")
 }
 
-// Export copies everything out under the names of files and in their layout.
+// Export downloads everything, with the names and the layout of files.
 func (s *Store) Export(b device.Backend) ([]tensorfile.Tensor, error) {
 	tensors := make([]tensorfile.Tensor, len(s.entries))
 	data := make([][]byte, len(s.entries))
@@ -105,9 +104,8 @@ func (s *Store) Export(b device.Backend) ([]tensorfile.Tensor, error) {
 	return tensors, nil
 }
 
-// Counters are the counts of batches that torch keeps beside running statistics,
-// by name. They are no part of a store, which has no use for them; a file that
-// torch is to load with strict names needs them. All are 0.
+// Counters returns the batch counters that torch keeps beside running statistics, by name. The
+// store does not need them; a file that torch loads with strict names does. All are 0.
 func (s *Store) Counters() []tensorfile.Tensor {
 	var list []tensorfile.Tensor
 	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
@@ -116,8 +114,8 @@ func (s *Store) Counters() []tensorfile.Tensor {
 	return list
 }
 
-// Compare reports how tensors differ from what Import with the same prefix wants,
-// nil where they fit. It needs no Build.
+// Compare reports how tensors differ from what Import with the same prefix expects, or nil if
+// they fit. It does not need Build.
 func (s *Store) Compare(tensors []tensorfile.Tensor, prefix string) *MismatchError {
 	var bad MismatchError
 	found := map[string]bool{}
@@ -145,10 +143,9 @@ func (s *Store) Compare(tensors []tensorfile.Tensor, prefix string) *MismatchErr
 	return &bad
 }
 
-// Import fills everything whose name begins with prefix from tensors, of which
-// each must have its place and nothing may be missing: else a *MismatchError. With
-// a prefix, tensors that do not begin with it are left alone. Floats of any width
-// go to F32 arrays; a BatchNorm's count of batches is read over.
+// Import fills everything whose name begins with prefix from tensors. It returns a *MismatchError
+// if a tensor has no place or one is missing. With a prefix, it ignores tensors that do not begin
+// with it. It converts floats of any width to F32, and ignores the batch counter of a BatchNorm.
 func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix string) error {
 	if bad := s.Compare(tensors, prefix); bad != nil {
 		return bad
@@ -163,7 +160,7 @@ func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix str
 	return b.Sync()
 }
 
-// fits reports whether t can be put into e.
+// fits reports whether t can fill e.
 func fits(e *entry, t tensorfile.Tensor) bool {
 	if e.array.Type == device.F32 {
 		switch t.DType {
@@ -195,7 +192,7 @@ func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
 	return nil
 }
 
-// floats reads little-endian F32.
+// floats decodes little-endian F32.
 func floats(data []byte) []float32 {
 	values := make([]float32, len(data)/4)
 	for i := range values {

@@ -5,11 +5,11 @@ import (
 	"hgld/train/grad"
 )
 
-// Widen converts activations to F32. The gradient is rounded to the type of x. It returns x
-// itself if that is F32.
+// Widen converts activations to F32. The gradient is rounded to the type of x. If x is F32, it
+// returns x itself.
 func Widen(t *grad.Tape, x *grad.Var) *grad.Var { return convert(t, x, device.F32) }
 
-// convert converts x, and its gradient back. It returns x itself if that has the type.
+// convert converts x, and its gradient back. If x already has the type, it returns x itself.
 func convert(t *grad.Tape, x *grad.Var, to device.DType) *grad.Var {
 	if x.Value.Type == to {
 		return x

@@ -15,21 +15,21 @@ func NewNorm(b device.Backend) *Norm {
 	return &Norm{Value: filled(b, 0), squares: noStats(b), zero: filled(b, 0), one: filled(b, 1)}
 }
 
-// filled is a new array of one number.
+// filled returns a new array of one number.
 func filled(b device.Backend, v float64) device.Array {
 	a := device.New(b, device.F32, 1)
 	b.Fill(a, float32(v))
 	return a
 }
 
-// noStats is a new array of statistics, of zeros.
+// noStats returns a new array of statistics, filled with zeros.
 func noStats(b device.Backend) device.Array {
 	a := device.New(b, device.F32, 2, 1)
 	b.Fill(a, 0)
 	return a
 }
 
-// Measure records n = n²/√n² of the gradients of all groups together. It changes none of them.
+// Measure records n = n²/√n² of the gradients of all groups together. It does not change them.
 func (n *Norm) Measure(b device.Backend, groups ...*Group) {
 	for i, g := range groups {
 		b.Sums(second(n.squares), g.Grads, device.SquaresAll, float32(min(i, 1)))
@@ -37,22 +37,22 @@ func (n *Norm) Measure(b device.Backend, groups ...*Group) {
 	n.overRoot(b, n.Value, second(n.squares), n.squares)
 }
 
-// overRoot is dst = x/√variance. Backends have no roots and quotients of single
-// numbers, so it uses normalisation by given statistics. Its ε makes 0/√0 zero, and is
-// lost in any norm that float32 can square.
+// overRoot computes dst = x/√variance. Backends have no roots or quotients of single numbers, so
+// it uses normalisation by given statistics. The ε of the normalisation makes 0/√0 zero, and
+// vanishes in any norm that float32 can square.
 func (n *Norm) overRoot(b device.Backend, dst, x, stats device.Array) {
-	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value of one channel
+	dst.N, x.N = 2, 2 // [1] as [1,1]: a batch of one value in one channel
 	b.Norm(dst, stats, x, n.one, n.zero, device.Array{}, device.NormKind{Eps: 1e-30, Frozen: true})
 }
 
-// NormClip scales gradients by min(1, Max/(n + 1e-6)), where n is the norm of all of
-// them together (torch's clip_grad_norm_). The factor is computed on the device and
-// goes into the groups' Hyper; the gradients themselves are not rewritten.
+// NormClip scales gradients by min(1, Max/(n + 1e-6)), where n is the norm of all of them
+// together (torch's clip_grad_norm_). The device computes the factor, which goes into the groups'
+// Hyper; the gradients themselves are not rewritten.
 type NormClip struct {
 	Max  float64 // bound of the norm
-	Norm *Norm   // of the gradients before they are scaled
+	Norm *Norm   // norm of the gradients before scaling
 
-	bound           device.Array // statistics like Norm's
+	bound           device.Array // statistics, laid out as in Norm
 	limit, limit2   device.Array // Max and its square
 	excess, epsilon device.Array
 }
@@ -65,8 +65,8 @@ func NewNormClip(b device.Backend, limit float64) *NormClip {
 	}
 }
 
-// Apply sets the factor of the groups, between the backward pass and Step. A norm that
-// is NaN sets flag, and the step does nothing.
+// Apply sets the factor of the groups. Call it between the backward pass and Step. A norm of NaN
+// sets flag, so that the step changes nothing.
 //
 //	m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
 func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) {
@@ -82,17 +82,16 @@ func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) 
 	}
 }
 
-// second is the variance of statistics [2,1], as [1].
+// second returns the variance of statistics [2,1], as [1].
 func second(stats device.Array) device.Array { return cell(stats, 1) }
 
-// cell is element i of a, as [1].
+// cell returns element i of a, as [1].
 func cell(a device.Array, i int) device.Array {
 	return device.Array{Buf: a.Buf, Off: a.Off + i, Type: a.Type, N: 1, Dims: [4]int{1, 1, 1, 1}, Ld: 1}
 }
 
-// EachNormClip clips every tensor by its own norm, like a routine of the released
-// SupRank code that its training loop does not use. It scales the gradients in
-// place.
+// EachNormClip clips every tensor by its own norm. The released SupRank code has such a routine,
+// but its training loop does not use it. It scales the gradients in place.
 type EachNormClip struct {
 	norm   *NormClip
 	groups []*Group
@@ -132,8 +131,8 @@ func NewValueClip(b device.Backend, limit float64, n int) *ValueClip {
 	return c
 }
 
-// Apply is g ← g − relu(g − Max), then g ← g + relu(−g − Max). Values within the bounds
-// are not rounded.
+// Apply computes g ← g − relu(g − Max), then g ← g + relu(−g − Max). Values within the bounds are
+// not rounded.
 func (c *ValueClip) Apply(b device.Backend, groups ...*Group) {
 	for _, g := range groups {
 		n := g.Grads.Len()
@@ -146,7 +145,7 @@ func (c *ValueClip) Apply(b device.Backend, groups ...*Group) {
 	}
 }
 
-// column is the first n elements of a, as [n,1].
+// column returns the first n elements of a, as [n,1].
 func column(a device.Array, n int) device.Array {
 	return device.Array{Buf: a.Buf, Off: a.Off, Type: a.Type, N: 2, Dims: [4]int{n, 1, 1, 1}, Ld: 1}
 }

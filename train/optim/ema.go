@@ -2,14 +2,14 @@ package optim
 
 import "hgld/train/device"
 
-// EMA is the exponential moving average of arrays: e starts at their values and becomes
-// d·e + (1−d)·w after every step. With Rise, the decay d of step t, from 1, is
-// min(Decay, (1+t)/(10+t)), so that the start is forgotten.
+// EMA is the exponential moving average of arrays. An average e starts at the value of its array
+// w and becomes d·e + (1−d)·w after every step. With Rise, the decay d of step t, from 1, is
+// min(Decay, (1+t)/(10+t)), so that the initial value is soon forgotten.
 type EMA struct {
 	Decay float64 // share of the old average, from 0 to 1
 	Rise  bool    // Decay is at most (1+t)/(10+t) in step t
 
-	Steps    device.Array   // I32 [1]: taken so far; part of a checkpoint
+	Steps    device.Array   // I32 [1]: steps so far; part of a checkpoint
 	Averages []device.Array // part of a checkpoint
 
 	arrays []device.Array
@@ -28,15 +28,15 @@ func NewEMA(b device.Backend, decay float64, rise bool, arrays ...device.Array) 
 	return e
 }
 
-// Restart sets the averages to the arrays as they are now.
+// Restart sets the averages to the current values of the arrays.
 func (e *EMA) Restart(b device.Backend) {
 	for i, a := range e.arrays {
 		b.Copy(e.Averages[i], a)
 	}
 }
 
-// Step counts a step and moves the averages, after the optimizer's step, unless flag
-// is set.
+// Step counts a step and moves the averages, unless flag is set. Call it after the optimizer's
+// step.
 func (e *EMA) Step(b device.Backend, flag device.Array) {
 	b.Pace(e.rate, e.Steps, flag, device.PaceKind{Kind: device.Mean, Decay: e.Decay, Rise: e.Rise})
 	for i, a := range e.arrays {
@@ -44,8 +44,8 @@ func (e *EMA) Step(b device.Backend, flag device.Array) {
 	}
 }
 
-// Swap exchanges the arrays with their averages, before an evaluation and again after
-// it. It is not part of a step.
+// Swap exchanges the arrays with their averages. Call it before an evaluation and again after it.
+// It is not part of a step.
 func (e *EMA) Swap(b device.Backend) {
 	for i, a := range e.arrays {
 		old := device.New(b, device.F32, a.Shape()...)

@@ -8,28 +8,29 @@ import (
 	"hgld/internal/registry"
 )
 
-// Schedule is the rate as a pure function of time. at is the number of epochs or steps
-// that the schedule has advanced, from 0; base is the group's own rate. (The published
-// recipes step per epoch: epoch e, from 1, has at = e − 1.)
+// Schedule gives the rate as a pure function of time. at is the number of epochs or steps that
+// the schedule has advanced, from 0; base is the group's own rate. The published recipes step
+// once per epoch: epoch e, from 1, has at = e − 1.
 type Schedule interface {
 	// Rate returns the rate at a time from 0 up.
 	Rate(base float64, at int) float64
 }
 
-// Finite is a Schedule with an end, whose setting is called length. A run that does not
-// set it sets the run's own length.
+// Finite is a Schedule with an end. Its setting is called length; a run that does not set it uses
+// its own length.
 type Finite interface {
 	Schedule
 	// End returns the time from which the rate no longer changes.
 	End() int
 }
 
-// Schedules lists the schedules; lengths and milestones come from the recipe.
+// Schedules lists the schedules. Lengths and milestones come from the recipe.
 var Schedules = registry.Table[Schedule]{
 	{Name: "constant", About: "the group's rate throughout", Value: Steady{}},
-	{Name: "cosine", About: "half a cosine down to min after length epochs", Value: Cosine{Length: 100}},
-	{Name: "multistep", About: "times gamma at each milestone", Value: MultiStep{Milestones: []int{30, 70}, Gamma: 0.3}},
-	{Name: "linear-cosine", About: "per step: a linear rise, then half a cosine",
+	{Name: "cosine", About: "half a cosine that falls to min at length", Value: Cosine{Length: 100}},
+	{Name: "multistep", About: "multiplied by gamma at each milestone",
+		Value: MultiStep{Milestones: []int{30, 70}, Gamma: 0.3}},
+	{Name: "linear-cosine", About: "a linear rise, then half a cosine that falls to min at length",
 		Value: LinearCosine{Rise: 1000, Length: 10000}},
 }
 
@@ -39,13 +40,13 @@ type Scaled struct {
 	Factor   float64  // from 0 up
 }
 
-// Rate is Factor times that of the schedule.
+// Rate returns Factor times the rate of the schedule.
 func (s Scaled) Rate(base float64, at int) float64 { return s.Factor * s.Schedule.Rate(base, at) }
 
-// Steady is base throughout.
+// Steady keeps the rate at base.
 type Steady struct{}
 
-// Rate is base.
+// Rate returns base.
 func (Steady) Rate(base float64, _ int) float64 { return base }
 
 // Cosine is torch's CosineAnnealingLR in closed form (Loshchilov and Hutter,
@@ -63,17 +64,17 @@ func (c Cosine) Rate(base float64, at int) float64 {
 // End returns Length.
 func (c Cosine) End() int { return c.Length }
 
-// Check says which settings give no curve.
+// Check returns an error if the settings do not describe a curve.
 func (c Cosine) Check() error {
 	if c.Length < 1 || !(c.Min >= 0) {
-		return fmt.Errorf("length is %d and min %v; want a length from 1 up, and a rate from 0 up", c.Length, c.Min)
+		return fmt.Errorf("length is %d and min %v; want length ≥ 1 and min ≥ 0", c.Length, c.Min)
 	}
 	return nil
 }
 
-// MultiStep is base·Gamma^k, k the number of milestones m ≤ at.
+// MultiStep is base·Gamma^k, where k is the number of milestones m ≤ at.
 type MultiStep struct {
-	Milestones []int   `range:"0 1e9"` // rising
+	Milestones []int   `range:"0 1e9"` // ascending
 	Gamma      float64 // factor at each
 }
 
@@ -87,21 +88,21 @@ func (m MultiStep) Rate(base float64, at int) float64 {
 	return base
 }
 
-// Check says which settings give no rates.
+// Check returns an error if the settings do not describe rates.
 func (m MultiStep) Check() error {
 	if !slices.IsSorted(m.Milestones) || slices.ContainsFunc(m.Milestones, func(at int) bool { return at < 0 }) ||
 		!(m.Gamma > 0) {
-		return fmt.Errorf("milestones are %v and gamma %v; want times in rising order, and a positive factor",
+		return fmt.Errorf("milestones are %v and gamma %v; want ascending milestones and a positive gamma",
 			m.Milestones, m.Gamma)
 	}
 	return nil
 }
 
-// LinearCosine rises to base in Rise steps, base·(at+1)/Rise, and follows half a
-// cosine to Min at Length.
+// LinearCosine rises to base in Rise steps, base·(at+1)/Rise, then follows half a cosine to Min
+// at Length.
 type LinearCosine struct {
 	Rise   int     `range:"0 1e9"` // epochs or steps of the linear rise
-	Length int     `range:"0 1e9"` // epochs or steps to the end, the rise included
+	Length int     `range:"0 1e9"` // epochs or steps to the end, including the rise
 	Min    float64 // rate at the end
 }
 
@@ -116,23 +117,23 @@ func (l LinearCosine) Rate(base float64, at int) float64 {
 // End returns Length.
 func (l LinearCosine) End() int { return l.Length }
 
-// Check says which settings give no curve.
+// Check returns an error if the settings do not describe a curve.
 func (l LinearCosine) Check() error {
 	if l.Rise < 0 || l.Length <= l.Rise || !(l.Min >= 0) {
-		return fmt.Errorf("rise is %d, length %d and min %v; want a rise from 0 up, a longer length, and a rate from 0 up",
+		return fmt.Errorf("rise is %d, length %d and min %v; want 0 ≤ rise < length and min ≥ 0",
 			l.Rise, l.Length, l.Min)
 	}
 	return nil
 }
 
-// Rising is a schedule behind a linear warm-up: the rate is base·(at+1)/Steps at first, and then
-// that of the schedule, which starts when the warm-up has ended.
+// Rising is a schedule after a linear warm-up. The rate is first base·(at+1)/Steps, then that of
+// the schedule, which starts when the warm-up has ended.
 type Rising struct {
 	Schedule
 	Steps int // epochs or steps of the warm-up; 0: none
 }
 
-// Rate is base/Steps at 0 and base at Steps−1; at Steps it is the schedule's first one.
+// Rate is base/Steps at 0 and base at Steps−1. At Steps it is the first rate of the schedule.
 func (r Rising) Rate(base float64, at int) float64 {
 	if at < r.Steps {
 		return base * float64(at+1) / float64(r.Steps)
@@ -140,14 +141,14 @@ func (r Rising) Rate(base float64, at int) float64 {
 	return r.Schedule.Rate(base, at-r.Steps)
 }
 
-// Freeze is what SupRank's code calls its warm-up. In the first Epochs epochs the groups
-// named in Groups are not stepped, and the schedules of all groups wait. So a cosine over
-// T epochs does not reach its end in the last one. With Advances, schedules count those
-// epochs too, and it does.
+// Freeze is what SupRank's code calls its warm-up. In the first Epochs epochs the groups named in
+// Groups are not stepped, and the schedules of all groups wait, so a cosine over T epochs does
+// not reach its end in the last epoch. With Advances the schedules count those epochs too, and
+// the cosine ends in time.
 type Freeze struct {
-	Epochs   int      // in which groups are frozen; 0: none
+	Epochs   int      // epochs in which groups are frozen; 0: none
 	Groups   []string // their names
-	Advances bool     // schedules count these epochs
+	Advances bool     // schedules also count these epochs
 }
 
 // At returns how far schedules have advanced in epoch, counted from 1.
@@ -163,9 +164,9 @@ func (f Freeze) Stepped(epoch int, group string) bool {
 	return epoch > f.Epochs || !slices.Contains(f.Groups, group)
 }
 
-// Adjust prepares the groups for an epoch, counted from 1: their rates by s, and which
-// are frozen by f. It reports whether the set of frozen groups has changed; a recorded
-// step must then be re-recorded.
+// Adjust prepares the groups for an epoch, counted from 1: s sets their rates, f which are
+// frozen. It reports whether the set of frozen groups has changed; a recorded step must then be
+// re-recorded.
 func (o *Optimizer) Adjust(s Schedule, f Freeze, epoch int) (changed bool) {
 	for _, g := range o.Groups {
 		g.Eta = s.Rate(g.Rate, f.At(epoch))

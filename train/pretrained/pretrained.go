@@ -1,9 +1,9 @@
-// Package pretrained keeps files of weights that were trained elsewhere: fetched from an
-// address or copied from a file, compared with their SHA-256 and with the network that they
-// are for, and stored as safetensors beside a record of where they are from.
+// Package pretrained stores files of weights that were trained elsewhere. It fetches them from an
+// address or copies them from a file, checks their SHA-256 and that they fit their network, and
+// writes safetensors with a record of their origin.
 //
-// A file of torch.save is converted without running anything in it; a safetensors file is
-// kept byte for byte. Both files are written atomically, the record last.
+// A file of torch.save is converted without executing anything in it. A safetensors file is kept
+// byte for byte. Both files are written atomically, the record last.
 package pretrained
 
 import (
@@ -28,89 +28,89 @@ import (
 	"hgld/train/backbone"
 )
 
-// Version is that of the record.
+// Version is the format version of the record.
 const Version = 1
 
-// Record says what a file of weights is and where it is from.
+// Record describes a file of weights and its origin.
 type Record struct {
-	// Version is that of the format.
+	// Version is the format version.
 	Version int `json:"version"`
 
 	// Name is the network that the weights fit.
 	Name string `json:"name"`
 
-	// From is the address, or the path of the file, that was named.
+	// From is the address, or the path of the file, as given.
 	From string `json:"from"`
 
-	// Bytes is the size of the file that was fetched.
+	// Bytes is the size of the fetched file.
 	Bytes int64 `json:"bytes"`
 
-	// SHA256 is that of the file that was fetched.
+	// SHA256 is the hash of the fetched file.
 	SHA256 string `json:"sha256"`
 
-	// Converted is set if that was a file of torch.save.
+	// Converted is set if the fetched file was written by torch.save.
 	Converted bool `json:"converted"`
 
-	// Tensors is their number.
+	// Tensors is the number of tensors.
 	Tensors int `json:"tensors"`
 
 	// Stored is the SHA-256 of the safetensors file.
 	Stored string `json:"stored_sha256"`
 }
 
-// Options say what to fetch.
+// Options select what to fetch.
 type Options struct {
-	// Name is that of a known network, which the weights have to fit; "": of any.
+	// Name is the known network that the weights must fit; "": any.
 	Name string
 
 	// From is an address (http, https) or a file.
 	From string
 
-	// SHA256 is that of the file to fetch, in hexadecimal; "" if it is not known.
+	// SHA256 is the expected hash of the file, in hexadecimal; "": not known.
 	SHA256 string
 
 	// Out is the safetensors file to write.
 	Out string
 
-	// Replace allows an Out that is there, of another origin.
+	// Replace allows replacing an Out of another origin.
 	Replace bool
 
-	// Progress, if set, is called with the bytes so far and in all, 0 if that is not known.
+	// Progress, if set, is called with the bytes so far and in total; the total is 0 if unknown.
 	Progress func(done, total int64)
 }
 
-// Result is what Fetch did.
+// Result describes what Fetch did.
 type Result struct {
 	Record
 
 	// Out is the safetensors file.
 	Out string `json:"out"`
 
-	// There is set if it was there already, from the same origin.
+	// There is set if Out already existed, from the same origin.
 	There bool `json:"there"`
 
-	// Transfer says how the download went.
+	// Transfer describes the download.
 	Transfer download.Result `json:"-"`
 }
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrSum is wrapped in the error of a file with another SHA-256.
+	// ErrSum is wrapped by the error of a file with another SHA-256.
 	ErrSum = errors.New("the sha256 differs")
 
-	// ErrExists is wrapped in the error of an Out that is there.
+	// ErrExists is wrapped by the error of an existing Out.
 	ErrExists = errors.New("already exists")
 
-	// ErrFit is wrapped in the error of weights for another network.
+	// ErrFit is wrapped by the error of weights for another network.
 	ErrFit = errors.New("the weights do not fit")
 )
 
 // RecordPath returns the path of the record beside a file of weights.
 func RecordPath(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".json" }
 
-// Fetch fetches a file of weights and stores it at o.Out. What is there already from the same
-// origin, unchanged, is not fetched again. A download that failed leaves a partial file beside
-// Out, from which the next call goes on.
+// Fetch fetches a file of weights and stores it at o.Out. An unchanged Out of the same origin is
+// not fetched again. A failed download leaves a partial file beside Out, which the next call
+// continues.
 func Fetch(ctx context.Context, o Options) (Result, error) {
 	there, err := o.existing(ctx)
 	if err != nil || there != nil {
@@ -147,15 +147,15 @@ func isAddress(from string) bool {
 	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
 
-// partPath is the partial file of an address: another address has another one, another name of
-// the network the same.
+// partPath returns the partial file of an address. It depends on the address but not on the name
+// of the network.
 func (o Options) partPath() string {
 	sum := sha256.Sum256([]byte(o.From))
 	return filepath.Join(filepath.Dir(o.Out), ".fetch-"+hex.EncodeToString(sum[:6])+".part")
 }
 
-// existing returns the record of an Out that is there, nil if there is none. It is an error if
-// Out is of another origin or was changed, unless o.Replace is set.
+// existing returns the record of an existing Out, nil if there is none. It fails if Out has
+// another origin or was changed, unless o.Replace is set.
 func (o Options) existing(ctx context.Context) (*Record, error) {
 	sum, _, err := filehash.SHA256(ctx, o.Out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,11 +173,11 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 	case o.Replace:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("%s %w, and no record says from where", o.Out, ErrExists)
+		return nil, fmt.Errorf("%s %w without a record of its origin", o.Out, ErrExists)
 	case r.Stored != sum:
-		return nil, fmt.Errorf("%s %w, and was changed since it was fetched from %s", o.Out, ErrExists, r.From)
+		return nil, fmt.Errorf("%s %w and was changed after it was fetched from %s", o.Out, ErrExists, r.From)
 	}
-	return nil, fmt.Errorf("%s %w, of %s for %s with sha256 %s", o.Out, ErrExists, r.From, r.Name, r.SHA256)
+	return nil, fmt.Errorf("%s %w: it is from %s, for %s, with sha256 %s", o.Out, ErrExists, r.From, r.Name, r.SHA256)
 }
 
 // ReadRecord reads the record of a file of weights.
@@ -191,7 +191,7 @@ func ReadRecord(out string) (Record, error) {
 		return Record{}, fmt.Errorf("%s: %w", RecordPath(out), err)
 	}
 	if r.Version > Version {
-		return Record{}, fmt.Errorf("%s has version %d, and this hgld reads up to %d", RecordPath(out), r.Version, Version)
+		return Record{}, fmt.Errorf("%s has version %d; this hgld reads up to %d", RecordPath(out), r.Version, Version)
 	}
 	return r, nil
 }
@@ -225,7 +225,7 @@ func (o Options) store(ctx context.Context, path string) (Record, error) {
 	return r, atomicfile.WriteFile(RecordPath(o.Out), append(text, '\n'))
 }
 
-// readTensors reads a safetensors file or one of torch.save, whatever it is called.
+// readTensors reads a file of safetensors or torch.save, whatever its name.
 func readTensors(path string) (list []tensorfile.Tensor, converted bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -238,10 +238,10 @@ func readTensors(path string) (list []tensorfile.Tensor, converted bool, err err
 	}
 	switch {
 	case n == len(head) && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
-		list, _, err = tensorfile.ReadAll(path) // 8 bytes of the header's length, then JSON
+		list, _, err = tensorfile.ReadAll(path) // safetensors begin with an 8-byte header length, then JSON
 		return list, false, err
 	case head[0] == '<':
-		return nil, false, &torchfile.FormatError{Reason: "it is a web page, and not the file itself"}
+		return nil, false, &torchfile.FormatError{Reason: "it is a web page, want the address of the file itself"}
 	}
 	list, err = torchfile.Read(path)
 	return list, true, err
@@ -254,7 +254,7 @@ func ignoreShort(err error) error {
 	return err
 }
 
-// fits checks that the tensors are those of the network.
+// fits checks that the tensors fit the network.
 func (o Options) fits(tensors []tensorfile.Tensor) error {
 	if o.Name == "" {
 		return nil
@@ -291,7 +291,7 @@ func first(names []string) string {
 	return " (" + names[0] + ")"
 }
 
-// write writes Out, and returns its SHA-256. A safetensors file is copied.
+// write writes Out and returns its SHA-256. It copies a safetensors file.
 func (o Options) write(ctx context.Context, path string, tensors []tensorfile.Tensor, converted bool) (string, error) {
 	h := sha256.New()
 	err := atomicfile.Write(o.Out, func(w io.Writer) error {

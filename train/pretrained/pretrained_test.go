@@ -107,7 +107,7 @@ func TestSafetensorsAreKeptByteForByte(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereIsNotReplacedUnasked(t *testing.T) {
+func TestExistingWeightsAreNotReplacedUnasked(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "a.safetensors")
 	if err := os.WriteFile(from, weights(t), 0o644); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,13 @@
-// Package qrels reads which items are right for a query from a file of judgements, where
-// that does not follow from labels. Three kinds of file are known:
+// Package qrels reads relevance judgements: which items are right for a query, if labels do not
+// decide that. It reads three kinds of file:
 //
 //	.json   {"query": {"positives": ["a", "b"], "junk": ["c"]}, …}
 //	.csv    the solution of Google Landmarks v2 retrieval: id,images,Usage, where images are
-//	        ids with blanks between them and Usage is Public, Private or Ignored
-//	other   TREC: query, a word that is not read, item and relevance in each line
+//	        ids separated by spaces and Usage is Public, Private or Ignored
+//	other   TREC: query, an ignored word, item and relevance on each line
 //
-// Items are named by their ids. Junk is taken out of the ranking of its query. What a file
-// does not name is a negative.
+// Items are named by their ids. Junk is removed from the ranking of its query. Items that a file
+// does not name are negatives.
 package qrels
 
 import (
@@ -30,14 +30,14 @@ type Qrels struct {
 	queries map[string]map[string]int
 }
 
-// junk stands for a judgement that takes the item out.
+// junk marks a judgement that removes the item from the ranking.
 const junk = -1
 
-// mostRelevance bounds relevances: a level of the data stands for each.
+// mostRelevance bounds relevances. Each relevance becomes a level of the data.
 const mostRelevance = 126
 
-// Read reads a file. usage chooses rows of a solution of Google Landmarks: "public",
-// "private", or "" for both; other files have no such choice, and it must be "".
+// Read reads a file. usage selects rows of a solution of Google Landmarks: "public", "private",
+// or "" for both. For other files it must be "".
 func Read(path, usage string) (*Qrels, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Read(path, usage string) (*Qrels, error) {
 	case ext == ".csv":
 		err = q.readSolution(in, usage)
 	case usage != "":
-		return nil, fmt.Errorf("%s: only a .csv with a column Usage has a %s part", path, usage)
+		return nil, fmt.Errorf("%s: only a .csv with a column Usage has a %s part: leave the part out", path, usage)
 	case ext == ".json":
 		err = q.readJSON(in)
 	default:
@@ -65,7 +65,7 @@ func Read(path, usage string) (*Qrels, error) {
 	return q, nil
 }
 
-// judge notes a judgement.
+// judge records a judgement.
 func (q *Qrels) judge(query, item string, relevance int) error {
 	items := q.queries[query]
 	if items == nil {
@@ -73,7 +73,7 @@ func (q *Qrels) judge(query, item string, relevance int) error {
 		q.queries[query] = items
 	}
 	if _, twice := items[item]; twice {
-		return fmt.Errorf("query %.80q has two judgements of the item %.80q", query, item)
+		return fmt.Errorf("query %.80q has two judgements of item %.80q, want one", query, item)
 	}
 	items[item], q.most = relevance, max(q.most, relevance)
 	return nil
@@ -91,9 +91,9 @@ func (q *Qrels) readTREC(in io.Reader) error {
 		}
 		relevance, err := strconv.Atoi(fields[3])
 		if err != nil || relevance > mostRelevance {
-			return fmt.Errorf("line %d: the relevance is %.80q, want a whole number up to %d", line, fields[3], mostRelevance)
+			return fmt.Errorf("line %d: relevance is %.80q, want a whole number up to %d", line, fields[3], mostRelevance)
 		}
-		// As in trec_eval a negative relevance is no more than that of a negative.
+		// As in trec_eval, a negative relevance means a negative.
 		if err := q.judge(fields[0], fields[2], max(relevance, 0)); err != nil {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
@@ -101,7 +101,7 @@ func (q *Qrels) readTREC(in io.Reader) error {
 	return s.Err()
 }
 
-// usages are the parts of a solution; Ignored has queries without a truth.
+// usages are the parts of a solution. Queries in Ignored have no truth.
 var usages = []string{"public", "private", "ignored"}
 
 func (q *Qrels) readSolution(in io.Reader, usage string) error {
@@ -153,7 +153,7 @@ func (q *Qrels) readJSON(in io.Reader) error {
 			return err
 		}
 		if seen[query] {
-			return fmt.Errorf("query %.80q is there twice", query)
+			return fmt.Errorf("query %.80q occurs twice", query)
 		}
 		seen[query] = true
 		for _, of := range []struct {
@@ -181,7 +181,7 @@ func eachMember(d *json.Decoder, f func(name string) error) error {
 		return err
 	}
 	if open != json.Delim('{') {
-		return fmt.Errorf("it begins with %v, not with {", open)
+		return fmt.Errorf("it begins with %v, want {", open)
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -190,7 +190,7 @@ func eachMember(d *json.Decoder, f func(name string) error) error {
 		}
 		text, ok := name.(string)
 		if !ok {
-			return fmt.Errorf("%v where the id of a query belongs", name)
+			return fmt.Errorf("%v, want the id of a query", name)
 		}
 		if err := f(text); err != nil {
 			return err
@@ -200,12 +200,12 @@ func eachMember(d *json.Decoder, f func(name string) error) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more follows behind the last }")
+		return errors.New("there is text after the last }")
 	}
 	return nil
 }
 
-// Levels names the grades as levels, the greatest relevance first.
+// Levels names the grades as levels, greatest relevance first.
 func (q *Qrels) Levels() []string {
 	if q.most == 1 {
 		return []string{"relevant"}

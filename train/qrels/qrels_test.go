@@ -61,14 +61,14 @@ func TestEveryKindOfFileIsRead(t *testing.T) {
 func TestOddFilesAreErrors(t *testing.T) {
 	for want, file := range map[string][3]string{
 		"line 1 has 3 columns":                 {"x.qrels", "q 0 a\n", ""},
-		`line 2: the relevance is "x"`:         {"x.qrels", "q 0 a 1\nq 0 b x\n", ""},
+		`line 2: relevance is "x"`:             {"x.qrels", "q 0 a 1\nq 0 b x\n", ""},
 		`relevance is "900", want a`:           {"x.qrels", "q 0 a 900\n", ""},
 		`line 2: query "q" has two judgements`: {"x.qrels", "q 0 a 1\nq 0 a 1\n", ""},
 		"no query has a positive":              {"x.qrels", "q 0 a 0\n", ""},
 		"its columns are id, labels, want id":  {"x.csv", "id,labels\n", ""},
 		"want id, images and Usage":            {"x.csv", "", ""},
 		`Usage is "Secret", want Public`:       {"x.csv", "id,images,Usage\nq,a,Secret\n", ""},
-		"two judgements of the item":           {"x.json", `{"q": {"positives": ["a"], "junk": ["a"]}}`, ""},
+		"two judgements of item":               {"x.json", `{"q": {"positives": ["a"], "junk": ["a"]}}`, ""},
 		`want {"query"`:                        {"x.json", `[1]`, ""},
 		`unknown field "easy"`:                 {"x.json", `{"q": {"easy": ["a"]}}`, ""},
 		"only a .csv with a column Usage has":  {"x.json", `{}`, "public"},
@@ -82,9 +82,9 @@ func TestOddFilesAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, ids := range map[string][2][]string{
-		"no column id":              {nil, {"a"}},
-		"have the same id":          {{"q"}, {"a", "a"}},
-		"ids of the judgements are": {{"q"}, {"b"}},
+		"no column id":                 {nil, {"a"}},
+		"have the same id":             {{"q"}, {"a", "a"}},
+		"the judgements use other ids": {{"q"}, {"b"}},
 	} {
 		if _, err := q.Bind(ids[0], ids[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

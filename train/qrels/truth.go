@@ -7,15 +7,15 @@ import (
 	"hgld/train"
 )
 
-// Truth is train.Truth by judgements, for the rows of a query and a gallery file.
+// Truth implements train.Truth from judgements, for the rows of a query and a gallery file.
 type Truth struct {
-	judged [][]judgement // of each query
+	judged [][]judgement // by query
 
-	// Unjudged counts the queries without a judgement. They have no positive.
+	// Unjudged counts the queries without a judgement. They have no positives.
 	Unjudged int
 
-	// Missing counts the positives that are not in the gallery. They cannot be found, and
-	// are not counted as positives.
+	// Missing counts the positives that are not in the gallery. They cannot be found and do not
+	// count as positives.
 	Missing int
 }
 
@@ -24,16 +24,16 @@ type judgement struct {
 	shared byte
 }
 
-// Bind finds the judged items in the gallery by their ids. It fails if rows have no ids or
-// the gallery has one twice, or if no positive of any query is in the gallery.
+// Bind looks up the judged items in the gallery by id. It fails if rows have no ids, if the
+// gallery has an id twice, or if the gallery has no positive of any query.
 func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 	if query == nil || gallery == nil {
-		return nil, errors.New("judgements name items by id, and the rows have no column id")
+		return nil, errors.New("judgements name items by id, but the rows have no column id")
 	}
 	row := make(map[string]int32, len(gallery))
 	for i, id := range gallery {
 		if first, twice := row[id]; twice {
-			return nil, fmt.Errorf("the rows %d and %d of the gallery have the same id, %.80q", first, i, id)
+			return nil, fmt.Errorf("rows %d and %d of the gallery have the same id, %.80q", first, i, id)
 		}
 		row[id] = int32(i)
 	}
@@ -58,13 +58,13 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 		}
 	}
 	if found == 0 {
-		return nil, fmt.Errorf("no positive of the %d queries is in the gallery: the ids of the judgements are other ones",
+		return nil, fmt.Errorf("no positive of the %d queries is in the gallery: the judgements use other ids",
 			len(query))
 	}
 	return t, nil
 }
 
-// Shared implements train.Truth: an item of relevance r shares r levels.
+// Shared implements train.Truth. An item of relevance r shares r levels.
 func (t *Truth) Shared(dst []byte, query int) {
 	clear(dst)
 	for _, j := range t.judged[query] {

@@ -7,10 +7,10 @@ import (
 	"hgld/internal/vec"
 )
 
-// marked is the bit of a count whose bucket holds a positive.
+// marked is the bit of a count that is set if its bucket holds a positive.
 const marked = 1 << 31
 
-// countMost counts the items of each bucket, and sorts only those in buckets with a positive.
+// countMost counts the items of each bucket, and sorts only the items of buckets with a positive.
 func (r *Ranker) countMost(buckets int, scores []float32, levels []byte, positives, absent []int32) {
 	c := bucketsOf(scores, positives, buckets)
 	clear(r.count[:buckets])
@@ -30,9 +30,9 @@ func (r *Ranker) countMost(buckets int, scores []float32, levels []byte, positiv
 	r.emit(r.keys[:n], 0, r.passed, levels)
 }
 
-// countAll counts the items of each bucket, and lists those in marked ones.
+// countAll counts the items of each bucket, and lists the items of marked buckets.
 func (r *Ranker) countAll(c *vec.Buckets, scores []float32) []uint64 {
-	r.near = grow(r.near, len(scores)+1) // one more: the last store may be dropped
+	r.near = grow(r.near, len(scores)+1) // one more, because the last store may be dropped
 	near, count := r.near, r.count
 	n := 0
 	for lo := 0; lo < len(scores); lo += len(r.bucket) {
@@ -48,9 +48,9 @@ func (r *Ranker) countAll(c *vec.Buckets, scores []float32) []uint64 {
 	return near[:n]
 }
 
-// placeMarked replaces the counts of marked buckets by where they begin in keys, and writes the
-// items passed before each. Runs of unmarked ones are only added up. It returns the number of
-// keys, which is at most as given.
+// placeMarked replaces the counts of marked buckets by their start in keys, and writes the number
+// of items passed before each. It only adds up runs of unmarked buckets. It returns the number of
+// keys, which is at most atMost.
 func (r *Ranker) placeMarked(buckets, atMost int) int {
 	r.passed = grow(r.passed, atMost+1)
 	clear(r.passed)
@@ -66,7 +66,7 @@ func (r *Ranker) placeMarked(buckets, atMost int) int {
 			size := c &^ marked
 			r.passed[at] = passed
 			four[i] = uint32(at)
-			in := uint32(int32(c) >> 31) // all bits of a marked one
+			in := uint32(int32(c) >> 31) // all bits are set for a marked bucket
 			if size&in > few {
 				r.large = append(r.large, span{at, at + int(size)})
 			}
@@ -77,7 +77,7 @@ func (r *Ranker) placeMarked(buckets, atMost int) int {
 	return at
 }
 
-// collect brings the keys of the items in marked buckets together, by bucket and row.
+// collect gathers the keys of the items in marked buckets, by bucket and row.
 func (r *Ranker) collect(near []uint64, scores []float32, levels []byte) {
 	for _, x := range near {
 		row := uint32(x)
@@ -91,7 +91,7 @@ func (r *Ranker) collect(near []uint64, scores []float32, levels []byte) {
 	}
 }
 
-// few keys are sorted by insertion, which takes time with the square of their number.
+// few is the number of keys up to which insertion sort is used. Its time grows with their square.
 const few = 48
 
 // sort sorts many keys in place.
@@ -107,8 +107,8 @@ func (r *Ranker) sort(keys []uint64) {
 	}
 }
 
-// insert sorts keys that are nearly in order. Two passes that carry the greatest key so far, without
-// a branch, leave few out of order: where a key has to go no processor foresees.
+// insert sorts keys that are nearly in order. Two branch-free passes that carry the greatest key
+// so far leave few out of order, because a processor cannot predict where a key belongs.
 func insert(keys []uint64) {
 	for range 2 {
 		carry(keys)
@@ -122,7 +122,7 @@ func insert(keys []uint64) {
 	}
 }
 
-// carry is a pass of bubble sort.
+// carry is one pass of bubble sort.
 func carry(keys []uint64) {
 	if len(keys) == 0 {
 		return

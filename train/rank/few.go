@@ -8,11 +8,11 @@ import (
 	"hgld/train/metric"
 )
 
-// mostFew is the number of positives up to which comparing all scores with each is the fastest.
+// mostFew is the number of positives up to which it is fastest to compare every score with each.
 const mostFew = 16
 
-// countFew compares all scores with those of few positives. It returns false if an item that is no
-// positive has the score of one.
+// countFew compares all scores with those of a few positives. It returns false if a negative has
+// the same score as a positive.
 func (r *Ranker) countFew(scores []float32, levels []byte, positives, absent []int32) bool {
 	r.keys = grow(r.keys, len(positives))
 	for i, row := range positives {

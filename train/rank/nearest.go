@@ -6,8 +6,8 @@ import (
 	"hgld/internal/ranksort"
 )
 
-// Nearest appends the first k rows of a ranking to rows, and their scores to found. levels
-// names the items that are Absent; nil: none is.
+// Nearest appends the first k rows of a ranking to rows, and their scores to found. levels marks
+// the items that are Absent; nil: none is.
 func (r *Ranker) Nearest(rows []int32, found, scores []float32, levels []byte, k int) ([]int32, []float32) {
 	if k <= 0 {
 		return rows, found

@@ -1,8 +1,7 @@
-// Package rank finds the places of a query's positives in the ranking of a gallery. Metrics
-// read nothing else, so that most items need not be sorted: they are counted.
+// Package rank finds the places of a query's positives in the ranking of a gallery. Metrics read
+// nothing else, so most items need not be sorted but only counted.
 //
-// The order is that of device.Backend's Ranked, for any input: score falling, equal scores by
-// row.
+// The order equals that of device.Backend's Ranked for any input: falling score, then row.
 package rank
 
 import (
@@ -17,37 +16,38 @@ import (
 // Absent is the level of an item that is not ranked.
 const Absent byte = 0xff
 
-// most is the greatest number of buckets, ranges of scores that are counted apart. Their counts
-// stay in the L2 cache, and at 60,000 items of normally distributed scores few hold several.
+// most is the greatest number of buckets, which are ranges of scores counted separately. Their
+// counts stay in the L2 cache, and with 60,000 items of normally distributed scores few buckets
+// hold several items.
 const most = 1 << 17
 
-// bucketsFor returns as many buckets as items, about.
+// bucketsFor returns about as many buckets as items.
 func bucketsFor(items int) int { return min(max(1<<bits.Len(uint(items)), 16), most) }
 
-// Ranker is the scratch memory of one goroutine. The zero value is ready.
+// Ranker is scratch memory for one goroutine. The zero value is ready to use.
 type Ranker struct {
-	count  *[most]uint32     // of items, or where the next of a bucket goes in keys
+	count  *[most]uint32     // number of items, or where a bucket's next item goes in keys
 	bucket [1024]uint32      // of some scores
 	near   []uint64          // items in marked buckets: bucket and row
-	keys   []uint64          // of the items that are sorted, by bucket
+	keys   []uint64          // of the items to sort, by bucket
 	spare  []uint64          // of sorts
 	passed []int32           // for the first key of each bucket: items before it that are not in keys
 	large  []span            // buckets of many keys
 	fine   *[mostFine]uint32 // of orderEvenly
 	items  []metric.Item
 
-	packed bool // keys hold levels
-	most   int  // rows up to which they do; 0: as many as there are bits for
+	packed bool // keys contain levels
+	most   int  // rows for which they do; 0: as many as the bits allow
 }
 
 // span is a range of keys.
 type span struct{ lo, hi int }
 
-// Items returns the items that metrics look at: the positives in ranked order, with all items
-// whose score equals that of a positive. n is the number of items ranked. levels has for each
-// row the levels shared with the query, or Absent; positives are the rows with a level above
-// 0, and absent those that are Absent, in any order. The items are valid until the next call.
-// Scores must not be NaN.
+// Items returns the items that metrics read: the positives in ranked order, and all items whose
+// score equals that of a positive. n is the number of items ranked. levels holds for each row the
+// levels shared with the query, or Absent. positives are the rows with a level above 0, absent
+// those that are Absent, both in any order. The items are valid until the next call. Scores must
+// not be NaN.
 func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int32) (items []metric.Item, n int) {
 	r.items = r.items[:0]
 	n = len(scores) - len(absent)
@@ -69,13 +69,13 @@ func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int3
 	return r.items, n
 }
 
-// sparse is the number of buckets for each positive from which on it is faster to count most
-// items. With fewer most buckets hold a positive.
+// sparse is the number of buckets per positive from which it is faster to count most items. With
+// fewer, most buckets hold a positive.
 const sparse = 4
 
-// bucketsOf spreads buckets over the scores of the positives. Equal scores share a bucket, and the
-// bucket never rises with the score; exactness rests on no more than that. Above all positives is
-// bucket 0, and below them the last.
+// bucketsOf spreads buckets over the scores of the positives. Equal scores share a bucket, and
+// the bucket never rises with the score; exactness needs nothing more. Bucket 0 is above all
+// positives, the last bucket below them.
 func bucketsOf(scores []float32, positives []int32, buckets int) vec.Buckets {
 	lo, hi := scores[positives[0]], scores[positives[0]]
 	for _, row := range positives {
@@ -95,10 +95,10 @@ func bucketsOf(scores []float32, positives []int32, buckets int) vec.Buckets {
 	return vec.Buckets{Low: hi, Factor: -factor, Top: float32(buckets - 2)}
 }
 
-// levelBits are those of a key that hold the level of its item, behind the row.
+// levelBits is the number of bits of a key that hold the level of its item, after the row.
 const levelBits = 7
 
-// holdsLevels reports whether the keys of so many rows have room for levels.
+// holdsLevels reports whether the keys of the given number of rows have room for levels.
 func (r *Ranker) holdsLevels(rows int) bool {
 	most := r.most
 	if most == 0 {
@@ -107,7 +107,7 @@ func (r *Ranker) holdsLevels(rows int) bool {
 	return rows <= most
 }
 
-// key is that of an item, with the level where there is room.
+// key returns the key of an item, with the level if there is room.
 func (r *Ranker) key(score float32, row uint32, level byte) uint64 {
 	if r.packed {
 		row = row<<levelBits | uint32(level)
@@ -115,7 +115,7 @@ func (r *Ranker) key(score float32, row uint32, level byte) uint64 {
 	return ranksort.Key(score, row)
 }
 
-// level is that of the item of a key.
+// level returns the level of a key's item.
 func (r *Ranker) level(key uint64, levels []byte) byte {
 	if r.packed {
 		return byte(key) & (1<<levelBits - 1)
@@ -123,9 +123,9 @@ func (r *Ranker) level(key uint64, levels []byte) byte {
 	return levels[uint32(key)]
 }
 
-// emit appends the positives among sorted keys, with what is tied with them. place is the number
-// of items ranked before keys, and passed, by key, of those between the keys and so before it; nil:
-// there are none between.
+// emit appends the positives among sorted keys, and the items tied with them. place is the number
+// of items ranked before keys. passed gives, for each key, the items before it that are not in
+// keys; nil: there are none.
 func (r *Ranker) emit(keys []uint64, place int, passed []int32, levels []byte) {
 	n := len(r.items)
 	r.items = grow(r.items, n+len(keys)+1)
@@ -135,7 +135,7 @@ func (r *Ranker) emit(keys []uint64, place int, passed []int32, levels []byte) {
 		if passed != nil {
 			skipped = max(skipped, int32(place)+passed[i])
 		}
-		if i+1 == len(keys) || keys[i+1]>>32 != key>>32 { // nearly always; positive or not, there is no branch
+		if i+1 == len(keys) || keys[i+1]>>32 != key>>32 { // nearly always; there is no branch on whether it is positive
 			shared := r.level(key, levels)
 			items[n] = metric.Item{Place: int32(i) + skipped, Shared: shared}
 			n += int((shared + 0x7f) >> 7)
@@ -158,7 +158,7 @@ func (r *Ranker) emit(keys []uint64, place int, passed []int32, levels []byte) {
 	r.items = items[:n]
 }
 
-// grow returns s with n elements, of which it keeps the first.
+// grow returns s with n elements, keeping the first.
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
 		longer := make([]T, n, n+n/4)

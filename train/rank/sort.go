@@ -3,18 +3,18 @@ package rank
 import "math/bits"
 
 const (
-	// partKeys is the number of items that a part of sortMost has on average: the keys of a part
-	// and what sorts them stay in the L1 cache.
+	// partKeys is the mean number of items in a part of sortMost. The keys of a part and the
+	// memory for sorting them stay in the L1 cache.
 	partKeys = 512
 
-	// mostParts bounds the parts, to which keys are written in turn.
+	// mostParts bounds the number of parts, to which keys are written in turn.
 	mostParts = 2048
 
-	// mostFine bounds the buckets, and so the keys, of orderEvenly.
+	// mostFine bounds the number of buckets, and so of keys, of orderEvenly.
 	mostFine = 4096
 )
 
-// sortMost sorts all items, in parts of ranges of scores.
+// sortMost sorts all items, split into parts by ranges of scores.
 func (r *Ranker) sortMost(scores []float32, levels []byte, positives, absent []int32) {
 	parts := min(max(1<<bits.Len(uint(len(scores)/partKeys)), 16), mostParts)
 	c := bucketsOf(scores, positives, parts)
@@ -50,7 +50,7 @@ func (r *Ranker) sortMost(scores []float32, levels []byte, positives, absent []i
 		}
 	}
 	lo := 0
-	for _, hi := range count { // which now says where the next part begins
+	for _, hi := range count { // now the start of the next part
 		if keys := r.keys[lo:hi]; len(keys) > 0 {
 			r.emit(r.order(keys), lo, nil, levels)
 		}
@@ -58,7 +58,7 @@ func (r *Ranker) sortMost(scores []float32, levels []byte, positives, absent []i
 	}
 }
 
-// order sorts keys. It returns them in their own memory or in spare.
+// order sorts keys. It returns them in place or in spare.
 func (r *Ranker) order(keys []uint64) []uint64 {
 	switch {
 	case len(keys) <= few:
@@ -71,8 +71,8 @@ func (r *Ranker) order(keys []uint64) []uint64 {
 	return keys
 }
 
-// orderEvenly sorts keys of about evenly distributed scores into spare: by buckets, and then by
-// insertion. It returns false if the scores are not so.
+// orderEvenly sorts keys of evenly distributed scores into spare, by buckets and then by
+// insertion. It returns false if the scores are not distributed evenly enough.
 func (r *Ranker) orderEvenly(keys []uint64) bool {
 	least, greatest := keys[0]>>32, keys[0]>>32
 	for _, k := range keys {

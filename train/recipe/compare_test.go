@@ -8,7 +8,7 @@ import (
 	"hgld/train"
 )
 
-func TestResultStandsBesideThePaper(t *testing.T) {
+func TestResultIsComparedWithThePaper(t *testing.T) {
 	r, err := Get("sop/happier")
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func parse(name, text string) (Recipe, error) {
 		return r, err
 	}
 	if r.About == "" || len(r.Rows) == 0 || r.Data == "" {
-		return r, fmt.Errorf("the comment at the top does not say what the run is, its rows and its data")
+		return r, fmt.Errorf("the comment at the top lacks about, rows or data")
 	}
 	return r, nil
 }

@@ -13,8 +13,8 @@ import (
 // noteWidth is the longest line of a note, in characters.
 const noteWidth = 96
 
-// note writes a note behind its kind, in lines of readable length. The later lines are
-// indented to the first.
+// note writes a note after its kind, in lines of readable length. Later lines are indented like
+// the first.
 func note(w *strings.Builder, kind, text string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -27,8 +27,8 @@ func note(w *strings.Builder, kind, text string) {
 	fmt.Fprintf(w, "%-9s%s\n", kind, line)
 }
 
-// Notes describes a recipe: what it is, its data, where code and paper differ, and what
-// had to be guessed. run are further notes about a run of it.
+// Notes describes a recipe: the run, its data, where code and paper differ, and what had to be
+// guessed. run holds further notes about a run of it.
 func (r Recipe) Notes(run ...string) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s: %s\n", r.Name, r.About)
@@ -45,8 +45,8 @@ func (r Recipe) Notes(run ...string) string {
 	return w.String()
 }
 
-// RowsText prints the rows of a paper, each as a table of its numbers in percent, with
-// the run and its difference from the paper if the run has one of the numbers.
+// RowsText prints rows of a paper, each as a table of its numbers in percent. If the run has one
+// of the numbers, the table adds the run and its difference from the paper.
 func RowsText(rows []ComparedRow) string {
 	w := &strings.Builder{}
 	for _, row := range rows {
@@ -68,7 +68,7 @@ func RowsText(rows []ComparedRow) string {
 	return w.String()
 }
 
-// ListText lists recipes, one a line, with the tables of their rows.
+// ListText lists recipes, one per line, with the tables of their rows.
 func ListText(list []Recipe) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%-32s %-16s %s\n", "recipe", "tables", "run")
@@ -82,7 +82,7 @@ func ListText(list []Recipe) string {
 	return w.String()
 }
 
-// ChangeText says how a setting of a run differs from the recipe's.
+// ChangeText describes how a setting of a run differs from the recipe's.
 func ChangeText(c history.Change) string {
-	return fmt.Sprintf("differs from the recipe: %s is %s, there %s", c.Key, c.To, c.From)
+	return fmt.Sprintf("differs from the recipe: %s is %s, %s in the recipe", c.Key, c.To, c.From)
 }

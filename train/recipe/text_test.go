@@ -15,7 +15,7 @@ func TestNotesAreBrokenIntoLines(t *testing.T) {
 		"data     " + strings.Repeat("é", 90) + " 12345\n" +
 		"         6\n" +
 		"guessed  all of it\n" +
-		"run      differs from the recipe: k is 2, there 1\n"
+		"run      differs from the recipe: k is 2, 1 in the recipe\n"
 	if got := r.Notes(ChangeText(history.Change{Key: "k", From: "1", To: "2"})); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -6,13 +6,12 @@ import (
 	"hgld/labels"
 )
 
-// DyML makes batches of items, each of which has M rows of one class of every
-// level: for three levels M of a fine, M of a middle and M of a coarse class
-// (Sun et al., "Dynamic Metric Learning", CVPR 2021, whose released data set has
-// M = 4). Item i has, at each level, the class number i modulo the classes there;
-// an epoch has N/M items in random order. The rows of a class are drawn without
-// repeats if it has M, and with them otherwise. Items that do not fill a batch are
-// left out, and so are rows without a finest class.
+// DyML makes batches of items. Each item has M rows of one class of every level: with three
+// levels, M rows of a fine, M of a middle and M of a coarse class (Sun et al., "Dynamic Metric
+// Learning", CVPR 2021, whose released data set has M = 4). At each level, item i has the class
+// number i modulo the number of classes there. An epoch has N/M items in random order. The rows
+// of a class are drawn without repeats if it has M, and with repeats otherwise. Items that do not
+// fill a batch are dropped, and so are rows without a finest class.
 type DyML struct {
 	Batch int `yaml:"batch"` // rows of a batch, a multiple of M times the levels
 	M     int `yaml:"m"`     // rows of a class in an item, at least 2
@@ -28,7 +27,7 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	}
 	order := byPath(rows)
 	if len(order) == 0 {
-		return nil, fmt.Errorf("sample: no row has a class")
+		return nil, fmt.Errorf("sample: no row has a class at the finest level")
 	}
 	levels, err := s.levels(rows, order)
 	if err != nil {
@@ -36,14 +35,14 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	}
 	perItem := s.M * len(levels)
 	if s.Batch%perItem != 0 {
-		return nil, fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d rows at each of %d levels",
+		return nil, fmt.Errorf("sample: batch is %d, want a multiple of m = %d rows at each of %d levels",
 			s.Batch, s.M,
 			len(levels))
 	}
 	items := len(order) / s.M
 	batches := make([][]int, items*perItem/s.Batch)
 	if len(batches) == 0 {
-		return nil, fmt.Errorf("sample: %d rows with a class make %d items of %d, which fill no batch of %d", len(order),
+		return nil, fmt.Errorf("sample: %d rows with a class make %d items of %d, too few to fill a batch of %d", len(order),
 			items, perItem, s.Batch)
 	}
 	r := NewRandom(seed, uint64(epoch))
@@ -61,8 +60,8 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	return batches, nil
 }
 
-// levels returns the classes of each level, of rows in the given order. A row
-// without a finest class is in none.
+// levels returns the classes of each level, for rows in the given order. Rows without a finest
+// class are in none.
 func (s *DyML) levels(rows []labels.Path, order []int) (levels [][]class, err error) {
 	sorted := make([]labels.Path, len(order))
 	for i, row := range order {

@@ -7,20 +7,19 @@ import (
 	"hgld/labels"
 )
 
-// Hierarchical makes batches of Supers super-classes, so that most negatives are
-// hard: every set of that many super-classes gets PerTuple batches an epoch, of
-// which each gives Batch/Supers rows, M of each of its classes in random order
-// (Cakir et al., "Deep Metric Learning to Rank", CVPR 2019). A class has M rows
-// in a batch, with repeats if and only if it has fewer; a super-class with too
-// few classes gives fewer rows, and the batch is short.
+// Hierarchical makes batches of Supers super-classes, so that most negatives are hard (Cakir et
+// al., "Deep Metric Learning to Rank", CVPR 2019). Every set of that many super-classes gets
+// PerTuple batches per epoch. In a batch each super-class gives Batch/Supers rows, M of each of
+// its classes in random order. Rows of a class repeat only if it has fewer than M. A super-class
+// with too few classes gives fewer rows, and the batch is short.
 type Hierarchical struct {
 	Batch    int `yaml:"batch"`                    // rows of a batch, a multiple of Supers·M
 	M        int `yaml:"m"`                        // rows of a class in a batch, at least 2
 	PerTuple int `yaml:"per_tuple" range:"1 1000"` // batches of each set of super-classes
-	Supers   int `yaml:"supers"`                   // super-classes of a batch
+	Supers   int `yaml:"supers"`                   // super-classes per batch
 	Inner    int `yaml:"inner"`                    // level of the classes; 0 is the finest
 	Outer    int `yaml:"outer"`                    // level of the super-classes
-	Restrict int `yaml:"restrict"`                 // batches of an epoch at most, drawn at random; 0: all
+	Restrict int `yaml:"restrict"`                 // most batches per epoch, drawn at random; 0: all
 }
 
 // Size is Batch.
@@ -39,7 +38,7 @@ func (s *Hierarchical) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]in
 		return nil, err
 	}
 	if len(supers) < s.Supers {
-		return nil, fmt.Errorf("sample: a batch is made of %d super-classes, and level %d has %d", s.Supers, s.Outer,
+		return nil, fmt.Errorf("sample: a batch needs %d super-classes, but level %d has %d", s.Supers, s.Outer,
 			len(supers))
 	}
 	r := NewRandom(seed, uint64(epoch))
@@ -70,14 +69,14 @@ func (s *Hierarchical) check() error {
 	case s.Supers < 1 || s.PerTuple < 1:
 		return fmt.Errorf("sample: supers is %d and per_tuple %d, want at least 1", s.Supers, s.PerTuple)
 	case s.Batch%s.Supers != 0:
-		return fmt.Errorf("sample: batch is %d, which is not a multiple of supers = %d", s.Batch, s.Supers)
+		return fmt.Errorf("sample: batch is %d, want a multiple of supers = %d", s.Batch, s.Supers)
 	case s.Outer <= s.Inner:
-		return fmt.Errorf("sample: outer level %d is not coarser than inner level %d", s.Outer, s.Inner)
+		return fmt.Errorf("sample: outer is level %d, want a coarser level than inner, %d", s.Outer, s.Inner)
 	}
 	return checkBatch(s.Batch/s.Supers, s.M)
 }
 
-// group returns the classes of each super-class, both by number.
+// group returns the classes of each super-class, both ordered by number.
 func (s *Hierarchical) group(rows []labels.Path) ([][]class, error) {
 	outer, err := classes(rows, s.Outer)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Hierarchical) group(rows []labels.Path) ([][]class, error) {
 	return slices.DeleteFunc(supers, func(inner []class) bool { return len(inner) == 0 }), nil
 }
 
-// combinations yields every set of k of n numbers, ascending, in order.
+// combinations yields every set of k of n numbers, ascending, in lexicographic order.
 func combinations(n, k int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		at := make([]int, k)

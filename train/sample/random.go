@@ -2,15 +2,14 @@ package sample
 
 import "math/bits"
 
-// Random is a stream of random numbers that is a pure function of its key, a
-// list of numbers such as (seed, epoch, row): SplitMix64 (Steele, Lea, Flood,
-// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014). It is written
-// out here because what it draws decides the bytes of a training run, which must
-// not change with the version of a library.
+// Random is a stream of random numbers that is a pure function of its key, a list of numbers such
+// as (seed, epoch, row): SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+// Generators", OOPSLA 2014). It is implemented here because its draws decide the bytes of a
+// training run, which must not change with the version of a library.
 type Random struct{ state uint64 }
 
-// NewRandom starts the stream of a key. Streams of different keys are independent, also
-// if one key begins with the other.
+// NewRandom starts the stream of a key. Streams of different keys are independent, even if one
+// key is a prefix of the other.
 func NewRandom(key ...uint64) *Random {
 	r := &Random{state: uint64(len(key))}
 	for _, k := range key {
@@ -33,7 +32,7 @@ func (r *Random) Uint64() uint64 {
 // Integer Generation in an Interval", 2019).
 func (r *Random) IntN(n int) int {
 	if n <= 0 {
-		panic("sample: IntN of nothing")
+		panic("sample: IntN needs a positive n")
 	}
 	bound := uint64(n)
 	hi, lo := bits.Mul64(r.Uint64(), bound)
@@ -46,8 +45,8 @@ func (r *Random) IntN(n int) int {
 // Float64 returns a number in [0, 1).
 func (r *Random) Float64() float64 { return float64(r.Uint64()>>11) / (1 << 53) }
 
-// Choose returns k different numbers in [0, n) in random order, in O(k) (Floyd's
-// algorithm, then a shuffle).
+// Choose returns k different numbers in [0, n) in random order, in O(k) time (Floyd's algorithm,
+// then a shuffle).
 func (r *Random) Choose(n, k int) []int {
 	chosen := make([]int, 0, k)
 	taken := make(map[int]bool, k)

@@ -1,12 +1,11 @@
-// Package sample decides which rows of a data set make a batch. A sampler is a pure
-// function of the labels, a seed and the epoch. Any epoch can be computed without the
-// ones before it, so a run can resume in the middle of one, and the number of workers
-// changes nothing.
+// Package sample decides which rows of a data set make a batch. A sampler is a pure function of
+// the labels, a seed and the epoch. Any epoch can be computed without the earlier ones, so a run
+// can resume in the middle of one, and the number of workers changes nothing.
 //
-// Rows are numbers 0…N−1; a label is a class at one level of a row's path, and a
-// row whose class is −1 at that level belongs to no class. Classes are gone
-// through by number and the rows of a class in their order, so that the same data
-// in another order gives the same batches with other row numbers.
+// Rows are numbers 0…N−1. A label is a class at one level of a row's path; a row whose class is
+// −1 at that level belongs to no class. Samplers visit classes by number and the rows of a class
+// in their order, so that the same data in another order gives the same batches with other row
+// numbers.
 package sample
 
 import (
@@ -20,17 +19,17 @@ import (
 
 // Sampler makes the batches of an epoch.
 type Sampler interface {
-	// Epoch returns the batches of an epoch, counted from 0, each a list of rows.
-	// There is at least one batch or an error that says what is missing.
+	// Epoch returns the batches of an epoch, counted from 0, each a list of rows. It returns at
+	// least one batch, or an error that says what is missing.
 	Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error)
 
-	// Size is the number of rows of a full batch. A batch may have fewer where the
-	// sampler says so, never more.
+	// Size returns the number of rows of a full batch. A batch may have fewer if the sampler says
+	// so, but never more.
 	Size() int
 }
 
-// Grouped is a Sampler whose batches have the same number of rows of each class that is
-// in them.
+// Grouped is a Sampler whose batches have the same number of rows of each class that they
+// contain.
 type Grouped interface {
 	Sampler
 	// PerClass returns that number.
@@ -39,31 +38,31 @@ type Grouped interface {
 
 // All is the table of samplers, with the settings of the published recipes.
 var All = registry.Table[Sampler]{
-	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once an epoch",
+	{Name: "m-per-class", About: "m rows of each of batch/m classes, every row at most once per epoch",
 		Value: &MPerClass{Batch: 256, M: 4}},
 	{Name: "random-m-per-class", About: "m rows of each of batch/m classes drawn anew for every batch",
 		Value: &RandomMPerClass{Batch: 256, M: 4, Batches: 1000}},
-	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew, a class going through its rows in turn",
+	{Name: "balanced", About: "m rows of each of batch/m classes drawn anew; a class goes through its rows in turn",
 		Value: &Balanced{Batch: 256, M: 4}},
-	{Name: "dyml", About: "m rows of one class of every level to an item, as Dynamic Metric Learning reads its data",
+	{Name: "dyml", About: "items of m rows of one class at every level, as in Dynamic Metric Learning",
 		Value: &DyML{Batch: 240, M: 4}},
-	{Name: "random", About: "all rows in random order, without regard to classes", Value: &Shuffled{Batch: 256, M: 1}},
+	{Name: "random", About: "all rows in random order, whatever their classes", Value: &Shuffled{Batch: 256, M: 1}},
 	{Name: "hierarchical", About: "batches of two super-classes, every pair equally often",
 		Value: &Hierarchical{Batch: 256, M: 4, PerTuple: 5, Supers: 2, Outer: 1}},
 }
 
-// class is the rows of one class.
+// class holds the rows of one class.
 type class struct {
 	label int32
 	rows  []int
 }
 
-// classes groups rows by their class at a level, classes by number.
+// classes groups rows by their class at a level, ordered by class number.
 func classes(rows []labels.Path, level int) ([]class, error) {
 	groups := map[int32][]int{}
 	for i, p := range rows {
 		if level < 0 || level >= len(p) {
-			return nil, fmt.Errorf("sample: row %d has levels 0 to %d, the sampler uses level %d", i, len(p)-1, level)
+			return nil, fmt.Errorf("sample: row %d has levels 0 to %d, but the sampler uses level %d", i, len(p)-1, level)
 		}
 		if c := p[level]; c >= 0 {
 			groups[c] = append(groups[c], i)
@@ -76,8 +75,8 @@ func classes(rows []labels.Path, level int) ([]class, error) {
 	return list, nil
 }
 
-// byPath returns the rows that have a finest class, sorted by their path and, those
-// of one class, as they stand.
+// byPath returns the rows that have a finest class, sorted by path. Rows with the same path keep
+// their order.
 func byPath(rows []labels.Path) []int {
 	var order []int
 	for i, p := range rows {
@@ -92,16 +91,16 @@ func byPath(rows []labels.Path) []int {
 // checkBatch returns an error if a batch does not divide into classes.
 func checkBatch(batch, m int) error {
 	if m < 2 {
-		return fmt.Errorf("sample: m is %d, and a ranking needs at least 2 rows of a class", m)
+		return fmt.Errorf("sample: m is %d, want at least 2 rows per class, which a ranking needs", m)
 	}
 	if batch < m || batch%m != 0 {
-		return fmt.Errorf("sample: batch is %d, which is not a multiple of m = %d", batch, m)
+		return fmt.Errorf("sample: batch is %d, want a multiple of m = %d", batch, m)
 	}
 	return nil
 }
 
-// draw returns m rows of a class: without repeats if it has m, and otherwise m
-// independent draws, as the released samplers do.
+// draw returns m rows of a class: without repeats if it has m, and otherwise m independent draws,
+// as the released samplers do.
 func draw(r *Random, c class, m int) []int {
 	out := make([]int, m)
 	if len(c.rows) < m {

@@ -184,22 +184,22 @@ func TestReduceDrawsAnewEachEpoch(t *testing.T) {
 func TestWrongSettingsAreNamed(t *testing.T) {
 	rows := data(8, 8, 8, 8, 8, 8, 8, 8)
 	for hint, s := range map[string]Sampler{
-		"not a multiple of m":       &MPerClass{Batch: 10, M: 4},
-		"at least 2 rows":           &MPerClass{Batch: 10, M: 1},
-		"uses level 2":              &MPerClass{Batch: 8, M: 4, Level: 2},
-		"uses level -1":             &MPerClass{Batch: 8, M: 4, Level: -1},
-		"reduce is -1":              &MPerClass{Batch: 8, M: 4, Reduce: -1},
-		"only 8 of 8":               &MPerClass{Batch: 64, M: 4},
-		"batches is 0":              &RandomMPerClass{Batch: 8, M: 4},
-		"needs 16 classes":          &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
-		"not a multiple of m = 4":   &DyML{Batch: 12, M: 4},
-		"fill no batch":             &DyML{Batch: 160, M: 4},
-		"batch is 65":               &Shuffled{Batch: 65},
-		"batches is -1":             &Balanced{Batch: 8, M: 4, Batches: -1},
-		"level 1 has 2":             &Hierarchical{Batch: 24, M: 4, PerTuple: 1, Supers: 3, Outer: 1},
-		"not a multiple of supers":  &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
-		"not coarser":               &Hierarchical{Batch: 8, M: 4, PerTuple: 1, Supers: 2, Outer: 0},
-		"per_tuple 0, want at leas": &Hierarchical{Batch: 8, M: 4, Supers: 2, Outer: 1},
+		"want a multiple of m = 4":       &MPerClass{Batch: 10, M: 4},
+		"at least 2 rows":                &MPerClass{Batch: 10, M: 1},
+		"uses level 2":                   &MPerClass{Batch: 8, M: 4, Level: 2},
+		"uses level -1":                  &MPerClass{Batch: 8, M: 4, Level: -1},
+		"reduce is -1":                   &MPerClass{Batch: 8, M: 4, Reduce: -1},
+		"only 8 of 8":                    &MPerClass{Batch: 64, M: 4},
+		"batches is 0":                   &RandomMPerClass{Batch: 8, M: 4},
+		"needs 16 classes":               &RandomMPerClass{Batch: 64, M: 4, Batches: 1},
+		"want a multiple of m = 4 rows":  &DyML{Batch: 12, M: 4},
+		"too few to fill a batch of 160": &DyML{Batch: 160, M: 4},
+		"batch is 65":                    &Shuffled{Batch: 65},
+		"batches is -1":                  &Balanced{Batch: 8, M: 4, Batches: -1},
+		"level 1 has 2":                  &Hierarchical{Batch: 24, M: 4, PerTuple: 1, Supers: 3, Outer: 1},
+		"want a multiple of supers":      &Hierarchical{Batch: 9, M: 4, PerTuple: 1, Supers: 2, Outer: 1},
+		"want a coarser level":           &Hierarchical{Batch: 8, M: 4, PerTuple: 1, Supers: 2, Outer: 0},
+		"per_tuple 0, want at leas":      &Hierarchical{Batch: 8, M: 4, Supers: 2, Outer: 1},
 	} {
 		if _, err := s.Epoch(rows, 1, 0); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%+v: %v, want %q", s, err, hint)

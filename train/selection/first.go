@@ -6,22 +6,22 @@ import (
 	"hgld/labels"
 )
 
-// Survey says which images there are, before they are in shards.
+// Survey describes the images that exist before they are in shards.
 type Survey interface {
 	// Test returns the splits to evaluate: the queries and, unless they rank one another, the
 	// gallery. Both are "" if all images are for training.
 	Test() (query, gallery labels.Split)
-	// Sure returns how many classes of the training split have at least so many images,
-	// whichever share of all its classes is held out.
+	// Sure returns how many classes of the training split are sure to have the given number of
+	// images, whichever share of its classes is held out.
 	Sure(images int, held float64) int
 }
 
-// FirstSettings returns settings for a first training and evaluation of images that have so many
-// levels, by section and key: all levels are learnt, a batch has no more classes than there are, and
-// what the model is measured on was not trained on. The best checkpoint is evaluated where classes
-// are held out, since only their evaluations choose one.
+// FirstSettings returns settings for a first training and evaluation of images with the given
+// number of levels, by section and key. All levels are learnt, a batch has no more classes than
+// there are, and the model is evaluated on images that it was not trained on. The best checkpoint
+// is evaluated if classes are held out, because only their evaluations choose one.
 func FirstSettings(levels int, found Survey) map[string]string {
-	const rows, most, share = 4, 16, 0.33 // images of a class in a batch, classes, and the share held out
+	const rows, most, share = 4, 16, 0.33 // images per class in a batch, classes, held-out share
 	values := map[string]string{"train.steps": "200"}
 	if levels > 1 {
 		values["train.loss.name"] = "happier"

@@ -1,5 +1,5 @@
-// Package selection chooses what a run is trained on and what is evaluated: splits of folders
-// of shards, or vectors of another model. It opens the files through an [Opener].
+// Package selection chooses what a run is trained on and what is evaluated: splits of folders of
+// shards, or vectors of another model. It opens the files through an [Opener].
 package selection
 
 import (
@@ -14,21 +14,21 @@ import (
 	"hgld/train/vectors"
 )
 
-// Images selects the images of a folder of shards to train on, and the queries and gallery of
-// an evaluation. Classes may be held out of the training and evaluated among themselves: the
-// validation. A split may be ranked against another: the test.
+// Images selects the images of a folder of shards to train on, and the queries and gallery of an
+// evaluation. Classes held out of the training and ranked among themselves are the validation. A
+// split ranked against another is the test.
 type Images struct {
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
-	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of their finest classes to hold out for validation"`
-	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"which classes are held out"`
+	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes to hold out for validation"`
+	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"seed that chooses the classes to hold out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	Embeddings string `yaml:"embeddings" path:"in" usage:"train a head on these vectors of another model (.npy, .safetensors, .parquet, .pt), not on images"`
+	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt)"`
 	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
 
-	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, whose split query ranks the split gallery"`
+	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
 // Default selects the training split of the folder shards.
@@ -62,7 +62,7 @@ func (s *Images) Evaluated() string {
 	return fmt.Sprintf("%s, query %s", s.Data, s.Query)
 }
 
-// Files lists what is trained on: a folder of shards, or vectors and labels.
+// Files lists the files of the training data: a folder of shards, or vectors and labels.
 func (s *Images) Files() []string {
 	if s.Embeddings != "" {
 		labelFile, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // opening it reports the error
@@ -87,8 +87,8 @@ type Opener struct {
 	Vectors func(path string) (embeddings.Vectors, error)
 }
 
-// Data is what a selection selects. Query holds the queries of the test or, without a test,
-// those of the held-out classes.
+// Data is the result of opening a selection. Query holds the queries of the test or, without a
+// test, those of the held-out classes.
 type Data struct {
 	train.Data
 	sets []Set
@@ -103,8 +103,8 @@ func (d *Data) Close() error {
 	return errors.Join(errs...)
 }
 
-// Evaluated returns the data sets that are evaluated: queries and gallery in turn, nil where
-// there is none.
+// Evaluated returns the evaluated data sets, queries and gallery in turn, with nil for a missing
+// one.
 func (d *Data) Evaluated() []train.Dataset {
 	if len(d.Benchmarks) == 0 {
 		return []train.Dataset{d.Query, d.Gallery}
@@ -117,7 +117,7 @@ func (d *Data) Evaluated() []train.Dataset {
 }
 
 // Open opens the files and selects the images. A selection that contradicts itself or does not
-// fit the files has the exit code of a usage error; errors of the Opener keep theirs.
+// fit the files has the exit code of a usage error. Errors of the Opener keep their own.
 func (s *Images) Open(o Opener) (*Data, error) {
 	if err := s.check(); err != nil {
 		return nil, exitcode.With(exitcode.Usage, err)
@@ -137,11 +137,11 @@ func (s *Images) Open(o Opener) (*Data, error) {
 	return d, nil
 }
 
-// check finds settings that exclude each other.
+// check returns an error for settings that exclude each other.
 func (s *Images) check() error {
 	switch {
 	case s.Embeddings != "" && (s.Query != "" || len(s.Benchmarks) > 0):
-		return exitcode.Hint(fmt.Errorf("query and benchmarks name images, and embeddings is %s", s.Embeddings),
+		return exitcode.Hint(fmt.Errorf("query and benchmarks name images, but embeddings is %s", s.Embeddings),
 			"--hold-out 0.2 keeps a fifth of the classes for validation")
 	case s.Embeddings != "":
 		return nil
@@ -150,14 +150,14 @@ func (s *Images) check() error {
 	case len(s.Splits) == 0:
 		return errors.New("splits is empty: name at least one, such as train")
 	case len(s.Benchmarks) > 0 && s.Query != "":
-		return fmt.Errorf("query is %.80q, and benchmarks is %s: name one of them as the test", s.Query,
+		return fmt.Errorf("query is %.80q and benchmarks is %s: set only one of them as the test", s.Query,
 			strings.Join(s.Benchmarks, ","))
 	}
 	return nil
 }
 
-// openVectors reads vectors of another model. There are no splits: a share of the classes may
-// be held out.
+// openVectors reads vectors of another model. They have no splits; a share of the classes may be
+// held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
 		Typed: func(vectors, labels string) string {
@@ -171,8 +171,7 @@ func (s *Images) openVectors(o Opener) (*Data, error) {
 	return d, exitcode.With(exitcode.Usage, d.holdOut(s))
 }
 
-// openImages opens the folder of shards, and selects the images to train on and those of the
-// test.
+// openImages opens the folder of shards and selects the images to train on and those of the test.
 func (d *Data) openImages(s *Images, o Opener) error {
 	set, err := o.Shards(s.Data)
 	if err != nil {
@@ -182,7 +181,7 @@ func (d *Data) openImages(s *Images, o Opener) error {
 	return exitcode.With(exitcode.Usage, d.choose(s, set))
 }
 
-// openBenchmarks opens the parts of a test. Without a split gallery, the queries are ranked
+// openBenchmarks opens the parts of a test. Without a gallery split, the queries are ranked
 // against each other.
 func (d *Data) openBenchmarks(folders []string, o Opener) error {
 	for _, folder := range folders {
@@ -240,7 +239,7 @@ func (d *Data) choose(s *Images, set Set) error {
 	return nil
 }
 
-// holdOut keeps classes for the validation, if it is asked to.
+// holdOut keeps classes for the validation, if HoldOut asks for it.
 func (d *Data) holdOut(s *Images) error {
 	if s.HoldOut == 0 {
 		return nil

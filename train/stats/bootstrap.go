@@ -12,36 +12,36 @@ import (
 	"hgld/train/sample"
 )
 
-// Bootstrap computes intervals for the figures of a table by drawing its units again,
-// with replacement (Efron, "Better Bootstrap Confidence Intervals", 1987).
+// Bootstrap computes intervals for the figures of a table by resampling its units with
+// replacement (Efron, "Better Bootstrap Confidence Intervals", 1987).
 type Bootstrap struct {
 	Confidence float64 // such as 0.95
-	Resamples  int     // how often the units are drawn again
-	Seed       uint64  // of the draws
-	Threads    int     // 0: all processors; they change no result
-	Method     Method  // how the interval is taken from them
+	Resamples  int     // number of resamples
+	Seed       uint64  // of the resamples
+	Threads    int     // 0: all processors; does not change the result
+	Method     Method  // how an interval is computed from the resamples
 
-	// Means are further figures: each the mean of the estimates of some columns, as
-	// the mean over levels.
+	// Means are further figures. Each is the mean of the estimates of some columns, such as the
+	// mean over levels.
 	Means [][]int
 }
 
-// Method says how an interval is taken from the distribution of the resamples.
+// Method selects how an interval is computed from the distribution of the resamples.
 type Method int
 
-// Percentile takes its quantiles. BCa corrects their bias and skewness. Expanded also
-// widens BCa for a small number of units n, as Student's t does a normal interval
-// (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, 5.2): the normal
-// quantile z becomes √(n/(n−1))·t_{n−1}.
+// Percentile takes quantiles of the resamples. BCa corrects them for bias and skewness. Expanded
+// also widens BCa for a small number of units n, as Student's t widens a normal interval
+// (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, 5.2): the normal quantile z
+// becomes √(n/(n−1))·t_{n−1}.
 const (
 	Percentile Method = iota
 	BCa
 	Expanded
 )
 
-// Intervals returns an interval for each figure, those of Means last. A figure that is
-// undefined, or has fewer than two units, has the interval NaN to NaN. A figure whose
-// resamples are all equal has an interval of no width.
+// Intervals returns an interval for each figure, those of Means last. If a figure is undefined or
+// has fewer than two units, its interval is NaN to NaN. If all resamples are equal, the interval
+// has zero width.
 func (b Bootstrap) Intervals(t *Table) []Interval {
 	figures := t.figures + len(b.Means)
 	estimate := b.withMeans(t.Estimates())
@@ -64,8 +64,8 @@ func (b Bootstrap) Intervals(t *Table) []Interval {
 	return intervals
 }
 
-// unitsWithValues counts, for each figure, the units that have a value; for a mean of
-// columns those of the column with the fewest.
+// unitsWithValues counts, for each figure, the units that have a value. For a mean of columns it
+// is the smallest count among the columns.
 func (b Bootstrap) unitsWithValues(t *Table) []int {
 	units := make([]int, t.figures, t.figures+len(b.Means))
 	for k := range units {
@@ -85,7 +85,7 @@ func (b Bootstrap) unitsWithValues(t *Table) []int {
 	return units
 }
 
-// withMeans appends the means of some columns.
+// withMeans appends the figures of Means.
 func (b Bootstrap) withMeans(estimates []float64) []float64 {
 	for _, columns := range b.Means {
 		sum := 0.0
@@ -97,8 +97,8 @@ func (b Bootstrap) withMeans(estimates []float64) []float64 {
 	return estimates
 }
 
-// draw returns the figures of every resample, [resamples, figures]. Resample r draws as
-// many units as there are, by the stream of (seed, r).
+// draw returns the figures of every resample, [resamples, figures]. Resample r draws as many
+// units as there are, from the stream (seed, r).
 func (b Bootstrap) draw(t *Table) []float64 {
 	figures := t.figures + len(b.Means)
 	all := make([]float64, b.Resamples*figures)
@@ -130,8 +130,8 @@ func (b Bootstrap) draw(t *Table) []float64 {
 	return all
 }
 
-// acceleration is that of BCa for each figure: the skewness of the estimates that leave
-// one unit out, over 6.
+// acceleration returns the acceleration of BCa for each figure: the skewness of the leave-one-out
+// estimates, divided by 6.
 func (b Bootstrap) acceleration(t *Table) []float64 {
 	sums, counts := t.totals()
 	figures := t.figures + len(b.Means)
@@ -159,7 +159,7 @@ func (b Bootstrap) acceleration(t *Table) []float64 {
 		})
 	}
 	for k, square := range squares {
-		if square > 0 { // else all are equal, and so are the resamples
+		if square > 0 { // otherwise all are equal, and so are the resamples
 			cubes[k] /= 6 * math.Pow(square, 1.5)
 		}
 	}
@@ -168,7 +168,7 @@ func (b Bootstrap) acceleration(t *Table) []float64 {
 
 var normal = distuv.UnitNormal
 
-// interval takes the quantiles of one figure's resamples.
+// interval computes the interval of one figure from its resamples.
 func (b Bootstrap) interval(units int, estimate float64, values []float64, speed float64) Interval {
 	if units < 2 || math.IsNaN(estimate) || len(values) == 0 {
 		return Interval{math.NaN(), math.NaN()}
@@ -187,7 +187,7 @@ func (b Bootstrap) interval(units int, estimate float64, values []float64, speed
 		below, _ := slices.BinarySearch(values, estimate)
 		upTo, _ := slices.BinarySearch(values, math.Nextafter(estimate, math.Inf(1)))
 		share := float64(below+upTo) / 2 / float64(len(values))
-		least := 0.5 / float64(len(values)) // the bias stays finite where no resample is lower, or none higher
+		least := 0.5 / float64(len(values)) // keeps the bias finite if all resamples are on one side
 		bias = normal.Quantile(min(max(share, least), 1-least))
 	}
 	place := func(z float64) float64 {
@@ -197,7 +197,7 @@ func (b Bootstrap) interval(units int, estimate float64, values []float64, speed
 	return Interval{place(-z), place(z)}
 }
 
-// quantile interpolates between the values, which are sorted.
+// quantile interpolates between sorted values.
 func quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	if math.IsNaN(at) {

@@ -78,7 +78,7 @@ func covered(p population, b Bootstrap, key uint64) float64 {
 
 // Of 2,000 sets a share of 95 % has a standard error of 0.5 %. For sets of 30 units
 // Percentile covers 93.4 to 93.8 % and BCa 93.4 to 94.7 %, which is why Expanded is used.
-func TestIntervalsCoverWhatTheySay(t *testing.T) {
+func TestIntervalsHaveTheirNominalCoverage(t *testing.T) {
 	for _, p := range populations {
 		got := covered(p, Bootstrap{Confidence: 0.95, Resamples: 600, Method: Expanded}, 20261121)
 		t.Logf("%s: %.2f %%", p.name, 100*got)

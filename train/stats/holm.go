@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Holm corrects the p-values of several tests (Holm, "A Simple Sequentially Rejective
-// Multiple Test Procedure", 1979): the chance that any true hypothesis has a corrected
-// value of at most a is at most a, whatever the tests have in common. The i-th smallest
-// of n values becomes the largest of (n−j+1)·p_j over j ≤ i, at most 1.
+// Holm corrects the p-values of several tests (Holm, "A Simple Sequentially Rejective Multiple
+// Test Procedure", 1979). The probability that any true hypothesis has a corrected value of at
+// most a is at most a, however the tests depend on one another. The i-th smallest of n values
+// becomes the largest of (n−j+1)·p_j over j ≤ i, capped at 1.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

@@ -6,19 +6,20 @@ import (
 	"hgld/train/sample"
 )
 
-// exactPairs is up to how many pairs all signs are tried: 2^20 take about a millisecond.
+// exactPairs is the greatest number of pairs for which all signs are tried. 2^20 take about a
+// millisecond.
 const exactPairs = 20
 
-// SignFlip is the two-sided randomisation test of two models on the same queries
-// (Smucker, Allan, Carterette, "A Comparison of Statistical Significance Tests for
-// Information Retrieval Evaluation", CIKM 2007). The table holds the differences. If the
-// models are alike, the sign of each unit's difference is a coin's throw. P is the share
-// of all choices of signs whose sum is at least as far from 0 as the one observed.
+// SignFlip is the two-sided randomisation test of two models on the same queries (Smucker, Allan,
+// Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
+// Evaluation", CIKM 2007). The table holds the differences. If the models are equal, the sign of
+// each unit's difference is a coin toss. P is the share of all sign choices whose sum is at least
+// as far from 0 as the observed sum.
 //
-// Up to 20 differences that are not 0, all choices are counted. Beyond, draws choices are
-// drawn by seed, and P is (1 + those as far) / (1 + draws), which keeps the level of the
-// test for any number of draws. The result has a P for each figure, 1 for one without a
-// difference.
+// With at most 20 nonzero differences, all choices are counted. With more, draws choices are
+// drawn by seed, and P is (1 + those as far) / (1 + draws), which keeps the level of the test for
+// any number of draws. The result has a P for each figure, which is 1 for a figure without
+// differences.
 func SignFlip(t *Table, draws int, seed uint64, threads int) []float64 {
 	p := make([]float64, t.figures)
 	parallel(threads, t.figures, func(k int) {
@@ -37,20 +38,20 @@ func SignFlip(t *Table, draws int, seed uint64, threads int) []float64 {
 	return p
 }
 
-// threshold is the sum from which on a choice counts as being as far from 0: the one
-// observed, less what rounding may take from an equal one.
+// threshold returns the least sum that counts as being as far from 0 as the observed one. It
+// allows for rounding of an equal sum.
 func threshold(differences []float64) float64 {
 	sum, scale := 0.0, 0.0
 	for _, d := range differences {
 		sum += d
 		scale += math.Abs(d)
 	}
-	// A sum of n terms is off by at most n·2^-53 of the sum of their sizes.
+	// The error of a sum of n terms is at most n·2^-53 times the sum of their magnitudes.
 	return math.Abs(sum) - 2*float64(len(differences))*0x1p-53*scale
 }
 
-// allSigns counts all choices. Each is the sum of a choice for the first half of the
-// differences and one for the second.
+// allSigns counts all choices. Each sum combines a choice for the first half of the differences
+// with one for the second half.
 func allSigns(differences []float64) float64 {
 	least := threshold(differences)
 	half := len(differences) / 2
@@ -79,8 +80,8 @@ func signedSums(values []float64) []float64 {
 	return sums
 }
 
-// drawnSigns takes 64 signs from each random number. Four sums run side by side, as one
-// addition would wait for the other.
+// drawnSigns takes 64 signs from each random number. It keeps four sums, so that an addition need
+// not wait for the previous one.
 func drawnSigns(differences []float64, draws int, seed uint64) float64 {
 	least := threshold(differences)
 	far := 0

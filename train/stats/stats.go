@@ -1,9 +1,9 @@
-// Package stats says how sure a measured figure is. It has bootstrap intervals for
-// means over queries, randomisation tests for two models on the same queries, Holm's
-// correction for several tests, and Student's interval for a few training runs.
+// Package stats quantifies the uncertainty of measured figures. It has bootstrap intervals for
+// means over queries, randomisation tests for two models on the same queries, Holm's correction
+// for several tests, and Student's interval for a few training runs.
 //
-// Every random number is a function of a seed and of the resample's number, so that the
-// results do not depend on the number of threads.
+// Every random number is a function of a seed and the number of the resample, so results do not
+// depend on the number of threads.
 package stats
 
 import (
@@ -16,19 +16,18 @@ import (
 // Interval is a confidence interval from Low to High.
 type Interval struct{ Low, High float64 }
 
-// Table holds the values of several figures for the units that are resampled. A unit is
-// a query, or a class with all its queries. The estimate of a figure is the sum of its
-// values over the number of them.
+// Table holds the values of several figures for the units that are resampled. A unit is a query,
+// or a class with all its queries. The estimate of a figure is the mean of its values.
 type Table struct {
 	units, figures int
 	sums           []float64 // [units, figures], 0 where a figure has no value
-	counts         []float64 // [units, masks]: values in each sum
+	counts         []float64 // [units, masks]: number of values in each sum
 	masks          int
-	mask           []int // of each figure: its column of counts
+	mask           []int // column of counts for each figure
 }
 
-// ByQuery makes a table whose units are the queries. columns[k][q] is the value of figure
-// k for query q, NaN where it is undefined. All columns have the same length.
+// ByQuery makes a table whose units are queries. columns[k][q] is the value of figure k for query
+// q, NaN if it is undefined. All columns must have the same length.
 func ByQuery(columns [][]float64) *Table {
 	queries := 0
 	if len(columns) > 0 {
@@ -41,12 +40,12 @@ func ByQuery(columns [][]float64) *Table {
 	return ByClass(columns, class)
 }
 
-// ByClass makes a table whose units are the classes of the queries: class[q] is that of
-// query q, any number. The units stand in the order in which the classes first appear.
+// ByClass makes a table whose units are the classes of the queries. class[q] is the class of
+// query q, any number. Units are in the order in which the classes first appear.
 func ByClass(columns [][]float64, class []int) *Table {
 	unit, units := unitsOf(class)
 	t := &Table{units: units, figures: len(columns), sums: make([]float64, units*len(columns))}
-	var counts [][]float64 // different ones, each of all units
+	var counts [][]float64 // distinct ones, each over all units
 	for k, column := range columns {
 		count := make([]float64, units)
 		for q, v := range column {
@@ -71,7 +70,7 @@ func ByClass(columns [][]float64, class []int) *Table {
 	return t
 }
 
-// unitsOf numbers classes by their first appearance.
+// unitsOf numbers classes by first appearance.
 func unitsOf(class []int) (unit []int, units int) {
 	number := map[int]int{}
 	unit = make([]int, len(class))
@@ -86,8 +85,8 @@ func unitsOf(class []int) (unit []int, units int) {
 	return unit, len(number)
 }
 
-// MeansOfClasses makes a table whose units are classes and whose figures are means over
-// classes: a class counts once, with the mean over its queries, however many it has.
+// MeansOfClasses makes a table whose units are classes and whose figures are means over classes.
+// Every class has the same weight, with the mean over its queries.
 func MeansOfClasses(columns [][]float64, class []int) *Table {
 	t := ByClass(columns, class)
 	for u := range t.units {
@@ -103,16 +102,16 @@ func MeansOfClasses(columns [][]float64, class []int) *Table {
 	return t
 }
 
-// Units returns how many units are resampled.
+// Units returns the number of units.
 func (t *Table) Units() int { return t.units }
 
-// Estimates returns every figure, NaN where no unit has a value.
+// Estimates returns every figure, NaN if no unit has a value.
 func (t *Table) Estimates() []float64 {
 	sums, counts := t.totals()
 	return t.ratios(make([]float64, t.figures), sums, counts)
 }
 
-// totals adds all units up.
+// totals adds up all units.
 func (t *Table) totals() (sums, counts []float64) {
 	sums, counts = make([]float64, t.figures), make([]float64, t.masks)
 	for u := range t.units {

@@ -7,19 +7,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Student is what a few differences say of their mean by Student's t: for runs with the
-// same seeds, the differences between two losses seed by seed.
+// Student is Student's t-test for the mean of a few differences, for example between two losses
+// trained with the same seeds.
 type Student struct {
 	Mean     float64  // of the differences
-	Interval Interval // ±∞ of a single difference
-	P        float64  // two-sided, of a mean of 0; NaN of a single difference
-	Count    int      // of differences
+	Interval Interval // ±∞ for a single difference
+	P        float64  // two-sided, for a mean of 0; NaN for a single difference
+	Count    int      // number of differences
 }
 
-// Paired computes the interval of the given confidence, such as 0.95, for the mean of the
-// differences. It takes them for independent draws of a normal distribution.
-// Differences that are all equal have an interval of no width and P 0, or 1 if they are
-// all 0. The mean of no difference is NaN.
+// Paired computes the interval of the mean of the differences at a confidence such as 0.95. It
+// assumes independent draws from a normal distribution. If all differences are equal, the
+// interval has zero width and P is 0, or 1 if they are all 0. Without differences the mean is
+// NaN.
 func Paired(differences []float64, confidence float64) Student {
 	n := len(differences)
 	s := Student{Mean: math.NaN(), Interval: Interval{math.Inf(-1), math.Inf(1)}, P: math.NaN(), Count: n}

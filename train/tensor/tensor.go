@@ -1,5 +1,5 @@
-// Package tensor holds float32 arrays with shapes in host memory, on their way
-// between files and a device: embeddings to be evaluated, weights, figures.
+// Package tensor holds float32 arrays with shapes in host memory, on their way between files and
+// a device: embeddings to evaluate, weights, figures.
 package tensor
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // Tensor is a dense row-major array. A tensor without dimensions is one number.
 type Tensor struct {
-	Dims []int     // none: a single number
+	Dims []int     // empty: a single number
 	Data []float32 // row-major
 }
 
 // New returns a tensor of zeros.
 func New(dims ...int) *Tensor { return From(make([]float32, size(dims)), dims...) }
 
-// From returns a tensor over data, which is not copied. It panics unless data has as
-// many elements as the dimensions ask for.
+// From returns a tensor over data without copying it. It panics if the number of elements does
+// not match the dimensions.
 func From(data []float32, dims ...int) *Tensor {
 	if size(dims) != len(data) {
 		panic(fmt.Sprintf("tensor: %d elements for %v", len(data), dims))
@@ -44,8 +44,7 @@ func size(dims []int) int {
 	return n
 }
 
-// Rows is the product of all dimensions but the last, Cols the last; both are 1
-// for a single number.
+// Rows returns the product of all dimensions but the last. It is 1 for a single number.
 func (t *Tensor) Rows() int {
 	if len(t.Dims) == 0 {
 		return 1
@@ -53,7 +52,7 @@ func (t *Tensor) Rows() int {
 	return size(t.Dims[:len(t.Dims)-1])
 }
 
-// Cols is the last dimension.
+// Cols returns the last dimension, or 1 for a single number.
 func (t *Tensor) Cols() int {
 	if len(t.Dims) == 0 {
 		return 1
@@ -61,13 +60,13 @@ func (t *Tensor) Cols() int {
 	return t.Dims[len(t.Dims)-1]
 }
 
-// Row is row i of Rows, a view.
+// Row returns row i of Rows, as a view.
 func (t *Tensor) Row(i int) []float32 {
 	c := t.Cols()
 	return t.Data[i*c : (i+1)*c : (i+1)*c]
 }
 
-// Slice is the view of indices [lo, hi) of the first dimension.
+// Slice returns the view of indices [lo, hi) of the first dimension.
 func (t *Tensor) Slice(lo, hi int) *Tensor {
 	if len(t.Dims) == 0 || lo < 0 || hi < lo || hi > t.Dims[0] {
 		panic(fmt.Sprintf("tensor: %d:%d of %v", lo, hi, t.Dims))
@@ -78,7 +77,7 @@ func (t *Tensor) Slice(lo, hi int) *Tensor {
 	return &Tensor{dims, t.Data[lo*step : hi*step : hi*step]}
 }
 
-// Reshape lays other dimensions over the same elements.
+// Reshape returns the same elements with other dimensions.
 func (t *Tensor) Reshape(dims ...int) *Tensor { return From(t.Data, dims...) }
 
 // Transpose returns a copy of a matrix with rows and columns exchanged.
@@ -95,7 +94,7 @@ func (t *Tensor) Transpose() *Tensor {
 	return out
 }
 
-// Of converts a tensor of a file, whatever its type.
+// Of converts a tensor of a file, of any type.
 func Of(f tensorfile.Tensor) (*Tensor, error) {
 	data, err := f.Float32()
 	if err != nil {
@@ -109,8 +108,8 @@ func (t *Tensor) File(name string) tensorfile.Tensor {
 	return tensorfile.NewF32(name, slices.Clone(t.Dims), t.Data)
 }
 
-// Read reads a .npy file, or the tensor called name of a .safetensors file; with
-// name "" the file's only tensor.
+// Read reads a .npy file, or the tensor called name of a .safetensors file. With name "" it reads
+// the only tensor of the file.
 func Read(path, name string) (*Tensor, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npy":
@@ -128,13 +127,14 @@ func Read(path, name string) (*Tensor, error) {
 		if names := f.Names(); name == "" && len(names) == 1 {
 			name = names[0]
 		} else if name == "" {
-			err = fmt.Errorf("holds %d tensors, say which: %s", len(names), strings.Join(names[:min(5, len(names))], ", "))
+			err = fmt.Errorf("it holds %d tensors, want the name of one: %s", len(names),
+				strings.Join(names[:min(5, len(names))], ", "))
 			return finish(path, tensorfile.Tensor{}, err, f.Close)
 		}
 		t, err := f.Tensor(name)
 		return finish(path, t, err, f.Close)
 	default:
-		return nil, fmt.Errorf("%s: arrays are read from .npy and .safetensors, not from %.80q", path, ext)
+		return nil, fmt.Errorf("%s: its extension is %.80q, want .npy or .safetensors", path, ext)
 	}
 }
 
@@ -150,8 +150,8 @@ func finish(path string, f tensorfile.Tensor, err error, close func() error) (*T
 	return t, nil
 }
 
-// Upload copies t to dst, which has as many elements, converted to dst's type:
-// F32 is sent as it is; another type is converted by the device.
+// Upload copies t to dst, which must have as many elements. The device converts types other than
+// F32.
 func (t *Tensor) Upload(b device.Memory, dst device.Array) {
 	if dst.Type == device.F32 {
 		b.Upload(dst, t.bytes())

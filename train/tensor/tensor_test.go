@@ -54,7 +54,7 @@ func TestViewsShareElements(t *testing.T) {
 	}
 }
 
-func TestFilesGiveBackWhatWasWritten(t *testing.T) {
+func TestFilesRoundTrip(t *testing.T) {
 	dir, want := t.TempDir(), counted(3, 4)
 	write := func(name string, data *bytes.Buffer, err error) string {
 		t.Helper()
@@ -84,11 +84,11 @@ func TestFilesGiveBackWhatWasWritten(t *testing.T) {
 		t.Errorf("y: %v, %v", got, err)
 	}
 	for want, f := range map[string]func() (*tensor.Tensor, error){
-		"say which":       func() (*tensor.Tensor, error) { return tensor.Read(several, "") },
-		"no tensor":       func() (*tensor.Tensor, error) { return tensor.Read(several, "z") },
-		"not from":        func() (*tensor.Tensor, error) { return tensor.Read("x.csv", "") },
-		"missing.npy":     func() (*tensor.Tensor, error) { return tensor.Read("missing.npy", "") },
-		"one.safetensors": func() (*tensor.Tensor, error) { return tensor.Read(paths[1], "z") },
+		"want the name of one":      func() (*tensor.Tensor, error) { return tensor.Read(several, "") },
+		"no tensor":                 func() (*tensor.Tensor, error) { return tensor.Read(several, "z") },
+		"want .npy or .safetensors": func() (*tensor.Tensor, error) { return tensor.Read("x.csv", "") },
+		"missing.npy":               func() (*tensor.Tensor, error) { return tensor.Read("missing.npy", "") },
+		"one.safetensors":           func() (*tensor.Tensor, error) { return tensor.Read(paths[1], "z") },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -96,7 +96,7 @@ func TestFilesGiveBackWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestDeviceGivesBackWhatWasUploaded(t *testing.T) {
+func TestDeviceRoundTrips(t *testing.T) {
 	b, want := cpu.New(1), counted(5, 7)
 	got, err := tensor.FromDevice(b, want.ToDevice(b))
 	if err != nil || !slices.Equal(got.Data, want.Data) || !slices.Equal(got.Dims, want.Dims) {

@@ -7,13 +7,12 @@ import (
 	"hgld/train/device"
 )
 
-// BERT is a sentence encoder: a BERT (Devlin et al., "BERT: Pre-training of Deep
-// Bidirectional Transformers", NAACL 2019) whose token vectors are averaged, or
-// whose first one is taken, and brought to unit length (Reimers and Gurevych,
-// "Sentence-BERT", EMNLP 2019).
+// BERT is a sentence encoder: a BERT (Devlin et al., "BERT: Pre-training of Deep Bidirectional
+// Transformers", NAACL 2019) whose vector is the mean of the token vectors or the first of them,
+// scaled to unit length (Reimers and Gurevych, "Sentence-BERT", EMNLP 2019).
 type BERT struct{ encoder }
 
-// bertConfig is config.json of a model.
+// bertConfig is the config.json of a model.
 type bertConfig struct {
 	Type       string  `json:"model_type"`
 	Activation string  `json:"hidden_act"`
@@ -21,13 +20,12 @@ type bertConfig struct {
 	Eps        float32 `json:"layer_norm_eps"`
 	Positions  string  `json:"position_embedding_type"`
 
-	first bool // the vector is that of [CLS] and not the mean
+	first bool // the vector is that of [CLS] instead of the mean
 }
 
-// OpenBERT reads a model of sentence-transformers: its weights under the names of
-// transformers' BertModel, and beside them config.json, vocab.txt or tokenizer.json
-// and, where they exist, tokenizer_config.json, sentence_bert_config.json,
-// modules.json and 1_Pooling/config.json.
+// OpenBERT reads a model of sentence-transformers: weights with the names of transformers'
+// BertModel, and beside them config.json, vocab.txt or tokenizer.json and, if they exist,
+// tokenizer_config.json, sentence_bert_config.json, modules.json and 1_Pooling/config.json.
 func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	c := bertConfig{Activation: "gelu", Heads: 12, Eps: 1e-12, Positions: "absolute"} // transformers' defaults
 	if err := f.readJSON("config.json", &c, false); err != nil {
@@ -57,7 +55,7 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	if n := tokens.Size(); !fits(n, words) {
-		return nil, fmt.Errorf("text: %s has %d tokens, and the weights have %d; want the vocabulary of these weights, whole",
+		return nil, fmt.Errorf("text: %s has %d tokens, but the weights have %d; want the vocabulary of these weights",
 			tokens.from, n, words)
 	}
 	pooling := "mean"
@@ -70,22 +68,22 @@ func OpenBERT(b device.Backend, f Files) (*BERT, error) {
 	return &BERT{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens.Encoder}}, nil
 }
 
-// fits reports whether a vocabulary of n tokens may be that of a table of so many
-// words. Tables are padded to a multiple of 8, 64 or 128 rows, since a GPU multiplies
-// those faster; a vocabulary that is shorter than that was cut.
+// fits reports whether a vocabulary of n tokens can belong to a table of the given number of
+// words. Tables are padded to a multiple of 8, 64 or 128 rows, which a GPU multiplies faster. A
+// shorter vocabulary was truncated.
 func fits(n, words int) bool {
 	padded := func(to int) bool { return words == (n+to-1)/to*to }
 	return n == words || padded(8) || padded(64) || padded(128)
 }
 
-// activations are the names of config.json and of open_clip for activations.
+// activations maps the activation names of config.json and open_clip to functions.
 var activations = map[string]device.Func{
 	"gelu": device.GELU, "quick_gelu": device.QuickGELU, "gelu_new": device.GELUTanh, "gelu_pytorch_tanh": device.GELUTanh,
 	"relu": device.ReLU,
 }
 
-// readBERT reads the network and returns its numbers of positions and words. The
-// weights show everything but the activation and the number of heads.
+// readBERT reads the network and returns its number of positions and words. The weights determine
+// everything except the activation and the number of heads.
 func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, positions, words int, err error) {
 	w, err := openWeights(b, path)
 	if err != nil {
@@ -98,13 +96,13 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 	table := w.shape(root+"embeddings.word_embeddings.weight", 2)
 	learnt := w.shape(root+"embeddings.position_embeddings.weight", 2)
 	if table == nil || learnt == nil {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no matrices embeddings.word_embeddings.weight and "+
-			"embeddings.position_embeddings.weight: no BERT of transformers?", path), w.file.Close())
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: it has no matrices embeddings.word_embeddings.weight and "+
+			"embeddings.position_embeddings.weight, want a BERT of transformers", path), w.file.Close())
 	}
 	d := table[1]
 	if c.Heads < 1 || d%c.Heads != 0 {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into the %d heads that "+
-			"config.json says", path, d, c.Heads), w.file.Close())
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide by the %d heads of "+
+			"config.json", path, d, c.Heads), w.file.Close())
 	}
 	e := root + "embeddings."
 	net = &sentenceNet{
@@ -125,13 +123,13 @@ func readBERT(b device.Backend, path string, c bertConfig) (net *sentenceNet, po
 		net.blocks = append(net.blocks, bertBlock(w, fmt.Sprintf("%sencoder.layer.%d.", root, i), d, c.Eps))
 	}
 	if len(net.blocks) == 0 {
-		return nil, 0, 0, errors.Join(fmt.Errorf("%s: no layer encoder.layer.0: no BERT of transformers?", path),
+		return nil, 0, 0, errors.Join(fmt.Errorf("%s: it has no layer encoder.layer.0, want a BERT of transformers", path),
 			w.file.Close())
 	}
 	return net, learnt[0], table[0], w.done(e+"position_ids", root+"pooler.", "cls.")
 }
 
-// bertBlock reads a block with the norms behind the residuals.
+// bertBlock reads a block with post-norms.
 func bertBlock(w *weights, at string, d int, eps float32) block {
 	hidden := 4 * d
 	if s := w.shape(at+"intermediate.dense.weight", 2); s != nil {
@@ -148,9 +146,8 @@ func bertBlock(w *weights, at string, d int, eps float32) block {
 	}
 }
 
-// addToRows adds row 0 of x, the vector of the first sentence of a pair, to every
-// row of dst: a text alone has no other kind of token, so its table of positions
-// may hold the sum.
+// addToRows adds row 0 of x, the vector of the first sentence of a pair, to every row of dst. A
+// single text has no other kind of token, so its table of positions can hold the sum.
 func addToRows(b device.Backend, dst, x device.Array) {
 	b.Axpby(dst, 1, dst, 1, x.RowRange(0, 1).Reshape(x.Cols()))
 }

@@ -15,32 +15,31 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// clipMerges are the merges of CLIP's vocabulary, the most frequent first: lines 2
-// to 48,895 of bpe_simple_vocab_16e6.txt.gz of openai/CLIP at d05afc4 (MIT licence,
-// © 2021 OpenAI). All CLIPs of OpenAI and open_clip share them.
+// clipMerges holds the merges of CLIP's vocabulary, most frequent first: lines 2 to 48,895 of
+// bpe_simple_vocab_16e6.txt.gz of openai/CLIP at d05afc4 (MIT licence, © 2021 OpenAI). All CLIPs
+// of OpenAI and open_clip share them.
 //
 //go:embed clip_merges.txt.gz
 var clipMerges []byte
 
-// The ids of the tokens around a text.
+// Ids of the tokens around a text.
 const (
 	StartOfText = 49406
 	EndOfText   = 49407
 )
 
-// BPE is CLIP's tokenizer: byte pair encoding (Sennrich et al., "Neural Machine
-// Translation of Rare Words with Subword Units", ACL 2016) of the UTF-8 bytes of
-// words in lower case. The first 256 ids are bytes, the next 256 bytes at the end of
-// a word, then come the results of the merges.
+// BPE is CLIP's tokenizer: byte pair encoding (Sennrich et al., "Neural Machine Translation of
+// Rare Words with Subword Units", ACL 2016) of the UTF-8 bytes of lower-case words. The first 256
+// ids are bytes, the next 256 are bytes at the end of a word, and the rest are results of merges.
 type BPE struct {
 	bytes  [256]int32 // id of a byte
 	merges map[[2]int32]merge
 }
 
-// merge is what a pair of tokens becomes; a lower rank comes first.
+// merge is the result of merging a pair of tokens; the lowest rank is merged first.
 type merge struct{ rank, id int32 }
 
-// atEnd is the difference between the id of a byte at the end of a word and elsewhere.
+// atEnd is added to the id of a byte at the end of a word.
 const atEnd = 256
 
 // NewBPE makes the tokenizer.
@@ -72,15 +71,15 @@ func NewBPE() (*BPE, error) {
 	return v, nil
 }
 
-// byteLetter is a byte and the character that stands for it in the merges.
+// byteLetter is a byte and the character that represents it in the merges.
 type byteLetter struct {
 	b  byte
 	as string
 }
 
-// byteLetters lists the bytes in the order of their ids: those that are printable
-// in Latin-1, which stand for themselves, then the others, for which U+0100 and the
-// characters behind it stand.
+// byteLetters lists the bytes in the order of their ids. First come those that are printable in
+// Latin-1 and represent themselves, then the others, represented by U+0100 and the characters
+// after it.
 func byteLetters() []byteLetter {
 	var own, others []byteLetter
 	for b := range 256 {
@@ -93,15 +92,15 @@ func byteLetters() []byteLetter {
 	return append(own, others...)
 }
 
-// Bounds of the words that an encoder remembers.
+// Bounds of an encoder's word cache.
 const (
 	knownWords  = 1 << 16
 	longestWord = 64 // bytes
 )
 
-// Encoder returns a function that tokenizes, for use by one goroutine; it caches words.
-// The ids begin with StartOfText and end with EndOfText. A text is cut to longest
-// tokens, these included.
+// Encoder returns a function that tokenizes. It caches words and is not safe for concurrent use.
+// The ids begin with StartOfText and end with EndOfText. A text is cut to longest tokens,
+// including these two.
 func (v *BPE) Encoder(longest int) func(text string) []int32 {
 	known := map[string][]int32{}
 	j := &joiner{merges: v.merges}
@@ -131,12 +130,12 @@ func (v *BPE) Encoder(longest int) func(text string) []int32 {
 	}
 }
 
-// curled maps typographic quotes to the ASCII that CLIP's training texts have.
+// curled maps typographic quotes to the ASCII quotes of CLIP's training texts.
 var curled = strings.NewReplacer("‘", "'", "’", "'", "‚", "'", "‛", "'", "“", `"`, "”", `"`, "„", `"`, "‟", `"`)
 
-// cleanCaption appends the text to buf as CLIP reads it: in NFC, with straight
-// quotes, character references resolved twice (captions from the web had them
-// escaped twice), in lower case.
+// cleanCaption appends the text to buf as CLIP reads it: in NFC and lower case, with straight
+// quotes, and with character references resolved twice, because captions from the web had them
+// escaped twice.
 func cleanCaption(buf []byte, text string, lower cases.Caser) []byte {
 	if !isASCII(text) {
 		text = curled.Replace(norm.NFC.String(strings.ToValidUTF8(text, "\uFFFD")))
@@ -162,8 +161,8 @@ var (
 	endMark   = []byte("<|endoftext|>")
 )
 
-// nextWord takes the first word from a clean text: a mark, an English contraction,
-// letters, one number character, or other characters that are no white space.
+// nextWord takes the first word from a clean text: a mark, an English contraction, letters, one
+// number character, or other characters except white space.
 func nextWord(text []byte) (word, rest []byte) {
 	for len(text) > 0 {
 		r, n := runeAt(text)
@@ -204,7 +203,7 @@ func nextWord(text []byte) (word, rest []byte) {
 	return text[:n], text[n:]
 }
 
-// contraction is the length of 's, 't, 'm, 'd, 're, 've or 'll at the front of text.
+// contraction returns the length of 's, 't, 'm, 'd, 're, 've or 'll at the start of text.
 func contraction(text []byte) int {
 	if len(text) > 1 && strings.IndexByte("stmd", text[1]) >= 0 {
 		return 2
@@ -248,9 +247,9 @@ func classOf(r rune) class {
 	return other
 }
 
-// isSpace is white space as Python has it: Unicode's, and the separators U+001C to
-// U+001F. U+0345, the iota subscript, is taken for it: it is no letter, but its upper
-// case is one, and OpenAI's pattern, which ignores case, drops it.
+// isSpace reports white space as Python defines it: Unicode's, and the separators U+001C to
+// U+001F. It includes U+0345, the iota subscript. That is not a letter, but its upper case is
+// one, and OpenAI's case-insensitive pattern drops it.
 func isSpace(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r == ' ' || '\t' <= r && r <= '\r' || 0x1C <= r && r <= 0x1F

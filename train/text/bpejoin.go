@@ -1,29 +1,29 @@
 package text
 
-// pair is a possible merge of the token at a place with the next one.
+// pair is a possible merge of a token with the next one.
 type pair struct {
 	merge
 	at          int32
 	left, right int32
 }
 
-// before orders merges: the lowest rank first, of equal ones the leftmost.
+// before orders merges: lowest rank first, then leftmost.
 func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
 
-// joiner merges the tokens of words. It keeps its memory from word to word.
+// joiner merges the tokens of words. It reuses its memory for every word.
 type joiner struct {
 	merges map[[2]int32]merge
 	ids    []int32
-	next   []int32 // place of the next token that is left
+	next   []int32 // index of the next remaining token
 	prev   []int32
-	heap   []pair // the first one to merge in front
+	heap   []pair // the pair to merge next is in front
 }
 
-// gone is the id at a place whose token was merged with the one before.
+// gone replaces the id of a token that was merged into the previous one.
 const gone = -1
 
-// join merges pairs of tokens until no pair has a merge, in O(n log n), so that a
-// word of 100 kB takes no longer than many short ones. It returns new memory.
+// join merges pairs of tokens until no pair has a merge. It takes O(n log n), so that a word of
+// 100 kB takes no longer than many short ones. It returns new memory.
 func (j *joiner) join(ids []int32) []int32 {
 	j.ids, j.next, j.prev, j.heap = ids, j.next[:0], j.prev[:0], j.heap[:0]
 	for i := range ids {
@@ -37,7 +37,7 @@ func (j *joiner) join(ids []int32) []int32 {
 		p := j.pop()
 		second := j.next[p.at]
 		if ids[p.at] != p.left || int(second) == len(ids) || ids[second] != p.right {
-			continue // one of the two was merged with another
+			continue // one of the two has been merged with another
 		}
 		ids[p.at], ids[second] = p.id, gone
 		left--
@@ -56,7 +56,7 @@ func (j *joiner) join(ids []int32) []int32 {
 	return out
 }
 
-// offer puts the pair at a place into the heap if it has a merge.
+// offer adds the pair at index at to the heap if it has a merge.
 func (j *joiner) offer(at int32) {
 	if at < 0 || int(j.next[at]) == len(j.ids) {
 		return

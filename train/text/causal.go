@@ -6,11 +6,11 @@ import (
 	"hgld/train/device"
 )
 
-// causalNet is a tower with a causal mask: a token sees itself and the tokens before
-// it. Texts with a common beginning have the same vectors there, in every layer. So a
-// batch is computed as the prefix tree of its texts. A node of the tree is a token
-// after those on the path from the root, and a row of the matrices: 5,700 labels in "A
-// picture of a {}" have 9.3 tokens each, and 3.0 nodes.
+// causalNet is a tower with a causal mask: a token attends to itself and the tokens before it.
+// Texts with a common prefix therefore have the same vectors there, in every layer, so a batch is
+// computed as the prefix tree of its texts. A node of the tree is a token that follows those on
+// the path from the root, and is one row of the matrices. For example, 5,700 labels in "A picture
+// of a {}" have 9.3 tokens each, but only 3.0 nodes.
 type causalNet struct {
 	tower
 	words, positions device.Array
@@ -20,15 +20,15 @@ type causalNet struct {
 
 // prefixes is the prefix tree of a batch.
 type prefixes struct {
-	ids, positions []int32    // of each node: the token, and how many are before it
+	ids, positions []int32    // of each node: the token, and its depth
 	mask           raggedMask // of the attention
-	ends           []int32    // the last node of each text
+	ends           []int32    // last node of each text
 }
 
-// prefixesOf builds the prefix tree of texts that are sorted by their ids.
+// prefixesOf builds the prefix tree of texts sorted by ids.
 func prefixesOf(jobs []job) *prefixes {
 	p := &prefixes{}
-	before := 0 // where the keys of the text before begin
+	before := 0 // start of the previous text's keys
 	for i, j := range jobs {
 		from, shared := len(p.mask.keys), 0
 		if i > 0 {
@@ -57,7 +57,7 @@ func common(a, b []int32) int {
 
 func (c *causalNet) compare(a, b job) int { return slices.Compare(a.ids, b.ids) }
 
-// batch takes texts until they have batchTokens nodes.
+// batch returns how many texts fit in batchTokens nodes.
 func (c *causalNet) batch(jobs []job) int {
 	nodes, n := len(jobs[0].ids), 1
 	for n < len(jobs) {
@@ -80,7 +80,7 @@ func (c *causalNet) forward(p *pass, jobs []job) device.Array {
 	for i := range c.blocks {
 		w := &tree.mask
 		if i == len(c.blocks)-1 {
-			w = w.pick(tree.ends) // of the last block the end tokens alone are wanted
+			w = w.pick(tree.ends) // of the last block, only the end tokens are needed
 		}
 		c.block(p, r, &c.blocks[i], w)
 	}

@@ -9,28 +9,27 @@ import (
 	"hgld/train/device"
 )
 
-// CLIP is the text tower of Radford et al., "Learning Transferable Visual Models From
-// Natural Language Supervision", ICML 2021: a transformer with a causal mask and the
-// norms in front. The vector of the end token is projected and normalised.
+// CLIP is the text tower of Radford et al., "Learning Transferable Visual Models From Natural
+// Language Supervision", ICML 2021: a transformer with a causal mask and pre-norms. The vector of
+// the end token is projected and normalised.
 //
-// With this mask the vector of a token depends only on the tokens before it. So the
-// padding to 77 tokens of OpenAI's code has no effect, and is not computed. What texts
-// have in common at their beginning, such as a prompt, is computed once for all texts
-// of a batch (see causalNet).
+// Under this mask a token's vector depends only on the tokens before it. The padding to 77 tokens
+// in OpenAI's code therefore has no effect and is not computed. A common prefix of texts, such as
+// a prompt, is computed once per batch (see causalNet).
 type CLIP struct{ encoder }
 
-// CLIPOptions are the settings that weights do not show. If a field is empty, a
-// companion file of the weights gives it: config.json for names of Hugging Face,
-// open_clip_config.json for OpenAI's.
+// CLIPOptions are settings that the weights do not determine. An empty field is filled in from a
+// companion file of the weights: config.json for names of Hugging Face, open_clip_config.json for
+// OpenAI's.
 type CLIPOptions struct {
 	Activation string  // "quick_gelu" (OpenAI's weights) or "gelu" (most others)
-	Heads      int     // by default one for 64 values, as in all published ones
-	Eps        float32 // of the norms; by default 1e-5
+	Heads      int     // default: one per 64 values, as in all published models
+	Eps        float32 // of the norms; default 1e-5
 }
 
-// OpenCLIP reads a text tower, under the names of transformers' CLIPModel and
-// CLIPTextModelWithProjection or of OpenAI and open_clip. It ignores weights of the
-// image tower in the same file.
+// OpenCLIP reads a text tower with the names of transformers' CLIPModel and
+// CLIPTextModelWithProjection, or of OpenAI and open_clip. It ignores the weights of the image
+// tower in the same file.
 func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	w, err := openWeights(b, f.Weights)
 	if err != nil {
@@ -39,7 +38,7 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 	names := clipNames(w)
 	if names == nil {
 		return nil, errors.Join(fmt.Errorf("text: %s: neither text_model.embeddings.token_embedding.weight nor "+
-			"token_embedding.weight: no text tower of CLIP?", f.Weights), w.file.Close())
+			"token_embedding.weight found, want a text tower of CLIP", f.Weights), w.file.Close())
 	}
 	if err := names.options(f, &o); err != nil {
 		return nil, errors.Join(fmt.Errorf("text: %w", err), w.file.Close())
@@ -49,7 +48,8 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	if size.words != EndOfText+1 {
-		return nil, fmt.Errorf("text: %s: a vocabulary of %d tokens; that of CLIP has %d", f.Weights, size.words, EndOfText+1)
+		return nil, fmt.Errorf("text: %s: its vocabulary has %d tokens, want %d as in CLIP", f.Weights, size.words,
+			EndOfText+1)
 	}
 	bpe, err := NewBPE()
 	if err != nil {
@@ -61,7 +61,7 @@ func OpenCLIP(b device.Backend, f Files, o CLIPOptions) (*CLIP, error) {
 		encode := bpe.Encoder(size.tokens)
 		return func(text string) []int32 {
 			ids := encode(text)
-			return ids[:slices.Index(ids, EndOfText)+1] // a text may hold the mark itself; the first one counts
+			return ids[:slices.Index(ids, EndOfText)+1] // a text may contain the mark itself; the first one counts
 		}
 	}
 	return &CLIP{encoder{name: name, b: b, arena: device.NewArena(b), net: net, tokens: tokens}}, nil
@@ -100,7 +100,7 @@ var openAI = &naming{
 		"attn_mask"},
 }
 
-// clipNames finds the naming of a file.
+// clipNames returns the naming that a file uses.
 func clipNames(w *weights) *naming {
 	for _, n := range []*naming{huggingFace, openAI} {
 		if w.file.Has(n.words) {
@@ -110,7 +110,7 @@ func clipNames(w *weights) *naming {
 	return nil
 }
 
-// options fills in of o what a configuration says.
+// options fills empty fields of o from a configuration file.
 func (n *naming) options(f Files, o *CLIPOptions) error {
 	var activation string
 	var heads int
@@ -134,7 +134,7 @@ func (n *naming) options(f Files, o *CLIPOptions) error {
 			p = *c.Text
 		}
 		activation, heads, eps = p.Activation, p.Heads, p.Eps
-		if c.Type != "" { // transformers leaves out what is its default
+		if c.Type != "" { // transformers omits default values
 			activation, heads = cmp.Or(activation, "quick_gelu"), cmp.Or(heads, 8)
 		}
 	} else {
@@ -159,7 +159,7 @@ func (n *naming) options(f Files, o *CLIPOptions) error {
 	return o.complete(activation, heads, eps)
 }
 
-// complete fills in what is empty.
+// complete fills empty fields with the given values.
 func (o *CLIPOptions) complete(activation string, heads int, eps float32) error {
 	if o.Activation == "" {
 		o.Activation = activation
@@ -178,14 +178,14 @@ func (o *CLIPOptions) complete(activation string, heads int, eps float32) error 
 	case o.Activation == "":
 		return ErrActivation
 	case !known:
-		return fmt.Errorf("activation %.80q is unknown; those of CLIP are quick_gelu and gelu", o.Activation)
+		return fmt.Errorf("activation %.80q is unknown; want quick_gelu or gelu", o.Activation)
 	}
 	return nil
 }
 
 // ErrActivation says that neither the options nor a companion file names the activation
 // that the weights were trained with. The tensors cannot show it.
-var ErrActivation = errors.New("neither config.json nor open_clip_config.json next to the weights says whether their " +
+var ErrActivation = errors.New("neither config.json nor open_clip_config.json beside the weights says whether their " +
 	"activation is quick_gelu, as in OpenAI's, or gelu, as in most others")
 
 // readCLIP reads the tower and closes the file.
@@ -204,12 +204,12 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 		s.heads = s.width / 64
 	}
 	if s.tokens < 2 || s.layers < 1 {
-		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want one at least, and two tokens", w.path,
+		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want at least one layer and two tokens", w.path,
 			s.layers, s.tokens), w.file.Close())
 	}
 	if s.heads < 1 || s.width%s.heads != 0 {
-		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide into %d heads, as the settings "+
-			"or the configuration beside it say", w.path, s.width, s.heads), w.file.Close())
+		return nil, s, errors.Join(fmt.Errorf("%s: its vectors of %d values do not divide by %d heads, which the settings "+
+			"or the configuration beside it give", w.path, s.width, s.heads), w.file.Close())
 	}
 	net := &causalNet{
 		tower: tower{heads: s.heads, act: activations[o.Activation]},

@@ -12,51 +12,51 @@ import (
 	"hgld/train/tensor"
 )
 
-// batchTokens is how many tokens are computed at once. They are enough to share the
-// products of a layer among threads and to read the weights seldom, and few enough for
-// the intermediate results (13 MB in ViT-L/14) to stay in cache. From 256 to 2,048,
-// speed stops rising at 1,024.
+// batchTokens is how many tokens are computed at once. It is large enough to share the products
+// of a layer among threads and to read the weights seldom, and small enough to keep intermediate
+// results (13 MB in ViT-L/14) in cache. Measured from 256 to 2,048, the speed stops rising at
+// 1,024.
 const batchTokens = 1024
 
-// tokenizers is the version of BPE and WordPiece. It is part of the names of encoders,
-// and changes whenever their ids do.
+// tokenizers is the version of BPE and WordPiece. It is part of the names of encoders, and
+// changes whenever their ids change.
 const tokenizers = 2
 
-// encoder is a text tower with its tokenizer: what CLIP and BERT share.
+// encoder is a text tower with its tokenizer, shared by CLIP and BERT.
 type encoder struct {
 	name   string
 	b      device.Backend
 	arena  *device.Arena
 	net    network
-	tokens func() func(text string) []int32 // a tokenizer for one goroutine
+	tokens func() func(text string) []int32 // returns a tokenizer for one goroutine
 	watch  func(done int)
 }
 
 // network turns token ids into vectors of unit length.
 type network interface {
-	// compare orders texts such that those to be computed together are neighbours. batch
-	// returns how many of the ordered texts to compute next.
+	// compare orders texts so that those computed together are adjacent. batch returns how many
+	// of the ordered texts to compute next.
 	compare(a, b job) int
 	batch(jobs []job) int
-	// forward computes a batch: [N,D]. It shows what each layer gives.
+	// forward computes a batch: [N,D]. It shows the result of each layer.
 	forward(p *pass, jobs []job) device.Array
 }
 
-// Name gives everything that changes the vectors.
+// Name returns a string that contains everything that affects the vectors.
 func (e *encoder) Name() string { return e.name }
 
-// Watch makes Encode report how many texts are done.
+// Watch makes Encode report the number of finished texts.
 func (e *encoder) Watch(done func(int)) { e.watch = done }
 
-// job is a text to encode, of those that are equal the first.
+// job is a distinct text to encode.
 type job struct {
 	ids  []int32
-	rows []int // of the result
+	rows []int // rows of the result that need it
 }
 
-// Encode computes a row of unit length for each text, on all threads of the device.
-// Nothing is padded, and a text's vector does not depend on the others. It returns no
-// vectors with an error.
+// Encode computes a vector of unit length for each text, on all threads of the device. Nothing is
+// padded, and the vector of a text does not depend on the other texts. With an error it returns
+// no vectors.
 func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	jobs := e.jobs(texts)
 	out := make([][]float32, len(texts))
@@ -89,7 +89,7 @@ func (e *encoder) Encode(ctx context.Context, texts []string) ([][]float32, erro
 	return out, nil
 }
 
-// jobs tokenizes the distinct texts, on all processors, and orders them.
+// jobs tokenizes the distinct texts on all processors and orders them.
 func (e *encoder) jobs(texts []string) []job {
 	var distinct []string
 	var jobs []job

@@ -232,7 +232,7 @@ func TestWeightsThatDoNotFitAreNamed(t *testing.T) {
 		!strings.Contains(err.Error(), "1000 tokens") {
 		t.Errorf("another vocabulary: %v", err)
 	}
-	if err := open(smallBERT()); err == nil || !strings.Contains(err.Error(), "no text tower") {
+	if err := open(smallBERT()); err == nil || !strings.Contains(err.Error(), "want a text tower of CLIP") {
 		t.Errorf("a BERT: %v", err)
 	}
 	if _, err := OpenCLIP(cpu.New(1), folder(t, smallCLIP(), nil), CLIPOptions{}); !errors.Is(err, ErrActivation) {
@@ -286,7 +286,7 @@ func TestVocabularyFitsItsTable(t *testing.T) {
 	}
 }
 
-func TestBERTRefusesWhatItIsNot(t *testing.T) {
+func TestBERTRefusesOtherModels(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"mpnet":                 {"config.json": `{"model_type":"mpnet","hidden_act":"gelu","num_attention_heads":2}`},
 		"relative":              {"config.json": `{"model_type":"bert","hidden_act":"gelu","num_attention_heads":2,"position_embedding_type":"relative_key"}`},
@@ -323,7 +323,7 @@ func TestBERTRefusesWhatItIsNot(t *testing.T) {
 // vocabularyJSON is smallVocabulary as transformers 5 writes it.
 const vocabularyJSON = `{"model":{"type":"WordPiece","vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"church":3,"road":4,"bridge":5,"##s":6,"of":7,"saint":8,",":9}}}`
 
-func TestBERTTakesWhatIsNotSaidFromTransformersDefaults(t *testing.T) {
+func TestBERTUsesTransformersDefaults(t *testing.T) {
 	files := map[string]string{"config.json": `{"model_type":"bert","num_attention_heads":2}`, "vocab.txt": smallVocabulary}
 	e, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), files))
 	if err != nil || !strings.Contains(e.Name(), "heads=2,activation=gelu,eps=1e-12,") {
@@ -336,7 +336,7 @@ func TestBERTTakesWhatIsNotSaidFromTransformersDefaults(t *testing.T) {
 	}
 }
 
-func TestBERTReadsWhatLaterVersionsWrite(t *testing.T) {
+func TestBERTReadsFilesOfLaterVersions(t *testing.T) {
 	older, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
 		"vocab.txt":             smallVocabulary,
 		"1_Pooling/config.json": `{"word_embedding_dimension":16,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`, "sentence_bert_config.json": `{"max_seq_length":9}`}))

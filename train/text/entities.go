@@ -7,10 +7,9 @@ import (
 	"unicode"
 )
 
-// unescape resolves character references as Python's html.unescape does, with
-// which CLIP's captions were read. Go's differs in numbers: it takes "&#x;" for
-// one, keeps those of control characters and of what is no character, which
-// Python drops, and lets large ones overflow.
+// unescape resolves character references as Python's html.unescape does, which prepared CLIP's
+// captions. Go's function differs in numeric references: it accepts "&#x;", keeps references to
+// control characters and noncharacters, which Python drops, and lets large numbers overflow.
 func unescape(text string) string {
 	before, rest, found := strings.Cut(text, "&")
 	if !found {
@@ -25,7 +24,7 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// unescapeFirst resolves the reference that text, with no other '&', begins with.
+// unescapeFirst resolves the reference at the start of text, which has no other '&'.
 func unescapeFirst(text string) string {
 	if !strings.HasPrefix(text, "&#") {
 		return html.UnescapeString(text)
@@ -48,7 +47,7 @@ func unescapeFirst(text string) string {
 	rest := strings.TrimPrefix(text[at+digits:], ";")
 	switch {
 	case 0x80 <= number && number <= 0x9F:
-		return html.UnescapeString(fmt.Sprintf("&#%d;", number)) + rest // of Windows-1252
+		return html.UnescapeString(fmt.Sprintf("&#%d;", number)) + rest // Windows-1252
 	case noCharacter(number):
 		return rest
 	case number == 0 || number > unicode.MaxRune || 0xD800 <= number && number <= 0xDFFF:
@@ -67,8 +66,8 @@ func digit(c byte, base rune) (rune, bool) {
 	return 0, false
 }
 
-// noCharacter reports control characters that are no white space, and code points
-// that will never be characters.
+// noCharacter reports control characters other than white space, and code points that will never
+// be characters.
 func noCharacter(r rune) bool {
 	return 1 <= r && r <= 8 || r == 0xB || 0xE <= r && r <= 0x1F || r == 0x7F ||
 		0xFDD0 <= r && r <= 0xFDEF || r <= unicode.MaxRune && r&0xFFFE == 0xFFFE

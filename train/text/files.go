@@ -23,7 +23,7 @@ type Files struct {
 
 func (f Files) companion(name string) string { return filepath.Join(filepath.Dir(f.Weights), name) }
 
-// readJSON reads a companion file. A missing optional one is not an error.
+// readJSON reads a companion file. A missing file is an error unless optional is set.
 func (f Files) readJSON(name string, into any, optional bool) error {
 	data, err := os.ReadFile(f.companion(name))
 	if optional && errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func (f Files) readJSON(name string, into any, optional bool) error {
 	return nil
 }
 
-// jsonKind is what JSON calls the values of a type.
+// jsonKind returns JSON's name for the values of a Go type.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -59,8 +59,9 @@ func jsonKind(t reflect.Type) string {
 	return "number"
 }
 
-// pooling reads how token vectors become one: whether the first is taken. Since
-// version 6 sentence-transformers writes one "pooling_mode"; before, a flag for each.
+// pooling reads how token vectors are reduced to one, and returns whether the first is taken.
+// Since version 6, sentence-transformers writes one "pooling_mode"; earlier versions write a flag
+// for each mode.
 func (f Files) pooling() (first bool, err error) {
 	var modules []struct {
 		Type string `json:"type"`
@@ -76,7 +77,7 @@ func (f Files) pooling() (first bool, err error) {
 		case "Pooling":
 			folder = m.Path
 		default:
-			return false, fmt.Errorf("%s: a module %s; read are a Transformer, Pooling and Normalize",
+			return false, fmt.Errorf("%s: unsupported module %s, want Transformer, Pooling and Normalize",
 				f.companion("modules.json"), m.Type)
 		}
 	}
@@ -92,7 +93,7 @@ func (f Files) pooling() (first bool, err error) {
 			continue
 		}
 		if mode != nil {
-			return false, fmt.Errorf("%s: pooling is by %v and %s; read is the mean of the tokens, or the first one",
+			return false, fmt.Errorf("%s: pooling is by %v and %s, want the mean of the tokens or the first token",
 				f.companion(name), mode, flag)
 		}
 		mode = flag
@@ -104,16 +105,16 @@ func (f Files) pooling() (first bool, err error) {
 		return true, nil
 	case nil:
 		if _, said := settings["pooling_mode_mean_tokens"]; !said {
-			return false, nil // their default
+			return false, nil // the default
 		}
 		mode = "nothing"
 	}
-	return false, fmt.Errorf("%s: pooling is by %v; read is the mean of the tokens, or the first one",
+	return false, fmt.Errorf("%s: pooling is by %v, want the mean of the tokens or the first token",
 		f.companion(name), mode)
 }
 
-// wordPiece reads the tokenizer of a model with so many positions, and the SHA-256
-// of its vocabulary.
+// wordPiece reads the tokenizer of a model with the given number of positions, and returns the
+// SHA-256 of its vocabulary.
 func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 	vocabulary, from, err := f.vocabulary()
 	if err != nil {
@@ -123,7 +124,7 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 		Lower   bool    `json:"do_lower_case"`
 		Accent  *bool   `json:"strip_accents"`
 		Chinese *bool   `json:"tokenize_chinese_chars"`
-		Tokens  float64 `json:"model_max_length"` // 1e30 where there is no limit
+		Tokens  float64 `json:"model_max_length"` // 1e30: no limit
 	}{Lower: true}
 	var s struct {
 		Tokens int  `json:"max_seq_length"`
@@ -135,13 +136,13 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 	}
 	switch {
 	case t.Accent != nil && *t.Accent != t.Lower:
-		return nil, "", fmt.Errorf("%s: strip_accents is %t where do_lower_case is %t; they go together here",
+		return nil, "", fmt.Errorf("%s: strip_accents is %t and do_lower_case is %t, want the same value for both",
 			f.companion("tokenizer_config.json"), *t.Accent, t.Lower)
 	case t.Chinese != nil && !*t.Chinese:
-		return nil, "", fmt.Errorf("%s: tokenize_chinese_chars is false; read are tokenizers that split ideographs",
+		return nil, "", fmt.Errorf("%s: tokenize_chinese_chars is false, want a tokenizer that splits ideographs",
 			f.companion("tokenizer_config.json"))
 	case s.Lower && !t.Lower:
-		return nil, "", fmt.Errorf("%s: do_lower_case is true, and false in tokenizer_config.json; read are models where "+
+		return nil, "", fmt.Errorf("%s: do_lower_case is true, but false in tokenizer_config.json, want a model in which "+
 			"they agree", f.companion("sentence_bert_config.json"))
 	}
 	longest := positions
@@ -158,8 +159,8 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 	return w, fmt.Sprintf("%x", sha256.Sum256(vocabulary)), nil
 }
 
-// vocabulary returns vocab.txt, one token a line, or the same from tokenizer.json,
-// which is all that transformers 5 writes.
+// vocabulary returns vocab.txt, one token per line, or the same from tokenizer.json, which is all
+// that transformers 5 writes.
 func (f Files) vocabulary() (lines []byte, from string, err error) {
 	from = f.companion("vocab.txt")
 	if lines, err = os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +176,7 @@ func (f Files) vocabulary() (lines []byte, from string, err error) {
 		return nil, "", missing
 	}
 	if t.Model.Type == "" {
-		return nil, "", err // of vocab.txt: neither is there
+		return nil, "", err // the error of vocab.txt: neither file exists
 	}
 	from = f.companion("tokenizer.json")
 	if t.Model.Type != "WordPiece" {

@@ -11,7 +11,7 @@ import (
 	"hgld/internal/torchfile"
 )
 
-// weightNames are the names of weights in published folders, the preferred one first.
+// weightNames are the names of weight files in published folders, in order of preference.
 var weightNames = []string{"model.safetensors", "open_clip_model.safetensors"}
 
 // PickleError says that weights are in a file that would have to be unpickled.
@@ -22,10 +22,10 @@ type PickleError struct {
 
 // Error names the file and the format that is read.
 func (e *PickleError) Error() string {
-	return fmt.Sprintf("%s: weights are read from safetensors, not from a pickle", e.Path)
+	return fmt.Sprintf("%s: it is a pickle, want weights as safetensors", e.Path)
 }
 
-// NoWeightsError says that a folder has no file with a name of weights.
+// NoWeightsError says that a folder has no weight file of a known name.
 type NoWeightsError struct {
 	// Folder is the folder.
 	Folder string
@@ -36,9 +36,9 @@ func (e *NoWeightsError) Error() string {
 	return fmt.Sprintf("%s has no %s", e.Folder, strings.Join(weightNames, " and no "))
 }
 
-// FindFiles returns the weights that path names, which is their file or its folder, with their
-// SHA-256. It opens no pickle: where it finds nothing else it returns a *PickleError, and in a
-// folder without either a *NoWeightsError.
+// FindFiles returns the weights at path, which is their file or its folder, with their SHA-256.
+// It opens no pickle. If a folder has only a pickle it returns a *PickleError, and if it has
+// neither a *NoWeightsError.
 func FindFiles(ctx context.Context, path string) (Files, error) {
 	weights, err := findWeights(path)
 	if err != nil {

@@ -7,16 +7,15 @@ import (
 	"hgld/train/device"
 )
 
-// pass is one batch on its way through a network. Its memory returns to the arena at
-// its end.
+// pass is one batch on its way through a network. Its memory returns to the arena when it ends.
 type pass struct {
 	b     device.Backend
 	arena *device.Arena
-	show  func(x device.Array) // sees what each layer gives; or nil
+	show  func(x device.Array) // receives the result of each layer; may be nil
 	held  []device.Buffer
 }
 
-// array returns memory, its contents undefined.
+// array allocates an array with undefined contents.
 func (p *pass) array(t device.DType, dims ...int) device.Array {
 	size := t.Size()
 	for _, d := range dims {
@@ -27,7 +26,7 @@ func (p *pass) array(t device.DType, dims ...int) device.Array {
 	return device.Make(buf, 0, t, dims...)
 }
 
-// end gives all memory back.
+// end frees all memory of the pass.
 func (p *pass) end() {
 	for _, buf := range p.held {
 		p.arena.Free(buf)
@@ -57,25 +56,24 @@ func (p *pass) floats(values []float32) device.Array {
 	return x
 }
 
-// gather puts rows of a table into dst.
+// gather copies rows of a table to dst.
 func (p *pass) gather(dst, table device.Array, rows []int32) {
 	p.b.Gather(dst, table, p.index(rows, len(rows)))
 }
 
-// linear is dst = act(x·W + b), or with beta 1 dst = act(dst + x·W + b).
+// linear computes dst = act(x·W + b), or with beta 1 dst = act(dst + x·W + b).
 func (p *pass) linear(dst, x device.Array, l *linear, act device.Func, beta float32) {
 	p.b.MatMul(dst, x, l.weight, device.Mul{TransB: !l.transposed, Alpha: 1, Beta: beta, Bias: l.bias, Act: act})
 }
 
-// shows passes x to the test that watches.
+// shows passes x to the test that watches, if any.
 func (p *pass) shows(x device.Array) {
 	if p.show != nil {
 		p.show(x)
 	}
 }
 
-// unit divides rows by their lengths. A row shorter than 1e-12, torch's ε, stays
-// shorter than 1.
+// unit divides rows by their lengths. A row shorter than 1e-12, torch's ε, stays shorter than 1.
 func (p *pass) unit(x device.Array) device.Array {
 	y := p.array(device.F32, x.Dims[0], x.Dims[1])
 	p.b.Normalize(y, device.Array{}, x, 1e-12)

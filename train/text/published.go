@@ -1,28 +1,28 @@
 package text
 
-// Published says where the weights of an encoder are published. hgld does not contain them,
-// and does not download them.
+// Published says where the weights of an encoder are published. hgld neither contains nor
+// downloads them.
 type Published struct {
 	From    string   `json:"from"`             // repository
-	About   string   `json:"about"`            // its size in words
-	Licence string   `json:"licence"`          // SPDX identifier, or who states none
-	Files   []string `json:"files"`            // those that are needed, the weights first
+	About   string   `json:"about"`            // description of its size
+	Licence string   `json:"licence"`          // SPDX identifier, or that none is stated
+	Files   []string `json:"files"`            // required files, the weights first
 	Bytes   int64    `json:"bytes,omitempty"`  // of the weights; 0 if not verified
 	SHA256  string   `json:"sha256,omitempty"` // of the weights; "" if not verified
 }
 
-// unstatedByModel is the licence of weights whose repository does not state one.
+// unstatedByModel stands for a licence that the repository does not state.
 const unstatedByModel = "not stated with the weights"
 
-// The files of each tower in the repositories of OpenAI and LAION: those of transformers
-// and those of open_clip.
+// Files of each tower in the repositories of OpenAI and LAION, in the formats of transformers and
+// open_clip.
 var (
 	openAIFiles = []string{"model.safetensors (or pytorch_model.bin, converted)", "config.json"}
 	laionFiles  = []string{"open_clip_model.safetensors (or open_clip_pytorch_model.bin, converted)",
 		"open_clip_config.json"}
 )
 
-// PublishedCLIP are text towers of CLIP, which OpenCLIP reads.
+// PublishedCLIP lists text towers of CLIP that OpenCLIP reads.
 var PublishedCLIP = []Published{
 	{From: "openai/clip-vit-base-patch32", About: "ViT-B/32: 12 layers of 512, vectors of 512 values",
 		Licence: unstatedByModel, Files: openAIFiles},
@@ -46,7 +46,7 @@ var PublishedCLIP = []Published{
 		Licence: "MIT", Files: laionFiles},
 }
 
-// PublishedBERT are sentence encoders of sentence-transformers, which OpenBERT reads.
+// PublishedBERT lists sentence encoders of sentence-transformers that OpenBERT reads.
 var PublishedBERT = []Published{
 	{
 		From: "sentence-transformers/all-MiniLM-L6-v2", About: "6 layers of 384, vectors of 384 values",

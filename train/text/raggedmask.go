@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// raggedMask says which tokens each query attends to. Row i of the result belongs to
-// the query in row rows[i] of the tokens, and to the keys in rows keys[from:upto],
-// where spans holds from and upto of each. Without rows, every token is a query.
+// raggedMask says which tokens each query attends to. Row i of the result belongs to the query in
+// row rows[i] of the tokens and to the keys in rows keys[from:upto]. spans holds from and upto of
+// every query. Without rows, every token is a query.
 type raggedMask struct {
 	rows, keys, spans []int32
 	uploaded          *uploadedMask
@@ -20,7 +20,7 @@ type uploadedMask struct{ rows, keys, spans device.Array }
 // queries returns the number of rows of the result.
 func (w *raggedMask) queries() int { return len(w.spans) / 2 }
 
-// pick returns w for some of its results.
+// pick returns the mask of some of the results.
 func (w *raggedMask) pick(wanted []int32) *raggedMask {
 	p := &raggedMask{keys: w.keys}
 	for _, i := range wanted {
@@ -33,7 +33,7 @@ func (w *raggedMask) pick(wanted []int32) *raggedMask {
 	return p
 }
 
-// upload places w in the device's memory, once in a pass.
+// upload copies w to the device, once per pass.
 func (p *pass) upload(w *raggedMask) *uploadedMask {
 	if w.uploaded == nil {
 		w.uploaded = &uploadedMask{keys: p.index(w.keys, len(w.keys)), spans: p.index(w.spans, w.queries(), 2)}
@@ -44,8 +44,8 @@ func (p *pass) upload(w *raggedMask) *uploadedMask {
 	return w.uploaded
 }
 
-// attend computes attention before its projection: a row of dst [Q,D] for each query of
-// w, from the packed queries, keys and values qkv [N,3D]. A device that is not Ragged
+// attend computes attention before its projection: a row of dst [Q,D] for each query of w, from
+// the packed queries, keys and values qkv [N,3D]. A device that does not implement Ragged
 // computes it with padding.
 func (p *pass) attend(dst, qkv device.Array, w *raggedMask, heads int) {
 	on, able := p.b.(device.Ragged)
@@ -57,11 +57,10 @@ func (p *pass) attend(dst, qkv device.Array, w *raggedMask, heads int) {
 	on.RaggedAttention(dst, qkv, a.rows, a.keys, a.spans, heads)
 }
 
-// paddedTokens bounds the tokens that attendPadded has in memory at once.
+// paddedTokens bounds the number of tokens that attendPadded holds at once.
 const paddedTokens = 1 << 13
 
-// attendPadded makes a text of each query's keys, which the query is among, padded to
-// the longest.
+// attendPadded makes a text of each query's keys, which include the query, padded to the longest.
 func (p *pass) attendPadded(dst, qkv device.Array, w *raggedMask, heads int) {
 	longest := 0
 	for i := range w.queries() {

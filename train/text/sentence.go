@@ -7,23 +7,23 @@ import (
 	"hgld/train/device"
 )
 
-// sentenceNet is a tower in which all tokens of a text see each other. Before the first
-// block, the vector of a token depends only on the token and its position. So the first
-// product is computed once for what texts have in common, such as a prompt.
+// sentenceNet is a tower in which all tokens of a text attend to one another. Before the first
+// block, the vector of a token depends only on the token and its position. The first product is
+// therefore computed once for what texts have in common, such as a prompt.
 type sentenceNet struct {
 	tower
-	words, positions device.Array // positions hold the vector of the first sentence, too
+	words, positions device.Array // positions includes the vector of the first sentence
 	front            layerNorm
-	first            bool // the vector of a text is that of its first token, and not the mean
+	first            bool // the vector of a text is that of its first token instead of the mean
 }
 
 // sentences is a batch: the concatenated tokens of its texts.
 type sentences struct {
-	ids, positions []int32 // of each pair that occurs, in the order of the first
-	pairs          []int32 // of each token: its pair
-	spans          []int32 // of each token: the tokens of its text
-	text           []int32 // of each token
-	heads          []int32 // the first token of each text
+	ids, positions []int32 // of each distinct pair, in order of first occurrence
+	pairs          []int32 // pair of each token
+	spans          []int32 // for each token, the tokens of its text
+	text           []int32 // text of each token
+	heads          []int32 // first token of each text
 	share          []float32
 }
 
@@ -50,8 +50,8 @@ func sentencesOf(jobs []job) *sentences {
 	return s
 }
 
-// masks are those of the first block, whose rows are pairs, of the ones between, and
-// of the last.
+// masks returns the masks of the first block, whose rows are pairs, of the blocks between, and of
+// the last.
 func (s *sentences) masks(blocks int, first bool) []*raggedMask {
 	all := make([]int32, len(s.pairs))
 	for i := range all {
@@ -73,7 +73,7 @@ func (s *sentenceNet) compare(a, b job) int {
 	return cmp.Or(cmp.Compare(len(a.ids), len(b.ids)), slices.Compare(a.ids, b.ids))
 }
 
-// batch takes texts until they have batchTokens tokens.
+// batch returns how many texts fit in batchTokens tokens.
 func (s *sentenceNet) batch(jobs []job) int {
 	tokens, n := len(jobs[0].ids), 1
 	for n < len(jobs) && tokens+len(jobs[n].ids) <= batchTokens {

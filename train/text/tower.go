@@ -2,16 +2,16 @@ package text
 
 import "hgld/train/device"
 
-// tower is a transformer (Vaswani et al., "Attention Is All You Need", NeurIPS 2017)
-// over packed texts: a matrix x [M,D] has a row for each token and no padding. Every
-// layer but the attention works on single rows, so that texts of all lengths share its
-// products. A ragged mask says what a token sees.
+// tower is a transformer (Vaswani et al., "Attention Is All You Need", NeurIPS 2017) over packed
+// texts: a matrix x [M,D] with a row for each token and no padding. Every layer except attention
+// works on single rows, so texts of all lengths share its products. A ragged mask says what a
+// token attends to.
 //
-// With the norms in front, as CLIP has them, a block is
+// A block with pre-norms, as in CLIP, is
 //
 //	x += Attention(Norm1(x)), x += MLP(Norm2(x)),
 //
-// and with the norms behind, as BERT,
+// and a block with post-norms, as in BERT, is
 //
 //	x = Norm1(x + Attention(x)), x = Norm2(x + MLP(x)).
 type tower struct {
@@ -21,13 +21,13 @@ type tower struct {
 	act    device.Func
 }
 
-// block is the parameters of one layer of a transformer.
+// block holds the parameters of one layer of a transformer.
 type block struct {
 	norm1, norm2        layerNorm
 	qkv, proj, fc1, fc2 linear
 }
 
-// linear is x·W + b: the weight is [out,in], or [in,out] if transposed.
+// linear is x·W + b. The weight is [out,in], or [in,out] if transposed.
 type linear struct {
 	weight, bias device.Array // bias may be absent
 	transposed   bool
@@ -46,10 +46,10 @@ type layerNorm struct {
 	eps         float32
 }
 
-// rows is the memory of a batch in a tower, large enough for all its layers. x holds
-// the tokens; the others are scratch of a block.
+// rows holds the memory of a batch in a tower, large enough for all its layers. x holds the
+// tokens; the others are scratch of a block.
 type rows struct {
-	n                         int // in use
+	n                         int // number in use
 	x, spare, y, wide, square device.Array
 }
 
@@ -65,22 +65,22 @@ func (t *tower) newRows(p *pass, n int) *rows {
 		wide: p.array(device.F32, n, wide), square: p.array(device.F32, n, 2)}
 }
 
-// of returns the rows of a buffer that are in use, with so many columns.
+// of returns the rows of a buffer that are in use, with cols columns.
 func (r *rows) of(a device.Array, cols int) device.Array {
 	return device.Make(a.Buf, a.Off, device.F32, r.n, cols)
 }
 
-// tokens are the rows of x in use.
+// tokens returns the rows of x in use.
 func (r *rows) tokens() device.Array { return r.of(r.x, r.x.Dims[1]) }
 
-// normalise puts n of the tokens into the spare rows.
+// normalise writes n of the tokens to the spare rows.
 func (r *rows) normalise(p *pass, n *layerNorm) device.Array {
 	h := r.of(r.spare, r.spare.Dims[1])
 	p.b.LayerNorm(h, r.of(r.square, 2), r.tokens(), n.gamma, n.beta, n.eps)
 	return h
 }
 
-// swap makes the spare rows the tokens.
+// swap exchanges the tokens and the spare rows.
 func (r *rows) swap() { r.x, r.spare = r.spare, r.x }
 
 // block computes the tokens of the next layer, one for each query of w.

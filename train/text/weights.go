@@ -12,22 +12,22 @@ import (
 	"hgld/train/tensor"
 )
 
-// weights reads parameters from a safetensors file into a device's memory, without
-// gradients and without a second copy of the file: a text tower of 500 MB needs little
-// more than that. Mismatches are collected; done reports them.
+// weights reads parameters from a safetensors file into device memory, without gradients and
+// without a second copy of the file: a text tower of 500 MB needs little more than that. It
+// collects mismatches, which done reports.
 type weights struct {
 	path string
 	b    device.Memory
 	file *tensorfile.File
 	bad  nn.MismatchError
 	used map[string]bool
-	err  error // of reading
+	err  error // first error of reading
 	read int   // bytes since the file was mapped
 }
 
-// pieceElements and mappedBytes bound the memory that reading takes: a tensor of
-// another type than F32 is converted in pieces, and a mapping, whose pages count as
-// the process's, is given back after some tensors.
+// pieceElements and mappedBytes bound the memory of reading. A tensor that is not F32 is
+// converted in pieces. A mapping, whose pages count towards the process, is released after some
+// tensors.
 const (
 	pieceElements = 1 << 20
 	mappedBytes   = 8 << 20
@@ -41,8 +41,8 @@ func openWeights(b device.Memory, path string) (*weights, error) {
 	return &weights{path: path, b: b, file: f, used: map[string]bool{}}, nil
 }
 
-// shape returns the dimensions of a tensor, nil if there is none of that name and
-// number of dimensions.
+// shape returns the dimensions of a tensor, or nil if there is none of that name and number of
+// dimensions.
 func (w *weights) shape(name string, dims int) []int {
 	if _, shape, err := w.file.Shape(name); err == nil && len(shape) == dims {
 		return shape
@@ -50,7 +50,7 @@ func (w *weights) shape(name string, dims int) []int {
 	return nil
 }
 
-// count returns how many tensors there are whose names are format with 0, 1, …
+// count returns the number of tensors whose names are format with 0, 1, …
 func (w *weights) count(format string) int {
 	n := 0
 	for w.file.Has(fmt.Sprintf(format, n)) {
@@ -59,8 +59,8 @@ func (w *weights) count(format string) int {
 	return n
 }
 
-// param reads a parameter of the given dimensions, its rows kept under several names
-// where there are several, equally many under each.
+// param reads a parameter of the given dimensions. If there are several names, its rows are split
+// evenly among them.
 func (w *weights) param(dims []int, names ...string) device.Array {
 	part := slices.Clone(dims)
 	part[0] /= len(names)
@@ -78,7 +78,7 @@ func (w *weights) param(dims []int, names ...string) device.Array {
 	return p
 }
 
-// failed reports whether there is an error already.
+// failed reports whether an error has occurred.
 func (w *weights) failed() bool {
 	return w.err != nil || len(w.bad.Missing)+len(w.bad.Shapes) > 0
 }
@@ -135,8 +135,8 @@ func (w *weights) upload(dst device.Array, name string) {
 	}
 }
 
-// linear reads a layer with bias, its outputs kept as several layers where there
-// are several names.
+// linear reads a layer with bias. If there are several names, its outputs are split evenly among
+// them.
 func (w *weights) linear(in, out int, names ...string) linear {
 	matrices, biases := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {
@@ -158,8 +158,8 @@ func (w *weights) norm(name string, d int, eps float32) layerNorm {
 	return layerNorm{gamma: w.param([]int{d}, name+".weight"), beta: w.param([]int{d}, name+".bias"), eps: eps}
 }
 
-// done closes the file and reports what did not fit. Tensors that were not used are
-// unexpected unless their names begin with one of the prefixes.
+// done closes the file and reports what did not fit. Unused tensors are unexpected unless their
+// names begin with one of the prefixes.
 func (w *weights) done(ignored ...string) error {
 	if w.err != nil {
 		return w.err

@@ -12,32 +12,32 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The tokens that BERT puts around a text, and that of a word that has no pieces.
+// Tokens that BERT puts around a text, and the token of a word without pieces.
 const (
 	clsToken, sepToken = "[CLS]", "[SEP]"
 	unknownToken       = "[UNK]"
 )
 
-// WordPiece is the tokenizer of BERT: a text is cleaned and split into words, and a
-// word into the longest pieces that the vocabulary has, from the left (Wu et al.,
-// arXiv 1609.08144, section 4.1, as Devlin et al. released it).
+// WordPiece is the tokenizer of BERT. It cleans a text, splits it into words, and splits each
+// word from the left into the longest pieces of the vocabulary (Wu et al., arXiv 1609.08144,
+// section 4.1, as released by Devlin et al.).
 type WordPiece struct {
 	model    wordpiece.WordPiece
 	cls, sep int32
 	lower    bool
-	longest  int    // tokens of a text with cls and sep
-	from     string // the file of the vocabulary
+	longest  int    // tokens of a text, including cls and sep
+	from     string // file of the vocabulary
 }
 
-// NewWordPiece makes a tokenizer of a vocabulary, a token a line. lower also takes
-// accents away, as the uncased models want it. Texts are cut to longest tokens.
+// NewWordPiece makes a tokenizer from a vocabulary with one token per line. lower also strips
+// accents, as the uncased models require. Texts are cut to longest tokens.
 func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error) {
 	words := model.Vocab{}
 	lines := bufio.NewScanner(bytes.NewReader(vocabulary))
 	for n := 0; lines.Scan(); n++ {
 		token := strings.TrimRight(lines.Text(), "\r")
 		if first, twice := words[token]; twice {
-			return nil, fmt.Errorf("lines %d and %d are both %.80q", first+1, n+1, token)
+			return nil, fmt.Errorf("lines %d and %d are both %.80q, want each token once", first+1, n+1, token)
 		}
 		words[token] = n
 	}
@@ -46,11 +46,11 @@ func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error
 	}
 	for _, token := range []string{clsToken, sepToken, unknownToken} {
 		if _, ok := words[token]; !ok {
-			return nil, fmt.Errorf("no %s among its %d lines: no vocabulary of BERT?", token, len(words))
+			return nil, fmt.Errorf("no %s among its %d lines, want a vocabulary of BERT", token, len(words))
 		}
 	}
 	if longest < 2 {
-		return nil, fmt.Errorf("at most %d tokens in a text leave no room for %s and %s", longest, clsToken, sepToken)
+		return nil, fmt.Errorf("at most %d tokens per text leave no room for %s and %s", longest, clsToken, sepToken)
 	}
 	return &WordPiece{
 		model: wordpiece.NewWordPieceBuilder().Vocab(&words).UnkToken(unknownToken).Build(),
@@ -58,10 +58,10 @@ func NewWordPiece(vocabulary []byte, lower bool, longest int) (*WordPiece, error
 	}, nil
 }
 
-// Size is the number of tokens in the vocabulary.
+// Size returns the number of tokens in the vocabulary.
 func (w *WordPiece) Size() int { return w.model.GetVocabSize() }
 
-// Encoder returns a function that tokenizes, for use by one goroutine; it caches words.
+// Encoder returns a function that tokenizes. It caches words and is not safe for concurrent use.
 // The ids begin with that of [CLS] and end with that of [SEP].
 func (w *WordPiece) Encoder() func(text string) []int32 {
 	known := map[string][]int32{}
@@ -82,11 +82,11 @@ func (w *WordPiece) Encoder() func(text string) []int32 {
 	}
 }
 
-// pieces are the ids of a word's pieces.
+// pieces returns the ids of a word's pieces.
 func (w *WordPiece) pieces(word string) []int32 {
 	tokens, err := w.model.Tokenize(word)
 	if err != nil {
-		// of a vocabulary without [UNK], which NewWordPiece refuses
+		// only for a vocabulary without [UNK], which NewWordPiece refuses
 		panic(fmt.Sprintf("text: wordpiece of %.80q: %v", word, err))
 	}
 	ids := make([]int32, len(tokens))
@@ -96,8 +96,7 @@ func (w *WordPiece) pieces(word string) []int32 {
 	return ids
 }
 
-// words cleans a text and splits it at white space, around punctuation and around
-// ideographs.
+// words cleans a text and splits it at white space, around punctuation and around ideographs.
 func (w *WordPiece) words(text string) []string {
 	if w.lower && !isASCII(text) {
 		text = norm.NFD.String(strings.ToValidUTF8(text, "\uFFFD"))
@@ -135,8 +134,8 @@ func (w *WordPiece) fold(r rune) rune {
 	return r
 }
 
-// dropped reports whether a text loses a character: a control character that is not
-// white space, one of private use, or the mark of invalid UTF-8.
+// dropped reports whether the cleaning removes a character: a control character other than white
+// space, a private-use character, or the replacement character of invalid UTF-8.
 func dropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -147,8 +146,8 @@ func dropped(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// punctuation is Unicode's, and every ASCII character that is no letter, number,
-// white space or control character.
+// punctuation reports Unicode punctuation, and every ASCII character that is not a letter,
+// number, white space or control character.
 func punctuation(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r > ' ' && !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
@@ -156,8 +155,8 @@ func punctuation(r rune) bool {
 	return unicode.Is(unicode.P, r)
 }
 
-// ideographs are the blocks whose characters BERT takes for words: those of
-// Chinese characters, without kana and Hangul.
+// ideographs lists the blocks whose characters BERT treats as words: Chinese characters, without
+// kana and Hangul.
 var ideographs = &unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1},
 		{Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},

@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// Space is a key with the values that a search may choose.
+// Space is a setting with the values that a search may choose.
 type Space struct {
-	// Key is a setting, such as optim.lr.
+	// Key is the setting, such as optim.lr.
 	Key string `json:"key"`
 
 	// Kind is "list", "linear", "log" or "int".
 	Kind string `json:"kind"`
 
-	// Values are those of a list.
+	// Values are the values of a list.
 	Values []string `json:"values,omitempty"`
 
-	// Low is the beginning of a range.
+	// Low is the start of a range.
 	Low float64 `json:"low,omitempty"`
 
-	// High is its end, which belongs to it.
+	// High is the end of a range, inclusive.
 	High float64 `json:"high,omitempty"`
 }
 
-const forms = "want KEY=a,b,c or KEY=low..high, which log: or int: may precede"
+const forms = "want KEY=a,b,c, KEY=low..high, KEY=log:low..high or KEY=int:low..high"
 
-// Parse reads "KEY=a,b,c", "KEY=low..high", "KEY=log:low..high" (even in the logarithm) or
+// Parse reads "KEY=a,b,c", "KEY=low..high", "KEY=log:low..high" (uniform in the logarithm) or
 // "KEY=int:low..high".
 func Parse(text string) (Space, error) {
 	key, values, found := strings.Cut(text, "=")
@@ -57,10 +57,10 @@ func Parse(text string) (Space, error) {
 	case !is || err != nil || err2 != nil || math.IsInf(s.Low, 0) || math.IsInf(s.High, 0):
 		return Space{}, fmt.Errorf("%.80q: %s", text, forms)
 	case !(s.Low < s.High):
-		return Space{}, fmt.Errorf("%.80q: the range begins at %v and ends at %v; want the smaller number first", text, s.Low,
+		return Space{}, fmt.Errorf("%.80q: the range is %v..%v; want the smaller number first", text, s.Low,
 			s.High)
 	case s.Kind == "log" && s.Low <= 0:
-		return Space{}, fmt.Errorf("%.80q: a logarithm needs numbers above 0, and the range begins at %v", text, s.Low)
+		return Space{}, fmt.Errorf("%.80q: log: needs numbers above 0, but the range begins at %v", text, s.Low)
 	case s.Kind == "int" && (s.Low != math.Trunc(s.Low) || s.High != math.Trunc(s.High)):
 		return Space{}, fmt.Errorf("%.80q: int: needs whole numbers", text)
 	}
@@ -70,7 +70,7 @@ func Parse(text string) (Space, error) {
 // Example returns a value of the space.
 func (s Space) Example() string { return s.at(0.5) }
 
-// at returns the value at a place in [0, 1).
+// at returns the value at a position in [0, 1).
 func (s Space) at(place float64) string {
 	switch s.Kind {
 	case "list":
@@ -83,7 +83,7 @@ func (s Space) at(place float64) string {
 	return number(s.Low + place*(s.High-s.Low))
 }
 
-// number keeps three digits, which are enough to choose by and short enough to repeat.
+// number rounds to three digits, which suffice to choose a value and are easy to retype.
 func number(x float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
 	if err != nil {
@@ -92,12 +92,13 @@ func number(x float64) string {
 	return strconv.FormatFloat(rounded, 'g', -1, 64)
 }
 
-// draws is how often choices are drawn again in which two trials are the same.
+// draws is how often values are redrawn if two trials are equal.
 const draws = 100
 
-// draw chooses the values of the trials. Each key's range is divided into as many parts as there
-// are trials, and each part is used once (a Latin hypercube: McKay et al., Technometrics 1979). If
-// all combinations of lists are no more than the trials, they are the trials.
+// draw chooses the values of the trials. The range of each key is divided into as many parts as
+// there are trials, and each part is used once (a Latin hypercube: McKay et al., Technometrics
+// 1979). If the lists have no more combinations than there are trials, the trials are all
+// combinations.
 func (p *Plan) draw() [][]string {
 	if all := p.grid(); len(all) > 0 {
 		return all
@@ -130,7 +131,8 @@ func distinct(trials [][]string) bool {
 	return true
 }
 
-// grid returns all combinations of lists, nil if there are more than trials, or a range.
+// grid returns all combinations of lists. It returns nil if there are more of them than trials,
+// or if a key has a range.
 func (p *Plan) grid() [][]string {
 	all := [][]string{nil}
 	for _, s := range p.Over {

@@ -1,10 +1,10 @@
-// Package tune searches settings of a training by successive halving (Jamieson and Talwalkar,
-// "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016):
-// many trials are trained for a few steps, the best share of them goes on for more, and one
-// is trained to the end.
+// Package tune searches the settings of a training by successive halving (Jamieson and Talwalkar,
+// "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016). It
+// trains many trials for a few steps, continues the best share of them for more, and trains one
+// to the end.
 //
-// The search is a function of its plan: the same plan has the same trials. Its file, written
-// after every measurement, says which are measured, so that a search that was stopped goes on.
+// The search is a function of its plan: the same plan gives the same trials. Its file, written
+// after every measurement, records which are measured, so that a stopped search can continue.
 package tune
 
 import (
@@ -26,87 +26,89 @@ import (
 // File is the name of a search's file in its folder.
 const File = "tune.json"
 
-// Version is that of File.
+// Version is the format version of File.
 const Version = 1
 
-// Plan says what is searched, and how long.
+// Plan describes the search and its length.
 type Plan struct {
-	// Over are the keys with their values.
+	// Over lists the keys to search, with their values.
 	Over []Space `json:"over"`
 
-	// Trials is the number of settings that are tried.
+	// Trials is the number of trials.
 	Trials int `json:"trials"`
 
 	// Steps is the length of the longest runs.
 	Steps int `json:"steps"`
 
-	// Eta is the factor between two rounds: 1/Eta of the trials go on, with Eta times the steps.
+	// Eta is the factor between rounds: 1/Eta of the trials continue, for Eta times the steps.
 	Eta int `json:"eta"`
 
 	// Seed chooses the values.
 	Seed uint64 `json:"seed"`
 
-	// Metric is that of the held-out classes by which trials are compared; more is better.
+	// Metric is the metric on the held-out classes by which trials are compared; greater is
+	// better.
 	Metric string `json:"metric"`
 
-	// Settings are those of the trials, apart from Over and Steps, so that a search does not go
-	// on with others.
+	// Settings identifies the other settings of the trials, so that a search does not continue
+	// with different ones.
 	Settings string `json:"settings"`
 }
 
 // Trial is one choice of values.
 type Trial struct {
-	// Name is that of its run directory in the folder of the search.
+	// Name is the name of its run directory in the folder of the search.
 	Name string `json:"name"`
 
-	// Values are those of the plan's keys, in their order.
+	// Values are the values of the plan's keys, in order.
 	Values []string `json:"values"`
 
-	// Results are the metric in percent after each round, nil for a run that did not stay finite.
+	// Results holds the metric in percent after each round, nil for a run whose values were not
+	// finite.
 	Results []*float64 `json:"results,omitempty"`
 }
 
 // Search is a plan with its trials.
 type Search struct {
-	// Version is that of the format.
+	// Version is the format version.
 	Version int `json:"version"`
 
-	// Plan is what is searched.
+	// Plan is the plan of the search.
 	Plan Plan `json:"plan"`
 
-	// Rounds are the steps of each round.
+	// Rounds holds the steps of each round.
 	Rounds []int `json:"rounds"`
 
-	// Trials are the choices, in the order in which they were drawn.
+	// Trials are the trials in the order in which they were drawn.
 	Trials []*Trial `json:"trials"`
 
 	dir string
 }
 
-// Check says what a plan lacks.
+// Check returns an error if a plan cannot be run.
 func (p *Plan) Check() error {
 	switch {
 	case len(p.Over) == 0:
-		return errors.New("there is nothing to search: want at least one key, such as optim.lr=log:1e-5..1e-2")
+		return errors.New("no key to search, want at least one, such as optim.lr=log:1e-5..1e-2")
 	case p.Trials < 2:
-		return fmt.Errorf("%d trials leave nothing to compare; want at least 2", p.Trials)
+		return fmt.Errorf("%d trials, want at least 2 to compare", p.Trials)
 	case p.Eta < 2:
-		return fmt.Errorf("eta is %d; want at least 2, since 1 of eta trials goes on", p.Eta)
+		return fmt.Errorf("eta is %d, want at least 2, because 1 of eta trials continues", p.Eta)
 	case p.Steps < 1:
-		return fmt.Errorf("the runs have %d steps; want at least 1", p.Steps)
+		return fmt.Errorf("the runs have %d steps, want at least 1", p.Steps)
 	}
 	for i, a := range p.Over {
 		for _, b := range p.Over[:i] {
 			if a.Key == b.Key {
-				return fmt.Errorf("%s is searched twice", a.Key)
+				return fmt.Errorf("%s is searched twice, want each key once", a.Key)
 			}
 		}
 	}
 	return nil
 }
 
-// rounds returns the steps of each round of n trials: the last has Steps, and each before it 1/Eta of the
-// next, as long as a trial is left out.
+// rounds returns the steps of each round of n trials. The last has Steps, and each earlier one
+// 1/Eta of the next, as long as a trial is dropped.
 func (p *Plan) rounds(n int) []int {
 	list := []int{p.Steps}
 	for steps := p.Steps; n >= p.Eta && steps >= p.Eta; n /= p.Eta {
@@ -117,7 +119,8 @@ func (p *Plan) rounds(n int) []int {
 	return list
 }
 
-// Open reads the search in dir, or begins one. It is an error if the one there has another plan.
+// Open reads the search in dir, or begins a new one. It fails if the existing search has another
+// plan.
 func Open(dir string, p Plan) (*Search, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -134,7 +137,7 @@ func Open(dir string, p Plan) (*Search, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, File), err)
 	}
 	if s.Version != Version {
-		return nil, fmt.Errorf("%s has version %d, want %d", filepath.Join(dir, File), s.Version, Version)
+		return nil, fmt.Errorf("%s has version %d; this hgld reads version %d", filepath.Join(dir, File), s.Version, Version)
 	}
 	if what := difference(s.Plan, p); what != "" {
 		return nil, &OtherPlanError{filepath.Join(dir, File), what}
@@ -147,16 +150,16 @@ type OtherPlanError struct {
 	// Path is the file of the search.
 	Path string
 
-	// What names a part in which the plans differ.
+	// What names a part of the plan that differs.
 	What string
 }
 
-// Error names both.
+// Error names the file and the part.
 func (e *OtherPlanError) Error() string {
-	return fmt.Sprintf("%s holds a search with different %s", e.Path, e.What)
+	return fmt.Sprintf("%s holds a search with different %s: use another folder", e.Path, e.What)
 }
 
-// difference names the first field in which plans differ, "" for none.
+// difference names the first field in which plans differ, or "".
 func difference(a, b Plan) string {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Plan]()) {
 		x, y := reflect.ValueOf(a).FieldByIndex(f.Index), reflect.ValueOf(b).FieldByIndex(f.Index)
@@ -177,8 +180,7 @@ func begin(dir string, p Plan) *Search {
 	return s
 }
 
-// Next returns the trial to train next and the round that it is in, nil when the search is
-// complete.
+// Next returns the trial to train next and its round, or nil when the search is complete.
 func (s *Search) Next() (*Trial, int) {
 	for round := range s.Rounds {
 		for _, t := range s.in(round) {
@@ -190,8 +192,8 @@ func (s *Search) Next() (*Trial, int) {
 	return nil, 0
 }
 
-// in returns the trials of a round: all of the first, and of each other the best of the one
-// before.
+// in returns the trials of a round: all in the first round, and then the best of the previous
+// one.
 func (s *Search) in(round int) []*Trial {
 	if round == 0 {
 		return s.Trials
@@ -202,7 +204,7 @@ func (s *Search) in(round int) []*Trial {
 	return slices.DeleteFunc(list, func(t *Trial) bool { return t.at(round-1) == nil })
 }
 
-// at returns the result of a round, nil if there is none.
+// at returns the result of a round, or nil if there is none.
 func (t *Trial) at(round int) *float64 {
 	if round >= len(t.Results) {
 		return nil
@@ -210,7 +212,7 @@ func (t *Trial) at(round int) *float64 {
 	return t.Results[round]
 }
 
-// better puts the larger result first, and those without one last.
+// better orders greater results first, and trials without a result last.
 func better(a, b *Trial, round int) int {
 	x, y := a.at(round), b.at(round)
 	switch {
@@ -224,8 +226,8 @@ func better(a, b *Trial, round int) int {
 	return 0
 }
 
-// Measured records the result of a trial's next round, NaN for one that did not stay finite,
-// and writes the file.
+// Measured records the result of a trial's next round, NaN if its values were not finite, and
+// writes the file.
 func (s *Search) Measured(t *Trial, percent float64) error {
 	var value *float64
 	if !math.IsNaN(percent) && !math.IsInf(percent, 0) {
@@ -249,7 +251,7 @@ func (s *Search) write() error {
 // Dir returns the run directory of a trial.
 func (s *Search) Dir(t *Trial) string { return filepath.Join(s.dir, t.Name) }
 
-// Assignments returns the settings of a trial, key=value.
+// Assignments returns the settings of a trial as key=value.
 func (s *Search) Assignments(t *Trial) []string {
 	list := make([]string, len(t.Values))
 	for i, v := range t.Values {
@@ -258,8 +260,7 @@ func (s *Search) Assignments(t *Trial) []string {
 	return list
 }
 
-// Ranked returns the trials, the best first: those of later rounds before those that were left
-// out.
+// Ranked returns the trials, best first. Trials of later rounds precede those that were dropped.
 func (s *Search) Ranked() []*Trial {
 	list := slices.Clone(s.Trials)
 	slices.SortStableFunc(list, func(a, b *Trial) int {
@@ -271,7 +272,7 @@ func (s *Search) Ranked() []*Trial {
 	return list
 }
 
-// Table returns the trials, the best first, with their values and results.
+// Table returns the trials, best first, with their values and results.
 func (s *Search) Table() texttable.Table {
 	t := texttable.Table{Head: []string{"trial"},
 		Note: s.Plan.Metric + " of the held-out classes in percent, after the steps of each round"}

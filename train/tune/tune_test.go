@@ -31,7 +31,7 @@ func plan(t *testing.T, trials, steps int, over ...string) Plan {
 	return p
 }
 
-func TestSpacesThatAreNoneAreExplained(t *testing.T) {
+func TestMalformedSpacesAreExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"optim.lr": "want KEY=", "=1,2": "want KEY=", "a=": "want KEY=", "a=1,,2": "a value is empty",
 		"a=log:0..1": "above 0", "a=2..1": "the smaller number first", "a=1..1": "the smaller number first",

@@ -10,14 +10,14 @@ import (
 	"hgld/train/embeddings"
 )
 
-// Frozen is vectors of another model with labels, as a data set that a head is trained on. It
-// is a train.Vectored.
+// Frozen is a data set of labelled vectors from another model, on which a head is trained. It
+// implements train.Vectored.
 type Frozen struct {
 	width   int
 	values  []float32 // of all rows
 	rows    *embeddings.Rows
 	classes *embeddings.Classes
-	sums    string // of the files
+	sums    string // hashes of the files
 }
 
 // ReadFrozen reads vectors and their labels. in.Open and in.Say are used as in an evaluation.
@@ -67,7 +67,7 @@ func (d *Frozen) Labels(i int) labels.Path { return d.rows.Labels[i] }
 
 // Image fails: there are no images.
 func (d *Frozen) Image(context.Context, int) ([]byte, error) {
-	return nil, errors.New("the data are vectors, and have no images")
+	return nil, errors.New("the data are vectors and have no images")
 }
 
 // ID names a row by the column "id", or by its number.

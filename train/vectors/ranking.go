@@ -16,13 +16,13 @@ import (
 	"hgld/train/embeddings"
 )
 
-// LoadRankings reads the labels of the input, whose vectors are not needed, and the
-// rankings of another program for its queries:
+// LoadRankings reads the labels of the input, whose vectors are not needed, and another program's
+// rankings of its queries:
 //
 //	.npy    integers [queries, places]: rows of the gallery, as faiss' search returns them;
 //	        −1 ends a ranking
-//	other   a TREC run: query, a word that is not read, item, rank, score and a name in each
-//	        line. Items are ordered by score, those of equal score as they stand.
+//	other   a TREC run: query, an ignored word, item, rank, score and a name on each line.
+//	        Items are ordered by score, then by line.
 func (in *Input) LoadRankings(path string) (*Evaluation, []train.Ranking, error) {
 	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
 	rows, err := e.Classes.Read(in.Labels)
@@ -61,7 +61,7 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []train.Ranking, error)
 	return e, list, nil
 }
 
-// labelled is a side without its vectors.
+// labelled returns a side without its vectors.
 func (s *side) labelled() train.Side {
 	return train.Side{Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}
 }
@@ -94,7 +94,7 @@ func readIndices(path string, queries int) ([]train.Ranking, error) {
 	}
 	rows, places := a.Rows()
 	if rows != queries {
-		return nil, fmt.Errorf("%d rankings of %d queries", rows, queries)
+		return nil, fmt.Errorf("%d rankings for %d queries, want one for each", rows, queries)
 	}
 	list := make([]train.Ranking, rows)
 	for q := range list {
@@ -103,7 +103,7 @@ func readIndices(path string, queries int) ([]train.Ranking, error) {
 				break
 			}
 			if row < 0 || row > 1<<31-1 {
-				return nil, fmt.Errorf("query %d: the row %d is no row of the gallery", q, row)
+				return nil, fmt.Errorf("query %d: row %d is not in the gallery", q, row)
 			}
 			list[q].Rows = append(list[q].Rows, int32(row))
 		}
@@ -119,7 +119,7 @@ type place struct {
 
 func readRun(in io.Reader, query, gallery []string) ([]train.Ranking, error) {
 	if query == nil || gallery == nil {
-		return nil, fmt.Errorf("a run names items by id, and the rows of the labels have no column id")
+		return nil, fmt.Errorf("a run names items by id, but the labels have no column id")
 	}
 	queryAt, err := embeddings.RowsByID(query)
 	if err != nil {
@@ -161,7 +161,7 @@ func readRun(in io.Reader, query, gallery []string) ([]train.Ranking, error) {
 		}
 	}
 	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("a line that is too long for a run: %w", err)
+		return nil, fmt.Errorf("a line is too long for a run: %w", err)
 	}
 	return list, nil
 }

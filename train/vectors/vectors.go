@@ -1,5 +1,5 @@
-// Package vectors prepares an evaluation of vectors that any program has written to files:
-// it brings them to the device, finds the classes of their rows, and pairs rows by ids.
+// Package vectors prepares an evaluation of vectors from files of any program. It loads them on
+// the device, finds the classes of their rows, and pairs rows by id.
 package vectors
 
 import (
@@ -21,48 +21,48 @@ import (
 type Input struct {
 	Embeddings        string // vectors of the queries
 	Labels            string // their labels
-	GalleryEmbeddings string // vectors of the gallery; "": the queries rank one another, or one table names both
+	GalleryEmbeddings string // vectors of the gallery; "": the queries rank one another, or one table has both sides
 	GalleryLabels     string // labels of the gallery
-	Unit              bool   // scale the vectors to length 1
+	Unit              bool   // scale the vectors to unit length
 
-	// Ignore is a column of the labels. Items that share its value with a query are taken
-	// out of the query's ranking; "": none are.
+	// Ignore is a column of the labels. Items that share a query's value are removed from its
+	// ranking; "": none are.
 	Ignore string
 
-	// Independent says that the levels are no tree.
+	// Independent says that the levels do not form a tree.
 	Independent bool
 
-	// Qrels is a file of judgements that says what is right for a query, in place of the
-	// labels, of which the ids alone are read; "": the labels do.
+	// Qrels is a file of judgements that decides what is right for a query. Only the ids of the
+	// labels are then read. "": the labels decide.
 	Qrels string
 
-	// Usage chooses a part of Qrels, see qrels.Read.
+	// Usage selects a part of Qrels; see qrels.Read.
 	Usage string
 
-	// Limit takes the first queries alone; 0: all.
+	// Limit uses only the first queries; 0: all.
 	Limit int
 
-	// Stay leaves the vectors in their files until Evaluation.Close, where the device is the host:
-	// they are checked at once, and read and scaled by panels when they are ranked. Elsewhere they
-	// are brought to the device.
+	// Stay leaves the vectors in their files until Evaluation.Close, if the device is the host.
+	// They are checked at once, and read and scaled in panels when they are ranked. On other
+	// devices they are uploaded.
 	Stay bool
 
-	// Typed returns the command as its user would type it with these files, for errors; nil: no
-	// command is proposed.
+	// Typed returns the command as a user would type it with these files, for errors; nil: no
+	// command is suggested.
 	Typed func(vectors, labels string) string
 
 	// Open opens a file of vectors.
 	Open func(path string) (embeddings.Vectors, error)
 
-	// Say is told what a reader of the result should know.
+	// Say receives remarks for the reader of the result.
 	Say func(format string, args ...any)
 }
 
-// Complete finds the labels that are not named, in the files of the vectors or beside them, and
-// checks that all are there. Its errors are mistakes in usage.
+// Complete finds labels that are not named, in the files of the vectors or beside them, and
+// checks that none is missing. Its errors are usage errors.
 func (in *Input) Complete() (err error) {
 	if embeddings.IsTable(in.Embeddings) && embeddings.IsKind(in.Labels) {
-		err = fmt.Errorf("--embeddings names the table %s, and --labels the vectors %s: swap them", in.Embeddings,
+		err = fmt.Errorf("--embeddings names the table %s and --labels names the vectors %s: swap them", in.Embeddings,
 			in.Labels)
 		return in.typed(err, in.Labels, in.Embeddings)
 	}
@@ -75,20 +75,20 @@ func (in *Input) Complete() (err error) {
 		return err
 	}
 	if in.GalleryEmbeddings == "" && in.GalleryLabels != "" {
-		return errors.New("the vectors of the gallery and their labels go together")
+		return errors.New("the gallery has labels but no vectors: name both or neither")
 	}
 	in.GalleryLabels, err = in.labelsOf(in.GalleryEmbeddings, in.GalleryLabels, "--gallery-labels")
 	return err
 }
 
-// labelsOf finds the labels of vectors, and says which they are where a table beside them is taken.
+// labelsOf finds the labels of vectors. If it uses a table beside them, it says which.
 func (in *Input) labelsOf(vectors, named, flag string) (string, error) {
 	found, err := embeddings.LabelsFor(named, vectors)
 	switch {
 	case err != nil || vectors == "" || found == named && found != "":
 		return found, err
 	case found == "":
-		return "", in.propose(fmt.Errorf("%s needs %s with a row for each vector: there is no .csv or .tsv of its name",
+		return "", in.propose(fmt.Errorf("%s needs %s with a row for each vector: no .csv or .tsv of the same name exists",
 			vectors, flag), vectors, flag)
 	case found != vectors:
 		in.Say("%s has the labels of %s", found, vectors)
@@ -96,7 +96,7 @@ func (in *Input) labelsOf(vectors, named, flag string) (string, error) {
 	return found, nil
 }
 
-// propose adds the command with a table of the folder, or says what a table looks like.
+// propose adds a hint: the command with a table of the folder, or what a table looks like.
 func (in *Input) propose(err error, vectors, flag string) error {
 	tables := embeddings.Tables(vectors)
 	switch {
@@ -108,7 +108,7 @@ func (in *Input) propose(err error, vectors, flag string) error {
 	return in.typed(err, vectors, tables[0])
 }
 
-// typed adds the command with these files, if it is known.
+// typed adds a hint: the command with these files, if Typed is set.
 func (in *Input) typed(err error, vectors, labels string) error {
 	if in.Typed == nil {
 		return err
@@ -126,7 +126,7 @@ type Evaluation struct {
 	// Same says that query i is row i of the gallery.
 	Same bool
 
-	files []io.Closer // that are still read
+	files []io.Closer // files that are still read
 }
 
 // Close closes the files of vectors that stay in them.
@@ -139,8 +139,8 @@ func (e *Evaluation) Close() error {
 	return errors.Join(errs...)
 }
 
-// Load reads the files. The evaluation still lacks its metrics. A query whose id is also in
-// a gallery of its own is left out of its ranking there.
+// Load reads the files. The caller still sets the metrics of the evaluation. A query whose id is
+// in a separate gallery is left out of its own ranking.
 func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 	e := &Evaluation{Classes: &embeddings.Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
 	err := in.load(b, e)
@@ -169,7 +169,7 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 	switch {
 	case in.GalleryEmbeddings != "":
 		if query.rows.IsQuery != nil {
-			return fmt.Errorf("%s has the column is_query, and the gallery has files of its own; leave one out", in.Labels)
+			return fmt.Errorf("%s has the column is_query, but the gallery has its own files: remove one of them", in.Labels)
 		}
 		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 	}
 	e.Levels = e.Classes.Levels()
 	if n := len(e.Levels); n > train.MostLevels {
-		return fmt.Errorf("%s has %d levels, want %d at most: leave columns out that are no levels", in.Labels, n,
+		return fmt.Errorf("%s has %d levels, want at most %d: remove columns that are not levels", in.Labels, n,
 			train.MostLevels)
 	}
 	if err := in.upload(b, e, query, gallery); err != nil {
@@ -220,8 +220,7 @@ func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (
 	return in.findSelf(e, query, gallery)
 }
 
-// findSelf finds the rows of the queries in the gallery, which are left out of their own
-// rankings.
+// findSelf finds the gallery rows of the queries, which are left out of their own rankings.
 func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	queries := len(e.Query.Labels)
 	if e.Same {
@@ -245,7 +244,7 @@ func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	}
 	if found > 0 {
 		e.Self = self
-		in.Say("%d of %d queries are in the gallery themselves, and are left out of their own ranking", found, queries)
+		in.Say("%d of %d queries are also in the gallery and are left out of their own rankings", found, queries)
 	}
 	return nil
 }
@@ -261,10 +260,10 @@ func (in *Input) judge(e *Evaluation) error {
 		return fmt.Errorf("%s: %w", in.Qrels, err)
 	}
 	if truth.Unjudged > 0 {
-		in.Say("%d of %d queries have no judgement in %s; no figure counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
+		in.Say("%d of %d queries have no judgement in %s; no metric counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
 	}
 	if truth.Missing > 0 {
-		in.Say("careful: %d positive items of %s are not in the gallery, and are not missed by any figure", truth.Missing,
+		in.Say("careful: %d positive items of %s are not in the gallery; no metric counts them as missed", truth.Missing,
 			in.Qrels)
 	}
 	e.Truth, e.Levels = truth, q.Levels()
@@ -282,11 +281,11 @@ type side struct {
 	path    string
 	vectors embeddings.Vectors
 	rows    *embeddings.Rows
-	at      []int // rows of the file, where only some are taken
+	at      []int // rows of the file, if only some are used
 }
 
-// open opens vectors and reads their labels, which are matched by id where both files have
-// ids and by row elsewhere.
+// open opens vectors and reads their labels. They are matched by id if both files have ids, and
+// by row otherwise.
 func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*side, error) {
 	rows, err := classes.Read(labelFile)
 	if err != nil {
@@ -301,9 +300,9 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 		err = in.match(s, labelFile)
 	}
 	if n, _ := v.Rows(); err == nil && n == 0 {
-		err = fmt.Errorf("%s has no vectors", path)
+		err = fmt.Errorf("%s has no vectors, want at least one", path)
 	} else if err == nil && n != len(s.rows.Labels) {
-		err = fmt.Errorf("%s has %d vectors and %s %d rows of labels", path, n, labelFile, len(s.rows.Labels))
+		err = fmt.Errorf("%s has %d vectors, but %s has %d rows of labels", path, n, labelFile, len(s.rows.Labels))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -311,7 +310,7 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 	return s, nil
 }
 
-// match brings the labels into the order of the vectors by their ids, if both have ids.
+// match sorts the labels into the order of the vectors by id, if both have ids.
 func (in *Input) match(s *side, labelFile string) error {
 	ids, err := embeddings.IDs(s.path)
 	if err != nil || ids == nil || s.rows.IDs == nil || slices.Equal(ids, s.rows.IDs) {
@@ -326,8 +325,8 @@ func (in *Input) match(s *side, labelFile string) error {
 	return nil
 }
 
-// split makes two sides of one table, by its columns is_query and is_gallery. Without one
-// of them all rows are on that side.
+// split divides one table into two sides by its columns is_query and is_gallery. If a column is
+// missing, all rows are on that side.
 func (in *Input) split(all *side) (query, gallery *side, err error) {
 	part := func(which []bool, name string) (*side, error) {
 		if which == nil {
@@ -335,7 +334,7 @@ func (in *Input) split(all *side) (query, gallery *side, err error) {
 		}
 		p := &side{path: all.path, vectors: all.vectors, rows: all.rows.Select(which), at: embeddings.RowsWhere(which)}
 		if len(p.at) == 0 {
-			return nil, fmt.Errorf("%s: %s is true of no row", in.Labels, name)
+			return nil, fmt.Errorf("%s: %s is true for no row, want at least one", in.Labels, name)
 		}
 		return p, nil
 	}
@@ -346,7 +345,8 @@ func (in *Input) split(all *side) (query, gallery *side, err error) {
 	return query, gallery, err
 }
 
-// self finds the first queries of the same table in the gallery; nil where it is another table.
+// self finds the first queries in the gallery of the same table, or returns nil for different
+// tables.
 func (s *side) self(query *side, queries int) []int32 {
 	if s.at == nil || query.at == nil {
 		return nil
@@ -361,7 +361,7 @@ func (s *side) self(query *side, queries int) []int32 {
 	return self
 }
 
-// side brings vectors to the device, or checks those that stay.
+// side brings vectors to the device, or checks those that stay in their file.
 func (in *Input) side(b device.Backend, s *side) (train.Side, error) {
 	v := s.vectors
 	if s.at != nil {
@@ -386,18 +386,18 @@ func (in *Input) side(b device.Backend, s *side) (train.Side, error) {
 	return of, nil
 }
 
-// sayZeros warns of vectors that are all zeros.
+// sayZeros warns about all-zero vectors.
 func (in *Input) sayZeros(s *side, count, first int) {
 	name := ""
 	if first < len(s.rows.IDs) {
 		name = fmt.Sprintf(" (%s)", s.rows.IDs[first])
 	}
-	in.Say("careful: %d of %d vectors of %s are all zeros, row %d%s first; all their scores are 0, so "+
-		"their ranking is arbitrary: look for images that were not embedded, and leave them out",
+	in.Say("careful: %d of %d vectors of %s are all zeros, the first in row %d%s; all their scores are 0, so "+
+		"their ranking is arbitrary: check for images that were not embedded, and remove them",
 		count, len(s.rows.Labels), s.path, first, name)
 }
 
-// ValuesError says that a file of vectors cannot be ranked, for a value that is not finite.
+// ValuesError says that a file of vectors cannot be ranked, because a value is not finite.
 type ValuesError struct {
 	// Path is the file.
 	Path string

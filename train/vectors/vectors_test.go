@@ -66,7 +66,7 @@ func TestOneTableHasBothSides(t *testing.T) {
 	if !slices.Equal(e.Self, []int32{-1, 1}) || len(e.Gallery.Labels) != 3 || e.Query.Vectors.Dims[0] != 2 || e.Same {
 		t.Errorf("%+v", e)
 	}
-	if len(s) != 1 || !strings.HasPrefix(s[0], "1 of 2 queries are in the gallery") {
+	if len(s) != 1 || !strings.HasPrefix(s[0], "1 of 2 queries are also in the gallery") {
 		t.Errorf("said %q", s)
 	}
 	in.Limit = 1
@@ -165,7 +165,7 @@ func TestOddVectorsAreFoundInTheirFiles(t *testing.T) {
 			Labels: file(t, dir, "l.csv", "id,class\nx,a\ny,a\nz,b\n"), Stay: stay, Open: embeddings.Open, Say: s.say}
 		e, err := in.Load(cpu.New(1))
 		if err != nil || len(s) != 1 || !strings.Contains(s[0], "1 of 3 vectors of "+in.Embeddings+
-			" are all zeros, row 1 (y) first") {
+			" are all zeros, the first in row 1 (y)") {
 			t.Fatalf("stay %v: said %q, error %v", stay, s, err)
 		}
 		if err := e.Close(); err != nil {
@@ -208,8 +208,8 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 		t.Errorf("%v %v, said %q", e.Query.IDs, e.Query.Labels, s)
 	}
 	for want, text := range map[string]string{
-		`the vector 1 is called "y", and no row`: "class,id\na,x\na,z\n",
-		`have the same id, "x"`:                  "class,id\na,x\na,y\na,z\na,x\n",
+		`vector 1 has the id "y", but no row`: "class,id\na,x\na,z\n",
+		`have the same id, "x"`:               "class,id\na,x\na,y\na,z\na,x\n",
 	} {
 		in.Labels = file(t, dir, "odd.csv", text)
 		if _, err := in.Load(cpu.New(1)); err == nil || !strings.Contains(err.Error(), want) {
@@ -245,9 +245,9 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 		`no item of the gallery has the id "g9"`: file(t, dir, "b.run", "q0 Q0 g9 1 1 me\n"),
 		`the score is "NaN"`:                     file(t, dir, "c.run", "q0 Q0 g0 1 NaN me\n"),
 		"line 1 has 5 columns":                   file(t, dir, "d.run", "q0 Q0 g0 1 1\n"),
-		"1 rankings of 2 queries":                numbers(t, dir, "a.npy", "I64", []int{1, 2}, []int64{0, 1}),
+		"1 rankings for 2 queries":               numbers(t, dir, "a.npy", "I64", []int{1, 2}, []int64{0, 1}),
 		"F32[2 1], want integers":                numbers(t, dir, "b.npy", "F32", []int{2, 1}, []float32{0, 1}),
-		"the row 4294967296 is no row of the":    numbers(t, dir, "c.npy", "I64", []int{2, 1}, []int64{0, 1 << 32}),
+		"row 4294967296 is not in the gallery":   numbers(t, dir, "c.npy", "I64", []int{2, 1}, []int64{0, 1 << 32}),
 	} {
 		if _, _, err := in.LoadRankings(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

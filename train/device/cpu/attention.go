@@ -49,8 +49,8 @@ func queryBlock(tokens int) int {
 	return ceil(ceil(max(1, tokens), blocks), rows) * rows
 }
 
-// view returns the queries (part 0), keys (1) or values (2) of a head in an array
-// packed as qkv, from a token on.
+// view returns the queries (part 0), keys (1) or values (2) of a head in an array packed like
+// qkv, starting at a token.
 func (a *attention) view(packed []float32, part, image, head, token int) []float32 {
 	return packed[(image*a.tokens+token)*a.stride+part*a.width+head*a.size:]
 }

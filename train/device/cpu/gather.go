@@ -42,7 +42,7 @@ func (t *gatherTask) span(_, lo, hi int) {
 			continue
 		}
 		if k < 0 || k >= t.rows {
-			panic(fmt.Sprintf("cpu: Gather: index %d at %d of %d rows", k, i, t.rows))
+			panic(fmt.Sprintf("cpu: Gather: index %d is row %d of %d", k, i, t.rows))
 		}
 		copy(t.dst[i*t.strideDst:][:t.width], t.x[k*t.strideX:][:t.width])
 	}
@@ -59,7 +59,7 @@ func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
 	rows := i32(index)
 	for i, k := range rows {
 		if k < -1 || int(k) >= dst.Dims[0] {
-			panic(fmt.Sprintf("cpu: ScatterAdd: index %d at %d of %d rows", k, i, dst.Dims[0]))
+			panic(fmt.Sprintf("cpu: ScatterAdd: index %d is row %d of %d", k, i, dst.Dims[0]))
 		}
 	}
 	// A span is a range of columns, so that one thread adds all terms of a sum, in row order.

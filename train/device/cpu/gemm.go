@@ -5,17 +5,16 @@ import (
 	"hgld/train/device"
 )
 
-// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an epilogue, where
-// add, unless it is nil, is copied to c first. It
-// is cut into tiles of c, each computed by one BLAS call on one thread. The shape of a tile
-// depends only on the shape of the product.
+// product is a batch of matrix products c = alpha·op(a)·op(b) + beta·c with an epilogue. Unless
+// add is nil, it is first copied to c. The product is cut into tiles of c, each computed by one
+// BLAS call on one thread. The shape of a tile depends only on the shape of the product.
 type product struct {
 	lib            blas.Library
 	c, a, b        []float32
 	transA, transB bool
 	m, n, k        int
 	lda, ldb, ldc  int
-	nextA, nextB   int // from one matrix of the batch to the next
+	nextA, nextB   int // distance between matrices of the batch
 	nextC          int
 	alpha, beta    float32
 	add            []float32 // laid out as c

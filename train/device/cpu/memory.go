@@ -20,7 +20,7 @@ func (m *buffer) Size() int { return len(m.mem) }
 // Alloc returns bytes of host memory, aligned to 64.
 func (b *Backend) Alloc(bytes int) device.Buffer {
 	if bytes < 0 {
-		panic(fmt.Sprintf("cpu: alloc of %d bytes", bytes))
+		panic(fmt.Sprintf("cpu: Alloc of %d bytes", bytes))
 	}
 	mem := make([]byte, bytes+align)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) & (align - 1)
@@ -39,7 +39,7 @@ func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	return &buffer{buf.(*buffer).mem[offset : offset+bytes : offset+bytes]}
 }
 
-// Free gives the memory back.
+// Free gives the memory back to the garbage collector.
 func (b *Backend) Free(buf device.Buffer) {
 	buf.(*buffer).mem = nil
 	maps.DeleteFunc(b.packed, func(at origin, _ packed) bool { return at.buf == buf })
@@ -118,7 +118,7 @@ func elements[T float32 | int32 | uint8](a device.Array, want device.DType) []T 
 		return nil
 	}
 	if a.Type != want {
-		panic(fmt.Sprintf("cpu: %v where %v is expected", a, want))
+		panic(fmt.Sprintf("cpu: array is %v, want type %v", a, want))
 	}
 	mem := bytesOf(a)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), extent(a))

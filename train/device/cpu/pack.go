@@ -54,7 +54,7 @@ func (b *Backend) usePacked(p *product, batch int, at origin) {
 		return
 	}
 	if batch != 1 || w != (packed{p.k, p.n, p.transB}) || p.alpha != 1 || p.beta != 0 && p.beta != 1 {
-		panic(fmt.Sprintf("cpu: MatMul: a matrix packed as %+v in another product", w))
+		panic(fmt.Sprintf("cpu: MatMul: a matrix packed as %+v is used in another product", w))
 	}
 	p.shared, p.panels, p.width = b.blas.(blas.Panels), p.b, p.n
 }

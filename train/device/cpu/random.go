@@ -39,8 +39,8 @@ func (w *words) next() uint32 {
 
 // Random draws each element of dst from its own word w, in float64:
 //
-//	Uniform:         A + (B − A)·u, u the upper 24 bits of w over 2²⁴; B itself, if
-//	                 rounding gives it, becomes the number before
+//	Uniform:         A + (B − A)·u, u the upper 24 bits of w over 2²⁴; a result rounded
+//	                 to B becomes the number before B
 //	Normal:          A + B·Φ⁻¹(v), v = (w + ½)/2³²
 //	TruncatedNormal: A + B·Φ⁻¹(Φ(−2) + v·(Φ(2) − Φ(−2)))
 func (b *Backend) Random(dst, key device.Array, stream uint32, d device.Dist) {

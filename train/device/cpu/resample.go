@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Resample resamples images with the arithmetic of package img. It panics where the table of
-// images leaves the arrays.
+// Resample resamples images with the arithmetic of package img. It panics if the table of images
+// points outside the arrays.
 func (b *Backend) Resample(dst, bytes, taps, images device.Array) {
 	if dst.N != 4 || dst.Dims[3] != 3 || images.N != 2 || images.Dims[0] != dst.Dims[0] ||
 		images.Dims[1] != device.ImageCols || !images.Contiguous() {
@@ -48,7 +48,7 @@ func (t *resampleTask) span(worker, lo, hi int) {
 	}
 }
 
-// axis returns the taps of so many outputs.
+// axis returns the taps of the given number of outputs.
 func (t *resampleTask) axis(outputs int, at, width int32) img.Taps {
 	list := t.taps[at:]
 	return img.Taps{First: list[:outputs], Count: list[outputs:][:outputs], Weight: list[2*outputs:][:outputs*int(width)],

@@ -20,8 +20,8 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 	}
 }
 
-// scoreColumns returns how many rows of the gallery are multiplied at a time: as many as can
-// be packed once for all queries, if there are so many queries that this pays.
+// scoreColumns returns how many rows of the gallery are multiplied at a time. If there are enough
+// queries for packing to pay, it is as many as can be packed once for all queries.
 func scoreColumns(queries, gallery, width int) int {
 	const tile = 512 // columns of a tile, see tileShape
 	if most := mostPacked / max(width, 1) / tile * tile; most > 0 && queries > sharedTiles*192 {
@@ -30,7 +30,7 @@ func scoreColumns(queries, gallery, width int) int {
 	return max(gallery, 1)
 }
 
-// Floats returns the elements of a, in its own memory: device.Host.
+// Floats returns the elements of a without copying: device.Host.
 func (b *Backend) Floats(a device.Array) []float32 {
 	if !a.Contiguous() {
 		panic(shapes("Floats", a))

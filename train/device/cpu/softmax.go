@@ -22,7 +22,7 @@ func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax
 		panic(shapes("SoftmaxLoss", loss, dz, z, target))
 	}
 	if !(o.Temperature > 0) {
-		panic(fmt.Sprintf("cpu: SoftmaxLoss: temperature %v", o.Temperature))
+		panic(fmt.Sprintf("cpu: SoftmaxLoss: temperature is %v, want a positive number", o.Temperature))
 	}
 	split(b, rows, rowGrain(width), softmaxTask{
 		f32(loss), f32(dz), f32(z), i32(target), width, strideDZ, stride, float64(o.Temperature), float64(o.Smoothing)})

@@ -19,7 +19,7 @@ type call struct {
 
 	before [][]byte // contents of out before the call
 
-	cardsDiffer bool // the sums are a tensor core's, which each kind of card rounds in its way
+	cardsDiffer bool // sums of a tensor core, which each kind of card rounds differently
 }
 
 // named adds a call of the operations in ops, separated by spaces.
@@ -341,7 +341,7 @@ func (s *suite) everyOperation(list []call) {
 		name := all.Method(i).Name
 		_, memory := reflect.TypeFor[device.Memory]().MethodByName(name)
 		if (!memory || name == "Copy" || name == "Fill") && !slices.Contains(have, name) {
-			s.Errorf("%s is in no call of calls.go", name)
+			s.Errorf("no call in calls.go covers %s", name)
 		}
 	}
 }

@@ -136,8 +136,8 @@ func (s *suite) convGradients(what string, c convCase, x, w, dy *array, deviceX,
 	s.convEpilogues(what, c, x, up, deviceW)
 }
 
-// convEpilogues compares the epilogues of ConvGradX with what they stand for: an addition, the
-// gradient of a ReLU and sums of columns, of a gradient that was tested before.
+// convEpilogues compares the epilogues of ConvGradX with the separate operations: an addition, the
+// gradient of a ReLU and column sums of a gradient that was tested before.
 func (s *suite) convEpilogues(what string, c convCase, x *array, up, deviceW device.Array) {
 	alone := s.alloc(s.dtype, x.Dims...)
 	s.b.ConvGradX(alone, up, deviceW, c.shape, device.GradEpilogue{})

@@ -14,9 +14,9 @@ import (
 
 // Digest is the SHA-256 of the bytes that a call writes.
 type Digest struct {
-	Call        string // its operations
+	Call        string // names of its operations
 	SHA256      string // in hexadecimal
-	CardsDiffer bool   // another kind of card may write others: products and attention on tensor cores
+	CardsDiffer bool   // another kind of card may write other bytes: products and attention on tensor cores
 }
 
 // Digests calls every operation of b once on fixed arrays, each in a subtest. Backends with the

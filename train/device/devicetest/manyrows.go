@@ -137,7 +137,7 @@ func (c *caller) manyTokens() []rowwise {
 	}
 }
 
-// manyPictures returns the arrays of Resample for manyRows images, which are a few pictures in turn.
+// manyPictures returns the arrays of Resample for manyRows images, which repeat a few pictures.
 func (c *caller) manyPictures() (data, taps, images device.Array) {
 	var list []resampling
 	for side := range 7 {

@@ -39,7 +39,7 @@ func testUpload(s *suite) {
 		want = append(want, a.Row(i)[7:40]...)
 	}
 	if got := s.get(d.RowRange(5, 20).ColRange(7, 40)); fmt.Sprint(got) != fmt.Sprint(want) {
-		s.Error("a view of rows and columns is not what was uploaded")
+		s.Error("a view of rows and columns differs from the uploaded array")
 	}
 }
 

@@ -86,8 +86,8 @@ func (s *suite) norm(dims []int, o device.NormKind, affine, residual bool, acc f
 	}
 }
 
-// normGrad is the gradient of Norm with residual and ReLU: first that of the ReLU, where half of
-// the cases get the sums from.
+// normGrad computes the gradient of Norm with residual and ReLU. The gradient of the ReLU comes first;
+// half of the cases take the sums from it.
 func (s *suite) normGrad(dx, dres, dgamma, dbeta, dy, x, y, gamma, stats device.Array, o device.NormKind, acc float32) {
 	var e device.GradEpilogue
 	if o.ReLU {
@@ -121,8 +121,8 @@ func (s *suite) normOfBigMean() {
 	s.same("big mean", y, want.V, 2e-4)
 }
 
-// convStats compares the statistics that Conv computes of its result with those of the result,
-// of a mean 1,000 times the spread too.
+// convStats compares the statistics that Conv computes with those of its result, also for a mean
+// 1,000 times the spread.
 func (s *suite) convStats(what string, c convCase, x, w, bias device.Array) {
 	outH, outW := c.out()
 	for _, offset := range []float64{0, 1000} {
@@ -201,7 +201,7 @@ func (s *suite) reluGradAlong(m [2]int, up, mask device.Array, want *array) {
 	s.equal(fmt.Sprint("added without sums ", m), without, s.get(dx))
 }
 
-// sumRounding returns how far alongSums of v may be off where partial sums are F32.
+// sumRounding returns the error that alongSums of v may have if partial sums are F32.
 func sumRounding(v []float64, x, mean *array) float64 {
 	return 0x1p-24 * length(v) * (1 + length(x.V)/math.Sqrt(float64(len(x.V))) + length(mean.V))
 }

@@ -17,12 +17,12 @@ func (c *caller) short() {
 	c.dtype = full
 }
 
-// bf16 returns an array of activations, blank one for a result.
+// bf16 returns an array of activations; blank returns one for a result.
 func (c *caller) bf16(dims ...int) device.Array  { return c.put(device.BF16, c.activation(dims...)) }
 func (c *caller) blank(dims ...int) device.Array { return c.alloc(device.BF16, dims...) }
 
-// products is named for operations whose sums are a tensor core's, or may be: cards may round
-// them differently.
+// products is like named, for operations whose sums may run on tensor cores, which cards may round
+// differently.
 func (c *caller) products(ops string, out []device.Array, run func()) {
 	c.named(ops, out, run)
 	c.list[len(c.list)-1].cardsDiffer = true

@@ -1,6 +1,6 @@
-// Package observe wraps a backend so that each of its operations passes through a
-// function: a profiler measures them, an estimate of memory skips them, a test delays
-// them. forwards.go is generated from the interfaces of package device:
+// Package observe wraps a backend so that each of its operations passes through a function: a
+// profiler measures them, a memory estimate skips them, a test delays them. forwards.go is
+// generated from the interfaces of package device:
 //
 //	go test ./train/device/observe -run TestForwards -update
 package observe
@@ -9,16 +9,16 @@ import "hgld/train/device"
 
 // Call is one call of an operation.
 type Call struct {
-	Op    string  // its name
+	Op    string  // name of the operation
 	FLOPs float64 // floating-point operations of its matrix products; 0 if it has none
-	Bytes float64 // that it reads and writes, from the sizes of its arrays
+	Bytes float64 // bytes read and written, from the sizes of its arrays
 }
 
-// Operations returns b with seen called in place of each operation. do carries it out. seen
-// may call do once, later or never.
+// Operations returns b with seen called instead of each operation. do executes the operation.
+// seen may call it once, later or never.
 //
-// The optional abilities of b are observed too. A recorded program keeps the function
-// that makes its operations, so that each run of it passes through seen.
+// The optional abilities of b are also observed. A recorded program keeps the function that makes
+// its operations, so that each run passes through seen.
 func Operations(b device.Backend, seen func(c Call, do func())) device.Backend {
 	o := &observer{Backend: b, seen: seen}
 	if r, able := b.(device.Ragged); able {
@@ -33,13 +33,13 @@ type observer struct {
 	seen func(c Call, do func())
 }
 
-// Pack passes on the call; it is not an operation of a step.
+// Pack forwards the call, which is not an operation of a step.
 func (obs *observer) Pack(w device.Array, transB bool) bool {
 	p, able := obs.Backend.(device.Packer)
 	return able && p.Pack(w, transB)
 }
 
-// HostBuffer passes on the call.
+// HostBuffer forwards the call.
 func (obs *observer) HostBuffer(bytes int) device.HostBuffer {
 	if p, able := obs.Backend.(device.Pinned); able {
 		return p.HostBuffer(bytes)
@@ -62,12 +62,12 @@ type raggedObserver struct {
 }
 
 func (obs *raggedObserver) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
-	// A query reads its own keys and values: how many, the shapes do not say.
+	// A query reads its own keys and values. The shapes do not tell how many.
 	obs.seen(Call{"RaggedAttention", 0, moved(dst, qkv, rows, keys, spans)},
 		func() { obs.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads) })
 }
 
-// moved returns the size of all arrays together; an absent one has none.
+// moved returns the total size of all arrays; an absent one has size 0.
 func moved(arrays ...device.Array) float64 {
 	n := 0
 	for _, a := range arrays {
@@ -78,13 +78,13 @@ func moved(arrays ...device.Array) float64 {
 	return float64(n)
 }
 
-// axpbyBytes leaves out y if its factor is 0.
+// axpbyBytes does not count y if its factor is 0.
 func axpbyBytes(dst, x device.Array, factor float32, y device.Array) float64 {
 	return moved(dst, x) + added(factor, y)
 }
 
-// added returns what an operation reads in order to add to it, its results in most cases: their
-// size if it does, otherwise 0.
+// added returns what an operation reads in order to add to its results: their size if it adds,
+// otherwise 0.
 func added(factor float32, results ...device.Array) float64 {
 	if factor == 0 {
 		return 0
@@ -92,7 +92,7 @@ func added(factor float32, results ...device.Array) float64 {
 	return moved(results...)
 }
 
-// unless returns what an operation reads a second time, unless a condition spares it that.
+// unless returns the size of arrays that are read a second time, or 0 if spared.
 func unless(spared bool, arrays ...device.Array) float64 {
 	if spared {
 		return 0
@@ -100,11 +100,11 @@ func unless(spared bool, arrays ...device.Array) float64 {
 	return moved(arrays...)
 }
 
-// products is the operations of a product of matrices: for every element of dst a
-// multiplication and an addition for each of inner.
+// products returns the operations of a matrix product: a multiplication and an addition for each
+// element of dst and each of inner.
 func products(dst device.Array, inner int) float64 { return 2 * float64(dst.Len()) * float64(inner) }
 
-// joined is what a product is added to.
+// joined returns the array that a product is added to.
 func joined(dst device.Array, m device.Mul) device.Array {
 	if m.Add.Absent() {
 		return dst
@@ -112,7 +112,7 @@ func joined(dst device.Array, m device.Mul) device.Array {
 	return m.Add
 }
 
-// inner is the dimension over which MatMul sums.
+// inner returns the size of the dimension that MatMul sums over.
 func inner(a device.Array, transposed bool) int {
 	if transposed {
 		return a.Dims[a.N-2]
@@ -120,5 +120,5 @@ func inner(a device.Array, transposed bool) int {
 	return a.Cols()
 }
 
-// attention is the operations of so many products of tokens with tokens.
+// attention returns the operations of n products of tokens with tokens.
 func attention(y device.Array, n int) float64 { return float64(n) * products(y, y.Dims[1]) }

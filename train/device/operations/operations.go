@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// Operation is a method of the interfaces Memory, Dense, Image or Rank that computes or
-// moves numbers and may be carried out later.
+// Operation is a method of Memory, Dense, Image or Rank that computes or moves numbers and can be
+// executed later.
 type Operation struct {
-	Name       string      // of the method
+	Name       string      // name of the method
 	Parameters []Parameter // in order
 }
 
@@ -50,8 +50,8 @@ func (o Operation) Passed() string {
 	return strings.Join(list, ", ")
 }
 
-// results are the arrays that an operation writes, parameters or fields of its settings, where
-// these are not just the first.
+// results lists the arrays that an operation writes, as parameters or fields of its settings, if
+// it writes more than the first.
 var results = map[string][]string{
 	"NormGrad":    {"dx", "dgamma", "dbeta"},
 	"SoftmaxLoss": {"loss", "dz"},
@@ -77,7 +77,7 @@ var results = map[string][]string{
 	"Pace":          {"dst", "count"},
 }
 
-// arraysIn are the arrays in the settings of an operation, by type.
+// arraysIn lists the arrays in the settings of an operation, by type.
 var arraysIn = map[string][]string{
 	"device.Mul":          {"Bias", "Add"},
 	"device.Epilogue":     {"Bias", "Residual", "Stats"},
@@ -92,8 +92,8 @@ func (o Operation) Results() []string {
 	return []string{o.Parameters[0].Name}
 }
 
-// Arrays returns expressions for all arrays of an operation: those that it writes, then those
-// that it only reads, in its parameters and in their fields.
+// Arrays returns expressions for all arrays of an operation, as parameters or as fields of them.
+// Those that it writes come first, then those that it only reads.
 func (o Operation) Arrays() []string {
 	list := slices.Clone(o.Results())
 	for _, p := range o.Parameters {
@@ -109,8 +109,8 @@ func (o Operation) Arrays() []string {
 	return list
 }
 
-// Adds returns the expression of the factor, 0 or 1, by which results are added to what they
-// hold. It is empty if the operation only overwrites.
+// Adds returns the expression of the factor, 0 or 1, that decides whether results are added to.
+// It is empty if the operation always overwrites.
 func (o Operation) Adds() string {
 	for _, p := range o.Parameters {
 		if p.Name == "acc" {
@@ -120,14 +120,14 @@ func (o Operation) Adds() string {
 	return ""
 }
 
-// NotOperations are the methods of a Backend that are not operations: they answer the
-// caller, or exchange memory with the host.
+// NotOperations are the methods of a Backend that are not operations, because they answer the
+// caller or exchange memory with the host.
 var NotOperations = []string{
 	"Name", "Supports", "Alloc", "Free", "Part", "Upload", "Download", "Wait", "Sync",
 }
 
-// Read returns the operations declared in folder, the source of package device, in the
-// order of their declaration.
+// Read returns the operations declared in folder, the source of package device, in order of
+// declaration.
 func Read(folder string) ([]Operation, error) {
 	set := token.NewFileSet()
 	var list []Operation
@@ -150,7 +150,7 @@ func Read(folder string) ([]Operation, error) {
 	return list, nil
 }
 
-// methods returns those of the interfaces that make up a Backend.
+// methods returns the methods of the interfaces that make up a Backend.
 func methods(file *ast.File) (list []*ast.Field) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -170,7 +170,7 @@ func operation(set *token.FileSet, method *ast.Field) (Operation, error) {
 	o := Operation{Name: method.Names[0].Name}
 	f := method.Type.(*ast.FuncType)
 	if f.Results != nil {
-		return o, fmt.Errorf("operations: %s has results, so it cannot be left out or done later", o.Name)
+		return o, fmt.Errorf("operations: %s returns values, so it cannot be skipped or delayed", o.Name)
 	}
 	for _, field := range f.Params.List {
 		of, err := typeName(set, field.Type)
@@ -184,7 +184,7 @@ func operation(set *token.FileSet, method *ast.Field) (Operation, error) {
 	return o, nil
 }
 
-// typeName returns a type of package device as another package writes it.
+// typeName returns the name of a type of package device as used in another package.
 func typeName(set *token.FileSet, e ast.Expr) (string, error) {
 	star := ""
 	if p, ok := e.(*ast.StarExpr); ok {
@@ -200,8 +200,8 @@ func typeName(set *token.FileSet, e ast.Expr) (string, error) {
 	return star + b.String(), nil
 }
 
-// File returns the text of a generated Go file of the given package: a method for every
-// operation, as write prints it.
+// File returns the text of a generated Go file of the given package. It has a method for every
+// operation, as printed by write.
 func File(folder, pkg string, write func(out *bytes.Buffer, o Operation)) ([]byte, error) {
 	list, err := Read(folder)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Adam makes one step, by the formulas of torch: it changes w, m and v by the gradient g.
-// h is the array of device.HyperLen numbers.
+// Adam makes one step by torch's formulas: it updates w, m and v with the gradient g. h is the
+// array of device.HyperLen numbers.
 func Adam(w, m, v, g *Array, h []float64, o device.AdamKind) {
 	b1, b2 := float64(o.Beta1), float64(o.Beta2)
 	for i := range w.V {

@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// Attention computes softmax(q·kᵀ/√Dh)·v, one query after the other, and the logarithms
-// of the softmax's denominators. qkv is packed as in device.Dense; lengths, the number of
-// keys of each image, may be nil.
+// Attention computes softmax(q·kᵀ/√Dh)·v, one query at a time, and the logarithms of the
+// softmax's denominators. qkv is packed as in device.Dense. lengths holds the number of keys of
+// each image and may be nil.
 func Attention(qkv *Array, lengths []int, o device.Heads) (y, lse *Array) {
 	n, tokens, width := qkv.Dims[0], qkv.Dims[1], qkv.Dims[2]/3
 	size := width / o.Heads

@@ -12,8 +12,8 @@ type Bins struct {
 	Min, Max float64 // the last and the first centre
 }
 
-// place returns the bin at or above a score (in falling order of scores), how much
-// of it belongs to the next one, and the slope of that.
+// place returns the bin at or above a score (bins are in falling order of scores), the share that
+// belongs to the next bin, and the slope of that share.
 func (o Bins) place(s float64) (bin int, next, slope float64) {
 	x := (o.Max - s) / (o.Max - o.Min) * float64(o.N-1)
 	switch {
@@ -26,9 +26,8 @@ func (o Bins) place(s float64) (bin int, next, slope float64) {
 	return int(floor), x - floor, -float64(o.N-1) / (o.Max - o.Min)
 }
 
-// BinLoss is the definition of the loss by bins for one query: s [G] and sh [G]
-// are its scores and shared levels, ds its gradient, which may be nil, and work
-// [6N] is written over.
+// BinLoss defines the loss by bins for one query. s [G] and sh [G] are its scores and shared
+// levels. ds receives the gradient and may be nil. work [6N] is scratch.
 func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work []float64) float64 {
 	clear(ds)
 	clear(work)
@@ -82,8 +81,8 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 	return 1 - ap/positives
 }
 
-// binSlopes are the derivatives of Σ_m c⁺_m C⁺_m/C_m by the weight of a bin among
-// all, and by that among the positives:
+// binSlopes returns the derivatives of Σ_m c⁺_m C⁺_m/C_m by the weight of a bin among all items,
+// and by its weight among the positives:
 //
 //	byAll_j = −Σ_{m≥j} c⁺_m C⁺_m/C_m²    byPos_j = C⁺_j/C_j + Σ_{m≥j} c⁺_m/C_m
 func binSlopes(byAll, byPos, pos, sumAll, sumPos []float64) {

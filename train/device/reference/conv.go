@@ -2,7 +2,7 @@ package reference
 
 import "hgld/train/device"
 
-// Conv is the convolution of images x [N,H,W,C] with filters w [K,R,S,C/Groups], [N,H',W',K].
+// Conv convolves images x [N,H,W,C] with filters w [K,R,S,C/Groups]. The result is [N,H',W',K].
 func Conv(x, w *Array, c device.ConvShape) *Array {
 	outH := Side(x.Dims[1], w.Dims[1], c.StrideH, c.PadH, c.DilationH)
 	outW := Side(x.Dims[2], w.Dims[2], c.StrideW, c.PadW, c.DilationW)
@@ -20,7 +20,7 @@ func Conv(x, w *Array, c device.ConvShape) *Array {
 	return out
 }
 
-// ConvAt is one element of Conv: filter k at the output pixel (i, j) of image n.
+// ConvAt returns one element of Conv: filter k at output pixel (i, j) of image n.
 func ConvAt(x, w *Array, c device.ConvShape, n, i, j, k int) float64 {
 	h, width, channels := x.Dims[1], x.Dims[2], x.Dims[3]
 	filters, each := w.Dims[0], w.Dims[3]
@@ -41,7 +41,7 @@ func ConvAt(x, w *Array, c device.ConvShape, n, i, j, k int) float64 {
 	return sum
 }
 
-// Side returns the number of places of a window of k elements in a row of n.
+// Side returns the number of positions of a window of k elements in a row of n.
 func Side(n, k, stride, pad, dilation int) int {
 	return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
 }

@@ -6,8 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Interpolate resizes images [N,H,W,C] to [N,h,w,C]: a hat function of width 1 around the
-// place of each output pixel weighs the input pixels.
+// Interpolate resizes images [N,H,W,C] to [N,h,w,C]. A hat function of width 1 around the
+// position of each output pixel weighs the input pixels.
 func Interpolate(x *Array, h, w int, o device.Interpolation) *Array {
 	n, c := x.Dims[0], x.Dims[3]
 	place := func(i, out, in int, scale float64) float64 {

@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// LayerNorm normalises each row of x by its mean and biased variance; gamma and beta
-// [cols] may be nil. stats has the mean and 1/√(variance+eps) of each row.
+// LayerNorm normalises each row of x by its mean and biased variance. gamma and beta [cols] may
+// be nil. stats holds the mean and 1/√(variance+eps) of each row.
 func LayerNorm(x, gamma, beta *Array, eps float64) (y *Array, stats []float64) {
 	y = Zeros(x.Dims...)
 	for i := range x.Rows() {

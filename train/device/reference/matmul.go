@@ -2,9 +2,9 @@ package reference
 
 import "hgld/train/device"
 
-// MatMul computes Act(Alpha·op(a)·op(b) + Beta·old + bias), [rows,cols], where op is the
-// transpose if m says so, and the sum of a product runs over inner. old is what dst holds, or
-// Add, and is read if Beta is not 0; bias [cols] may be nil.
+// MatMul computes Act(Alpha·op(a)·op(b) + Beta·old + bias), [rows,cols]. op transposes if m asks
+// for it, and the sum of a product runs over inner. old holds dst or Add, and is read if Beta is
+// not 0. bias [cols] may be nil.
 func MatMul(x, y, old, bias *Array, m device.Mul, rows, cols, inner int) *Array {
 	out := Zeros(rows, cols)
 	for i := range rows {

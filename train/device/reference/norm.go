@@ -6,9 +6,9 @@ import (
 	"hgld/train/device"
 )
 
-// Norm is batch normalisation of the last axis, with residual and ReLU after it. given,
-// the mean and then the variance of each channel, is nil if they are those of x. gamma,
-// beta and residual may be nil. stats are the statistics used.
+// Norm is batch normalisation over all but the last axis, followed by residual and ReLU. given
+// holds the mean and then the variance of each channel; nil means those of x. gamma, beta and
+// residual may be nil. stats are the statistics used.
 func Norm(x, gamma, beta, residual *Array, given []float64, o device.NormKind) (y *Array, stats []float64) {
 	c, n := x.Cols(), float64(x.Rows())
 	stats = given

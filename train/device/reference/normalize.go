@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// Normalize divides each row of x by n = max(‖x‖, eps). It returns n for each row,
-// negative where it is eps.
+// Normalize divides each row of x by n = max(‖x‖, eps). It returns n for each row, negative where
+// n is eps.
 func Normalize(x *Array, eps float64) (y *Array, norm []float64) {
 	y, norm = Zeros(x.Dims...), make([]float64, x.Rows())
 	for i := range norm {

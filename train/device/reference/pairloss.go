@@ -9,7 +9,7 @@ import (
 // Pairs are the constants of device.Pairs in float64.
 type Pairs struct {
 	Kind                     device.PairKind // which sum
-	Mean                     device.PairMean // of all queries
+	Mean                     device.PairMean // over all queries
 	PosMargin, NegMargin     float64         // of positives and negatives
 	PosScale, NegScale, Base float64         // inverse temperatures and their origin
 	Ceiling                  float64         // positives from this score on do not count
@@ -18,7 +18,7 @@ type Pairs struct {
 	Margins                  []float64       // Levels: finest first
 }
 
-// Set makes p what NewPairs returns.
+// Set sets p to the result of NewPairs.
 func (p *Pairs) Set(o *device.Pairs) {
 	*p = Pairs{
 		Kind: o.Kind, Mean: o.Mean, PosMargin: float64(o.PosMargin), NegMargin: float64(o.NegMargin),
@@ -37,16 +37,16 @@ func NewPairs(o *device.Pairs) *Pairs {
 	return p
 }
 
-// PairSum is what a query adds to the mean: the sums over its positives and its
-// negatives, and the number of terms of each. Triplets, and sums that are not
-// over terms, are in the first.
+// PairSum is the contribution of a query to the mean: the sums over its positives and its
+// negatives, and the number of terms of each. Triplets, and sums that are not over terms, use the
+// first.
 type PairSum struct {
 	Loss  [2]float64 // over positives, over negatives
-	Count [2]int32   // terms of each
+	Count [2]int32   // number of terms of each
 }
 
-// Weights returns the factors of a query's two sums, and of their gradients: n is
-// the query's count, total that of all Q queries.
+// Weights returns the factors of a query's two sums and of their gradients. n is the query's
+// count, total that of all Q queries.
 func (p *Pairs) Weights(n [2]int32, total [2]int64, queries int) (w [2]float64) {
 	for sign := range w {
 		switch {
@@ -64,9 +64,8 @@ func (p *Pairs) Weights(n [2]int32, total [2]int64, queries int) (w [2]float64) 
 	return w
 }
 
-// PairLoss is the definition of the sums for one query: s [G] and sh [G] are its
-// scores and shared levels. ds, which may be nil, receives the gradient of the sum
-// without the weights of the mean.
+// PairLoss defines the sums for one query. s [G] and sh [G] are its scores and shared levels. ds
+// receives the gradient of the sum without the weights of the mean, and may be nil.
 func PairLoss[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) PairSum {
 	clear(ds)
 	switch p.Kind {
@@ -106,7 +105,7 @@ func contrastive[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs)
 	return r
 }
 
-// hinge is the term of one item, 0 where it is no violation.
+// hinge returns the term of one item, 0 if it is not a violation.
 func (p *Pairs) hinge(x float64, sign int) float64 {
 	if p.Kind == device.Contrastive {
 		if sign == 0 {
@@ -129,8 +128,8 @@ func add(ds []float64, i int, v float64) {
 	}
 }
 
-// multiSimilarity: log(1 + Σ e^(±scale·(s − Base))) / scale of each sign. Sums are
-// taken relative to their greatest term, so that no exponential overflows.
+// multiSimilarity: log(1 + Σ e^(±scale·(s − Base))) / scale of each sign. Sums are relative to
+// their greatest term, so that no exponential overflows.
 func multiSimilarity[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (r PairSum) {
 	least, most := math.Inf(1), math.Inf(-1)
 	for i, l := range sh {
@@ -201,7 +200,7 @@ func triplets[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (r
 	return r
 }
 
-// easyTriplet: the nearest positive and the nearest negative behind it.
+// easyTriplet: the nearest positive and the nearest negative below it.
 func easyTriplet[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (r PairSum) {
 	pos, neg := -1, -1
 	for i, l := range sh {

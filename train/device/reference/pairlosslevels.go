@@ -37,7 +37,7 @@ func levelsLoss[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) 
 	return r
 }
 
-// softplusSlope is σ, whose clamped form sigmoid is part of the ranks' definition.
+// softplusSlope is σ. It is not Sigmoid, whose clamp is part of the definition of the ranks.
 func softplusSlope(z float64) float64 {
 	if z >= 0 {
 		return 1 / (1 + math.Exp(-z))
@@ -46,7 +46,7 @@ func softplusSlope(z float64) float64 {
 	return e / (1 + e)
 }
 
-// logSum is log Σ e^z(s) over the items of some levels; −∞ without any.
+// logSum returns log Σ e^z(s) over the items of some levels, or −∞ if there are none.
 func logSum[T float32 | float64](s []T, sh []uint8, of func(uint8) bool, z func(float64) float64) float64 {
 	top := math.Inf(-1)
 	for i, l := range sh {

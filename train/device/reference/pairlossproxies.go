@@ -6,9 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// ofProxies is the cross-entropy of softmax over the scores of one positive and the
-// negatives, these moved by an angle (Angular) or the positive's left out of the sum
-// (Ratio).
+// ofProxies is the cross-entropy of softmax over the scores of one positive and the negatives.
+// Angular moves scores by an angle; Ratio leaves the positive out of the denominator.
 func ofProxies[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (r PairSum) {
 	pos, items := -1, 1 // the positive and all negatives
 	for i, l := range sh {
@@ -21,7 +20,7 @@ func ofProxies[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (
 	if pos < 0 || items == 1 {
 		return r
 	}
-	a, own, other := p.angle(), 0.0, 0.0 // how much of each score is φ
+	a, own, other := p.angle(), 0.0, 0.0 // the share of φ in each score
 	if p.Kind == device.Angular {
 		other = p.Smoothing / float64(items)
 		own = 1 - p.Smoothing + other
@@ -32,7 +31,7 @@ func ofProxies[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (
 	})
 	z, slope := a.mixed(float64(s[pos]), own)
 	z *= p.PosScale
-	// share is the part of the negatives below the line
+	// share of each negative in the denominator
 	share := 1.0
 	r.Loss[0], r.Count[0] = neg-z, 1
 	if p.Kind == device.Angular {
@@ -52,8 +51,8 @@ func ofProxies[T float32 | float64](ds []float64, s []T, sh []uint8, p *Pairs) (
 	return r
 }
 
-// angle is φ of device.Angular: cos(θ + margin) for cos θ above edge, and cos θ
-// less drop from there on.
+// angle holds φ of device.Angular: cos(θ + margin) for cos θ above edge, and cos θ − drop below
+// it.
 type angle struct {
 	sin, cos   float64 // of the margin
 	edge, drop float64
@@ -67,7 +66,7 @@ func (p *Pairs) angle() (a angle) {
 	return a
 }
 
-// phi is φ of c = cos θ, and its slope.
+// phi returns φ of c = cos θ, and its slope.
 func (a *angle) phi(c float64) (phi, slope float64) {
 	if c <= a.edge {
 		return c - a.drop, 1
@@ -80,7 +79,7 @@ func (a *angle) phi(c float64) (phi, slope float64) {
 	return phi, slope
 }
 
-// mixed is h·φ(c) + (1 − h)·c, and its slope.
+// mixed returns h·φ(c) + (1 − h)·c, and its slope.
 func (a *angle) mixed(c, h float64) (z, slope float64) {
 	if h == 0 {
 		return c, 1

@@ -6,19 +6,19 @@ import (
 	"hgld/train/device"
 )
 
-// Step is a step function of t = s_i − s_k with its constants in float64, ready
-// to be evaluated: the automatic offset is filled in and an Upper with Rho −1 has
-// become the Sigmoid that it means. See device.Step for the functions.
+// Step is a step function of t = s_i − s_k with its constants in float64, ready to evaluate: the
+// automatic offset is filled in, and an Upper with Rho −1 is replaced by the Sigmoid that it
+// means. See device.Step for the functions.
 type Step struct {
 	Kind                      device.StepKind // which step
 	Tau                       float64         // Sigmoid, Upper: temperature
 	Rho, Delta, Start, Offset float64         // Upper
-	Zero                      float64         // Upper: its value at 0
+	Zero                      float64         // Upper: value at 0
 	LeakSlope, Beta, Gamma    float64         // Leak
 }
 
-// Steps are the steps of the rank and of the positives' rank, by how the level of
-// item i compares with that of k: device.Higher, Equal, Lower.
+// Steps are the steps of the rank and of the positives' rank, by how the level of item i compares
+// with that of k: device.Higher, Equal, Lower.
 type Steps struct{ Rank, Plus [3]Step }
 
 // NewSteps converts h.
@@ -28,7 +28,7 @@ func NewSteps(h *device.Steps) *Steps {
 	return n
 }
 
-// Set makes n what NewSteps returns.
+// Set sets n to the result of NewSteps.
 func (n *Steps) Set(h *device.Steps) {
 	for c := range h.Rank {
 		n.Rank[c], n.Plus[c] = newStep(h.Rank[c]), newStep(h.Plus[c])
@@ -51,13 +51,13 @@ func newStep(d device.Step) Step {
 	return s
 }
 
-// clamp is the |t|/τ beyond which a sigmoid is flat.
+// clamp is the |t|/τ beyond which a sigmoid is constant.
 const clamp = 50
 
-// Sigmoid is 1/(1 + e^−x), flat beyond ±50.
+// Sigmoid returns 1/(1 + e^−x), constant beyond ±50.
 func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(min(max(-x, -clamp), clamp))) }
 
-// sigmoidSlope is the derivative of Sigmoid(t/τ) by t.
+// sigmoidSlope returns the derivative of Sigmoid(t/τ) by t.
 func sigmoidSlope(t, tau float64) float64 {
 	if math.Abs(t) > clamp*tau {
 		return 0
@@ -66,7 +66,7 @@ func sigmoidSlope(t, tau float64) float64 {
 	return y * (1 - y) / tau
 }
 
-// Value is the step at t.
+// Value returns the step at t.
 func (s *Step) Value(t float64) float64 {
 	switch s.Kind {
 	case device.Heaviside:
@@ -95,7 +95,7 @@ func (s *Step) Value(t float64) float64 {
 	return 0
 }
 
-// Slope is the derivative of the step at t.
+// Slope returns the derivative of the step at t.
 func (s *Step) Slope(t float64) float64 {
 	switch s.Kind {
 	case device.Sigmoid:
@@ -127,11 +127,11 @@ func Class(i, k uint8) int {
 	return device.Lower
 }
 
-// PairRank is the definition of the rank op for one query: two loops over pairs.
-// Everything faster is compared with it. s [G] and sh [G] are the scores and the
-// shared levels, rel [L+1] the relevance of each level; rank and plus [G] are
-// written at the positives and 0 elsewhere. Scores in float64 give the formulas
-// themselves; in float32 t is rounded as the op rounds it.
+// PairRank defines the rank op for one query: two loops over pairs, with which all faster
+// versions are compared. s [G] and sh [G] are the scores and the shared levels, rel [L+1] the
+// relevance of each level. rank and plus [G] are written at the positives and 0 elsewhere. With
+// float64 scores it computes the formulas exactly as written; with float32 scores it rounds t as
+// the op does.
 func PairRank[T float32 | float64](rank, plus []float64, s []T, sh []uint8, rel []float64, h *Steps) {
 	top := uint8(len(rel) - 1)
 	for k, lk := range sh {
@@ -154,8 +154,8 @@ func PairRank[T float32 | float64](rank, plus []float64, s []T, sh []uint8, rel 
 	}
 }
 
-// PairRankGrad is the definition of its gradient for one query: ds [G] from
-// drank and dplus [G], which are read at the positives.
+// PairRankGrad defines the gradient of PairRank for one query: ds [G] from drank and dplus [G],
+// which are read at the positives.
 func PairRankGrad[T float32 | float64](ds, drank, dplus []float64, s []T, sh []uint8, rel []float64, h *Steps) {
 	clear(ds)
 	top := uint8(len(rel) - 1)

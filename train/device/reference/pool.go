@@ -28,7 +28,7 @@ func PoolWindows(dims []int, p device.PoolShape, f func(out int, in []int)) (out
 	return outH, outW
 }
 
-// Pool returns the result of a pooling, and the gradient by x for the upstream up.
+// Pool returns the result of a pooling, and the gradient by x for the upstream gradient up.
 func Pool(x, up *Array, p device.PoolShape) (y, dx []float64) {
 	dx = make([]float64, len(x.V))
 	PoolWindows(x.Dims, p, func(out int, in []int) {

@@ -7,8 +7,8 @@ import (
 	"hgld/train/device"
 )
 
-// Order returns the items that exist and have a level of at least least, by (score
-// falling, row).
+// Order returns the items that exist and have at least the level least, ordered by falling score,
+// then row.
 func Order(scores, shared []float64, least float64) []int {
 	var list []int
 	for i, l := range shared {

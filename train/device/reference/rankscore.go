@@ -6,11 +6,10 @@ import (
 	"hgld/train/device"
 )
 
-// RankScore is the definition of the scores for one query: it returns the loss
-// and writes its derivatives by rank and by plus, 0 where level is not positive.
-// level, rank, plus, drank and dplus may run over the whole row or over the
-// positives alone, in row order; rel and count [L+1] are the row's. Without a
-// positive, or where all relevances are 0, loss and derivatives are 0.
+// RankScore defines the scores for one query. It returns the loss and writes its derivatives by
+// rank and by plus, 0 where level is not positive. level, rank, plus, drank and dplus may cover
+// the whole row or only the positives, in row order; rel and count [L+1] are those of the row.
+// Without a positive, or if all relevances are 0, loss and derivatives are 0.
 func RankScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64, count []int32,
 	o *device.Score) float64 {
 	clear(drank)
@@ -54,8 +53,8 @@ func apScore(drank, dplus, rank, plus []float64, level []uint8, rel []float64, c
 	return 1 - sum/z
 }
 
-// recallScore: L = 1 − mean over κ of Σ_k σ((κ − rank_k)/T_κ) / min(κ, P), where
-// Clip bounds the sum of a κ by κ; it has no gradient beyond.
+// recallScore: L = 1 − mean over κ of Σ_k σ((κ − rank_k)/T_κ) / min(κ, P). Clip bounds the sum of
+// a κ by κ, beyond which it has no gradient.
 func recallScore(drank, rank []float64, level []uint8, levels, positives int, o *device.Score) float64 {
 	loss, share := 1.0, 1/float64(len(o.At))
 	for i, at := range o.At {
@@ -81,8 +80,8 @@ func recallScore(drank, rank []float64, level []uint8, levels, positives int, o 
 	return loss
 }
 
-// ndcgScore: L = 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG, where iDCG is the
-// sum for the best order, level L first.
+// ndcgScore: L = 1 − Σ_k (2^l_k − 1)/log2(1 + rank_k) / iDCG. iDCG is the sum for the best order,
+// level L first.
 func ndcgScore(drank, rank []float64, level []uint8, count []int32) float64 {
 	ideal, place := 0.0, 1.0
 	for l := len(count) - 1; l >= 1; l-- {
@@ -104,7 +103,7 @@ func ndcgScore(drank, rank []float64, level []uint8, count []int32) float64 {
 	return loss
 }
 
-// logScore: L = Σ_k ℓ(rank_k − plus_k) / P with ℓ(x) = log(1+x), or ℓ twice.
+// logScore: L = Σ_k ℓ(rank_k − plus_k) / P with ℓ(x) = log(1+x), or ℓ(ℓ(x)) if twice is set.
 func logScore(drank, rank, plus []float64, level []uint8, levels, positives int, twice bool) float64 {
 	loss, share := 0.0, 1/float64(positives)
 	for k, l := range level {

@@ -1,10 +1,10 @@
-// Package reference defines every operation of a device.Backend by its formula, in plain
-// loops and float64. Package devicetest compares backends with it, and differentiates it
-// to check their gradients; nothing here is made fast. Gradients are not defined apart but
-// for the ranks, the bins and the pairs, whose definitions package cpu uses too.
+// Package reference defines every operation of a device.Backend by its formula, in plain loops
+// and float64. Nothing here is optimised. Package devicetest compares backends with these
+// definitions, and differentiates them numerically to check gradients. Gradients are defined
+// separately only for ranks, bins and pairs, whose definitions package cpu also uses.
 //
-// Each file has the name of the operation's file in the backends. Arrays are dense, and
-// dimensions are those of the method of the same name in package device.
+// Each file has the name of the operation's file in the backends. Arrays are dense. Dimensions
+// are those of the method of the same name in package device.
 package reference
 
 import "slices"
@@ -33,5 +33,5 @@ func (a *Array) Cols() int { return a.Dims[len(a.Dims)-1] }
 // Rows returns the product of all other dimensions.
 func (a *Array) Rows() int { return len(a.V) / a.Cols() }
 
-// Row returns row i, as part of a.
+// Row returns row i, as a part of a.
 func (a *Array) Row(i int) []float64 { return a.V[i*a.Cols() : (i+1)*a.Cols()] }

@@ -6,9 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Relevance returns the relevance [Q,L+1] of each level, by the formula of
-// device.RelKind, and the weight [Q] of each query. count [Q,L+1] is the number of items
-// of each level.
+// Relevance returns the relevance [Q,L+1] of each level by the formula of device.RelKind, and the
+// weight [Q] of each query. count [Q,L+1] is the number of items of each level.
 func Relevance(count *Array, o device.RelKind) (rel, weight []float64) {
 	levels, with := count.Cols()-1, 0.0
 	for q := range count.Rows() {

@@ -2,7 +2,7 @@ package reference
 
 import "hgld/train/device"
 
-// Resample returns the image [h,w,3] that one row of the table of images describes; see
+// Resample returns the image [h,w,3] described by one row of the table of images; see
 // device.Image.
 func Resample(bytes, taps, image []float64, h, w int) *Array {
 	y := Zeros(h, w, 3)
@@ -24,13 +24,13 @@ func Resample(bytes, taps, image []float64, h, w int) *Array {
 	return y
 }
 
-// axis is the taps of some outputs.
+// axis holds the taps of some outputs.
 type axis struct {
 	taps           []float64
 	outputs, width int
 }
 
-// sum returns an output, made of the inputs that value returns.
+// sum returns an output, computed from the inputs that value returns.
 func (a axis) sum(output int, value func(at int) float64) float64 {
 	first, count := int(a.taps[output]), int(a.taps[a.outputs+output])
 	weights := a.taps[2*a.outputs+output*a.width:][:count]

@@ -2,7 +2,7 @@ package reference
 
 import "hgld/train/device"
 
-// SGD makes one step, by the formulas of torch: it changes w and m by the gradient g.
+// SGD makes one step by torch's formulas: it updates w and m with the gradient g.
 func SGD(w, m, g *Array, h []float64, o device.SGDKind) {
 	for i := range w.V {
 		d := h[device.HyperScale]*g.V[i] + h[device.HyperDecay]*w.V[i]

@@ -2,7 +2,7 @@ package reference
 
 import "hgld/train/device"
 
-// Shared returns how many of the levels [o.From, o.To) two label paths have in common, or
+// Shared returns the number of levels in [o.From, o.To) that two label paths share, or
 // device.AbsentLevel. own says that gl is the query's own row.
 func Shared(ql, gl []float64, own bool, o device.SharedKind) float64 {
 	n, known := 0.0, false

@@ -2,7 +2,7 @@ package reference
 
 import "hgld/train/device"
 
-// Sums adds up the values of x, or their squares: of each row, each column or all.
+// Sums adds up the values of x or their squares, over each row, each column or all elements.
 func Sums(x *Array, kind device.Sum) []float64 {
 	out := make([]float64, map[device.Sum]int{
 		device.SumAll: 1, device.SquaresAll: 1, device.SumRows: x.Rows(), device.SquaresRows: x.Rows(),

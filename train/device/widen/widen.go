@@ -1,8 +1,7 @@
-// Package widen lets a backend that computes in F32 store activations in BF16 or F16. It
-// widens the arrays of an operation to F32, runs the operation, and rounds the results:
-// the storage is that of mixed precision and the arithmetic is the backend's own. So a
-// processor can run a mixed training, and its result is what a card's kernels for BF16 are
-// compared with. It is slower than F32.
+// Package widen lets a backend that computes in F32 store activations in BF16 or F16. It widens
+// the arrays of an operation to F32, runs the operation, and rounds the results. Storage is that
+// of mixed precision, and arithmetic that of the backend. A host can thus run a mixed-precision
+// training, whose result is the reference for a card's BF16 kernels. It is slower than F32.
 //
 // forwards.go is generated from the interfaces of package device:
 //
@@ -33,17 +32,16 @@ type widener struct {
 // widened is an array of an operation and its copy in F32.
 type widened struct {
 	narrow, wide device.Array
-	result       bool // copied back after the operation
+	result       bool // copy back after the operation
 }
 
-// Supports reports true for every type of floating point.
+// Supports reports true for every floating-point type.
 func (wid *widener) Supports(t device.DType) bool { return isShort(t) || wid.Backend.Supports(t) }
 
 func isShort(t device.DType) bool { return t == device.BF16 || t == device.F16 }
 
-// widen replaces the arrays of an operation that are stored in a short type by copies in
-// F32. The first arrays, as many as results says, are those that the operation writes.
-// narrow must be called after the operation.
+// widen replaces the arrays of an operation that are stored in a short type by F32 copies. The
+// first results arrays are those that the operation writes. Call narrow after the operation.
 func (wid *widener) widen(results int, arrays ...*device.Array) {
 	for i, a := range arrays {
 		if !a.Absent() && isShort(a.Type) && !wid.Backend.Supports(a.Type) {
@@ -52,8 +50,8 @@ func (wid *widener) widen(results int, arrays ...*device.Array) {
 	}
 }
 
-// copyOf returns the widened copy of a. An array that an operation gets twice, as source
-// and destination, has one copy.
+// copyOf returns the widened copy of a. An array that is both source and destination has one
+// copy.
 func (wid *widener) copyOf(a device.Array, result bool) device.Array {
 	for _, c := range wid.copies {
 		if c.narrow.Buf == a.Buf && c.narrow.Off == a.Off && c.narrow.Len() == a.Len() {
@@ -61,13 +59,13 @@ func (wid *widener) copyOf(a device.Array, result bool) device.Array {
 		}
 	}
 	wide := device.Make(wid.scratch(len(wid.copies), 4*a.Len()), 0, device.F32, a.Shape()...)
-	wid.Backend.Copy(wide, a) // results too: an operation may add to them or leave rows as they are
+	wid.Backend.Copy(wide, a) // results too, because an operation may add to them or leave rows unchanged
 	wid.copies = append(wid.copies, widened{a, wide, result})
 	return wide
 }
 
 // scratch returns memory for the i-th copy of an operation. It grows and is kept, so that
-// steady operations allocate nothing on the device.
+// repeated operations allocate nothing on the device.
 func (wid *widener) scratch(i, bytes int) device.Buffer {
 	if i == len(wid.memory) {
 		wid.memory = append(wid.memory, nil)
@@ -91,8 +89,8 @@ func (wid *widener) narrow() {
 	wid.copies = wid.copies[:0]
 }
 
-// rounded is a widener that computes the sums of an epilogue from results as they are stored, after
-// rounding, which is what package device asks for.
+// rounded is a widener that computes the sums of an epilogue from the stored results, after
+// rounding, as package device requires.
 type rounded struct{ *widener }
 
 // Conv computes statistics of the rounded result.
@@ -128,8 +126,8 @@ func (r rounded) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float3
 	r.widener.ReluGrad(device.Array{}, dx, sums, acc)
 }
 
-// stages splits the epilogue of a gradient into what changes dx and the sums that follow, which
-// are absent if dx is not rounded.
+// stages splits the epilogue of a gradient into the part that changes dx and the sums that
+// follow. The sums are absent if dx is not rounded.
 func stages(dx device.Array, e device.GradEpilogue) (first, sums device.GradEpilogue) {
 	if dx.Absent() || !isShort(dx.Type) {
 		return e, device.GradEpilogue{}
@@ -143,7 +141,7 @@ type raggedWidener struct {
 	ragged device.Ragged
 }
 
-// RaggedAttention widens as the operations of a Backend do.
+// RaggedAttention widens its arrays as the operations of a Backend do.
 func (wid *raggedWidener) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
 	wid.widen(1, &dst, &qkv)
 	wid.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads)

@@ -10,23 +10,23 @@ import (
 // Batch is the input of a loss, rows of embeddings with their labels, finest first.
 type Batch struct {
 	Query   [][]float64 // [Q,D]
-	Gallery [][]float64 // [G,D]; that of Own takes gradient from both sides
+	Gallery [][]float64 // [G,D]; for Own it takes gradient from both sides
 	Labels  [][]int32   // [Q,L] of the queries, −1 for none
 	Against [][]int32   // [G,L] of the gallery
-	Self    []int32     // [Q]: each query's own row in the gallery, −1: none; nil: none at all
+	Self    []int32     // [Q]: each query's own row in the gallery, or −1; nil: no query has one
 
 	Memory *Batch // Gallery, Against and Self of a second gallery; nil: none
 
 	Proxies [][]float64 // [C·Centers,D] of the loss, or the weights of its classifier
 	Bias    []float64   // [C] of the classifier
-	Centers int         // proxies of a class; 0: 1
-	Paths   [][]int32   // [C,L]: labels of the classes of the proxies; nil: as Labels has them
+	Centers int         // proxies per class; 0: 1
+	Paths   [][]int32   // [C,L]: labels of the proxies' classes; nil: taken from Labels
 
 	Drawn    [][]float64 // random numbers; nil: amplitudes by label
 	PerClass int         // rows of a class
 }
 
-// Result is a loss and its gradients, of the shapes of the Batch.
+// Result holds a loss and its gradients, in the shapes of the Batch.
 type Result struct {
 	Value   float64     // the loss
 	Query   [][]float64 // gradient by the queries, and by the gallery if that is Own
@@ -49,7 +49,7 @@ func (in *Batch) isOwn() bool {
 	return len(in.Gallery) > 0 && len(in.Query) > 0 && &in.Gallery[0] == &in.Query[0]
 }
 
-// remembered is the batch with the memory as its gallery.
+// remembered returns the batch with the memory as its gallery.
 func (in *Batch) remembered() *Batch {
 	b := *in
 	b.Gallery, b.Against, b.Self = in.Memory.Gallery, in.Memory.Against, in.Memory.Self
@@ -64,8 +64,8 @@ func (in *Batch) Draws() [][]float64 {
 	return Amplitudes(in.Labels, in.Against)
 }
 
-// Amplitudes stand for the drawn ones of a margin: functions of the labels, so that
-// rows in another order have the same.
+// Amplitudes returns substitutes for the random amplitudes of a margin. They are functions of the
+// labels, so that they do not depend on the order of rows.
 func Amplitudes(query, gallery [][]int32) [][]float64 {
 	out := Zeros(len(query), len(gallery))
 	for q, a := range query {
@@ -96,7 +96,7 @@ func dot(a, b []float64) (s float64) {
 	return s
 }
 
-// ZerosLike returns zeros in the shape of x, nil for no rows.
+// ZerosLike returns zeros in the shape of x, or nil if x has no rows.
 func ZerosLike(x [][]float64) [][]float64 {
 	if len(x) == 0 {
 		return nil
@@ -113,7 +113,7 @@ func Zeros(rows, cols int) [][]float64 {
 	return out
 }
 
-// tangent takes off the part of each row of g along the row of x.
+// tangent removes from each row of g its component along the row of x.
 func tangent(g, x [][]float64) [][]float64 {
 	out := ZerosLike(g)
 	for i := range g {

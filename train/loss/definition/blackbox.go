@@ -9,8 +9,8 @@ import (
 	"hgld/train/loss"
 )
 
-// placesOf returns the place, from 1, of each item among those of a level of least
-// or more, by falling score; 0 for others.
+// placesOf returns the place, from 1, of each item among those with at least the level least, by
+// falling score; 0 for other items.
 func placesOf(s []float64, sh []uint8, least uint8) []float64 {
 	var items []int
 	for i, l := range sh {
@@ -26,8 +26,8 @@ func placesOf(s []float64, sh []uint8, least uint8) []float64 {
 	return rank
 }
 
-// interpolated is the gradient that takes the place of that of the ranks divided by
-// the number of items n, d being the derivative of the loss by the rank.
+// interpolated returns the gradient that replaces that of the ranks, divided by the number of
+// items n. d is the derivative of the loss by the rank.
 func interpolated(s, d []float64, sh []uint8, lambda float64) []float64 {
 	rank, n := placesOf(s, sh, 0), 0.0
 	for _, r := range rank {
@@ -44,8 +44,8 @@ func interpolated(s, d []float64, sh []uint8, lambda float64) []float64 {
 	return ds
 }
 
-// behind is the scores, those of the positives lowered by half the margin and the
-// others raised by as much, times an amplitude if there are any.
+// behind returns the scores moved by half the margin, positives down and others up, times an
+// amplitude if there are any.
 func behind(s []float64, sh []uint8, margin float64, amplitude []float64) []float64 {
 	out := slices.Clone(s)
 	for i, l := range sh {
@@ -94,8 +94,8 @@ func blackBoxAPOf(k loss.BlackBoxAP, drawn [][]float64) func([][]float64, [][]ui
 	}
 }
 
-// ramboRecallOf is the mean over the positives of all rows; past holds, for each
-// batch in the memory, how many negatives stand ahead of each positive.
+// ramboRecallOf is the mean over the positives of all rows. past holds, for each batch in the
+// memory, how many negatives are ahead of each positive.
 func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]uint8) (float64, [][]float64) {
 	return func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
 		ds = ZerosLike(s)
@@ -141,9 +141,9 @@ func ramboRecallOf(k loss.RamboRecall, past *[][]float64) func([][]float64, [][]
 	}
 }
 
-// RamboRecall is the loss of a step of RamboRecall with a memory. past holds, for each
-// batch in the memory, how many negatives stand ahead of each positive; the step adds its
-// own.
+// RamboRecall returns the loss of one step of RamboRecall with a memory. past holds, for each
+// batch in the memory, how many negatives are ahead of each positive. The step adds its own
+// batch.
 func RamboRecall(k loss.RamboRecall, in *Batch, past *[][]float64) Result {
 	d := scored{Ranking: Ranking{from: k.Level, to: k.Level + 1, self: selfOf(k.GalleryOptions)},
 		of: ramboRecallOf(k, past)}

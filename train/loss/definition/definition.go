@@ -1,7 +1,7 @@
 // Package definition computes every loss by its definition, in float64 and plain loops:
-// embeddings to scores, scores to ranks over all pairs, and the gradient by the chain
-// rule. It is what tests hold the losses to, and what `hgld loss` prints beside them. It
-// takes O(positives × gallery) operations a query, and is slow.
+// embeddings to scores, scores to ranks over all pairs, and the gradient by the chain rule. Tests
+// compare the losses with it, and `hgld loss` prints it beside them. It is slow: it takes
+// O(positives × gallery) operations per query.
 package definition
 
 import "hgld/train/loss"
@@ -90,7 +90,7 @@ func addCompared(k loss.Kind, in *Batch, weight float64, r *Result) error {
 	return nil
 }
 
-// levelsOf is all levels, and equal weights, where none are given.
+// levelsOf fills in all levels, and equal weights, if none are given.
 func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
 	if levels == nil {
 		for l := range n {

@@ -7,9 +7,8 @@ import (
 	"hgld/train/loss"
 )
 
-// mixedScores appends to the scores of a query those of all pairs of its first
-// positives, which are positives too. fold adds the gradients by these to those by
-// the real ones.
+// mixedScores appends to a query's scores those of all pairs of its first positives, which are
+// positives too. fold adds the gradients by these to the gradients by the real scores.
 func mixedScores(s []float64, sh []uint8, most int, share []float64) (mixed []float64, levels []uint8,
 	fold func([]float64)) {
 	var found []int
@@ -43,7 +42,7 @@ func mixedScores(s []float64, sh []uint8, most int, share []float64) (mixed []fl
 	}
 }
 
-// Circle lists the pairs of a class by their distance around a circle.
+// Circle lists the pairs of a class by distance around a circle.
 func Circle(n int) (pairs [][2]int) {
 	for d := 1; d <= n/2; d++ {
 		for i := range n {
@@ -55,8 +54,8 @@ func Circle(n int) (pairs [][2]int) {
 	return pairs
 }
 
-// addMixedRows is the loss of a batch to which the mixtures of every pair of rows
-// of a class have been added, class after class by falling label.
+// addMixedRows adds the loss of a batch extended by the mixtures of every pair of rows of a
+// class, class after class by falling label.
 func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result) error {
 	more := &Batch{Query: slices.Clone(in.Query), Labels: slices.Clone(in.Labels)}
 	var classes []int32

@@ -7,7 +7,7 @@ import (
 	"hgld/train/loss"
 )
 
-// addNSM adds the cross-entropy of a classifier of unit rows.
+// addNSM adds the cross-entropy of a classifier whose weight rows have unit length.
 func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 	unit, n := Units(in.Proxies), max(k.NumCenters, 1)
 	du := ZerosLike(in.Proxies)
@@ -15,7 +15,7 @@ func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 	for q, x := range in.Query {
 		class := in.Labels[q][k.Level]
 		z := make([]float64, len(unit)/n)
-		slope := make([]float64, len(unit)) // of a class' score by that of a centre
+		slope := make([]float64, len(unit)) // derivative of a class's score by that of a centre
 		for c := range z {
 			z[c] = ofCenters(slope[c*n:][:n], x, unit[c*n:][:n], k.TemperatureCenters) / k.Temperature
 		}
@@ -39,8 +39,8 @@ func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 	addTo(r.Proxies, ThroughUnits(du, in.Proxies))
 }
 
-// ofCenters is the mean of the scores of centres weighted by softmax over them, and
-// its slopes by these.
+// ofCenters returns the mean of the centres' scores weighted by their softmax, and writes its
+// derivatives by these scores.
 func ofCenters(slope []float64, x []float64, centers [][]float64, temperature float64) (z float64) {
 	if len(centers) == 1 {
 		slope[0] = 1

@@ -9,14 +9,14 @@ import (
 	"hgld/train/loss"
 )
 
-// Ranking says in float64 what a loss on ranks computes.
+// Ranking holds in float64 what a loss on ranks computes.
 type Ranking struct {
 	steps    reference.Steps
 	score    device.Score
 	at       []float64 // of a recall, with its temperatures
 	temp     loss.Temperatures
 	from, to int
-	self     func(level uint8) uint8 // of the query's own row
+	self     func(level uint8) uint8 // level of the query's own row
 	rel      func(count []int32) []float64
 	allQ     bool
 	combine  loss.Combine
@@ -26,8 +26,8 @@ type Ranking struct {
 // Exact replaces the upper bound by the exact rank.
 func (d *Ranking) Exact() { d.steps.Rank[device.Lower] = d.steps.Rank[device.Higher] }
 
-// OfRanks returns the definition of a loss on ranks, for data with so many levels and rows
-// of the gallery.
+// OfRanks returns the definition of a loss on ranks, for data with the given number of levels and
+// gallery rows.
 func OfRanks(k loss.Kind, levels, gallery int) (*Ranking, error) {
 	switch k := k.(type) {
 	case loss.SmoothAP:
@@ -65,7 +65,7 @@ func OfRanks(k loss.Kind, levels, gallery int) (*Ranking, error) {
 		d.rel = relevances(k.Relevance, levels, k.GalleryOptions)
 		return d, nil
 	}
-	return nil, fmt.Errorf("no definition of %T", k)
+	return nil, fmt.Errorf("there is no definition of %T", k)
 }
 
 func oneLevel(s reference.Steps, o device.ScoreKind, level int, a loss.GalleryOptions, m loss.ScoreMixing) *Ranking {
@@ -186,8 +186,8 @@ func (d Ranking) Add(in *Batch, weight float64, r *Result) {
 	}
 }
 
-// ofRanks is the loss of one query and its derivatives by rank and plus. A recall's
-// constants are those of the settings, which device.Score rounds to float32.
+// ofRanks returns the loss of one query and writes its derivatives by rank and plus. The
+// constants of a recall are those of the settings, which device.Score rounds to float32.
 func (d Ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, count []int32) float64 {
 	if d.score.Kind != device.ScoreRecall {
 		return reference.RankScore(u, v, rank, plus, sh, rel, count, &d.score)
@@ -223,7 +223,7 @@ func (d Ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, 
 	return loss
 }
 
-// Shared counts the levels in common of every query and gallery item.
+// Shared counts the levels that every query and gallery item share.
 func (d Ranking) Shared(in *Batch) [][]uint8 {
 	out := make([][]uint8, len(in.Query))
 	for q, ql := range in.Labels {
@@ -259,5 +259,5 @@ func positives(count []int32) (n int32) {
 	return n
 }
 
-// Relevance returns the relevance of each number of levels in common, for a row of Shared.
+// Relevance returns the relevance of each number of shared levels, for a row of Shared.
 func (d *Ranking) Relevance(sh []uint8) []float64 { return d.rel(d.count(sh)) }

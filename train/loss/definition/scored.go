@@ -8,15 +8,15 @@ import (
 	"hgld/train/loss"
 )
 
-// scored says in float64 what a loss of the score matrix computes: value and
-// derivative by each score.
+// scored holds in float64 what a loss of the score matrix computes: the value and the derivative
+// by each score.
 type scored struct {
 	Ranking   // its levels, self and combine
 	normalise bool
 	of        func(s [][]float64, sh [][]uint8) (value float64, ds [][]float64)
 }
 
-// scoredOf returns nil for a loss of another sort.
+// scoredOf returns nil for a loss of another kind.
 func scoredOf(k loss.Kind, in *Batch) *scored {
 	one := func(level int, a loss.GalleryOptions, normalise bool,
 		of func([][]float64, [][]uint8) (float64, [][]float64)) *scored {
@@ -112,8 +112,7 @@ func hasPositive(sh []uint8) bool {
 	return false
 }
 
-// addWithMemory adds the loss against the gallery, and against the memory if there
-// is one.
+// addWithMemory adds the loss against the gallery and, if there is one, the memory.
 func (d *scored) addWithMemory(in *Batch, weight float64, r *Result) {
 	if in.Memory == nil {
 		d.add(in, weight, r)
@@ -174,8 +173,7 @@ func Units(x [][]float64) [][]float64 {
 	return u
 }
 
-// ThroughUnits is the gradient by x, given that by the rows of x divided by their
-// length.
+// ThroughUnits returns the gradient by x, given the gradient by the normalised rows of x.
 func ThroughUnits(d, x [][]float64) [][]float64 {
 	out := tangent(d, x)
 	for i, row := range x {
@@ -195,8 +193,8 @@ func addTo(sum, x [][]float64) {
 	}
 }
 
-// addProxied adds a loss of the scores against normalised proxies, of which the
-// query's class has one. It reports whether k is of that sort.
+// addProxied adds a loss of the scores against normalised proxies, one of which belongs to the
+// query's class. It reports whether k is of that kind.
 func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	var p reference.Pairs
 	level, query := 0, in.Query
@@ -259,7 +257,7 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 	return true
 }
 
-// addCrossEntropy adds the divergence of the smoothed target from the classifier.
+// addCrossEntropy adds the divergence between the smoothed target and the classifier.
 func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) {
 	classes, w := float64(len(in.Proxies)), weight/float64(len(in.Query))
 	for q, x := range in.Query {
@@ -288,8 +286,8 @@ func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) 
 	}
 }
 
-// releasedMargins are the margins of the released configurations of CSL; of another number of
-// levels than two and three, steps of 0.1 around 0.45.
+// releasedMargins returns the margins of the released configurations of CSL. For other numbers of
+// levels than two and three they are spaced 0.1 apart around 0.45.
 func releasedMargins(levels int) []float64 {
 	switch levels {
 	case 2:
