@@ -27,7 +27,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/goldens"
-	"hgld/train/device/cuda/emu/translate"
+	"hgld/train/device/cuda/emu/ptx"
 )
 
 // Build compiles the emulator with the kernels of train/device/cuda. It returns the library's
@@ -93,12 +93,12 @@ func translateFolder(to, folder string) error {
 		return err
 	}
 	for _, path := range files {
-		ptx, err := os.ReadFile(path)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		name := filepath.Base(path)
-		source, err := translate.Source(name, string(ptx))
+		source, err := ptx.Source(name, string(text))
 		if err != nil {
 			return err
 		}

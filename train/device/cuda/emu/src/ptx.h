@@ -1,4 +1,4 @@
-// ptx.h is what C++ made from PTX calls; ../translate makes it. An address in shared memory is an
+// ptx.h is what C++ made from PTX calls; ../ptx makes it. An address in shared memory is an
 // offset in the block's window, as the PTX ISA has it, and a generic one is a pointer.
 #pragma once
 

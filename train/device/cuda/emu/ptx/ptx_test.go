@@ -1,4 +1,4 @@
-package translate
+package ptx
 
 import (
 	"os"
@@ -15,21 +15,31 @@ func kernel(lines ...string) string {
 }
 
 func TestInstructionsBecomeStatements(t *testing.T) {
-	for line, want := range map[string]string{
-		"add.s32 %r1, %r2, -1;":                             "r1 = (u32)((u32)((u32)r2 + (u32)-1ll));",
-		"mul.wide.s32 %rd1, %r1, %r2;":                      "rd1 = (u64)((i64)((i64)((i32)r1) * (i64)((i32)r2)));",
-		"setp.geu.f32 %p1, %f1, %f2;":                       "|| (float)f1 >= (float)f2);",
-		"mov.b32 %r1, %f1;":                                 "r1 = (u32)(bits<u32>(f1));",
-		"mov.f32 %f1, 0f3F800000;":                          "f1 = (float)(bits<float>((u32)0x3F800000ull));",
-		"@!%p1 bra $L__BB0_2;":                              "if (!p1) { goto $L__BB0_2; }",
-		"ld.global.s32 %rd1, [%rd2+-8];":                    "load_global<i32, 1>((u64)rd2 + (i64)-8, HG_PTX_LINE); rd1 = (u64)(v.of[0]);",
-		"shfl.sync.up.b32 %r1, %r2, 4, 0, -1;":              "shuffle_up((u32)r2, (u32)4ll, (u32)0ll, (u32)-1ll)",
-		"cvt.rn.bf16x2.f32 %r1, %f1, %f2;":                  "(u32)to_bf16((float)f1) << 16 | to_bf16((float)f2)",
-		"cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;": "copy_async((u64)r1, (u64)rd1, (u32)16ll, (u32)r2, HG_PTX_LINE);",
+	for _, c := range [][2]string{
+		{"add.s32 %r1, %r2, -1;",
+			"r1 = (u32)((u32)((u32)r2 + (u32)-1ll));"},
+		{"mul.wide.s32 %rd1, %r1, %r2;",
+			"rd1 = (u64)((i64)((i64)((i32)r1) * (i64)((i32)r2)));"},
+		{"setp.geu.f32 %p1, %f1, %f2;",
+			"|| (float)f1 >= (float)f2);"},
+		{"mov.b32 %r1, %f1;",
+			"r1 = (u32)(bits<u32>(f1));"},
+		{"mov.f32 %f1, 0f3F800000;",
+			"f1 = (float)(bits<float>((u32)0x3F800000ull));"},
+		{"@!%p1 bra $L__BB0_2;",
+			"if (!p1) { goto $L__BB0_2; }"},
+		{"ld.global.s32 %rd1, [%rd2+-8];",
+			"load_global<i32, 1>((u64)rd2 + (i64)-8, HG_PTX_LINE); rd1 = (u64)(v.of[0]);"},
+		{"shfl.sync.up.b32 %r1, %r2, 4, 0, -1;",
+			"shuffle_up((u32)r2, (u32)4ll, (u32)0ll, (u32)-1ll)"},
+		{"cvt.rn.bf16x2.f32 %r1, %f1, %f2;",
+			"(u32)to_bf16((float)f1) << 16 | to_bf16((float)f2)"},
+		{"cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;",
+			"copy_async((u64)r1, (u64)rd1, (u32)16ll, (u32)r2, HG_PTX_LINE);"},
 	} {
-		source, err := Source("k.ptx", kernel("$L__BB0_2:", line, "ret;"))
-		if err != nil || !strings.Contains(source, want) {
-			t.Errorf("%s: %v; %q is not in\n%s", line, err, want, source)
+		source, err := Source("k.ptx", kernel("$L__BB0_2:", c[0], "ret;"))
+		if err != nil || !strings.Contains(source, c[1]) {
+			t.Errorf("%s: %v; %q is not in\n%s", c[0], err, c[1], source)
 		}
 	}
 }
@@ -59,12 +69,12 @@ func TestEveryCommittedKernelIsTranslated(t *testing.T) {
 		t.Fatalf("%d files of PTX: %v", len(files), err)
 	}
 	for _, path := range files {
-		ptx, err := os.ReadFile(path)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := Source(filepath.Base(path), string(ptx))
-		got, want := strings.Count(source, "\nHG_PTX_KERNEL("), strings.Count(string(ptx), ".visible .entry ")
+		source, err := Source(filepath.Base(path), string(text))
+		got, want := strings.Count(source, "\nHG_PTX_KERNEL("), strings.Count(string(text), ".visible .entry ")
 		if err != nil || got != want || want == 0 {
 			t.Errorf("%s: %d kernels, want %d: %v", path, got, want, err)
 		}

@@ -1,11 +1,11 @@
-// Package translate turns PTX into C++ for the emulator. The emulator then runs what a card
+// Package ptx turns PTX into C++ for the emulator. The emulator then runs what a card
 // is given, and not the source from which clang made it: clang's code, the addresses of every
 // access, and the place of every barrier are those of the PTX.
 //
 // It knows the instructions that the kernels of train/device/cuda use, as LLVM's NVPTX backend
 // prints them, and refuses all others. Each instruction becomes a statement, each register a
 // variable, each branch a goto. emu/src/ptx.h has the functions that the statements call.
-package translate
+package ptx
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 
 // Source returns C++ for a PTX module, with a kernel for each .entry. name is the file's name,
 // to which the compiler's messages and race reports refer. The error names the line.
-func Source(name, ptx string) (string, error) {
+func Source(name, text string) (string, error) {
 	m := &module{name: name, known: translators(), shared: map[string]bool{}}
 	m.emit("#include \"ptx.h\"")
-	if err := m.read(ptx); err != nil {
+	if err := m.read(text); err != nil {
 		return "", err
 	}
 	return m.out.String(), nil
@@ -72,8 +72,8 @@ var (
 
 func (m *module) emit(format string, args ...any) { fmt.Fprintf(&m.out, format+"\n", args...) }
 
-func (m *module) read(ptx string) error {
-	for i, line := range strings.Split(ptx, "\n") {
+func (m *module) read(text string) error {
+	for i, line := range strings.Split(text, "\n") {
 		m.line = i + 1
 		line, _, _ = strings.Cut(line, "//")
 		for statement := range strings.SplitSeq(line, ";") {
