@@ -136,7 +136,7 @@ type Image interface {
 	GeM(dst, x, p Array, eps float32)
 	// GeMGrad is the gradient of GeM by x and, unless dp is absent, by p:
 	//
-	//	dx = dy·y^(1−p)·x^(p−1)/HW where x > eps, otherwise 0
+	//	dx = dy·y^(1−p)·x^(p−1)/HW where x ≥ eps, otherwise 0
 	//	dp = acc·dp + Σ dy·y·(Σ x^p·ln x / Σ x^p − ln y)/p, x being max(x, eps)
 	GeMGrad(dx, dp, dy, x, y, p Array, eps, acc float32)
 	// Interpolate resizes images bilinearly. It has no gradient: only evaluations resize

@@ -28,12 +28,25 @@ func TestConformanceInOtherOrders(t *testing.T) {
 // sanitizer, in a separate process. Attention of BF16 has kernels of its own.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
-	const pattern = "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$"
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v")
-	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
+	conformsWith(t, libs, "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$",
+		[]string{"F32/Conv", "BF16/Attention"}, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
+}
+
+// A card runs the PTX and not the source that the emulator usually compiles. Kernels made from the
+// committed PTX conform too, their vectors are aligned, and neither threads nor blocks race.
+func TestConformanceOfTheCommittedPTX(t *testing.T) {
+	conformsWith(t, emu.BuildPTX(t), "^TestConformance$", []string{"F32/Conv", "BF16/Conv", "Rank/RankLoss"})
+}
+
+// conformsWith runs tests of this package in a process with another build of the emulator. The
+// conformance tests named must be among those that passed.
+func conformsWith(t *testing.T, libs, pattern string, named []string, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=60m")
+	cmd.Env = append(append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs), env...)
 	out, err := cmd.CombinedOutput()
-	for _, ran := range []string{"F32/Conv", "BF16/Attention"} {
-		if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/"+ran) {
+	for _, name := range named {
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/"+name) {
 			t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
 		}
 	}

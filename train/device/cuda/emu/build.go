@@ -27,6 +27,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/goldens"
+	"hgld/train/device/cuda/emu/ptx"
 )
 
 // Build compiles the emulator with the kernels of train/device/cuda. It returns the library's
@@ -55,18 +56,64 @@ func BuildASan(t testing.TB, folder string) (libs, preload string) {
 	t.Helper()
 	c, err := findCompiler(compiler.hasASan)
 	require(t, err)
-	libs, err = c.library(folder, true)
+	libs, err = c.library(folder, "*.cu", true)
 	if err != nil {
 		t.Fatalf("emulator: %v", err)
 	}
 	return libs, c.asanLibrary()
 }
 
+// BuildPTX is Build with kernels made from the committed PTX, which a card is given, instead of
+// from its source. They report misaligned accesses and races, and are slower.
+func BuildPTX(t testing.TB) string {
+	t.Helper()
+	return BuildPTXFolder(t, filepath.Join(goldens.Root(), "train", "device", "cuda", "ptx"))
+}
+
+// BuildPTXFolder is BuildPTX with the PTX of another folder.
+func BuildPTXFolder(t testing.TB, folder string) string {
+	t.Helper()
+	c, err := findCompiler(func(compiler) bool { return true })
+	require(t, err)
+	sources := t.TempDir()
+	if err := translateFolder(sources, folder); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := c.library(sources, "*.ptx.cc", false)
+	if err != nil {
+		t.Fatalf("emulator: %v", err)
+	}
+	return dir
+}
+
+// translateFolder writes C++ for each PTX file of a folder.
+func translateFolder(to, folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.ptx"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(path)
+		source, err := ptx.Source(name, string(text))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name+".cc"), []byte(source), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func build(t testing.TB, folder string) string {
 	t.Helper()
 	c, err := findCompiler(func(compiler) bool { return true })
 	require(t, err)
-	dir, err := c.library(folder, false)
+	dir, err := c.library(folder, "*.cu", false)
 	if err != nil {
 		t.Fatalf("emulator: %v", err)
 	}
@@ -161,8 +208,8 @@ type unit struct {
 	object string // named by a hash of its content, its headers and the flags
 }
 
-// library returns the folder of the library for a folder of kernels, in the cache.
-func (c compiler) library(folder string, asan bool) (dir string, err error) {
+// library returns the folder of the library for the kernels of a folder, in the cache.
+func (c compiler) library(folder, pattern string, asan bool) (dir string, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
 		return "", err
@@ -171,7 +218,7 @@ func (c compiler) library(folder string, asan bool) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	units, err := c.units(cache, folder, asan)
+	units, err := c.units(cache, folder, pattern, asan)
 	if err != nil {
 		return "", err
 	}
@@ -225,12 +272,16 @@ func acquire(path string) (*filelock.Lock, error) {
 	}
 }
 
+// sourceFolder is that of the library's own source.
+func sourceFolder() string {
+	return filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "src")
+}
+
 // units lists the sources of the library with the paths of their objects in the cache.
-func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
-	source := filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "src")
+func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error) {
 	var headers []string
 	var units []unit
-	for _, group := range []struct{ folder, pattern string }{{source, "*.cc"}, {folder, "*.cu"}} {
+	for _, group := range []struct{ folder, pattern string }{{sourceFolder(), "*.cc"}, {folder, pattern}} {
 		more, err := filepath.Glob(filepath.Join(group.folder, "*.h"))
 		if err != nil {
 			return nil, err
@@ -257,7 +308,7 @@ func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
 func addFile(w io.Writer, path string) error {
 	data, err := os.ReadFile(path)
 	if err == nil {
-		fmt.Fprintln(w, path, len(data))
+		fmt.Fprintln(w, filepath.Base(path), len(data))
 		_, err = w.Write(data)
 	}
 	return err
@@ -281,7 +332,8 @@ func (c compiler) compile(dir string, units []unit, asan bool) error {
 		}
 		jobs.Go(func() error {
 			out := filepath.Join(work, fmt.Sprint(i, ".o"))
-			if err := c.run(slices.Concat(c.flags(asan), []string{"-x", "c++", "-c", u.source, "-o", out})); err != nil {
+			args := []string{"-I", sourceFolder(), "-x", "c++", "-c", u.source, "-o", out}
+			if err := c.run(slices.Concat(c.flags(asan), args)); err != nil {
 				return err
 			}
 			return os.Rename(out, u.object)

@@ -48,7 +48,7 @@ func seed(t *testing.T, cache string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	units, err := c.units(usual, folder, false)
+	units, err := c.units(usual, folder, "*.cu", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestCompileErrorNamesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("HGLD_EMU_CACHE", cache)
-	dir, err := c.library(folder, false)
+	dir, err := c.library(folder, "*.cu", false)
 	if err == nil || !strings.Contains(err.Error(), "wrong.cu:1:") {
 		t.Errorf("a file that is no C++ was built to %q: %v", dir, err)
 	}

@@ -20,6 +20,7 @@ const (
 	codeNotFound           = 500
 	codeNotReady           = 600
 	codeIllegalAddress     = 700
+	codeMisalignedAddress  = 716
 	codeLaunchFailed       = 719
 	codeCaptureUnsupported = 900
 	codeCaptureInvalidated = 901
@@ -68,6 +69,12 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 	if libs == "" {
 		libs = BuildFolder(t, "testdata")
 	}
+	return openModule(t, libs, order, ptxOf(kernels...))
+}
+
+// openModule opens the emulator of a folder and loads a module.
+func openModule(t testing.TB, libs, order, ptx string) *driver {
+	t.Helper()
 	lib, err := dlopen.Open(libs + "/libcuda.so.1")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +91,7 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 		d.ok("hgEmuReset")
 		runtime.UnlockOSThread()
 	})
-	d.module = d.handle("cuModuleLoadData", cText(ptxOf(kernels...)))
+	d.module = d.handle("cuModuleLoadData", cText(ptx))
 	return d
 }
 

@@ -1,6 +1,7 @@
 #include "launch.h"
 #include "codes.h"
 #include "options.h"
+#include "race.h"
 
 #include <cstdio>
 #include <numeric>
@@ -137,6 +138,7 @@ static void shuffle_turns() {
 static bool open_barrier() {
   if (block.barrier_count != block.count) return false;
   block.barrier_count = 0;
+  race_barrier();
   for (int w = 0; w * 32 < block.count; w++) make_ready(w, ~block.warp[w].absent);
   return true;
 }
@@ -153,6 +155,7 @@ static void run_block() {
   block.ready_count = block.barrier_count = block.done_count = 0;
   shared_poison();
   copies_begin(block.count);
+  race_begin_block();
   do {
     if (order == order_shuffled) shuffle_turns();
     begin_pass();
@@ -189,6 +192,7 @@ static void begin(Launch &launch) {
   }
   form_groups();
   shared_begin(launch.shared, launch.shared_limit);
+  race_begin_launch();
 }
 
 Failure launch_run(Launch &launch) {

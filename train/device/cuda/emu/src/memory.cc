@@ -1,5 +1,6 @@
 #include "memory.h"
 #include "options.h"
+#include "race.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,7 @@ static bool map_once() {
     perror("hg emulator: no address space for the device's memory");
     return false;
   }
+  race_map((u64)p, range_size);
   range = cursor = ((uintptr_t)p + page - 1) / page * page;
   return true;
 }
@@ -140,6 +142,7 @@ static void release(std::map<uintptr_t, Allocation>::iterator it) {
 #ifdef HG_ASAN
   __asan_unpoison_memory_region((void *)a.pages, a.end - a.pages);
 #endif
+  race_forget(a.pages, a.end - a.pages);
   if (freed.size() == most_freed) freed.erase(freed.begin());
   freed[a.start] = {a.end, a.size};
   used -= a.size;

@@ -1,6 +1,7 @@
 // Shared memory of the running block.
 #include "codes.h"
 #include "launch.h"
+#include "race.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,9 @@ static u32 declared; // bytes without gaps
 static u32 dynamic_bytes, limit;
 static std::vector<Slot *> slots; // of this launch
 
+u64 window;
+const u64 window_bytes = (u64)page * 3 + room + dynamic_room;
+
 static void map_once() {
   if (base) return;
   size_t size = (size_t)page * 3 + room + dynamic_room;
@@ -39,6 +43,7 @@ static void map_once() {
     abort();
   }
   base = (u8 *)p;
+  window = (u64)base;
   statics = base + page;
   mprotect(statics, room, PROT_READ | PROT_WRITE);
   mprotect(statics + room + page, dynamic_room, PROT_READ | PROT_WRITE);

@@ -3,6 +3,7 @@
 #include "tensor.h"
 #include "codes.h"
 #include "launch.h"
+#include "race.h"
 
 #include <cstring>
 #include <string>
@@ -96,11 +97,12 @@ void copy_async(void *to, const void *from, u32 bytes) {
 
 void copy_commit() { groups[place.number]++; }
 
-void copy_wait(u32 but) {
+void copy_wait(u32 but, const char *file, int line) {
   std::vector<Copy> &list = copies[place.number];
   size_t n = 0;
   for (; n < list.size() && list[n].group + but < groups[place.number]; n++) {
     const Copy &c = list[n];
+    if (file) race_shared({(u64)c.to - window, c.bytes, writes, file, line});
     if (c.from)
       memcpy(c.to, c.from, c.bytes);
     else

@@ -1,0 +1,222 @@
+// Package ptx turns PTX into C++ for the emulator. The emulator then runs what a card
+// is given, and not the source from which clang made it: clang's code, the addresses of every
+// access, and the place of every barrier are those of the PTX.
+//
+// It knows the instructions that the kernels of train/device/cuda use, as LLVM's NVPTX backend
+// prints them, and refuses all others. Each instruction becomes a statement, each register a
+// variable, each branch a goto. emu/src/ptx.h has the functions that the statements call.
+package ptx
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Source returns C++ for a PTX module, with a kernel for each .entry. name is the file's name,
+// to which the compiler's messages and race reports refer. The error names the line.
+func Source(name, text string) (string, error) {
+	m := &module{name: name, known: translators(), shared: map[string]bool{}}
+	m.emit("#include \"ptx.h\"")
+	if err := m.read(text); err != nil {
+		return "", err
+	}
+	return m.out.String(), nil
+}
+
+// module is a PTX file while it is read line by line.
+type module struct {
+	name  string
+	line  int
+	out   strings.Builder
+	known map[string]translator
+
+	shared  map[string]bool // arrays in shared memory, true for hg_dynamic, whose size the launch gives
+	kernel  string          // the .entry being read
+	params  []param
+	threads int
+	regs    map[string]kind // by prefix: %rd
+	inside  bool            // between the braces of a kernel
+	listing bool            // between the parentheses of its parameters
+}
+
+// param is a parameter of a kernel.
+type param struct {
+	name, ctype string
+}
+
+// kind is the class of a register.
+type kind struct {
+	ctype string // C++ type of its variables
+	bits  int    // 1 for a predicate
+	float bool
+}
+
+// kinds are the classes of registers that LLVM declares.
+var kinds = map[string]kind{
+	".pred": {"bool", 1, false}, ".b16": {"u16", 16, false}, ".b32": {"u32", 32, false}, ".b64": {"u64", 64, false},
+	".f32": {"float", 32, true}, ".f64": {"double", 64, true},
+}
+
+var (
+	entryLine  = regexp.MustCompile(`^\.visible \.entry (\w+)\(?$`)
+	paramLine  = regexp.MustCompile(`^\.param (?:\.align (\d+) )?\.(\w+) ([\w$]+)(?:\[(\d+)\])?,?$`)
+	sharedLine = regexp.MustCompile(`^\.shared (?:\.align \d+ )?\.(\w+) ([\w$]+)(?:\[(\d+)\])?$`)
+	externLine = regexp.MustCompile(`^\.extern \.shared \.align 16 \.b8 ([\w$]+)\[\]$`)
+	regLine    = regexp.MustCompile(`^\.reg (\.\w+)\s+%(\w+)<(\d+)>$`)
+	maxLine    = regexp.MustCompile(`^\.maxntid (\d+), (\d+), (\d+)$`)
+	labelLine  = regexp.MustCompile(`^([\w$]+):$`)
+	ignored    = regexp.MustCompile(`^\.(version|target|address_size|minnctapersm|pragma|globl)\b`)
+)
+
+func (m *module) emit(format string, args ...any) { fmt.Fprintf(&m.out, format+"\n", args...) }
+
+func (m *module) read(text string) error {
+	for i, line := range strings.Split(text, "\n") {
+		m.line = i + 1
+		line, _, _ = strings.Cut(line, "//")
+		for statement := range strings.SplitSeq(line, ";") {
+			statement = strings.Join(strings.Fields(statement), " ")
+			if statement == "" || ignored.MatchString(statement) {
+				continue
+			}
+			if err := m.statement(statement); err != nil {
+				return fmt.Errorf("%s:%d: %s: %w", m.name, m.line, statement, err)
+			}
+		}
+	}
+	if m.kernel != "" {
+		return fmt.Errorf("%s:%d: kernel %s has no end", m.name, m.line, m.kernel)
+	}
+	return nil
+}
+
+func (m *module) statement(s string) error {
+	switch {
+	case m.kernel == "":
+		return m.topLevel(s)
+	case m.listing:
+		return m.parameter(s)
+	case !m.inside:
+		return m.directive(s)
+	case s == "}":
+		m.emit("}\nHG_PTX_KERNEL(%d, %s)\n", m.threads, m.kernel)
+		m.kernel, m.inside = "", false
+		return nil
+	}
+	if match := labelLine.FindStringSubmatch(s); match != nil {
+		m.emit("%s:;", match[1])
+		return nil
+	}
+	if strings.HasPrefix(s, ".") {
+		return m.declaration(s)
+	}
+	code, err := m.instruction(s)
+	if err != nil {
+		return err
+	}
+	m.emit("#line %d \"%s\"\n%s", m.line, m.name, code)
+	return nil
+}
+
+// topLevel reads what stands outside of kernels.
+func (m *module) topLevel(s string) error {
+	if match := entryLine.FindStringSubmatch(s); match != nil {
+		m.kernel, m.params, m.threads = match[1], nil, 0
+		m.listing = strings.HasSuffix(s, "(")
+		m.regs = map[string]kind{}
+		return nil
+	}
+	if match := externLine.FindStringSubmatch(s); match != nil {
+		m.shared[match[1]] = true
+		return nil
+	}
+	return m.declaration(s)
+}
+
+// parameter reads a line of the list of parameters.
+func (m *module) parameter(s string) error {
+	if s == ")" {
+		m.listing = false
+		return nil
+	}
+	match := paramLine.FindStringSubmatch(s)
+	if match == nil {
+		return fmt.Errorf("no parameter")
+	}
+	p := param{name: match[3]}
+	if match[4] == "" {
+		t, err := typeOf(match[2])
+		if err != nil {
+			return err
+		}
+		p.ctype = t.ctype()
+	} else {
+		p.ctype = fmt.Sprintf("Bytes<%s, %s>", match[4], match[1])
+	}
+	m.params = append(m.params, p)
+	return nil
+}
+
+// directive reads what stands between the parameters and the body.
+func (m *module) directive(s string) error {
+	if match := maxLine.FindStringSubmatch(s); match != nil {
+		m.threads = 1
+		for _, n := range match[1:] {
+			v, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			m.threads *= v
+		}
+		return nil
+	}
+	if s != "{" {
+		return fmt.Errorf("no directive of a kernel that this knows")
+	}
+	m.inside = true
+	list := make([]string, len(m.params))
+	for i, p := range m.params {
+		list[i] = p.ctype + " " + p.name
+	}
+	m.emit("static void %s(%s) {", m.kernel, strings.Join(list, ", "))
+	return nil
+}
+
+// declaration reads registers and arrays in shared memory.
+func (m *module) declaration(s string) error {
+	if match := regLine.FindStringSubmatch(s); match != nil {
+		k, found := kinds[match[1]]
+		n, err := strconv.Atoi(match[3])
+		if err != nil || !found {
+			return fmt.Errorf("registers of an unknown type")
+		}
+		m.regs[match[2]] = k
+		if n > 1 {
+			names := make([]string, 0, n)
+			for i := 1; i < n; i++ {
+				names = append(names, fmt.Sprintf("%s%d", match[2], i))
+			}
+			m.emit("%s %s;", k.ctype, strings.Join(names, ", "))
+		}
+		return nil
+	}
+	match := sharedLine.FindStringSubmatch(s)
+	if match == nil {
+		return fmt.Errorf("no declaration that this knows")
+	}
+	t, err := typeOf(match[1])
+	if err != nil {
+		return err
+	}
+	count := 1
+	if match[3] != "" {
+		if count, err = strconv.Atoi(match[3]); err != nil {
+			return err
+		}
+	}
+	m.emit("static hg_emu::Slot slot_%s = {\"%s\", %d, 0, nullptr};", match[2], match[2], count*t.bits/8)
+	m.shared[match[2]] = false
+	return nil
+}
