@@ -155,9 +155,16 @@ func (c compiler) flags(asan bool) []string {
 	return flags
 }
 
+// kernelFlags returns the flags of a file of kernels. An access at an address that the size of its
+// type does not divide is an error on a card, and traps here.
+func (c compiler) kernelFlags(asan bool) []string {
+	return append(c.flags(asan), "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
+}
+
 // unit is a file to compile.
 type unit struct {
 	source string
+	flags  []string
 	object string // named by a hash of its content, its headers and the flags
 }
 
@@ -230,7 +237,10 @@ func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
 	source := filepath.Join(goldens.Root(), "train", "device", "cuda", "emu", "src")
 	var headers []string
 	var units []unit
-	for _, group := range []struct{ folder, pattern string }{{source, "*.cc"}, {folder, "*.cu"}} {
+	for _, group := range []struct {
+		folder, pattern string
+		flags           []string
+	}{{source, "*.cc", c.flags(asan)}, {folder, "*.cu", c.kernelFlags(asan)}} {
 		more, err := filepath.Glob(filepath.Join(group.folder, "*.h"))
 		if err != nil {
 			return nil, err
@@ -242,13 +252,14 @@ func (c compiler) units(cache, folder string, asan bool) ([]unit, error) {
 		}
 		for _, path := range files {
 			sum := sha256.New()
-			fmt.Fprintln(sum, c.path, c.version, c.flags(asan))
+			fmt.Fprintln(sum, c.path, c.version, group.flags)
 			for _, f := range append(slices.Clone(headers), path) {
 				if err := addFile(sum, f); err != nil {
 					return nil, err
 				}
 			}
-			units = append(units, unit{path, filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16]+".o")})
+			object := filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16]+".o")
+			units = append(units, unit{path, group.flags, object})
 		}
 	}
 	return units, nil
@@ -281,7 +292,7 @@ func (c compiler) compile(dir string, units []unit, asan bool) error {
 		}
 		jobs.Go(func() error {
 			out := filepath.Join(work, fmt.Sprint(i, ".o"))
-			if err := c.run(slices.Concat(c.flags(asan), []string{"-x", "c++", "-c", u.source, "-o", out})); err != nil {
+			if err := c.run(slices.Concat(u.flags, []string{"-x", "c++", "-c", u.source, "-o", out})); err != nil {
 				return err
 			}
 			return os.Rename(out, u.object)

@@ -23,6 +23,7 @@ static const Named table[] = {
     {error_not_ready, "CUDA_ERROR_NOT_READY", "device not ready"},
     {error_illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {error_launch_out_of_resources, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {error_misaligned_address, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {error_launch_failed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {error_not_supported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {error_capture_unsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",

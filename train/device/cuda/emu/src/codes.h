@@ -19,6 +19,7 @@ enum Code {
   error_not_ready = 600,
   error_illegal_address = 700,
   error_launch_out_of_resources = 701,
+  error_misaligned_address = 716,
   error_launch_failed = 719,
   error_not_supported = 801,
   error_capture_unsupported = 900,
