@@ -86,6 +86,14 @@ HG_DEVICE i64 __double_as_longlong(double v) { return __builtin_bit_cast(i64, v)
 HG_DEVICE double __longlong_as_double(i64 v) { return __builtin_bit_cast(double, v); }
 HG_DEVICE u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 
+// hg_wide is the product of two numbers in 64 bits. Where a factor was widened outside a loop, the
+// compiler would multiply 64 bits by 64.
+HG_DEVICE u64 hg_wide(u32 a, u32 b) {
+  u64 product;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+}
+
 // ---- barriers, shuffles, votes
 
 __device__ __attribute__((convergent)) void __syncthreads() asm("llvm.nvvm.barrier0");

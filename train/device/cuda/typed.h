@@ -70,6 +70,6 @@ HG_DEVICE f4 hg_pack(const float (&v)[4]) { return {v[0], v[1], v[2], v[3]}; }
 HG_DEVICE f4 hg_pack(const float (&v)[8]) {
   u32 words[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) words[i] = (u32)hg_round_bf16(v[2 * i]) | (u32)hg_round_bf16(v[2 * i + 1]) << 16;
+  for (int i = 0; i < 4; i++) words[i] = hg_pair(v[2 * i], v[2 * i + 1]);
   return {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]), __uint_as_float(words[3])};
 }

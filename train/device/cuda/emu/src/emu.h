@@ -151,6 +151,7 @@ HG_DEVICE float __uint_as_float(u32 v) { return hg_emu::from_bits<float>(v); }
 HG_DEVICE i64 __double_as_longlong(double v) { return hg_emu::from_bits<i64>(hg_emu::to_bits(v)); }
 HG_DEVICE double __longlong_as_double(i64 v) { return hg_emu::from_bits<double>((u64)v); }
 HG_DEVICE u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
+HG_DEVICE u64 hg_wide(u32 a, u32 b) { return (u64)a * b; }
 
 // ---- barriers, shuffles, votes
 

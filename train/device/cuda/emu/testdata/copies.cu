@@ -11,7 +11,7 @@ HG_KERNEL(256, refilled, float *y, const float *x, int steps, int waits, int bar
   int t = (int)threadIdx.x;
   for (int s = 0; s < steps; s++) {
     if (barriers) __syncthreads(); // the step before has been read
-    hg_copy_async<16>(piece + 4 * t, x + 256 * s + 4 * t);
+    hg_copy_async<16>(piece + 4 * t, x + 256 * s + 4 * t, true);
     hg_copy_commit();
     if (waits) hg_copy_wait<0>();
     __syncthreads();
@@ -22,13 +22,13 @@ HG_KERNEL(256, refilled, float *y, const float *x, int steps, int waits, int bar
 // Copies a float's worth of bytes too far, from or to.
 HG_KERNEL(256, odd_copy, float *y, const float *x, int from, int to) {
   HG_SHARED(float, piece, [64]);
-  hg_copy_async<16>(piece + to, x + from);
+  hg_copy_async<16>(piece + to, x + from, true);
   hg_copy_commit();
   hg_copy_wait<0>();
   y[0] = piece[to];
 }
 
-HG_KERNEL(256, copy_to_global, float *y, const float *x) { hg_copy_async<16>(y, x); }
+HG_KERNEL(256, copy_to_global, float *y, const float *x) { hg_copy_async<16>(y, x, true); }
 
 // A fragment of memory that is not the block's.
 HG_KERNEL(256, fragment_of_global, u32 *y, const u32 *x) {
