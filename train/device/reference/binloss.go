@@ -28,7 +28,7 @@ func (o Bins) place(s float64) (bin int, next, slope float64) {
 
 // BinLoss is the definition of the loss by bins for one query: s [G] and sh [G]
 // are its scores and shared levels, ds its gradient, which may be nil, and work
-// [6N] is written over.
+// [6N] is written over. If a score is NaN, so are the loss and the gradient.
 func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work []float64) float64 {
 	clear(ds)
 	clear(work)
@@ -38,6 +38,9 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 	for i, l := range sh {
 		if l == device.AbsentLevel {
 			continue
+		}
+		if s[i] != s[i] {
+			return binLossOfNaN(ds, sh)
 		}
 		bin, next, _ := o.place(float64(s[i]))
 		all[bin] += 1 - next
@@ -80,6 +83,16 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 		ds[i] = -slope * d / positives
 	}
 	return 1 - ap/positives
+}
+
+// binLossOfNaN returns the loss of a query with a NaN score, which has no bin.
+func binLossOfNaN(ds []float64, sh []uint8) float64 {
+	for i := range ds {
+		if sh[i] != device.AbsentLevel {
+			ds[i] = math.NaN()
+		}
+	}
+	return math.NaN()
 }
 
 // binSlopes are the derivatives of Σ_m c⁺_m C⁺_m/C_m by the weight of a bin among
