@@ -159,6 +159,7 @@ HG_DEVICE float sqrtf(float v) { return __nvvm_sqrt_rn_f(v); }
 HG_DEVICE double sqrt(double v) { return __nvvm_sqrt_rn_d(v); }
 HG_DEVICE float fabsf(float v) { return __builtin_fabsf(v); }
 HG_DEVICE double fabs(double v) { return __builtin_fabs(v); }
+HG_DEVICE float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); } // the other, where one is NaN
 HG_DEVICE float floorf(float v) { return __builtin_floorf(v); }
 HG_DEVICE double floor(double v) { return __builtin_floor(v); }
 HG_DEVICE float ceilf(float v) { return __builtin_ceilf(v); }

@@ -110,6 +110,7 @@ inline float sqrtf(float v) { return __builtin_sqrtf(v); }
 inline double sqrt(double v) { return __builtin_sqrt(v); }
 inline float fabsf(float v) { return __builtin_fabsf(v); }
 inline double fabs(double v) { return __builtin_fabs(v); }
+inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 inline float floorf(float v) { return __builtin_floorf(v); }
 inline double floor(double v) { return __builtin_floor(v); }
 inline float ceilf(float v) { return __builtin_ceilf(v); }
@@ -234,6 +235,7 @@ using hg_emu::floor;
 using hg_emu::floorf;
 using hg_emu::fma;
 using hg_emu::fmaf;
+using hg_emu::fmaxf;
 using hg_emu::rint;
 using hg_emu::rintf;
 using hg_emu::sqrt;
