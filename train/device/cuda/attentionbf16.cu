@@ -39,11 +39,11 @@ struct progress {
 #pragma unroll
     for (int n = 0; n < STEP / 8; n++)
 #pragma unroll
-      for (int i = 0; i < 4; i++) most[i / 2] = s[n][i] > most[i / 2] ? s[n][i] : most[i / 2];
+      for (int i = 0; i < 4; i++) most[i / 2] = fmaxf(most[i / 2], s[n][i]);
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-      most[r] = hg_max(most[r], __shfl_xor_sync(HG_FULL, most[r], 1));
-      most[r] = hg_max(most[r], __shfl_xor_sync(HG_FULL, most[r], 2));
+      most[r] = fmaxf(most[r], __shfl_xor_sync(HG_FULL, most[r], 1));
+      most[r] = fmaxf(most[r], __shfl_xor_sync(HG_FULL, most[r], 2));
       shrink[r] = hg_exp2((top[r] - most[r]) * unit);
       top[r] = most[r];
       total[r] *= shrink[r];

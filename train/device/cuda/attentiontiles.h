@@ -50,7 +50,7 @@ template <int D, int ROWS> HG_DEVICE void bring(bf16 *tile, const strided &r, in
   for (int i = 0; i < ROWS; i += DOWN) {
     int at = from + row + i;
     bool inside = at < end && column < size;
-    hg_copy_async<16>(tile + (row + i) * (D + 8) + column, inside ? r.first + at * r.stride + column : nullptr);
+    hg_copy_async<16>(tile + (row + i) * (D + 8) + column, r.first + at * r.stride + column, inside);
   }
 }
 

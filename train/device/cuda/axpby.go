@@ -18,10 +18,13 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32,
 	if dst.Len() != x.Len() || dst.Cols() != x.Cols() {
 		panic(shapes("Axpby", dst, x, y))
 	}
-	n := x.Len()
+	rows, width, grid := x.Rows(), x.Cols(), blocks(x.Len(), 256)
+	if dst.Contiguous() && x.Contiguous() && repeat == 0 && (by == 0 || y.Contiguous()) {
+		rows, width, grid = 1, x.Len(), lines{1, x.Len()}.blocks()
+	}
 	b.op("Axpby").active(dst).f32(a).active(x).f32(by).active(y).
-		i64(x.Rows()).i64(x.Cols()).i64(stride(dst)).i64(stride(x)).i64(stride(y)).i64(repeat).
-		run("axpby", "axpby", blocks(n, 256), 256, 0)
+		i64(rows).i64(width).i64(stride(dst)).i64(stride(x)).i64(stride(y)).i64(repeat).
+		run("axpby", "axpby", grid, 256, 0)
 }
 
 // trails reports whether the dimensions of y are the last ones of x.

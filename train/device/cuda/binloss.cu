@@ -101,7 +101,9 @@ HG_KERNEL(256, binloss_f32, float *loss, float *ds, u64 *far, const float *s, co
   for (i64 i = t; i < items; i += blockDim.x) {
     int level = sh[q * ldsh + i];
     double d = 0.;
-    if (level != ABSENT_LEVEL && count != 0.) {
+    if (level != ABSENT_LEVEL && state[1]) {
+      d = HG_NAN; // a NaN has no bin
+    } else if (level != ABSENT_LEVEL && count != 0.) {
       BinPlace p = bin_place(o, s[q * lds + i]);
       if (p.slope != 0.) {
         d = byAll[p.bin + 1] - byAll[p.bin];

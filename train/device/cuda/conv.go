@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"hgld/train/device"
 )
@@ -11,6 +12,20 @@ import (
 type conv struct {
 	n, h, w, c, k, r, s, outH, outW                            int32
 	strideH, strideW, padH, padW, dilationH, dilationW, groups int32
+	groupC, groupK                                             int32
+	byC, byK, byS, byW, byHW, byOutW, byOutHW                  divisor
+	byStrideH, byStrideW                                       divisor
+}
+
+// divisor mirrors hg_divisor of conv.h: ⌊n/d⌋ = ⌊2n·factor/2³²⌋ >> shift for n < 2³¹.
+type divisor struct{ factor, shift uint32 }
+
+// divisorOf returns the divisor for 1 ≤ d < 2³¹, with shift = ⌈log₂ d⌉ and factor = ⌈2^(31+shift)/d⌉:
+// what factor is too large, less than one, then adds less than 1/d to n/d (Granlund and Montgomery,
+// "Division by invariant integers using multiplication", PLDI 1994).
+func divisorOf(d int) divisor {
+	shift := bits.Len32(uint32(d) - 1)
+	return divisor{uint32((uint64(1)<<(31+shift) + uint64(d) - 1) / uint64(d)), uint32(shift)}
 }
 
 // epilogue mirrors the structure in conv.cu.
@@ -41,7 +56,15 @@ func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 		w.Dims[1]*w.Dims[2]*max(w.Dims[0], w.Dims[3])) > math.MaxInt32 {
 		panic(shapes(op, y, x, w) + ": more than 2³¹ pixels")
 	}
+	if max(x.Dims[1]+2*shape.PadH, x.Dims[2]+2*shape.PadW) > 1<<30 { // see HG_OUTSIDE of conv.h
+		panic(shapes(op, y, x, w) + fmt.Sprintf(": sides of more than 2³⁰ pixels with %+v", shape))
+	}
 	return conv{
+		groupC: int32(w.Dims[3]), groupK: int32(w.Dims[0] / groups),
+		byC: divisorOf(one(w.Dims[3])), byK: divisorOf(one(w.Dims[0] / groups)), byS: divisorOf(one(w.Dims[2])),
+		byW: divisorOf(one(x.Dims[2])), byHW: divisorOf(one(x.Dims[1] * x.Dims[2])),
+		byOutW: divisorOf(outW), byOutHW: divisorOf(outH * outW),
+		byStrideH: divisorOf(one(shape.StrideH)), byStrideW: divisorOf(one(shape.StrideW)),
 		n: int32(x.Dims[0]), h: int32(x.Dims[1]), w: int32(x.Dims[2]), c: int32(x.Dims[3]),
 		k: int32(w.Dims[0]), r: int32(w.Dims[1]), s: int32(w.Dims[2]), outH: int32(outH), outW: int32(outW),
 		strideH: int32(one(shape.StrideH)), strideW: int32(one(shape.StrideW)), padH: int32(shape.PadH),

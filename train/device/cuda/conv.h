@@ -1,16 +1,30 @@
 // conv.h: the geometry of a convolution and the operands of its three products, which
-// are made of pixels as they are read (implicit GEMM).
+// are made of pixels as they are read (implicit GEMM). There are fewer than 2^31 pixels, and taps
+// times channels or filters: convOf of conv.go. So only places of elements need 64 bits.
 #pragma once
 #include "gemm.h"
+
+// hg_divisor divides numbers below 2^31 by one that the launch gives: divisorOf of conv.go. The
+// compiler makes some twenty instructions of a division and three of this, and there are several
+// for each piece of an operand that is copied.
+struct hg_divisor {
+  u32 factor, shift;
+
+  HG_METHOD u32 of(u32 n) const { return __umulhi(2 * n, factor) >> shift; }
+};
 
 struct hg_conv {
   int n, h, w, c, k, r, s, out_h, out_w;
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
+  int group_c, group_k; // channels and filters of a group
+  hg_divisor by_c, by_k, by_s, by_w, by_hw, by_out_w, by_out_hw, by_stride_h, by_stride_w;
 
-  HG_METHOD int in_group() const { return c / groups; }  // channels
-  HG_METHOD int filters() const { return k / groups; }   // of a group
+  HG_METHOD int in_group() const { return group_c; } // channels
+  HG_METHOD int filters() const { return group_k; }  // of a group
   HG_METHOD i64 pixels() const { return (i64)n * out_h * out_w; }
 };
+
+#define HG_OUTSIDE -(1 << 30) // a row or a column that is in no image, whatever tap is added
 
 // hg_patches is x as the matrix of patches: row m is an output pixel, column k is
 // (r, s, channel of the group).
@@ -18,29 +32,28 @@ template <class T, int SLOTS> struct hg_patches {
   const T *x; // the first channel of the group
   hg_conv o;
   i64 rows, end;
-  const T *image[SLOTS]; // nullptr beyond the last row
-  int y[SLOTS], z[SLOTS];    // the patch's corner
-  int dy, dz, channel;       // from the corner to column k
-  bool inside;
+  int y[SLOTS], z[SLOTS]; // the patch's corner
+  u32 first[SLOTS];       // its number among the pixels of all images
+  int dy, dz, channel;    // from the corner to column k
+  u32 pixels;
 
   HG_METHOD void bind(int i, i64 m) {
-    image[i] = nullptr;
-    if (m >= rows) return;
-    u32 at = (u32)m, pixels = o.out_h * o.out_w, picture = at / pixels, rest = at - picture * pixels;
-    u32 row = rest / o.out_w, column = rest - row * o.out_w;
-    image[i] = x + (i64)picture * o.h * o.w * o.c;
+    u32 at = (u32)m, picture = o.by_out_hw.of(at), rest = at - picture * o.out_h * o.out_w;
+    u32 row = o.by_out_w.of(rest), column = rest - row * o.out_w;
     y[i] = (int)row * o.stride_h - o.pad_h, z[i] = (int)column * o.stride_w - o.pad_w;
+    first[i] = (picture * o.h + y[i]) * o.w + z[i];
+    if (m >= rows) y[i] = HG_OUTSIDE;
   }
   HG_METHOD void at(i64 k) {
-    inside = (u32)k < (u32)end;
-    u32 at = (u32)k, channels = o.in_group(), tap = at / channels, r = tap / o.s;
-    channel = at - tap * channels;
+    u32 at = (u32)k, tap = o.by_c.of(at), r = o.by_s.of(tap);
+    channel = at - tap * o.in_group();
     dy = (int)r * o.dilation_h, dz = (int)(tap - r * o.s) * o.dilation_w;
+    pixels = dy * o.w + dz;
+    if (at >= (u32)end) dy = HG_OUTSIDE;
   }
-  HG_METHOD const T *where(int i) const {
-    int row = y[i] + dy, column = z[i] + dz;
-    if (!inside || !image[i] || (u32)row >= (u32)o.h || (u32)column >= (u32)o.w) return nullptr;
-    return image[i] + ((i64)row * o.w + column) * o.c + channel;
+  HG_METHOD bool where(int i, const T *&at) const {
+    at = x + (hg_wide(first[i] + pixels, o.c) + channel);
+    return (u32)(y[i] + dy) < (u32)o.h && (u32)(z[i] + dz) < (u32)o.w;
   }
 };
 
@@ -50,32 +63,29 @@ template <class T, int SLOTS> struct hg_sources {
   const T *dy; // the first filter of the group
   hg_conv o;
   i64 rows, end;
-  const T *image[SLOTS];
   int y[SLOTS], z[SLOTS];
+  u32 first[SLOTS]; // the number of its image's first output pixel
   int back_y, back_z, filter;
-  bool inside;
 
   HG_METHOD void bind(int i, i64 m) {
-    image[i] = nullptr;
-    if (m >= rows) return;
-    u32 at = (u32)m, pixels = o.h * o.w, picture = at / pixels, rest = at - picture * pixels;
-    u32 row = rest / o.w;
-    image[i] = dy + (i64)picture * o.out_h * o.out_w * o.k;
+    u32 at = (u32)m, picture = o.by_hw.of(at), rest = at - picture * o.h * o.w;
+    u32 row = o.by_w.of(rest);
+    first[i] = picture * o.out_h * o.out_w;
     y[i] = (int)row + o.pad_h, z[i] = (int)(rest - row * o.w) + o.pad_w;
+    if (m >= rows) y[i] = HG_OUTSIDE;
   }
   HG_METHOD void at(i64 k) {
-    inside = (u32)k < (u32)end;
-    u32 at = (u32)k, filters = o.filters(), tap = at / filters, r = tap / o.s;
-    filter = at - tap * filters;
+    u32 at = (u32)k, tap = o.by_k.of(at), r = o.by_s.of(tap);
+    filter = at - tap * o.filters();
     back_y = (int)r * o.dilation_h, back_z = (int)(tap - r * o.s) * o.dilation_w;
+    if (at >= (u32)end) back_y = -HG_OUTSIDE;
   }
-  HG_METHOD const T *where(int i) const {
+  HG_METHOD bool where(int i, const T *&at) const {
     int row = y[i] - back_y, column = z[i] - back_z;
-    if (!inside || !image[i] || row < 0 || column < 0) return nullptr;
-    int out_row = row / o.stride_h, out_column = column / o.stride_w;
-    if (out_row * o.stride_h != row || out_column * o.stride_w != column || out_row >= o.out_h || out_column >= o.out_w)
-      return nullptr;
-    return image[i] + ((i64)out_row * o.out_w + out_column) * o.k + filter;
+    u32 out_row = o.by_stride_h.of(row), out_column = o.by_stride_w.of(column);
+    at = dy + (hg_wide(first[i] + out_row * o.out_w + out_column, o.k) + filter);
+    return row >= 0 && column >= 0 && out_row * o.stride_h == (u32)row && out_column * o.stride_w == (u32)column &&
+           out_row < (u32)o.out_h && out_column < (u32)o.out_w;
   }
 };
 
@@ -86,14 +96,19 @@ template <class T, int SLOTS> struct hg_turned {
   hg_conv o;
   i64 end;
   int channel;
+  bool inside;
   const T *tap;
 
   HG_METHOD void bind(int, i64 m) { channel = m < o.in_group() ? (int)m : -1; }
   HG_METHOD void at(i64 k) {
-    u32 at = (u32)k, filters = o.filters(), rs = at / filters;
-    tap = k < end ? w + ((i64)(at - rs * filters) * o.r * o.s + rs) * o.in_group() : nullptr;
+    u32 at = (u32)k, rs = o.by_k.of(at);
+    tap = w + hg_wide((at - rs * o.filters()) * o.r * o.s + rs, o.in_group());
+    inside = k < end && channel >= 0;
   }
-  HG_METHOD const T *where(int) const { return tap && channel >= 0 ? tap + channel : nullptr; }
+  HG_METHOD bool where(int, const T *&at) const {
+    at = tap + channel;
+    return inside;
+  }
 };
 
 // hg_columns_of_patches is the matrix of patches the other way round: row m is
@@ -103,22 +118,24 @@ template <class T> struct hg_columns_of_patches {
   hg_conv o;
   i64 rows, end;
   int dy, dz, channel;
-  bool inside;
+  bool inside, there;
   const T *pixel;
 
   HG_METHOD void bind(int, i64 m) {
     inside = m < rows;
-    u32 at = (u32)m, channels = o.in_group(), tap = at / channels, r = tap / o.s;
-    channel = at - tap * channels;
+    u32 at = (u32)m, tap = o.by_c.of(at), r = o.by_s.of(tap);
+    channel = at - tap * o.in_group();
     dy = (int)r * o.dilation_h - o.pad_h, dz = (int)(tap - r * o.s) * o.dilation_w - o.pad_w;
   }
   HG_METHOD void at(i64 k) {
-    pixel = nullptr;
-    if (k >= end || !inside) return;
-    u32 at = (u32)k, pixels = o.out_h * o.out_w, picture = at / pixels, rest = at - picture * pixels;
-    u32 row = rest / o.out_w;
+    u32 at = (u32)k, picture = o.by_out_hw.of(at), rest = at - picture * o.out_h * o.out_w;
+    u32 row = o.by_out_w.of(rest);
     int y = (int)row * o.stride_h + dy, z = (int)(rest - row * o.out_w) * o.stride_w + dz;
-    if ((u32)y < (u32)o.h && (u32)z < (u32)o.w) pixel = x + (((i64)picture * o.h + y) * o.w + z) * o.c + channel;
+    pixel = x + (hg_wide((picture * o.h + y) * o.w + z, o.c) + channel);
+    there = inside && k < end && (u32)y < (u32)o.h && (u32)z < (u32)o.w;
   }
-  HG_METHOD const T *where(int) const { return pixel; }
+  HG_METHOD bool where(int, const T *&at) const {
+    at = pixel;
+    return there;
+  }
 };

@@ -83,3 +83,9 @@ func (b *Backend) ForgetTold() { clear(b.vendor.told) }
 
 // ProductTiles is the rule for the tiles of a product.
 var ProductTiles = productTiles
+
+// Divide is n/d as the kernels of convolutions compute it.
+func Divide(n, d uint32) uint32 {
+	by := divisorOf(int(d))
+	return uint32(uint64(2*n)*uint64(by.factor)>>32) >> by.shift
+}

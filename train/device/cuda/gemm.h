@@ -12,8 +12,9 @@
 #define HG_RUN 4    // steps whose products are summed before they join the rest
 
 // Operands are structures with bind(i, m), which takes row m for slot i, at(k), which
-// goes to column k, and where(i), the element of slot i there, null beyond the ends. Threads
-// walk along k where neighbours of one row lie side by side, along m elsewhere.
+// goes to column k, and where(i, p), which sets p to the element of slot i there. It returns false
+// beyond the ends, where p must not be read. Threads walk along k where neighbours of one row lie
+// side by side, along m elsewhere.
 
 template <int T> struct hg_tiles {
   float a[HG_DEPTH][T + 4], b[HG_DEPTH][T + 4];
@@ -33,8 +34,8 @@ template <int T, bool ALONG_K, class F> HG_DEVICE void hg_fetch(float (&v)[T / 1
 #pragma unroll
   for (int i = 0; i < T / 16; i++) {
     if (!ALONG_K) f.at(k0 + threadIdx.x / T + 256 / T * i);
-    auto p = f.where(ALONG_K ? i : 0);
-    v[i] = p ? *p : 0.f;
+    const float *p;
+    v[i] = f.where(ALONG_K ? i : 0, p) ? *p : 0.f;
   }
 }
 
@@ -120,5 +121,8 @@ template <class T, int SLOTS> struct hg_matrix {
 
   HG_METHOD void bind(int i, i64 m) { row[i] = m < rows ? p + m * ld_m : nullptr; }
   HG_METHOD void at(i64 to) { k = to; }
-  HG_METHOD const T *where(int i) const { return row[i] && k < end ? row[i] + k * ld_k : nullptr; }
+  HG_METHOD bool where(int i, const T *&at) const {
+    at = row[i] + k * ld_k;
+    return row[i] && k < end;
+  }
 };

@@ -86,6 +86,14 @@ HG_DEVICE i64 __double_as_longlong(double v) { return __builtin_bit_cast(i64, v)
 HG_DEVICE double __longlong_as_double(i64 v) { return __builtin_bit_cast(double, v); }
 HG_DEVICE u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 
+// hg_wide is the product of two numbers in 64 bits. Where a factor was widened outside a loop, the
+// compiler would multiply 64 bits by 64.
+HG_DEVICE u64 hg_wide(u32 a, u32 b) {
+  u64 product;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+}
+
 // ---- barriers, shuffles, votes
 
 __device__ __attribute__((convergent)) void __syncthreads() asm("llvm.nvvm.barrier0");
@@ -151,6 +159,7 @@ HG_DEVICE float sqrtf(float v) { return __nvvm_sqrt_rn_f(v); }
 HG_DEVICE double sqrt(double v) { return __nvvm_sqrt_rn_d(v); }
 HG_DEVICE float fabsf(float v) { return __builtin_fabsf(v); }
 HG_DEVICE double fabs(double v) { return __builtin_fabs(v); }
+HG_DEVICE float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); } // the other, where one is NaN
 HG_DEVICE float floorf(float v) { return __builtin_floorf(v); }
 HG_DEVICE double floor(double v) { return __builtin_floor(v); }
 HG_DEVICE float ceilf(float v) { return __builtin_ceilf(v); }

@@ -67,60 +67,38 @@ HG_KERNEL(256, norm_scale_f32, float *scale, const float *stats, const float *ga
   if (j < c) scale[j] = (float)((gamma ? (double)gamma[j] : 1.) / sqrt((double)stats[c + j] + (double)eps));
 }
 
-// fetch reads E elements that lie side by side; put writes them.
-template <int E, class T> HG_DEVICE void fetch(const T *from, float (&v)[E]) {
-  constexpr int AT_ONCE = 16 / sizeof(T);
-  if constexpr (E < AT_ONCE) {
-    v[0] = *from;
-  } else {
-#pragma unroll
-    for (int i = 0; i < E; i += AT_ONCE) {
-      float some[AT_ONCE];
-      hg_unpack(*(const f4 *)(from + i), some);
-#pragma unroll
-      for (int q = 0; q < AT_ONCE; q++) v[i + q] = some[q];
-    }
-  }
-}
-template <int E, class T> HG_DEVICE void put(T *to, const float (&v)[E]) {
-  if constexpr (E == 1)
-    *to = v[0];
-  else
-    *(f4 *)to = hg_pack(v);
-}
-
 // apply and back are norm_apply and norm_back for the E elements at i, of channels j and on.
 template <int E, class T>
 HG_DEVICE void apply(T *dst, const T *x, const T *residual, const float *mean, const float *scale, const float *beta,
                      int relu, i64 i, i64 j) {
   float v[E], m[E], s[E], b[E], add[E];
-  fetch<E>(x + i, v);
-  fetch<E>(mean + j, m);
-  fetch<E>(scale + j, s);
-  if (beta) fetch<E>(beta + j, b);
-  if (residual) fetch<E>(residual + i, add);
+  hg_take<E>(x + i, v);
+  hg_take<E>(mean + j, m);
+  hg_take<E>(scale + j, s);
+  if (beta) hg_take<E>(beta + j, b);
+  if (residual) hg_take<E>(residual + i, add);
 #pragma unroll
   for (int q = 0; q < E; q++) {
     float u = fmaf(v[q] - m[q], s[q], beta ? b[q] : 0.f);
     if (residual) u += add[q];
     v[q] = relu && u < 0.f ? 0.f : u;
   }
-  put<E>(dst + i, v);
+  hg_give<E>(dst + i, v);
 }
 
 template <int E, class T>
 HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *mean, const float *scale, const float *along,
                     const float *offset, i64 i, i64 j) {
   float d[E], v[E], m[E], s[E], a[E], o[E];
-  fetch<E>(dy + i, d);
-  fetch<E>(x + i, v);
-  fetch<E>(mean + j, m);
-  fetch<E>(scale + j, s);
-  fetch<E>(along + j, a);
-  fetch<E>(offset + j, o);
+  hg_take<E>(dy + i, d);
+  hg_take<E>(x + i, v);
+  hg_take<E>(mean + j, m);
+  hg_take<E>(scale + j, s);
+  hg_take<E>(along + j, a);
+  hg_take<E>(offset + j, o);
 #pragma unroll
   for (int q = 0; q < E; q++) v[q] = s[q] * (d[q] - o[q] - (v[q] - m[q]) * a[q]);
-  put<E>(dx + i, v);
+  hg_give<E>(dx + i, v);
 }
 
 // column is i % c; a division of 64 bits costs more than all the rest.

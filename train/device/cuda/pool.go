@@ -41,7 +41,9 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 // Pool computes the maximum or the mean of each window.
 func (b *Backend) Pool(dst, x device.Array, s device.PoolShape) {
 	o := poolOf("Pool", dst, x, s)
-	structure(b.op("Pool").active(dst).active(x), &o).run("pool", "pool", blocks(dst.Len(), 256), 256, 0)
+	c := b.op("Pool")
+	wide, each := c.byChannel(dst, x)
+	structure(c.active(dst).active(x), &o).flag(wide).run("pool", "pool", blocks(dst.Len(), 256*each), 256, 0)
 }
 
 // PoolGrad is the gradient of Pool. Among equal maxima, the first in row-major order receives
@@ -51,6 +53,8 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
 		panic(shapes("PoolGrad", dx, dy, x, y))
 	}
-	structure(b.op("PoolGrad").active(dx).active(dy).active(x).active(y), &o).
-		run("pool", "pool_grad", blocks(dx.Len(), 256), 256, 0)
+	c := b.op("PoolGrad")
+	wide, each := c.byChannel(x, dx, dy, y)
+	structure(c.active(dx).active(dy).active(x).active(y), &o).flag(wide).
+		run("pool", "pool_grad", blocks(dx.Len(), 256*each), 256, 0)
 }

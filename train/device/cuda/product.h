@@ -46,7 +46,8 @@ struct hg_result {
     i64 at = m * ld + n;
     int count = (int)hg_least(cols - n, (i64)8);
     bool whole = wide && count == 8;
-    if (whole && beta == 0.f) {
+    bool at_once = whole && beta == 0.f;
+    if (at_once) {
       float add[8];
       if (residual) hg_unpack(*(const f4 *)(residual + at), add);
 #pragma unroll
@@ -54,13 +55,13 @@ struct hg_result {
         float u = v[q] * alpha;
         if (bias) u += bias[n + q];
         if (residual) u += add[q];
-        v[q] = u;
+        v[q] = act == HG_RELU ? hg_act(u, HG_RELU) : u;
       }
     } else {
 #pragma unroll 1
       for (int q = 0; q < count; q++) v[q] = joined(v[q], at + q, n + q);
     }
-    if (act != HG_IDENTITY) {
+    if (act != HG_IDENTITY && !(at_once && act == HG_RELU)) {
 #pragma unroll 1
       for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
     }
@@ -92,25 +93,36 @@ struct hg_no_end {
   template <int T> HG_METHOD void finish(float *, i64, i64, const hg_result &) {}
 };
 
-// hg_piece copies `unit` elements, zeros if from is null.
-HG_DEVICE void hg_piece(bf16 *to, const bf16 *from, int unit) {
+// hg_piece copies `unit` elements from slot i of an operand, zeros beyond its ends.
+template <class F> HG_DEVICE void hg_piece(bf16 *to, const F &f, int i, int unit) {
+  const bf16 *from;
+  bool there = f.where(i, from);
   if (unit == 8)
-    hg_copy_async<16>(to, from);
+    hg_copy_async<16>(to, from, there);
   else if (unit == 4)
-    hg_copy_async<8>(to, from);
+    hg_copy_async<8>(to, from, there);
   else
-    to->bits = from ? from->bits : 0;
+    to->bits = there ? from->bits : 0;
+}
+
+// hg_row is the row that a thread copies where four threads share one. Shared memory takes 128 bytes
+// at a time, those of eight threads, if they lie in different banks. Two rows are four apart for that:
+// they begin 320 bytes apart, in different halves of the banks. Neighbouring rows, 80 bytes apart,
+// would have four banks in common.
+HG_DEVICE int hg_row() {
+  int row = threadIdx.x / 4;
+  return row / 8 * 8 + row % 2 * 4 + row / 2 % 4;
 }
 
 // hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight.
 template <int T, bool ALONG_K, class F> HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int unit) {
   if (ALONG_K) {
-    int row = threadIdx.x / 4, column = threadIdx.x % 4 * 8;
+    int row = hg_row(), column = threadIdx.x % 4 * 8;
 #pragma unroll 1
     for (int p = column; p < column + 8; p += unit) {
       f.at(k0 + p);
 #pragma unroll
-      for (int i = 0; i < T / 64; i++) hg_piece(tile + (row + 64 * i) * HG_PITCH + p, f.where(i), unit);
+      for (int i = 0; i < T / 64; i++) hg_piece(tile + (row + 64 * i) * HG_PITCH + p, f, i, unit);
     }
     return;
   }
@@ -122,7 +134,7 @@ template <int T, bool ALONG_K, class F> HG_DEVICE void hg_bring(bf16 *tile, F &f
 #pragma unroll
     for (int i = 0; i < HG_STEP / DOWN; i++) {
       f.at(k0 + row + DOWN * i);
-      hg_piece(tile + (row + DOWN * i) * (T + 8) + p, f.where(0), unit);
+      hg_piece(tile + (row + DOWN * i) * (T + 8) + p, f, 0, unit);
     }
   }
 }
@@ -203,10 +215,10 @@ HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 
       for (int q = 0; q < 4; q++) sum[i][j][q] = 0.f;
   if (A_ALONG_K)
 #pragma unroll
-    for (int i = 0; i < T / 64; i++) a.bind(i, m0 + threadIdx.x / 4 + 64 * i);
+    for (int i = 0; i < T / 64; i++) a.bind(i, m0 + hg_row() + 64 * i);
   if (B_ALONG_K)
 #pragma unroll
-    for (int i = 0; i < T / 64; i++) b.bind(i, n0 + threadIdx.x / 4 + 64 * i);
+    for (int i = 0; i < T / 64; i++) b.bind(i, n0 + hg_row() + 64 * i);
   int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
 #pragma unroll 1
   for (int s = 1 - HG_STAGES; s < steps; s++) {

@@ -18,10 +18,11 @@ HG_DEVICE __attribute__((convergent)) void hg_mma(float (&d)[4], const u32 (&a)[
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// hg_shared_address is the address in shared memory. The compiler follows the cast to the array
+// that p points into and adds in 32 bits; cvta in an asm would make it form a generic address of
+// 64 bits for each access first.
 HG_DEVICE u32 hg_shared_address(const void *p) {
-  u64 at;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(at) : "l"(p));
-  return (u32)at;
+  return (u32)(u64)(const __attribute__((address_space(3))) void *)p;
 }
 
 // hg_ldmatrix loads four 8 × 8 matrices of 16-bit elements, transposed if asked for. Lane
@@ -39,16 +40,16 @@ template <bool TRANSPOSED> HG_DEVICE __attribute__((convergent)) void hg_ldmatri
                  : "memory");
 }
 
-// hg_copy_async begins a copy of 8 or 16 aligned bytes from global to shared memory. From
-// a null pointer it writes zeros.
-template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from) {
+// hg_copy_async begins a copy of 8 or 16 aligned bytes from global to shared memory. Unless they are
+// there, it writes zeros, and `from` may be anywhere.
+template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from, bool there) {
   if (BYTES == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(hg_shared_address(to)), "l"(from),
-                 "r"(from ? 16 : 0)
+                 "r"(there ? 16 : 0)
                  : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(hg_shared_address(to)), "l"(from),
-                 "r"(from ? 8 : 0)
+                 "r"(there ? 8 : 0)
                  : "memory");
 }
 

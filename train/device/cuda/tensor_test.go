@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"hgld/internal/half"
@@ -111,4 +112,30 @@ func TestLargeTilesOfConvolutionsAgreeWithF32(t *testing.T) {
 	b.ConvGradW(dw.short, py.short, px.short, one, 0)
 	b.ConvGradW(dw.full, py.full, px.full, one, 0)
 	dw.agree(t, b, "ConvGradW")
+}
+
+// Kernels divide by a product and a shift. Multiples and their neighbours are where an inexact
+// factor would show first.
+func TestDivisionByAFactorIsExact(t *testing.T) {
+	const end = 1 << 31
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(d uint32) {
+		for _, q := range []uint32{0, 1, 2, 3, r.Uint32() % (end / d), r.Uint32() % (end / d), end/d - 1, end / d} {
+			for _, n := range []uint32{q*d - 1, q * d, q*d + 1, q*d + d - 1, r.Uint32() % end, end - 1} {
+				if n < end && cuda.Divide(n, d) != n/d {
+					t.Fatalf("%d/%d = %d, want %d", n, d, cuda.Divide(n, d), n/d)
+				}
+			}
+		}
+	}
+	for d := uint32(1); d < 1<<16; d++ {
+		check(d)
+		check(r.Uint32()%(end-1) + 1)
+	}
+	for shift := range 31 {
+		for d := max(uint32(1)<<shift, 2) - 1; d <= 1<<shift+1; d++ {
+			check(d)
+		}
+	}
+	check(end - 1)
 }

@@ -70,6 +70,37 @@ HG_DEVICE f4 hg_pack(const float (&v)[4]) { return {v[0], v[1], v[2], v[3]}; }
 HG_DEVICE f4 hg_pack(const float (&v)[8]) {
   u32 words[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) words[i] = (u32)hg_round_bf16(v[2 * i]) | (u32)hg_round_bf16(v[2 * i + 1]) << 16;
+  for (int i = 0; i < 4; i++) words[i] = hg_pair(v[2 * i], v[2 * i + 1]);
   return {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]), __uint_as_float(words[3])};
+}
+
+// hg_take reads E elements that lie side by side: one, or a multiple of what 16 bytes hold, at a
+// multiple of 16 bytes. hg_give writes them.
+template <int E, class T> HG_DEVICE void hg_take(const T *from, float (&v)[E]) {
+  constexpr int AT_ONCE = 16 / sizeof(T);
+  if constexpr (E < AT_ONCE) {
+    v[0] = *from;
+  } else {
+#pragma unroll
+    for (int i = 0; i < E; i += AT_ONCE) {
+      float some[AT_ONCE];
+      hg_unpack(*(const f4 *)(from + i), some);
+#pragma unroll
+      for (int q = 0; q < AT_ONCE; q++) v[i + q] = some[q];
+    }
+  }
+}
+template <int E, class T> HG_DEVICE void hg_give(T *to, const float (&v)[E]) {
+  constexpr int AT_ONCE = 16 / sizeof(T);
+  if constexpr (E < AT_ONCE) {
+    *to = v[0];
+  } else {
+#pragma unroll
+    for (int i = 0; i < E; i += AT_ONCE) {
+      float some[AT_ONCE];
+#pragma unroll
+      for (int q = 0; q < AT_ONCE; q++) some[q] = v[i + q];
+      *(f4 *)(to + i) = hg_pack(some);
+    }
+  }
 }

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -32,7 +33,34 @@ func definedBins(d *rankData, o device.Bins) (loss, ds *array) {
 	return loss, ds
 }
 
+// testBinLossOfNaN: a score that is not a number has no bin. It must not become an index; loss and
+// gradient of its query are NaN, which a training step finds. An absent item is not read.
+func testBinLossOfNaN(s *suite, b device.Rank) {
+	d := s.ranking(rankCase{4, 9, 3, 0, false})
+	scores, shared, _, _ := s.onDevice(d)
+	const hurt = 1
+	row := s.get(scores.RowRange(hurt, hurt+1))
+	items := d.sh(hurt)
+	at := slices.IndexFunc(items, func(l uint8) bool { return l != device.AbsentLevel })
+	row[at] = math.NaN()
+	s.b.Upload(scores.RowRange(hurt, hurt+1), encode(device.F32, row))
+	loss, ds := s.alloc(device.F32, 4), s.alloc(device.F32, 4, 9)
+	b.BinLoss(loss, ds, scores, shared, &device.Bins{N: 20, Min: -1, Max: 1})
+	slopes := s.get(ds)
+	for q, v := range s.get(loss) {
+		if math.IsNaN(v) != (q == hurt) {
+			s.Errorf("BinLoss, a NaN in query %d: query %d has loss %v", hurt, q, v)
+		}
+		for i, l := range d.sh(q) {
+			if v := slopes[9*q+i]; math.IsNaN(v) != (q == hurt && l != device.AbsentLevel) {
+				s.Errorf("BinLoss, a NaN in query %d: item %d of query %d, level %d, has slope %v", hurt, i, q, l, v)
+			}
+		}
+	}
+}
+
 func testBinLoss(s *suite, b device.Rank) {
+	testBinLossOfNaN(s, b)
 	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
 		for _, o := range binKinds {
 			d := s.ranking(c)

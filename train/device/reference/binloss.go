@@ -27,7 +27,8 @@ func (o Bins) place(s float64) (bin int, next, slope float64) {
 }
 
 // BinLoss defines the loss by bins for one query. s [G] and sh [G] are its scores and shared
-// levels. ds receives the gradient and may be nil. work [6N] is scratch.
+// levels. ds receives the gradient and may be nil. work [6N] is scratch. If a score is NaN, so are
+// the loss and the gradient.
 func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work []float64) float64 {
 	clear(ds)
 	clear(work)
@@ -37,6 +38,9 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 	for i, l := range sh {
 		if l == device.AbsentLevel {
 			continue
+		}
+		if s[i] != s[i] {
+			return binLossOfNaN(ds, sh)
 		}
 		bin, next, _ := o.place(float64(s[i]))
 		all[bin] += 1 - next
@@ -79,6 +83,16 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 		ds[i] = -slope * d / positives
 	}
 	return 1 - ap/positives
+}
+
+// binLossOfNaN returns the loss of a query with a NaN score, which has no bin.
+func binLossOfNaN(ds []float64, sh []uint8) float64 {
+	for i := range ds {
+		if sh[i] != device.AbsentLevel {
+			ds[i] = math.NaN()
+		}
+	}
+	return math.NaN()
 }
 
 // binSlopes returns the derivatives of Σ_m c⁺_m C⁺_m/C_m by the weight of a bin among all items,

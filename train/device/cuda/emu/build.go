@@ -202,9 +202,16 @@ func (c compiler) flags(asan bool) []string {
 	return flags
 }
 
+// kernelFlags returns the flags of a file of kernels. An access at an address that the size of its
+// type does not divide is an error on a card, and traps here.
+func (c compiler) kernelFlags(asan bool) []string {
+	return append(c.flags(asan), "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
+}
+
 // unit is a file to compile.
 type unit struct {
 	source string
+	flags  []string
 	object string // named by a hash of its content, its headers and the flags
 }
 
@@ -281,7 +288,10 @@ func sourceFolder() string {
 func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error) {
 	var headers []string
 	var units []unit
-	for _, group := range []struct{ folder, pattern string }{{sourceFolder(), "*.cc"}, {folder, pattern}} {
+	for _, group := range []struct {
+		folder, pattern string
+		flags           []string
+	}{{sourceFolder(), "*.cc", c.flags(asan)}, {folder, pattern, c.kernelFlags(asan)}} {
 		more, err := filepath.Glob(filepath.Join(group.folder, "*.h"))
 		if err != nil {
 			return nil, err
@@ -293,13 +303,14 @@ func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error
 		}
 		for _, path := range files {
 			sum := sha256.New()
-			fmt.Fprintln(sum, c.path, c.version, c.flags(asan))
+			fmt.Fprintln(sum, c.path, c.version, group.flags)
 			for _, f := range append(slices.Clone(headers), path) {
 				if err := addFile(sum, f); err != nil {
 					return nil, err
 				}
 			}
-			units = append(units, unit{path, filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16]+".o")})
+			object := filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16]+".o")
+			units = append(units, unit{path, group.flags, object})
 		}
 	}
 	return units, nil
@@ -333,7 +344,7 @@ func (c compiler) compile(dir string, units []unit, asan bool) error {
 		jobs.Go(func() error {
 			out := filepath.Join(work, fmt.Sprint(i, ".o"))
 			args := []string{"-I", sourceFolder(), "-x", "c++", "-c", u.source, "-o", out}
-			if err := c.run(slices.Concat(c.flags(asan), args)); err != nil {
+			if err := c.run(slices.Concat(u.flags, args)); err != nil {
 				return err
 			}
 			return os.Rename(out, u.object)

@@ -20,7 +20,7 @@ const (
 	codeNotFound           = 500
 	codeNotReady           = 600
 	codeIllegalAddress     = 700
-	codeMisalignedAddress  = 716
+	codeMisaligned         = 716
 	codeLaunchFailed       = 719
 	codeCaptureUnsupported = 900
 	codeCaptureInvalidated = 901

@@ -57,6 +57,6 @@ func TestRacesAreReported(t *testing.T) {
 
 func TestMisalignedVectorsAreReported(t *testing.T) {
 	d := openRaces(t)
-	text := d.faulted(codeMisalignedAddress, "vector_at", 1, 1, 0, d.alloc(256))
+	text := d.faulted(codeMisaligned, "vector_at", 1, 1, 0, d.alloc(256))
 	contains(t, text, "races.ptx:112: an access of 16 bytes at 0x", "which 16 does not divide")
 }

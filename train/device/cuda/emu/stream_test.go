@@ -293,7 +293,7 @@ func TestDeviceDescribesItself(t *testing.T) {
 	d.ok("cuDeviceGetName", at(&name[0]), 64, 0)
 	contains(t, string(name), "hgld emulator")
 	d.want(101, "cuDeviceGet", at(n), 1)
-	for attribute, want := range map[uintptr]int32{1: 1024, 10: 32, 75: 8, 76: 0, 97: 227 << 10} {
+	for attribute, want := range map[uintptr]int32{1: 1024, 10: 32, 75: 8, 76: 0, 97: 99 << 10} {
 		d.ok("cuDeviceGetAttribute", at(n), attribute, 0)
 		if *n != want {
 			t.Errorf("attribute %d is %d, want %d", attribute, *n, want)

@@ -128,7 +128,7 @@ func call(function string, n int) func(instruction) (string, error) {
 func (i instruction) product() (string, ptype, error) {
 	t, err := i.last()
 	if err == nil {
-		err = i.only("rn", "lo", "wide")
+		err = i.only("rn", "lo", "hi", "wide")
 	}
 	if err != nil {
 		return "", t, err
@@ -142,12 +142,19 @@ func (i instruction) product() (string, ptype, error) {
 		}
 		return fmt.Sprintf("(%s)((%s)(%s) * (%s)(%s))", t.ctype(), t.ctype(), v[0], t.ctype(), v[1]), t, nil
 	}
+	upper := slices.Contains(i.name, "hi")
+	if upper && t != (ptype{'u', 32}) {
+		return "", t, fmt.Errorf("no mul.hi of this type")
+	}
 	if t.class == 's' {
 		t.class = 'u'
 	}
 	v, err := i.values(t, i.args[1:3]...)
 	if err != nil {
 		return "", t, err
+	}
+	if upper {
+		return fmt.Sprintf("(u32)((u64)%s * %s >> 32)", v[0], v[1]), t, nil
 	}
 	if t.bits == 16 { // int would overflow
 		return fmt.Sprintf("(u16)((u32)%s * (u32)%s)", v[0], v[1]), t, nil

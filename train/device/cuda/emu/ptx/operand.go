@@ -49,7 +49,7 @@ func (t ptype) ctype() string {
 func (t ptype) unsigned() string { return fmt.Sprintf("u%d", t.bits) }
 
 var (
-	register = regexp.MustCompile(`^%([a-z]+)(\d+)$`)
+	register = regexp.MustCompile(`^%([a-z]+)(\d*)$`)
 	special  = regexp.MustCompile(`^%(tid|ctaid|ntid|nctaid)\.([xyz])$`)
 	integer  = regexp.MustCompile(`^-?\d+$`)
 	hexFloat = regexp.MustCompile(`^0([fd])([0-9A-F]+)$`)

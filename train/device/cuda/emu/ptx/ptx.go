@@ -38,6 +38,7 @@ type module struct {
 	threads int
 	regs    map[string]kind // by prefix: %rd
 	inside  bool            // between the braces of a kernel
+	depth   int             // of scopes in it
 	listing bool            // between the parentheses of its parameters
 }
 
@@ -64,7 +65,7 @@ var (
 	paramLine  = regexp.MustCompile(`^\.param (?:\.align (\d+) )?\.(\w+) ([\w$]+)(?:\[(\d+)\])?,?$`)
 	sharedLine = regexp.MustCompile(`^\.shared (?:\.align \d+ )?\.(\w+) ([\w$]+)(?:\[(\d+)\])?$`)
 	externLine = regexp.MustCompile(`^\.extern \.shared \.align 16 \.b8 ([\w$]+)\[\]$`)
-	regLine    = regexp.MustCompile(`^\.reg (\.\w+)\s+%(\w+)<(\d+)>$`)
+	regLine    = regexp.MustCompile(`^\.reg (\.\w+) %(\w+?)(?:<(\d+)>)?$`)
 	maxLine    = regexp.MustCompile(`^\.maxntid (\d+), (\d+), (\d+)$`)
 	labelLine  = regexp.MustCompile(`^([\w$]+):$`)
 	ignored    = regexp.MustCompile(`^\.(version|target|address_size|minnctapersm|pragma|globl)\b`)
@@ -78,6 +79,11 @@ func (m *module) read(text string) error {
 		line, _, _ = strings.Cut(line, "//")
 		for statement := range strings.SplitSeq(line, ";") {
 			statement = strings.Join(strings.Fields(statement), " ")
+			if m.inside && strings.HasPrefix(statement, "{ ") { // a scope for a register
+				m.emit("{")
+				m.depth++
+				statement = statement[2:]
+			}
 			if statement == "" || ignored.MatchString(statement) {
 				continue
 			}
@@ -100,6 +106,10 @@ func (m *module) statement(s string) error {
 		return m.parameter(s)
 	case !m.inside:
 		return m.directive(s)
+	case s == "}" && m.depth > 0:
+		m.emit("}")
+		m.depth--
+		return nil
 	case s == "}":
 		m.emit("}\nHG_PTX_KERNEL(%d, %s)\n", m.threads, m.kernel)
 		m.kernel, m.inside = "", false
@@ -184,23 +194,33 @@ func (m *module) directive(s string) error {
 	return nil
 }
 
+// registers declares one register, or those numbered from 1 to below a count.
+func (m *module) registers(of, prefix, count string) error {
+	k, found := kinds[of]
+	if !found {
+		return fmt.Errorf("registers of an unknown type")
+	}
+	m.regs[prefix] = k
+	if count == "" {
+		m.emit("%s %s;", k.ctype, prefix)
+		return nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 2 {
+		return err
+	}
+	names := make([]string, 0, n)
+	for i := 1; i < n; i++ {
+		names = append(names, fmt.Sprintf("%s%d", prefix, i))
+	}
+	m.emit("%s %s;", k.ctype, strings.Join(names, ", "))
+	return nil
+}
+
 // declaration reads registers and arrays in shared memory.
 func (m *module) declaration(s string) error {
 	if match := regLine.FindStringSubmatch(s); match != nil {
-		k, found := kinds[match[1]]
-		n, err := strconv.Atoi(match[3])
-		if err != nil || !found {
-			return fmt.Errorf("registers of an unknown type")
-		}
-		m.regs[match[2]] = k
-		if n > 1 {
-			names := make([]string, 0, n)
-			for i := 1; i < n; i++ {
-				names = append(names, fmt.Sprintf("%s%d", match[2], i))
-			}
-			m.emit("%s %s;", k.ctype, strings.Join(names, ", "))
-		}
-		return nil
+		return m.registers(match[1], match[2], match[3])
 	}
 	match := sharedLine.FindStringSubmatch(s)
 	if match == nil {

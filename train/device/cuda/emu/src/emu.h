@@ -110,6 +110,7 @@ inline float sqrtf(float v) { return __builtin_sqrtf(v); }
 inline double sqrt(double v) { return __builtin_sqrt(v); }
 inline float fabsf(float v) { return __builtin_fabsf(v); }
 inline double fabs(double v) { return __builtin_fabs(v); }
+inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 inline float floorf(float v) { return __builtin_floorf(v); }
 inline double floor(double v) { return __builtin_floor(v); }
 inline float ceilf(float v) { return __builtin_ceilf(v); }
@@ -151,6 +152,7 @@ HG_DEVICE float __uint_as_float(u32 v) { return hg_emu::from_bits<float>(v); }
 HG_DEVICE i64 __double_as_longlong(double v) { return hg_emu::from_bits<i64>(hg_emu::to_bits(v)); }
 HG_DEVICE double __longlong_as_double(i64 v) { return hg_emu::from_bits<double>((u64)v); }
 HG_DEVICE u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
+HG_DEVICE u64 hg_wide(u32 a, u32 b) { return (u64)a * b; }
 
 // ---- barriers, shuffles, votes
 
@@ -233,6 +235,7 @@ using hg_emu::floor;
 using hg_emu::floorf;
 using hg_emu::fma;
 using hg_emu::fmaf;
+using hg_emu::fmaxf;
 using hg_emu::rint;
 using hg_emu::rintf;
 using hg_emu::sqrt;

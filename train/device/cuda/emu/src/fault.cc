@@ -21,7 +21,7 @@ Executing::~Executing() {
   memory_close();
 }
 
-static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 static struct sigaction previous[32];
 
 // What the handler leaves for landing.
@@ -32,7 +32,8 @@ static uintptr_t fault_address;
 [[noreturn]] static void landing() {
   void *address = (void *)fault_address;
   if (fault_signal == SIGFPE) launch_fail(error_launch_failed, "integer division by zero, or one that overflows");
-  if (fault_signal == SIGILL) launch_fail(error_launch_failed, "illegal instruction");
+  if (fault_signal == SIGILL || fault_signal == SIGTRAP) // what the compiler's check of alignment executes
+    launch_fail(error_misaligned_address, "access at an address that the size of its type does not divide");
   if (stack_guards(address)) launch_fail(error_launch_failed, "the thread's stack is full");
   if (shared_guards(address)) launch_fail(error_illegal_address, "address outside the block's shared memory");
   launch_fail(error_illegal_address, "access to " + memory_describe(fault_address));

@@ -12,7 +12,7 @@ namespace hg_emu {
 std::map<void *, std::unique_ptr<Module>> modules;
 
 static const int shared_per_block = 48 << 10;
-static const int shared_per_block_optin = 227 << 10;
+static const int shared_per_block_optin = 99 << 10;
 
 static std::set<void *> functions; // of all modules
 
@@ -118,7 +118,7 @@ HG_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *functi
   if (!f) return fail(error_invalid_handle, "cuOccupancyMaxActiveBlocksPerMultiprocessor: no such function");
   if (threads < 1) return error_invalid_value;
   size_t n = 2048 / ((threads + 31) / 32 * 32);
-  if (shared > 0 && n > (228u << 10) / (shared + 1024)) n = (228u << 10) / (shared + 1024);
+  if (shared > 0 && n > (100u << 10) / (shared + 1024)) n = (100u << 10) / (shared + 1024);
   *blocks = (int)(n < 32 ? n : 32);
   return success;
 }

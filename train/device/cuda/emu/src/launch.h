@@ -101,7 +101,10 @@ void shared_begin(u32 dynamic_bytes, u32 limit);
 void shared_poison();
 std::string shared_check();
 
-// shared_describe says where an address in shared memory's guard pages lies.
+// shared_guards reports whether an address lies in the guard pages of shared memory.
 bool shared_guards(const void *address);
+
+// shared_holds reports whether the bytes lie in the running block's shared memory.
+bool shared_holds(const void *address, u32 bytes);
 
 } // namespace hg_emu

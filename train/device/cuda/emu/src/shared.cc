@@ -114,6 +114,11 @@ std::string shared_check() {
   return "";
 }
 
+bool shared_holds(const void *address, u32 bytes) {
+  const u8 *p = (const u8 *)address;
+  return (p >= statics && p + bytes <= statics + used) || (p >= dynamics && p + bytes <= dynamics + dynamic_bytes);
+}
+
 bool shared_guards(const void *address) {
   const u8 *p = (const u8 *)address;
   if (!base || p < base || p >= dynamic_end() + page) return false;

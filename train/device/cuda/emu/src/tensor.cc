@@ -53,7 +53,9 @@ void mma(float *d, const u32 *a, const u32 *b) {
 static const void *rows_of[most_warps][32];
 
 void ldmatrix(u32 *v, const void *row, bool transposed) {
-  if ((u64)row % 16 != 0) launch_fail(error_launch_failed, "ldmatrix: a row at an address that 16 does not divide");
+  if ((u64)row % 16 != 0)
+    launch_fail(error_misaligned_address, "ldmatrix: a row at an address that 16 does not divide");
+  if (!shared_holds(row, 16)) launch_fail(error_illegal_address, "ldmatrix: a row outside shared memory");
   const void **rows = rows_of[place.number / 32];
   rows[lane()] = row;
   together(vote_ldmatrix);
@@ -71,8 +73,9 @@ void ldmatrix(u32 *v, const void *row, bool transposed) {
   together(vote_ldmatrix); // nobody writes what another lane still reads
 }
 
-// ---- asynchronous copies. They are made when they are waited for and not before, so that
-// a kernel that does not wait computes with NaN.
+// ---- asynchronous copies. On a card the bytes arrive at some time between the copy and the wait
+// for it. Here they are NaN from the copy on and right from the wait on, so that a kernel computes
+// with NaN if it does not wait, or if it refills what others have not read yet.
 
 struct Copy {
   void *to;
@@ -91,7 +94,10 @@ void copies_begin(int threads) {
 
 void copy_async(void *to, const void *from, u32 bytes) {
   if ((u64)to % bytes != 0 || (u64)from % bytes != 0)
-    launch_fail(error_launch_failed, "cp.async: an address that " + std::to_string(bytes) + " does not divide");
+    launch_fail(error_misaligned_address, "cp.async: an address that " + std::to_string(bytes) + " does not divide");
+  if (!shared_holds(to, bytes)) launch_fail(error_illegal_address, "cp.async: a copy to outside shared memory");
+  if (shared_holds(from, 1)) launch_fail(error_illegal_address, "cp.async: a copy from shared memory");
+  memset(to, 0xff, bytes);
   copies[place.number].push_back({to, from, bytes, groups[place.number]});
 }
 
