@@ -5,10 +5,12 @@ package cuda_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"hgld/internal/goldens"
+	"hgld/train/device/cuda"
 	"hgld/train/device/cuda/emu"
 	"hgld/train/device/devicetest"
 )
@@ -36,6 +38,24 @@ func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 // committed PTX conform too, their vectors are aligned, and neither threads nor blocks race.
 func TestConformanceOfTheCommittedPTX(t *testing.T) {
 	conformsWith(t, emu.BuildPTX(t), "^TestConformance$", []string{"F32/Conv", "BF16/Conv", "Rank/RankLoss"})
+}
+
+// The emulator compiles the source with another compiler than the PTX is made by, and both give the
+// same bytes. An emulator of the PTX stands for the card that is compared with the source here.
+func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {
+	digests := digestsVariable + "=" + filepath.Join(t.TempDir(), "digests")
+	libs := cuda.LibrariesVariable + "=" + emu.BuildPTX(t)
+	for _, env := range [][]string{
+		{digests}, // written
+		{digests, libs, devicetest.CardVariable + "=1", cuda.VendorVariable + "=off"},
+	} {
+		const name = "TestEveryOrderAndEveryCardGivesTheSameBytes"
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v", "-test.timeout=60m")
+		cmd.Env = append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+name) {
+			t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
+		}
+	}
 }
 
 // conformsWith runs tests of this package in a process with another build of the emulator. The
