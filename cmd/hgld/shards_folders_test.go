@@ -92,7 +92,7 @@ func TestTooManyLevelsAreNoDataSet(t *testing.T) {
 	}
 	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
 	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
-		!strings.Contains(errs, "there are 2000 levels, want at most 126") {
+		!strings.Contains(errs, "there are 2000 levels; want at most 126") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
