@@ -23,7 +23,7 @@ func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.St
 	}
 	for _, st := range before {
 		if st.Stage == "embed" && st.State == pipeline.Stale {
-			return "the stage embed comes first and is not done", nil
+			return "embed comes first and is not done", nil
 		}
 	}
 	if s.Encoder != "" || e.Encoder == "" { // cluster.encoder is a setting of the stage itself
