@@ -66,7 +66,7 @@ func normalize(x Matrix) (Matrix, []float64, error) {
 	for i := range norms {
 		norms[i] = math.Sqrt(square(x.Row(i)))
 		if norms[i] == 0 {
-			return Matrix{}, nil, fmt.Errorf("vector %d is zero and has no direction; leave the tag out or cluster with "+
+			return Matrix{}, nil, fmt.Errorf("vector %d is zero and has no direction; leave the tag out, or cluster with "+
 				"Euclidean distances", i)
 		}
 		for j, v := range x.Row(i) {

@@ -90,7 +90,7 @@ func (p Prompt) Fill(texts []string) ([][]string, error) {
 	filled := make([][]string, len(sentences))
 	for at, s := range sentences {
 		if !strings.Contains(s, "{}") {
-			return nil, fmt.Errorf(`prompt %.80q has no {} for the tag to stand in, as in "a photo of a {}"`, s)
+			return nil, fmt.Errorf(`prompt %.80q has no {} in place of the tag, as in "a photo of a {}"`, s)
 		}
 		filled[at] = make([]string, len(texts))
 		for i, t := range texts {
@@ -128,7 +128,8 @@ func Embed(ctx context.Context, e Encoder, p Prompt, texts []string) (Matrix, er
 	}
 	mean, _, err := normalize(sum)
 	if err != nil {
-		return Matrix{}, fmt.Errorf("cluster: encoder %s: the vectors of the prompt's sentences cancel: %w", e.Name(), err)
+		return Matrix{}, fmt.Errorf("cluster: encoder %s: the vectors of the prompt's sentences cancel out: "+
+			"%w", e.Name(), err)
 	}
 	return mean, nil
 }

@@ -39,7 +39,7 @@ func Compare(truth, predicted []int) (External, error) {
 		panic("cluster: Compare: lists of different length")
 	}
 	if len(truth) == 0 {
-		return External{}, errors.New("cluster: no items to compare two partitions by")
+		return External{}, errors.New("cluster: the two partitions have no items to compare")
 	}
 	c := cross(truth, predicted)
 	e := External{Items: len(truth), Clusters: len(c.cols)}

@@ -55,7 +55,7 @@ func (h Hashing) EncodeAmong(ctx context.Context, others, texts []string) ([][]f
 	for i, text := range texts {
 		features := h.features(text)
 		if len(features) == 0 {
-			return nil, fmt.Errorf("text %d is %.80q and has no characters to encode", i, text)
+			return nil, fmt.Errorf("text %d, %.80q, has no characters to encode", i, text)
 		}
 		vectors[i] = h.vector(features, having, len(others))
 	}

@@ -235,7 +235,7 @@ func (o KMeans) check(x Matrix) error {
 	case o.K < 1:
 		return fmt.Errorf("k = %d clusters, want at least 1", o.K)
 	case o.K > x.Rows:
-		return fmt.Errorf("k = %d clusters of only %d rows; lower k", o.K, x.Rows)
+		return fmt.Errorf("k is %d, but there are only %d rows; lower k", o.K, x.Rows)
 	case x.Cols == 0:
 		return fmt.Errorf("the vectors have no values")
 	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
@@ -270,7 +270,7 @@ func (k *Known) check(clusters int) error {
 		return nil
 	}
 	if len(k.Names) > clusters {
-		return fmt.Errorf("%d known groups and only %d clusters; raise k", len(k.Names), clusters)
+		return fmt.Errorf("%d known groups need at least as many clusters, but k is %d; raise k", len(k.Names), clusters)
 	}
 	rows := make([]int, len(k.Names))
 	for i, g := range k.Of {
@@ -283,7 +283,7 @@ func (k *Known) check(clusters int) error {
 	}
 	for g, n := range rows {
 		if n == 0 {
-			return fmt.Errorf("known group %.80q has no row; leave it out", k.Names[g])
+			return fmt.Errorf("known group %.80q has no rows; leave it out", k.Names[g])
 		}
 	}
 	return nil

@@ -17,16 +17,16 @@ var Methods = registry.Table[Method]{
 	{Name: "elkan", About: "k-means, the same with fewer comparisons", Value: byKMeans(Elkan)},
 	{Name: "spherical", About: "k-means of directions (cosine)", Value: bySpherical},
 	{Name: "mini-batch", About: "k-means by random batches, for large sets", Value: byKMeans(MiniBatch)},
-	{Name: "ward", About: "agglomerative: the merge that adds least inertia", Value: byLinkage(Ward)},
-	{Name: "average", About: "agglomerative: the least mean distance", Value: byLinkage(Average)},
+	{Name: "ward", About: "agglomerative: merges the clusters that add the least inertia", Value: byLinkage(Ward)},
+	{Name: "average", About: "agglomerative: merges the clusters with the least mean distance", Value: byLinkage(Average)},
 }
 
 // Inits are the ways to start by name.
 var Inits = registry.Table[Init]{
-	{Name: "greedy-k-means++", About: "the best of several candidates a step", Value: GreedyPlusPlus},
+	{Name: "greedy-k-means++", About: "the best of several candidates per step", Value: GreedyPlusPlus},
 	{Name: "k-means++", About: "far rows are likelier", Value: PlusPlus},
 	{Name: "random", About: "rows at random", Value: Random},
-	{Name: "ward", About: "the means of Ward's clusters: nothing is drawn", Value: WardMeans},
+	{Name: "ward", About: "the means of Ward's clusters, not random", Value: WardMeans},
 }
 
 func byKMeans(a Algorithm) Method {

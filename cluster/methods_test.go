@@ -68,7 +68,7 @@ func TestKnownRowsStayAndOthersJoinOrOpenClusters(t *testing.T) {
 		o    KMeans
 		want string
 	}{
-		{KMeans{K: 1, Known: known}, "2 known groups and only 1"},
+		{KMeans{K: 1, Known: known}, "2 known groups need at least as many clusters, but k is 1"},
 		{KMeans{K: 3, Known: &Known{Names: []string{"a", "b"}, Of: make([]int32, 7)}}, `"b" has no row`},
 		{KMeans{K: 2, Weights: []float64{1, 1, 1, 0, 1, 1, 1}}, "row 3 has the weight 0"},
 	} {

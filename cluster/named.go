@@ -91,7 +91,7 @@ func (p *Plan) split() ([]int32, error) {
 func (p *Plan) runNamed(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
 	n := p.named
 	if k < p.Least() {
-		return nil, optionf("k is %d, and %d groups have names; choose more clusters, which the rest of the tags forms", k,
+		return nil, optionf("k is %d, but %d groups have names; choose a larger k to leave clusters for the other tags", k,
 			len(n.names))
 	}
 	of, err := p.split()

@@ -105,7 +105,7 @@ func (l *Lazy) Encode(ctx context.Context, texts []string) ([][]float32, error) 
 		return nil, err
 	}
 	if e.Name() != l.Of {
-		return nil, fmt.Errorf("the vectors were made by %s, and the encoder is %s now; name the first one in the section "+
+		return nil, fmt.Errorf("the vectors were made by %s, but the encoder is now %s; name the first one in the section "+
 			"embed, or make new vectors with `hgld embed`", l.Of, e.Name())
 	}
 	if c, ok := e.(Cacheable); ok && l.watch != nil {

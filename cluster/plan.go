@@ -84,7 +84,7 @@ const mostTreeRows = 20000
 func NewPlan(tags []labels.DraftTag, o Options, k int) (*Plan, error) {
 	p := &Plan{Tags: tags, smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}}
 	if k > len(tags) {
-		return nil, optionf("k is %d, and there are only %d tags to cluster; choose a smaller k", k, len(tags))
+		return nil, optionf("k is %d, but there are only %d tags to cluster; choose a smaller k", k, len(tags))
 	}
 	return p, p.SetOptions(o)
 }
@@ -104,7 +104,7 @@ func (p *Plan) SetOptions(o Options) error {
 	p.base.NInit, p.base.MaxIter, p.base.Tol = o.NInit, o.MaxIter, o.Tol
 	p.base.Spherical, p.base.Init, p.base.BLAS = o.Spherical, init, lib
 	if _, needed := p.linkage(); needed && len(p.Tags) > mostTreeRows {
-		return optionf("%d tags are too many for a tree of all pairs, which takes %d at most; "+
+		return optionf("%d tags are too many for a tree of all pairs; want at most %d: "+
 			"algorithm lloyd with init greedy-k-means++ needs no tree", len(p.Tags), mostTreeRows)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (p *Plan) WeighBy(name string) error {
 		p.base.Weights = nil
 		return nil
 	case name == "images" && images == 0:
-		return optionf("weights by images needs lists of images that count some: --counts train.csv")
+		return optionf("to weigh tags by images, name image lists with --counts train.csv; no images were counted")
 	}
 	p.base.Weights = weights
 	return nil

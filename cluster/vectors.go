@@ -78,7 +78,7 @@ type OtherTagsError struct {
 
 // Error names both files.
 func (e *OtherTagsError) Error() string {
-	return fmt.Sprintf("%s has the vectors of other tags than %s", e.Vectors, e.Draft)
+	return fmt.Sprintf("%s has vectors of tags other than those of %s", e.Vectors, e.Draft)
 }
 
 // CheckTags returns an *OtherTagsError unless a file of vectors has as many rows as d

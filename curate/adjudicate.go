@@ -1,9 +1,9 @@
 package curate
 
-// Adjudicate starts the session of an adjudicator between two curators. It takes over
-// what they agree on and what only one of them has decided. A tag that they decided
-// differently is undecided and in A's group, or in none if A dropped it; a group with
-// different parents has none. The adjudicator's log is replayed on this session.
+// Adjudicate returns the session from which an adjudicator starts. It takes over what the
+// two curators agree on and what only one of them has decided. A tag that they decided
+// differently is undecided and stays in A's group, or in none if A dropped it. A group with
+// different parents has no parent. The adjudicator's log is replayed on this session.
 func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 	c, err := Compare(a, b)
 	if err != nil {
@@ -22,8 +22,8 @@ func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 	return s, c, nil
 }
 
-// adopt takes over from other what s has not decided: declared groups, parents of
-// groups without one, decided tags, notes and flags.
+// adopt copies from other what s has not decided: declared groups, parents of groups
+// without one, decided tags, notes and flags.
 func (s *state) adopt(other *state) {
 	for l := len(s.levels) - 1; l >= 1; l-- { // parents first
 		for _, n := range other.levels[l] {
@@ -56,7 +56,7 @@ func (s *state) adopt(other *state) {
 	s.sweep(left)
 }
 
-// remarksOf takes over the note and the flag of another node where n has none.
+// remarksOf copies the note and the flag of another node if n has none.
 func (n *node) remarksOf(other node) {
 	if n.note == "" {
 		n.note = other.note

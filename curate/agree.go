@@ -2,8 +2,8 @@ package curate
 
 import "math"
 
-// Agreement measures how far two annotators agree. A measure that is undefined for a
-// table is nil, and null in JSON; it is never 0, 1 or NaN instead.
+// Agreement holds measures of agreement between two annotators. A measure that is undefined
+// for a table is nil, or null in JSON, and never 0, 1 or NaN.
 //
 // With p_ab the share of items that A put in category a and B in b, r_a and c_b its
 // margins, n the number of items, q the number of declared categories and π_a = (r_a +
@@ -14,10 +14,9 @@ import "math"
 //	AC1    (p_o − p_g)/(1 − p_g), p_g = Σ π_a(1−π_a)/(q−1)   Gwet 2008
 //	alpha  1 − (1 − p_o)/D_e, nominal                        Krippendorff
 //
-// Kappa falls when one category holds most items, however well people agree. AC1 does
-// not, and is reported with it for that reason. q includes categories that nobody used:
-// the choices that were offered count. Intervals are of 95 %, by the normal
-// distribution and not clipped.
+// Kappa falls when one category has most of the items, however well people agree. AC1 does
+// not, so it is reported next to kappa. q includes categories that nobody used, because
+// they were offered. Intervals cover 95 %, use the normal distribution and are not clipped.
 type Agreement struct {
 	// N is the number of items.
 	N int `json:"n"`
@@ -59,8 +58,8 @@ type Agreement struct {
 	ByCategory []CategoryAgreement `json:"by_category"`
 }
 
-// CategoryAgreement is how far two annotators agree on one category: of the items that
-// either put there, the share that both did, 2·Both/(A+B).
+// CategoryAgreement is the agreement of two annotators on one category: the share of the
+// items put there by either that were put there by both, 2·Both/(A+B).
 type CategoryAgreement struct {
 	// Category is its position in the list of categories.
 	Category int `json:"category"`

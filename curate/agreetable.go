@@ -10,7 +10,7 @@ import (
 	"hgld/internal/terminal"
 )
 
-// figure writes a measure, with its interval if it has one.
+// figure writes a line with a measure, and its interval if it has one.
 func figure(w io.Writer, what string, v *float64, ci *[2]float64) {
 	interval := ""
 	if v != nil && ci != nil {
@@ -59,7 +59,7 @@ func (c *Comparison) Text(names [2]string) string {
 	return w.String()
 }
 
-// DifferencesText lists what two curators have decided differently.
+// DifferencesText lists the tags and parents that two curators decided differently.
 func DifferencesText(tags []Difference, parents []ParentDifference, names [2]string) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "\n%s", terminal.Count(len(tags), "difference"))
@@ -84,8 +84,8 @@ func quoted(name string) string {
 	return fmt.Sprintf("%.80q", name)
 }
 
-// Text returns the measures of a comparison of several curators as a table, and what they
-// have decided differently.
+// Text returns the measures of a comparison of several curators as a table, followed by the
+// tags that they decided differently.
 func (c *ManyComparison) Text(names []string) string {
 	w := &strings.Builder{}
 	g := c.Agreement
@@ -95,7 +95,7 @@ func (c *ManyComparison) Text(names []string) string {
 	if g.Raters > 0 {
 		figure(w, "Fleiss' kappa", g.FleissKappa, nil)
 	} else {
-		fmt.Fprintf(w, "%-34s -   (not every tag has the same number of decisions; see alpha instead)\n", "Fleiss' kappa")
+		fmt.Fprintf(w, "%-34s -   (the tags have different numbers of decisions; use alpha instead)\n", "Fleiss' kappa")
 	}
 	figure(w, "Gwet's AC1", g.AC1, nil)
 	figure(w, "Krippendorff's alpha", g.Alpha, nil)

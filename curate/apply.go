@@ -11,8 +11,8 @@ type effect struct {
 	missing []Ref // references that do not exist
 }
 
-// apply does an edit other than Revert. With a tolerant finder it does as much as it
-// can and reports what is missing; with an exact one a missing reference is an error.
+// apply executes an edit other than Revert. With a tolerant finder it does as much as it can
+// and reports missing references; with an exact finder a missing reference is an error.
 // After an error the caller must undo the edit (see journal.go).
 func (s *state) apply(f finder, e *Edit) (effect, error) {
 	if err := e.Check(len(s.levels)); err != nil {
@@ -48,7 +48,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	return fx, err
 }
 
-// decide does Accept, Move and Drop.
+// decide executes Accept, Move and Drop.
 func (s *state) decide(f finder, e *Edit) (fx effect) {
 	tags, missing := f.findAll(0, e.From)
 	fx.missing = missing
@@ -81,12 +81,12 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	other, taken := s.index[e.Level][to]
 	switch {
 	case !ok && taken && f.tags != nil:
-		return fx, nil // it has this name already on another draft
+		return fx, nil // on another draft it may already have this name
 	case !ok:
 		fx.missing = e.From
 		return fx, nil
 	case taken && other != i:
-		return fx, fmt.Errorf("rename: there is a group %.80q already; merge the two", e.To)
+		return fx, fmt.Errorf("rename: a group %.80q already exists; merge the two", e.To)
 	}
 	n := s.change(e.Level, i)
 	fx.changed = n.Ref != to || !n.declared
@@ -101,7 +101,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 	fx.missing = missing
 	if len(groups) == 0 {
 		if _, there := s.index[e.Level][Ref{Name: e.To}]; there && f.tags != nil {
-			fx.missing = nil // the group exists already on another draft
+			fx.missing = nil // on another draft the group may already exist
 		}
 		return fx
 	}
@@ -153,18 +153,18 @@ func (s *state) split(f finder, e *Edit) (fx effect, err error) {
 			}
 		}
 		if other, there := s.index[e.Level][Ref{Name: part.To}]; there && other != group {
-			return fx, fmt.Errorf("split: there is a group %.80q already; choose another name", part.To)
+			return fx, fmt.Errorf("split: a group %.80q already exists; choose another name", part.To)
 		}
 	}
 	if f.tags == nil && len(fx.missing) == 0 && listed != int(s.at(e.Level, group).children) {
-		return fx, fmt.Errorf("split: the parts list %d members, %.80q has %d", listed, e.From[0].Name,
+		return fx, fmt.Errorf("split: the parts list %d members, but %.80q has %d", listed, e.From[0].Name,
 			s.at(e.Level, group).children)
 	}
 	fx.changed = s.divide(e, group, parts)
 	return fx, nil
 }
 
-// divide puts the members of each part into the part's group. The divided group is gone
+// divide puts the members of each part into the part's group. It removes the divided group
 // if no part has its name and no member is left in it.
 func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
 	parent := int32(-1)
@@ -210,7 +210,7 @@ func (s *state) setParent(e *Edit) (fx effect) {
 	return fx
 }
 
-// remark does Flag and Note.
+// remark executes Flag and Note.
 func (s *state) remark(f finder, e *Edit) (fx effect) {
 	nodes, missing := f.findAll(e.Level, e.From)
 	fx.missing = missing

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// OwnName returns the name of a group that somebody gave it: an edit, or the list of groups
-// that the draft was made with. It is "" for other clusters and for groups that are gone.
+// OwnName returns the name of a group if a person chose it: in an edit, or in the list of
+// groups that the draft was made with. It returns "" for other clusters and removed groups.
 func (s *Session) OwnName(group int) string {
 	n := s.now.at(1, int32(group))
 	known := group < len(s.draft.Clusters) && s.draft.Clusters[group].Known
@@ -16,8 +16,8 @@ func (s *Session) OwnName(group int) string {
 	return n.Name
 }
 
-// Unproposed lists the tags that are neither decided nor proposed, nor were refused: what a
-// curator has called wrong is not proposed again.
+// Unproposed lists the tags that may be proposed: neither decided, nor proposed, nor refused
+// by a curator before.
 func (s *Session) Unproposed() []int {
 	refused := s.Refused()
 	var tags []int
@@ -29,9 +29,9 @@ func (s *Session) Unproposed() []int {
 	return tags
 }
 
-// ProposedParts lists the tags that are proposed and not decided by group, as a Confirm
-// takes them, in the draft's order: those of all groups, or of the named ones. A named group
-// without proposals is an error.
+// ProposedParts lists the proposed, undecided tags by group, as parts of a Confirm in the
+// draft's order. If groups are named, it lists only theirs, and returns an error for a group
+// without proposals.
 func (s *Session) ProposedParts(groups []string) ([]Part, error) {
 	var tags []int
 	in := map[int]string{}

@@ -12,9 +12,9 @@ import (
 	"hgld/labels"
 )
 
-// LogsOn returns the logs with edits that were made for a draft: those of the given paths,
-// and those in the draft's folder. It returns none if the draft does not exist. The error is
-// a *DamageError if a log is not as it was written.
+// LogsOn returns the logs that were made for a draft and have edits, from the given paths
+// and from the draft's folder. It returns none if the draft does not exist, and a
+// *DamageError if a log is damaged.
 func LogsOn(draft string, paths []string) ([]*LogFile, error) {
 	sum, _, err := filehash.SHA256(context.Background(), draft)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,9 +56,9 @@ func LogsOn(draft string, paths []string) ([]*LogFile, error) {
 	return logs, nil
 }
 
-// LogsOfOther returns those of the logs that have edits and were made for another draft than
-// the given one. The error is fs.ErrNotExist if the draft or a log does not exist, and a
-// *DamageError if a log is not as it was written.
+// LogsOfOther returns the logs that have edits and were made for a draft other than the given
+// one. It returns fs.ErrNotExist if the draft or a log does not exist, and a *DamageError if
+// a log is damaged.
 func LogsOfOther(draft string, paths []string) ([]*LogFile, error) {
 	sum, _, err := filehash.SHA256(context.Background(), draft)
 	if err != nil {
@@ -77,8 +77,9 @@ func LogsOfOther(draft string, paths []string) ([]*LogFile, error) {
 	return logs, nil
 }
 
-// ReplayLogsOn replays each log alone on the draft at path, skipping what is impossible
-// there. The report of a log that adjudicates others is empty: it is replayed with them.
+// ReplayLogsOn replays each log by itself on the draft at path and skips edits that are
+// impossible there. The report of an adjudicator's log is empty, because such a log can only
+// be replayed together with the logs it decides between.
 func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
 	draft, err := labels.OpenDraft(path)
 	if err != nil {
@@ -96,8 +97,8 @@ func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
 	return reports, nil
 }
 
-// ProposedIn returns the number of tags that the logs at the given paths leave proposed on
-// the draft at path and not decided. It replays them only if one has a proposal.
+// ProposedIn returns the number of proposed, undecided tags after a replay of the given logs
+// on the draft at path. It replays them only if one of them has a proposal.
 func ProposedIn(path string, logs []string) (int, error) {
 	proposes := false
 	for _, log := range logs {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Comparison compares the sessions of two curators on one draft. It is over the tags
-// that both have decided; a tag that only one has decided is a missing rating.
+// Comparison compares the sessions of two curators on one draft. It covers the tags that both
+// have decided; a tag that only one has decided counts as a missing rating.
 type Comparison struct {
-	// Categories are what a tag could be put into (see Compare).
+	// Categories lists the choices for a tag (see Compare).
 	Categories []Category `json:"categories"`
 	// Table counts tags: [a][b] is the number that A put into category a and B into b.
 	Table [][]int `json:"-"`
@@ -112,8 +112,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 	return c, nil
 }
 
-// onOneDraft returns an error if sessions have other levels or another draft than the
-// first.
+// onOneDraft returns an error unless all sessions have the levels and the draft of the first.
 func onOneDraft(sessions ...*Session) error {
 	first := sessions[0]
 	for _, s := range sessions[1:] {

@@ -146,13 +146,13 @@ func (e *Edit) Check(levels int) error {
 		return nil
 	}
 	if e.Of != 0 {
-		return fmt.Errorf("%s has the number of an edit (%d), which only revert takes", e.Op, e.Of)
+		return fmt.Errorf("%s has the number of an edit (%d), but only revert takes one", e.Op, e.Of)
 	}
 	switch {
 	case e.byParts() && len(e.From) > 0:
-		return fmt.Errorf("%s names tags outside of its parts", e.Op)
+		return fmt.Errorf("%s names tags that are not in its parts", e.Op)
 	case !e.byParts() && len(e.From) == 0:
-		return fmt.Errorf("%s refers to nothing", e.Op)
+		return fmt.Errorf("%s names no tag or group", e.Op)
 	case (e.Op == Split || e.byParts()) != (len(e.Parts) > 0):
 		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts", e.Op, len(e.Parts))
 	}
@@ -182,7 +182,7 @@ func (e *Edit) checkShape(levels int) error {
 	}
 	switch {
 	case e.Level < low || e.Level > high:
-		return fmt.Errorf("%s of level %d; in a hierarchy of %d levels it takes %d to %d", e.Op, e.Level, levels, low, high)
+		return fmt.Errorf("%s at level %d; in a hierarchy of %d levels want level %d to %d", e.Op, e.Level, levels, low, high)
 	case needsTo && e.To == "":
 		return fmt.Errorf("%s without the name of a target", e.Op)
 	case e.To != "" && !needsTo && e.Op != SetParent:
@@ -193,7 +193,7 @@ func (e *Edit) checkShape(levels int) error {
 	return nil
 }
 
-// checkNames refuses repeated names, and text that the log could not reproduce.
+// checkNames returns an error for repeated names and for text that the log cannot store.
 func (e *Edit) checkNames() error {
 	if err := e.checkRefs(e.From, map[Ref]bool{}); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (e *Edit) checkNames() error {
 	members, parts := map[Ref]bool{}, map[string]bool{}
 	for _, p := range e.Parts {
 		if p.To == "" || parts[p.To] || len(p.Members) == 0 {
-			return fmt.Errorf("part %.80q: every part needs a name of its own and members", p.To)
+			return fmt.Errorf("part %.80q: every part needs a unique name and members", p.To)
 		}
 		parts[p.To] = true
 		if !readable(p.To) {

@@ -40,7 +40,7 @@ type Curation struct {
 type LogFile struct {
 	// Name is the file name, without its folder.
 	Name string `json:"log"`
-	// Report says what came of the edits in the last replay.
+	// Report counts the results of the edits in the last replay.
 	Report Report `json:"report"`
 
 	// Path is the path of the file.
@@ -55,9 +55,8 @@ type LogFile struct {
 // name one.
 func (l *LogFile) Curator() string { return cmp.Or(l.Contents.Header.By, l.Name) }
 
-// MismatchError says that a log does not belong to what it is replayed on: an edit is
-// impossible on the draft that the log names, or an adjudication decides between other
-// logs.
+// MismatchError reports a log that does not fit what it is replayed on: one of its edits is
+// impossible on the draft that it names, or it adjudicates between other logs.
 type MismatchError struct {
 	Err error // names the log, and why it does not belong
 }
@@ -68,8 +67,8 @@ func (e *MismatchError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *MismatchError) Unwrap() error { return e.Err }
 
-// AdjudicationError says that an adjudicator's log, which decides between the logs of
-// two curators, is used where it cannot be.
+// AdjudicationError reports an adjudicator's log in a place where a curator's log is needed,
+// or without the two logs that it decides between.
 type AdjudicationError struct {
 	Path string // of the adjudicator's log
 	Next string // what to do
@@ -81,7 +80,7 @@ func (e *AdjudicationError) Error() string {
 }
 
 // ErrUndecided is returned by Curation.Hierarchy if no tag is decided.
-var ErrUndecided = errors.New("no tag is decided, so there is no class to write")
+var ErrUndecided = errors.New("no tag is decided, so the hierarchy would have no classes")
 
 // OpenCuration reads a draft. Add reads the logs.
 func OpenCuration(draft string) (*Curation, error) {
@@ -117,7 +116,7 @@ func ReadLogFile(path string) (*LogFile, error) {
 	return &LogFile{Name: filepath.Base(path), Path: path, SHA256: hex.EncodeToString(sum[:]), Contents: c}, nil
 }
 
-// longestHeader is more than the first line of a log takes.
+// longestHeader is an upper bound for the length of a log's first line.
 const longestHeader = 64 << 10
 
 // ReadLogOn reads a log if it has edits and its header names the draft with the given
@@ -153,7 +152,7 @@ func (c *Curation) Add(path string) (*LogFile, error) {
 		return nil, err
 	}
 	if have, want := l.Contents.Header.Levels, c.levels(); len(c.Logs) > 0 && !slices.Equal(have, want) {
-		return nil, fmt.Errorf("%s has the levels %.80q, %s has %.80q; logs with different levels cannot be joined",
+		return nil, fmt.Errorf("%s has the levels %.80q, but %s has %.80q; logs with different levels cannot be combined",
 			c.Logs[0].Path, want, path, have)
 	}
 	c.Logs = append(c.Logs, l)
@@ -202,7 +201,7 @@ func (c *Curation) Replay(policy OnConflict) (*Session, error) {
 	return session, nil
 }
 
-// Single returns the session of one log alone.
+// Single returns the session of a single log.
 func (c *Curation) Single(l *LogFile, policy OnConflict) (*Session, error) {
 	session, err := NewSession(c.Draft, c.levels())
 	if err != nil {
@@ -218,7 +217,7 @@ func (l *LogFile) Adjudicates() bool { return len(l.Contents.Header.Adjudicates)
 // by side.
 func (c *Curation) adjudicate(i int, policy OnConflict) (*Session, error) {
 	if i != 0 {
-		return nil, &AdjudicationError{c.Logs[i+2].Path, "they must be the first"}
+		return nil, &AdjudicationError{c.Logs[i+2].Path, "name those two first"}
 	}
 	both, third := c.Logs[:2], c.Logs[2]
 	have := []string{both[0].SHA256, both[1].SHA256}
@@ -291,8 +290,8 @@ func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.H
 	return h, err
 }
 
-// ReplayOn replays a log on another draft alone, skipping what is impossible there, and
-// says what came of it.
+// ReplayOn replays a single log on another draft, skips what is impossible there, and returns
+// the report.
 func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
 	session, err := NewSession(d, l.Contents.Header.Levels)
 	if err != nil {

@@ -203,7 +203,7 @@ func (s *Session) Problems() []Problem {
 				report("has white space that is not a plain space")
 			}
 			if !strings.ContainsFunc(n.Name, unicode.IsLetter) {
-				report("has no letter; is it a count?")
+				report("has no letters; it may be a count")
 			}
 			lower := strings.ToLower(n.Name)
 			if twin, there := twins[lower]; there && twin != n.Name {

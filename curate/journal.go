@@ -52,7 +52,7 @@ func (s *state) undo(records []record) {
 	}
 	for _, r := range slices.Backward(records) {
 		if r.fresh {
-			clear(s.levels[r.level][r.at:]) // so that its texts can be collected
+			clear(s.levels[r.level][r.at:]) // lets the garbage collector free its texts
 			s.levels[r.level], s.stamps[r.level] = s.levels[r.level][:r.at], s.stamps[r.level][:r.at]
 			continue
 		}
@@ -178,7 +178,7 @@ func (p *priors) changed(s *state) []Place {
 	return places
 }
 
-// do does an edit other than Revert. An edit that is refused changes nothing.
+// do executes an edit other than Revert. An edit that is refused changes nothing.
 func (s *Session) do(f finder, e *Edit) (Replayed, error) {
 	s.now.begin()
 	r, err := s.now.one(f, e)
@@ -210,9 +210,9 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 	}
 	switch {
 	case e.Of >= e.Seq:
-		return nil, nil, fmt.Errorf("revert: there is no edit %d before this one", e.Of)
+		return nil, nil, fmt.Errorf("revert: no edit %d comes before this one", e.Of)
 	case !s.active[e.Of-1]:
-		return nil, nil, fmt.Errorf("revert: edit %d is reverted already", e.Of)
+		return nil, nil, fmt.Errorf("revert: edit %d is already reverted", e.Of)
 	}
 	hold, same := s.holding(), 0
 	for same < min(len(hold), len(s.journal.steps)) && hold[same] == s.journal.steps[same].seq {
@@ -237,7 +237,7 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 		}
 		for _, seq := range slices.Backward(undone) {
 			if err := s.again(seq); err != nil {
-				panic(fmt.Sprintf("curate: edit %d was possible and is no longer: %v", seq, err))
+				panic(fmt.Sprintf("curate: edit %d was possible before and no longer is: %v", seq, err))
 			}
 		}
 	}
@@ -264,13 +264,13 @@ func (s *Session) holding() []int {
 	return hold
 }
 
-// needed is the error of a Revert of an edit that a later one depends on.
+// needed returns the error for reverting an edit that a later one depends on.
 func needed(e *Edit, by int, err error) error {
 	return fmt.Errorf("revert of edit %d: edit %d needs it: %w", e.Of, by, err)
 }
 
-// startOver does what revert does if the records do not reach back far enough: it
-// repeats the active edits from the beginning.
+// startOver replaces revert if the records do not reach back far enough. It repeats the
+// active edits from the beginning.
 func (s *Session) startOver(e *Edit, hold []int) (changed []Place, rollback func(), err error) {
 	now, old := s.now, s.journal
 	rollback = func() { s.now, s.journal = now, old }

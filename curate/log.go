@@ -67,7 +67,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// DamageError says that a log is not what was written.
+// DamageError reports a log that differs from what was written.
 type DamageError struct {
 	// Path is the path of the log.
 	Path string
@@ -99,7 +99,7 @@ func (t *Torn) String() string {
 	text := fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged",
 		t.Path, t.Line, len(t.Rest))
 	if t.Uncounted {
-		text += ", unless this is a truncated copy: the line before was written by an hgld that kept no count"
+		text += ", unless this is a truncated copy: the line before was written by an older hgld, without a count"
 	}
 	return fmt.Sprintf("%s (%.60q)", text, t.Rest)
 }
@@ -175,11 +175,11 @@ func parseLog(path string, data []byte) (*Contents, error) {
 	return c, c.whole(path)
 }
 
-// torn reports whether data, which reaches from a line without a valid checksum to the
-// end of the log, is what a crash left of an unacknowledged edit: the beginning of its
-// line or, after a power cut, a line with zeros in any place. The line before it then
-// still has its count, which it loses only when the edit is on disk. A line as written
-// never contains a zero byte.
+// torn reports whether data was left by a crash in the middle of an unacknowledged edit.
+// data reaches from a line without a valid checksum to the end of the log. A crash leaves
+// the beginning of a line or, after a power cut, a line with zeros in any place; a complete
+// line never contains a zero byte. The line before still has its count in that case, because
+// it loses the count only when the next edit is on disk.
 func (c *Contents) torn(data []byte, line int) bool {
 	end := bytes.IndexByte(data, '\n')
 	if c.last.is == final && bytes.IndexByte(data, 0) >= 0 {
@@ -193,7 +193,8 @@ func (c *Contents) whole(path string) error {
 	if c.last.is != followed {
 		return nil
 	}
-	return &DamageError{path, len(c.Edits) + 2, fmt.Sprintf("the log is cut: edit %d was acknowledged and is missing, "+
+	return &DamageError{path, len(c.Edits) + 2, fmt.Sprintf("the log is truncated: edit %d was acknowledged and is "+
+		"missing, "+
 		"with all edits after it; this is a truncated copy", len(c.Edits)+1)}
 }
 
@@ -224,7 +225,8 @@ func (h *Header) check() error {
 	case h.Version < 1:
 		return errors.New(`field "hgld_edits" is missing: this is not a log of edits`)
 	case h.Version > LogVersion:
-		return fmt.Errorf("format version %d is newer than version %d, which this hgld reads; use a newer hgld", h.Version,
+		return fmt.Errorf("format version %d is not supported; this hgld reads versions up to %d: use a newer "+
+			"hgld", h.Version,
 			LogVersion)
 	case len(h.Levels) < 2:
 		return fmt.Errorf("levels %.80q; want tags and at least one level of groups", h.Levels)
@@ -233,7 +235,7 @@ func (h *Header) check() error {
 	case h.DraftSHA256 == "":
 		return errors.New("draft_sha256, which identifies the draft, is missing")
 	case len(h.Adjudicates) != 0 && len(h.Adjudicates) != 2:
-		return fmt.Errorf("adjudicates %d logs, want two", len(h.Adjudicates))
+		return fmt.Errorf("adjudicates lists %d logs; want two", len(h.Adjudicates))
 	}
 	return nil
 }

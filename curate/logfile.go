@@ -12,9 +12,9 @@ import (
 	"hgld/internal/filelock"
 )
 
-// Log is a log that is open for appending. No other process can open it meanwhile: it
-// holds a lock file next to the log, and a lock on the log itself in case somebody
-// removes that file.
+// Log is a log that is open for appending. No other process can open it at the same time: it
+// holds a lock file next to the log, and also locks the log itself in case somebody removes
+// that file.
 type Log struct {
 	path     string
 	file     appender
@@ -63,7 +63,7 @@ func CreateLog(path string, h Header) error {
 // writeNew makes a log with the given bytes. The error is fs.ErrExist if there is a
 // file at path.
 func writeNew(path string, data []byte) error {
-	// Nobody else may make the log, and append to it, between the check and the rename.
+	// The lock keeps others from creating the log between the check and the rename.
 	lock, err := lockLog(path)
 	if err != nil {
 		return err
@@ -91,7 +91,8 @@ func lockError(path string, err error) error {
 	case errors.As(err, &locked):
 		locked.Path = path
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("curate: log %s: there is no folder %s; make it, or choose another name", path, filepath.Dir(path))
+		return fmt.Errorf("curate: log %s: the folder %s does not exist; create it, or choose another "+
+			"name", path, filepath.Dir(path))
 	}
 	return err
 }
@@ -257,11 +258,11 @@ func (l *Log) ours() error {
 	case err != nil:
 		return err
 	case !os.SameFile(held, named):
-		return errors.New("another file was put in its place while it was open; " +
-			"restore the first one, or start again with the new one")
+		return errors.New("the file was replaced by another one while it was open; " +
+			"restore it, or start again with the new one")
 	case held.Size() != l.size:
-		return fmt.Errorf("another program has changed it: it has %d bytes and had %d; "+
-			"check it with `hgld curate log`, and start again", held.Size(), l.size)
+		return fmt.Errorf("another program has changed the file: it has %d bytes instead of %d; "+
+			"check it with `hgld curate log`, then start again", held.Size(), l.size)
 	}
 	lockHeld, err := l.lock.Held()
 	if err != nil || lockHeld {

@@ -1,7 +1,7 @@
 package curate
 
-// ManyAgreement measures how far any number of annotators agree. Items with fewer than
-// two ratings do not count. Undefined measures are nil.
+// ManyAgreement holds measures of agreement between any number of annotators. Items with
+// fewer than two ratings do not count. Undefined measures are nil.
 type ManyAgreement struct {
 	// Items is the number of items that count.
 	Items int `json:"items"`

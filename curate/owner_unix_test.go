@@ -78,7 +78,7 @@ func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused("replaced", "another file")
+	refused("replaced", "replaced by another one")
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	refused("written to", "another program has changed it")
+	refused("written to", "another program has changed the file")
 	if err := os.Truncate(path, int64(len(data))); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A proposal is what a model would decide. The tags of a Propose move into the groups that
-// it names, like those of a Move, but stay undecided: they are not in the hierarchy until
-// a curator accepts, moves or confirms them, and Withdraw takes them back.
+// A proposal is a decision suggested by a model. The tags of a Propose move into the groups
+// that it names, as in a Move, but stay undecided. They enter the hierarchy when a curator
+// accepts, moves or confirms them; Withdraw moves them back.
 
 // decide makes a tag decided, and neither proposed nor dropped.
 func (n *node) decide() {
@@ -15,7 +15,7 @@ func (n *node) decide() {
 	n.proposed, n.was = false, 0
 }
 
-// propose does Propose. On another draft it leaves out tags that are decided there.
+// propose executes Propose. On another draft it leaves out tags that are decided there.
 func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 	var left []int32
 	for _, part := range e.Parts {
@@ -24,7 +24,7 @@ func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 		open := slices.DeleteFunc(tags, func(i int32) bool { return s.at(0, i).decided })
 		switch {
 		case len(open) < len(part.Members)-len(missing) && f.tags == nil:
-			return fx, fmt.Errorf("propose: a tag for %.80q is decided; a proposal takes open tags alone", part.To)
+			return fx, fmt.Errorf("propose: a tag for %.80q is already decided; only undecided tags can be proposed", part.To)
 		case len(open) == 0:
 			continue
 		}
@@ -50,7 +50,7 @@ func (s *state) proposeOne(i, group int32) bool {
 	return true
 }
 
-// confirm does Confirm: an Accept for each part.
+// confirm executes Confirm, which is an Accept for each part.
 func (s *state) confirm(f finder, e *Edit) (fx effect) {
 	for _, part := range e.Parts {
 		one := s.decide(f, &Edit{Op: Accept, From: part.Members, To: part.To})
@@ -60,7 +60,7 @@ func (s *state) confirm(f finder, e *Edit) (fx effect) {
 	return fx
 }
 
-// withdraw does Withdraw. A group that is gone since the proposal is made again.
+// withdraw executes Withdraw. It restores a group that was removed since the proposal.
 func (s *state) withdraw(f finder, e *Edit) (fx effect) {
 	tags, missing := f.findAll(0, e.From)
 	fx.missing = missing
@@ -83,7 +83,8 @@ func (s *state) withdraw(f finder, e *Edit) (fx effect) {
 	return fx
 }
 
-// living returns a group of tags, or the group that has its name now if it is gone.
+// living returns a group of tags. If the group was removed, it returns the group that now has
+// its name.
 func (s *state) living(group int32) int32 {
 	n := s.at(1, group)
 	if !n.gone {

@@ -49,7 +49,7 @@ func TestADecisionEndsAProposal(t *testing.T) {
 	if g := group(t, s, 1, "worship"); len(g.Members) != 2 || g.Decided != 2 {
 		t.Errorf("worship is %+v", g)
 	}
-	if err := try(s, proposal("peak: chapel@Q2")); err == nil || !strings.Contains(err.Error(), "is decided") {
+	if err := try(s, proposal("peak: chapel@Q2")); err == nil || !strings.Contains(err.Error(), "is already decided") {
 		t.Errorf("a decided tag was proposed: %v", err)
 	}
 }

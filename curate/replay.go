@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// OnConflict says what a replay on another draft does if an edit names what is not
-// there.
+// OnConflict says what a replay on another draft does with an edit that names a missing tag
+// or group.
 type OnConflict int
 
 // Stop ends the replay with an error; Skip does what can be done and reports the
@@ -16,23 +16,23 @@ const (
 	Skip
 )
 
-// ErrConflict is wrapped by the error of a replay that stops at a conflict. The caller
-// may offer to skip.
+// ErrConflict is wrapped by the error of a replay that stops at a conflict. Callers can then
+// offer to skip conflicts.
 var ErrConflict = errors.New("conflict")
 
-// Outcome is what an edit did in a replay.
+// Outcome is the result of an edit in a replay.
 type Outcome string
 
-// The outcomes. An edit that did what it could and missed something is Partly.
+// The outcomes. Partly means that some of the tags or groups of the edit were missing.
 const (
 	Applied     Outcome = "applied"
 	AlreadyTrue Outcome = "already_true"
 	Partly      Outcome = "partly"
 	TargetGone  Outcome = "target_gone"
-	Impossible  Outcome = "impossible" // as a rename to a name that is taken
+	Impossible  Outcome = "impossible" // such as a rename to a name that is taken
 )
 
-// Replayed is an edit that a replay could not do in full.
+// Replayed is an edit that a replay could not apply in full.
 type Replayed struct {
 	// Seq is its number in the log.
 	Seq int `json:"seq"`
@@ -52,11 +52,11 @@ type Report struct {
 	Edits int `json:"edits"`
 	// Applied is the number of edits that changed something.
 	Applied int `json:"applied"`
-	// AlreadyTrue is the number of edits whose result was there already.
+	// AlreadyTrue is the number of edits that had nothing to change.
 	AlreadyTrue int `json:"already_true"`
 	// Partly is the number of edits that did part of what they say.
 	Partly int `json:"partly"`
-	// TargetGone is the number of edits that name nothing that exists.
+	// TargetGone is the number of edits whose tags or groups are all missing.
 	TargetGone int `json:"target_gone"`
 	// Impossible is the number of edits that could not be done.
 	Impossible int `json:"impossible"`
@@ -156,7 +156,7 @@ func (r Replayed) explain() string {
 	if len(r.Missing) == 1 {
 		return fmt.Sprintf("%v is not in this draft", r.Missing[0])
 	}
-	return fmt.Sprintf("%v and %d others are not in this draft", r.Missing[0], len(r.Missing)-1)
+	return fmt.Sprintf("%v and %d more are not in this draft", r.Missing[0], len(r.Missing)-1)
 }
 
 func (r *Report) count(one Replayed) {
@@ -177,8 +177,8 @@ func (r *Report) count(one Replayed) {
 	}
 }
 
-// checkSequence checks what a Session guarantees: numbers without a gap, bases that
-// existed, and reverts of earlier edits.
+// checkSequence checks the order of a log: numbers have no gaps, bases existed, and reverts
+// refer to earlier edits.
 func checkSequence(edits []Edit, levels int) error {
 	for i := range edits {
 		e := &edits[i]

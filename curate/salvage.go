@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Salvaged says what Salvage kept of a log.
+// Salvaged describes the part of a log that Salvage kept.
 type Salvaged struct {
 	*Contents
-	// Damage is where the log broke off; nil if it is sound.
+	// Damage is where the valid part of the log ends; nil if the log is sound.
 	Damage *DamageError
-	// Left is the number of lines from the damage on, as far as they are there.
+	// Left is the number of lines from the damage to the end of the file.
 	Left int
 }
 
@@ -30,7 +30,7 @@ func Salvage(from, to string) (*Salvaged, error) {
 	if err == nil {
 		return &Salvaged{Contents: c}, nil
 	}
-	damage := err.(*DamageError) // parseLog has no other
+	damage := err.(*DamageError) // parseLog returns no other error
 	if c.size == 0 {
 		return nil, damage
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// ProposalCheck is what a check of some tags of a proposal says about the others.
+// ProposalCheck estimates the quality of a proposal from a sample of its tags.
 type ProposalCheck struct {
 	// Of is the number of the Propose, 0 if there is none.
 	Of int `json:"of"`
@@ -27,11 +27,11 @@ type ProposalCheck struct {
 	High float64 `json:"high"`
 }
 
-// CheckProposal draws n tags of the Propose with the number seq and counts what the
-// curator decided on them. The same seed draws the same tags, and a larger n draws more
-// of them. Accept, Move and Drop check a tag. So do Confirm and Withdraw with a note; without one
-// nobody has looked at the tag. For seq 0 it takes the last Propose in force that has tags left; if
-// there is none, the result is empty.
+// CheckProposal draws n tags of the Propose with the number seq and counts what the curator
+// decided on them. The same seed draws the same tags; a larger n adds tags to them. Accept,
+// Move and Drop count as a check of a tag, and so do Confirm and Withdraw with a note. Without
+// a note, nobody has looked at the single tags. If seq is 0, CheckProposal uses the last
+// active Propose that has tags left, and returns an empty result if there is none.
 //
 // Expected is the share of wrong tags times Left, and its interval that of Wilson
 // (Journal of the American Statistical Association 22, 1927).
@@ -85,8 +85,8 @@ func (s *Session) stillProposed(tags []int32) []int {
 	return list
 }
 
-// lastProposal returns the number of the last Propose in force that has tags left, 0 for
-// none.
+// lastProposal returns the number of the last active Propose that has tags left, or 0 if
+// there is none.
 func (s *Session) lastProposal() int {
 	for i := len(s.edits) - 1; i >= 0; i-- {
 		if s.active[i] && s.edits[i].Op == Propose && len(s.Left(i+1)) > 0 {
@@ -96,8 +96,8 @@ func (s *Session) lastProposal() int {
 	return 0
 }
 
-// Refused reports for each tag whether a curator looked at a proposal of it and took it
-// back as wrong: whether a Withdraw with a note names it.
+// Refused reports for each tag whether a curator rejected a proposal of it, that is, whether
+// a Withdraw with a note names it.
 func (s *Session) Refused() map[int]bool {
 	refused := map[int]bool{}
 	for i := range s.edits {
@@ -156,7 +156,7 @@ func (e *Edit) looks() bool {
 	return e.Op == Accept || e.Op == Move || e.Op == Drop || (e.Op == Confirm || e.Op == Withdraw) && e.Note != ""
 }
 
-// sameGroup reports whether two names of groups, of any time, stand for one group now.
+// sameGroup reports whether two names of groups, current or former, now mean the same group.
 func (s *Session) sameGroup(a, b string) bool {
 	nowA, okA := s.Successor(1, a)
 	nowB, okB := s.Successor(1, b)

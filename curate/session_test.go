@@ -183,7 +183,7 @@ func TestSplitListsTheResultingMembers(t *testing.T) {
 		"already":          func(e *Edit) { e.Parts[1].To = "bridge" },
 		"there is no tag":  func(e *Edit) { e.Parts[1].Members = refs("chapel") },
 		"is repeated":      func(e *Edit) { e.Parts[1].Members = refs("church@Q1") },
-		"a name of its":    func(e *Edit) { e.Parts[1].To = "church" },
+		"a unique name":    func(e *Edit) { e.Parts[1].To = "church" },
 		"there is no grou": func(e *Edit) { e.From = refs("churches") },
 	} {
 		wrong := split
@@ -262,18 +262,18 @@ func TestApplyRefusesStaleAndImpossibleEdits(t *testing.T) {
 		t.Errorf("edit that could not be saved: %v", err)
 	}
 	for what, e := range map[string]Edit{
-		"unknown operation": {Op: "mvoe", From: refs("hill"), To: "peak"},
-		"refers to nothing": {Op: Move, To: "peak"},
-		"without the name":  {Op: Move, From: refs("hill")},
-		"and 1 others":      {Op: Move, From: refs("hillock", "hill@Q9"), To: "peak"},
-		"is repeated":       {Op: Move, From: refs("hill", "hill"), To: "peak"},
-		"level 1":           {Op: Drop, Level: 1, From: refs("peak")},
-		"level 2":           {Op: SetParent, Level: 2, From: refs("natural"), To: "all"},
-		"takes one group":   {Op: Rename, Level: 1, From: refs("peak", "church"), To: "x"},
-		"not UTF-8":         {Op: Move, From: refs("hill"), To: "p\xffak"},
+		"unknown operation":     {Op: "mvoe", From: refs("hill"), To: "peak"},
+		"names no tag or group": {Op: Move, To: "peak"},
+		"without the name":      {Op: Move, From: refs("hill")},
+		"and 1 others":          {Op: Move, From: refs("hillock", "hill@Q9"), To: "peak"},
+		"is repeated":           {Op: Move, From: refs("hill", "hill"), To: "peak"},
+		"level 1":               {Op: Drop, Level: 1, From: refs("peak")},
+		"level 2":               {Op: SetParent, Level: 2, From: refs("natural"), To: "all"},
+		"takes one group":       {Op: Rename, Level: 1, From: refs("peak", "church"), To: "x"},
+		"not UTF-8":             {Op: Move, From: refs("hill"), To: "p\xffak"},
 		"only split, propose and confirm have parts": {Op: Split, Level: 1, From: refs("peak")},
 		"takes no target":        {Op: Drop, From: refs("hill"), To: "peak"},
-		"which only revert":      {Op: Drop, From: refs("hill"), Of: 1},
+		"but only revert":        {Op: Drop, From: refs("hill"), Of: 1},
 		`there is no group "bay`: {Op: Flag, Level: 1, From: refs("bay")},
 	} {
 		e.Base = 1

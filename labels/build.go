@@ -15,10 +15,11 @@ import (
 // The hierarchy's finest level holds the tags. The table's finest level holds the
 // landmarks, and its other levels are the hierarchy's. Every record becomes one row,
 // ordered by split and id. A row without a label has a Reason: the outcome of its record,
-// or what curation did with its tag. records and h are as their readers return them.
+// or what curation did with its tag. records and h must be valid, as returned by ReadTags
+// and ReadHierarchy.
 func Build(records []Record, h *Hierarchy) (*Table, error) {
 	if len(h.Levels) < 2 {
-		return nil, fmt.Errorf("build: the hierarchy has the level %.80q alone; want tags and at least one coarser level",
+		return nil, fmt.Errorf("build: the hierarchy has only the level %.80q; want tags and at least one coarser level",
 			h.Levels[0].Name)
 	}
 	t := &Table{Version: TableVersion, Levels: []string{LandmarkLevel}, Rows: make([]LandmarkLabel, len(records))}

@@ -18,8 +18,8 @@ const categoryURL = "http://commons.wikimedia.org/wiki/Category:"
 //
 //	http://commons.wikimedia.org/wiki/Category:Fort_Warren_%26_Co -> Category:Fort Warren & Co
 //
-// A % that does not start an escape stands for itself. Title does not convert to Unicode
-// normal form C, as MediaWiki does. It fails for a URL of another site or page, with a
+// A % that does not start an escape is kept. Unlike MediaWiki, Title does not convert to
+// Unicode normal form C. It fails for a URL of another site or page, with a
 // query or a fragment, or with content that is not allowed in titles (# < > [ ] { } |,
 // control characters, bytes that are not UTF-8, more than 255 bytes).
 func Title(category string) (string, error) {
@@ -33,7 +33,7 @@ func Title(category string) (string, error) {
 		return "", fmt.Errorf("category %.80q: want a URL such as %sEiffel_Tower", category, categoryURL)
 	}
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
-		return "", fmt.Errorf("category %.80q: %.80q begins a query or fragment; in a title it is written %%%02X", category,
+		return "", fmt.Errorf("category %.80q: %.80q begins a query or fragment; in a title, write it as %%%02X", category,
 			name[i], name[i])
 	}
 	name = strings.Join(strings.FieldsFunc(unescape(name),
@@ -45,11 +45,11 @@ func Title(category string) (string, error) {
 	case name == "":
 		return "", fmt.Errorf("category %.80q: the title is empty", category)
 	case !utf8.ValidString(name):
-		return "", fmt.Errorf("category %.80q: the escapes do not give UTF-8", category)
+		return "", fmt.Errorf("category %.80q: the decoded escapes are not UTF-8", category)
 	case i >= 0:
-		return "", fmt.Errorf("category %.80q: no title can hold %.80q", category, name[i])
+		return "", fmt.Errorf("category %.80q: a title cannot contain %.80q", category, name[i])
 	case len(name) > 255:
-		return "", fmt.Errorf("category %.80q: the title has %d bytes; 255 are allowed", category, len(name))
+		return "", fmt.Errorf("category %.80q: the title has %d bytes; want at most 255", category, len(name))
 	}
 	first, size := utf8.DecodeRuneInString(name)
 	return "Category:" + string(unicode.ToTitle(first)) + name[size:], nil

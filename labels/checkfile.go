@@ -7,12 +7,12 @@ import (
 	"regexp"
 )
 
-// CheckedFile is what CheckFile has found in a file.
+// CheckedFile is the result of CheckFile.
 type CheckedFile struct {
 	File     string    `json:"file"`     // path
 	Kind     string    `json:"kind"`     // labels, tags, draft or hierarchy
-	Errors   int       `json:"errors"`   // problems that are no warnings
-	Warnings int       `json:"warnings"` // problems that may be intended
+	Errors   int       `json:"errors"`   // number of errors
+	Warnings int       `json:"warnings"` // number of warnings: problems that may be intended
 	Problems []Problem `json:"problems"` // errors and warnings, in the order of the file
 
 	// Table is the content of a label file, nil if it cannot be read.
@@ -81,8 +81,8 @@ func fileKind(data []byte) string {
 	return string(m[1])
 }
 
-// lint checks the names of the classes above the raw tags, which are kept as they were
-// scraped.
+// lint checks the class names of all levels above the tags, which keep the spelling of
+// the source.
 func (f *CheckedFile) lint(h *Hierarchy) {
 	for i, level := range h.Levels {
 		names := map[string]bool{}

@@ -44,7 +44,7 @@ func readSheet(r io.Reader, name string) (*sheet, error) {
 	}
 	d := &document{name: name, line: 1, data: data}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, d.errorf(i, "holds a NUL byte; want CSV text")
+		return nil, d.errorf(i, "contains a NUL byte; want CSV text")
 	}
 	if i := invalidUTF8(data); i >= 0 {
 		return nil, d.errorf(i, "byte %#02x is not UTF-8; save the file as UTF-8", data[i])
@@ -55,7 +55,7 @@ func readSheet(r io.Reader, name string) (*sheet, error) {
 		text = text[len("\ufeff"):]
 	}
 	if text == "" {
-		return nil, fmt.Errorf("%s:1: is empty; want a header with landmark_id and other columns", name)
+		return nil, fmt.Errorf("%s:1: the file is empty; want a header with landmark_id and other columns", name)
 	}
 	return s, s.parse(text)
 }
@@ -82,10 +82,10 @@ func (s *sheet) parse(text string) error {
 			continue
 		}
 		if row.raw == "" {
-			return fmt.Errorf("%s:%d: is an empty line; want %d fields", s.name, row.line, len(s.columns))
+			return fmt.Errorf("%s:%d: the line is empty; want %d fields", s.name, row.line, len(s.columns))
 		}
 		if len(row.fields) != len(s.columns) {
-			return fmt.Errorf("%s:%d: %d fields, want %d as in the header; a field that holds a comma needs quotes", s.name,
+			return fmt.Errorf("%s:%d: %d fields, want %d as in the header; quote fields that contain a comma", s.name,
 				row.line, len(row.fields), len(s.columns))
 		}
 		s.rows = append(s.rows, row)
@@ -144,7 +144,7 @@ func (s *sheet) write(w io.Writer, rows []sheetRow) error {
 	for i := range rows {
 		for _, f := range rows[i].fields {
 			if rows[i].raw == "" && (!utf8.ValidString(f) || strings.Contains(f, "\x00") || len(f) > maxLine) {
-				return fmt.Errorf("row %d of the CSV: field %.40q is no text of at most %d bytes", i+1, f, maxLine)
+				return fmt.Errorf("row %d of the CSV: field %.40q: want UTF-8 text of at most %d bytes", i+1, f, maxLine)
 			}
 		}
 		rows[i].append(&b, end, i == len(rows)-1)
@@ -226,7 +226,7 @@ func (c *csvScanner) record(size int) (fields []string, end string, err error) {
 		case strings.HasPrefix(rest, "\r\n"):
 			end = rest[:2]
 		default:
-			return nil, "", fmt.Errorf("%.80q behind a quoted field; want a comma or the end of the line", rest[0])
+			return nil, "", fmt.Errorf("%.80q after a quoted field; want a comma or the end of the line", rest[0])
 		}
 		if end != "" {
 			c.at += len(end)
@@ -246,7 +246,7 @@ func (c *csvScanner) bare() (string, error) {
 		return "", fmt.Errorf("a quote inside the unquoted field %.40q; put the field in quotes and double the inner one",
 			rest)
 	} else if rest[n] == '\r' && !strings.HasPrefix(rest[n:], "\r\n") {
-		return "", fmt.Errorf("a carriage return without line feed behind %.40q; want lines that end in LF or CRLF", rest[:n])
+		return "", fmt.Errorf("a carriage return without a line feed after %.40q; end lines in LF or CRLF", rest[:n])
 	}
 	c.at += n
 	return rest[:n], nil

@@ -140,16 +140,16 @@ func edit(t *testing.T, text, old, new string) string {
 
 func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is newer`},
+		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is not supported`},
 		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is not a draft file of hgld`},
 		"tag twice":      {`"name":"Viña"`, `"name":"ocean area ","qid":"Q9"`, `d: tag "ocean area " occurs twice, as tag 0 and tag 2`},
 		"tag unnamed":    {`"name":"Viña"`, `"name":""`, `d: tag 2 has no name`},
 		"tag no name":    {`"name":"Viña",`, ``, `d:22: field "name" is missing`},
 		"count":          {`"landmarks":249`, `"landmarks":"1 222,00"`, `d:20: landmarks: want a whole number of 64 bits, got string`},
 		"count negative": {`"landmarks":249`, `"landmarks":-249`, `d: tag "ocean area ": -249 landmarks`},
-		"two clusters":   {`{"tag":1,"distance":0}`, `{"tag":1,"distance":0},{"tag":2,"distance":0}`, `d: tag 2 "Viña" lies in two clusters, 4 and 7`},
-		"no cluster":     {`{"tag":2,"distance":1e-9,"outlier":true,"why":"far"}`, `{"tag":0,"distance":0}`, `d: tag 0 "ocean area " lies in two clusters, 4 and 4`},
-		"left out":       {",\n        {\"tag\":2,\"distance\":1e-9,\"outlier\":true,\"why\":\"far\"}", ``, `d: tag 2 "Viña" lies in no cluster`},
+		"two clusters":   {`{"tag":1,"distance":0}`, `{"tag":1,"distance":0},{"tag":2,"distance":0}`, `d: tag 2 "Viña" is in two clusters, 4 and 7`},
+		"no cluster":     {`{"tag":2,"distance":1e-9,"outlier":true,"why":"far"}`, `{"tag":0,"distance":0}`, `d: tag 0 "ocean area " is in two clusters, 4 and 4`},
+		"left out":       {",\n        {\"tag\":2,\"distance\":1e-9,\"outlier\":true,\"why\":\"far\"}", ``, `d: tag 2 "Viña" is in no cluster`},
 		"out of range":   {`{"tag":1,"distance":0}`, `{"tag":3,"distance":0}`, `d: cluster 7 "fort": there is no tag 3; want 0 to 2`},
 		"distance":       {`{"tag":1,"distance":0}`, `{"tag":1,"distance":-1}`, `d: cluster 7 "fort": tag 1 has distance -1`},
 		"empty cluster":  {`{"tag":1,"distance":0}`, ``, `d: cluster 7 "fort" has no members`},
@@ -171,7 +171,7 @@ func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 
 func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"newer":          {`"hgld_hierarchy": 1`, `"hgld_hierarchy": 2`, `h:2: format version 2 of hgld_hierarchy is newer`},
+		"newer":          {`"hgld_hierarchy": 1`, `"hgld_hierarchy": 2`, `h:2: format version 2 of hgld_hierarchy is not supported`},
 		"class twice":    {`"name":"ocean"`, `"name":"lake"`, `h: tag: class "lake" occurs twice, as class 1 and class 3`},
 		"no parent":      {`"parent":1,"note"`, `"note"`, `h:17: field "parent" is missing`},
 		"orphan above":   {`"parent":1,"note"`, `"parent":-1,"note"`, `h: supercategory: class "ocean area " has no parent; only a class of level 0`},
@@ -181,7 +181,7 @@ func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
 		"dropped":        {`"parent":-1,"dropped"`, `"parent":1,"dropped"`, `h: tag: class "organization" is dropped (no landmark), but has parent 1`},
 		"level twice":    {`"name": "kind"`, `"name": "tag"`, `h: level 2 is called "tag"; want a unique name`},
 		"level unnamed":  {`"name": "kind",`, ``, `h:21: field "name" is missing`},
-		"empty":          {hierarchyText, `{"hgld_hierarchy":1,"levels":[]}`, `h: no levels`},
+		"empty":          {hierarchyText, `{"hgld_hierarchy":1,"levels":[]}`, `h: the hierarchy has no levels`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadHierarchy(strings.NewReader(edit(t, hierarchyText, c.old, c.new)), "h")

@@ -33,7 +33,7 @@ type Origin struct {
 	GivenSHA256   string  `json:"given_sha256,omitempty"`  // of the file Given
 	Groups        string  `json:"groups,omitempty"`        // file of names of groups that the draft has
 	GroupsSHA256  string  `json:"groups_sha256,omitempty"` // of the file Groups
-	Margin        float64 `json:"margin,omitempty"`        // least lead of a group's name over the second nearest
+	Margin        float64 `json:"margin,omitempty"`        // minimum lead of the nearest group name over the second nearest
 	Inertia       float64 `json:"inertia"`                 // sum of squared distances to the centroids
 	Iterations    int     `json:"iterations"`              // of the best start
 	Input         string  `json:"input"`                   // name of the tags file
@@ -61,7 +61,7 @@ type Cluster struct {
 	Members []Member `json:"members"`           // nearest to the centroid first
 	Nearest []int    `json:"nearest,omitempty"` // ids of the closest clusters, closest first
 
-	Known        bool  `json:"known,omitempty"`        // Name is that of a group of an earlier curation
+	Known        bool  `json:"known,omitempty"`        // the name comes from a group of an earlier curation
 	Alternatives []int `json:"alternatives,omitempty"` // members whose names would suit next best, best first; indices into Draft.Tags
 	Landmarks    int   `json:"landmarks,omitempty"`    // of all members
 	Images       int   `json:"images,omitempty"`       // of all members, where a count was given

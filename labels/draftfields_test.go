@@ -26,7 +26,7 @@ func TestDraftKeepsItsOptionalFields(t *testing.T) {
 		t.Errorf("read back %+v, %v; want %+v", back, err, d)
 	}
 	for old, message := range map[string]string{
-		`[0,1]`:          `alternatives name tag 2, which is none of its members`,
+		`[0,1]`:          `alternatives name tag 2, which is not a member`,
 		`"landmarks": 3`: `-3 landmarks`,
 	} {
 		broken := strings.Replace(text, old, map[string]string{`[0,1]`: `[0,2]`, `"landmarks": 3`: `"landmarks": -3`}[old], 1)

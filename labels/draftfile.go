@@ -57,7 +57,7 @@ func (d *Draft) Check() error {
 		}
 		known[key] = i
 		if t.Landmarks < 0 || t.Images < 0 {
-			return fmt.Errorf("tag %.80q: %d landmarks and %d images; want no negative count", t.Name, t.Landmarks, t.Images)
+			return fmt.Errorf("tag %.80q: %d landmarks and %d images; want counts of 0 or more", t.Name, t.Landmarks, t.Images)
 		}
 	}
 	return d.checkClusters()
@@ -84,7 +84,7 @@ func (d *Draft) checkClusters() error {
 				return fmt.Errorf("cluster %d %.80q: there is no tag %d; want 0 to %d", c.ID, c.Name, m.Tag, len(d.Tags)-1)
 			}
 			if at := clusterOf[m.Tag]; at > 0 {
-				return fmt.Errorf("tag %d %.80q lies in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID,
+				return fmt.Errorf("tag %d %.80q is in two clusters, %d and %d", m.Tag, d.Tags[m.Tag].Name, d.Clusters[at-1].ID,
 					c.ID)
 			}
 			clusterOf[m.Tag] = i + 1
@@ -95,17 +95,17 @@ func (d *Draft) checkClusters() error {
 	}
 	for i, at := range clusterOf {
 		if at == 0 {
-			return fmt.Errorf("tag %d %.80q lies in no cluster", i, d.Tags[i].Name)
+			return fmt.Errorf("tag %d %.80q is in no cluster", i, d.Tags[i].Name)
 		}
 	}
 	for i, c := range d.Clusters {
 		for _, tag := range c.Alternatives {
 			if tag < 0 || tag >= len(d.Tags) || clusterOf[tag] != i+1 {
-				return fmt.Errorf("cluster %d %.80q: alternatives name tag %d, which is none of its members", c.ID, c.Name, tag)
+				return fmt.Errorf("cluster %d %.80q: alternatives name tag %d, which is not a member", c.ID, c.Name, tag)
 			}
 		}
 		if c.Landmarks < 0 || c.Images < 0 {
-			return fmt.Errorf("cluster %d %.80q: %d landmarks and %d images; want no negative count", c.ID, c.Name,
+			return fmt.Errorf("cluster %d %.80q: %d landmarks and %d images; want counts of 0 or more", c.ID, c.Name,
 				c.Landmarks, c.Images)
 		}
 		for _, id := range c.Nearest {

@@ -63,7 +63,7 @@ type SplitUnknownError struct{ File string }
 
 // Error names the file and the ways to state its split.
 func (e *SplitUnknownError) Error() string {
-	return fmt.Sprintf("%s: nothing says which split this file is of; train and index number their landmarks apart, so "+
+	return fmt.Sprintf("%s: the split of this file is unknown; train and index number their landmarks separately, so "+
 		"name the file train_… or index_…, add a column split, or name the split", e.File)
 }
 
@@ -79,7 +79,7 @@ type SplitAskedError struct {
 // Error names both splits.
 func (e *SplitAskedError) Error() string {
 	if e.ByName {
-		return fmt.Sprintf("%s: is a file of split %s by its name, but %s was asked for; their landmark ids are different "+
+		return fmt.Sprintf("%s: the name says split %s, but %s was asked for; their landmark ids are different "+
 			"id "+
 			"spaces", e.Where, e.Found, e.Asked)
 	}
@@ -410,7 +410,7 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		return t.levelColumns(), nil
 	}
 	if columns == nil {
-		return nil, fmt.Errorf("form %.80q is not a CSV; want one of %v", form, Forms[:5])
+		return nil, fmt.Errorf("form %.80q is not a CSV form; want one of %v", form, Forms[:5])
 	}
 	if form != CategoryForm && len(t.Levels) != 3 {
 		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write "+

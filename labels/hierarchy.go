@@ -168,7 +168,7 @@ func (b *Builder) levelNames() string {
 // a parent, because it was dropped or is not assigned yet; Unassigned lists those.
 func (h *Hierarchy) Check() error {
 	if len(h.Levels) == 0 {
-		return errors.New("no levels; want at least one")
+		return errors.New("the hierarchy has no levels; want at least one")
 	}
 	names := map[string]bool{}
 	for l := range h.Levels {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// SplitError says that landmarks of one split were to be joined with labels of another.
-// In GLDv2 train and index number their landmarks independently, so such a join would
-// give every landmark the label of another place without any visible sign.
+// SplitError is returned when landmarks of one split would be joined with labels of
+// another. In GLDv2 train and index number their landmarks independently, so the join
+// would silently give every landmark the label of another place.
 type SplitError struct {
 	Table string     // the label file
 	Asked Split      // the split of the landmarks
@@ -21,7 +21,7 @@ func (e *SplitError) Error() string {
 	if table == "" {
 		table = "the label table"
 	}
-	return fmt.Sprintf("%s holds landmarks of split %v and cannot be joined with split %s: their ids are different id "+
+	return fmt.Sprintf("%s has landmarks of split %v and cannot be joined with split %s: their ids are different id "+
 		"spaces, %s %d and %s %d are different places; use the label file of split %s, or, if this data set numbers its "+
 		"landmarks through all splits, declare one id space",
 		table, e.Have, e.Asked, e.Asked, e.ID, e.Have[0], e.ID, e.Asked)

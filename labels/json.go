@@ -68,7 +68,7 @@ func (d *document) check() error {
 		return d.errorf(0, "begins with a byte order mark; save the file as UTF-8 without one")
 	}
 	if i := bytes.IndexByte(d.data, 0); i >= 0 {
-		return d.errorf(i, "holds a NUL byte; want JSON text")
+		return d.errorf(i, "contains a NUL byte; want JSON text")
 	}
 	if i := invalidUTF8(d.data); i >= 0 {
 		return d.errorf(i, "byte %#02x is not UTF-8; save the file as UTF-8", d.data[i])
@@ -89,7 +89,7 @@ func (d *document) syntaxError(err error) error {
 		return d.errorf(0, "is empty; want a JSON object")
 	}
 	if strings.Contains(err.Error(), "after top-level value") {
-		return d.errorf(at, "there is text after the JSON value; want none")
+		return d.errorf(at, "there is text after the JSON value; remove it")
 	}
 	if strings.Contains(err.Error(), "unexpected end") {
 		return d.errorf(len(d.data), "the JSON text is incomplete; the file was cut short")
@@ -162,7 +162,7 @@ func (d *document) checkString(start int) error {
 		i += 4
 		switch {
 		case u == 0:
-			return d.errorf(start+i, "a string holds a NUL; want text")
+			return d.errorf(start+i, "a string contains a NUL; want text")
 		case 0xD800 <= u && u < 0xDC00 && bytes.HasPrefix(text[i+1:], []byte(`\u`)) && hex4(text[i+3:])>>10 == 0xDC00>>10:
 			i += 6
 		case 0xD800 <= u && u < 0xE000:
@@ -304,7 +304,7 @@ func (d *document) version(key string, reads int) (int, error) {
 	}
 	if v > reads {
 		return 0, d.errorf(members[i].at,
-			"format version %d of %s is newer than version %d, which this hgld reads; use a newer hgld", v, key, reads)
+			"format version %d of %s is not supported; this hgld reads versions up to %d: use a newer hgld", v, key, reads)
 	}
 	if v < 1 {
 		return 0, d.errorf(members[i].at, "format version %d of %s does not exist; want 1 to %d", v, key, reads)
@@ -324,7 +324,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return fmt.Sprintf("a whole number of %d bits", t.Bits())
 	case reflect.Uint64:
-		return "a whole number, not negative"
+		return "a whole number of 0 or more"
 	case reflect.Slice:
 		return "a list"
 	}

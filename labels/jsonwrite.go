@@ -60,7 +60,7 @@ func unreadable(out []byte) error {
 		case bytes.HasPrefix(rest, []byte("ufffd")):
 			return fmt.Errorf("text is not UTF-8: %.80s", out[max(0, i-40):])
 		case bytes.HasPrefix(rest, []byte("u0000")):
-			return fmt.Errorf("text holds a NUL: %.80s", out[max(0, i-40):])
+			return fmt.Errorf("text contains a NUL: %.80s", out[max(0, i-40):])
 		}
 	}
 	return nil

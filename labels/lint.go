@@ -86,7 +86,7 @@ func Lint(where string, names map[string]bool) []Problem {
 		}
 		key := strings.ToLower(strings.Join(strings.Fields(n), " "))
 		if other, twice := twins[key]; twice {
-			warn("classes %.80q and %.80q differ in case or white space alone", other, n)
+			warn("classes %.80q and %.80q differ only in case or white space", other, n)
 		}
 		twins[key] = n
 	}
@@ -100,16 +100,16 @@ func faults(name string) []string {
 		list = append(list, "begins or ends with white space")
 	}
 	if strings.Contains(name, "  ") {
-		list = append(list, "holds two spaces in a row")
+		list = append(list, "contains two spaces in a row")
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }) {
-		list = append(list, "holds white space other than the plain space")
+		list = append(list, "contains white space other than the plain space")
 	}
 	if strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsSpace(r) &&
 			(unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
 	}) {
-		list = append(list, "holds a character that cannot be seen")
+		list = append(list, "contains an invisible character")
 	}
 	return list
 }

@@ -147,13 +147,13 @@ func TestLintFindsWhatASpreadsheetDamages(t *testing.T) {
 		got = append(got, p.Text)
 	}
 	want := []string{
-		`class "1\u202f222,00" holds white space other than the plain space`,
+		`class "1\u202f222,00" contains white space other than the plain space`,
 		`class "1\u202f222,00" is a number; a count may have become a name`,
-		`class "a\u200bb" holds a character that cannot be seen`,
-		`classes "Lake" and "lake" differ in case or white space alone`,
-		`class "neighborhood  park" holds two spaces in a row`,
+		`class "a\u200bb" contains an invisible character`,
+		`classes "Lake" and "lake" differ only in case or white space`,
+		`class "neighborhood  park" contains two spaces in a row`,
 		`class "ocean area " begins or ends with white space`,
-		`class "quarter of\u00a0hamburg" holds white space other than the plain space`,
+		`class "quarter of\u00a0hamburg" contains white space other than the plain space`,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -47,7 +47,7 @@ type LandmarkLabel struct {
 	Names    []string   `json:"names"`              // class names, finest first; "" above the finest without a label
 	Source   string     `json:"source,omitempty"`   // scraped, curated or propagated, where it is known
 	Reason   Reason     `json:"reason,omitempty"`   // why there is no label
-	Detail   string     `json:"detail,omitempty"`   // what the reason says no more of: an error, a curator's words
+	Detail   string     `json:"detail,omitempty"`   // more about the reason: an error, a curator's words
 
 	// Raw is the tag byte for byte as it was scraped, if Build knows it. No file
 	// contains it.

@@ -66,7 +66,8 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 		!strings.Contains(err.Error(), "index landmark 5 occurs twice") {
 		t.Errorf("error %v for a landmark with two records", err)
 	}
-	if _, err := Build(records, &Hierarchy{Levels: []Level{{Name: "tag"}}}); err == nil || !strings.Contains(err.Error(), `has the level "tag" alone`) {
+	if _, err := Build(records, &Hierarchy{Levels: []Level{{Name: "tag"}}}); err == nil ||
+		!strings.Contains(err.Error(), `has only the level "tag"`) {
 		t.Errorf("error %v for a hierarchy of one level", err)
 	}
 }
@@ -79,7 +80,7 @@ func TestTrainLandmarksAreNotJoinedWithIndexLabels(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error %v, want a *SplitError", err)
 	}
-	for _, part := range []string{"index_label_to_hierarchical.csv holds landmarks of split [index] and cannot be " +
+	for _, part := range []string{"index_label_to_hierarchical.csv has landmarks of split [index] and cannot be " +
 		"joined " +
 		"with split train", "train 5 and index 5 are different places", "use the label file of split train"} {
 		if !strings.Contains(err.Error(), part) {
@@ -228,7 +229,7 @@ func TestLabelsJSONRoundTripKeepsEveryField(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
 		"byte order":  {"{\n  \"hgld_labels\"", "\ufeff{\n  \"hgld_labels\"", "l:1: begins with a byte order mark"},
-		"newer":       {`"hgld_labels": 1`, `"hgld_labels": 2`, `l:2: format version 2 of hgld_labels is newer than version 1`},
+		"newer":       {`"hgld_labels": 1`, `"hgld_labels": 2`, `l:2: format version 2 of hgld_labels is not supported; this hgld reads versions up to 1`},
 		"names":       {`["a","x"]`, `["a"]`, `l: train/5: 1 names, want one for each of the 2 levels`},
 		"split":       {`"split":"train","landmark_id":5`, `"split":"x","landmark_id":5`, `l:5: "x" landmark 5: want an id from 0 up and a split of`},
 		"other split": {`"split":"train","landmark_id":5`, `"split":"test","landmark_id":5`, `l: test/5: split is test, but train was asked for`},

@@ -101,7 +101,7 @@ func Read(r io.Reader, name string, o ReadOptions) (*Table, error) {
 // Parse is Read without the Hierarchy and Paths, for Table.Conflicts.
 func Parse(r io.Reader, name string, o ReadOptions) (*Table, error) {
 	all := bufio.NewReader(r)
-	first, err := all.Peek(len("\ufeff{")) // a byte order mark is the reader's to judge
+	first, err := all.Peek(len("\ufeff{")) // the reader decides about a byte order mark
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -17,10 +17,10 @@ const (
 	NoItem         Outcome = "no_item"         // no Wikidata item belongs to the page
 	Missing        Outcome = "missing"         // the category does not exist (any more)
 	Deleted        Outcome = "deleted"         // it does not exist, and the log says that it was deleted
-	RedirectLoop   Outcome = "redirect_loop"   // soft redirects lead round in a circle or too far
-	Disambiguation Outcome = "disambiguation"  // the page lists meanings and is no landmark
+	RedirectLoop   Outcome = "redirect_loop"   // soft redirects form a loop or a chain that is too long
+	Disambiguation Outcome = "disambiguation"  // the page is a disambiguation page
 	CategoryItem   Outcome = "category_item"   // the item describes a category without a main topic
-	Several        Outcome = "several"         // different values, of which the policy takes none
+	Several        Outcome = "several"         // several different values, and the policy keeps none
 	Malformed      Outcome = "malformed"       // the answer could not be read; Error says why
 	Retryable      Outcome = "error_retryable" // a later run tries again
 	Failed         Outcome = "error_final"     // given up; Error says why
@@ -66,7 +66,7 @@ type Record struct {
 	QID       string     `json:"qid,omitempty"`       // the chosen value's class item
 	Values    []TagValue `json:"values,omitempty"`    // all values in the order of the source
 	Item      string     `json:"item,omitempty"`      // the Wikidata item of the category's page
-	Topic     string     `json:"topic,omitempty"`     // the item whose values these are, where it is another: the main topic
+	Topic     string     `json:"topic,omitempty"`     // the item that has the values, if it is another one: the main topic
 	Combines  []string   `json:"combines,omitempty"`  // items of a category that combines topics
 	Infobox   *bool      `json:"infobox,omitempty"`   // whether the page shows a Wikidata infobox, where that is known
 	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
@@ -74,7 +74,7 @@ type Record struct {
 	Revision  int64      `json:"revision,omitempty"`  // of the page that was read
 	Revised   time.Time  `json:"revised,omitzero"`    // when that revision was made
 
-	// The same of the item whose values these are.
+	// The same for the item that has the values.
 	ItemRevision int64     `json:"item_revision,omitempty"`
 	ItemRevised  time.Time `json:"item_revised,omitzero"` // when that revision was made
 

@@ -80,7 +80,7 @@ func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 		}
 		k := landmarkKey{rec.Split, rec.Landmark}
 		if first, twice := lineOf[k]; twice {
-			return d.errorf(0, "%s landmark %d is in line %d already; want one record per landmark", rec.Split, rec.Landmark,
+			return d.errorf(0, "%s landmark %d is already in line %d; want one record per landmark", rec.Split, rec.Landmark,
 				first)
 		}
 		lineOf[k] = d.line
@@ -88,7 +88,7 @@ func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
 		return nil
 	})
 	if err == nil && header.Version == 0 {
-		err = fmt.Errorf(`%s:1: is empty; want the header {"hgld_tags": %d, …}`, name, TagsVersion)
+		err = fmt.Errorf(`%s:1: the file is empty; want the header {"hgld_tags": %d, …}`, name, TagsVersion)
 	}
 	if err != nil {
 		return TagsHeader{}, nil, err
@@ -181,7 +181,7 @@ func (t *TagsWriter) Write(rec Record) error {
 	key := landmarkKey{rec.Split, rec.Landmark}
 	err := rec.Check()
 	if err == nil && t.seen[key] {
-		err = errors.New("written already; want one record per landmark")
+		err = errors.New("the landmark was already written; want one record per landmark")
 	}
 	if err == nil {
 		err = t.line(rec.MarshalJSON())

@@ -38,9 +38,9 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	header := `{"hgld_tags":1}` + "\n"
 	record := `{"landmark_id":1,"split":"train","category":"c","outcome":"no_tag"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty file":        {"", `t:1: is empty; want the header`},
+		"empty file":        {"", `t:1: the file is empty; want the header`},
 		"no header":         {record, `t:1: field "hgld_tags" is missing: this is not a tags file of hgld`},
-		"newer":             {`{"hgld_tags":3}`, `t:1: format version 3 of hgld_tags is newer than version 2, which this hgld reads; use a newer hgld`},
+		"newer":             {`{"hgld_tags":3}`, `t:1: format version 3 of hgld_tags is not supported; this hgld reads versions up to 2: use a newer hgld`},
 		"version 0":         {`{"hgld_tags":0}`, `t:1: format version 0 of hgld_tags does not exist`},
 		"version text":      {`{"hgld_tags":"1"}`, `t:1: value: want a whole number of 64 bits, got string`},
 		"byte order mark":   {"\ufeff" + header, `t:1: begins with a byte order mark`},
@@ -54,8 +54,8 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 		"key twice escaped": {header + record + `{"tag":"a","t\u0061g":"b"}`, `t:3: field "tag" occurs twice`},
 		"key twice within":  {header + record + `{"new":[{"a":1,"a":2}]}`, `t:3: field "a" occurs twice`},
 		"case":              {header + `{"landmark_id":1,"split":"train","outcome":"ok","Tag":"x"}`, `t:2: field "Tag": want "tag"; case counts`},
-		"NUL":               {header + "{\"a\":\"\x00\"}", `t:2: holds a NUL byte`},
-		"NUL escaped":       {header + `{"a":"\u0000"}`, `t:2: a string holds a NUL`},
+		"NUL":               {header + "{\"a\":\"\x00\"}", `t:2: contains a NUL byte`},
+		"NUL escaped":       {header + `{"a":"\u0000"}`, `t:2: a string contains a NUL`},
 		"half a pair":       {header + `{"a":"\ud83d"}`, `t:2: \ud83d is half of a surrogate pair`},
 		"other half":        {header + `{"a":"\udc00 \ud83d\ude00"}`, `t:2: \udc00 is half of a surrogate pair`},
 		"Latin-1":           {header + "{\"a\":\"Vi\xf1a\"}", `t:2: byte 0xf1 is not UTF-8`},
@@ -69,7 +69,7 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 		"outcome":           {header + `{"landmark_id":1,"split":"train","outcome":"fine"}`, `t:2: unknown outcome "fine"`},
 		"ok without tag":    {header + `{"landmark_id":1,"split":"train","outcome":"ok"}`, `t:2: outcome ok without a tag`},
 		"tag without ok":    {header + `{"landmark_id":1,"split":"train","outcome":"no_tag","tag":"x"}`, `t:2: outcome no_tag, but tag "x"`},
-		"landmark twice":    {header + record + record, `t:3: train landmark 1 is in line 2 already`},
+		"landmark twice":    {header + record + record, `t:3: train landmark 1 is already in line 2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := ReadTags(strings.NewReader(c.text), "t")
@@ -91,10 +91,10 @@ func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		"twice":     {good, "written already"},
+		"twice":     {good, "the landmark was already written"},
 		"no split":  {with(func(r *Record) { r.Split = "" }), `unknown split ""`},
 		"not UTF-8": {with(func(r *Record) { r.Landmark, r.Tag = 2, "Vi\xf1a" }), "text is not UTF-8"},
-		"NUL":       {with(func(r *Record) { r.Landmark, r.Raw = 2, "a\x00" }), "text holds a NUL"},
+		"NUL":       {with(func(r *Record) { r.Landmark, r.Raw = 2, "a\x00" }), "text contains a NUL"},
 		"long": {with(func(r *Record) { r.Landmark, r.Raw = 2, strings.Repeat("x", maxLine) }),
 			"readers accept 1048576"},
 		"own extra":  {with(func(r *Record) { r.Landmark = 2; r.Extra = extra("tag", `"x"`) }), `extra field "tag" is one of hgld's own`},

@@ -34,11 +34,11 @@ func TestTagTableHasARowALandmark(t *testing.T) {
 func TestTagTableErrorsNameTheRow(t *testing.T) {
 	const head = "split,landmark_id,tag\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":        {"", "t.csv:1: is empty; want a header with landmark_id"},
+		"empty":        {"", "t.csv:1: the file is empty; want a header with landmark_id"},
 		"no tag":       {"split,landmark_id\n", `t.csv:1: column "tag" is missing; got split,landmark_id`},
 		"no landmark":  {"split,tag\n", `t.csv:1: column "landmark_id" is missing`},
 		"column twice": {"split,landmark_id,tag,tag\n", `t.csv:1: column "tag" occurs twice`},
-		"no split":     {"landmark_id,tag\n1,a\n", "t.csv: nothing says which split"},
+		"no split":     {"landmark_id,tag\n1,a\n", "t.csv: the split of this file is unknown"},
 		"negative":     {head + "train,-3,a\n", `t.csv:2: landmark_id: got "-3", want a whole number`},
 		"zeros":        {head + "train,007,a\n", `t.csv:2: landmark_id: got "007"`},
 		"plus":         {head + "train,+8,a\n", `t.csv:2: landmark_id: got "+8"`},

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text formats the statistics as tables for a person. With images it counts images even where
-// there are none.
+// Text formats the statistics as tables. With images it prints the counts of images even
+// if they are 0.
 func (s Stats) Text(images bool) string {
 	var b strings.Builder
 	for _, split := range s.Splits {

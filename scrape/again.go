@@ -73,7 +73,7 @@ func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Recor
 	}
 	rec.Title, rec.Source = title, source.Name()
 	if len(lacking) == 0 && rec.Outcome == "" {
-		rec.Outcome, rec.Error = labels.Malformed, "the source gave no outcome"
+		rec.Outcome, rec.Error = labels.Malformed, "the source returned no outcome"
 	}
 	if rec.Error != "" {
 		rec.Error = message(errors.New(rec.Error))

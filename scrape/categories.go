@@ -13,7 +13,7 @@ import (
 	"hgld/labels"
 )
 
-// CategoriesError says that a category file does not have what a crawl needs.
+// CategoriesError reports a category file that a crawl cannot use.
 type CategoriesError struct {
 	Path string // of the file
 	What string // what is wrong with it
@@ -27,7 +27,7 @@ func (e *CategoriesError) Error() string { return e.Path + ": " + e.What }
 
 // ReadCategories reads landmarks and their categories from label files of any form that has
 // categories, such as GLDv2's train_label_to_category.csv. split is that of the landmarks whose
-// file names none. The error is that of reading a file, one of package labels, or a
+// file names none. It returns the error of reading a file, an error of package labels, or a
 // *CategoriesError.
 func ReadCategories(paths []string, split labels.Split) (Input, error) {
 	type id struct {

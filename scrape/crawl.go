@@ -45,7 +45,7 @@ type IncompleteError struct {
 	Cause       error     // the context's error, or the error that stopped the source
 }
 
-// Error states how far the crawl came and what ended it.
+// Error states how many titles are done and what ended the crawl.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%d of %d titles are done: %v", e.Done, e.Total, e.Cause)
 }
@@ -271,7 +271,7 @@ func (c *crawl) exchange(feeding, fetching context.Context, e exchange) exchange
 		e.facts, e.err = c.source.Read(e.step, e.keys, e.answers)
 	}
 	if e.err == nil && len(e.facts) == 0 {
-		e.err = errors.New("the source gave no answer")
+		e.err = errors.New("the source returned no answer")
 	}
 	switch {
 	case e.err == nil:

@@ -32,7 +32,7 @@ func (o Output) Check() error {
 		return err
 	}
 	if o.Tags == "" {
-		return errors.New("no file name for the tags; want one such as tags.jsonl")
+		return errors.New("the tags have no file name; want one such as tags.jsonl")
 	}
 	if info, err := os.Stat(o.Tags); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
@@ -42,7 +42,7 @@ func (o Output) Check() error {
 		return fmt.Errorf("%s: %w", o.Tags, err)
 	}
 	if err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: there is no folder %s for the tags; make it, or name another file", o.Tags,
+		return fmt.Errorf("%s: the folder %s does not exist; create it, or name another file", o.Tags,
 			filepath.Dir(o.Tags))
 	}
 	return nil

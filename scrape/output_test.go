@@ -18,10 +18,10 @@ func TestOutputIsCheckedBeforeTheCrawl(t *testing.T) {
 	for tags, want := range map[string]string{
 		file:                            "",
 		filepath.Join(dir, "new.jsonl"): "",
-		"":                              "no file name for the tags",
+		"":                              "the tags have no file name",
 		dir:                             "is a folder; want the name of a file",
-		filepath.Join(dir, "no", "x"):   "there is no folder",
-		filepath.Join(file, "x"):        "there is no folder",
+		filepath.Join(dir, "no", "x"):   "does not exist; create it",
+		filepath.Join(file, "x"):        "does not exist; create it",
 	} {
 		err := scrape.Output{Tags: tags, Policy: "first"}.Check()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

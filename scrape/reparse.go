@@ -11,7 +11,7 @@ import (
 )
 
 // ErrMoreNeeded is the cause of an IncompleteError of Reparse if responses are missing.
-var ErrMoreNeeded = errors.New("a response is needed that was never stored")
+var ErrMoreNeeded = errors.New("a required response was never stored")
 
 // Reparse parses every stored response again, rebuilds the findings and then writes the
 // output. It sends no request.

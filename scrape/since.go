@@ -122,7 +122,7 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
 	records, err := labels.OpenTags(o.Tags)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there are no tags to compare with: %w; run without --since first", err)
+		return nil, fmt.Errorf("--since needs the tags of an earlier run: %w; run without --since first", err)
 	}
 	if err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ type MismatchError struct {
 
 // Error names the setting, both values, and what to do.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s was begun with %s %s, now it is %s; use another state folder, or remove this one to start over",
+	return fmt.Sprintf("%s was created with %s %s, but this run has %s; use another state folder, or remove this one "+
+		"to start over",
 		e.Dir, e.Setting, e.Have, e.Want)
 }
 

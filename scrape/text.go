@@ -12,8 +12,8 @@ import (
 	"hgld/labels"
 )
 
-// Line returns the plan in one line: landmarks, pages, and what is done, failed or
-// unusable of them.
+// Line returns the plan in one line: the landmarks and pages, and how many are done, failed
+// or unusable.
 func (p Plan) Line() string {
 	line := fmt.Sprintf("%s, %s", terminal.Count(p.Landmarks, "landmark"), terminal.Count(p.Titles, "category page"))
 	if p.Done > 0 {
@@ -37,9 +37,9 @@ func (p Plan) Pace(rate float64) string {
 	return fmt.Sprintf(": %v at %g a second", p.Duration(rate), rate)
 }
 
-// Text lists the requests that are left by step, and how long they take. address is that
-// of the site, rate the requests a second of the settings, and rates are those that the
-// site allows.
+// Text lists the requests that are left by step, and how long they take. address is the URL
+// of the site, rate the configured requests a second, and rates the values that the site
+// allows.
 func (p Plan) Text(address string, rate float64, rates []float64) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s\n%d requests to %s are left, not counting redirects and retries%s\n", p.Line(), p.Requests,
@@ -96,8 +96,8 @@ func (t *Tally) Note(p Progress, now time.Time) string {
 	return note
 }
 
-// Text lists the coverage of each split beside the paper's, its outcomes, and what the
-// policies would drop.
+// Text lists the coverage of each split next to the paper's, its outcomes, and how many
+// landmarks each policy would drop.
 func (r *Report) Text() string {
 	w := &strings.Builder{}
 	for _, split := range r.Splits {
@@ -132,7 +132,8 @@ func (r *Report) FailedText(n int) string {
 	return w.String()
 }
 
-// Text lists the outcomes of each population, and what the policies and the paper keep.
+// Text lists the outcomes of each population, and how many tags each policy and the paper
+// keep.
 func (s Stats) Text() string {
 	w := &strings.Builder{}
 	for _, split := range s.Splits {

@@ -33,7 +33,7 @@ func Title(category string) (string, error) {
 	// An NFC title may still differ from its spelling by a capital letter.
 	title = norm.NFC.String(title)
 	if bad := illegal.FindString(strings.TrimPrefix(title, Namespace)); bad != "" {
-		return "", fmt.Errorf("category %.80q: a title cannot contain %.80q there", category, bad)
+		return "", fmt.Errorf("category %.80q: a title cannot contain %.80q in this place", category, bad)
 	}
 	return title, nil
 }

@@ -46,7 +46,7 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 	}
 	s, err := readState(cfg.State, cfg.settings())
 	if err == nil && s == nil {
-		err = fmt.Errorf("%s: there is no state: %w", cfg.State, fs.ErrNotExist)
+		err = fmt.Errorf("%s: no crawl was found here: %w", cfg.State, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
@@ -129,7 +129,7 @@ func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification)
 			return err
 		}
 		if data != "" && data != string(facts[key]) {
-			v.problem("%s %s: what is kept is not what its response says; `hgld scrape run --reparse` reads it again", b.step,
+			v.problem("%s %s: the stored fact differs from its response; `hgld scrape run --reparse` rebuilds it", b.step,
 				key)
 		}
 	}
@@ -157,7 +157,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 		}
 		have, err := json.Marshal(kept)
 		if err == nil && !bytes.Equal(want, have) {
-			v.problem("%s: its finding is not what its facts say; `hgld scrape run --reparse` makes it anew", title)
+			v.problem("%s: the finding differs from its facts; `hgld scrape run --reparse` rebuilds it", title)
 		}
 		return err
 	})
@@ -182,7 +182,7 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	case err != nil:
 		v.problem("%w", err)
 	case line > 0:
-		v.problem("%s:%d: differs from what the state gives with policy %s; `hgld scrape run --reparse` writes it anew",
+		v.problem("%s:%d: differs from the state with policy %s; `hgld scrape run --reparse` writes it again",
 			cfg.Out.Tags, line, cfg.Out.Policy)
 	}
 	return nil

@@ -22,7 +22,7 @@ type Options struct {
 	Settings
 	Hierarchy *labels.Hierarchy // classes in this order; nil: in the order of the items
 	Tool      string            // hgld's version, for the record
-	Made      Provenance        // what else BUILD.json is to say
+	Made      Provenance        // further content of BUILD.json
 	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
 
@@ -49,11 +49,11 @@ type Result struct {
 // to disk, the next is written.
 const shardsAtOnce = 2
 
-// Build writes the data set of src to dir, or continues a build that was stopped. It
-// keeps the shards that are there and were made from the same items with the same
-// settings. A damaged or missing image becomes a Failure in the result; an error, or
-// the end of ctx, stops the build. Either way every finished shard stays valid, and the
-// same call continues. A shard with failures is kept only while they fail as before.
+// Build writes the data set of src to dir, or continues a build that was stopped. It keeps
+// existing shards that were made from the same items with the same settings. A damaged or
+// missing image becomes a Failure in the result; an error, or the end of ctx, stops the
+// build. Finished shards stay valid in any case, and the same call continues. A shard with
+// failures is kept only if the same images still fail.
 //
 // A finished data set in dir stays unchanged until the new one is complete and may
 // replace it: see RefusedError. Build returns a *ReadError if an image exists but
@@ -113,8 +113,8 @@ func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builde
 // build is not finished.
 const lockName = ".hgld-build"
 
-// prepareFolder locks dir and removes the unfinished files of a killed process. It
-// refuses a folder with shards that were not written by a build of hgld.
+// prepareFolder locks dir and removes the unfinished files of a killed process. It returns
+// an error if the folder has shards that hgld did not build.
 func prepareFolder(dir string) (*filelock.Lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -141,8 +141,8 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 // without a lock file would look like somebody else's.
 func markDurable(dir string) error { return atomicfile.SyncDir(dir) }
 
-// makeFolder makes the folders of a data set. It refuses a folder with shards of
-// another program.
+// makeFolder creates the folders of a data set. It returns an error if the folder has
+// shards of another program.
 func makeFolder(dir string) error {
 	data := filepath.Join(dir, "data")
 	if err := atomicfile.MkdirAll(data, 0o755); err != nil {
@@ -155,7 +155,7 @@ func makeFolder(dir string) error {
 	ours := mayExist(filepath.Join(dir, lockName)) || mayExist(filepath.Join(dir, ManifestFile))
 	for _, e := range entries {
 		if !ours && shardNames().MatchString("data/"+e.Name()) {
-			return fmt.Errorf("data/%s is there, but no %s: choose an empty folder", e.Name(), ManifestFile)
+			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", e.Name(), ManifestFile)
 		}
 	}
 	return nil

@@ -132,7 +132,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", split, m.Rows(split), files)
 	}
-	b.WriteString("\n## Classes\n\nThe levels form a tree, which `hierarchy.json` holds. Columns hold class numbers, " +
+	b.WriteString("\n## Classes\n\nThe levels form a tree, stored in `hierarchy.json`. Columns contain class numbers, " +
 		"finest level first.\n\n| level | column |")
 	for _, split := range m.Splits() {
 		fmt.Fprintf(&b, " classes in %s |", split)
@@ -149,10 +149,10 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	for _, l := range licences {
 		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.Value, "not stated in the rows")), l.Images)
 	}
-	b.WriteString("\nAuthor, licence, title and address of each image stand in its row; `modified` says what was " +
+	b.WriteString("\nEach row contains the author, licence, title and address of its image; `modified` says what was " +
 		"changed.\n")
 	if m.companion(AttributionFile) != nil {
-		fmt.Fprintf(&b, "`%s` has them in one file, without the images.\n", AttributionFile)
+		fmt.Fprintf(&b, "`%s` lists them in one file, without the images.\n", AttributionFile)
 	}
 	b.WriteString("\n## Use\n\n" +
 		"    from datasets import load_dataset\n    rows = load_dataset(\"parquet\", data_files={")
@@ -172,7 +172,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		fmt.Fprintf(&b, "| %s | %d | `%s` |\n", oneLine(in.Name), in.Bytes, in.SHA256)
 	}
 	if m.companion(BuildFile) != nil {
-		fmt.Fprintf(&b, "\n`%s` says with which settings; `%s` counts images and classes.\n", BuildFile, StatsFile)
+		fmt.Fprintf(&b, "\n`%s` records the settings; `%s` counts images and classes.\n", BuildFile, StatsFile)
 	}
 	if m.Failures.Rows > 0 {
 		fmt.Fprintf(&b, "\n%d images are left out; `%s` says why.\n", m.Failures.Rows, FailuresFile)

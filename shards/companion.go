@@ -14,13 +14,12 @@ import (
 	"hgld/labels"
 )
 
-// The companion files: they say about the whole data set what the shards say only row
-// by row, or not at all. The first and the last are left out if there is nothing to
-// say.
+// The companion files describe the data set as a whole. The first and the last are not
+// written if they would be empty.
 const (
-	AttributionFile = "ATTRIBUTION.parquet" // whose image it is, a row an image; see attribution.go
+	AttributionFile = "ATTRIBUTION.parquet" // author and licence, one row per image; see attribution.go
 	StatsFile       = "STATS.json"          // counts and sizes; see stats.go
-	BuildFile       = "BUILD.json"          // what it was made of; see provenance.go
+	BuildFile       = "BUILD.json"          // provenance; see provenance.go
 	TaxonomyFile    = "taxonomy.skos.ttl"   // the tree of classes for other tools: SKOS in Turtle
 )
 
@@ -51,11 +50,11 @@ func (m *Manifest) checkCompanions() error {
 		known = known[at+1:]
 	}
 	if m.Version == 1 && len(m.Companions) > 0 {
-		return fmt.Errorf("%s in a data set of version 1, which has none", m.Companions[0].Name)
+		return fmt.Errorf("%s is listed, but data sets of version 1 have no companion files", m.Companions[0].Name)
 	}
 	for _, name := range []string{StatsFile, BuildFile} {
 		if m.Version > 1 && m.companion(name) == nil {
-			return fmt.Errorf("no %s, which version %d has", name, m.Version)
+			return fmt.Errorf("%s is missing; version %d requires it", name, m.Version)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 )
 
-// FailureClass says why an image is not in the shards.
+// FailureClass is the kind of reason why an image is not in the shards.
 type FailureClass string
 
 // The classes of failures. Decode includes formats that no decoder knows.
@@ -56,9 +56,9 @@ func Unreadable(err error) bool {
 	return false
 }
 
-// ReadError says that an image exists but could not be read, or has vanished since the
-// build began. The disk, the network or the process is at fault and not the image, so
-// the build stops: a later one may succeed.
+// ReadError reports an image that exists but could not be read, or that has disappeared since
+// the build began. The fault lies with the disk, the network or the process and not with the
+// image, so the build stops and can succeed later.
 type ReadError struct {
 	Path, Where string // of the item
 	Err         error  // error of the system
@@ -72,7 +72,7 @@ func (e *ReadError) Error() string {
 // Unwrap returns the error of the source.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// InputError says that a part of the source, and not one image, is damaged. It stops a
+// InputError reports damage to a part of the source that is more than one image. It stops a
 // build.
 type InputError struct{ Err error }
 

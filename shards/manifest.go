@@ -49,7 +49,7 @@ type Settings struct {
 	ShortSide      int   `json:"short_side,omitempty"`       // larger images are made so small; 0: none
 	Quality        int   `json:"quality,omitempty"`          // of JPEG, for images made smaller
 	HeadersOnly    bool  `json:"headers_only,omitempty"`     // images that were kept were not decoded
-	// Attribution is training images without author or licence were refused.
+	// training images without author or licence were rejected
 	Attribution bool `json:"attribution,omitempty"`
 	Limit       int  `json:"limit,omitempty"` // of a trial: images; 0: all
 }
@@ -155,7 +155,7 @@ var errNewer = errors.New("newer")
 func readManifest(dir string) (*Manifest, []byte, error) {
 	data, err := readPlain(dir, ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("no %s, so this data set is not finished; run `hgld shards build`: %w", ManifestFile,
+		return nil, nil, fmt.Errorf("%s is missing, so this data set is not finished; run `hgld shards build`: %w", ManifestFile,
 			fs.ErrNotExist)
 	}
 	if err != nil {

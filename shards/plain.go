@@ -39,7 +39,7 @@ func plainSize(root *os.Root, name string) (int64, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, &DamageError{name, -1, fmt.Sprintf("is no plain file (%s)", info.Mode())}
+		return 0, &DamageError{name, -1, fmt.Sprintf("is not a regular file (%s)", info.Mode())}
 	}
 	return info.Size(), nil
 }
@@ -97,7 +97,7 @@ func readPlain(dir, name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if size > limit {
-		return nil, &DamageError{name, -1, fmt.Sprintf("%d bytes, want %d at most", size, limit)}
+		return nil, &DamageError{name, -1, fmt.Sprintf("%d bytes; want at most %d", size, limit)}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {

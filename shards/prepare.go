@@ -72,7 +72,7 @@ func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (p
 func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (FailureClass, error) {
 	a := item.Attributes
 	if p.settings.Attribution && item.Split == labels.Train && (a.Author == "" || a.License == "") {
-		return LicenceFailure, fmt.Errorf("author %.80q, licence %.80q; training images need both", a.Author, a.License)
+		return LicenceFailure, fmt.Errorf("author is %.80q and licence %.80q; training images need both", a.Author, a.License)
 	}
 	data, class, err := read(item)
 	if err != nil {
@@ -143,7 +143,7 @@ func read(item *Item) ([]byte, FailureClass, error) {
 			return nil, TooBigFailure, fmt.Errorf("more than %d bytes", MaxImageBytes)
 		}
 		if err == nil && item.Size > 0 && int64(buf.Len()) != item.Size {
-			err = &ReadError{item.Path, item.Where, fmt.Errorf("%d bytes, and %d when the build began", buf.Len(), item.Size)}
+			err = &ReadError{item.Path, item.Where, fmt.Errorf("%d bytes, but %d when the build began", buf.Len(), item.Size)}
 		}
 		if err == nil {
 			return buf.Bytes(), "", nil

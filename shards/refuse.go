@@ -17,8 +17,8 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// RefusedError says that a data set was not published, because it would be empty or
-// worse than the finished one in its folder. The folder is unchanged.
+// RefusedError reports that a data set was not published, because it would be empty or have
+// fewer images than the finished one in its folder. The folder is unchanged.
 type RefusedError struct {
 	Images   int       // that the source has
 	Failures []Failure // images that would be left out; of a source whose images are gone, without a shard
@@ -31,13 +31,14 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	left := e.Images - len(e.Failures)
 	if e.Fewer {
-		return fmt.Sprintf("%d images, fewer than the %d of the finished data set there%s", left, e.Was, e.first())
+		return fmt.Sprintf("the new data set would have %d images, fewer than the %d of the finished "+
+			"one%s", left, e.Was, e.first())
 	}
 	if left == 0 {
-		return fmt.Sprintf("none of the %d images can be used (%s), so there is no data set%s",
+		return fmt.Sprintf("none of the %d images can be used (%s), so no data set was written%s",
 			e.Images, CountFailures(e.Failures), e.first())
 	}
-	return fmt.Sprintf("%d of %d images cannot be used (%s), and at most %.4g %% may be left out%s",
+	return fmt.Sprintf("%d of %d images cannot be used (%s), but at most %.4g %% may be left out%s",
 		len(e.Failures), e.Images, CountFailures(e.Failures), 100*e.Allowed, e.first())
 }
 
@@ -119,7 +120,7 @@ func lookAt(dir string) (*finished, error) {
 }
 
 func lookAtSidecars(dir string) (*finished, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob would not tell an error, and rows go uncounted
+	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob hides errors, which would leave rows uncounted
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (b *builder) refuse(failures []Failure, was *finished) error {
 	return e
 }
 
-// refuseEarly is refuse with what is known before any image is opened.
+// refuseEarly does the same with the information known before any image is opened.
 func (b *builder) refuseEarly() error {
 	was, err := lookAt(b.dir)
 	if err != nil {

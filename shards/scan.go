@@ -177,7 +177,7 @@ func (s *Set) rowsOf(sh *shard, f *os.File, images bool) (r *rowReader, err erro
 	schema := &Schema{Classes: s.classes, Landmarks: s.manifest.Landmarks}
 	cols := schema.columns()
 	if want := schema.parquet(cols); !parquet.EqualNodes(file.Schema(), want) {
-		return nil, &DamageError{sh.file.Name, -1, "its columns are not those of the manifest"}
+		return nil, &DamageError{sh.file.Name, -1, "its columns differ from the manifest"}
 	}
 	if err := checkLayout(file, cols); err != nil {
 		return nil, &DamageError{sh.file.Name, -1, err.Error()}

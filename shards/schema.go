@@ -39,7 +39,8 @@ func (s *Schema) check() error {
 		return err
 	}
 	if s.Landmarks && len(s.Classes.Levels) != 3 {
-		return fmt.Errorf("a landmark set has 3 levels (landmark, supercategory, kind), this one %d", len(s.Classes.Levels))
+		return fmt.Errorf("a landmark data set has 3 levels (landmark, supercategory, kind), but this one has "+
+			"%d", len(s.Classes.Levels))
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func TestWrongSettingsNameTheNearest(t *testing.T) {
 	}{
 		{Named{Name: "adm"}, `did you mean "adam"`},
 		{Named{Name: "adam", Settings: map[string]any{"beta3": 1}}, `did you mean "beta`},
-		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, `"small" is no number`},
-		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, `"3" is no true or false`},
+		{Named{Name: "adam", Settings: map[string]any{"eps": "small"}}, `"small" is not a number`},
+		{Named{Name: "sgd", Settings: map[string]any{"nesterov": 3}}, `"3" is not true or false`},
 	} {
 		if _, err := pick(optim.All, "optimizer", "optim", c.named); err == nil || !strings.Contains(err.Error(), c.hint) {
 			t.Errorf("%+v: %v, want %q", c.named, err, c.hint)
@@ -52,7 +52,7 @@ func TestWholeNumberIsNotCutOffAFraction(t *testing.T) {
 	for setting, value := range map[string]any{"per_tuple": 2.5, "batch": 1.5} {
 		named := Named{Name: "hierarchical", Settings: map[string]any{setting: value}}
 		if _, err := pick(sample.All, "sampler", "sampler", named); err == nil ||
-			!strings.Contains(err.Error(), " is no whole number") {
+			!strings.Contains(err.Error(), " is not a whole number") {
 			t.Errorf("%s %v: %v", setting, value, err)
 		}
 	}

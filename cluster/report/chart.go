@@ -110,7 +110,8 @@ func sizesNote(sizes []int) string {
 	}
 	sorted := slices.Sorted(slices.Values(sizes))
 	alone, _ := slices.BinarySearch(sorted, 2)
-	return fmt.Sprintf("The smallest cluster has %d, the median one %d and the largest %d tags; %d hold one tag alone.",
+	return fmt.Sprintf("The smallest cluster has %d, the median one %d and the largest %d tags; %d clusters have a "+
+		"single tag.",
 		sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], alone)
 }
 

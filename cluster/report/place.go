@@ -27,8 +27,9 @@ type PlaceOptions struct {
 
 // Methods are the ways to lay out the map.
 var Methods = registry.Table[Place]{
-	{Name: "t-sne", About: "t-SNE keeps neighbours together, and distances between groups mean little", Value: tsne},
-	{Name: "pca", About: "the two principal components keep directions, and what differs in others falls together",
+	{Name: "t-sne", About: "t-SNE keeps neighbours together, but distances between groups mean little", Value: tsne},
+	{Name: "pca", About: "the two principal components keep directions, but tags that differ only in other directions " +
+		"overlap",
 		Value: pca},
 }
 

@@ -244,7 +244,7 @@ func (p *Page) mapNote() string {
 			about = m.About
 		}
 	}
-	note := fmt.Sprintf("Each mark is a tag, near those like it: %s. Its size is the number of landmarks, its colour "+
+	note := fmt.Sprintf("Each mark is a tag, near similar ones: %s. Its size is the number of landmarks, its colour "+
 		"the cluster; clusters side by side have different colours, those far apart may share one. Triangles are outliers.",
 		about)
 	if p.Trust != nil {

@@ -330,7 +330,7 @@ func TestHistogramCountsEveryCluster(t *testing.T) {
 		t.Errorf("the bars hold %d clusters, want 6:\n%s", total, svg)
 	}
 	if got := sizesNote([]int{1, 1, 2, 120, 7}); got != "The smallest cluster has 1, the median one 2 and the largest "+
-		"120 tags; 2 hold one tag alone." {
+		"120 tags; 2 clusters have a single tag." {
 		t.Error(got)
 	}
 }

@@ -40,17 +40,17 @@ type estimate struct{ mean, deviation float64 }
 func ReadSweep(text []byte, name string) ([]Plot, error) {
 	var objects []map[string]any
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&objects); err != nil {
-		return nil, fmt.Errorf("%s: %w; want what `hgld cluster sweep --json` prints", name, err)
+		return nil, fmt.Errorf("%s: %w; want the output of `hgld cluster sweep --json`", name, err)
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s: has no point; want what `hgld cluster sweep --json` prints", name)
+		return nil, fmt.Errorf("%s: has no points; want the output of `hgld cluster sweep --json`", name)
 	}
 	var points []point
 	fields := map[string]bool{}
 	for i, o := range objects {
 		k, ok := o["k"].(float64)
 		if !ok {
-			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want what `hgld cluster sweep --json` prints",
+			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want the output of `hgld cluster sweep --json`",
 				name, i+1)
 		}
 		p := point{k: k, values: map[string]estimate{}}

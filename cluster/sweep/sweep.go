@@ -202,7 +202,7 @@ func Sizes(list string, fit bool, p *cluster.Plan) ([]int, error) {
 		}
 	}
 	if len(ks) == 0 {
-		return nil, optionf("none of the numbers of clusters %s suits %d tags; name others", list, len(p.Tags))
+		return nil, optionf("none of the numbers of clusters %s is possible with %d tags; choose others", list, len(p.Tags))
 	}
 	return ks, nil
 }

@@ -61,7 +61,7 @@ func ReadTruth(path, judge string) (*Truth, error) {
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, optionf("judging by %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
+		return nil, optionf("--judge %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
 			strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {
@@ -73,7 +73,8 @@ func ReadTruth(path, judge string) (*Truth, error) {
 			continue
 		}
 		if have, twice := t.groups[cells[0]]; twice && have != cells[1] {
-			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, and an earlier one into %.80q", path, row, cells[0],
+			return nil, fmt.Errorf("%s: line %d puts tag %.80q into %.80q, but an earlier line puts it into "+
+				"%.80q", path, row, cells[0],
 				cells[1], have)
 		}
 		t.groups[cells[0]] = cells[1]
@@ -82,7 +83,7 @@ func ReadTruth(path, judge string) (*Truth, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(t.groups) == 0 {
-		return nil, errors.New(path + ": no row has a group to judge by")
+		return nil, errors.New(path + ": no row has a group to compare with")
 	}
 	return t, nil
 }
@@ -111,7 +112,7 @@ func (t *Truth) judge(g *Judgement, add func(*Estimate, float64), tags []labels.
 		want, got = append(want, number[group]), append(got, int(partition[i]))
 	}
 	if len(want) == 0 {
-		return fmt.Errorf("%s: none of its tags, %d in number, is among those to cluster", t.path, len(t.groups))
+		return fmt.Errorf("%s: none of its %d tags is among the tags to cluster", t.path, len(t.groups))
 	}
 	e, err := cluster.Compare(want, got)
 	if err != nil {

@@ -148,7 +148,7 @@ func TestKeysWithDotsAreThoseOfGroups(t *testing.T) {
 		"train:\n  optim.lr: 0.5\n  optim: {lr: 0.25}\n":                                   `hgld.yaml:3: key "train.optim.lr" appears twice, first in line 2`,
 		"train:\n  optim.rate: 0.5\n":                                                      `did you mean "train.optim.lr"`,
 		"train:\n  optim.lr: fast\n": "hgld.yaml:2: " +
-			"train.optim.lr: \"fast\" is no number",
+			"train.optim.lr: \"fast\" is not a number",
 	} {
 		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -49,8 +49,8 @@ func newApp(stdout, stderr io.Writer, args []string) *cli.App {
 }
 
 // guard completes every command with its help template and with errors for wrong flags.
-// It also refuses what would silently be ignored: arguments of a command that takes
-// none, and flags after an argument, which the flag package takes for arguments.
+// It also rejects input that would be ignored silently: arguments to a command that takes
+// none, and flags after an argument, which the flag package treats as arguments.
 func guard(list []*cli.Command, args []string) {
 	for _, cmd := range list {
 		cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
@@ -116,7 +116,7 @@ func surplusArgument(c *cli.Context) error {
 	switch {
 	case path == "run" && slices.Contains(stageNames(), first):
 		i := slices.Index(stageNames(), first)
-		return withHint(err, "hgld run --until %s runs the stages up to it, hgld %s that one alone", first,
+		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone", first,
 			sections()[i].Command)
 	}
 	if meant := argumentMeant(path, first); meant != "" {
@@ -125,15 +125,15 @@ func surplusArgument(c *cli.Context) error {
 	return err
 }
 
-// flagBounds are the bounds of numeric flags that are not settings. A setting has its
-// bounds at its field.
+// flagBounds holds the bounds of numeric flags that are not settings. A setting declares
+// its bounds in the tag of its field.
 var flagBounds = map[string]settings.Bounds{
 	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
 	"measure": {Least: 1, Most: 1e6}, "trials": {Least: 2, Most: 1e4}, "eta": {Least: 2, Most: 100},
 	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
 }
 
-// checkFlagBounds returns an error for a numeric flag out of its bounds.
+// checkFlagBounds returns an error for a numeric flag that is out of bounds.
 func checkFlagBounds(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		number, is := f.(*cli.IntFlag)
@@ -192,7 +192,7 @@ func needsSubcommand(c *cli.Context) error {
 	return withHint(withCode(exitUsage, unknown), "%s --help lists the commands", help)
 }
 
-// showHelp is the action of the word "help" in the place of a command.
+// showHelp runs when the user types "help" in place of a command.
 func showHelp(c *cli.Context) error {
 	if rest := c.Args().Tail(); len(rest) > 0 {
 		command := strings.Join(append(strings.Fields(commandPath(c)), rest...), " ")
@@ -206,7 +206,7 @@ func showHelp(c *cli.Context) error {
 
 var undefinedFlag = regexp.MustCompile(`flag provided but not defined: -+(\S+)`)
 
-// wrongFlag replaces the flag package's error by one that names the nearest flag.
+// wrongFlag replaces the flag package's error with one that names the nearest flag.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
 	m := undefinedFlag.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -241,14 +241,14 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+path))
 }
 
-// takenByCommands reports whether commands have a flag called name.
+// takenByCommands reports whether any command has a flag called name.
 func takenByCommands(name string) bool {
 	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// flagHelp returns the part of a help template that describes flags. It is text and not
-// an action over the flags, which would print them by cli.FlagStringer, a variable of
-// the whole process.
+// flagHelp returns the part of a help template that describes flags. It returns finished
+// text: a template action over the flags would format them with cli.FlagStringer, which is
+// a global variable.
 func flagHelp(flags []cli.Flag) string {
 	var b strings.Builder
 	for _, f := range slices.Concat(flags, []cli.Flag{cli.HelpFlag}) {
@@ -262,8 +262,8 @@ func flagHelp(flags []cli.Flag) string {
 // flagColumn is the column where the description of a flag begins.
 const flagColumn = 26
 
-// describeFlag returns the line of a help text for a flag: names and value, what it does,
-// and its default unless that is nothing.
+// describeFlag returns the help line of a flag: its names and value, what it does, and its
+// default unless that is empty.
 func describeFlag(f cli.Flag) string {
 	var names []string
 	for _, n := range f.Names() {
@@ -292,7 +292,7 @@ func describeFlag(f cli.Flag) string {
 }
 
 // unquoteUsage returns the usage without back quotes, and the name of the flag's value,
-// which stands between them.
+// which is the quoted word.
 func unquoteUsage(usage string) (text, value string) {
 	before, rest, found := strings.Cut(usage, "`")
 	name, after, closed := strings.Cut(rest, "`")

@@ -6,11 +6,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// anyNumber is the most arguments of a command that takes any number of them.
+// anyNumber is the upper limit for commands that take any number of arguments.
 const anyNumber = 1 << 30
 
-// jobWith is newJob for a command that takes from least to most arguments. what names
-// them, for the error of any other number.
+// jobWith calls newJob for a command that takes least to most arguments. It returns a
+// usage error for any other number; what names the arguments in that error.
 func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
 	j, err := newJob(c)
 	if err != nil {
@@ -22,12 +22,12 @@ func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
 	return j, nil
 }
 
-// action makes the action of a command in a project. run gets the opened project, and
-// the devices that it opens are released when it returns.
+// action returns the action of a command that runs in a project. It passes the opened
+// project to run, and releases the devices that run opened when run returns.
 func action(run func(*cli.Context, *job) error) cli.ActionFunc { return taking(0, anyNumber, "", run) }
 
-// taking is action for a command that takes from least to most arguments. what names
-// them, for the error of any other number.
+// taking is like action, for a command that takes least to most arguments. what names the
+// arguments in the error for any other number.
 func taking(least, most int, what string, run func(*cli.Context, *job) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		j, err := jobWith(c, least, most, what)

@@ -23,25 +23,25 @@ type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
 	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
-	Encoder   string  `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip or bert; empty: the encoder of the vectors, or embed.encoder"`
-	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} for the tag; empty: the prompt of the vectors, or embed.prompt"`
+	Encoder   string  `yaml:"encoder" usage:"encoder of tags: hashing, clip or bert; empty: the one that made the vectors, or embed.encoder"`
+	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} in place of the tag; empty: the prompt of the vectors, or embed.prompt"`
 	K         int     `yaml:"k" range:"1 1e6" usage:"number of clusters"`
 	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
-	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best one is kept"`
-	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"largest number of iterations of one start"`
+	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best result is kept"`
+	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"maximum number of iterations per start"`
 	Tol       float64 `yaml:"tol" range:"0 1" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
 	Spherical bool    `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
 
 	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
-	Init      string   `yaml:"init" usage:"where k-means starts: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++ or random"`
+	Init      string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++ or random"`
 	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
 	PCA       int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
 	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
 	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
-	Groups    string   `yaml:"groups" path:"in" usage:"list of names of groups: tags clearly nearest to one name are in its group, the others in open clusters"`
-	Margin    float64  `yaml:"margin" range:"0 2" usage:"with groups: least lead of the nearest name over the second, in cosine"`
-	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …) to count each tag's images by"`
+	Groups    string   `yaml:"groups" path:"in" usage:"list of group names: tags clearly nearest to one name join its group, the others form open clusters"`
+	Margin    float64  `yaml:"margin" range:"0 2" usage:"with groups: minimum lead of the nearest name over the second nearest, in cosine similarity"`
+	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …), to count the images of each tag"`
 	Weigh     string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
 
 	keep bool // the existing draft was curated and is not overwritten
@@ -64,12 +64,12 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 		},
 		Run:     onJob(runCluster),
 		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
-		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // made if there are none
+		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // computed if missing
 		Doubt: func(p *pipeline.Project, s *clusterSettings, before []pipeline.State) (string, error) {
 			return s.otherVectors(p, before)
 		},
 		Note: func(p *pipeline.Project, s *clusterSettings, st pipeline.State) (string, error) {
-			return s.ofCurated(p, st.State == pipeline.Stale)
+			return s.curatedNote(p, st.State == pipeline.Stale)
 		},
 	})
 }
@@ -78,7 +78,7 @@ func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
 			"  hgld cluster run --encoder hashing\n"+
-			"                                    without weights: by the spelling of the tags\n"+
+			"                                    compare spellings; needs no weights\n"+
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
@@ -90,13 +90,13 @@ func clusterCommand() *cli.Command {
 // clusterRunCommand is the stage with --replace.
 func clusterRunCommand() *cli.Command {
 	cmd := stageCommand(clusterStage().Stage, "run", "cluster the tags into a draft",
-		"  hgld cluster run --k 150                        150 clusters of the vectors that are there\n"+
+		"  hgld cluster run --k 150                        150 clusters of the existing vectors\n"+
 			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
-			"                                                  the best of 20 drawn starts\n"+
+			"                                                  the best of 20 random starts\n"+
 			"  hgld cluster run --spherical                    by cosine\n"+
-			"  hgld cluster run --algorithm ward               agglomerative: nothing is drawn\n"+
+			"  hgld cluster run --algorithm ward               agglomerative, without random starts\n"+
 			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
-			"  hgld cluster run --groups names.txt --k 150     groups of these names, and open clusters of the rest\n"+
+			"  hgld cluster run --groups names.txt --k 150     groups with these names, open clusters for the rest\n"+
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
 			"  hgld cluster run --k 200 --replace              overwrite a curated draft; without it the new one\n"+
 			"                                                  is written as draft.new.json")
@@ -187,9 +187,9 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	return draft, r, err
 }
 
-// vectorsOf returns the vectors of the tags. It uses those of the file if they belong
-// to these tags and suit the encoder and the prompt. Otherwise it computes new ones, as
-// the section embed says, and writes them if keep is set.
+// vectorsOf returns the vectors of the tags. It reads the existing file if that file was
+// made for these tags by the same encoder and prompt. Otherwise it computes the vectors
+// with the settings of the section embed, and writes them if keep is set.
 func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
 	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
@@ -223,9 +223,9 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 			return cluster.Matrix{}, want, err
 		}
 		if exists && have.Encoder != encoder.Name() {
-			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s belongs to other tags or another prompt, and was made by %s",
+			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s has vectors of other tags or of another prompt, made by %s",
 				s.Vectors, have.Encoder),
-				"`hgld embed` computes it again; --encoder %s replaces it", e.Encoder)
+				"`hgld embed` recomputes the file; --encoder %s replaces it", e.Encoder)
 		}
 	}
 	if want.Encoder = encoder.Name(); want.Prompt == "" {
@@ -237,7 +237,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return cluster.Matrix{}, want, err
 	}
 	if keep {
-		if s.keep && exists { // the existing ones belong to the draft that is kept
+		if s.keep && exists { // the existing vectors belong to the draft that is kept
 			s.Vectors = newName(s.Vectors)
 		}
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
@@ -247,9 +247,9 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	return x, want, err
 }
 
-// embeddingOf returns the section embed with the encoder that a clustering names. If
-// none is named, vectors that needed no weights are computed again by the same encoder
-// and with the same prompt.
+// embeddingOf returns the section embed with the encoder that a clustering names. If no
+// encoder is named and the existing vectors needed no weights, it keeps their encoder and
+// prompt.
 func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {

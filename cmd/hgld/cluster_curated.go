@@ -33,9 +33,9 @@ func newName(path string) string {
 	return strings.TrimSuffix(path, ext) + ".new" + ext
 }
 
-// keptDraft is the error of a clustering that kept a curated draft and wrote the new
-// one next to it. It says which file is which, what the logs would lose, and how to
-// continue.
+// keptDraft returns the error for a clustering that kept a curated draft and wrote the
+// new one next to it. The error says which file is which, what the logs would lose, and
+// how to continue.
 func keptDraft(draft, written string, logs []*curate.LogFile) error {
 	lost, err := curate.LostText(written, logs)
 	if err != nil {
@@ -47,17 +47,17 @@ func keptDraft(draft, written string, logs []*curate.LogFile) error {
 		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
 }
 
-// bothCurated is the error of a clustering whose draft would overwrite a curated draft
-// under either name.
+// bothCurated returns the error for a clustering that would overwrite a curated draft
+// under either of its two names.
 func bothCurated(draft, written string, logs []*curate.LogFile) error {
 	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, curate.LogsText(logs))
 	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
 
-// ofCurated says, for hgld status, what the logs of a curated draft would lose on the
-// new one next to it. If there is no new one but stage 2 is stale, it says that there
-// will be; "" if the draft was not curated.
-func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, error) {
+// curatedNote is a line of hgld status about a curated draft. It says what the logs would
+// lose on the new draft next to it or, if stage 2 is stale, that a new draft will be
+// written there. It returns "" if the draft was not curated.
+func (s *clusterSettings) curatedNote(p *pipeline.Project, stale bool) (string, error) {
 	logs, err := logsOn(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
@@ -77,9 +77,9 @@ func (s *clusterSettings) ofCurated(p *pipeline.Project, stale bool) (string, er
 	return fmt.Sprintf("%s is next to it: %s", p.Inside(written), lost), nil
 }
 
-// ofOtherDraft says, for hgld status, what logs of another draft lose on the current
-// one; "" if they belong to it.
-func (s *curateSettings) ofOtherDraft() (string, error) {
+// otherDraftNote is a line of hgld status. It says what logs made for another draft lose
+// on the current one, and is "" if they were made for the current draft.
+func (s *curateSettings) otherDraftNote() (string, error) {
 	logs, err := curate.LogsOfOther(s.Draft, s.Logs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -91,5 +91,5 @@ func (s *curateSettings) ofOtherDraft() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is another draft than it was curated on: %s", filepath.Base(s.Draft), lost), nil
+	return fmt.Sprintf("%s is not the draft that was curated: %s", filepath.Base(s.Draft), lost), nil
 }

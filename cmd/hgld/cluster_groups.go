@@ -12,8 +12,8 @@ import (
 	"hgld/labels"
 )
 
-// namerOf returns the encoder of names beside vectors of tags. It opens the encoder that
-// the section embed describes when a name is not in the cache.
+// namerOf returns an encoder of group names that matches the vectors of the tags. It
+// opens the encoder of the section embed only when a name is not in the cache.
 func namerOf(j *job, made cluster.VectorsOrigin, tags []labels.DraftTag) (*cluster.Namer, error) {
 	n := &cluster.Namer{Encoder: hashing, Prompt: made.Prompt, Tags: cluster.Names(tags)}
 	if made.Encoder == hashing.Name() {
@@ -25,7 +25,7 @@ func namerOf(j *job, made cluster.VectorsOrigin, tags []labels.DraftTag) (*clust
 	}
 	lazy := &cluster.Lazy{Of: made.Encoder, Open: func() (cluster.Encoder, error) {
 		if e.Encoder == "" {
-			return nil, errors.New("embed.encoder in hgld.yaml does not say how to encode them")
+			return nil, errors.New("embed.encoder in hgld.yaml is empty, so they cannot be encoded")
 		}
 		return openEncoder(e, j.openDevice)
 	}}
@@ -33,7 +33,7 @@ func namerOf(j *job, made cluster.VectorsOrigin, tags []labels.DraftTag) (*clust
 	return n, err
 }
 
-// nameGroups makes a plan put tags into the groups that the file s.Groups names.
+// nameGroups gives a plan the groups that are listed in the file s.Groups.
 func nameGroups(j *job, p *cluster.Plan, s *clusterSettings, made cluster.VectorsOrigin) error {
 	if s.Groups == "" {
 		return nil
@@ -48,8 +48,8 @@ func nameGroups(j *job, p *cluster.Plan, s *clusterSettings, made cluster.Vector
 	}
 	x, err := namer.All(j.ctx, names)
 	if err != nil {
-		return withHint(fmt.Errorf("the names of %s: %w", s.Groups, err), "embed.encoder and embed.weights in hgld.yaml "+
-			"say what the tags were encoded by; a file of vectors needs those of the names too")
+		return withHint(fmt.Errorf("the names of %s: %w", s.Groups, err), "set embed.encoder and embed.weights in "+
+			"hgld.yaml to the encoder of the tags; a file of vectors must contain the names too")
 	}
 	return p.NameGroups(names, x, s.Margin)
 }
@@ -66,7 +66,7 @@ func readGroupNames(path string) ([]string, error) {
 	}
 	names := d.Groups()
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s names no group; want one name per line, or another file that `hgld curate import` reads",
+		return nil, fmt.Errorf("%s names no group; want one name per line, or a file that `hgld curate import` reads",
 			path)
 	}
 	return names, nil
@@ -84,7 +84,7 @@ func serveNamer(j *job, d *labels.Draft) (groupNamer, error) {
 	return groupNamer{n, j}, err
 }
 
-// Names encodes names, and says if that is impossible.
+// Names encodes names. It also tells the user if that fails.
 func (n groupNamer) Names(ctx context.Context, names []string) ([][]float32, error) {
 	vectors, err := n.Namer.Names(ctx, names)
 	if err != nil && ctx.Err() == nil {

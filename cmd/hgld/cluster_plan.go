@@ -14,7 +14,7 @@ func (s *clusterSettings) options() cluster.Options {
 		Spherical: s.Spherical, Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: s.Smooth}
 }
 
-// optionCode gives options that do not fit the exit code of a usage error.
+// optionCode gives a [cluster.OptionError] the exit code of a usage error.
 func optionCode(err error) error {
 	var option *cluster.OptionError
 	if errors.As(err, &option) {
@@ -23,9 +23,9 @@ func optionCode(err error) error {
 	return err
 }
 
-// planCluster checks the settings, before anything long begins, and reads the files they
-// name. k is the number of clusters, or 0 where it is not known yet. Vectors that are not
-// there yet are computed, and written if keep is set.
+// planCluster checks the settings before any long computation, and reads the files that
+// they name. k is the number of clusters, or 0 if it is not known yet. Missing vectors
+// are computed, and written if keep is set.
 func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, cluster.VectorsOrigin, error) {
 	fail := func(err error) (*cluster.Plan, cluster.VectorsOrigin, error) {
 		return nil, cluster.VectorsOrigin{}, optionCode(err)
@@ -74,14 +74,14 @@ func keepGroups(j *job, p *cluster.Plan, s *clusterSettings, k int) error {
 		return fmt.Errorf("%s: %w", s.Given, err)
 	}
 	if groups == 0 {
-		return fmt.Errorf("%s: none of its groups has a tag of %s", s.Given, s.Tags)
+		return fmt.Errorf("%s: none of its groups contains a tag of %s", s.Given, s.Tags)
 	}
 	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"),
 		count(len(p.Tags)-known, "tag"))
 	return nil
 }
 
-// countImages adds up the images of each tag.
+// countImages counts the images of each tag.
 func countImages(tags []labels.DraftTag, s *clusterSettings) error {
 	if len(s.Counts) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func countImages(tags []labels.DraftTag, s *clusterSettings) error {
 	return nil
 }
 
-// clusterProgress shows how far a clustering is. end removes the display.
+// clusterProgress shows the progress of a clustering. end removes the display.
 func clusterProgress(j *job, label string, starts int) (watch func(cluster.Iteration), end func()) {
 	bar := j.progress(label, max(starts, 1))
 	return func(it cluster.Iteration) {

@@ -107,11 +107,11 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 	return d, x, vectorsHint(cluster.CheckTags(s.Vectors, x.Rows, have.Tags, s.Out, d))
 }
 
-// vectorsHint names the vectors that a draft was made of if others were given.
+// vectorsHint names the vectors that a draft was made from, if other ones were given.
 func vectorsHint(err error) error {
 	var other *cluster.OtherTagsError
 	if errors.As(err, &other) {
-		return withHint(err, "--vectors names the file that the draft was made of: %s", other.Made)
+		return withHint(err, "name the file that the draft was made from with --vectors: %s", other.Made)
 	}
 	return err
 }

@@ -10,9 +10,9 @@ import (
 	"hgld/cluster"
 )
 
-// otherVectors says why the vectors of a draft are not those that the section embed
-// describes. It returns "" if they are, or if embed names no encoder. before has the
-// states of the stages before.
+// otherVectors says why the vectors of a draft are not the ones that the section embed
+// describes. It returns "" if they are, or if embed names no encoder. before holds the
+// states of the preceding stages.
 func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.State) (string, error) {
 	e, err := embedStage().Load(p, nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.St
 	}
 	for _, st := range before {
 		if st.Stage == "embed" && st.State == pipeline.Stale {
-			return "embed comes before it and is not done", nil
+			return "embed comes first and is not done", nil
 		}
 	}
 	if s.Encoder != "" || e.Encoder == "" { // cluster.encoder is a setting of the stage itself

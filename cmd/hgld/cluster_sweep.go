@@ -22,20 +22,20 @@ func clusterSweepCommand() *cli.Command {
 		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose between them",
 		Description: "  hgld cluster sweep                              k from 25 to 400\n" +
 			"  hgld cluster sweep --ks 50,100,150 --vary algorithm=lloyd,ward --vary smooth=0,10\n" +
-			"                                                  twelve drafts, a row each\n" +
+			"                                                  twelve drafts, one row each\n" +
 			"  hgld cluster sweep --vary vectors=clip.safetensors,minilm.safetensors --ks 150\n" +
 			"                                                  vectors that `hgld embed --out` made\n" +
 			"  hgld cluster sweep --vary 'prompt=tag;photo;tag,photo' --init greedy-k-means++ --seeds 10\n" +
 			"                                                  values with commas; random starts, ten seeds\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --judge how=hand\n" +
-			"                                                  purity, ARI and a curator's work by known groups\n" +
+			"                                                  purity, ARI and curation effort against known groups\n" +
 			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
-			"                                                  the same without 10 % of the other tags, ten times\n" +
-			"  hgld cluster sweep --plots figures --json       figures/inertia.svg and one for each other measure",
+			"                                                  the same ten times, each without 10 % of the other tags\n" +
+			"  hgld cluster sweep --plots figures --json       figures/inertia.svg, and a plot of every other measure",
 		Flags: append(append(flags, stageFlags()...), deviceFlag(),
 			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas",
 				Value: "25,50,78,100,150,200,300,400"},
-			&cli.StringSliceFlag{Name: "vary", Usage: "setting and values to try in all combinations: `KEY=A,B`, or KEY=A;B"},
+			&cli.StringSliceFlag{Name: "vary", Usage: "setting and its values; all combinations are tried: `KEY=A,B`, or KEY=A;B"},
 			&cli.IntFlag{Name: "seeds", Usage: "number of seeds, for means, deviations and stability", Value: 3},
 			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see " +
 				"how much a draft depends on chance"},
@@ -66,7 +66,7 @@ func runClusterSweep(c *cli.Context, j *job) error {
 	}
 	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("drop")}}
 	if w.Seeds < 1 || !(w.Drop >= 0 && w.Drop < 1) {
-		return usagef("--seeds is %d and --drop %v; want 1 or more, and a share below 1", w.Seeds, w.Drop)
+		return usagef("--seeds is %d and --drop %v; want 1 or more seeds, and a share from 0 to below 1", w.Seeds, w.Drop)
 	}
 	if w.varied, err = variations(c.StringSlice("vary")); err != nil {
 		return err
@@ -90,20 +90,20 @@ func runClusterSweep(c *cli.Context, j *job) error {
 	return j.show(points, sweep.Table(points, w.varied))
 }
 
-// readTruth reads the file of known groups at path, nil for "". judge is COLUMN=VALUE or
-// "".
+// readTruth reads the file of known groups at path. It returns nil if path is empty.
+// judge is COLUMN=VALUE or "".
 func readTruth(path, judge string) (*sweep.Truth, error) {
 	if path != "" {
 		t, err := sweep.ReadTruth(path, judge)
 		return t, optionCode(err)
 	}
 	if judge != "" {
-		return nil, usagef("--judge chooses rows of a list; name it with --truth")
+		return nil, usagef("--judge selects rows of the file of --truth, which is not given")
 	}
 	return nil, nil
 }
 
-// run measures every combination; the number of clusters varies fastest.
+// run measures every combination of settings. The number of clusters varies fastest.
 func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep.Point, error) {
 	var points []sweep.Point
 	for _, values := range sweep.Combinations(w.varied) {
@@ -138,8 +138,8 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 	return points, nil
 }
 
-// choose makes a plan. If the vectors of the last one serve, it only changes how that
-// clusters, and its smoothed vectors and trees are kept.
+// choose returns the plan for a combination. If the vectors of the previous plan still
+// apply, it only changes the clustering options and keeps the smoothed vectors and trees.
 func (w *clusterSweep) choose(s *clusterSettings) error {
 	same := *s
 	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0,
@@ -154,8 +154,8 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 	return err
 }
 
-// variations reads --vary. The number of clusters, the tags, the draft and the seed do not
-// vary by it.
+// variations parses --vary. Every setting of the stage may vary except k, out, tags and
+// seed.
 func variations(list []string) ([]sweep.Variation, error) {
 	var known []string
 	for _, f := range settings.Fields(clusterStage().Defaults()) {

@@ -12,9 +12,9 @@ import (
 // shells lists the completion scripts. bash, zsh and PowerShell ask hgld itself
 // for the words that fit; fish gets them written out.
 //
-// After "--" the shell completes nothing, since hgld would take the request for an argument
-// and do what the line says. Where "--" is what is being completed, "-" asks for the
-// flags in its place. No script evaluates what the line contains.
+// After "--" the shell completes nothing, because hgld would take the completion request
+// for an argument and run the command. To complete "--" itself, the scripts pass "-"
+// instead. No script evaluates the text of the line.
 var shells = registry.Table[string]{
 	{Name: "bash", About: "bash", Value: `_hgld() {
   local cur="${COMP_WORDS[COMP_CWORD]}" word

@@ -8,7 +8,7 @@ import (
 )
 
 func configCommand() *cli.Command {
-	return group("config", "the resolved configuration, its check and its schema",
+	return group("config", "print, check or describe the configuration",
 		"  hgld config show --origin   every setting and where its value comes from\n"+
 			"  hgld config check           is hgld.yaml right?\n"+
 			"  hgld config schema          JSON Schema for an editor",

@@ -21,9 +21,9 @@ import (
 // curateSettings is the section "curate" of hgld.yaml.
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
-	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: a curator's, or two curators' and an adjudicator's"`
+	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: one curator's, or those of two curators and an adjudicator"`
 	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
-	OnConflict string   `yaml:"on_conflict" usage:"if a tag or group is missing on another draft: stop, or skip and list it"`
+	OnConflict string   `yaml:"on_conflict" usage:"if an edit names a tag or group that the draft lacks: stop, or skip the edit and list it"`
 	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }
 
@@ -38,7 +38,7 @@ func curateStage() pipeline.StageOf[curateSettings] {
 		Run:    onJob(runCurateApply),
 		Checks: []func(*curateSettings) error{(*curateSettings).check},
 		Note: func(_ *pipeline.Project, s *curateSettings, _ pipeline.State) (string, error) {
-			if text, err := s.ofOtherDraft(); text != "" || err != nil {
+			if text, err := s.otherDraftNote(); text != "" || err != nil {
 				return text, err
 			}
 			n, err := curate.ProposedIn(s.Draft, s.Logs)
@@ -55,7 +55,7 @@ func curateCommand() *cli.Command {
 		"  hgld curate serve                                        curate in the browser, on this machine only\n"+
 			"  hgld curate apply                                        hierarchy.json from draft.json and edits.jsonl\n"+
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
-			"  hgld curate agree anna.jsonl ben.jsonl                   how far two curators agree, and where they differ",
+			"  hgld curate agree anna.jsonl ben.jsonl                   how well two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 		curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
@@ -125,8 +125,8 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 	return 0, withCode(exitUsage, registry.Unknown("on_conflict", name, []string{"stop", "skip"}))
 }
 
-// reportCuration prints what came of the edits and what was written. It returns exit
-// code 3 if edits could not be done or the adjudicator left differences open.
+// reportCuration prints the result of the edits and what was written. It returns exit
+// code 3 if edits were skipped or the adjudicator left differences open.
 func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
 	tags, parents := f.Open(session)
 	err := j.show(map[string]any{
@@ -160,7 +160,7 @@ func logError(err error) error {
 	case errors.As(err, &mismatch):
 		return withCode(exitIntegrity, err)
 	case errors.Is(err, curate.ErrConflict):
-		return withHint(err, "--on-conflict skip does what can be done and lists the rest")
+		return withHint(err, "--on-conflict skip replays all other edits and lists these")
 	case errors.Is(err, fs.ErrNotExist):
 		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}

@@ -11,11 +11,11 @@ import (
 
 func curateAgreeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "agree", Usage: "how far two or more curators agree, and where they differ", ArgsUsage: "LOG LOG...",
+		Name: "agree", Usage: "how well two or more curators agree, and where they differ", ArgsUsage: "LOG LOG...",
 		Description: "  hgld curate agree anna.jsonl ben.jsonl                         on draft.json\n" +
-			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what is still open\n" +
+			"  hgld curate agree --adjudication third.jsonl anna.jsonl ben.jsonl   what the adjudicator left open\n" +
 			"  hgld curate agree --json anna.jsonl ben.jsonl                  with the figures of every category\n" +
-			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, and that of each " +
+			"  hgld curate agree anna.jsonl ben.jsonl carla.jsonl             three curators: Fleiss' kappa, Cohen's for each " +
 			"pair",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
@@ -23,7 +23,7 @@ func curateAgreeCommand() *cli.Command {
 		),
 		Action: taking(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
 			if len(j.args) > 2 && c.String("adjudication") != "" {
-				return usagef("--adjudication decides between two curators; got the logs of %d", len(j.args))
+				return usagef("--adjudication decides between exactly two curators; got %d logs", len(j.args))
 			}
 			settings, err := curateStage().Load(j.project, nil)
 			if err != nil {
@@ -61,7 +61,7 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	openTags, openParents := c.Differences, c.Parents
 	if adjudication != "" {
 		if !files.Logs[2].Adjudicates() {
-			return usagef("%s does not decide between two logs", adjudication)
+			return usagef("%s is not an adjudicator's log: it names no two logs to decide between", adjudication)
 		}
 		session, err := files.Replay(curate.Skip)
 		if err != nil {

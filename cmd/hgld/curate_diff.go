@@ -13,7 +13,7 @@ func curateDiffCommand() *cli.Command {
 		Name: "diff", Usage: "how two curations differ", ArgsUsage: "A B",
 		Description: "  hgld curate diff old.json hierarchy.json                    groups renamed, merged, split, new, " +
 			"gone; tags moved\n" +
-			"  hgld curate diff --draft draft.json anna.json ben.json      with the landmarks that each change touches\n" +
+			"  hgld curate diff --draft draft.json anna.json ben.json      with the landmarks that each change affects\n" +
 			"  hgld curate diff --json sheet.csv hierarchy.json            files of any format",
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "draft", Usage: "draft that counts landmarks and images (default: the project's, if there " +

@@ -102,8 +102,8 @@ func runCurateExport(c *cli.Context, j *job) error {
 	return nil
 }
 
-// countByDraft adds the counts of a draft that was named, or of the project's draft for
-// the project's own hierarchy.
+// countByDraft adds the counts of the draft that was named. For the project's own
+// hierarchy it defaults to the project's draft.
 func countByDraft(c *cli.Context, d *format.Document, path string, own bool) error {
 	if !own && !c.IsSet("draft") {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"hgld/curate"
 )
 
-// readCuration reads a draft and logs. It tells the user about torn logs and logs of
-// another draft.
+// readCuration reads a draft and logs. It tells the user about logs with a torn last line
+// and about logs of another draft.
 func readCuration(j *job, draft string, logs []string) (*curate.Curation, error) {
 	c, err := curate.OpenCuration(draft)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +26,7 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 			j.say("%v; it is left out", l.Contents.Torn)
 		}
 		if !c.Own(l) {
-			j.say("%s was made for another draft than %s (%s); tags are found by text and item", path, draft,
+			j.say("%s was made for a draft other than %s (%s); its tags are matched by text and QID", path, draft,
 				l.Contents.Header.Draft)
 		}
 	}

@@ -18,14 +18,14 @@ import (
 
 func curateImportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "import a curation or proposals of another program, as edits of a log", ArgsUsage: "FILE",
+		Name: "import", Usage: "append the curation or proposals of another program to a log", ArgsUsage: "FILE",
 		Description: "  hgld curate import sheet.csv                 the authors' sheet: two columns per group\n" +
 			"  hgld curate import --dry-run sheet.csv       what it would do\n" +
-			"  hgld curate import groups.csv                names and kinds of groups, before there are tags\n" +
-			"  hgld curate import ranked.csv                tag, group, score, source: proposals, never decisions\n" +
+			"  hgld curate import groups.csv                only names and kinds of groups, no tags yet\n" +
+			"  hgld curate import ranked.csv                columns tag, group, score, source: proposals only\n" +
 			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft whose tags the file decides (default: the project's)"},
+			&cli.StringFlag{Name: "draft", Usage: "draft with the tags that the file assigns (default: the project's)"},
 			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
 			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
@@ -45,8 +45,8 @@ func formatFlags(more ...cli.Flag) []cli.Flag {
 	), more...)
 }
 
-// curateFiles returns the project's files of stage 3, replaced by those that the
-// command line names.
+// curateFiles returns the files of stage 3: those named on the command line, otherwise
+// the project's.
 func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
 	s, err := curateStage().Load(j.project, nil)
 	if err != nil {
@@ -82,7 +82,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 	return d, formatHint(err, path)
 }
 
-// formatHint adds what helps with a file that cannot be read.
+// formatHint adds the next step to the error of a file that cannot be read.
 func formatHint(err error, path string) error {
 	var split *labels.SplitUnknownError
 	switch {
@@ -91,8 +91,8 @@ func formatHint(err error, path string) error {
 	case errors.Is(err, format.ErrOther):
 		return withCode(exitUsage, err)
 	}
-	return withHint(err, "`hgld curate lint %s` lists everything that is wrong with it; --format FORMAT if its format "+
-		"was mistaken", filepath.Base(path))
+	return withHint(err, "`hgld curate lint %s` lists all its errors; if its format was misjudged, name it with "+
+		"--format FORMAT", filepath.Base(path))
 }
 
 func runCurateImport(c *cli.Context, j *job) error {
@@ -134,14 +134,14 @@ func importError(err error, logPath, draftPath, file string) error {
 // now returns the time of an edit, in seconds and UTC.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// runImport appends the edits of an import, or lists them in a dry run. Tags that the
-// draft does not have stop it, or, if they are skipped, end in exit code 3.
+// runImport appends the edits of an import, or lists them in a dry run. It fails if the draft
+// lacks a tag; with --on-conflict skip it imports the others and returns exit code 3.
 func runImport(j *job, into *format.Import, logPath, draftPath string, policy curate.OnConflict, dry bool) error {
 	missing := into.Missing
 	if len(missing) > 0 && policy == curate.Stop {
 		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
 			curate.RefsText(missing)),
-			"--on-conflict skip takes the others; `hgld curate lint --draft %s %s` says what they may be",
+			"--on-conflict skip imports the others; `hgld curate lint --draft %s %s` suggests what was meant",
 			filepath.Base(draftPath), filepath.Base(j.args[0]))
 	}
 	if dry {

@@ -13,13 +13,13 @@ import (
 
 func curateLintCommand() *cli.Command {
 	return &cli.Command{
-		Name: "lint", Usage: "find damage done by people or spreadsheets", ArgsUsage: "[FILE...]",
+		Name: "lint", Usage: "find errors made by people or spreadsheets", ArgsUsage: "[FILE...]",
 		Description: "  hgld curate lint                             the project's draft with its logs: names, flags, " +
 			"undecided tags\n" +
-			"  hgld curate lint sheet.csv                   all damage, with line and column\n" +
-			"  hgld curate lint --draft draft.json sheet.csv   also lost and respelt tags; exit code 4 if there are errors",
+			"  hgld curate lint sheet.csv                   all problems, with line and column\n" +
+			"  hgld curate lint --draft draft.json sheet.csv   also missing and respelt tags; exit code 4 on errors",
 		Flags: formatFlags(
-			&cli.StringFlag{Name: "draft", Usage: "draft that the file was made from, whose tags have the right spelling"},
+			&cli.StringFlag{Name: "draft", Usage: "draft that the file was made from; its tags are taken as correctly spelt"},
 			&cli.IntFlag{Name: "limit", Usage: "list the first `N` problems of each file"},
 		),
 		Action: action(runCurateLint),
@@ -58,7 +58,7 @@ func runCurateLint(c *cli.Context, j *job) error {
 	return reportLint(j, files)
 }
 
-// lintProject checks the curation that the project's logs lead to.
+// lintProject checks the curation that results from the project's logs.
 func lintProject(c *cli.Context, j *job) (format.Linted, error) {
 	s, err := curateStage().Load(j.project, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 func curateLogCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
-		Description: "  hgld curate log edits.jsonl             one edit a line\n" +
-			"  hgld curate log --json edits.jsonl      as they are in the log, checked",
+		Description: "  hgld curate log edits.jsonl             one edit per line\n" +
+			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
 		Flags: commonFlags(),
 		Action: taking(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
 			return runCurateLog(j, j.args[0])

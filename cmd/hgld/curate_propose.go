@@ -15,39 +15,39 @@ import (
 )
 
 func curateProposeCommand() *cli.Command {
-	return proposalCommand("propose", "propose the group with the nearest name for open tags; decides nothing",
-		"  hgld curate propose --dry-run                how many tags lead the second name by 0.05, and for which groups\n"+
-			"  hgld curate propose --least 0.1              one edit, which the page checks, and `confirm` and `withdraw` end",
+	return proposalCommand("propose", "propose a group for every open tag, by the nearest name; decides nothing",
+		"  hgld curate propose --dry-run                how many tags would be proposed, by group\n"+
+			"  hgld curate propose --least 0.1              one edit; review it on the page, then `confirm` or `withdraw`",
 		[]cli.Flag{
 			&cli.Float64Flag{Name: "least", Value: 0.05,
-				Usage: "least lead: by how much the nearest name is nearer than the second, as cosines"},
+				Usage: "minimum lead of the nearest name over the second nearest, in cosine similarity"},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
 		}, planPropose)
 }
 
 func curateConfirmCommand() *cli.Command {
-	return proposalCommand("confirm", "decide proposed tags in their groups",
-		"  hgld curate confirm --dry-run                what is proposed, by group\n"+
-			"  hgld curate confirm                          decides all of it, in one edit\n"+
-			"  hgld curate confirm --group church --group lake   of these groups only",
+	return proposalCommand("confirm", "put proposed tags into their proposed groups",
+		"  hgld curate confirm --dry-run                the open proposals, by group\n"+
+			"  hgld curate confirm                          confirm all of them, in one edit\n"+
+			"  hgld curate confirm --group church --group lake   only the proposals for these groups",
 		[]cli.Flag{groupFlag()}, planParts(curate.Confirm))
 }
 
 func curateWithdrawCommand() *cli.Command {
-	return proposalCommand("withdraw", "take proposed tags back to where they were",
+	return proposalCommand("withdraw", "withdraw proposals: their tags return to where they were",
 		"  hgld curate withdraw                         all of them, in one edit\n"+
-			"  hgld curate withdraw --group church          of one group only",
+			"  hgld curate withdraw --group church          only the proposals for this group",
 		[]cli.Flag{groupFlag()}, planParts(curate.Withdraw))
 }
 
 func groupFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "group", Usage: "`NAME` of a group to take; repeat for more (default: all)"}
+	return &cli.StringSliceFlag{Name: "group", Usage: "`NAME` of a group; repeat for more (default: all groups)"}
 }
 
-// proposalPlan returns the parts of an edit, and the operation.
+// proposalPlan returns the parts of an edit and its operation.
 type proposalPlan func(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error)
 
-// proposalCommand is a command that makes one edit of a log.
+// proposalCommand returns a command that appends one edit to a log.
 func proposalCommand(name, usage, examples string, flags []cli.Flag, plan proposalPlan) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Description: examples,
 		Flags: append(append(commonFlags(),
@@ -81,8 +81,8 @@ func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
 		return err
 	}
 	if !f.Own(f.Logs[0]) {
-		return withHint(fmt.Errorf("%s was made for another draft than %s", path, draft),
-			"`hgld curate apply --on-conflict skip` replays it on this draft")
+		return withHint(fmt.Errorf("%s was made for a draft other than %s", path, draft),
+			"`hgld curate apply --on-conflict skip` replays the log on this draft")
 	}
 	session, err := f.Replay(curate.Stop)
 	if err != nil {
@@ -104,7 +104,7 @@ func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
 	return reportProposal(j, path, op, parts, session, dry)
 }
 
-// planParts takes what is proposed, of all groups or of those of --group.
+// planParts plans an edit of the open proposals, for all groups or those of --group.
 func planParts(op curate.Op) proposalPlan {
 	return func(c *cli.Context, _ *job, _ *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error) {
 		parts, err := s.ProposedParts(c.StringSlice("group"))
@@ -115,7 +115,7 @@ func planParts(op curate.Op) proposalPlan {
 	}
 }
 
-// planPropose takes the open tags whose nearest name leads by --least.
+// planPropose plans proposals for the open tags whose nearest name leads by --least.
 func planPropose(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error) {
 	path := c.String("vectors")
 	draft, _, _, err := curateFiles(c, j)
@@ -140,7 +140,7 @@ func planPropose(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) 
 	return curate.Propose, parts, err
 }
 
-// reportProposal says what was done, or would be, by group.
+// reportProposal prints, by group, what was done or would be done.
 func reportProposal(j *job, path string, op curate.Op, parts []curate.Part, s *curate.Session, dry bool) error {
 	n, proposed, undecided := curate.Members(parts), len(s.Proposed()), len(s.Undecided())
 	if j.json {

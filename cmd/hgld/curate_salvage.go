@@ -14,9 +14,9 @@ import (
 
 func curateSalvageCommand() *cli.Command {
 	return &cli.Command{
-		Name: "salvage", Usage: "keep the edits before the damage in a log", ArgsUsage: "LOG [NEW]",
+		Name: "salvage", Usage: "copy the edits before the damage in a log to a new log", ArgsUsage: "LOG [NEW]",
 		Description: "  hgld curate salvage edits.jsonl                  writes the sound edits to edits.salvaged.jsonl\n" +
-			"  hgld curate salvage edits.jsonl sound.jsonl      to a name of your own; the damaged log stays as it is",
+			"  hgld curate salvage edits.jsonl sound.jsonl      to another name; the damaged log is left unchanged",
 		Flags: commonFlags(),
 		Action: taking(1, 2, "a damaged log and the name of the new one", func(c *cli.Context, j *job) error {
 			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
@@ -28,15 +28,14 @@ func curateSalvageCommand() *cli.Command {
 	}
 }
 
-// runCurateSalvage is `hgld curate salvage`. It ends with exit code 3 if edits are
-// lost.
+// runCurateSalvage is `hgld curate salvage`. It returns exit code 3 if edits are lost.
 func runCurateSalvage(j *job, from, to string) error {
 	s, err := curate.Salvage(from, to)
 	var damage *curate.DamageError
 	switch {
 	case errors.As(err, &damage):
 		return withHint(withCode(exitIntegrity, err),
-			"without the header, which names the draft, no edit can be kept: restore the log from a backup")
+			"no edit can be kept without the header, which names the draft: restore the log from a backup")
 	case errors.Is(err, fs.ErrExist):
 		return withHint(err, "name another file after %s", filepath.Base(from))
 	case err != nil:

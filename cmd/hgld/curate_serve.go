@@ -23,8 +23,8 @@ import (
 	"hgld/shards/examples"
 )
 
-// servePort is the default port. It is fixed, so that an open page finds the server
-// again after a restart.
+// servePort is the default port. It is fixed so that an open page finds the server again
+// after a restart.
 const servePort = 8350
 
 func curateServeCommand() *cli.Command {
@@ -32,7 +32,7 @@ func curateServeCommand() *cli.Command {
 		Name: "serve", Usage: "curate in the browser, on this machine only",
 		Description: "  hgld curate serve                                        curate draft.json; every edit goes to " +
 			"edits.jsonl\n" +
-			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with a log of their own\n" +
+			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with their own log\n" +
 			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
 			"                                                           decide where two annotators differ\n" +
 			"  hgld curate serve --levels tag,supercategory,family,kind   one more level, for a new log\n" +
@@ -44,7 +44,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "`NAME` of the curator, for a new log"},
 			&cli.StringFlag{Name: "levels", Usage: "`NAMES` of the levels of a new log, finest first",
 				DefaultText: strings.Join(curate.DefaultLevels, ",")},
-			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that Write on the page makes", DefaultText: "hierarchy.json"},
+			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that the page's Write button makes", DefaultText: "hierarchy.json"},
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0 for any free port", Value: servePort},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks",
@@ -52,9 +52,9 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "images",
 				Usage: "folder written by shards build, or folder with a folder of images per landmark: `DIR`/<landmark>/*.jpg"},
 			&cli.StringSliceFlag{Name: "adjudicate",
-				Usage: "log of one of two annotators to decide between; repeat for the other"},
+				Usage: "`LOG` of one of two annotators to decide between; repeat for the other"},
 			&cli.StringFlag{Name: "on-conflict",
-				Usage: "if a tag or group of the log is missing on another draft: stop, or skip", DefaultText: "stop"},
+				Usage: "if an edit of the log names a tag or group that the draft lacks: stop, or skip", DefaultText: "stop"},
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			settings, err := curateStage().Load(j.project, nil)
@@ -77,7 +77,7 @@ func curateServeCommand() *cli.Command {
 				o.levels = strings.Split(names, ",")
 			}
 			if o.log == "" && len(settings.Logs) != 1 {
-				return usagef("the project names %s, but the page appends to one; choose it with --log",
+				return usagef("the project names %s, but the page appends to a single log; choose it with --log",
 					count(len(settings.Logs), "log"))
 			}
 			if o.log == "" {
@@ -101,10 +101,10 @@ type serveOptions struct {
 }
 
 // serveHeap is the percentage by which the heap of the server may grow between garbage
-// collections. The default, 100, would double what a draft takes. With 57,000 labels the
-// server's largest resident size is 131 MB after reading and 139 MB after 400 edits,
-// instead of 167 and 174 MB; an edit takes as long. The page stays open all day on a
-// curator's machine, so memory counts more than the time of a collection.
+// collections. The default, 100, would double the memory of a draft. With 57,000 labels
+// the peak resident size is 131 MB after reading and 139 MB after 400 edits, instead of
+// 167 and 174 MB, and an edit is no slower. The page stays open all day on a curator's
+// machine, so memory matters more than collection time.
 const serveHeap = 30
 
 // runCurateServe is `hgld curate serve`.
@@ -134,7 +134,8 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		j.say("%v; it is left out", contents.Torn)
 	}
 	if have := contents.Header.Levels; len(o.levels) > 0 && !slices.Equal(have, o.levels) {
-		return usagef("%s has the levels %s, but --levels says %s; the levels of a log are fixed: name a new log with --log",
+		return usagef("%s has the levels %s, but --levels is %s; the levels of a log cannot change: name a new log with "+
+			"--log",
 			o.log, strings.Join(have, ","), strings.Join(o.levels, ","))
 	}
 	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
@@ -170,7 +171,7 @@ func (o *serveOptions) makeLog() error {
 	}
 	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, now())
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another server has just made it, which opening it will report
+		return nil // another server has just created the log; opening it reports that
 	}
 	return logError(err)
 }
@@ -187,10 +188,10 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 	}
 	own := files.Logs[len(files.Logs)-1]
 	if len(o.adjudicate) > 0 && !own.Adjudicates() {
-		return nil, usagef("%s is a curator's own log and decides between none; name another with --log", o.log)
+		return nil, usagef("%s is a curator's own log, not an adjudicator's; name another log with --log", o.log)
 	}
 	if len(o.adjudicate) == 0 && own.Adjudicates() {
-		return nil, usagef("%s decides between two curators' logs; name them with --adjudicate", o.log)
+		return nil, usagef("%s is an adjudicator's log; name the two curators' logs with --adjudicate", o.log)
 	}
 	if c.Session, err = files.Replay(policy); err != nil {
 		return nil, logError(err)
@@ -208,7 +209,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 // logs returns the logs that `hgld curate apply` would replay.
 func (o *serveOptions) logs() []string { return append(slices.Clone(o.adjudicate), o.log) }
 
-// fill adds what the page needs of vectors and tags, as far as they exist.
+// fill adds vectors and tags to the page if they exist.
 func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (func() error, error) {
 	nothing := func() error { return nil }
 	path := o.vectors
@@ -235,7 +236,7 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (fu
 	found, err := examples.Open(files.Draft, o.tags, o.images)
 	err = imagesHint(err)
 	if _, missing := os.Stat(o.tags); errors.Is(missing, fs.ErrNotExist) {
-		err = withHint(err, "tags.jsonl says which landmarks carry a label; name it with --tags")
+		err = withHint(err, "name tags.jsonl, which lists the landmarks of every tag, with --tags")
 	}
 	if err != nil {
 		return nothing, err
@@ -244,10 +245,9 @@ func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (fu
 	return found.Close, nil
 }
 
-// wantImages describes the values of --images in an error.
+// wantImages says in an error which folders --images accepts.
 const wantImages = "--images takes the folder that `hgld shards build` wrote, or one with a folder of images per " +
-	"landmark: " +
-	"DIR/<landmark>/*.jpg"
+	"landmark: DIR/<landmark>/*.jpg"
 
 // imagesHint says what --images takes.
 func imagesHint(err error) error {
@@ -316,16 +316,16 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, link.Remove()) }()
-	j.say("%s: %s; ctrl-C ends it, every edit is saved at once", o.log, count(c.Session.Version(), "edit"))
+	j.say("%s: %s; every edit is saved at once; ctrl-C stops the server", o.log, count(c.Session.Version(), "edit"))
 	if err := s.Serve(j.ctx, listener); err != nil {
 		return err
 	}
-	j.say("ended; %s holds %s", o.log, count(c.Session.Version(), "edit"))
+	j.say("stopped; %s has %s", o.log, count(c.Session.Version(), "edit"))
 	return nil
 }
 
-// dropSecret removes the file by which an earlier hgld recognised its browsers. It is
-// no longer used.
+// dropSecret removes the file by which earlier versions of hgld recognised a browser. It
+// is no longer used.
 func (o *serveOptions) dropSecret() error {
 	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -6,9 +6,9 @@ import (
 	"hgld/internal/img"
 )
 
-// imageDecoder returns the decoder of trainings and evaluations, JPEG by
-// libjpeg-turbo where it is installed, and which that is. Shards are made with the
-// standard library's alone: their bytes do not depend on what is installed.
+// imageDecoder returns the decoder for training and evaluation, and its name. It decodes
+// JPEG with libjpeg-turbo where that is installed. Shards are built with the standard
+// library alone, so their bytes do not depend on what is installed.
 func imageDecoder() (d *img.Decoder, which string, err error) {
 	lib, err := img.DefaultJPEG()
 	if err != nil {

@@ -22,22 +22,22 @@ func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "demo", Usage: "the whole pipeline in a minute, offline, without a GPU",
 		Description: "  hgld demo                   in a temporary folder\n" +
-			"  hgld demo --out my-demo     in its own folder: a project to try every command on",
+			"  hgld demo --out my-demo     in a folder that stays: a project to try every command on",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to work in; it must not exist yet, or be empty"},
 			&cli.IntFlag{Name: "steps", Usage: "training `STEPS` of each model", Value: demoSteps},
-			&cli.IntFlag{Name: "threads", Usage: "threads of the training; 0: all processors"},
+			&cli.IntFlag{Name: "threads", Usage: "threads for training; 0: all processors"},
 			deviceFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Int("steps") < 1 {
-				return usagef("--steps is %d, want at least 1", c.Int("steps"))
+				return usagef("--steps is %d; want at least 1", c.Int("steps"))
 			}
 			name, _, err := chosenDevice(c, &pipeline.Project{})
 			if err != nil {
 				return err
 			}
-			if err := usableDevice(name); err != nil { // before the stages in front of the training
+			if err := usableDevice(name); err != nil { // checked before the earlier stages run
 				return err
 			}
 			return runDemo(c.Context, demo.Options{
@@ -58,15 +58,15 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	switch {
 	case errors.As(err, new(*demo.StoppedError)):
 		return withHint(withCode(exitInterrupted, err),
-			"the demo cannot be continued; start it again: hgld demo --out another-folder")
+			"the demo cannot be resumed; start it again: hgld demo --out another-folder")
 	case errors.Is(err, demo.ErrInUse):
 		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
 	}
 	return err
 }
 
-// runIsolated runs a command in a project without the settings in the environment,
-// which belong to other projects. Failed items are not an error.
+// runIsolated runs a command in the demo's project and ignores HGLD_* variables, which
+// are meant for other projects. It does not count failed items as an error.
 func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command string, args ...string) error {
 	line := append(append([]string{"hgld"}, strings.Fields(command)...), "--project", dir)
 	line = append(line, args...)
@@ -81,7 +81,7 @@ func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command str
 // isolated is the metadata key of an application that ignores HGLD_* variables.
 const isolated = "isolated"
 
-// heldOut is the images of the classes that the training held out.
+// heldOut holds the images of the classes that were held out of training.
 type heldOut struct {
 	train.Dataset
 	data *selection.Data

@@ -90,7 +90,7 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 	if code := reportError(runDemo(ctx, o), &stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	if text := stderr.String(); !strings.Contains(text, "the demo cannot be continued") ||
+	if text := stderr.String(); !strings.Contains(text, "the demo cannot be resumed") ||
 		strings.Contains(text, "the same command continues") {
 		t.Errorf("message %q", text)
 	}

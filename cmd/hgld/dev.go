@@ -23,26 +23,26 @@ func devCommand() *cli.Command {
 
 func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
-		Name: "fake-wikimedia", Usage: "serve a fake Wikimedia on this machine: category pages and both APIs",
+		Name: "fake-wikimedia", Usage: "serve an imitation of Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
 			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 " +
 			"--source api --contact you@university.edu\n" +
 			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
-			"  hgld dev fake-wikimedia --no-limits          for scrape run --rate 0\n\n" +
+			"  hgld dev fake-wikimedia --no-limits          enforce no rate, for scrape run --rate 0\n\n" +
 			"It enforces Wikimedia's rules: a contact in the user agent, at most 1 concurrent API request and\n" +
 			"3 a second, at most 10 concurrent pages and 20 a second, no request before Retry-After has passed.\n" +
 			"When it ends, it prints how many requests broke a rule.",
 		Flags: append(commonFlags(),
 			&cli.IntFlag{Name: "port", Usage: "`PORT` to serve on; 0: any free one", Value: 8099},
 			&cli.IntFlag{Name: "landmarks", Usage: "`N` landmarks; GLDv2 has 304391", Value: 1000},
-			&cli.StringFlag{Name: "categories", Usage: "`FILE` to write with the landmarks and their categories",
+			&cli.StringFlag{Name: "categories", Usage: "write the landmarks and their categories to `FILE`",
 				Value: "categories.csv"},
-			&cli.StringFlag{Name: "expect", Usage: "`FILE` to write with the expected outcome and tag of each landmark"},
-			&cli.StringFlag{Name: "log", Usage: "`FILE` to write at the end, one line of JSON per request"},
+			&cli.StringFlag{Name: "expect", Usage: "write the expected outcome and tag of each landmark to `FILE`"},
+			&cli.StringFlag{Name: "log", Usage: "at the end, write one line of JSON per request to `FILE`"},
 			&cli.BoolFlag{Name: "no-limits", Usage: "do not enforce the rules"},
-			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of the requests that fail"},
-			&cli.DurationFlag{Name: "latency", Usage: "`TIME` before every answer"},
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the failures", Value: 1}),
+			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of requests that fail, from 0 to less than 1"},
+			&cli.DurationFlag{Name: "latency", Usage: "`TIME` to wait before every answer"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` that selects the failing requests", Value: 1}),
 		Action: serveFakeWikimedia,
 	}
 }
@@ -51,7 +51,8 @@ func fakeWikimediaCommand() *cli.Command {
 func serveFakeWikimedia(c *cli.Context) (err error) {
 	n, failures := c.Int("landmarks"), c.Float64("failures")
 	if n < 1 || n > 10_000_000 || !(failures >= 0 && failures < 1) {
-		return usagef("--landmarks %d, --failures %g; want 1 to 10000000 landmarks, and a share of 0 to less than 1", n,
+		return usagef("--landmarks is %d and --failures %g; want 1 to 10000000 landmarks, and a share from 0 to less than "+
+			"1", n,
 			failures)
 	}
 	j := jobIn(c, nil)
@@ -87,7 +88,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 
 // reportFakeWikimedia prints a summary of the requests and writes their log.
 func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
-	asked := map[bool]int{} // of pages, or else of the API
+	asked := map[bool]int{} // pages, or else the API
 	requests := site.Log()
 	for _, r := range requests {
 		asked[r.Action == "page"]++

@@ -21,7 +21,7 @@ import (
 const (
 	deviceKey      = "device"
 	deviceVariable = "HGLD_DEVICE"
-	deviceUsage    = "what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N"
+	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N"
 )
 
 // cardKinds lists the kinds of GPUs in this build, in the order in which auto tries them.
@@ -45,14 +45,14 @@ func computing(c *cli.Command) *cli.Command {
 
 func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: deviceUsage} }
 
-// chosenDevice returns the device named by the command line, the environment or
-// hgld.yaml, in this order, and where it was named.
+// chosenDevice returns the name of the device and where it was set. The command line comes
+// before the environment, and the environment before hgld.yaml.
 func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err error) {
 	name, origin = device.Auto, "default"
 	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
 		name, origin = node.Value, fmt.Sprintf("%s:%d", p.File, node.Line)
 		if node.Kind != yaml.ScalarNode {
-			return "", "", usagef("%s: device: want a name such as auto, cpu or cuda", origin)
+			return "", "", usagef("%s: device is not a name; want one such as auto, cpu or cuda", origin)
 		}
 	}
 	if v, set := os.LookupEnv(deviceVariable); set {
@@ -68,7 +68,7 @@ func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err
 }
 
 // trainingDevice returns the device of a training: run.device, unless --device or
-// HGLD_DEVICE names one. An -o or a variable for run.device beats HGLD_DEVICE.
+// HGLD_DEVICE names one. A run.device set by -o or by a variable overrides HGLD_DEVICE.
 func (j *job) trainingDevice(s *trainSettings) string {
 	own, from := s.Config.Run.Device, j.project.Origin("train.run.device")
 	switch said := strings.HasPrefix(from, "-o") || strings.HasPrefix(from, "$"); {
@@ -86,7 +86,7 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 // openDevice opens the device of a command. threads applies to the CPU.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
 
-// open opens a device, which Close releases.
+// open opens a device. Close releases it.
 func (j *job) open(name string, threads int) (device.Backend, error) {
 	b, err := openDevice(name, threads, j.say)
 	if closer, ok := b.(io.Closer); ok && err == nil {
@@ -105,8 +105,8 @@ func (j *job) Close() error {
 	return errors.Join(errs...)
 }
 
-// openDevice opens a device. auto opens the first usable GPU and reports it, or else
-// the CPU. A GPU that is named must be usable.
+// openDevice opens a device. auto opens the first usable GPU and reports it, and otherwise
+// the CPU. It returns an error if a GPU is named and not usable.
 func openDevice(name string, threads int, say func(format string, args ...any)) (device.Backend, error) {
 	p, err := device.ParsePlace(name)
 	if err != nil {
@@ -116,17 +116,17 @@ func openDevice(name string, threads int, say func(format string, args ...any)) 
 		Kinds: cardKinds,
 		CPU:   func() device.Backend { return cpu.New(threads) },
 		Opened: func(kind string, card int, found string) {
-			say("computing on %s:%d, %s; --device cpu computes on the processor", kind, card, found)
+			say("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
 		},
 		Skipped: func(found string, err error) {
-			say("%s cannot be opened, so the processor computes: %v", found, err)
+			say("%s cannot be opened, so the CPU is used: %v", found, err)
 		},
 	}.Open(name, p)
 	if c, ok := b.(*cuda.Backend); ok {
 		c.Say = func(text string) { say("%s", text) }
 	}
 	return b, withHint(withCode(exitNoGPU, err),
-		"hgld doctor says what this machine has; --device cpu computes on the processor")
+		"hgld doctor lists the devices of this machine; --device cpu uses the CPU")
 }
 
 // usableDevice checks that a named device is usable.

@@ -118,7 +118,7 @@ func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
 	}
 	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
 	if code, errs := evaluate(t); code != exitOK ||
-		!strings.Contains(errs, "so the processor computes: its memory is full") {
+		!strings.Contains(errs, "so the CPU is used: its memory is full") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -145,7 +145,7 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 			t.Errorf("--device %s: exit code %d, want %d with %q\n%s", c.name, code, c.code, c.want, errs)
 		}
 		if code == exitNoGPU && !strings.Contains(errs,
-			"hgld doctor says what this machine has; --device cpu computes on the processor") {
+			"hgld doctor lists the devices of this machine; --device cpu uses the CPU") {
 			t.Errorf("--device %s: no next step\n%s", c.name, errs)
 		}
 	}
@@ -171,7 +171,7 @@ func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
 		"hgld: 1\ndevice: gpu\n":       `hgld.yaml:2: unknown device "gpu"`,
-		"hgld: 1\ndevice: [cuda]\n":    "hgld.yaml:2: device: want a name such as auto, cpu or cuda",
+		"hgld: 1\ndevice: [cuda]\n":    "hgld.yaml:2: device is not a name; want one such as auto, cpu or cuda",
 		"train:\n  run: {device: g}\n": `run.device: unknown device "g"`,
 	} {
 		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {

@@ -51,8 +51,8 @@ func doctorCommand() *cli.Command {
 	}
 }
 
-// examine inspects the machine. None of the findings is required; each makes something
-// faster or possible.
+// examine inspects the machine. hgld runs without any of the things that it looks for;
+// each makes something faster or adds a feature.
 func examine() []finding {
 	b := thisBuild()
 	card, driver := cudaFinding()
@@ -74,7 +74,7 @@ func vendorFindings(driver int) (all []finding) {
 		f := finding{Name: strings.ToLower(l.Name), OK: l.Err == nil, Text: fmt.Sprintf("%s, %s", l.Version, l.Path)}
 		if l.Err != nil {
 			f.Text = l.Err.Error()
-			f.Advice = "not needed: hgld's own kernels compute instead; docs/gpu.md says what it is used for"
+			f.Advice = "optional: without it, hgld uses its own kernels; docs/gpu.md says what it is used for"
 		}
 		all = append(all, f)
 	}
@@ -101,20 +101,20 @@ func cudaFinding() (finding, int) {
 	}
 	if err != nil {
 		f.Text = strings.TrimPrefix(f.Text+"; "+err.Error(), "; ")
-		f.Advice = "needed to train on a card: NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable +
-			" names folders to look in"
+		f.Advice = "to train on a GPU, install NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable +
+			" lists folders to search"
 	}
 	return f, r.Version
 }
 
 func gibibytes(n int) float64 { return float64(n) / (1 << 30) }
 
-// projectFinding reports whether the project is usable. err is the reason why it could
-// not be opened.
+// projectFinding reports whether the project is usable. err is the error of opening it,
+// or nil.
 func projectFinding(p *pipeline.Project, err error) finding {
 	if err == nil && p.File == "" {
 		return finding{Name: "project", Text: "no hgld.yaml here",
-			Advice: "hgld init my-project starts one; not needed for single commands"}
+			Advice: "hgld init my-project starts a project; single commands work without one"}
 	}
 	if err == nil {
 		err = p.Check(sections())
@@ -172,12 +172,12 @@ func jpegFinding() finding {
 func writable() finding {
 	dir, err := os.MkdirTemp(".", ".hgld-doctor-")
 	if err != nil {
-		return finding{Name: "folder", Text: err.Error(), Advice: "work in a folder that you may write to"}
+		return finding{Name: "folder", Text: err.Error(), Advice: "change to a folder in which you may write"}
 	}
 	os.Remove(dir)
 	here, err := filepath.Abs(".")
 	if err != nil {
 		here = "."
 	}
-	return finding{Name: "folder", OK: true, Text: here + " takes files"}
+	return finding{Name: "folder", OK: true, Text: here + " is writable"}
 }

@@ -16,8 +16,8 @@ import (
 	"hgld/train/history"
 )
 
-// commandsElsewhere maps names of commands in other programs to ours, by the group in which
-// a user looks. A newcomer often types one of them, and no edit distance finds ours.
+// commandsElsewhere maps command names of other programs to ours, by the group in which a
+// user would type them. Newcomers often try these names, and edit distance finds no match.
 var commandsElsewhere = map[string]map[string]string{
 	"": {
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
@@ -45,8 +45,8 @@ var commandsElsewhere = map[string]map[string]string{
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
-// flagLike says how hgld sets what the flag of another program sets: by a flag of this
-// command, or by -o. It returns "" if it knows no such flag.
+// flagLike translates a flag of another program. It says which flag of this command, or
+// which -o, sets the same thing, and returns "" if there is none.
 func flagLike(name string, c *cli.Context) string {
 	path := commandPath(c)
 	at := slices.IndexFunc(sections(), func(s pipeline.Stage) bool {
@@ -74,8 +74,8 @@ func hasFlag(cmd *cli.Command, name string) bool {
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// argumentMeant guesses the command line that a user meant who gave an argument to a
-// command that takes none. It returns "" if it has no guess.
+// argumentMeant handles an argument to a command that takes none. It returns the command
+// line that the user probably meant, or "" if it has no guess.
 func argumentMeant(path, first string) string {
 	isFile := func(names ...string) bool {
 		_, err := os.Stat(filepath.Join(append([]string{first}, names...)...))
@@ -94,7 +94,7 @@ func argumentMeant(path, first string) string {
 		}
 		return "hgld " + path + " --embeddings " + first
 	case path == "train run":
-		return "a run file is named with --config"
+		return "name a run file with --config"
 	case path == "eval run":
 		return "hgld eval run --run " + first
 	case path == "shards build" && isFile(".") && !strings.HasSuffix(first, ".csv"):

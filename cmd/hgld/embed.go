@@ -21,11 +21,11 @@ import (
 type embedSettings struct {
 	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
-	Encoder string `yaml:"encoder" usage:"what turns a tag into a vector: hashing, clip, bert or vectors (--list)"`
-	Weights string `yaml:"weights" path:"in" usage:"of clip and bert: folder or .safetensors file; of vectors: .npy, .safetensors or .parquet"`
-	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several (tag,photo) to average, or a text with {} for the tag; empty: photo for clip and bert, tag for the others"`
-	Cache   string `yaml:"cache" path:"out" usage:"folder that keeps the vectors of clip and bert; empty: none"`
-	Threads int    `yaml:"threads" range:"0 1024" usage:"threads of clip and bert; 0: one per processor"`
+	Encoder string `yaml:"encoder" usage:"encoder of tags: hashing, clip, bert or vectors (--list)"`
+	Weights string `yaml:"weights" path:"in" usage:"for clip and bert: folder or .safetensors file; for vectors: .npy, .safetensors or .parquet"`
+	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several to average (tag,photo), or a text with {} in place of the tag; empty: photo for clip and bert, tag for the others"`
+	Cache   string `yaml:"cache" path:"out" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
+	Threads int    `yaml:"threads" range:"0 1024" usage:"threads for clip and bert; 0: one per processor"`
 
 	CLIP    clipSettings   `yaml:"clip"`
 	Vectors vectorSettings `yaml:"vectors"`
@@ -48,14 +48,14 @@ func embedStage() pipeline.StageOf[embedSettings] {
 }
 
 func embedCommand() *cli.Command {
-	c := stageCommand(embedStage().Stage, "embed", "stage 2: a vector for every distinct tag",
+	c := stageCommand(embedStage().Stage, "embed", "stage 2: compute a vector for every distinct tag",
 		"  hgld embed --list                                the encoders, and where their weights are published\n"+
 			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
-			"                                                   with a sentence-transformer in a folder\n"+
+			"                                                   with the sentence-transformer in that folder\n"+
 			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt tag\n"+
 			"                                                   encodes \"church\" instead of \"a photo of a church\"\n"+
-			"  hgld embed --encoder vectors --weights mine.npy  the rows of mine.npy, texts in mine.txt\n"+
+			"  hgld embed --encoder vectors --weights mine.npy  use the rows of mine.npy; texts in mine.txt\n"+
 			"  hgld embed --limit 100                           the 100 most used tags")
 	c.Flags = append(c.Flags, deviceFlag(),
 		&cli.BoolFlag{Name: "list", Usage: "list the encoders and where to get their weights, and stop"},
@@ -106,8 +106,8 @@ func runEmbed(j *job, s *embedSettings) error {
 	return nil
 }
 
-// prompt returns the sentence to encode. By default it is the encoder's best caption
-// for encoders that read sentences, and the tag alone for others.
+// prompt returns the sentence to encode. The default is the best measured caption for
+// encoders that read sentences, and the tag alone for others.
 func (s *embedSettings) prompt() (cluster.Prompt, error) {
 	name := s.Prompt
 	if name == "" {
@@ -121,7 +121,7 @@ func (s *embedSettings) prompt() (cluster.Prompt, error) {
 	return promptOf(name)
 }
 
-// promptOf parses a prompt, see [cluster.ParsePrompt].
+// promptOf parses a prompt with [cluster.ParsePrompt] and adds a hint to its error.
 func promptOf(text string) (cluster.Prompt, error) {
 	p, err := cluster.ParsePrompt(text)
 	if errors.As(err, new(*registry.UnknownError)) {
@@ -130,8 +130,7 @@ func promptOf(text string) (cluster.Prompt, error) {
 	return p, withCode(exitUsage, err)
 }
 
-// distinctTags reads tags.jsonl and returns its distinct tags, or the most frequent
-// ones if there is a limit.
+// distinctTags returns the distinct tags of tags.jsonl, the most frequent with --limit.
 func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	j.say("reading %s", path)
 	records, err := labels.OpenTags(path)
@@ -140,7 +139,8 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	}
 	tags := cluster.Tags(records)
 	if len(tags) == 0 {
-		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag", path, count(len(records), "landmark")),
+		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag, so there is nothing to "+
+			"encode", path, count(len(records), "landmark")),
 			"`hgld scrape` finds tags")
 	}
 	carriers := 0
@@ -166,8 +166,8 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 	return x, atomicfile.Write(out, func(w io.Writer) error { return cluster.WriteVectors(w, x, origin) })
 }
 
-// printTexts is `hgld embed --print-texts`: it prints the texts for another program to encode,
-// with --json as an array of strings.
+// printTexts is `hgld embed --print-texts`. It prints the texts for another program to
+// encode: one per line, or an array of strings with --json.
 func printTexts(c *cli.Context, j *job) error {
 	settings, err := embedStage().Load(j.project, c)
 	if err != nil {
@@ -197,7 +197,7 @@ func printTexts(c *cli.Context, j *job) error {
 	return nil
 }
 
-// withCache returns e with the cache below dir, if its vectors can be kept in one.
+// withCache adds a cache in dir to e. It returns e if its vectors cannot be cached.
 func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
 	c, ok := e.(cluster.Cacheable)
 	if !ok {
@@ -207,14 +207,14 @@ func withCache(j *job, e cluster.Encoder, dir string) (cluster.Encoder, error) {
 	if err != nil {
 		var damaged *cluster.CacheError
 		if errors.As(err, &damaged) {
-			err = withHint(withCode(exitIntegrity, err), "remove the file; its vectors are computed again")
+			err = withHint(withCode(exitIntegrity, err), "remove the file; hgld recomputes its vectors")
 		}
 		return nil, err
 	}
 	return cachedEncoder{cache, j}, nil
 }
 
-// cachedEncoder shows the progress of a cache's encoder.
+// cachedEncoder reports how many texts the cache has and how many are left to encode.
 type cachedEncoder struct {
 	*cluster.Cache
 	j *job
@@ -223,7 +223,7 @@ type cachedEncoder struct {
 func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	missing := len(c.Missing(texts))
 	if n := len(texts) - missing; n > 0 {
-		c.j.say("%s known or repeated, %d to encode", count(n, "text"), missing)
+		c.j.say("%s cached or repeated, %d to encode", count(n, "text"), missing)
 	}
 	bar := c.j.progress("encoding", missing)
 	defer bar.End()

@@ -38,7 +38,7 @@ func listEncoders(c *cli.Context, j *job) error {
 	}
 	j.print("\nRepositories are on huggingface.co unless stated otherwise. hgld does not download: get the files with " +
 		"any\n" +
-		"client, put them into one folder, and name it with --weights. hgld computes the sha256 of the file it reads and\n" +
-		"records it as the origin of the vectors.\n")
+		"client, put them into one folder, and name it with --weights. hgld hashes the file that it reads and\n" +
+		"records the sha256 as the origin of the vectors.\n")
 	return nil
 }

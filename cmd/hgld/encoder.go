@@ -13,18 +13,18 @@ import (
 	textenc "hgld/train/text"
 )
 
-// encoders is the table of encoders of tags. The first needs no files; openEncoder makes the
-// others from the user's files.
+// encoders is the table of tag encoders. The first needs no files; openEncoder opens the
+// others with the user's files.
 var encoders = registry.Table[cluster.Encoder]{
-	{Name: "hashing", About: "character n-grams: likeness of letters, nothing of meaning; needs no weights",
+	{Name: "hashing", About: "character n-grams: compares spelling, not meaning; needs no weights",
 		Value: hashing},
-	{Name: "clip", About: "text towers of CLIP, OpenAI's and open_clip's", Value: clipFiles},
+	{Name: "clip", About: "text towers of CLIP, from OpenAI or open_clip", Value: clipFiles},
 	{Name: "bert", About: "sentence-transformers of the BERT family, such as all-MiniLM-L6-v2", Value: bertFiles},
 	{Name: "vectors", About: "vectors that another program made: .npy, .safetensors or .parquet", Value: vectorFiles},
 }
 
-// fileEncoder is an encoder that has no vectors until open has read the files that the
-// settings name.
+// fileEncoder is the table entry of an encoder that reads weights. open reads the files
+// named in the settings and returns the encoder itself.
 type fileEncoder struct {
 	name   string
 	files  string // what --weights must name
@@ -33,27 +33,26 @@ type fileEncoder struct {
 	known  []textenc.Published
 }
 
-// Name returns the name of the row.
+// Name returns the name of the encoder.
 func (f fileEncoder) Name() string { return f.name }
 
-// Encode returns the error of missing files: a row of the table has no weights.
+// Encode always fails: a table entry has no weights.
 func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { return nil, f.missing() }
 
-// missing returns the error of an encoder whose files were not named.
+// missing returns the error for an encoder whose weights were not named.
 func (f fileEncoder) missing() error {
-	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and none is named", f.name, f.files)),
+	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and none was named", f.name, f.files)),
 		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
 			"hashing needs none", f.name)
 }
 
-// opener opens the device that an encoder computes on. threads is the number of threads
-// on a processor.
+// opener opens the device that an encoder computes on. threads applies to the CPU.
 type opener func(threads int) (device.Backend, error)
 
 // openEncoder makes the encoder that the settings name.
 func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	if s.Encoder == "" {
-		return nil, withHint(usagef("no encoder is named, and there are no vectors yet"),
+		return nil, withHint(usagef("no encoder is set, and there are no vectors yet"),
 			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
 				"--encoder hashing needs none and compares spellings")
 	}
@@ -65,7 +64,7 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	switch {
 	case !isFile && s.Weights != "":
 		return nil, withHint(usagef("encoder %s has no weights, but %s was named", s.Encoder, s.Weights),
-			"--encoder clip, bert or vectors reads them")
+			"only the encoders clip, bert and vectors read weights")
 	case !isFile:
 		return e, nil
 	case s.Weights == "":
@@ -74,7 +73,7 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	e, err = f.open(s, on)
 	var damaged *tensorfile.FormatError
 	if errors.As(err, &damaged) {
-		return nil, withHint(withCode(exitIntegrity, err), "get the file again")
+		return nil, withHint(withCode(exitIntegrity, err), "the file is damaged: download it again")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, withHint(err, "hgld embed --list says which files %s needs", s.Encoder)

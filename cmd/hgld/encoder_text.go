@@ -11,7 +11,7 @@ import (
 	textenc "hgld/train/text"
 )
 
-// clipSettings say about CLIP's weights what no file in their folder says.
+// clipSettings describes CLIP weights where the files in their folder do not.
 type clipSettings struct {
 	Activation string `yaml:"activation"`
 	Heads      int    `yaml:"heads" range:"0 1024"`
@@ -23,7 +23,7 @@ var (
 	bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", open: openBERT, known: textenc.PublishedBERT}
 )
 
-// openWeights finds the files of an encoder, and opens the device that computes it.
+// openWeights finds the files of an encoder and opens the device that it runs on.
 func openWeights(s *embedSettings, on opener) (device.Backend, textenc.Files, error) {
 	files, err := filesOf(s.Weights)
 	if err != nil {
@@ -48,12 +48,12 @@ func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	}
 	e, err := textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
 	if errors.Is(err, textenc.ErrActivation) {
-		return nil, withHint(withCode(exitUsage, err), "name it: -o clip.activation=quick_gelu, or gelu")
+		return nil, withHint(withCode(exitUsage, err), "set it: -o clip.activation=quick_gelu, or gelu")
 	}
 	return e, err
 }
 
-// filesOf returns the weights that path names, with their SHA-256.
+// filesOf returns the files of weights at path, with their SHA-256.
 func filesOf(path string) (textenc.Files, error) {
 	files, err := textenc.FindFiles(context.Background(), path)
 	if pickle := (*textenc.PickleError)(nil); errors.As(err, &pickle) {

@@ -14,14 +14,14 @@ import (
 	textenc "hgld/train/text"
 )
 
-// vectorFiles reads vectors that another program computed: a table of texts and
-// vectors. In a Parquet file the texts are a column. For an array in .npy or
-// .safetensors they are in a companion file with the same name and the ending .json (an
-// array of strings, or an object with one as "texts") or .txt (one text per line).
+// vectorFiles reads texts and vectors that another program computed. In a Parquet file
+// the texts are a column. For an array in .npy or .safetensors they are in a companion
+// file of the same name that ends in .json (an array of strings, or an object with one as
+// "texts") or .txt (one text per line).
 var vectorFiles = fileEncoder{name: "vectors", files: "a file of vectors",
 	open: func(s *embedSettings, _ opener) (cluster.Encoder, error) { return openImported(s) }}
 
-// vectorSettings say where in the files texts and vectors are.
+// vectorSettings names the columns or tensors that hold texts and vectors.
 type vectorSettings struct {
 	Texts        string `yaml:"texts" path:"in"`
 	Tensor       string `yaml:"tensor"`
@@ -29,7 +29,7 @@ type vectorSettings struct {
 	VectorColumn string `yaml:"vector_column"`
 }
 
-// openImported reads the file of vectors that the settings name.
+// openImported reads the file of vectors named in the settings.
 func openImported(s *embedSettings) (cluster.Encoder, error) {
 	path := s.Weights
 	if torchfile.Named(path) {
@@ -47,7 +47,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	case ".parquet":
 		texts, x, err = readTextVectors(path, s.Vectors)
 	default:
-		err = usagef("%s: vectors are read from .npy, .safetensors and .parquet", path)
+		err = usagef("%s: want a file of vectors in .npy, .safetensors or .parquet", path)
 	}
 	if errors.As(err, new(*embeddings.NoTextsError)) {
 		return nil, withHint(withCode(exitUsage, err),
@@ -59,7 +59,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	if len(texts) != x.Rows {
 		return nil, withHint(fmt.Errorf("%s has %s, and %s has %s", list, count(len(texts), "text"), path,
 			count(x.Rows, "vector")),
-			"the list must have a text for each vector, in order; -o vectors.texts=FILE names another list")
+			"the list must have one text per vector, in the same order; -o vectors.texts=FILE names another list")
 	}
 	sum, err := sha256File(path)
 	if err != nil {
@@ -72,8 +72,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	return l, nil
 }
 
-// readTextVectors reads a Parquet file. The settings name its columns where their types
-// do not tell them.
+// readTextVectors reads a Parquet file. It finds the columns by type, or by the settings.
 func readTextVectors(path string, s vectorSettings) ([]string, cluster.Matrix, error) {
 	v, err := embeddings.ReadTextVectors(path, s.TextColumn, s.VectorColumn)
 	var column *embeddings.ColumnError
@@ -92,7 +91,8 @@ func readTextVectors(path string, s vectorSettings) ([]string, cluster.Matrix, e
 	return v.Texts, cluster.Matrix{Rows: len(v.Texts), Cols: v.Cols, Data: v.Values}, nil
 }
 
-// readVectors reads an array of rows; from a file with several tensors, the named one.
+// readVectors reads a two-dimensional array. From a file with several tensors it reads
+// the one named in the settings.
 func readVectors(path, name string) (cluster.Matrix, error) {
 	t, err := tensor.Read(path, name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"hgld/train/device"
 )
 
-// The exit codes under their short names here.
+// Short names for the exit codes.
 const (
 	exitOK          = exitcode.OK
 	exitFailed      = exitcode.Failed
@@ -38,19 +38,19 @@ func withHint(err error, format string, args ...any) error {
 // exitCode is [exitcode.Of].
 func exitCode(err error) int { return exitcode.Of(err) }
 
-// usagef returns an error in how hgld was called or configured.
+// usagef returns an error with the exit code of wrong usage or configuration.
 func usagef(format string, args ...any) error {
 	return withCode(exitUsage, fmt.Errorf(format, args...))
 }
 
-// hints lists the next steps for an error. It adds those for errors that packages return
-// without one.
+// hints lists the next steps for an error. It adds hints to errors that packages return
+// without any.
 func hints(err error) []string {
 	list := exitcode.Hints(err)
 	var memory *device.OutOfMemory
 	if errors.As(err, &memory) {
-		list = append(list, "a training needs less with a smaller -o sampler.batch, or with the same batch in chunks: "+
-			"-o passes.chunk=32; --dry-run says how much")
+		list = append(list, "use a smaller -o sampler.batch, or compute the same batch in chunks: "+
+			"-o passes.chunk=32; --dry-run prints how much memory a training needs")
 	}
 	if errors.As(err, new(*cluster.MissingTextsError)) {
 		list = append(list, "hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag")
@@ -69,7 +69,7 @@ func reportError(err error, stderr io.Writer) int {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
 	case code == exitDiskFull:
-		fmt.Fprintf(stderr, "hgld: %s\n  %s; finished files are safe: make room and run the same command again\n",
+		fmt.Fprintf(stderr, "hgld: %s\n  %s; finished files are safe: free some space and run the same command again\n",
 			text, exitcode.DiskTrouble(err))
 	default:
 		fmt.Fprintf(stderr, "hgld: %s\n", text)

@@ -21,11 +21,11 @@ import (
 )
 
 // evalSettings is the section "eval" of hgld.yaml. A model is evaluated on the data of
-// its run, unless data are named here. Embeddings from files need no model.
+// its run unless this section names other data. Embeddings from files need no model.
 type evalSettings struct {
 	Run       string `yaml:"run" path:"in" usage:"run directory, or one of its checkpoints"`
 	Best      bool   `yaml:"best" usage:"evaluate the best checkpoint of the run, not the newest"`
-	Untrained bool   `yaml:"untrained" usage:"evaluate the network before its training: the baseline"`
+	Untrained bool   `yaml:"untrained" usage:"evaluate the untrained network, as a baseline"`
 
 	Data        string   `yaml:"data" path:"in" usage:"folder of shards; empty: the folder and images of the run"`
 	Splits      []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
@@ -34,50 +34,50 @@ type evalSettings struct {
 	Query       string   `yaml:"query" usage:"split of the queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave images of the gallery that equal the query byte for byte out of its ranking"`
+	LeaveOutCopies bool `yaml:"leave_out_copies" usage:"leave gallery images that equal the query byte for byte out of its ranking"`
 
 	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet, .pt) instead of a model"`
-	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: in the .parquet of the vectors, or the .csv or .tsv of their name"`
+	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: the .parquet of the vectors, or the .csv or .tsv of the same name"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
-	Ranking           string `yaml:"ranking" path:"in" usage:"measure these rankings of another program, as far as they reach, not vectors: a TREC run, or .npy of rows of the gallery as faiss finds them"`
-	Qrels             string `yaml:"qrels" path:"in" usage:"what is right for each query, by ids, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
+	Ranking           string `yaml:"ranking" path:"in" usage:"evaluate the rankings of another program instead of vectors, as deep as they go: a TREC run, or a .npy of gallery rows as faiss returns them"`
+	Qrels             string `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
 	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
-	Levels            string `yaml:"levels" usage:"tree, or independent for columns of labels that are no tree"`
-	Ignore            string `yaml:"ignore" usage:"column of the labels, such as camera: items that share its value with the query are taken out of its ranking"`
+	Levels            string `yaml:"levels" usage:"tree, or independent if the label columns do not form a tree"`
+	Ignore            string `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
 	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 
 	Metrics  []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
 	Ties     string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery bool     `yaml:"per_query" usage:"keep the values of every query"`
-	Mean     string   `yaml:"mean" usage:"what counts once in a mean: query, or class, the mean over the queries of each finest class"`
+	Mean     string   `yaml:"mean" usage:"what a mean is taken over: query, or class (first the mean of the queries of each finest class)"`
 
-	Intervals bool   `yaml:"intervals" usage:"give every figure its 95 % interval, by a bootstrap"`
-	Gap       int    `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap of batches of this size, dealt by seed; 0: not"`
-	Resample  string `yaml:"resample" usage:"what the bootstrap draws again: query, or class with all its queries"`
-	Seed      uint64 `yaml:"seed" usage:"of the bootstrap, and of the batches of gap"`
+	Intervals bool   `yaml:"intervals" usage:"compute a 95 % bootstrap interval of every figure"`
+	Gap       int    `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap for random batches of this size; 0: do not"`
+	Resample  string `yaml:"resample" usage:"what the bootstrap resamples: query, or class with all its queries"`
+	Seed      uint64 `yaml:"seed" usage:"seed of the bootstrap, and of the batches of gap"`
 
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
-	Report     string             `yaml:"report" path:"out" usage:"HTML page to write: levels, curves, a map and what is retrieved"`
-	Images     string             `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images that the ids of the vectors name"`
+	Report     string             `yaml:"report" path:"out" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
+	Images     string             `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
 	TREC       string             `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int                `yaml:"trec_places" range:"1 1e7" usage:"places of each query in PREFIX.run"`
-	export     *evaluation.Export // of hgld eval export; nil elsewhere
+	TRECPlaces int                `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
+	export     *evaluation.Export // set by hgld eval export only
 
-	TRECLeast int `yaml:"trec_least" range:"0 64" usage:"least number of levels that an item of PREFIX.qrels shares with the query: 1 is the coarsest class, 0 all levels, the finest class"`
+	TRECLeast int `yaml:"trec_least" range:"0 64" usage:"how many levels an item must share with the query to be listed in PREFIX.qrels: 1 is the coarsest class, 0 all levels, the finest class"`
 }
 
 const (
 	evalExamples = "  hgld eval run                           the model in runs/default, on its own data\n" +
 		"  hgld eval run --best                    its best checkpoint in place of the newest\n" +
-		"  hgld eval run --untrained               the same network before the training\n" +
+		"  hgld eval run --untrained               the same network before training\n" +
 		"  hgld eval run --embeddings e.npy --labels l.csv"
 	evalRunExamples = evalExamples + "\n" +
 		"  hgld eval run --run runs/happier --query test --gallery train\n" +
 		"  hgld eval run --metrics R@1,mAP@100,H-AP --ties average --json\n" +
-		"  hgld eval run --report eval.html        with curves, a map and what is retrieved\n" +
+		"  hgld eval run --report eval.html        with curves, a map and retrieved images\n" +
 		"  hgld eval run --trec happier            happier.run and happier.qrels for trec_eval"
 )
 
@@ -88,7 +88,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			Levels: "tree", Mean: "query", Intervals: true, Resample: "query", Seed: 1, Out: "eval.json", TRECPlaces: 1000},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Embeddings != "" || s.Ranking != "" {
-				labels, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // its error comes when it is read
+				labels, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // errors are reported when the file is read
 				gallery, _ := embeddings.LabelsFor(s.GalleryLabels, s.GalleryEmbeddings)
 				return []string{s.Ranking, s.Embeddings, labels, s.GalleryEmbeddings, gallery, s.Qrels}, []string{s.Out}
 			}
@@ -100,7 +100,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 }
 
 func evalCommand() *cli.Command {
-	return group("eval", "measure retrieval, of a model or of anybody's embeddings", evalExamples,
+	return group("eval", "measure retrieval by a model, or by embeddings of any program", evalExamples,
 		profiled(computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
 			evalRunExamples))),
 		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
@@ -108,11 +108,11 @@ func evalCommand() *cli.Command {
 
 // profiled adds the flag that job.profile reads.
 func profiled(c *cli.Command) *cli.Command {
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show the time that each part of a ranking takes"})
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show how long each part of ranking takes"})
 	return c
 }
 
-// tieRules names the orders of equal scores.
+// tieRules maps the setting ties to a rule for equal scores.
 var tieRules = map[string]metric.Ties{"row": metric.ScoreThenRow, "average": metric.AverageTies}
 
 func runEval(j *job, s *evalSettings) error {
@@ -152,7 +152,7 @@ func runEval(j *job, s *evalSettings) error {
 	if !s.PerQuery {
 		result.PerQuery = nil
 	}
-	saved := history.WriteJSON(s.Out, result) // what was measured is shown even where it cannot be kept
+	saved := history.WriteJSON(s.Out, result) // print the result even if it cannot be written
 	if j.json {
 		return errors.Join(saved, writeJSON(j, result), page)
 	}
@@ -174,8 +174,8 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 		return evalBenchmarks(j, s, o, choice, data)
 	}
 	if data.Query == nil {
-		return nil, withHint(usagef("no images are named as queries"),
-			"name a split with --query, and one with --gallery that they rank, or a share of classes with --hold-out")
+		return nil, withHint(usagef("no query images are selected"),
+			"name the splits with --query and --gallery, or hold out a share of the classes with --hold-out")
 	}
 	if j.limit > 0 {
 		data.Query = train.First(data.Query, j.limit)
@@ -221,7 +221,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	return result, nil
 }
 
-// model opens the network that is evaluated.
+// model opens the network to evaluate.
 func (s *evalSettings) model(j *job) (*train.Model, error) {
 	path, err := checkpointOf(s.Run, s.Best && !s.Untrained)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *evalSettings) model(j *job) (*train.Model, error) {
 	return m, trainError(err)
 }
 
-// state describes how far the network is trained.
+// state says how long the network was trained.
 func (s *evalSettings) state(m *train.Model) string {
 	if s.Untrained {
 		return "untrained"
@@ -247,7 +247,7 @@ func (s *evalSettings) state(m *train.Model) string {
 	return fmt.Sprintf("after %d steps", m.Step)
 }
 
-// showEmbedding shows how many of all images are embedded.
+// showEmbedding shows the progress of embedding all images.
 func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	p := j.progress("embed", images)
 	before := 0
@@ -260,8 +260,8 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 	return p.End
 }
 
-// evalBenchmarks evaluates a test of several parts, one per level, each with its own
-// images. Outputs that show single rankings need a single data set.
+// evalBenchmarks evaluates a test that consists of several data sets, one per level. It
+// returns a usage error for outputs that show single rankings, which need one data set.
 func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *selection.Images,
 	data *selection.Data) (result *train.Result, err error) {
 	for _, of := range []struct {
@@ -272,7 +272,7 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *select
 		if of.set {
 			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, s.Run,
 				strings.Join(choice.Benchmarks, ", ")),
-				"--data FOLDER --query query --gallery gallery names one of them")
+				"choose one of them: --data FOLDER --query query --gallery gallery")
 		}
 	}
 	m, err := s.model(j)
@@ -302,23 +302,23 @@ func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *select
 	return result, nil
 }
 
-// checkpointOf returns the run itself, which means its newest checkpoint, or the
-// checkpoint that its best.json names.
+// checkpointOf returns the path of the checkpoint to load: the run itself, which stands
+// for its newest checkpoint, or with best the one named in its best.json.
 func checkpointOf(run string, best bool) (string, error) {
 	if !best {
 		return run, nil
 	}
 	b, err := train.ReadBest(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run,
+		return "", withHint(usagef("%s has no %s, which a run gets when it is evaluated during training", run,
 			train.BestFile),
-			"without --best the newest checkpoint is taken")
+			"leave out --best to use the newest checkpoint")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)
 }
 
-// choice returns the data to evaluate on: the data in the settings, or else the data of
-// the run.
+// choice returns the data to evaluate on: those of the settings if given, otherwise those
+// of the run.
 func (s *evalSettings) choice() (*selection.Images, error) {
 	run, err := history.ReadSettings(s.Run)
 	if err != nil {
@@ -327,7 +327,7 @@ func (s *evalSettings) choice() (*selection.Images, error) {
 	if _, err := os.Stat(filepath.Join(s.Run, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
 		if _, err := os.Stat(filepath.Join(s.Run, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(s.Run) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", s.Run),
-				"hgld runs list lists the runs; images are named with --data")
+				"hgld runs list lists the runs; name images with --data")
 		}
 	}
 	c := selection.Default()
@@ -347,7 +347,7 @@ func (s *evalSettings) choice() (*selection.Images, error) {
 		c.HoldOut, c.Query, c.Gallery, c.Benchmarks = 0, s.Query, s.Gallery, nil
 	}
 	if c.HoldOut == 0 && c.Query != "" {
-		c.Splits = []string{c.Query} // nothing is trained: the data may have no training images
+		c.Splits = []string{c.Query} // an evaluation needs no training images
 	}
 	return &c, nil
 }

@@ -21,20 +21,20 @@ func evalCompareCommand() *cli.Command {
 			"  hgld eval compare --resample class a.json b.json       intervals and tests over whole classes\n" +
 			"  hgld eval compare --format latex a.json b.json         a table for a paper\n" +
 			"  hgld eval compare --report ab.html --images photos a.json b.json\n" +
-			"                                                         the queries that changed most, with what both retrieve\n" +
-			"                                                         if hgld eval export wrote a.json and b.json\n" +
+			"                                                         the queries that changed most, with both rankings\n" +
+			"                                                         (a.json and b.json by hgld eval export)\n" +
 			"  hgld eval compare --paper sop/happier eval.json        the columns of the recipe's tables\n" +
 			"  hgld eval compare --paper sop/happier                  the row of the paper alone",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
 			Usage: "compare with the published rows of `RECIPE` (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: also show results of other data than the paper's"},
+				Usage: "with --paper: also show results on data other than the paper's"},
 			&cli.StringFlag{Name: "resample", Value: "query",
 				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write of two results: `FILE`"},
-			&cli.StringFlag{Name: "by", Usage: "with --report: `METRIC` of the change, such as AP_level0; empty: H-AP"},
-			&cli.StringFlag{Name: "images", Usage: "with --report: folder, archive or shards that the ids name: `PATH`"},
+			&cli.StringFlag{Name: "by", Usage: "with --report: `METRIC` by which queries are compared, such as AP_level0; empty: H-AP"},
+			&cli.StringFlag{Name: "images", Usage: "with --report: folder, archive or shards with the images: `PATH`"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -57,18 +57,18 @@ type compareOptions struct {
 	seed      uint64
 	format    string
 
-	page, by, images string // of the report
+	page, by, images string // for the report
 }
 
 func (o compareOptions) check(files int) error {
 	if files == 0 && o.paper == "" {
-		return usagef("name results of `hgld eval run`, or a recipe by --paper")
+		return usagef("nothing to compare: name results of `hgld eval run`, or a recipe with --paper")
 	}
 	switch {
 	case o.page == "" && (o.by != "" || o.images != ""):
-		return usagef("--by and --images need --report, the page that they are for")
+		return usagef("--by and --images apply to the page of --report, which is not given")
 	case o.page != "" && (files != 2 || o.paper != ""):
-		return usagef("--report compares two results, and there are %d", files)
+		return usagef("--report compares two results; got %d", files)
 	}
 	if _, known := units[o.resample]; !known {
 		return usagef("--resample is %.80q, want query or class", o.resample)
@@ -79,13 +79,13 @@ func (o compareOptions) check(files int) error {
 	return nil
 }
 
-// pairs compares the results query by query. Where one lacks the values of its queries it
-// says so, and compares nothing.
+// pairs compares the results query by query. If a result lacks per-query values, it tells
+// the user and returns nil.
 func (o compareOptions) pairs(j *job, files []string, results []*train.Result) ([]history.Pair, error) {
 	pairs, err := history.Pairs(files, results, train.NewIntervals(units[o.resample], o.seed))
 	if errors.As(err, new(train.NoPerQueryError)) {
-		j.say("the differences are not tested, as not all files have the values of single queries: " +
-			"hgld eval run --per-query keeps them")
+		j.say("the differences are not tested, because not all files have per-query values: " +
+			"hgld eval run --per-query stores them")
 		return nil, nil
 	}
 	return pairs, withCode(exitUsage, err)
@@ -151,8 +151,8 @@ func runEvalCompare(j *job, o compareOptions) error {
 // report writes the page of two results.
 func (o compareOptions) report(j *job, files []string, results []*train.Result, pairs []history.Pair) error {
 	if len(pairs) == 0 {
-		return withHint(usagef("--report needs results with the values of single queries"),
-			"hgld eval export, or hgld eval run --per-query, keeps them")
+		return withHint(usagef("--report needs results with per-query values"),
+			"hgld eval export and hgld eval run --per-query store them")
 	}
 	v := evaluation.Versus{Path: o.page, Key: o.by, Pairing: pairs[0].Pairing}
 	for i := range v.Results {
@@ -175,13 +175,13 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 	}
 	err := pageError(v.Write(j.ctx))
 	if errors.As(err, new(*evaluation.MetricError)) {
-		return withHint(withCode(exitUsage, err), "--by names one of its metrics, such as AP_level0")
+		return withHint(withCode(exitUsage, err), "name one of them with --by, such as AP_level0")
 	}
 	return err
 }
 
-// fitsPaper rejects results of other data than the recipe's, judging by their levels
-// and queries. If they are allowed, it reports them.
+// fitsPaper returns an error for a result whose levels or number of queries differ from
+// the recipe's data. With otherData it only reports the difference.
 func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
 	for i, result := range results {
 		if r.Fits(result) {
@@ -191,11 +191,11 @@ func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool
 		if r.Queries > 0 {
 			queries = fmt.Sprintf(" and %d queries", r.Queries)
 		}
-		err := usagef("%s was measured on %d queries of %d levels (%s), but %s is of data with %d levels%s: %s",
+		err := usagef("%s was measured on %d queries with %d levels (%s), but the data of %s has %d levels%s: %s",
 			j.args[i], result.Queries, len(result.Levels), strings.Join(result.Levels, ", "), r.Name, len(r.Classes), queries,
 			r.Data)
 		if !otherData {
-			return withHint(err, "name a result of that data; --other-data shows this one anyway")
+			return withHint(err, "name a result on that data; --other-data shows this one anyway")
 		}
 		j.say("%v", err)
 	}

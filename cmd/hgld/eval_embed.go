@@ -24,7 +24,7 @@ const evalEmbedExamples = "  hgld eval embed photos                  photos.npy 
 	"  hgld eval embed --run runs/happier --best --out photos.parquet photos.zip\n" +
 	"  hgld eval embed --split test shards     a split of shards, as hgld eval run measures it\n" +
 	"  hgld eval embed --run runs/head --labels l.csv e.npy\n" +
-	"                                          vectors of another model, by a head that was trained on such\n\n" +
+	"                                          vectors of another model, through a head trained on its vectors\n\n" +
 	"  An interrupted command continues where it stopped. hgld eval run --embeddings measures the vectors,\n" +
 	"  and hgld search finds the nearest of them."
 
@@ -34,7 +34,7 @@ func evalEmbedCommand() *cli.Command {
 		Description: evalEmbedExamples,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
-			&cli.BoolFlag{Name: "best", Usage: "take the best checkpoint of the run, not the newest"},
+			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
@@ -54,16 +54,16 @@ func evalEmbedCommand() *cli.Command {
 	}
 }
 
-// embedChoice is what the command line asks for.
+// embedChoice holds the flags of `hgld eval embed`.
 type embedChoice struct {
-	s                  evalSettings // the model
+	s                  evalSettings // model
 	split, labels, out string
 	missing            float64
 }
 
 func (o *embedChoice) check(j *job) error {
 	if len(j.args) != 1 {
-		return withHint(usagef("eval embed takes one folder, archive or file, and got %d", len(j.args)),
+		return withHint(usagef("eval embed takes one folder, archive or file; got %d", len(j.args)),
 			"hgld eval embed --run runs/default photos")
 	}
 	if o.out == "" {
@@ -79,7 +79,7 @@ func (o *embedChoice) check(j *job) error {
 		return a != nil && err == nil && os.SameFile(a, b)
 	}
 	if same(os.Stat(j.args[0])) {
-		return withHint(usagef("--out is %s, the file that is read", o.out), "--out OTHER.npy names another")
+		return withHint(usagef("--out is %s, which is the input", o.out), "name another file: --out OTHER.npy")
 	}
 	if !(o.missing >= 0 && o.missing <= 1) {
 		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
@@ -104,7 +104,7 @@ func (o *embedChoice) run(j *job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	j.say("embedding %s by %s, %s", count(data.Len(), "item"), m.Path, o.s.state(m))
+	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.s.state(m))
 	p := j.progress("embed", data.Len())
 	defer p.End()
 	w := index.Writer{Path: o.out, Run: o.s.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
@@ -131,7 +131,7 @@ func (o *embedChoice) report(j *job, info *index.Info, kept bool) error {
 	}
 	if n := len(info.Failed); n > 0 {
 		return withHint(withCode(exitSomeFailed, fmt.Errorf("eval embed: %s left out", count(n, "image"))),
-			"%s lists them under failed; the vectors of all others are complete", index.InfoFile(o.out))
+			"%s lists them under failed; all other images have vectors", index.InfoFile(o.out))
 	}
 	return nil
 }
@@ -152,21 +152,22 @@ func embedError(j *job, err error) error {
 	var refused *index.FailedError
 	if errors.As(err, &refused) {
 		listBroken(j, refused.Failed)
-		return withHint(withCode(exitSomeFailed, err), "repair or remove them, or allow a larger share with --allow-missing")
+		return withHint(withCode(exitSomeFailed, err),
+			"repair or remove these images, or allow a larger share with --allow-missing")
 	}
 	if errors.As(err, new(*index.OtherError)) {
-		return withHint(withCode(exitUsage, err), "--out OTHER.npy writes elsewhere")
+		return withHint(withCode(exitUsage, err), "write to another file: --out OTHER.npy")
 	}
 	return trainError(err)
 }
 
-// skipBroken leaves out images that are none, and files that cannot be read.
+// skipBroken leaves out files that cannot be read or decoded as images.
 func skipBroken(err *train.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
 // vectorKinds are the extensions of files of vectors.
 var vectorKinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
-// openItems opens what is embedded or shown: shards, a folder or archive of images, or vectors.
+// openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
 func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer, error) {
 	of := !shards.IsDataSet(path)
 	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
@@ -189,12 +190,12 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 		j.say("note: %s", note)
 	}
 	if d.Levels() == nil {
-		j.say("the folders of %s do not form classes at one depth: its images get ids and no classes", path)
+		j.say("the class folders of %s lie at different depths: its images get ids, but no classes", path)
 	}
 	return d, d, nil
 }
 
-// openSplits opens one split of shards, or all one after the other.
+// openSplits opens one split of shards, or all of them concatenated.
 func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
 	set, err := openShards(folder)
 	if err != nil {

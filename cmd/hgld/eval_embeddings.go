@@ -58,13 +58,13 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err == nil {
 		r.Of = of
 		for _, level := range r.WithoutPositives() {
-			j.say("level %q: no query has another item of its class; if the column only names the rows, call it id", level)
+			j.say("level %q: no query shares its class with another item; if the column only names the rows, call it id", level)
 		}
 	}
 	return r, outputs.Finish(j.ctx, r, trainError(err))
 }
 
-// items returns the two sides, with their images if they are named.
+// items returns queries and gallery, with their images if --images names any.
 func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery evaluation.Items, _ io.Closer, err error) {
 	a, b := evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}
 	if s.Images == "" || s.Report == "" {
@@ -78,7 +78,7 @@ func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery eval
 	return evaluation.ImagedRows{Rows: a, Find: find}, evaluation.ImagedRows{Rows: b, Find: find}, closer, nil
 }
 
-// input names the files.
+// input collects the files to read and how to read them.
 func (s *evalSettings) input(j *job) *vectors.Input {
 	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
@@ -86,29 +86,29 @@ func (s *evalSettings) input(j *job) *vectors.Input {
 		Typed: typedAs("hgld eval run")}
 }
 
-// choose says what is measured.
+// choose copies the metrics and options to e.
 func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
 	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
 	e.Intervals, e.Gap, e.GapSeed, e.Parts = o.Intervals, o.Gap, o.GapSeed, o.Parts
 }
 
-// evalRankings measures what another program found.
+// evalRankings evaluates the rankings of another program.
 func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
 	if j.limit > 0 {
-		return nil, usagef("--limit takes the first vectors, and --ranking has none")
+		return nil, usagef("--limit selects the first vectors, but --ranking has no vectors")
 	}
 	e, list, err := s.input(j).LoadRankings(s.Ranking)
 	if err != nil {
 		return nil, asUsage(err)
 	}
 	s.choose(e, o)
-	j.say("measuring %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels),
+	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels),
 		len(e.Gallery.Labels), len(e.Levels))
 	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
 	var short *train.ReachError
 	if errors.As(err, &short) {
 		return nil, withHint(usagef("%s: %w", s.Ranking, err),
-			"--metrics names those that reach no further, such as R@1 and mAP@%d", max(short.Has, 1))
+			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", max(short.Has, 1))
 	}
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))
@@ -117,8 +117,8 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 	return r, err
 }
 
-// asUsage gives an error in how files are put together the exit code of usage. Values
-// that no ranking can have, and files that have a code, keep theirs.
+// asUsage gives errors about files that do not fit together the exit code of wrong usage.
+// Errors that have an exit code, and errors about impossible values, keep theirs.
 func asUsage(err error) error {
 	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
 		return err
@@ -126,7 +126,7 @@ func asUsage(err error) error {
 	return withCode(exitUsage, err)
 }
 
-// typedAs returns the command that an error proposes for vectors and labels.
+// typedAs returns a function that formats command with the given files, for hints.
 func typedAs(command string) func(vectors, labels string) string {
 	return func(vectors, labels string) string {
 		return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
@@ -139,7 +139,7 @@ func openVectors(path string) (embeddings.Vectors, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if meant := embeddings.Meant(path); meant != "" {
-			err = withHint(err, "%s is there", meant)
+			err = withHint(err, "did you mean %s?", meant)
 		}
 		return nil, err
 	case errors.As(err, new(*registry.UnknownError)):

@@ -9,19 +9,19 @@ import (
 	"hgld/train/evaluation"
 )
 
-const evalExportExamples = "  hgld eval export sop                    measures as hgld eval run does, and writes\n" +
+const evalExportExamples = "  hgld eval export sop                    evaluate like hgld eval run, and write\n" +
 	"                                          sop.json, the result with the values of every query,\n" +
-	"                                          sop.queries.parquet, a row for each query,\n" +
+	"                                          sop.queries.parquet, one row per query,\n" +
 	"                                          sop.neighbours.npy and sop.scores.npy, [queries, places],\n" +
 	"                                          and sop.gallery.csv, ids and classes of the rows found\n" +
 	"  hgld eval export --embeddings e.npy --labels l.csv --places 1000 e"
 
 func evalExportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "export", Usage: "evaluate, and write what every query retrieves", ArgsUsage: "PREFIX",
+		Name: "export", Usage: "evaluate, and write the neighbours of every query", ArgsUsage: "PREFIX",
 		Description: evalExportExamples,
 		Flags: append(append(flagsOf(evalStage().Settings()), stageFlags()...), deviceFlag(),
-			&cli.IntFlag{Name: "places", Value: 100, Usage: "neighbours of each query: `N`"}),
+			&cli.IntFlag{Name: "places", Value: 100, Usage: "write the `N` nearest neighbours of each query"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -38,11 +38,11 @@ func evalExportCommand() *cli.Command {
 
 func runEvalExport(j *job, s *evalSettings, places int) error {
 	if len(j.args) != 1 || j.args[0] == "" {
-		return withHint(usagef("eval export takes one PREFIX, and got %d", len(j.args)), "hgld eval export runs/default/test")
+		return withHint(usagef("eval export takes one PREFIX; got %d", len(j.args)), "hgld eval export runs/default/test")
 	}
 	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &evaluation.Export{Prefix: j.args[0], Places: places}
 	if s.Ranking != "" {
-		return usagef("--ranking has no vectors, so there are no neighbours to write")
+		return usagef("eval export cannot write neighbours with --ranking, which has no vectors")
 	}
 	if err := s.check(); err != nil {
 		return withCode(exitUsage, err)

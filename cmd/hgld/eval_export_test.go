@@ -186,12 +186,12 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 		t.Errorf("the first query is not %s", ra.PerQuery.IDs[at])
 	}
 	for want, args := range map[string][]string{
-		"compares two results":        {"--report", "x.html", "a.json"},
-		"need --report":               {"--by", "AP_level0", "a.json", "b.json"},
-		"has no values of \"nosuch\"": {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
-		"needs results with the":      {"--report", "x.html", "plain.json", "b.json"},
-		"it is of another result":     {"--report", "x.html", "b.json", "c.json"},
-		"row 99 of a gallery of 48":   {"--report", "x.html", "b.json", "d.json"},
+		"compares two results":                {"--report", "x.html", "a.json"},
+		"apply to the page of --report":       {"--by", "AP_level0", "a.json", "b.json"},
+		"has no values of \"nosuch\"":         {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
+		"needs results with per-query values": {"--report", "x.html", "plain.json", "b.json"},
+		"it is of another result":             {"--report", "x.html", "b.json", "c.json"},
+		"row 99 of a gallery of 48":           {"--report", "x.html", "b.json", "d.json"},
 	} {
 		if _, err := os.Stat("c.json"); err != nil {
 			must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "plain.json")

@@ -148,7 +148,7 @@ func malformedVectors() (list []malformed) {
 		"quote":     {"header: a string without end", "{'descr': '<f4"},
 		"json":      {"header: \"False\" expected before", `{"descr": "<f4", "fortran_order": false, "shape": [6, 4]}`},
 		"order":     {"header: \"False\" expected before", dict("'<f4'", "0", "(6, 4)")},
-		"behind":    {"header: 9 bytes behind the", dict("'<f4'", "False", "(6, 4)") + " and more"},
+		"behind":    {"header: there are 9 bytes after the", dict("'<f4'", "False", "(6, 4)") + " and more"},
 		"emptydict": {"header: needs descr,", "{}"},
 		"nodict":    {"header: \"{\" expected before \"\"", ""},
 		"list":      {"header: \"{\" expected before", "['<f4', False, (6, 4)]"},
@@ -196,7 +196,7 @@ func malformedTensors(sound []byte) (list []malformed) {
 		"headerlen":  {"a header of 4611686018427387904", binary.LittleEndian.AppendUint64(nil, 1<<62)},
 		"headerlong": {"a header of 50 bytes", binary.LittleEndian.AppendUint64(nil, 50)},
 		"cut":        {"tensor \"embeddings\": ends at", whole[:len(whole)-1]},
-		"more":       {"1 bytes behind the last tensor", append(bytes.Clone(whole), 0)},
+		"more":       {"there are 1 bytes after the last tensor", append(bytes.Clone(whole), 0)},
 		"text":       {"header: does not begin with {", tensorsOf("hello", nil)},
 		"array":      {"header: does not begin with {", tensorsOf("[1]", nil)},
 		"null":       {"header: does not begin with {", tensorsOf("null", nil)},
@@ -224,7 +224,7 @@ func malformedTensors(sound []byte) (list []malformed) {
 			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
 		"overlap": {"tensor \"y\": begins at byte 48", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
 			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
-		"twice": {"header: tensor \"x\" is there", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
+		"twice": {"header: tensor \"x\" occurs", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
 			`"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]}}`, sound)},
 		"metadata": {"header: metadata \"a\" is not a",
 			tensorsOf(`{"__metadata__":{"a":1},"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]}}`,
@@ -268,7 +268,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 	}
 	whole := rows(func([]row) {})
 	for _, n := range []int{0, 3, 4, 8, 11, 12, 50, len(whole) / 2, len(whole) - 9, len(whole) - 5, len(whole) - 1} {
-		add(fmt.Sprintf("cut%d", n), "no Parquet file", whole[:n])
+		add(fmt.Sprintf("cut%d", n), "not a Parquet file", whole[:n])
 	}
 	footer := bytes.Clone(whole)
 	binary.LittleEndian.PutUint32(footer[len(footer)-8:], 1<<31)
@@ -281,7 +281,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 	add("two", "columns a and b both match", parquetOf(t, []two{{"f", []float32{1}, []float32{2}}}))
 	add("none", "no column is a list of floats;", parquetOf(t, []none{{"f", "x"}}))
 	add("bare", "no column label_0 or level_0;", parquetOf(t, []bare{{[]float32{1, 2}}, {[]float32{2, 1}}}))
-	add("csvinside", "no Parquet file: it ends with", []byte(soundLabels))
+	add("csvinside", "not a Parquet file: it ends with", []byte(soundLabels))
 	return list
 }
 

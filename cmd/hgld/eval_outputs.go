@@ -9,9 +9,9 @@ import (
 	"hgld/train/evaluation"
 )
 
-// outputs opens the outputs in the settings. With same, query i is row i of the
-// gallery; otherwise self holds its row there, if it has one. classes returns the names
-// of the classes of a level.
+// outputs opens the outputs that the settings ask for. With same, query i is row i of the
+// gallery; otherwise self holds the gallery row of each query, or −1. classes returns the
+// class names of a level.
 func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluation.Items, same bool, self []int32,
 	classes func(level int) []string) (*evaluation.Outputs, error) {
 	var list []evaluation.Output
@@ -66,14 +66,14 @@ func (j *job) drawMap(ctx context.Context, vectors []float32, rows, cols int) ([
 	return picture.Y.Data, nil
 }
 
-// isUnshown reports whether a page was written, though without some of its images.
+// isUnshown reports whether err means that a page was written without some of its images.
 func isUnshown(err error) bool { return errors.As(err, new(*evaluation.UnshownError)) }
 
-// pageError gives a page without some of its images the exit code of failed items.
+// pageError gives a page that lacks some images the exit code of failed items.
 func pageError(err error) error {
 	if !isUnshown(err) {
 		return err
 	}
 	return withHint(withCode(exitSomeFailed, err),
-		"the frames of the page have the reasons; the same command writes it again")
+		"the page shows the reason in place of each image; the same command writes the page again")
 }

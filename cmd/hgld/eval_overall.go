@@ -14,7 +14,7 @@ import (
 func evalOverallCommand() *cli.Command {
 	return &cli.Command{
 		Name: "overall", Usage: "the mean of several evaluations: the overall accuracy of DyML", ArgsUsage: "FILE...",
-		Description: "  hgld eval overall fine.json middle.json coarse.json     three benchmarks of one level each",
+		Description: "  hgld eval overall fine.json middle.json coarse.json     three benchmarks with one level each",
 		Flags:       commonFlags(),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -48,7 +48,7 @@ func runEvalOverall(j *job) error {
 // readResultFile reads what `hgld eval run` wrote.
 func readResultFile(path string) (*train.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, history.EvaluationFile) // of a run
+		path = filepath.Join(path, history.EvaluationFile) // written by a run
 	}
 	r, err := history.ReadResult(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func readResultFile(path string) (*train.Result, error) {
 	case r.Version == 0 || len(r.Levels) == 0:
 		return nil, usagef("%s is not a result of `hgld eval run`", path)
 	case r.Version > train.ResultVersion:
-		return nil, fmt.Errorf("%s has format version %d, newer than version %d, which this hgld reads; use a newer hgld",
+		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
 			path, r.Version, train.ResultVersion)
 	}
 	return r, nil

@@ -41,8 +41,8 @@ func evalRevisitedCommand() *cli.Command {
 	}
 }
 
-// revisitedRow is a protocol's means in percent, over the queries that have a
-// positive there.
+// revisitedRow holds the means of a protocol in percent, over the queries that have a
+// positive in it.
 type revisitedRow struct {
 	Protocol string       `json:"protocol"`
 	MAP      train.Number `json:"mAP"`
@@ -67,7 +67,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		defer v.Close() // it is read while it is ranked
+		defer v.Close() // ranking reads the gallery
 		rows, _ := v.Rows()
 		if *side.to, err = train.SideOf(b, v, c.Bool("unit")); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)

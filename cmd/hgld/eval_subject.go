@@ -12,8 +12,8 @@ import (
 	"hgld/train/selection"
 )
 
-// subject describes what evalModel measures. It also reports whether the images of the
-// training have changed since.
+// subject describes what evalModel evaluates. It also tells the user if the training
+// images have changed since training.
 func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
 	data *selection.Data) (*train.Subject, error) {
 	of := &train.Subject{Run: s.Run, Data: choice.Evaluated()}
@@ -36,8 +36,8 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
 	return of, err
 }
 
-// changedSince describes how the training's images differ from those that a model was
-// trained on, "" if they do not. Without the settings of the run it returns "".
+// changedSince says how the training images differ from those that a model was trained
+// on. It returns "" if they are the same, or if the settings of the run are missing.
 func changedSince(m *train.Model, run string) (string, error) {
 	settings, err := history.ReadSettings(run)
 	if err != nil || settings == nil {
@@ -45,13 +45,13 @@ func changedSince(m *train.Model, run string) (string, error) {
 	}
 	data, err := openData(&settings.Images)
 	if pipeline.IsMissing(err) {
-		return "", nil // a model is moved without its images
+		return "", nil // the model was moved without its images
 	}
-	if errors.As(err, new(syscall.Errno)) { // they could not be read, which says nothing of them
+	if errors.As(err, new(syscall.Errno)) { // an I/O error does not mean that they changed
 		return "", err
 	}
 	if err != nil {
-		return fmt.Sprintf("the images of the training cannot be compared with %s: %v", settings.Images.Files()[0], err), nil
+		return fmt.Sprintf("%s cannot be compared with the images of the training: %v", settings.Images.Files()[0], err), nil
 	}
 	defer data.Close()
 	same, err := m.TrainedOn(data.Train)
@@ -73,7 +73,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 	var read []string
 	for _, path := range []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels} {
 		if path == "" || len(read) > 0 && path == read[len(read)-1] {
-			continue // labels in the file of the vectors
+			continue // labels are in the file of the vectors
 		}
 		read = append(read, path)
 		sum, err := sha256File(path)
@@ -85,7 +85,7 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 	return of, nil
 }
 
-// ofRun describes what a run has measured of itself.
+// ofRun describes the evaluation that a run made of itself.
 func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*train.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {

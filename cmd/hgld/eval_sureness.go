@@ -2,11 +2,11 @@ package main
 
 import "hgld/train"
 
-// units names what a bootstrap draws again and what a mean counts once.
+// units maps the settings mean and resample to what is averaged or resampled.
 var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass}
 
-// sureness reads over what the figures are means, and how their intervals are computed;
-// nil without intervals.
+// sureness checks the settings of means and intervals. It returns the unit of the means
+// and how to compute intervals, nil without intervals.
 func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, err error) {
 	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
 		if _, known := units[of.value]; !known {
@@ -22,13 +22,13 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 		says  string
 	}{
 		{s.Ranking != "" && (s.Embeddings != "" || s.GalleryEmbeddings != "" || s.Gap > 0 || independent || page),
-			"--embeddings, --gap, --levels independent, --report and --trec need vectors, and --ranking has none"},
-		{s.Ranking != "" && s.Labels == "", "--ranking needs --labels, a row for each query"},
+			"--embeddings, --gap, --levels independent, --report and --trec need vectors, which --ranking does not have"},
+		{s.Ranking != "" && s.Labels == "", "--ranking needs --labels, with one row per query"},
 		{s.Embeddings == "" && s.Ranking == "" && (independent || s.Ignore != "" || s.Qrels != ""),
-			"--levels, --ignore and --qrels are of vectors from files, by --embeddings"},
+			"--levels, --ignore and --qrels apply only to vectors from files: name them with --embeddings"},
 		{s.Qrels != "" && (independent || s.Ignore != "" || s.Mean == "class" || s.Resample == "class" || page),
 			"--levels, --ignore, --mean class, --resample class, --report and --trec need labels, which --qrels replaces"},
-		{independent && page, "--report and --trec need levels that are a tree; leave them out with --levels independent"},
+		{independent && page, "--report and --trec need levels that form a tree; leave them out with --levels independent"},
 		{s.Gap == 1, "gap is 1, want a batch size of 2 or more"},
 	} {
 		if no.wrong {

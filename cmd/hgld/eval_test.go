@@ -303,7 +303,7 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--gap", "8")
-	if code != exitUsage || !strings.Contains(errs, "need vectors, and --ranking has none") {
+	if code != exitUsage || !strings.Contains(errs, "need vectors, which --ranking does not have") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -322,7 +322,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
-	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, the first in row 1", `level "path": no query has another item of its class`} {
+	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, the first in row 1", `level "path": no query shares its class with another item`} {
 		if code != 0 || !strings.Contains(errs, hint) {
 			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
 		}

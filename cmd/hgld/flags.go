@@ -9,7 +9,7 @@ import (
 	"hgld/internal/settings"
 )
 
-// flagsOf returns the flags of a section, to whose settings ptr points.
+// flagsOf returns the flags of a section. ptr points to the section's settings.
 func flagsOf(ptr any) []cli.Flag {
 	var flags []cli.Flag
 	for _, f := range settings.Fields(ptr) {

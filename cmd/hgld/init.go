@@ -16,9 +16,9 @@ import (
 func initCommand() *cli.Command {
 	return &cli.Command{
 		Name: "init", Usage: "start a project: a folder with a commented hgld.yaml", ArgsUsage: "DIR",
-		Description: "  hgld init my-project                       makes the folder and its hgld.yaml\n" +
+		Description: "  hgld init my-project                       create the folder and its hgld.yaml\n" +
 			"  hgld init .                                in the current folder\n" +
-			"  hgld init --images photos my-project       images in class folders: photos/fruit/apple/1.jpg\n" +
+			"  hgld init --images photos my-project       for images in class folders: photos/fruit/apple/1.jpg\n" +
 			"  hgld init --images photos.csv --levels fine,coarse my-project",
 		Flags:  append(imagesFlags(), &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results only"}),
 		Action: startProject,
@@ -28,12 +28,12 @@ func initCommand() *cli.Command {
 // startProject runs `hgld init`.
 func startProject(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return withHint(usagef("init takes one folder, the project's, after its flags"), "hgld init my-project")
+		return withHint(usagef("init takes one argument, the folder of the project, after the flags"), "hgld init my-project")
 	}
 	dir := c.Args().First()
 	path := filepath.Join(dir, projectFile)
 	if _, err := os.Stat(path); err == nil {
-		return withHint(usagef("%s exists already and stays as it is", path), "hgld status -C %s", dir)
+		return withHint(usagef("%s already exists and was not changed", path), "hgld status -C %s", dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -43,9 +43,9 @@ func startProject(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		project, next = *own, "look through its settings"
+		project, next = *own, "look through the settings"
 	} else if c.IsSet("levels") || c.IsSet("split-folders") || c.IsSet("uneven") {
-		return usagef("--levels, --split-folders and --uneven need --images, the folder or table that they describe")
+		return usagef("--levels, --split-folders and --uneven describe the images of --images, which is not given")
 	}
 	text, err := stages().Text(project)
 	if err != nil {
@@ -78,14 +78,15 @@ Next: %s, then
 )
 
 const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # in
-# front of those that you change. Each line stands for itself: input.size is the
-# key size of the group input. A flag beats a HGLD_* variable beats this file:
-# --k beats HGLD_CLUSTER_K beats cluster.k. Files are relative to this folder.
-#   hgld config show --origin    what is in force, and why
-#   hgld config check            is this file right?
+# front of those that you change. A dotted name is a key of a group: input.size is
+# the key size of input. Flags override HGLD_* variables, which override this file:
+# --k comes before HGLD_CLUSTER_K, and that before cluster.k. Paths are relative to
+# this folder.
+#   hgld config show --origin    all settings, and where each value comes from
+#   hgld config check            check this file
 
 hgld: 1                # format version
 
-# what computes: auto (a card where one is usable), cpu, cuda, or cuda:N for card N
+# where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N
 #device: auto
 `

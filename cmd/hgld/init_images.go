@@ -16,11 +16,11 @@ import (
 	"hgld/train/selection"
 )
 
-// imagesFlags are the flags of a project of images: those of `hgld shards build` by which the
-// images are found.
+// imagesFlags returns the flags for a project that starts from images: --images, and the
+// flags of `hgld shards build` that describe their layout.
 func imagesFlags() []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "images",
-		Usage: "begin at shards, with the images of `PATH`: class folders, their .zip or .tar, a .csv, or Parquet files"}}
+		Usage: "start with images instead of landmarks: `PATH` of class folders, their .zip or .tar, a .csv, or Parquet files"}}
 	for _, f := range flagsOf(shardsStage().Settings()) {
 		if slices.Contains([]string{"levels", "split-folders", "uneven"}, f.Names()[0]) {
 			flags = append(flags, f)
@@ -29,8 +29,8 @@ func imagesFlags() []cli.Flag {
 	return flags
 }
 
-// imageProject describes a project of images, which begins at shards. It lists the images, so
-// that a mistake in their layout shows at once.
+// imageProject describes a project that starts from images, at the stage shards. It lists
+// the images so that a mistake in their layout is reported at once.
 func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	s, err := shardsStage().Load(&pipeline.Project{}, c)
 	if err != nil {
@@ -44,7 +44,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	inside, err := dataset.Within(input, dir)
 	if inside {
 		err = withHint(usagef("the project %s is inside %s: its shards would be among the images", dir, input),
-			"start it beside them: hgld init --images %s %s-project", input, filepath.Clean(input))
+			"put it next to them: hgld init --images %s %s-project", input, filepath.Clean(input))
 	}
 	if err != nil {
 		return nil, err

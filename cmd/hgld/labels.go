@@ -26,8 +26,8 @@ type labelsSettings struct {
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
 	Out        string `yaml:"out" path:"out" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
-	Blank      bool   `yaml:"blank" usage:"keep landmarks without a label, with empty cells"`
-	Unlabelled string `yaml:"unlabelled" path:"out" usage:"list of landmarks without a label to write, with the reasons; \"\" for none"`
+	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
+	Unlabelled string `yaml:"unlabelled" path:"out" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
 }
 
 func labelsStage() pipeline.StageOf[labelsSettings] {
@@ -48,14 +48,14 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 }
 
 func labelsCommand() *cli.Command {
-	return group("labels", "tags + hierarchy -> a label for every landmark; statistics, checks, conversion",
+	return group("labels", "tags + hierarchy -> a label for every landmark; also statistics, checks and conversion",
 		"  hgld labels build                                   tags.jsonl + hierarchy.json -> labels.csv, unlabelled.csv\n"+
-			"  hgld labels stats                                   classes, landmarks, and why some have no label\n"+
-			"  hgld labels check --split train labels.csv          is it a tree? are the names sound?\n"+
+			"  hgld labels stats                                   count classes and landmarks; say why some have no label\n"+
+			"  hgld labels check --split train labels.csv          check that it is a tree with undamaged names\n"+
 			"  hgld labels convert --to levels train_labels.csv    another layout",
 		stageCommand(labelsStage().Stage, "build", "join tags and hierarchy into labels",
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
-				"  hgld labels build --blank                         all landmarks, empty cells where there is no label\n"+
+				"  hgld labels build --blank                         all landmarks; empty cells if there is no label\n"+
 				"  hgld labels build --form json --out labels.json   with split, level names and reasons"),
 		labelsStatsCommand(), labelsCheckCommand(), labelsConvertCommand(),
 	)
@@ -103,14 +103,14 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	}
 	j.print("\n")
 	if len(stats.Splits) > 1 && len(parts) == 1 && form != labels.LevelsForm && form != labels.JSONForm {
-		j.say("%s has a column split: it holds %v, whose ids are different id spaces", s.Out, table.Splits())
+		j.say("%s has a column split, because the ids of %v are different id spaces", s.Out, table.Splits())
 	}
 	return nil
 }
 
-// labelFiles lists the files that a name of labels stands for. For a name with {split}
-// these are the existing files of the splits, or the name itself if there is none. Who reads a
-// file meets the error, if it cannot be looked at.
+// labelFiles expands the name of a label file. A name with {split} becomes the list of
+// existing files, one per split, or the name itself if there are none. Files that cannot
+// be accessed are listed too, so that reading them returns the error.
 func labelFiles(name string) []string {
 	files := slices.DeleteFunc(labels.PartNames(name), func(path string) bool {
 		_, err := os.Stat(path)
@@ -122,8 +122,8 @@ func labelFiles(name string) []string {
 	return files
 }
 
-// writeLabels writes the labels and, if wanted, the list of landmarks without a label.
-// No file appears before all are complete.
+// writeLabels writes the labels and, if it was asked for, the list of landmarks without a
+// label. The files appear together, once all are complete.
 func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labels.Part) error {
 	var files []atomicfile.Content
 	for _, part := range parts {
@@ -137,13 +137,13 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 	return atomicfile.WriteAll(files)
 }
 
-// checkLabelsOut refuses outputs that would overwrite each other or an input.
+// checkLabelsOut returns an error for outputs that would overwrite each other or an input.
 func checkLabelsOut(s *labelsSettings, form labels.Form) error {
 	if s.Out == "" {
-		return usagef("labels build: no name for the labels; want --out labels.csv")
+		return usagef("labels build: the labels have no file name; want one such as --out labels.csv")
 	}
 	if s.Unlabelled != "" && atomicfile.Same(s.Out, s.Unlabelled) {
-		return usagef("labels build: %s is named for both the labels and the unlabelled landmarks; use two names", s.Out)
+		return usagef("labels build: %s is named both for the labels and for the unlabelled landmarks; use two names", s.Out)
 	}
 	for _, in := range []string{s.Tags, s.Hierarchy} {
 		for _, out := range []string{s.Out, s.Unlabelled} {
@@ -155,24 +155,24 @@ func checkLabelsOut(s *labelsSettings, form labels.Form) error {
 	return checkFormInName(s.Out, form)
 }
 
-// checkFormInName refuses a file name whose ending belongs to another form, because
-// people and programs go by the ending.
+// checkFormInName returns a usage error for a file name whose extension belongs to another
+// form, because people and programs rely on the extension.
 func checkFormInName(path string, form labels.Form) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if isJSON := form == labels.JSONForm; ext == ".csv" && isJSON || ext == ".json" && !isJSON {
 		want := map[bool]string{true: ".json", false: ".csv"}[isJSON]
-		return withHint(usagef("%s would contain the form %s", path, form), "choose another name: %s",
+		return withHint(usagef("%s has the wrong extension for the form %s", path, form), "choose another name: %s",
 			strings.TrimSuffix(path, filepath.Ext(path))+want)
 	}
 	return nil
 }
 
-// checkSplitInName refuses a file name that names another split than that of the
-// labels.
+// checkSplitInName returns a usage error for a file name that contains a split other than
+// the one of the labels.
 func checkSplitInName(path string, table *labels.Table) error {
 	named := labels.SplitInName(path)
 	if splits := table.Splits(); named != "" && len(splits) > 0 && !slices.Equal(splits, []labels.Split{named}) {
-		return usagef("%s is named for split %s, but the labels are of %v; choose another name", path, named, splits)
+		return usagef("%s is named for the split %s, but the labels belong to %v; choose another name", path, named, splits)
 	}
 	return nil
 }
@@ -203,17 +203,17 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	}
 	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 &&
 		!tagged {
-		return nil, withHint(fmt.Errorf("%s: %s knows none of the tags in %s", command, s.Hierarchy, s.Tags),
-			"do they belong to the same project? the level %.80q of the hierarchy must contain the tags",
+		return nil, withHint(fmt.Errorf("%s: %s contains none of the tags in %s", command, s.Hierarchy, s.Tags),
+			"check that both belong to the same project; the level %.80q of the hierarchy must contain the tags",
 			hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
-		j.say("%s with a tag that %s does not know; curate them: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
+		j.say("%s with a tag that is missing in %s; curate it: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
 	}
 	return table, nil
 }
 
-// labelForm finds a form by name.
+// labelForm returns the form with the given name.
 func labelForm(name string) (labels.Form, error) {
 	if slices.Contains(labels.Forms, labels.Form(name)) {
 		return labels.Form(name), nil
@@ -234,7 +234,7 @@ func labelFlags(more ...cli.Flag) []cli.Flag {
 	), more...)
 }
 
-// readLabels reads a label file of any form. With strict it must be a tree.
+// readLabels reads a label file of any form. With strict, the classes must form a tree.
 func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error) {
 	split, err := splitFlag(c)
 	if err != nil {
@@ -265,13 +265,13 @@ func splitFlag(c *cli.Context) (labels.Split, error) {
 	return labels.Split(name), nil
 }
 
-// labelHint adds the exit code and the helpful flag to errors about splits.
+// labelHint gives errors about splits an exit code, and names the flag that helps.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return withHint(withCode(exitUsage, err), "name it: --split train %s", filepath.Base(path))
+		return withHint(withCode(exitUsage, err), "name the split: --split train %s", filepath.Base(path))
 	}
 	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
-		return withHint(withCode(exitUsage, err), "omit --split: the file itself says it")
+		return withHint(withCode(exitUsage, err), "leave out --split: the file itself names the split")
 	}
 	if wrong := (*labels.SplitError)(nil); errors.As(err, &wrong) {
 		return withHint(withCode(exitUsage, err), "--one-id-space declares a data set with one id space; GLDv2 has two")

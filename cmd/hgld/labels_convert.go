@@ -13,7 +13,7 @@ func labelsConvertCommand() *cli.Command {
 	return &cli.Command{
 		Name: "convert", Usage: "write labels in another layout", ArgsUsage: "FILE [OUT]",
 		Description: "  hgld labels convert --to json index_labels.csv labels.json      with split and level names\n" +
-			"  hgld labels convert --to levels train_labels.csv                 any data set's layout, to stdout\n" +
+			"  hgld labels convert --to levels train_labels.csv                 one column per level, to stdout\n" +
 			"  hgld labels convert --to hierarchical --categories index_label_to_category.csv index_3col.csv index_5col.csv",
 		Flags: labelFlags(
 			&cli.StringFlag{Name: "to", Usage: "`FORM`: hierarchical, three-column, clusters, category, levels, json"},

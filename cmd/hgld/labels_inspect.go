@@ -13,7 +13,7 @@ import (
 
 func labelsStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "classes of each level with their landmarks, and why landmarks have no label",
+		Name: "stats", Usage: "count the classes and landmarks of each level, and the landmarks without a label by reason",
 		ArgsUsage: "[FILE]",
 		Description: "  hgld labels stats                                  the project's tags and hierarchy\n" +
 			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
@@ -29,11 +29,11 @@ func labelsStatsCommand() *cli.Command {
 
 func runLabelsStats(c *cli.Context, j *job) error {
 	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
-		return usagef("labels stats: --split and --one-id-space need a file; tags.jsonl itself has the split of every " +
+		return usagef("labels stats: --split and --one-id-space apply to a label file; tags.jsonl has the split of every " +
 			"landmark")
 	}
 	limit := j.limit
-	j.limit = 0 // of classes printed, not of landmarks
+	j.limit = 0 // limits the classes printed, not the landmarks
 	var table *labels.Table
 	var err error
 	if len(j.args) == 1 {
@@ -63,8 +63,8 @@ func runLabelsStats(c *cli.Context, j *job) error {
 	return j.show(stats, stats.Text(images != nil))
 }
 
-// projectLabels joins the project's tags and hierarchy as `labels build` does, without
-// writing.
+// projectLabels joins the project's tags and hierarchy like `labels build`, but writes
+// nothing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
 	stage.Command = "labels stats"
@@ -78,7 +78,7 @@ func projectLabels(j *job) (*labels.Table, error) {
 	return buildLabels(j, stage.Command, s)
 }
 
-// addImages adds the images of each landmark in a list of images to counts.
+// addImages counts the images of each landmark in an image list and adds them to counts.
 func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) error {
 	split, err := splitFlag(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func runLabelsCheck(c *cli.Context, j *job) error {
 	}
 	against := c.String("against")
 	if len(j.args) == 0 || against != "" && len(j.args) != 1 {
-		return usagef("labels check: want a file to check (one with --against), got %d", len(j.args))
+		return usagef("labels check: want files to check, or exactly one with --against; got %d", len(j.args))
 	}
 	var files []labels.CheckedFile
 	failed := 0
@@ -161,10 +161,10 @@ func compareWith(c *cli.Context, f labels.CheckedFile, against string) (*labels.
 		return nil, nil
 	}
 	if f.Kind != "labels" {
-		return nil, usagef("--against compares label files; %s holds %s", f.File, f.Kind)
+		return nil, usagef("--against compares label files, but %s contains %s", f.File, f.Kind)
 	}
 	if f.Table == nil {
-		return nil, nil // could not be read: that is its error
+		return nil, nil // the file could not be read, which is already reported
 	}
 	other, err := readLabels(c, against, false)
 	if err != nil {
@@ -174,7 +174,7 @@ func compareWith(c *cli.Context, f labels.CheckedFile, against string) (*labels.
 	return comparison, labelHint(err, against)
 }
 
-// checkFile reads and checks a file. An error says that the command line does not fit it.
+// checkFile reads and checks a file. It returns an error only for a wrong command line.
 func checkFile(c *cli.Context, path string) (labels.CheckedFile, error) {
 	split, err := splitFlag(c)
 	if err != nil {

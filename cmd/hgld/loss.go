@@ -14,24 +14,24 @@ import (
 const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
 	"  hgld loss --loss nsm --embeddings e.npy --labels l.csv --proxies p.npy --gradient g.safetensors\n" +
 	"  hgld loss --loss smooth-ap -o loss.preset=released -o loss.settings.tau=0.05 --embeddings e.npy --labels l.csv\n" +
-	"\nThe value of the loss by term, its gradient by the rows of the file, and the same by the\n" +
-	"definition in float64, to test another program's loss against. Every row is a query."
+	"\nPrints the value of each term of the loss and its gradient by row, and the same computed from\n" +
+	"the definition in float64, to test another implementation against. Every row is a query."
 
 func lossCommand() *cli.Command {
 	return computing(&cli.Command{
-		Name: "loss", Usage: "value and gradient of a loss on anybody's embeddings", Description: lossExamples,
+		Name: "loss", Usage: "value and gradient of a loss on embeddings of any program", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet, .pt)"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
-			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, which take no gradient (default: the rows)"},
+			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, without a gradient (default: the embeddings)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
-			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, a row for each class in the order of the labels, or " +
+			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
-			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors with the proxies and theirs"},
-			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, and the gradient with them"},
-			&cli.BoolFlag{Name: "definition", Value: true, Usage: "compute the definition in float64 too, which is slow"},
+			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors, also with the proxies"},
+			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
+			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}),
 		Action: action(func(c *cli.Context, j *job) error {

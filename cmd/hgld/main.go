@@ -1,7 +1,6 @@
-// Command hgld builds labels with a hierarchy for image retrieval and trains
-// models on them: it scrapes the tags of landmark categories, clusters them,
-// takes a curator's edits, writes Parquet shards, trains hierarchical models on
-// the shards and evaluates them.
+// Command hgld builds hierarchical labels for image retrieval and trains models on them.
+// It scrapes the tags of landmark categories, clusters them, records a curator's edits,
+// writes Parquet shards, trains models on the shards and evaluates them.
 package main
 
 import (
@@ -18,7 +17,7 @@ func main() { os.Exit(hgld(os.Args, os.Stdout, os.Stderr)) }
 // hgld runs one command line and returns its exit code.
 func hgld(args []string, stdout, stderr io.Writer) int {
 	if asked := len(args) - 1; args[asked] == "--generate-bash-completion" && slices.Contains(args[:asked], "--") {
-		return exitOK // behind "--" this is an argument, and the line would be executed
+		return exitOK // after "--" this is an ordinary argument, and the command would run
 	}
 	ctx, stop := interruptible(stderr)
 	defer stop()
@@ -27,9 +26,9 @@ func hgld(args []string, stdout, stderr io.Writer) int {
 	return reportError(out.join(newApp(out, stderr, args).RunContext(ctx, args)), stderr)
 }
 
-// output is stdout. It keeps the first write error, because the callers of print ignore
-// it and the command must still fail. A closed pipe, as of head(1), does not count as an
-// error.
+// output is stdout. It keeps the first write error: callers of print ignore errors, but
+// the command must still fail. A pipe closed by the reader, such as head(1), does not
+// count as an error.
 type output struct {
 	mu  sync.Mutex
 	to  io.Writer
@@ -48,10 +47,10 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns the writer below.
+// Unwrap returns the underlying writer.
 func (o *output) Unwrap() io.Writer { return o.to }
 
-// join adds the write error to that of the command, unless the command returned it itself.
+// join adds the write error to the command's error, unless err already contains it.
 func (o *output) join(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,36 +12,36 @@ import (
 )
 
 const modelsExamples = "  hgld models list                        backbones and published retrieval nets\n" +
-	"  hgld models show resnet50               its layers with their shapes, and where its weights are published\n" +
-	"  hgld models check resnet50.safetensors  what a file of weights fits, and what is missing in it\n" +
-	"  hgld models fetch resnet50 --from URL   weights from an address or a file, checked and converted"
+	"  hgld models show resnet50               layers with shapes, and where weights are published\n" +
+	"  hgld models check resnet50.safetensors  which networks a file of weights fits\n" +
+	"  hgld models fetch resnet50 --from URL   download weights, check and convert them"
 
 func modelsCommand() *cli.Command {
 	return group("models", "backbones, published nets and their weights", modelsExamples,
 		&cli.Command{
-			Name: "list", Usage: "what can be trained, with size, input and source of weights",
+			Name: "list", Usage: "list the networks, with size, input and source of weights",
 			Description: "  hgld models list\n  hgld models list --json",
 			Flags:       commonFlags(), Action: listModels,
 		},
 		&cli.Command{
-			Name: "show", Usage: "the layers of one, with shapes and totals", ArgsUsage: "NAME",
+			Name: "show", Usage: "print the layers of a network, with shapes and totals", ArgsUsage: "NAME",
 			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its " +
 				"projection",
 			Flags: commonFlags(), Action: showModel,
 		},
 		&cli.Command{
-			Name: "check", Usage: "which networks a file of weights fits", ArgsUsage: "FILE",
+			Name: "check", Usage: "find the networks that a file of weights fits", ArgsUsage: "FILE",
 			Description: "  hgld models check resnet50.safetensors\n" +
-				"  hgld models check --model resnet50 my.safetensors    every name that is missing or too many\n\n" +
-				"  It can be .safetensors, or a .pth, .pt or .bin of torch.save.",
+				"  hgld models check --model resnet50 my.safetensors    every missing or unexpected name\n\n" +
+				"  The file can be .safetensors, or a .pth, .pt or .bin written by torch.save.",
 			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
-				Usage: "compare with `NAME` alone, and list every difference"}),
+				Usage: "compare with the network `NAME` only, and list every difference"}),
 			Action: checkModel,
 		},
 		modelsFetchCommand())
 }
 
-// modelNamed returns a network by name.
+// modelNamed returns the network with the given name.
 func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
 	var names []string
 	for _, m := range list {
@@ -97,7 +97,7 @@ func showModel(c *cli.Context) error {
 		return err
 	}
 	if len(j.args) != 1 {
-		return withHint(usagef("models show takes one name, got %d", len(j.args)), "hgld models list lists them")
+		return withHint(usagef("models show takes one name; got %d", len(j.args)), "hgld models list lists them")
 	}
 	list, err := backbone.KnownNetworks()
 	if err != nil {
@@ -114,7 +114,7 @@ func showModel(c *cli.Context) error {
 		}{m, m.Store.Layout()})
 	}
 	j.print("%s: %s\n", m.Name, m.About)
-	j.print("input %d×%d, embedding %d, pixels of mean %v and deviation %v\n", m.Input, m.Input, m.Embedding,
+	j.print("input %d×%d, embedding %d, pixel mean %v and standard deviation %v\n", m.Input, m.Input, m.Embedding,
 		m.Facts.Mean, m.Facts.Std)
 	if m.Net {
 		j.print("%s; projection %d, frozen BatchNorm %v, pretrained %v, whitening by PCA %v\n",

@@ -12,8 +12,8 @@ import (
 	"hgld/train/backbone"
 )
 
-// shownFits is the number of networks printed for a file that fits none, and shownNames
-// the number of tensor names of each kind.
+// shownFits limits the networks printed for a file that fits none. shownNames limits the
+// tensor names printed of each kind.
 const (
 	shownFits  = 3
 	shownNames = 5
@@ -25,7 +25,7 @@ func checkModel(c *cli.Context) error {
 		return err
 	}
 	if len(j.args) != 1 {
-		return usagef("models check takes one file, got %d", len(j.args))
+		return usagef("models check takes one file; got %d", len(j.args))
 	}
 	path := j.args[0]
 	list, err := backbone.KnownNetworks()
@@ -71,7 +71,7 @@ func checkModel(c *cli.Context) error {
 	return withCode(exitIntegrity, err)
 }
 
-// readTensors reads a safetensors file, or one that torch.save wrote.
+// readTensors reads a safetensors file, or a file written by torch.save.
 func readTensors(path string) ([]tensorfile.Tensor, error) {
 	if !torchfile.Named(path) {
 		tensors, _, err := tensorfile.ReadAll(path)
@@ -83,7 +83,7 @@ func readTensors(path string) ([]tensorfile.Tensor, error) {
 	tensors, err := torchfile.Read(path)
 	if errors.As(err, new(*torchfile.FormatError)) {
 		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
-			"scripts/convert_weights.py %s reads a few more kinds", path)
+			"scripts/convert_weights.py %s reads a few more formats", path)
 	}
 	return tensors, err
 }

@@ -22,26 +22,26 @@ import (
 
 const fetchExamples = "  hgld models fetch resnet50 --from https://…/resnet50-0676ba61.pth --sha256 0676ba61…\n" +
 	"  hgld models fetch deit-small --from ~/Downloads/model.safetensors\n\n" +
-	"  hgld models show NAME says where weights are published, and their licence. Nothing is fetched that\n" +
-	"  you do not name. The file becomes weights/NAME.safetensors in the project, and weights/NAME.json says\n" +
-	"  where it is from. A .pth is converted without running anything in it. A download that was stopped\n" +
-	"  goes on when the same command runs again."
+	"  hgld models show NAME says where weights are published, and their licence. hgld fetches only what\n" +
+	"  you name. It writes weights/NAME.safetensors in the project, and records the source in\n" +
+	"  weights/NAME.json. A .pth is converted without running any code in it. After an interrupted\n" +
+	"  download, the same command continues."
 
 func modelsFetchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "fetch", Usage: "fetch weights from an address or a file, check and convert them", ArgsUsage: "NAME",
 		Description: fetchExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "from", Usage: "`URL` or file: .safetensors, or .pth, .pt, .bin of torch.save"},
-			&cli.StringFlag{Name: "sha256", Usage: "refuse a file whose sha256 is not `HEX`"},
+			&cli.StringFlag{Name: "from", Usage: "`URL` or file: .safetensors, or a .pth, .pt or .bin written by torch.save"},
+			&cli.StringFlag{Name: "sha256", Usage: "fail if the sha256 of the file is not `HEX`"},
 			&cli.StringFlag{Name: "out", Usage: "write this `FILE` (default: weights/NAME.safetensors)"},
-			&cli.BoolFlag{Name: "replace", Usage: "replace a file of another origin"}),
+			&cli.BoolFlag{Name: "replace", Usage: "replace a file that came from another source"}),
 		Action: fetchModel,
 	}
 }
 
-// nameFirst takes `hgld models fetch NAME --from URL` to the order that the flag package reads,
-// in which the name comes last.
+// nameFirst moves the name in `hgld models fetch NAME --from URL` to the end, because the
+// flag package wants arguments after flags.
 func nameFirst(args []string) []string {
 	if len(args) < 5 || args[1] != "models" || args[2] != "fetch" || strings.HasPrefix(args[3], "-") {
 		return args
@@ -103,64 +103,64 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	}
 	switch {
 	case o.From == "":
-		return o, withHint(usagef("--from is missing: hgld fetches nothing that you do not name"),
+		return o, withHint(usagef("--from is missing: hgld fetches only what you name"),
 			"hgld models show %s says where its weights are published", o.Name)
 	case o.SHA256 != "" && !sha256Form.MatchString(o.SHA256):
-		return o, usagef("--sha256 is %.80q, want 64 hexadecimal digits", o.SHA256)
+		return o, usagef("--sha256 is %.80q; want 64 hexadecimal digits", o.SHA256)
 	case o.Out == "":
 		o.Out = j.project.Join(filepath.Join("weights", o.Name+".safetensors"))
 	case filepath.Ext(o.Out) != ".safetensors":
-		return o, usagef("--out is %s, want a name that ends in .safetensors", o.Out)
+		return o, usagef("--out is %s; want a name that ends in .safetensors", o.Out)
 	}
 	return o, nil
 }
 
-// reportFetch says what was fetched, and how to use it.
+// reportFetch prints what was fetched and how to use it.
 func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	switch t := r.Transfer; {
 	case r.There:
 		j.say("%s already exists, from the same source", r.Out)
 	case t.Changed:
-		j.say("the file on the server has changed since the download was begun, and was fetched from the start")
+		j.say("the file on the server has changed since the download began, so it was fetched from the start")
 	case t.Whole:
-		j.say("the server cannot send a part of a file, so it was fetched from the start")
+		j.say("the server cannot send part of a file, so it was fetched from the start")
 	case t.Kept > 0:
 		j.say("resumed after %d of %d bytes", t.Kept, t.Bytes)
 	}
 	j.print("%s: %d tensors, fits %s\n", r.Out, r.Tensors, r.Name)
 	j.print("fetched %d bytes, sha256 %s%s\n", r.Bytes, r.SHA256, map[bool]string{true: ", as expected"}[o.SHA256 != ""])
 	if r.Converted {
-		j.print("converted from a file of torch.save; sha256 of the result %s\n", r.Stored)
+		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}
 	j.say("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), r.Out)
 }
 
-// fetchError adds code and next step to an error of a fetch.
+// fetchError adds the exit code and the next step to the error of a fetch.
 func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	var status *download.StatusError
 	var temporary *download.TemporaryError
 	var torch *torchfile.FormatError
 	switch {
 	case errors.As(err, &temporary):
-		return withHint(withCode(exitTemporary, err), "run the same command again: it goes on after %d bytes",
+		return withHint(withCode(exitTemporary, err), "run the same command again: it continues after %d bytes",
 			temporary.Bytes)
 	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
-		return withHint(err, "the file needs a login: download it with its own client, and name the file with --from")
+		return withHint(err, "the server requires a login: download the file with its own client, and name it with --from")
 	case errors.As(err, &status):
 		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(withCode(exitLocked, err), "another hgld process is fetching the same file")
 	case errors.Is(err, pretrained.ErrExists):
-		return withHint(withCode(exitUsage, err), "--replace replaces it, --out names another file")
+		return withHint(withCode(exitUsage, err), "replace it with --replace, or name another file with --out")
 	case errors.Is(err, pretrained.ErrSum):
-		return withHint(withCode(exitIntegrity, err), "the file is damaged, or is not the published one")
+		return withHint(withCode(exitIntegrity, err), "the file is damaged, or is not the one that was published")
 	case errors.Is(err, pretrained.ErrFit):
 		return withHint(withCode(exitIntegrity, err), "hgld models list lists the networks")
 	case errors.As(err, &torch) && torch.Refused != "":
-		return withHint(withCode(exitIntegrity, err), "only numbers are read: save the net's state_dict(), or try "+
+		return withHint(withCode(exitIntegrity, err), "hgld reads only numbers: save the network's state_dict(), or try "+
 			"scripts/convert_weights.py")
 	case errors.As(err, &torch) || errors.As(err, new(*tensorfile.FormatError)):
-		return withHint(withCode(exitIntegrity, err), "want .safetensors, or a state dict of torch.save")
+		return withHint(withCode(exitIntegrity, err), "want .safetensors, or a state dict saved by torch.save")
 	case errors.Is(err, fs.ErrNotExist):
 		return withCode(exitUsage, err)
 	}

@@ -11,9 +11,9 @@ func runCommand() *cli.Command {
 		Name: "run", Usage: "execute the stale stages of hgld.yaml in order",
 		Description: "  hgld run                    every stage that is missing or stale\n" +
 			"  hgld run --until curate     up to the hierarchy\n" +
-			"  hgld run --limit 200        a trial of all stages on 200 items\n" +
-			"  hgld run --dry-run          what would run, and why\n" +
-			"  hgld run --json             what each stage that runs has to report, as JSON",
+			"  hgld run --limit 200        a trial of every stage on 200 items\n" +
+			"  hgld run --dry-run          print what would run, and why\n" +
+			"  hgld run --json             print the result of each stage as JSON",
 		Flags: append(commonFlags(),
 			&cli.IntFlag{Name: "limit", Usage: "trial: every stage takes only the first `N` items"},
 			&cli.StringFlag{Name: "until", Usage: "stop after `STAGE`"},
@@ -36,8 +36,8 @@ func runCommand() *cli.Command {
 	}
 }
 
-// planRun is `hgld run --dry-run`: what status says of the first stages, and which of
-// them would run.
+// planRun is `hgld run --dry-run`. It prints the state of the stages up to --until, and
+// which of them would run.
 func planRun(j *job, first int) error {
 	plan, err := j.project.Plan(j.limit, first)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 
 const runsExamples = "  hgld runs list                          the runs in runs/: state, loss, speed, result\n" +
 	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
-	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ in their seeds alone\n" +
+	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ only in their seeds\n" +
 	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
 	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b\n" +
 	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900"
 
 func runsCommand() *cli.Command {
-	return group("runs", "look at trainings: list, compare, plot; search settings", runsExamples,
+	return group("runs", "list, compare and plot training runs; search for settings", runsExamples,
 		runsListCommand(), runsCompareCommand(), runsPlotCommand(), runsTuneCommand())
 }
 
@@ -32,7 +32,7 @@ func readPastRun(dir string) (*history.Run, error) {
 		"hgld runs list lists them")
 }
 
-// readPastRuns reads several.
+// readPastRuns reads several run directories.
 func readPastRuns(dirs []string) ([]*history.Run, error) {
 	var list []*history.Run
 	for _, dir := range dirs {
@@ -61,21 +61,21 @@ func runsListCommand() *cli.Command {
 			case 1:
 				folder = j.args[0]
 			default:
-				return usagef("runs list takes one folder, got %d", len(j.args))
+				return usagef("runs list takes one folder; got %d", len(j.args))
 			}
 			return listRuns(j, folder)
 		},
 	}
 }
 
-// listRuns prints the runs in a folder. One that cannot be read hides none of the others.
+// listRuns prints the runs in a folder. If one cannot be read, it still prints the others.
 func listRuns(j *job, folder string) error {
 	dirs, err := history.Find(folder)
 	if err != nil {
 		return err
 	}
 	if len(dirs) == 0 {
-		return withHint(usagef("%s holds no runs", folder), "hgld train run makes one in runs/default")
+		return withHint(usagef("%s contains no runs", folder), "hgld train run creates one in runs/default")
 	}
 	var list []history.Line
 	var unread []error
@@ -94,7 +94,7 @@ func listRuns(j *job, folder string) error {
 	j.print("%s", history.ListText(list))
 	for _, l := range list {
 		if l.NoLoss > 0 {
-			j.say("%s: %s had no query with a positive and are not part of the loss", l.Run, count(l.NoLoss, "step"))
+			j.say("%s: %s had no query with a positive and do not count in the loss", l.Run, count(l.NoLoss, "step"))
 		}
 	}
 	return failed

@@ -29,7 +29,7 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 		sum = *e.Loss // of the last step with one, a tenth of less than 20
 	}
 	if missing == 0 || missing == 12 || strings.Count(errs, "has no loss") != 1 ||
-		!strings.Contains(errs, " of 12 steps had no query with a positive") {
+		!strings.Contains(errs, " of 12 steps had no loss, because no query had a positive") {
 		t.Errorf("%d of 12 steps without a loss\n%s", missing, errs)
 	}
 	code, out, errs := run(t, "runs", "list", "--json")
@@ -55,7 +55,7 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 func TestNormThatWasNotRecordedIsNotDrawn(t *testing.T) {
 	threeRuns(t)
 	code, _, errs := run(t, "runs", "plot", "--what", "grad_norm", "--out", "n.svg", "runs/happier-seed1")
-	if code == 0 || !strings.Contains(errs, "no run has a value of grad_norm") ||
+	if code == 0 || !strings.Contains(errs, "no run has values of grad_norm") ||
 		!strings.Contains(errs, "optim.clip") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}

@@ -16,30 +16,30 @@ import (
 
 func runsPlotCommand() *cli.Command {
 	return &cli.Command{
-		Name: "plot", Usage: "curves of several runs in one picture", ArgsUsage: "RUN…",
+		Name: "plot", Usage: "plot curves of several runs in one picture", ArgsUsage: "RUN…",
 		Description: "  hgld runs plot --out loss.svg runs/smooth-ap runs/happier\n" +
-			"  hgld runs plot --what H-AP --out h-ap.png runs/*       evaluations along the training\n" +
+			"  hgld runs plot --what H-AP --out h-ap.png runs/*       evaluations during training\n" +
 			"  hgld runs plot --what img/s --smooth 1 --out speed.svg runs/happier",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png"},
 			&cli.StringFlag{Name: "what", Value: "loss",
 				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
-			&cli.IntFlag{Name: "smooth", Usage: "mean over `N` steps (default: a fiftieth of them; 1: no smoothing)"},
-			&cli.BoolFlag{Name: "log", Usage: "logarithmic axis"}),
+			&cli.IntFlag{Name: "smooth", Usage: "average over `N` steps (default: a fiftieth of all steps; 1: no smoothing)"},
+			&cli.BoolFlag{Name: "log", Usage: "use a logarithmic axis"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
 			if len(j.args) == 0 {
-				return withHint(usagef("runs plot takes run directories, got none"), "hgld runs list lists them")
+				return withHint(usagef("runs plot needs at least one run directory; got none"), "hgld runs list lists them")
 			}
 			format := strings.TrimPrefix(filepath.Ext(c.String("out")), ".")
 			if format != "svg" && format != "png" {
-				return usagef("--out is %s, want a file ending in .svg or .png", c.String("out"))
+				return usagef("--out is %s; want a file ending in .svg or .png", c.String("out"))
 			}
 			if c.Int("smooth") < 0 {
-				return usagef("--smooth is %d, want a number of steps, or 0 for a fiftieth of them", c.Int("smooth"))
+				return usagef("--smooth is %d; want a number of steps, or 0 for a fiftieth of all steps", c.Int("smooth"))
 			}
 			runs, err := readPastRuns(j.args)
 			if err != nil {
@@ -97,9 +97,9 @@ func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*
 	}
 	drawing, err := p.Draw()
 	if errors.Is(err, report.ErrEmpty) {
-		err = fmt.Errorf("no run has a value of %s to draw", what)
+		err = fmt.Errorf("no run has values of %s to draw", what)
 		if what == "grad_norm" {
-			err = withHint(err, "older runs recorded it only where optim.clip was set")
+			err = withHint(err, "older runs recorded it only if optim.clip was set")
 		}
 	}
 	return drawing, err

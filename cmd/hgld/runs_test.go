@@ -215,7 +215,7 @@ func TestRecipesResolve(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 ||
-		!strings.Contains(out, "every setting and every row is known") {
+		!strings.Contains(out, "all settings and rows are known") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
@@ -231,7 +231,7 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
 		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y",
 		"inat-base/smooth-ap")
-	if code != 0 || !strings.Contains(errs, "of the validation classes and the paper's numbers are of a test") {
+	if code != 0 || !strings.Contains(errs, "on validation classes, but the paper reports a test") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if code, _, errs := run(t, "train", "recipe", "run", "sop/smoth-ap"); code != exitUsage || !strings.Contains(errs, `did you mean "sop/smooth-ap"`) {
@@ -271,8 +271,8 @@ func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
 		`has no split "tarin"`: {"--split", "tarin", "v.npy"},
 		`has no best.json`:     {"--best", "v.npy"},
 		`unknown kind of file ".onx": did you mean ".onnx"`: {"net.onx"},
-		"nothing to write": {},
-		`unknown images "quer": did you mean "query"`: {"--of", "quer", "v.npy"},
+		"no file to write is named":                         {},
+		`unknown images "quer": did you mean "query"`:       {"--of", "quer", "v.npy"},
 	} {
 		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage ||
 			!strings.Contains(errs, hint) {

@@ -24,9 +24,9 @@ import (
 const tuneExamples = "  hgld runs tune --hold-out 0.2 --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900\n" +
 	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --over loss.settings.tau=0.01,0.05,0.1 --metric R@1\n" +
 	"  hgld runs tune --over model.dim=int:16..128 --over optim.name=adam,sgd --format markdown\n\n" +
-	"  Trains every trial for a few steps, the best third of them three times as long, and so on; one has all\n" +
-	"  --steps. A trial is a run directory in OUT. All other settings are those of hgld train run. Trials are\n" +
-	"  compared on the held-out classes; the test is not measured. The same command after a stop goes on."
+	"  Trains every trial for a few steps, then the best third of them three times as long, and so on; the last\n" +
+	"  one reaches --steps. A trial is a run directory in OUT. All other settings come from hgld train run. Trials\n" +
+	"  are compared on the held-out classes, never on the test. After a stop, the same command continues."
 
 func runsTuneCommand() *cli.Command {
 	flags := append(flagsOf(trainStage().Settings()), commonFlags()...)
@@ -35,14 +35,14 @@ func runsTuneCommand() *cli.Command {
 		Flags: append(flags, changedFlag(), overrideFlag(), deviceFlag(), configFlag(),
 			&cli.StringSliceFlag{Name: "over", Usage: "search `KEY=VALUES`: a,b,c or low..high, or log:low..high or int:low..high"},
 			&cli.IntFlag{Name: "trials", Value: 9, Usage: "try `N` settings"},
-			&cli.IntFlag{Name: "eta", Value: 3, Usage: "one of `N` trials goes on, for N times the steps"},
-			&cli.StringFlag{Name: "metric", Usage: "`KEY` of eval.json, more of which is better (default: run.best, or H-AP)"},
+			&cli.IntFlag{Name: "eta", Value: 3, Usage: "keep one of every `N` trials per round, and train it N times as long"},
+			&cli.StringFlag{Name: "metric", Usage: "`KEY` of eval.json to maximise (default: run.best, or H-AP)"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, markdown, latex or csv"}),
 		Action: runTune,
 	}
 }
 
-// withAssignments is a command line with further -o assignments behind its own.
+// withAssignments is a command line with further -o assignments appended.
 type withAssignments struct {
 	settings.Flags
 	more []string
@@ -57,7 +57,7 @@ func (w withAssignments) StringSlice(name string) []string {
 	return list
 }
 
-// tuning is a search that is running.
+// tuning is a search in progress.
 type tuning struct {
 	*cli.Context
 	search *tune.Search
@@ -88,7 +88,7 @@ func runTune(c *cli.Context) error {
 	}
 }
 
-// settings returns the settings of a run with further assignments.
+// settings returns the settings of a run, changed by the given assignments.
 func (t *tuning) settings(assignments []string) (*job, *trainSettings, error) {
 	j, err := newJob(t.Context)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *tuning) settings(assignments []string) (*job, *trainSettings, error) {
 	if metric := t.String("metric"); metric != "" {
 		s.Run.Best = metric
 	}
-	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil // a test that chooses is no test
+	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil // never choose settings on the test
 	return j, s, nil
 }
 
@@ -118,7 +118,7 @@ func (t *tuning) begin() error {
 			return usagef("--over %w", err)
 		}
 		if slices.Contains([]string{"steps", "epochs", "out"}, o.Key) {
-			return usagef("--over %s: the search sets it itself", o.Key)
+			return usagef("--over %s: the search itself sets this key", o.Key)
 		}
 		_, s, err := t.settings([]string{o.Key + "=" + o.Example()})
 		if err == nil {
@@ -136,9 +136,9 @@ func (t *tuning) begin() error {
 	switch {
 	case base.Images.HoldOut == 0:
 		return withHint(usagef("no classes are held out, so trials cannot be compared"),
-			"--hold-out 0.2 keeps a fifth of the classes out of the training")
+			"--hold-out 0.2 keeps a fifth of the classes out of training")
 	case base.Steps == 0:
-		return withHint(usagef("a search needs the length of its runs in steps"), "--steps 900 is the length of the longest")
+		return withHint(usagef("a search needs the number of steps of the longest trial"), "set it, for example --steps 900")
 	}
 	if t.out = base.Out; !t.IsSet("out") {
 		t.out = j.project.Join(filepath.Join("runs", "tune"))
@@ -152,7 +152,7 @@ func (t *tuning) begin() error {
 	}
 	t.search, err = tune.Open(t.out, t.plan)
 	if errors.As(err, new(*tune.OtherPlanError)) {
-		return withHint(withCode(exitUsage, err), "--out names another folder for this search")
+		return withHint(withCode(exitUsage, err), "name another folder for this search with --out")
 	}
 	if bad := t.plan.Check(); bad != nil {
 		return withHint(withCode(exitUsage, bad), "hgld runs tune --help has examples")
@@ -170,8 +170,8 @@ func fingerprint(j *job, s trainSettings) (string, error) {
 	return filehash.Text(text), nil
 }
 
-// train trains a trial to the steps of a round, and returns its metric in percent, NaN if its
-// values did not stay finite.
+// train trains a trial to the number of steps of a round. It returns the metric in
+// percent, or NaN if training diverged.
 func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	j, s, err := t.settings(t.search.Assignments(trial))
 	if err != nil {
@@ -180,7 +180,7 @@ func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	s.Out, s.Steps, s.Epochs = t.search.Dir(trial), t.search.Rounds[round], 0
 	j.say("round %d of %d, %s: %s, %d steps", round+1, len(t.search.Rounds), trial.Name,
 		strings.Join(t.search.Assignments(trial), " "), s.Steps)
-	j.stdout = io.Discard // the table is the result
+	j.stdout = io.Discard // only the table goes to stdout
 	err = trainStage().Execute(j, s)
 	if errors.Is(err, train.ErrNotFinite) {
 		j.say("%v; the trial is dropped", err)
@@ -193,18 +193,18 @@ func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	key := t.plan.Metric // a metric of a level without one is that of the finest, as in run.best
+	key := t.plan.Metric // without a level, the metric is that of the finest level, as in run.best
 	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
 		key += "_level0"
 	}
 	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
 		return 0, withHint(withCode(exitUsage, fmt.Errorf("--metric: %w", err)),
-			"-o run.metrics chooses what is measured; the trial is kept")
+			"choose the metrics to measure with -o run.metrics; the trial is kept")
 	}
 	return float64(history.Percent(r.Result, key)), nil
 }
 
-// report prints the table of trials, and how to train the best.
+// report prints the table of trials, and the command that trains the best one.
 func (t *tuning) report() error {
 	j, err := newJob(t.Context)
 	if err != nil {
@@ -217,7 +217,7 @@ func (t *tuning) report() error {
 		return err
 	}
 	best := t.search.Ranked()[0]
-	j.say("best: %s; the same with more steps: hgld train run -o %s", t.search.Dir(best),
+	j.say("best: %s; to train it longer: hgld train run -o %s", t.search.Dir(best),
 		strings.Join(t.search.Assignments(best), " -o "))
 	return nil
 }

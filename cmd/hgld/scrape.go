@@ -17,9 +17,9 @@ import (
 // scrapeSettings is the section "scrape" of hgld.yaml.
 type scrapeSettings struct {
 	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
-	Split       string            `yaml:"split" usage:"split of landmarks whose file names none"`
+	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
 	Out         string            `yaml:"out" path:"out" usage:"file for the tags, one line per landmark"`
-	Changes     string            `yaml:"changes" path:"out" usage:"with --since: file for the changed tags, before and after"`
+	Changes     string            `yaml:"changes" path:"out" usage:"with --since: file that lists the changed tags, before and after"`
 	State       string            `yaml:"state" path:"out" usage:"folder for the responses; a stopped run resumes from it"`
 	Source      string            `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
 	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
@@ -37,10 +37,10 @@ type scrapeSettings struct {
 // default of 100 would double. A crawl mostly waits for its site, so it has the time.
 const crawlGC = 25
 
-// drain is how long a crawl waits for pending answers after a signal.
+// drain is how long a crawl waits for pending responses after a signal.
 const drain = 10 * time.Second
 
-// scrapeStageOf returns the stage with run as its action.
+// scrapeStageOf returns the stage that runs run.
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
@@ -57,16 +57,16 @@ func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runSc
 
 func scrapeCommand() *cli.Command {
 	const examples = "  hgld scrape run --contact you@university.edu      fetch the tag of every landmark from Commons\n" +
-		"  hgld scrape run --source api --contact …          the same through the APIs: an hour for GLDv2, not a day\n" +
-		"  hgld scrape run --dry-run                         number of requests, and how long they take\n" +
-		"  hgld scrape run --reparse --policy drop-multi     parse the stored pages again, without a network"
-	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" of every category", examples+"\n"+
+		"  hgld scrape run --source api --contact …          use the APIs: an hour for GLDv2 instead of a day\n" +
+		"  hgld scrape run --dry-run                         print the number of requests, and the time they take\n" +
+		"  hgld scrape run --reparse --policy drop-multi     parse the stored pages again, offline"
+	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" tag of every category", examples+"\n"+
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; its responses are kept")
 	run.Flags = append(run.Flags,
-		&cli.BoolFlag{Name: "dry-run", Usage: "show what is left to do, and do nothing"},
-		&cli.StringSliceFlag{Name: "retry", Usage: "fetch again finished titles of the group `WHAT`: " +
+		&cli.BoolFlag{Name: "dry-run", Usage: "print what is left to do, and stop"},
+		&cli.StringSliceFlag{Name: "retry", Usage: "fetch the finished titles of a group again; `WHAT` is one of " +
 			strings.Join(scrape.Retries.Names(), ", ")},
-		&cli.BoolFlag{Name: "since", Usage: "check all revisions, fetch what has changed, and list the changed tags"},
+		&cli.BoolFlag{Name: "since", Usage: "check all revisions, fetch the pages that changed, and list the changed tags"},
 		&cli.BoolFlag{Name: "reparse", Usage: "parse the stored responses again; send no requests"})
 	run.Action = runScrapeCommand
 	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(),
@@ -80,7 +80,7 @@ func runScrapeCommand(c *cli.Context) error {
 	case c.Bool("dry-run") && c.Bool("reparse"):
 		return usagef("--dry-run and --reparse exclude each other")
 	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
-		return usagef("--retry and --since send requests; --dry-run and --reparse do not: leave one out")
+		return usagef("--retry and --since send requests, but --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
 		return action(planScrape)(c)
 	case c.Bool("reparse"):
@@ -94,30 +94,30 @@ func runScrapeCommand(c *cli.Context) error {
 func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
 
 // askSite is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
-// what has changed.
+// the pages that have changed.
 func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
 			return withCode(exitUsage, err)
 		}
 	}
-	way, err := s.way(j)
+	access, err := s.access(j)
 	if err != nil {
 		return err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(crawlGC))
-	cfg, err := scrapeConfig(j, s, way)
+	cfg, err := scrapeConfig(j, s, access)
 	if err != nil {
 		return err
 	}
-	cfg.Retry, cfg.Agent = retry, way.Polite.UserAgent
+	cfg.Retry, cfg.Agent = retry, access.Polite.UserAgent
 	if cfg.Since = since; since {
-		if _, ok := way.Source.(scrape.Watcher); !ok {
-			return usagef("--since needs --source api: the revisions of pages cannot be fetched without the pages")
+		if _, ok := access.Source.(scrape.Watcher); !ok {
+			return usagef("--since needs --source api: the source page cannot ask for revisions alone")
 		}
 		cfg.Out.Changes = s.Changes
 	}
-	unlock, err := lockWikimedia(way.Polite.Hosts)
+	unlock, err := lockWikimedia(access.Polite.Hosts)
 	if err != nil {
 		return err
 	}
@@ -128,10 +128,10 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	}
 	switch {
 	case since:
-		j.say("%s; checking at %s what has changed", plan.Line(), s.BaseURL)
+		j.say("%s; checking at %s for changes", plan.Line(), s.BaseURL)
 	default:
 		j.say("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
-			plan.Pace(way.Polite.Rate))
+			plan.Pace(access.Polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
 	cfg.Progress = showCrawl(bar, plan.Done)
@@ -140,7 +140,7 @@ func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) 
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s sent", count(int(way.Transport.Requests()), "request"))
+	j.say("%s sent", count(int(access.Transport.Requests()), "request"))
 	return printScrape(j, s, report)
 }
 

@@ -13,7 +13,7 @@ import (
 
 func scrapeStatsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "show outcomes and what each policy would keep, beside the paper's counts", ArgsUsage: "[FILE]",
+		Name: "stats", Usage: "count outcomes, and tags by policy, next to the paper's counts", ArgsUsage: "[FILE]",
 		Description: "  hgld scrape stats                 for the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
 		Flags:       commonFlags(),
 		Action:      action(runScrapeStats),
@@ -48,7 +48,7 @@ func runScrapeStats(c *cli.Context, j *job) error {
 func scrapeVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
-		Description: "  hgld scrape verify          reads and hashes every response; changes nothing",
+		Description: "  hgld scrape verify          read and hash every response; change nothing",
 		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
 		Action:      action(runScrapeVerify),
 	}

@@ -52,10 +52,10 @@ func runScrapeImport(c *cli.Context, j *job) error {
 		out = c.String("out")
 	}
 	if out == "" {
-		return usagef("scrape import: no file name for the tags; want --out tags.jsonl")
+		return usagef("scrape import: the tags have no file name; want one such as --out tags.jsonl")
 	}
 	if atomicfile.Same(path, out) {
-		return usagef("scrape import: %s is read, and would be overwritten; name the output otherwise: --out tags.jsonl",
+		return usagef("scrape import: %s is the input and would be overwritten; name another output: --out tags.jsonl",
 			path)
 	}
 	in, outputs := stage.Files(settings)
@@ -67,21 +67,20 @@ func runScrapeImport(c *cli.Context, j *job) error {
 		return err
 	}
 	if !atomicfile.Same(out, settings.Out) {
-		return nil // the project uses other tags
+		return nil // the project does not use these tags
 	}
 	return stage.Record(j, settings, before, outputs, false)
 }
 
-// fingerprintImport returns the inputs of an imported stage 1: the file, and the stage's own
-// inputs, which would otherwise seem to have changed. A pipe can be read only once, so it is
-// omitted.
+// fingerprintImport returns the fingerprints of the imported file and of the stage's own
+// inputs, which would otherwise look changed. It omits a pipe, which can be read only once.
 func fingerprintImport(path string, in []string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.Mode().IsRegular() {
-		whole, err := filepath.Abs(path) // status may run in another folder
+		whole, err := filepath.Abs(path) // status may run in another working directory
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +121,8 @@ func importTags(j *job, path, out, column string, split labels.Split) error {
 	return nil
 }
 
-// readTagTable reads the file to import. A missing column is a usage error, because --column
-// names it.
+// readTagTable reads the file to import. It returns a usage error if the column named by
+// --column is missing.
 func readTagTable(path, column string, split labels.Split) ([]labels.TagRow, error) {
 	f, err := os.Open(path)
 	if err != nil {

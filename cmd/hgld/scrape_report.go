@@ -17,8 +17,8 @@ import (
 	"hgld/scrape/polite"
 )
 
-// showCrawl updates the progress bar of a crawl and counts outcomes beside it. before is the
-// number of titles that were finished already.
+// showCrawl updates the progress bar of a crawl, with counts of outcomes. before is the
+// number of titles that were already finished.
 func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
 	bar.From(before)
 	tally := scrape.NewTally(time.Now())
@@ -38,9 +38,9 @@ func scrapeError(s *scrapeSettings, err error) error {
 	)
 	switch {
 	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "wait for it to end, or interrupt it: it saves its state")
+		return withHint(withCode(exitLocked, err), "wait for that process, or interrupt it: it saves its state")
 	case errors.As(err, &mismatch):
-		return withHint(withCode(exitUsage, err), "--state another-folder keeps both")
+		return withHint(withCode(exitUsage, err), "keep both in separate folders: --state another-folder")
 	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
 		return withHint(withCode(exitIntegrity, err),
 			"restore the missing files in %s; if that is impossible, `hgld scrape run --retry lost` fetches their pages again",
@@ -67,7 +67,7 @@ func scrapeError(s *scrapeSettings, err error) error {
 	return err
 }
 
-// printScrape prints the summary; landmarks that failed are an error.
+// printScrape prints the summary. It returns an error if landmarks failed.
 func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	text := fmt.Sprintf("%s%s written: %s\n", r.Text(), s.Out, count(r.Tags, "distinct tag"))
 	if r.Changes > 0 {
@@ -81,7 +81,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	}
 	if len(r.Stale) > 0 {
 		err := withCode(exitSomeFailed,
-			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier findings are kept",
+			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier results are kept",
 				count(len(r.Stale), "title"), r.Stale[0]))
 		return exitcode.Retryable(withHint(err, "the same command tries again"))
 	}
@@ -91,7 +91,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
 		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return exitcode.Retryable(withHint(err, "the same command tries those with error_retryable again"))
+		return exitcode.Retryable(withHint(err, "the same command retries those with the outcome error_retryable"))
 	}
 	return err
 }

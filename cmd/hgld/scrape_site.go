@@ -17,14 +17,14 @@ import (
 	"hgld/scrape/site"
 )
 
-// site returns the settings of the site.
+// site returns the settings for access to Commons and Wikidata.
 func (s *scrapeSettings) site() site.Settings {
 	return site.Settings{Commons: s.BaseURL, Wikidata: s.WikidataURL, TraceMissing: s.Trace, Contact: s.Contact,
 		Version: version, Rate: s.Rate, InFlight: s.InFlight, MaxRequests: s.MaxRequests}
 }
 
-// way returns access to the sites of the settings, and to no others.
-func (s *scrapeSettings) way(j *job) (*site.Way, error) {
+// access returns access to the sites named in the settings, and to no others.
+func (s *scrapeSettings) access(j *job) (*site.Access, error) {
 	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
 		return nil, withCode(exitUsage, err)
@@ -42,7 +42,7 @@ func (s *scrapeSettings) way(j *job) (*site.Way, error) {
 	return w, withCode(exitUsage, err)
 }
 
-// offlineConfig is scrapeConfig for a command that sends no requests.
+// offlineConfig is like scrapeConfig, for commands that send no requests.
 func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 	kind, err := site.Kinds.Get("source", s.Source)
 	if err != nil {
@@ -56,7 +56,7 @@ func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 }
 
 // scrapeConfig reads the input and configures the crawl.
-func scrapeConfig(j *job, s *scrapeSettings, w *site.Way) (scrape.Config, error) {
+func scrapeConfig(j *job, s *scrapeSettings, w *site.Access) (scrape.Config, error) {
 	var cfg scrape.Config
 	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
@@ -83,11 +83,11 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 	lock, err := filelock.Acquire(filepath.Join(os.TempDir(), "hgld-wikimedia.lock"))
 	if locked := (*filelock.LockedError)(nil); errors.As(err, &locked) {
 		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process on this machine is using Wikimedia: %w", err)),
-			"its limits hold for both together: wait for the other to end")
+			"Wikimedia's limits apply to both together: wait for the other process to end")
 	}
 	if err != nil {
 		return nil, withHint(fmt.Errorf("only one process on a machine may use Wikimedia: %w", err),
-			"if nobody else does here, remove that file")
+			"if no other process uses Wikimedia, remove that file")
 	}
 	return lock.Remove, nil
 }
@@ -95,7 +95,7 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 // readCategories reads the input of a crawl.
 func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 	if len(paths) == 0 {
-		return scrape.Input{}, usagef("no category file; want --categories train_label_to_category.csv")
+		return scrape.Input{}, usagef("no category file is named; want one such as --categories train_label_to_category.csv")
 	}
 	input, err := scrape.ReadCategories(paths, split)
 	var wrong *scrape.CategoriesError
@@ -105,9 +105,9 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 	case errors.As(err, new(*labels.SplitUnknownError)):
 		err = withHint(err, "name the split: --split train, or split: in the section scrape of hgld.yaml")
 	case errors.As(err, &wrong) && wrong.Twice:
-		err = withHint(err, "a landmark may be in one file only; a file of another split names it in its name or in a column")
+		err = withHint(err, "each landmark of a split may be in one file only; name other splits in file names or a column")
 	case errors.As(err, &wrong):
-		err = withHint(err, "hgld reads GLDv2's train_label_to_category.csv and its like: columns landmark_id, category")
+		err = withHint(err, "want columns landmark_id and category, as in GLDv2's train_label_to_category.csv")
 	}
 	return input, withCode(exitUsage, err)
 }

@@ -142,8 +142,8 @@ func TestScrapeExitCodes(t *testing.T) {
 		}
 	}
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
-	expect(exitUsage, "no file name for the tags", "--out", "")
-	expect(exitUsage, "there is no folder nowhere", "--out", "nowhere/tags.jsonl")
+	expect(exitUsage, "the tags have no file name", "--out", "")
+	expect(exitUsage, "the folder nowhere does not exist", "--out", "nowhere/tags.jsonl")
 	expect(exitUsage, "want 2 or more", "--max-requests", "1")
 	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
 	if len(site.Requests()) != 0 {
@@ -151,14 +151,14 @@ func TestScrapeExitCodes(t *testing.T) {
 	}
 	expect(exitTemporary, "limit of 4 requests", "--max-requests", "4")
 	broken.Store(true)
-	expect(exitSomeFailed, "train/5 error_retryable: "+url+"/wiki/Category:Place_5: the page breaks off")
+	expect(exitSomeFailed, "train/5 error_retryable: "+url+"/wiki/Category:Place_5: the page is truncated")
 	broken.Store(false)
 	expect(exitOK, "train: 12 of 12 landmarks have a tag (100.0 %)\n")
 	before, err := os.ReadFile("tags.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(exitUsage, "was begun with base_url", "--base-url", "http://127.0.0.1:1")
+	expect(exitUsage, "was created with base_url", "--base-url", "http://127.0.0.1:1")
 	expect(exitOK, "12 of 12", "--reparse")
 	if after, err := os.ReadFile("tags.jsonl"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("--reparse changed tags.jsonl (%v)", err)

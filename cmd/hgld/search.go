@@ -23,14 +23,14 @@ import (
 const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index that " +
 	"hgld eval embed wrote\n" +
 	"  hgld search --index photos.npy --report found.html new.jpg\n" +
-	"                                          also a page with the pictures\n" +
+	"                                          also write a page with the images\n" +
 	"  hgld search --index photos.npy --id cats/1.jpg\n" +
-	"                                          the neighbours of an image of the index; needs no model\n" +
+	"                                          the neighbours of an indexed image; needs no model\n" +
 	"  hgld search --index e.npy --labels l.csv --id img7\n" +
-	"                                          of vectors of any program\n" +
+	"                                          the same for vectors of any program\n" +
 	"  hgld search --index runs/happier new.jpg\n" +
-	"                                          the images that the run was evaluated on, embedded now\n\n" +
-	"  Every row is compared: the search is exact. Scores are cosines."
+	"                                          embed and search the images the run was evaluated on\n\n" +
+	"  The search is exact: it compares the query with every row. Scores are cosine similarities."
 
 func searchCommand() *cli.Command {
 	return &cli.Command{
@@ -38,14 +38,14 @@ func searchCommand() *cli.Command {
 		Description: searchExamples,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
-			&cli.StringFlag{Name: "id", Usage: "`ID` of a row of the index as the query, in place of an image"},
-			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv beside it, if any"},
-			&cli.StringFlag{Name: "run", Usage: "model of the query, `DIR`; empty: the one that made the index"},
-			&cli.BoolFlag{Name: "best", Usage: "take the best checkpoint of the run, not the newest"},
-			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "how many are shown: `N`"},
+			&cli.StringFlag{Name: "id", Usage: "search for the row `ID` of the index instead of an image"},
+			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
+			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},
+			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
+			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "show the `N` nearest"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
-			&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images of the index: `PATH`; empty: " +
+			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images of the index; empty: " +
 				"where it was made from"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
 		Action: func(c *cli.Context) error {
@@ -92,14 +92,14 @@ func (s *searching) check() error {
 	case s.byID && len(s.args) > 0:
 		return usagef("--id %.80q and the image %.80q are two queries; give one", s.id, s.args[0])
 	case !s.byID && len(s.args) != 1:
-		return withHint(usagef("search takes one image, and got %d", len(s.args)), "--id searches for a row of the index")
+		return withHint(usagef("search takes one image; got %d", len(s.args)), "--id searches for a row of the index")
 	case s.k < 1:
-		return usagef("--neighbours is %d, want 1 or more", s.k)
+		return usagef("--neighbours is %d; want 1 or more", s.k)
 	case s.format == "json":
 		return nil
 	}
 	if err := texttable.CheckFormat(s.format); err != nil {
-		return withHint(withCode(exitUsage, fmt.Errorf("--format: %w", err)), "json is known too")
+		return withHint(withCode(exitUsage, fmt.Errorf("--format: %w", err)), "json is also accepted")
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (s *searching) run() error {
 	if !s.byID {
 		var err error
 		if picture, err = os.ReadFile(s.args[0]); err != nil {
-			return withHint(withCode(exitUsage, err), "the query is an image file; --id searches for a row of the index")
+			return withHint(withCode(exitUsage, err), "the query must be an image file; --id searches for a row of the index")
 		}
 	}
 	if err := s.open(); err != nil {
@@ -148,9 +148,9 @@ func (s *searching) open() (err error) {
 	info, err := os.Stat(s.index)
 	switch {
 	case pipeline.IsMissing(err) && embeddings.Meant(s.index) != "":
-		return withHint(withCode(exitUsage, err), "--index %s is there", embeddings.Meant(s.index))
+		return withHint(withCode(exitUsage, err), "did you mean --index %s?", embeddings.Meant(s.index))
 	case pipeline.IsMissing(err):
-		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes it of images", s.index)
+		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", s.index)
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -158,7 +158,7 @@ func (s *searching) open() (err error) {
 	}
 	if s.x, err = index.Open(s.ctx, s.index, s.labels, openVectors); err != nil {
 		if errors.As(err, new(*index.ChangedError)) {
-			return withHint(withCode(exitIntegrity, err), "hgld eval embed makes the index again")
+			return withHint(withCode(exitIntegrity, err), "make the index again with hgld eval embed")
 		}
 		return asUsage(err)
 	}
@@ -166,10 +166,10 @@ func (s *searching) open() (err error) {
 	return nil
 }
 
-// openRun embeds the images that a run is evaluated on.
+// openRun embeds the images that a run is evaluated on, and uses them as the index.
 func (s *searching) openRun() error {
 	if s.labels != "" || s.model.Run != "" {
-		return usagef("--labels and --run need a file of vectors, and the index is the folder %s", s.index)
+		return usagef("--labels and --run need an index that is a file of vectors, but %s is a folder", s.index)
 	}
 	s.model.Run = s.index
 	choice, err := s.model.choice()
@@ -201,7 +201,7 @@ func (s *searching) openRun() error {
 		s.say("%s has the embeddings of %s by this model", s.x.Path, choice.Files()[0])
 		return nil
 	}
-	s.say("embedding %s of %s; hgld eval embed keeps such an index", count(s.own.Len(), "image"), choice.Files()[0])
+	s.say("embedding %s of %s; to keep the index, use hgld eval embed", count(s.own.Len(), "image"), choice.Files()[0])
 	p := s.progress("embed", s.own.Len())
 	defer p.End()
 	s.x, err = index.Of(s.ctx, m, s.own, func(done, _ int) { p.Set(done, "") })
@@ -218,7 +218,7 @@ func (s *searching) openModel(run string) (*train.Model, error) {
 	return m, err
 }
 
-// query returns the vector of the query, and its row in the index or −1.
+// query returns the vector of the query, and its row in the index, or −1 if it has none.
 func (s *searching) query(picture []byte) (row int, v []float32, err error) {
 	if s.byID {
 		if row, err = s.x.Row(s.id); err != nil {
@@ -232,12 +232,13 @@ func (s *searching) query(picture []byte) (row int, v []float32, err error) {
 		run = index.Resolve(s.index, s.x.Info.Checkpoint)
 	}
 	if run == "" {
-		return 0, nil, withHint(usagef("%s does not say which model made it", s.index),
-			"--run names the run that embeds the query; --id searches for a row of the index without a model")
+		return 0, nil, withHint(usagef("%s does not record which model made it", s.index),
+			"name the run that embeds the query with --run, or search for a row of the index with --id")
 	}
 	m, err := s.openModel(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, withHint(withCode(exitUsage, err), "the model of the index is gone or was moved: --run names it")
+		return 0, nil, withHint(withCode(exitUsage, err),
+			"the model of the index was moved or removed: name its run with --run")
 	}
 	if err != nil {
 		return 0, nil, err
@@ -249,7 +250,7 @@ func (s *searching) query(picture []byte) (row int, v []float32, err error) {
 	if v, err = index.EmbedImage(s.ctx, m, s.args[0], picture); err != nil {
 		var broken *train.ImageError
 		if errors.As(err, &broken) {
-			return 0, nil, withCode(exitUsage, fmt.Errorf("%s is no image that can be read: %w", s.args[0], broken.Err))
+			return 0, nil, withCode(exitUsage, fmt.Errorf("%s cannot be read as an image: %w", s.args[0], broken.Err))
 		}
 		return 0, nil, trainError(err)
 	}
@@ -269,7 +270,7 @@ func (s *searching) print(hits []index.Hit) error {
 	return t.Write(s.stdout, s.format)
 }
 
-// name names the query.
+// name returns the id or the file name of the query.
 func (s *searching) name() string {
 	if s.byID {
 		return s.id
@@ -277,7 +278,7 @@ func (s *searching) name() string {
 	return s.args[0]
 }
 
-// report writes the page. Without images at hand it has the table alone, and says so.
+// report writes the page. Without images, it writes only the table and tells the user.
 func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Dataset) error {
 	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits}
 	if picture != nil {
@@ -287,7 +288,7 @@ func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Da
 		f.Classes = s.x.ClassesOf(own)
 	}
 	if d == nil {
-		s.say("the page has no pictures: --images names the folder that the ids of the index lie in")
+		s.say("the page has no images: name the folder that contains them with --images")
 	} else {
 		f.Image = evaluation.ImagesByID(d)
 		if own >= 0 {
@@ -297,8 +298,8 @@ func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Da
 	return pageError(f.Write(s.ctx))
 }
 
-// pictures opens the images of the index, nil if they are not known or not at hand. Without a
-// page it opens only shards, which know the paths; elsewhere the ids are the paths.
+// pictures opens the images of the index. It returns nil if their place is unknown or they
+// are missing. If no page is wanted it opens only shards, whose ids are not paths.
 func (s *searching) pictures() (train.Dataset, error) {
 	path := s.images
 	if s.own != nil && path == "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // The checks of the sections find mistakes in settings before any data are read. Each
-// command finds the same mistakes by itself when it comes to them.
+// command would find the same mistakes itself, but later.
 
 func (s *scrapeSettings) check() error {
 	if _, err := site.Kinds.Get("source", s.Source); err != nil {

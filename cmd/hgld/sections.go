@@ -39,13 +39,12 @@ func sections() []pipeline.Stage { return stages().Stages }
 // stageNames lists the names of the stages in order.
 func stageNames() []string { return stages().Names() }
 
-// onJob makes the function that runs a stage from one that takes this command's job. The
-// engine hands back the job that it was given.
+// onJob adapts a function that takes a *job to the pipeline, which passes its job through.
 func onJob[S any](run func(*job, *S) error) func(pipeline.Job, *S) error {
 	return func(j pipeline.Job, s *S) error { return run(j.(*job), s) }
 }
 
-// knownFolder returns what identifies a data set and a run directory.
+// knownFolder returns the files that identify a data set or a run directory.
 func knownFolder(dir string) (pipeline.Folder, bool, error) {
 	files, err := history.Files(dir)
 	if err != nil {
@@ -67,16 +66,17 @@ func knownFolder(dir string) (pipeline.Folder, bool, error) {
 	return pipeline.Folder{Files: files}, len(files) > 0, nil
 }
 
-// meantFile says which file someone may mean who names one that is not there, or returns "".
+// meantFile handles a file that does not exist. It says which file was probably meant, or
+// returns "".
 func meantFile(f settings.Field, path string) string {
 	if meant := embeddings.Meant(path); strings.HasSuffix(f.Flag(), "embeddings") && meant != "" {
-		return fmt.Sprintf("--%s %s is there", f.Flag(), meant)
+		return fmt.Sprintf("did you mean --%s %s?", f.Flag(), meant)
 	}
 	return publishedWeights(f, path)
 }
 
-// publishedWeights says where weights are published that a setting names as if they were
-// a file, or returns "".
+// publishedWeights handles a network name in place of a file of weights. It says how to
+// find the published weights, or returns "" if path is not such a name.
 func publishedWeights(f settings.Field, path string) string {
 	known, err := backbone.KnownNetworks()
 	if err != nil || f.Flag() != "weights" {
@@ -85,7 +85,7 @@ func publishedWeights(f settings.Field, path string) string {
 	if !slices.ContainsFunc(known, func(k backbone.Known) bool { return k.Name == path }) {
 		return ""
 	}
-	return "a file of weights is wanted: hgld models show " + path + " says where they are published"
+	return "want a file of weights: hgld models show " + path + " says where they are published"
 }
 
 // sha256File returns the SHA-256 of a file, in hex.

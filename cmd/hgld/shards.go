@@ -20,32 +20,31 @@ import (
 type shardsSettings struct {
 	Dataset        string          `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
 	Input          string          `yaml:"input" path:"in" usage:"the CSV, the folder, .zip or .tar of class folders or of a published data set, or a folder of Parquet files"`
-	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not beside the CSV or the data set's lists"`
+	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not next to the CSV or the data set's lists"`
 	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
-	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: in the order of the images"`
+	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: number them in the order of the images"`
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
-	Split          string          `yaml:"split" usage:"split of images without a column or folder for it"`
-	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for the folders at the top that are splits; none: they are classes; dataset parquet: NAME=SPLIT for the names of files"`
-	Uneven         string          `yaml:"uneven" usage:"dataset folder: for images at different depths: refuse, or repeat (the innermost folder is the class at the missing levels too)"`
+	Split          string          `yaml:"split" usage:"split of the images, if no column or folder says it"`
+	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
+	Uneven         string          `yaml:"uneven" usage:"dataset folder: if images lie at different depths: refuse, or repeat (the innermost folder is also the class of the missing levels)"`
 	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
-	Shards         int             `yaml:"shards" range:"0 100000" usage:"shards of each split; 0: see the next two"`
-	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images in a shard; 0: by size"`
-	ShardSize      string          `yaml:"shard_size" usage:"largest shard, such as 500MB or 1GB"`
+	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
+	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
+	ShardSize      string          `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
 	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged"`
 	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
-	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode unchanged images: faster, but a broken one goes unnoticed"`
-	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence, as gldv2 always does"`
+	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
+	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
-	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at once; 0: all processors (the result is the same)"`
+	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
 
-// shardsStageOf returns the stage. With replace it overwrites a data set that others depend
-// on; otherwise it refuses to.
+// shardsStageOf returns the stage. Without replace, it keeps a data set that others depend on.
 func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",
@@ -60,11 +59,11 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	})
 }
 
-// shardsBuildCommand is the command of the stage with an additional flag, which is
-// meant for one run and is therefore not a setting.
+// shardsBuildCommand is the command of the stage plus the flag --replace, which applies to
+// one invocation and is therefore not a setting.
 func shardsBuildCommand() *cli.Command {
 	cmd := stageCommand(shardsStage().Stage, "build",
-		"write images and classes as Parquet; the same command continues after a stop", shardsBuildExamples())
+		"write images and classes as Parquet; after a stop, the same command continues", shardsBuildExamples())
 	cmd.Flags = append(cmd.Flags, replaceFlag())
 	cmd.Action = func(c *cli.Context) error {
 		return stageAction(shardsStageOf(c.Bool("replace")).Stage)(c)
@@ -77,7 +76,7 @@ func replaceFlag() cli.Flag {
 }
 
 func shardsCommand() *cli.Command {
-	return group("shards", "stage 4: images + classes -> Parquet that trains and goes to the Hub",
+	return group("shards", "stage 4: images + classes -> Parquet, for training and for the Hub",
 		"  hgld shards build --dataset folder --input photos     class folders -> shards/\n"+
 			"  hgld shards ls                                        files, rows and classes\n"+
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
@@ -91,12 +90,12 @@ func shardsCommand() *cli.Command {
 func shardsBuildExamples() string {
 	text := "  hgld shards build --dataset folder --input photos               photos/fruit/apple/1.jpg: two levels\n" +
 		"  hgld shards build --input photos.csv --levels fine,coarse       paths and label columns\n" +
-		"  hgld shards build --input photos.csv --images photos.zip …      photographs read from the archive\n" +
+		"  hgld shards build --input photos.csv --images photos.zip …      read the images from the archive\n" +
 		"  hgld shards build --input images.csv --labels labels.csv        landmarks with the labels of stage 3\n" +
 		"  hgld shards build --dataset sop --input Stanford_Online_Products\n" +
 		"  hgld shards build --dataset inaturalist --input inat2018 --levels species,group\n" +
 		"  hgld shards build --short-side 0                                keep every file byte for byte\n" +
-		"  hgld shards build --allow-missing 0.05                          do without up to a twentieth of the images\n" +
+		"  hgld shards build --allow-missing 0.05                          accept up to 5 % missing or broken images\n" +
 		"\nDATA SETS:\n"
 	for _, e := range dataset.All {
 		text += fmt.Sprintf("  %-12s %s\n", e.Name, e.About)
@@ -104,7 +103,7 @@ func shardsBuildExamples() string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// openSource opens the data set that the settings name.
+// openSource opens the data set named in the settings.
 func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, error) {
 	o, err := shardsOptions(j, s)
 	if err != nil {
@@ -161,7 +160,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
 		printBuilt(j, s, result)
 	}
 	return errors.Join(err, failureError(result.Failures,
-		s.Out+"/"+shards.FailuresFile+" lists them; mend them and run the same command again"))
+		s.Out+"/"+shards.FailuresFile+" lists them; repair them and run the same command again"))
 }
 
 // showImages shows the number of finished images.
@@ -223,41 +222,42 @@ func shardsError(err error) error {
 	case errors.As(err, &refused):
 		return refusedHint(err, refused)
 	case errors.As(err, new(*shards.ReadError)):
-		return withHint(withCode(exitTemporary, err), "nothing was left out; the same command continues when it can be read")
+		return withHint(withCode(exitTemporary, err),
+			"no image was left out; the same command continues once the file can be read")
 	case errors.As(err, new(*shards.InputError)):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "wait for it, or stop it: its finished shards are kept")
+		return withHint(withCode(exitLocked, err), "wait for that process, or stop it: its finished shards are kept")
 	case errors.As(err, new(*shards.DamageError)):
 		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` shows the extent of the damage")
 	case errors.As(err, new(*labels.ParentsError)):
-		return withHint(err, "`hgld labels check` lists all such rows of a label file")
+		return withHint(err, "`hgld labels check` lists all such rows of the label file")
 	}
 	return err
 }
 
-// refusedHint adds the next step to the error for a data set that was not published.
+// refusedHint adds the next step to the error of a build that was not published.
 func refusedHint(err error, r *shards.RefusedError) error {
 	switch {
 	case r.Fewer:
-		return withHint(err, "the finished data set is unchanged; mend the input, write to another folder (--out), "+
+		return withHint(err, "the finished data set is unchanged; repair the input, write to another folder (--out), "+
 			"or replace it: `hgld shards build --replace`")
 	case len(r.Failures) == r.Images:
-		return withHint(err, "check where the images are: --images, or the paths")
+		return withHint(err, "check the paths of the images, or name their folder with --images")
 	}
-	return withHint(err, "mend them, or accept their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
+	return withHint(err, "repair them, or allow their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
 		r.Share())
 }
 
-// listRefused prints the images because of which a data set was not published: all of
-// them as JSON, or the first few.
+// listRefused prints the images that kept a data set from being published: all of them as
+// JSON, or the first few as text.
 func listRefused(j *job, err error) {
 	var refused *shards.RefusedError
 	switch {
 	case !errors.As(err, &refused):
 	case j.json:
-		refused.WriteJSON(j.stdout) // the refusal is what the command ends with
-	case len(refused.Failures) > 1: // the error names a single one
+		refused.WriteJSON(j.stdout) // the command returns the refusal as its error
+	case len(refused.Failures) > 1: // if there is only one, the error names it
 		j.say("%s", refused.List(10))
 	}
 }
@@ -270,7 +270,7 @@ func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
 	j.print("%s written\n", s.Out)
 }
 
-// failureError reports the number of missing images by class.
+// failureError returns an error that counts the missing images by reason, nil for none.
 func failureError(failures []shards.Failure, hint string) error {
 	if len(failures) == 0 {
 		return nil

@@ -16,12 +16,12 @@ func shardsCardCommand() *cli.Command {
 		Description: "  hgld shards card --title 'My landmarks' --license cc-by-4.0\n" +
 			"  hgld shards card --force other            overwrite README.md",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "title", Usage: "name of the data set (default: that of the folder)"},
-			&cli.StringFlag{Name: "description", Usage: "a sentence or more"},
+			&cli.StringFlag{Name: "title", Usage: "name of the data set (default: the name of the folder)"},
+			&cli.StringFlag{Name: "description", Usage: "describe the data set in a sentence or more"},
 			&cli.StringFlag{Name: "license",
-				Usage: "licence of the data set as the Hub calls it, such as cc-by-4.0 (default: other)"},
-			&cli.StringFlag{Name: "url", Usage: "where it is published"},
-			&cli.StringFlag{Name: "citation", Usage: "how to cite it"},
+				Usage: "licence of the data set, by its name on the Hub, such as cc-by-4.0 (default: other)"},
+			&cli.StringFlag{Name: "url", Usage: "URL where the data set is published"},
+			&cli.StringFlag{Name: "citation", Usage: "how to cite the data set"},
 			&cli.BoolFlag{Name: "force", Usage: "overwrite README.md"},
 		),
 		Action: action(func(c *cli.Context, j *job) error {

@@ -47,15 +47,16 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 		want []string
 	}{
 		{"--dataset folder --input omniglot --levels character,alphabet", 0,
-			[]string{"called by their path (Greek/character01)", "character: 3 classes", "alphabet: 2 classes"}},
+			[]string{"named by their path (Greek/character01)", "character: 3 classes", "alphabet: 2 classes"}},
 		{"--dataset folder --input omniglot --levels alphabet,character --out other", exitUsage,
-			[]string{"alphabet is coarser than character: are the levels alphabet,character coarsest first?",
+			[]string{"alphabet is coarser than character: the levels alphabet,character seem to be coarsest first",
 				"--levels character,alphabet"}},
 		{"--input turned.csv --levels group,product --out other", exitUsage,
 			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`,
-				"coarsest first?", "--levels product,group"}},
+				"coarsest first", "--levels product,group"}},
 		{"--dataset folder --input near --out other", exitFailed,
-			[]string{"are the folders testing, training splits? --split-folders testing=test,training=train"}},
+			[]string{"the folders testing, training may be splits or classes; say which: --split-folders " +
+				"testing=test,training=train"}},
 		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0,
 			[]string{"train: 1 image ", "test: 1 image "}},
 		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,
@@ -92,7 +93,7 @@ func TestTooManyLevelsAreNoDataSet(t *testing.T) {
 	}
 	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
 	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
-		!strings.Contains(errs, "there are 2000 levels, want at most 126") {
+		!strings.Contains(errs, "there are 2000 levels; want at most 126") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"hgld/shards/dataset"
 )
 
-// shardsFolder returns the folder that an inspecting command works on: its argument, or
-// the project's folder.
+// shardsFolder returns the folder of shards to inspect: the argument if there is one,
+// otherwise the project's.
 func shardsFolder(j *job) (string, error) {
 	if len(j.args) == 1 {
 		return j.args[0], nil
 	}
 	if len(j.args) > 1 {
-		return "", usagef("want one folder of shards, got %d", len(j.args))
+		return "", usagef("want at most one folder of shards; got %d", len(j.args))
 	}
 	s, err := shardsStage().Load(j.project, nil)
 	return s.Out, err
@@ -30,10 +30,9 @@ func shardsFolder(j *job) (string, error) {
 
 func shardsLsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ls", Usage: "files, rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
+		Name: "ls", Usage: "list files and rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --" +
-			"json other    MANIFEST.json " +
-			"without the hashes",
+			"json other    MANIFEST.json without the hashes",
 		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit",
 			Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
 		Action: action(func(c *cli.Context, j *job) error {
@@ -101,7 +100,7 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 		n = c.Int("count")
 	}
 	if from < 0 || n < 0 || from > view.Len() || c.IsSet("row") && from == view.Len() {
-		return usagef("row %d of split %s, which has rows 0 to %d", from, split, view.Len()-1)
+		return usagef("--row is %d, but split %s has rows 0 to %d", from, split, view.Len()-1)
 	}
 	var rows []int
 	for i := from; i < min(from+n, view.Len()); i++ {
@@ -115,10 +114,10 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 
 func writeImage(j *job, view *shards.View, row int, out string) error {
 	if out == "" {
-		return usagef("name the file for the image: --out")
+		return usagef("--image needs --out, the file to write")
 	}
 	if row < 0 || row >= view.Len() {
-		return usagef("row %d of a split with rows 0 to %d", row, view.Len()-1)
+		return usagef("--image is %d, but the split has rows 0 to %d", row, view.Len()-1)
 	}
 	data, err := view.Image(j.ctx, row)
 	if err != nil {
@@ -150,8 +149,8 @@ func shardsVerifyCommand() *cli.Command {
 		Name: "verify", ArgsUsage: "[FOLDER]",
 		Usage: "compare every file and image with its hash; exit code 4 if one differs or cannot be read",
 		Description: "  hgld shards verify                     everything\n" +
-			"  hgld shards verify --subset 2/7        every seventh shard, another one each day of the week\n" +
-			"  hgld shards verify --repair            rebuild what follows from the shards: .idx, STATS.json …",
+			"  hgld shards verify --subset 2/7        every seventh shard, for example one part per weekday\n" +
+			"  hgld shards verify --repair            rebuild companion files: .idx, STATS.json …",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, starting with the N-th"},
 			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},

@@ -12,7 +12,7 @@ import (
 	"hgld/shards/provenance"
 )
 
-// provenance returns the contents of BUILD.json besides settings and inputs.
+// provenance returns the contents of BUILD.json, except settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
@@ -36,7 +36,7 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 	return t.Provenance(), nil
 }
 
-// projectRecords implements provenance.Records by the stamps of a project.
+// projectRecords implements provenance.Records with the stamps of a project.
 type projectRecords struct{ project *pipeline.Project }
 
 // Changed implements provenance.Records.
@@ -54,11 +54,11 @@ func (p projectRecords) Draft() (string, error) {
 // Labels implements provenance.Records.
 func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, error) {
 	if p.project.File == "" {
-		return nil, "there is no project here whose stages recorded it", nil
+		return nil, "no project here has a record of it", nil
 	}
 	was, err := labelsStage().Stamp(p.project)
 	if pipeline.IsMissing(err) || errors.Is(err, pipeline.ErrOtherStamp) {
-		return nil, "there is no record of `hgld labels build` here", nil
+		return nil, "this project has no record of `hgld labels build`", nil
 	}
 	if err != nil {
 		return nil, "", err
@@ -68,7 +68,7 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 		return nil, "", err
 	}
 	if was.Out[p.project.Inside(path)] != now[path] {
-		return nil, "not as `hgld labels build` left it", nil
+		return nil, "it was changed after `hgld labels build` wrote it", nil
 	}
 	s := labelsStage().Defaults()
 	if err := yaml.Unmarshal([]byte(was.Settings), s); err != nil {

@@ -189,7 +189,7 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 				args = append(args, "--levels", c.levels)
 			}
 			code, out, errs := run(t, args...)
-			if code != 0 || !strings.Contains(errs, "as published") {
+			if code != 0 || !strings.Contains(errs, "(published: ") {
 				t.Fatalf("exit code %d\n%s%s", code, out, errs)
 			}
 			for _, want := range c.want {

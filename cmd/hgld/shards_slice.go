@@ -10,7 +10,7 @@ import (
 	"hgld/shards"
 )
 
-// loadShards reads the settings of a command that takes those of `hgld shards build`.
+// loadShards reads the settings of a command that shares them with `hgld shards build`.
 func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 	j, err := newJob(c)
 	if err != nil {
@@ -25,11 +25,11 @@ func loadShards(c *cli.Context) (*job, *shardsSettings, error) {
 
 func shardsSliceCommand() *cli.Command {
 	return &cli.Command{
-		Name: "slice", Usage: "build only every T-th shard, so that many machines share one folder", ArgsUsage: "N/T",
+		Name: "slice", Usage: "build only every T-th shard, so that several machines can fill one folder", ArgsUsage: "N/T",
 		Description: "  hgld shards slice --dataset gldv2 --input gldv2 3/8          shards 3, 11, 19 …\n" +
-			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         SLURM's array says which\n" +
-			"  hgld shards slice … auto/8                                   or JOB_COMPLETION_INDEX of Kubernetes\n" +
-			"  hgld shards build …                                          at the end, with the same settings",
+			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         the slice comes from SLURM's array index\n" +
+			"  hgld shards slice … auto/8                                   or from JOB_COMPLETION_INDEX of Kubernetes\n" +
+			"  hgld shards build …                                          once, at the end, with the same settings",
 		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
@@ -69,16 +69,16 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 			r.Kept)
 	}
 	return errors.Join(err, failureError(r.Failures,
-		"`hgld shards build`, at the end, lists them in "+shards.FailuresFile))
+		"the final `hgld shards build` lists them in "+shards.FailuresFile))
 }
 
 func shardsPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the shards that a build would write, and which exist",
 		Description: "  hgld shards plan                      every shard with its images\n" +
-			"  hgld shards plan --missing 8          the slices of 8 that miss one: sbatch --array=$(…)",
+			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard: sbatch --array=$(…)",
 		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
-			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must be run, as 2,5,7"})...),
+			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err != nil {
@@ -86,7 +86,7 @@ func shardsPlanCommand() *cli.Command {
 			}
 			of := c.Int("missing")
 			if c.IsSet("missing") && of < 1 {
-				return usagef("--missing is %d; want the number of slices, from 1 up", of)
+				return usagef("--missing is %d; want the number of slices, 1 or more", of)
 			}
 			return runShardsPlan(j, s, of)
 		},

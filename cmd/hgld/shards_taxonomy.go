@@ -7,10 +7,9 @@ import (
 	"hgld/labels"
 )
 
-// writeTaxonomy writes a data set's tree of classes as SKOS in Turtle. For GLDv2 it
-// writes supercategories and kinds, each supercategory with the number of its
-// landmarks. Landmarks themselves have rows in the shards and are not classes of
-// things.
+// writeTaxonomy writes the class tree of a data set as SKOS in Turtle. For GLDv2 it writes
+// supercategories, with their number of landmarks, and kinds. It leaves out the landmarks
+// themselves, which are instances and not classes.
 func writeTaxonomy(w io.Writer, tree *labels.Hierarchy) error {
 	d := &format.Document{Hierarchy: tree}
 	if tree.Levels[0].Name == labels.LandmarkLevel && len(tree.Levels) > 2 {

@@ -8,10 +8,10 @@ import (
 	"os/signal"
 )
 
-// interruptible returns a context that the first SIGINT, SIGTERM, SIGUSR1 or SIGHUP
-// cancels: the running command finishes its unit, saves and stops. (Clusters announce
-// a preemption with one of them.) The second signal ends the process at once, unless
-// it is a SIGHUP.
+// interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1
+// or SIGHUP. The running command then finishes its current unit, saves and stops. Compute
+// clusters announce preemption with one of these signals. A second signal ends the process
+// at once, unless it is a SIGHUP.
 func interruptible(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -21,7 +21,7 @@ func interruptible(stderr io.Writer) (context.Context, func()) {
 		if !ok {
 			return
 		}
-		fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; once more stops now\n", s)
+		fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second signal stops at once\n", s)
 		cancel()
 		for s := range signals {
 			if !isHangup(s) {

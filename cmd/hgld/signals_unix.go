@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// stopSignals lists the signals that end a command with its state saved. A process started
-// by nohup must outlive its terminal.
+// stopSignals lists the signals that stop a command after it saved its state. It omits
+// SIGHUP if that is ignored, because a process started by nohup must outlive its terminal.
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -18,6 +18,6 @@ func stopSignals() []os.Signal {
 	return all
 }
 
-// isHangup reports whether a signal says that the terminal has gone. It comes twice
-// where both the system and the shell say so.
+// isHangup reports whether a signal means that the terminal was closed. It can arrive
+// twice, from the system and from the shell.
 func isHangup(s os.Signal) bool { return s == syscall.SIGHUP }

@@ -11,8 +11,8 @@ import (
 	"hgld/internal/terminal"
 )
 
-// job is a running command: where it writes, what stops it, and the options that all
-// commands share.
+// job is a running command: its outputs, its context, and the options that all commands
+// share.
 type job struct {
 	ctx     context.Context
 	stdout  io.Writer // data
@@ -20,20 +20,20 @@ type job struct {
 	json    bool      // print data as JSON
 	limit   int       // trial on the first n items; 0: all
 	quiet   bool      // print results and errors only
-	changed bool      // accept inputs that were changed since a stage wrote them
+	changed bool      // accept inputs that changed after a stage wrote them
 	replace bool      // overwrite what other work depends on
 	profile bool      // show where the time goes
 	project *pipeline.Project
 	args    []string // arguments after the flags
 
-	device, deviceOrigin string      // what computes, and where that was named
-	opened               []io.Closer // devices
+	device, deviceOrigin string      // name of the device, and where it was set
+	opened               []io.Closer // open devices
 }
 
 // newJob opens the project and reads the common flags.
 func newJob(c *cli.Context) (*job, error) {
 	if n := c.Int("limit"); n < 0 {
-		return nil, usagef("--limit is %d, want a number of items, or 0 for all", n)
+		return nil, usagef("--limit is %d; want a number of items, or 0 for all", n)
 	}
 	l := stages()
 	l.Isolated = c.App.Metadata[isolated] == true
@@ -68,7 +68,7 @@ func (j *job) print(format string, args ...any) {
 	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
-// show prints v as JSON with --json, and otherwise text, which says the same to a person.
+// show prints v as JSON with --json, and otherwise text, which says the same in words.
 func (j *job) show(v any, text string) error {
 	if j.json {
 		return writeJSON(j, v)
@@ -91,7 +91,7 @@ func (j *job) Options() pipeline.Options {
 	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed}
 }
 
-// Say is say, for the engine of stages.
+// Say is say, exported for package pipeline.
 func (j *job) Say(format string, args ...any) { j.say(format, args...) }
 
 // stageAction makes the command-line action of a stage.
@@ -118,7 +118,7 @@ func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
 	}
 }
 
-// stageFlags are the flags that every stage takes.
+// stageFlags returns the flags that every stage takes.
 func stageFlags() []cli.Flag {
 	return append(commonFlags(),
 		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
@@ -127,30 +127,30 @@ func stageFlags() []cli.Flag {
 	)
 }
 
-// overrideFlag sets the settings that have no flag.
+// overrideFlag sets any setting, including those without a flag.
 func overrideFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: pipeline.OverrideFlag, Aliases: []string{"o"},
 		Usage: "set any setting of the stage: `key=value`"}
 }
 
-// changedFlag accepts inputs that were changed since a stage wrote them.
+// changedFlag accepts inputs that changed after a stage wrote them.
 func changedFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "changed",
-		Usage: "take inputs as they are that were changed since a stage wrote them, and record it"}
+		Usage: "accept inputs that changed after a stage wrote them, and record that"}
 }
 
-// commonFlags are the flags that every command with a project takes.
+// commonFlags returns the flags of every command that works in a project.
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "project", Aliases: []string{"C"},
-			Usage: "folder with hgld.yaml (default: here or the nearest above)"},
+			Usage: "folder with hgld.yaml (default: the current folder or the nearest parent that has one)"},
 		&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
 	}
 }
 
-// group makes a command that only holds subcommands: alone it shows its help, and
-// a misspelt subcommand is an error that names the nearest.
+// group returns a command that only has subcommands. Without one it shows its help; for a
+// misspelt one it returns an error that names the nearest.
 func group(name, usage, examples string, subcommands ...*cli.Command) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Description: examples, Subcommands: subcommands,
 		Action: needsSubcommand}

@@ -10,7 +10,7 @@ func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "what is done, what is stale and why, and the next command",
 		Description: "  hgld status                 one line per stage\n" +
-			"  hgld status --json          the same for a program",
+			"  hgld status --json          the same, for programs",
 		Flags: commonFlags(),
 		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {

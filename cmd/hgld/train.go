@@ -26,16 +26,16 @@ const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
 		"  hgld train run --limit 20               a trial of 20 steps\n" +
 		"  hgld train run -o loss.name=happier -o optim.lr=1e-3 --out runs/happier\n" +
-		"  hgld train resume runs/happier          go on with that run, with the settings in it"
+		"  hgld train resume runs/happier          continue that run with its own settings"
 	trainRunExamples = trainExamples + "\n" +
 		"  hgld train run --config run.yaml        settings from a run file\n" +
 		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
-		"                                          keep the checkpoint that is best on a tenth of the classes,\n" +
-		"                                          which is not trained on; measure the test at the end\n" +
+		"                                          select the best checkpoint on a tenth of the classes,\n" +
+		"                                          which are held out of training; test at the end\n" +
 		"  hgld train run --seeds 3                three runs, with mean and interval of each metric\n" +
-		"  hgld train run --dry-run                memory and time that the run will take\n" +
-		"  hgld train run --overfit                can one batch be learnt by heart?\n" +
-		"  hgld train run --profile                where the time of a step goes"
+		"  hgld train run --dry-run                estimate memory and time of the run\n" +
+		"  hgld train run --overfit                check that the network can memorise one batch\n" +
+		"  hgld train run --profile                measure how long the parts of a step take"
 )
 
 func trainStage() pipeline.StageOf[trainSettings] {
@@ -51,25 +51,25 @@ func trainStage() pipeline.StageOf[trainSettings] {
 }
 
 func trainCommand() *cli.Command {
-	run := stageCommand(trainStage().Stage, "run", "train, or continue the run in the run directory", trainRunExamples)
+	run := stageCommand(trainStage().Stage, "run",
+		"train a model, or continue the run in the run directory", trainRunExamples)
 	run.Flags = append(append(run.Flags, deviceFlag()), trainRunFlags()...)
 	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
 		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
 }
 
-// trainRunFlags are the flags of hgld train run that are not settings of a run.
+// trainRunFlags returns the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
 	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config",
-		Usage: "take the settings from `FILE`, a run.yaml or a recipe, not from hgld.yaml"}
+		Usage: "read the settings from `FILE`, a run.yaml or a recipe, instead of hgld.yaml"}
 }
 
-// loadTrain fills s from the file of --config, if there is one, and then like every
-// command.
+// loadTrain fills s from the file of --config, if given, and then from the usual sources.
 func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
 	if path := c.String("config"); path != "" {
 		if err := j.project.UseFile("train", path, s); err != nil {
@@ -124,7 +124,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return trainError(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	resolved := *s // s is what hgld status compares with the settings of later
+	resolved := *s // hgld status later compares s with the settings
 	resolved.Config = r.Config()
 	same, err := resolved.Write()
 	if err != nil {
@@ -139,8 +139,8 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
 	if s.Schedule.Old {
-		j.say("schedule.idle is now schedule.frozen, and the warm-up beside it schedule.freeze; schedule.warmup is a rise " +
-			"of the rates")
+		j.say("schedule.idle is now called schedule.frozen, and the warm-up next to it schedule.freeze; schedule.warmup " +
+			"now raises the learning rates")
 	}
 	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
 		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
@@ -150,7 +150,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
 	if data.Query == nil && len(data.Benchmarks) == 0 {
-		j.say("nothing will be evaluated: --hold-out reserves classes for it, --query names a split")
+		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
 	if err := sayBefore(j, b, r, data.Validation); err != nil {
 		return err
@@ -163,7 +163,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	return trainError(followRun(j, r, s, data, total, log))
 }
 
-// sayBefore prints the metrics of the vectors that a head is to improve.
+// sayBefore prints the metrics of the input vectors, which the head should improve on.
 func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
 	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
 		return nil
@@ -172,32 +172,33 @@ func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error
 	if err != nil {
 		return trainError(err)
 	}
-	j.print("before, the vectors themselves: ")
+	j.print("before training, the input vectors: ")
 	return result.Table(j.stdout)
 }
 
-// sayStart reports what is unexpected about the start of a run.
+// sayStart tells the user if the start of a run is unusual: a damaged checkpoint, weights
+// that are not used, or a complete run that continues.
 func sayStart(j *job, s *trainSettings, r *train.Run) {
 	for _, d := range r.Damaged() {
-		j.say("%v; the run falls back to %s, and the damaged checkpoint is kept as %s", d.Err,
+		j.say("%v; the run falls back to %s and keeps the damaged checkpoint as %s", d.Err,
 			filepath.Base(r.Resumed()), d.Path)
 	}
 	if left := r.Left(); len(left) > 0 {
-		j.say("%s has a whole network, of which model.weights takes only the backbone: %s start from scratch; --from "+
-			"%s takes them too",
+		j.say("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
+			"--from %s loads them too",
 			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
 	}
 	if e := r.Extension(); e != nil {
-		j.say("the run was complete after %d %s and goes on to %d: its schedule, %s, is now that of %d %s, and "+
-			"optim.lr goes from %.3g to %.3g",
+		j.say("the run was complete after %d %s and continues to %d: its schedule, %s, is now stretched over %d %s, and "+
+			"optim.lr changes from %.3g to %.3g",
 			e.Was, e.Unit, e.Now, e.Schedule, e.Now, e.Unit, e.Before, e.Rate)
 	}
 }
 
-// showDone prints the result of a run that was complete before. Other settings under
-// run. would be measured again.
+// showDone prints the result of a run that was already complete. If settings under run
+// had changed, the run would be evaluated again instead.
 func showDone(j *job, run string, step int) error {
-	j.say("%s is complete: %s, nothing is left to do", run, count(step, "step"))
+	j.say("%s is complete: %s; nothing is left to do", run, count(step, "step"))
 	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
@@ -212,7 +213,7 @@ func showDone(j *job, run string, step int) error {
 	return result.Table(j.stdout)
 }
 
-// onVectors reports whether a run is trained on vectors, and not on images.
+// onVectors reports whether a run is trained on vectors instead of images.
 func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
 
 // followRun prints and records the events of a run.
@@ -238,13 +239,13 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 			steps++
 			if e.Loss == nil {
 				if undefined++; undefined == 1 {
-					j.say("step %d has no loss: none of the %s in its batch has another one of its class; a "+
-						"sampler with m of 2 or more gives every query one", e.Step, items)
+					j.say("step %d has no loss: no two of the %s in its batch share a class; a "+
+						"sampler with m of 2 or more avoids this", e.Step, items)
 				}
 			}
 			p.Set(e.Step, speed.Note(e))
 		case train.Skipped:
-			j.say("step %d was skipped: a value was not finite; the batch and its %s are listed in %s", e.Step, items,
+			j.say("step %d was skipped because a value was not finite; %[3]s lists the batch and its %[2]s", e.Step, items,
 				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
@@ -253,13 +254,13 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 				return err
 			}
 		case train.Reduced:
-			j.say("step %d: the evaluations do not improve; all rates are now %.3g of their schedule", e.Step, e.Rate)
+			j.say("step %d: the evaluations do not improve; all learning rates are now scaled by %.3g", e.Step, e.Rate)
 		case train.Stopped:
 			j.say("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
 		case train.Done:
 			p.End()
 			if undefined > 0 {
-				j.say("%d of %s had no query with a positive and therefore no loss", undefined, count(steps, "step"))
+				j.say("%d of %s had no loss, because no query had a positive", undefined, count(steps, "step"))
 			}
 			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
 			if best, err := train.ReadBest(s.Out); err == nil {
@@ -307,16 +308,16 @@ func trainError(err error) error {
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
 			return withHint(withCode(exitIntegrity, err),
-				"an older checkpoint may be sound: hgld train resume falls back to it; --out names a folder for "+
-					"a new run")
+				"an older checkpoint may be intact: hgld train resume falls back to it; start a new run in another "+
+					"folder with --out")
 		}
-		return withHint(withCode(exitIntegrity, err), "remove %s, that file alone", damaged.Path)
+		return withHint(withCode(exitIntegrity, err), "remove only the file %s", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):
 		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*train.ConfigError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "wait for it, or give this run its own directory with --out")
+		return withHint(withCode(exitLocked, err), "wait for that process, or give this run its own directory with --out")
 	}
 	return err
 }

@@ -12,14 +12,14 @@ import (
 func trainBenchCommand() *cli.Command {
 	stage := trainStage()
 	return &cli.Command{
-		Name: "bench", Usage: "measure the speed of a training, and where it waits",
+		Name: "bench", Usage: "measure training speed, and what training waits for",
 		Description: "  hgld train bench                        with the settings of hgld.yaml, on its shards\n" +
 			"  hgld train bench --measure 50 -o model.backbone.name=resnet50 -o sampler.batch=128\n" +
 			"  hgld train bench --config run.yaml --json\n\n" +
-			"  Nothing is kept: no run directory, no evaluation.",
+			"  It writes no run directory and evaluates nothing.",
 		Flags: slices.Concat(flagsOf(stage.Defaults()), commonFlags(), []cli.Flag{
 			overrideFlag(), configFlag(), deviceFlag(),
-			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 for warm-up"},
+			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 steps of warm-up"},
 		}),
 		Action: action(func(c *cli.Context, j *job) error {
 			s := stage.Defaults()
@@ -27,7 +27,7 @@ func trainBenchCommand() *cli.Command {
 				return err
 			}
 			if c.Int("measure") < 1 {
-				return usagef("--measure is %d, want at least one step", c.Int("measure"))
+				return usagef("--measure is %d; want at least one step", c.Int("measure"))
 			}
 			return runBench(j, s, c.Int("measure"))
 		}),

@@ -91,7 +91,7 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 		t.Errorf("%v: the run finds %v\n%s", err, s, text)
 	}
 	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage ||
-		!strings.Contains(errs, "no images are named as queries") {
+		!strings.Contains(errs, "no query images are selected") {
 		t.Errorf("other data are named, and not asked for: exit code %d\n%s", code, errs)
 	}
 	for want, args := range map[string][]string{

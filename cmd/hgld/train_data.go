@@ -11,7 +11,7 @@ import (
 	"hgld/train/selection"
 )
 
-// openData opens what a selection names, and gives its errors their exit codes and next steps.
+// openData opens the images or vectors of a selection. Errors get exit codes and hints.
 func openData(s *selection.Images) (*selection.Data, error) {
 	d, err := s.Open(selection.Opener{Vectors: openVectors, Shards: func(folder string) (selection.Set, error) {
 		set, err := openShards(folder)
@@ -21,7 +21,7 @@ func openData(s *selection.Images) (*selection.Data, error) {
 		case folder == s.Data && dataset.NotShards(folder) != nil:
 			return nil, dataset.NotShards(folder)
 		case folder == s.Data && errors.Is(err, fs.ErrNotExist):
-			return nil, withHint(err, "--data FOLDER names another folder of shards")
+			return nil, withHint(err, "name another folder of shards with --data FOLDER")
 		}
 		return nil, err
 	}})
@@ -40,7 +40,7 @@ func openShards(folder string) (splitSet, error) {
 	return splitSet{set}, err
 }
 
-// splitSet gives the splits of shards to the trainer.
+// splitSet adapts a set of shards to selection.Set.
 type splitSet struct{ *shards.Set }
 
 // Split implements selection.Set.

@@ -12,11 +12,11 @@ import (
 )
 
 const trainExportExamples = "  hgld train export net.onnx              the network of runs/default for any runtime\n" +
-	"  hgld train export net.safetensors       its weights, names as in SupRank's nets\n" +
+	"  hgld train export net.safetensors       its weights, named as in SupRank's networks\n" +
 	"  hgld train export --backbone resnet50.safetensors\n" +
-	"                                          the backbone alone, as torchvision or timm load it\n" +
+	"                                          only the backbone, as torchvision or timm loads it\n" +
 	"  hgld train export --run runs/happier vectors.npy vectors.parquet\n" +
-	"                                          embeddings of the queries; vectors.csv beside the .npy has ids and " +
+	"                                          embeddings of the queries; vectors.csv next to the .npy has ids and " +
 	"classes\n" +
 	"  hgld train export --of gallery gallery.npy\n" +
 	"  hgld train export --data elsewhere --split test test.npy"
@@ -24,11 +24,11 @@ const trainExportExamples = "  hgld train export net.onnx              the netwo
 func trainExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write the network or its embeddings for other programs", ArgsUsage: "FILE…",
-		Description: trainExportExamples + "\n\n  The extension says what is written: .onnx, .safetensors, .npy or .parquet.",
+		Description: trainExportExamples + "\n\n  The extension selects the format: .onnx, .safetensors, .npy or .parquet.",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
 			&cli.BoolFlag{Name: "best", Usage: "export the best checkpoint of the run, not the newest"},
-			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: the backbone alone, under the names of its library"},
+			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: only the backbone, with the names of its library"},
 			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` instead of the run's"},
 			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: `IMAGES` of the run: query, gallery or train"},
 			&cli.StringFlag{Name: "split", Usage: "embeddings: `SPLIT` of the shards, instead of --of"},
@@ -43,7 +43,7 @@ func trainExportCommand() *cli.Command {
 	}
 }
 
-// exportChoice is what the command line of an export asks for.
+// exportChoice holds the flags of an export.
 type exportChoice struct {
 	run, data, of, split string
 	backbone, best       bool
@@ -53,7 +53,7 @@ type exportChoice struct {
 
 func runExport(j *job, o exportChoice) (err error) {
 	if len(o.files) == 0 {
-		return withHint(usagef("nothing to write"), "name a file ending in %s", strings.Join(export.Extensions(), ", "))
+		return withHint(usagef("no file to write is named"), "name one ending in %s", strings.Join(export.Extensions(), ", "))
 	}
 	for _, path := range o.files {
 		if err := export.CheckFile(path); err != nil {
@@ -87,7 +87,7 @@ func runExport(j *job, o exportChoice) (err error) {
 		}
 		written = append(written, files...)
 		if len(files) == 2 {
-			j.say("hgld eval run --embeddings %s --labels %s evaluates them", files[0], files[1])
+			j.say("evaluate them with hgld eval run --embeddings %s --labels %s", files[0], files[1])
 		}
 		if !j.json {
 			j.print("%s\n", path)
@@ -99,7 +99,7 @@ func runExport(j *job, o exportChoice) (err error) {
 	return nil
 }
 
-// embed computes the embeddings of the chosen images.
+// embed computes the embeddings of the selected images.
 func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error) {
 	choice, err := (&evalSettings{Run: o.run, Data: o.data, Query: o.split}).choice()
 	if err != nil {

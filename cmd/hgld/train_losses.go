@@ -10,15 +10,15 @@ import (
 
 func trainLossesCommand() *cli.Command {
 	return &cli.Command{
-		Name: "losses", Usage: "the losses, their settings, and where paper and released code differ", ArgsUsage: "[NAME]",
-		Description: "  hgld train losses                       what there is\n" +
-			"  hgld train losses happier               settings of one, by the paper and by the released code\n" +
+		Name: "losses", Usage: "list the losses and their settings, as published and as released", ArgsUsage: "[NAME]",
+		Description: "  hgld train losses                       all losses\n" +
+			"  hgld train losses happier               the settings of one, in both presets\n" +
 			"  hgld train run -o loss.name=happier -o loss.preset=released\n" +
 			"  hgld train run -o loss.name=smooth-ap -o loss.settings.tau=0.02",
 		Flags: commonFlags(),
 		Action: action(func(c *cli.Context, j *job) error {
 			if len(j.args) > 1 {
-				return usagef("train losses takes one name, got %d", len(j.args))
+				return usagef("train losses takes one name; got %d", len(j.args))
 			}
 			if len(j.args) == 1 {
 				return showLoss(j, j.args[0])
@@ -53,6 +53,6 @@ func showLoss(j *job, name string) error {
 	}
 	about := loss.All.About(name)
 	return j.show(map[string]any{"name": name, "about": about, "settings": list},
-		fmt.Sprintf("%s: %s\n\n%s\n* differs in the released code; loss.preset chooses, loss.settings changes single ones\n",
+		fmt.Sprintf("%s: %s\n\n%s\n* differs in the released code; loss.preset chooses, loss.settings changes one setting\n",
 			name, about, loss.SettingsText(list)))
 }

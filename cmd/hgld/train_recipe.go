@@ -16,24 +16,24 @@ import (
 	"hgld/train/recipe"
 )
 
-const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that they " +
-	"stand in\n" +
+const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that " +
+	"report them\n" +
 	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be " +
 	"guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
 	"                                          train with it, and print the paper's row next to the result\n" +
-	"  hgld train recipe --check               do all of them still resolve?"
+	"  hgld train recipe --check               check that every recipe is valid"
 
 func trainRecipeCommand() *cli.Command {
-	cmd := group("recipe", "the published runs, and their numbers", trainRecipeExamples,
+	cmd := group("recipe", "train with the settings of a published run, and compare with its numbers", trainRecipeExamples,
 		&cli.Command{
-			Name: "list", Usage: "the published runs", ArgsUsage: "[DATA]",
+			Name: "list", Usage: "list the published runs", ArgsUsage: "[DATA]",
 			Description: "  hgld train recipe list\n  hgld train recipe list sop              of one data set",
 			Flags:       commonFlags(), Action: action(listRecipes),
 		},
 		&cli.Command{
-			Name: "show", Usage: "a published run and its row in the paper", ArgsUsage: "NAME",
+			Name: "show", Usage: "show a published run and its row in the paper", ArgsUsage: "NAME",
 			Description: "  hgld train recipe show sop/happier\n" +
 				"  hgld train recipe show --run runs/sop-happier sop/happier\n" +
 				"                                          the result of a run next to the row\n" +
@@ -44,7 +44,7 @@ func trainRecipeCommand() *cli.Command {
 			Action: action(showRecipe),
 		},
 		recipeRunCommand())
-	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "resolve every recipe and find its rows"})
+	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "check all recipes and their rows"})
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("check") {
 			return action(checkRecipes)(c)
@@ -54,7 +54,7 @@ func trainRecipeCommand() *cli.Command {
 	return cmd
 }
 
-// recipeNamed is recipe.Get for the command line.
+// recipeNamed is recipe.Get with the exit code and hint for an unknown name.
 func recipeNamed(name string) (recipe.Recipe, error) {
 	r, err := recipe.Get(name)
 	return r, withHint(withCode(exitUsage, err), "hgld train recipe list lists them")
@@ -73,7 +73,7 @@ func listRecipes(c *cli.Context, j *job) error {
 			}
 		}
 		if len(kept) == 0 {
-			return withHint(usagef("there is no recipe for %.80q", j.args[0]), "hgld train recipe list lists all")
+			return withHint(usagef("there is no recipe for the data set %.80q", j.args[0]), "hgld train recipe list lists all")
 		}
 		list = kept
 	}
@@ -82,7 +82,7 @@ func listRecipes(c *cli.Context, j *job) error {
 
 func showRecipe(c *cli.Context, j *job) error {
 	if len(j.args) != 1 {
-		return withHint(usagef("train recipe show takes one name, got %d", len(j.args)), "hgld train recipe list lists them")
+		return withHint(usagef("train recipe show takes one name; got %d", len(j.args)), "hgld train recipe list lists them")
 	}
 	r, err := recipeNamed(j.args[0])
 	if err != nil {
@@ -114,8 +114,8 @@ func showRecipe(c *cli.Context, j *job) error {
 	}{r, rows}, r.Notes(run...)+recipe.RowsText(rows))
 }
 
-// runNotes says how a run differs from a recipe: without this, comparing the numbers
-// means little.
+// runNotes lists how a run differs from a recipe, which a reader must know to compare the
+// numbers.
 func runNotes(r recipe.Recipe, dir string) ([]string, error) {
 	run, err := readPastRun(dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func runNotes(r recipe.Recipe, dir string) ([]string, error) {
 	return notes, nil
 }
 
-// recipeSettings returns the settings of a recipe: the defaults, changed by its file.
+// recipeSettings returns the settings of a recipe: the defaults, overridden by its file.
 func recipeSettings(r recipe.Recipe) (*trainSettings, error) {
 	p, err := recipeProject(r)
 	if err != nil {
@@ -167,21 +167,21 @@ func checkRecipes(c *cli.Context, j *job) error {
 		return withCode(exitIntegrity, errors.Join(failed...))
 	}
 	return j.show(map[string]int{"recipes": len(list)},
-		fmt.Sprintf("%d recipes: every setting and every row is known\n", len(list)))
+		fmt.Sprintf("%d recipes: all settings and rows are known\n", len(list)))
 }
 
 // recipeRunCommand trains with a recipe in place of the defaults. hgld.yaml, the
-// environment and flags change it, and the command says what they change.
+// environment and flags override the recipe, and the command prints what they override.
 func recipeRunCommand() *cli.Command {
 	s := trainStage().Stage
 	s.Command = "train recipe run"
-	cmd := stageCommand(s, "run", "train by a recipe, and compare with the paper's row",
+	cmd := stageCommand(s, "run", "train with a recipe, and compare the result with the paper's row",
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
 	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {
-			return withHint(usagef("%s takes one recipe, got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
+			return withHint(usagef("%s takes one recipe; got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
 		}
 		r, err := recipeNamed(j.args[0])
 		if err != nil {
@@ -214,7 +214,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(own.Out, history.EvaluationFile)); errors.Is(err, fs.ErrNotExist) {
-		j.say("nothing was evaluated, so there is nothing to compare with the paper: train.query names the test")
+		j.say("nothing was evaluated, so there is nothing to compare with the paper: name the test with train.query")
 		return nil
 	}
 	result, err := readEvaluation(own.Out)
@@ -222,8 +222,8 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 		return err
 	}
 	if result.On == "validation" {
-		j.say("the result is of the validation classes and the paper's numbers are of a test, so they are not compared; " +
-			"train.query names the test")
+		j.say("the result is on validation classes, but the paper reports a test, so they are not compared; " +
+			"name the test with train.query")
 		return nil
 	}
 	rows, err := recipe.Compare(r, result)

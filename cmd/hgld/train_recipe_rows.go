@@ -9,13 +9,14 @@ import (
 	"hgld/train/history"
 )
 
-// testOf reads the test result of a run.
+// testOf reads the test result of a run. It returns an error if the run was only evaluated
+// on validation classes.
 func testOf(run string) (*train.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
-		err = withHint(usagef("%s of %s is of the validation classes, but the paper's numbers are of the test",
+		err = withHint(usagef("%s of %s is on the validation classes, but the paper's numbers are on the test",
 			history.EvaluationFile, run),
-			"the test is measured when the run is complete, if train.query names it; hgld eval run measures it now")
+			"name the test with train.query to evaluate it when the run is complete, or evaluate it now with hgld eval run")
 	}
 	return result, err
 }
@@ -25,8 +26,8 @@ func readEvaluation(run string) (*train.Result, error) {
 	path := filepath.Join(run, history.EvaluationFile)
 	r, err := history.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(usagef("%s has no %s: nothing was evaluated there", run, history.EvaluationFile),
-			"hgld train run evaluates when it ends, if it knows the queries")
+		return nil, withHint(usagef("%s has no %s: the run was not evaluated", run, history.EvaluationFile),
+			"hgld train run evaluates at the end if train.query or train.hold_out names the queries")
 	}
 	return r, err
 }

@@ -8,18 +8,18 @@ import (
 	"hgld/train"
 )
 
-// A rehearsal takes some steps of a run without writing anything.
+// A rehearsal runs some steps of a training and writes nothing.
 type rehearsal func(j *job, s *trainSettings) error
 
 func rehearsalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "dry-run", Usage: "estimate memory and time of the run; --limit steps are timed (3)"},
-		&cli.BoolFlag{Name: "overfit", Usage: "train on one batch for --limit steps (100): does the loss fall?"},
-		&cli.BoolFlag{Name: "profile", Usage: "show where the time of a step goes, over --limit steps (10)"},
+		&cli.BoolFlag{Name: "overfit", Usage: "train on one batch for --limit steps (100), and check that the loss falls"},
+		&cli.BoolFlag{Name: "profile", Usage: "show how long the parts of a step take, over --limit steps (10)"},
 	}
 }
 
-// rehearsalOf returns the rehearsal that the flags select, nil for a real run.
+// rehearsalOf returns the rehearsal that the flags select, or nil for a real run.
 func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	var asked rehearsal
 	before := ""
@@ -38,7 +38,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	return asked, nil
 }
 
-// rehearsing returns the options of a rehearsal of so many steps.
+// rehearsing returns the training options of a rehearsal with the given number of steps.
 func (j *job) rehearsing(s *trainSettings, steps int) (o train.Options, err error) {
 	o.Limit = steps
 	if o.Backend, err = j.openTraining(s); err != nil {
@@ -92,7 +92,7 @@ func overfit(j *job, s *trainSettings) error {
 	defer data.Close()
 	steps := j.limitOr(100)
 	if steps < 2 {
-		return usagef("--limit is %d; want 2 or more, since a loss falls in 2 steps at the soonest", steps)
+		return usagef("--limit is %d; want 2 or more, because one step cannot show that the loss falls", steps)
 	}
 	o, err := j.rehearsing(s, steps)
 	if err != nil {
@@ -114,11 +114,11 @@ func overfit(j *job, s *trainSettings) error {
 		j.print("loss of one batch: %.4g, after %s %.4g\n", first, count(len(f.Losses), "step"), last)
 	}
 	if f.Skipped > 0 {
-		j.say("%s skipped: a value was not finite", count(f.Skipped, "step"))
+		j.say("%s skipped because a value was not finite", count(f.Skipped, "step"))
 	}
 	if err == nil && last >= first {
 		err = withHint(fmt.Errorf("train: overfit: the loss of one batch does not fall"),
-			"try another optim.lr first; then look at labels and loss settings")
+			"try another optim.lr first, then check the labels and the loss settings")
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func profile(j *job, s *trainSettings) error {
 	case err != nil:
 		return err
 	case p.Steps == 0:
-		return usagef("the run has one step, but the first is not measured")
+		return usagef("the run has only one step, and the first step is not measured")
 	case j.json:
 		return writeJSON(j, p)
 	}

@@ -10,11 +10,11 @@ import (
 	"hgld/train/history"
 )
 
-const trainResumeExamples = "  hgld train resume runs/happier          go on to the end\n" +
+const trainResumeExamples = "  hgld train resume runs/happier          continue to the end\n" +
 	"  hgld train resume --limit 500 runs/happier\n" +
-	"                                          go on to step 500\n" +
+	"                                          continue to step 500\n" +
 	"  hgld train resume -o run.checkpoint=100 runs/happier\n" +
-	"                                          and save more often: settings that do not change the result may be changed"
+	"                                          save more often; only settings that do not affect the result may change"
 
 func trainResumeCommand() *cli.Command {
 	return &cli.Command{
@@ -37,7 +37,7 @@ func trainResumeCommand() *cli.Command {
 	}
 }
 
-// resumedSettings reads the settings with which a run was made.
+// resumedSettings reads the settings that a run was started with.
 func resumedSettings(run string) (*trainSettings, error) {
 	s, err := history.ReadSettings(run)
 	if err != nil {

@@ -4,11 +4,11 @@ import "github.com/urfave/cli/v2"
 
 func seedsFlag() cli.Flag {
 	return &cli.IntFlag{Name: "seeds", Value: 1,
-		Usage: "train `N` runs, one a seed, into OUT-seed0, OUT-seed1 …, and print mean and interval; finished ones stay"}
+		Usage: "train `N` runs with different seeds in OUT-seed0, OUT-seed1 …, and print mean and interval; finished runs are kept"}
 }
 
-// trainSeeds trains a run for each seed, one after the other, and compares them. A run that is
-// complete has nothing left to do.
+// trainSeeds trains one run per seed, one after the other, and compares them. It does not
+// repeat runs that are complete.
 func trainSeeds(c *cli.Context, s *trainSettings, seeds int) error {
 	var dirs []string
 	for _, of := range s.Seeded(seeds) {

@@ -159,18 +159,18 @@ func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 func TestTrainRunNamesWrongSettings(t *testing.T) {
 	pictureShards(t)
 	for hint, args := range map[string][]string{
-		`did you mean "smooth-ap"`:              {"-o", "loss.name=smoth-ap"},
-		`did you mean "tau"`:                    {"-o", "loss.settings={tua: 0.1}"},
-		`unknown preset`:                        {"-o", "loss.preset=mine"},
-		"needs 16 classes with 4 rows":          {"-o", "sampler.batch=64"},
-		"there are no validation classes":       {"-o", "run.evaluate=3", "--query", "test"},
-		`did you mean "validation"`:             {"-o", "run.watch=validaton"},
-		"train.hold_out is -0.1, want a number": {"--hold-out", "-0.1"},
-		"--dry-run and --profile exclude":       {"--dry-run", "--profile"},
-		"a loss falls in 2 steps":               {"--overfit", "--limit", "1"},
-		"but no query split ranks it":           {"--gallery", "train"},
-		`did you mean "sampler.settings"`:       {"-o", "sampler.setting=1"},
-		"input.resize is 12, want at least":     {"-o", "input.resize=12"},
+		`did you mean "smooth-ap"`:                 {"-o", "loss.name=smoth-ap"},
+		`did you mean "tau"`:                       {"-o", "loss.settings={tua: 0.1}"},
+		`unknown preset`:                           {"-o", "loss.preset=mine"},
+		"needs 16 classes with 4 rows":             {"-o", "sampler.batch=64"},
+		"there are no validation classes":          {"-o", "run.evaluate=3", "--query", "test"},
+		`did you mean "validation"`:                {"-o", "run.watch=validaton"},
+		"train.hold_out is -0.1, want a number":    {"--hold-out", "-0.1"},
+		"--dry-run and --profile exclude":          {"--dry-run", "--profile"},
+		"one step cannot show that the loss falls": {"--overfit", "--limit", "1"},
+		"but no query split ranks it":              {"--gallery", "train"},
+		`did you mean "sampler.settings"`:          {"-o", "sampler.setting=1"},
+		"input.resize is 12, want at least":        {"-o", "input.resize=12"},
 	} {
 		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
@@ -365,7 +365,7 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 	}
 	code, _, errs := run(t, tinyRun("--out", "runs/b", "--limit", "1", "-o", "model.weights=net.safetensors")...)
 	if code != 0 || !strings.Contains(errs, "fc.weight") ||
-		!strings.Contains(errs, "--from net.safetensors takes them too") {
+		!strings.Contains(errs, "--from net.safetensors loads them too") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/c", "--limit", "1", "--from", "runs/a")...)
@@ -377,7 +377,7 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, tinyRun("--out", "runs/a", "--steps", "15")...)
-	if code != 0 || !strings.Contains(errs, "complete after 12 steps and goes on to 15: its schedule, cosine") ||
+	if code != 0 || !strings.Contains(errs, "complete after 12 steps and continues to 15: its schedule, cosine") ||
 		!strings.Contains(errs, "done: 15 steps") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}

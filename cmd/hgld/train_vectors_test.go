@@ -13,7 +13,7 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 	head := []string{"train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=6",
 		"-o", "model.dim=4", "-o", "loss=happier", "-o", "sampler.batch=16", "--out", "runs/head"}
 	code, out, errs := run(t, head...)
-	if code != 0 || !strings.Contains(out, "before, the vectors themselves: 15 queries") ||
+	if code != 0 || !strings.Contains(out, "before training, the input vectors: 15 queries") ||
 		!strings.Contains(out, "step 6, validation") ||
 		!strings.Contains(errs, "training vectors with happier on 45 vectors of e.npy") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// version is hgld's version; a release build replaces it through the linker.
+// version is hgld's version. A release build sets it through the linker.
 var version = "0.1.0-dev"
 
 // buildInfo is what `hgld version --json` prints.
@@ -35,7 +35,7 @@ func thisBuild() buildInfo {
 	return b
 }
 
-// thisTool names the program in a result: its version, and its commit if that is known.
+// thisTool identifies the program in a result, by version and, if known, commit.
 func thisTool() string { return strings.TrimSpace(version + " " + thisBuild().Commit) }
 
 func versionCommand() *cli.Command {

@@ -86,7 +86,7 @@ func follow(path string) (string, error) {
 		}
 		target = to
 	}
-	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("leads round in a circle of symbolic links")}
+	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("is part of a loop of symbolic links")}
 }
 
 // temporarySuffix stands between the name of a file and the number of its temporary.

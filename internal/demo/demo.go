@@ -108,8 +108,8 @@ func (d *demo) stages() []stage {
 		{"labels", "join tags and hierarchy into a label for every landmark", d.labels},
 		{"shards", "draw pictures of the landmarks and write them as Parquet", d.shards},
 		{"train", "train one model on landmarks alone, one on the whole hierarchy", d.train},
-		{"eval", "retrieve landmarks that no model has seen", d.eval},
-		{"report", "one page with all of it", d.report},
+		{"eval", "retrieve landmarks that neither model has seen", d.eval},
+		{"report", "write one page with all results", d.report},
 	}
 }
 

@@ -76,7 +76,7 @@ func (d *demo) eval() error {
 			row[slices.IndexFunc(columns, keyed("H-AP"))])
 	}
 	d.say("\n%s", indent(d.table.String(), "  "))
-	d.say("  %d queries of landmarks that no model has seen, each against all others; percent\n", d.queries)
+	d.say("  %d queries of landmarks that neither model has seen, each against all others; percent\n", d.queries)
 	return nil
 }
 

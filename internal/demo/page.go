@@ -190,7 +190,8 @@ func (d *demo) reportTree(r *report.Page) error {
 		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(b.Count, a.Count))
 	})
 	r.Groups = groups
-	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped as no kind of landmark.",
+	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped because they name no kind of "+
+		"landmark.",
 		len(groups), len(h.Levels[0].Classes)-left, left)
 	return nil
 }

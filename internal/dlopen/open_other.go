@@ -9,7 +9,7 @@ import (
 )
 
 func unsupported() error {
-	return fmt.Errorf("shared libraries are opened on Linux and macOS (amd64, arm64) only, this is %s/%s: %w",
+	return fmt.Errorf("hgld opens shared libraries only on Linux and macOS (amd64, arm64); this is %s/%s: %w",
 		runtime.GOOS, runtime.GOARCH, errors.ErrUnsupported)
 }
 

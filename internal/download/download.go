@@ -1,5 +1,5 @@
-// Package download fetches a file over HTTP in such a way that a transfer that was cut goes
-// on where it ended.
+// Package download fetches a file over HTTP. A transfer that was interrupted continues where
+// it ended.
 //
 // The bytes lie in a partial file. Beside it, NAME.json records the address, how many bytes
 // are on disk for certain, and the validator of RFC 9110 (the ETag, or the time of the last
@@ -81,7 +81,7 @@ func (e *TemporaryError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// StatusError is an answer with another status than that of a file.
+// StatusError is an answer whose status is not that of a file.
 type StatusError struct {
 	// URL is the address, after redirects.
 	URL string
@@ -289,7 +289,7 @@ func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
 			return true, nil // an earlier transfer was stopped behind its last byte
 		}
-		return false, t.another("%s: the file on the server is shorter than what was fetched of it", t.URL)
+		return false, t.another("%s: the file on the server is shorter than the part that was already fetched", t.URL)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 			return false, fmt.Errorf("%s: the server encodes the file as %.40q; hgld asked for plain bytes", t.URL, coding)
@@ -308,7 +308,7 @@ func (t *transfer) continued(resp *http.Response) error {
 	header := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
 	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
-		return t.another("%s: the server sends the part %.60q of another file", t.URL, header)
+		return t.another("%s: the server sent the part %.60q of a different file", t.URL, header)
 	}
 	if now := validator(resp.Header); now != "" && now != t.state.Validator {
 		return t.another("%s: the file on the server has changed", t.URL)

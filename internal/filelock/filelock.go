@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// LockedError says that another process holds a lock.
+// LockedError reports that another process holds a lock.
 type LockedError struct {
 	Path string // of the lock file
 	PID  int    // 0 if it could not be read

@@ -25,7 +25,7 @@ type Page struct {
 func (p *File) Pages(leaf Leaf) (list []Page, err error) {
 	defer Recover(&err)
 	if leaf.Lists > 0 {
-		return nil, &FormatError{errors.New("it holds lists, want one value a row")}
+		return nil, &FormatError{errors.New("it contains lists; want one value per row")}
 	}
 	row := int64(0)
 	for g, group := range p.parquet.RowGroups() {

@@ -17,7 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// FormatError says that a file is no Parquet file, is damaged, or holds more than
+// FormatError reports a file that is not Parquet, is damaged, or contains more than
 // this package reads.
 type FormatError struct{ Err error }
 
@@ -101,14 +101,14 @@ const (
 // checkFooter compares what the footer declares with its length and the file's.
 func checkFooter(in io.ReaderAt, size int64) error {
 	if size < 4+tailBytes {
-		return fmt.Errorf("no Parquet file: it has %d bytes", size)
+		return fmt.Errorf("not a Parquet file: it has %d bytes", size)
 	}
 	var tail [tailBytes]byte
 	if err := readFull(in, tail[:], size-tailBytes); err != nil {
 		return err
 	}
 	if mark := string(tail[4:]); mark != "PAR1" {
-		return fmt.Errorf("no Parquet file: it ends with %.80q, want \"PAR1\"", mark)
+		return fmt.Errorf("not a Parquet file: it ends with %.80q, want \"PAR1\"", mark)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if most := min(size-4-tailBytes, maxFooterBytes); n > most {

@@ -89,7 +89,7 @@ func (m *Model) centre(x *mat.Dense) (scatter float64) {
 func (m *Model) vary(values []float64, n int) error {
 	for c, s2 := range values {
 		if !(s2 > least*values[0]) {
-			return fmt.Errorf("the rows vary in %d directions, fewer than the %d asked for", c, len(values))
+			return fmt.Errorf("the rows vary in only %d directions, fewer than the %d asked for", c, len(values))
 		}
 		m.Variance[c] = s2 / float64(n-1)
 	}

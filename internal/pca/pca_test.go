@@ -145,8 +145,8 @@ func TestFitRefusesMoreThanThereIs(t *testing.T) {
 		want string
 	}{
 		{spread(4, 8), 4, "want 1 to 3"}, {spread(4, 8), 0, "want 1 to 3"}, {spread(9, 4), 5, "want 1 to 4"},
-		{line, 2, "vary in 1 directions, fewer than the 2 asked for"},
-		{mat.NewDense(4, 3, nil), 1, "vary in 0 directions"},
+		{line, 2, "vary in only 1 directions, fewer than the 2 asked for"},
+		{mat.NewDense(4, 3, nil), 1, "vary in only 0 directions"},
 	} {
 		if _, err := Fit(c.x, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d components: %v, want %q", c.k, err, c.want)

@@ -71,14 +71,14 @@ func (p *Project) Accepted(path string) (command string, err error) {
 
 // distrust returns the error for a stage that would read a changed file.
 func (s Stage) distrust(p *Project, c *change) error {
-	err := fmt.Errorf("%s: %s is not as `hgld %s` left it on %s: its sha256 is %s, and was %s", s.Command, c.path,
+	err := fmt.Errorf("%s: %s was changed after `hgld %s` wrote it on %s: its sha256 is %s, and was %s", s.Command, c.path,
 		c.by.Command, c.was.Finished.Format(time.DateTime), c.now, c.was.sum(p.Inside(c.path)))
 	advice := "`%s` writes it again"
 	if c.by.Name == s.Name {
 		advice = "delete it, and `%s` makes it again"
 	}
 	return exitcode.Hint(exitcode.With(exitcode.Integrity, err), advice+"; if it was changed on purpose, "+
-		"--changed accepts it as it is and records that", p.Typed(c.by.Command))
+		"--changed accepts it and records that", p.Typed(c.by.Command))
 }
 
 // changeOf compares a file with the stamps of the stages that write it. If it matches none,

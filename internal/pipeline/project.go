@@ -166,7 +166,7 @@ func (p *Project) Require() error {
 	if p.File != "" {
 		return nil
 	}
-	err := fmt.Errorf("no %s here or in any folder above", ProjectFile)
+	err := fmt.Errorf("there is no %s here or in any parent folder", ProjectFile)
 	return exitcode.Hint(exitcode.With(exitcode.NoProject, err),
 		"`hgld init my-project` starts a project; `hgld demo` shows one")
 }

@@ -127,7 +127,7 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 	}
 	writeIn(t, ".", "source", "y")
 	if got, want := states(), "a        stale: source changed since -> hgld a run\n"+
-		"b        stale: a comes before it and is not done -> hgld b run\nhgld a run"; got != want {
+		"b        stale: a comes first and is not done -> hgld b run\nhgld a run"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
 	}
 	j.said = nil

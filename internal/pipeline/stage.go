@@ -201,7 +201,7 @@ func (s Stage) MissingInput(p *Project, own any) error {
 // another suggests how to set f to another file.
 func (l *Pipeline) another(f settings.Field, path string) string {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "~") {
-		return "~ stands for your home folder in a shell alone, and at the start of a word: write the folder out"
+		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
 	}
 	if l.Advice != nil {
 		if advice := l.Advice(f, path); advice != "" {

@@ -74,7 +74,7 @@ func (p *Project) States(limit int) ([]State, error) {
 		}
 		for _, path := range in {
 			if first := writerOf(doubtful, path); first != "" && st.Good(limit) {
-				st.State, st.Why = Stale, first+" comes before it and is not done"
+				st.State, st.Why = Stale, first+" comes first and is not done"
 			}
 		}
 		if st.Good(limit) {
@@ -224,7 +224,7 @@ func (was Stamp) compare(in, out map[string]string, text string) (state, why str
 			return Absent, path + " is gone"
 		}
 		if was.Out[path] != out[path] {
-			return Stale, path + difference(out[path], " was changed by something else")
+			return Stale, path + difference(out[path], " was changed by another program")
 		}
 	}
 	if was.Settings != text {

@@ -51,7 +51,7 @@ func (t Table[T]) Names() []string {
 	return names
 }
 
-// UnknownError says that a name is not in a list, and what was probably meant.
+// UnknownError reports a name that is not in a table, and the name that was probably meant.
 type UnknownError struct {
 	Kind, Name, Nearest string   // Nearest is "" if no known name is similar
 	Known               []string // all names, in table order

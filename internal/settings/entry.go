@@ -60,7 +60,7 @@ func apply(v reflect.Value, values map[string]any) (reflect.Value, error) {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
 	if v.Kind() != reflect.Struct {
-		return v, fmt.Errorf("it has no settings, and %s is one", slices.Sorted(maps.Keys(values))[0])
+		return v, fmt.Errorf("it has no settings, but got %s", slices.Sorted(maps.Keys(values))[0])
 	}
 	list := members(out)
 	for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -50,19 +50,19 @@ func TestApplySetsACopyOfAnEntry(t *testing.T) {
 
 func TestApplyRefusesWhatAnEntryCannotHold(t *testing.T) {
 	for want, values := range map[string]map[string]any{
-		`per_tuple: "2.5" is no whole number`:                {"per_tuple": 2.5},
-		`widths: "[8, 16.5]" is no list`:                     {"widths": []any{8, 16.5}},
-		`inner: n: "many" is no whole number`:                {"inner": map[string]any{"n": "many"}},
+		`per_tuple: "2.5" is not a whole number`:             {"per_tuple": 2.5},
+		`widths: "[8, 16.5]" is not a list`:                  {"widths": []any{8, 16.5}},
+		`inner: n: "many" is not a whole number`:             {"inner": map[string]any{"n": "many"}},
 		`unknown setting "tau": did you mean "inner.tau"?`:   {"tau": 1},
 		`unknown setting "per_tupel": did you mean "per_tup`: {"per_tupel": 1},
-		`per_tuple is 13`:                                    {"per_tuple": 13},
-		`extra.n is -1, want a whole number from 0`:          {"extra": map[string]any{"n": -1}},
+		`per_tuple is 13`: {"per_tuple": 13},
+		`extra.n is -1, want a whole number from 0`: {"extra": map[string]any{"n": -1}},
 	} {
 		if got, err := Apply(entry{}, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %+v, error %v, want %s", values, got, err, want)
 		}
 	}
-	if _, err := Apply(7, map[string]any{"a": 1}); err == nil || err.Error() != "it has no settings, and a is one" {
+	if _, err := Apply(7, map[string]any{"a": 1}); err == nil || err.Error() != "it has no settings, but got a" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 		return s.fill(node, name, append(slices.Clone(path), nameKey)) // the short form loss: happier
 	}
 	if node.Kind != yaml.MappingNode {
-		return fmt.Errorf("%s:%d: %s: %s is no group of keys", s.file, line, strings.Join(path, "."), quote(node))
+		return fmt.Errorf("%s:%d: %s: %s is not a group of keys", s.file, line, strings.Join(path, "."), quote(node))
 	}
 	if group, ok := v.Addr().Interface().(Outdated); ok {
 		node = group.Modern(node)

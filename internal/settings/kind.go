@@ -3,13 +3,12 @@ package settings
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 )
 
 // Misfit returns the error for a text that is not a valid value of a type.
 func Misfit(text string, t reflect.Type) error {
-	return fmt.Errorf("%s is no %s", text, strings.TrimPrefix(Kind(t), "a "))
+	return fmt.Errorf("%s is not %s", text, Kind(t))
 }
 
 // Kind describes the values of a type in a user's words: "a whole number".

@@ -21,7 +21,7 @@ func TestKindsAreInAUsersWords(t *testing.T) {
 	if got := Kind(reflect.TypeFor[*int]()); got != "a whole number" {
 		t.Errorf("a pointer is %q", got)
 	}
-	if err := Misfit("fast", reflect.TypeFor[float64]()); err.Error() != "fast is no number" {
+	if err := Misfit("fast", reflect.TypeFor[float64]()); err.Error() != "fast is not a number" {
 		t.Error(err)
 	}
 }

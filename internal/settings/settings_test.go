@@ -38,20 +38,20 @@ func TestSettingTakesOnlyWhatItsKindCanHold(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
 		{"k", "12", ""}, {"k", "1e3", ""}, {"k", "2.0", ""}, {"name", "", ""},
 		{"ks", "", ""}, {"ks", "1,2", ""}, {"more", "", ""}, {"scale", "0.5,1", ""},
-		{"k", "1.5", `"1.5" is no whole number`},
-		{"k", ".nan", `".nan" is no whole number`},
-		{"k", "-.inf", `"-.inf" is no whole number`},
-		{"k", "-1e30", `"-1e30" is no whole number`},
-		{"seed", "-1.0", `"-1.0" is no whole number from 0 up`},
-		{"ks", "1,2.5", `"[1, 2.5]" is no list; each is a whole number`},
+		{"k", "1.5", `"1.5" is not a whole number`},
+		{"k", ".nan", `".nan" is not a whole number`},
+		{"k", "-.inf", `"-.inf" is not a whole number`},
+		{"k", "-1e30", `"-1e30" is not a whole number`},
+		{"seed", "-1.0", `"-1.0" is not a whole number from 0 up`},
+		{"ks", "1,2.5", `"[1, 2.5]" is not a list; each is a whole number`},
 		{"k", "", "is empty, want a whole number"},
 		{"k", "  ", "is empty, want a whole number"},
 		{"rate", "null", "is empty, want a number"},
 		{"on", "", "is empty, want true or false"},
-		{"scale", "1", `"[1]" is no list of 2; each is a number`},
-		{"k", "[1]", `"[1]" is no whole number`},
-		{"k", "{a: 1}", "a group of keys is no whole number"},
-		{"more", "7", `"7" is no group of keys`},
+		{"scale", "1", `"[1]" is not a list of 2; each is a number`},
+		{"k", "[1]", `"[1]" is not a whole number`},
+		{"k", "{a: 1}", "a group of keys is not a whole number"},
+		{"more", "7", `"7" is not a group of keys`},
 	} {
 		p := probeDefaults()
 		fields := Fields(&p)
@@ -104,19 +104,19 @@ func TestTextForAGroupIsItsName(t *testing.T) {
 
 func TestSectionNamesLineAndKeyOfAMistake(t *testing.T) {
 	for text, want := range map[string]string{
-		"k: 3\nrate: fast": `x.yaml:2: probe.rate: "fast" is no number`,
-		"k: 1.5":           `x.yaml:1: probe.k: "1.5" is no whole number`,
-		"ks: [1, 2.5]":     `x.yaml:1: probe.ks: "[1, 2.5]" is no list; each is a whole number`,
-		"inner: 5":         `x.yaml:1: probe.inner: "5" is no group of keys`,
-		"7":                `x.yaml:1: probe: "7" is no group of keys`,
-		"kind: [a]":        `x.yaml:1: probe.kind: "[a]" is no group of keys`,
+		"k: 3\nrate: fast": `x.yaml:2: probe.rate: "fast" is not a number`,
+		"k: 1.5":           `x.yaml:1: probe.k: "1.5" is not a whole number`,
+		"ks: [1, 2.5]":     `x.yaml:1: probe.ks: "[1, 2.5]" is not a list; each is a whole number`,
+		"inner: 5":         `x.yaml:1: probe.inner: "5" is not a group of keys`,
+		"7":                `x.yaml:1: probe: "7" is not a group of keys`,
+		"kind: [a]":        `x.yaml:1: probe.kind: "[a]" is not a group of keys`,
 		"inner:\n  depht: 1": `x.yaml:2: unknown key "probe.inner.depht": did you mean "probe.inner.depth"? ` +
 			`(known: depth)`,
 		"k: 1\nk: 2":                 `x.yaml:2: key "probe.k" appears twice, first in line 1`,
 		"more: {a: 1, a: 2}":         `x.yaml:1: probe.more: line 1: mapping key "a" already defined at line 1`,
-		"name: &n b\nk: *n":          `x.yaml:2: probe.k: "b" is no whole number`,
-		"inner: &i {depth: 1.5}":     `x.yaml:1: probe.inner.depth: "1.5" is no whole number`,
-		"seed: 99999999999999999999": `x.yaml:1: probe.seed: "99999999999999999999" is no whole number from 0 up`,
+		"name: &n b\nk: *n":          `x.yaml:2: probe.k: "b" is not a whole number`,
+		"inner: &i {depth: 1.5}":     `x.yaml:1: probe.inner.depth: "1.5" is not a whole number`,
+		"seed: 99999999999999999999": `x.yaml:1: probe.seed: "99999999999999999999" is not a whole number from 0 up`,
 	} {
 		p := probeDefaults()
 		err := fillText(text, &p)

@@ -25,7 +25,7 @@ func (f *File) parse(header []byte) error {
 	seen := map[string]bool{}
 	err := members(d, func(name string) error {
 		if seen[name] {
-			return bad("tensor %.80q is there twice", name)
+			return bad("tensor %.80q occurs twice", name)
 		}
 		seen[name] = true
 		if name == metadataKey {
@@ -42,7 +42,7 @@ func (f *File) parse(header []byte) error {
 		return err
 	}
 	if rest := bytes.TrimSpace(header[d.InputOffset():]); len(rest) > 0 {
-		return bad("%d bytes behind the JSON", len(rest))
+		return bad("there are %d bytes after the JSON", len(rest))
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (f *File) parseMetadata(d *json.Decoder) error {
 	f.Metadata = map[string]string{}
 	return members(d, func(key string) error {
 		if _, twice := f.Metadata[key]; twice {
-			return fmt.Errorf("metadata %.80q is there twice", key)
+			return fmt.Errorf("metadata %.80q occurs twice", key)
 		}
 		v, err := d.Token()
 		if err != nil {
@@ -172,7 +172,7 @@ func numbers(d *json.Decoder, limit int) ([]uint64, error) {
 		}
 		u, err := strconv.ParseUint(n.String(), 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("%.80s is no whole number below 2^63", n)
+			return nil, fmt.Errorf("%.80s is not a whole number below 2^63", n)
 		}
 		if len(list) == limit {
 			return nil, fmt.Errorf("more than %d numbers", limit)

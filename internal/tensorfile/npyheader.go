@@ -43,7 +43,7 @@ func (a *NPY) parse(header string) (dims []uint64, err error) {
 		}
 	}
 	if p.skip(); p.err == nil && p.rest != "" {
-		p.fail("%d bytes behind the dictionary", len(p.rest))
+		p.fail("there are %d bytes after the dictionary", len(p.rest))
 	}
 	if p.err == nil && len(seen) != 3 {
 		p.fail("needs descr, fortran_order and shape")

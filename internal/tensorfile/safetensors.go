@@ -195,7 +195,7 @@ func (f *File) layOut(size uint64) error {
 	}
 	if at != size {
 		return &FormatError{Format: "safetensors", Reason: fmt.Sprintf(
-			"%d bytes behind the last tensor", size-at)}
+			"there are %d bytes after the last tensor", size-at)}
 	}
 	return nil
 }

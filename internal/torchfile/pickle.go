@@ -75,7 +75,7 @@ func (m *machine) push(v any) error {
 
 func (m *machine) pop() (any, error) {
 	if len(m.stack) == 0 {
-		return nil, damaged("the pickle takes a value that is not there, at byte %d", m.at)
+		return nil, damaged("the pickle takes a value from an empty stack, at byte %d", m.at)
 	}
 	v := m.stack[len(m.stack)-1]
 	m.stack = m.stack[:len(m.stack)-1]
@@ -313,7 +313,8 @@ func (m *machine) global(op byte) error {
 	}
 	g := global(module + "." + name)
 	if !knownGlobal(g) {
-		return &FormatError{Reason: "it asks Python for " + quoted(string(g)) + ", and only tensors in dictionaries are read",
+		return &FormatError{Reason: "it asks Python for " + quoted(string(g)) + ", but hgld reads only tensors in " +
+			"dictionaries",
 			Refused: string(g)}
 	}
 	return m.push(g)

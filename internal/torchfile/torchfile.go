@@ -320,7 +320,7 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 		case strings.HasPrefix(name, "data/"):
 			archive.members[strings.TrimPrefix(name, "data/")] = m
 		case name == "constants.pkl" || strings.HasPrefix(name, "code/"):
-			return nil, nil, &FormatError{Reason: "it is a TorchScript archive: a program, and not weights alone",
+			return nil, nil, &FormatError{Reason: "it is a TorchScript archive, which contains a program besides the weights",
 				Refused: "TorchScript"}
 		}
 	}
@@ -380,7 +380,7 @@ func member(z *zip.Reader, name string) *zip.File {
 // archive's own size bounds what is allocated.
 func content(m *zip.File, most int64) ([]byte, error) {
 	if m.Method != zip.Store {
-		return nil, damaged("member %s is compressed, and torch.save compresses nothing", quoted(m.Name))
+		return nil, damaged("member %s is compressed, but torch.save never compresses", quoted(m.Name))
 	}
 	if m.UncompressedSize64 > uint64(most) || m.UncompressedSize64 != m.CompressedSize64 {
 		return nil, damaged("member %s has %d bytes, expected at most %d", quoted(m.Name), m.UncompressedSize64, most)

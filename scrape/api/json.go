@@ -17,7 +17,7 @@ type cursor struct {
 	at   int
 }
 
-var errBroken = errors.New("the JSON text breaks off or is not well formed")
+var errBroken = errors.New("the JSON text is truncated or malformed")
 
 // maxDepth limits the nesting of skipped values. Wikibase's replies have about 12 levels.
 const maxDepth = 64
@@ -29,7 +29,7 @@ func document(data []byte, use func(c *cursor, key []byte) error) error {
 		return err
 	}
 	if c.blank(); c.at < len(data) {
-		return fmt.Errorf("more text after its end: %.20q", data[c.at:])
+		return fmt.Errorf("there is text after the JSON value: %.20q", data[c.at:])
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func checkLanguage(lang []byte) error {
 	if code == "" || code == "en" {
 		return nil
 	}
-	return fmt.Errorf("the page is in the language %.20q; want English, which a reader gets who sends no language",
+	return fmt.Errorf("the page is in the language %.20q; want English, which the server sends if no language is "+
+		"requested",
 		decodeAttribute(lang))
 }

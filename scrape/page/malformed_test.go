@@ -48,13 +48,13 @@ var malformed = map[string]struct {
 	"NUL":             {start + "\x00" + stop, "the page contains a NUL byte", ""},
 	"gzip":            {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03<html>", "the page is not UTF-8", ""},
 	"too large":       {start + strings.Repeat("x", maxBody) + stop, "the page is longer than 8388608 bytes", ""},
-	"cut in the head": {`<html><script>RLCONF={"wgArticleId":5`, "the page breaks off", ""},
-	"cut in the row": {start + `<table id="wdinfobox">` + th + `<td><ul><li>horse ra`, "the page breaks off",
+	"cut in the head": {`<html><script>RLCONF={"wgArticleId":5`, "the page is truncated", ""},
+	"cut in the row": {start + `<table id="wdinfobox">` + th + `<td><ul><li>horse ra`, "the page is truncated",
 		""},
 	"cut behind the row": {start + `<table id="wdinfobox">` + th + `<td>horse racing venue</td></tr>`,
-		"the page breaks off", ""},
-	"end in the middle": {start + "</html>" + strings.Repeat("x", 2000), "the page breaks off", ""},
-	"end in the text":   {"<html>&lt;/html&gt;", "the page breaks off", ""},
+		"the page is truncated", ""},
+	"end in the middle": {start + "</html>" + strings.Repeat("x", 2000), "the page is truncated", ""},
+	"end in the text":   {"<html>&lt;/html&gt;", "the page is truncated", ""},
 	"gallery": {head(`"wgNamespaceNumber":0,"wgPageName":"香港","wgArticleId":5`),
 		"not a category page: its namespace is 0", ""},
 	"file page": {head(`"wgNamespaceNumber":6,"wgPageName":"File:A.jpg","wgArticleId":5`),
@@ -135,7 +135,7 @@ func TestMalformedPagesHaveANamedEnd(t *testing.T) {
 			// What ends as an error never ends as a finding that there is no tag.
 			f, err := read(scrape.Answer{Status: 200, Type: "text/html; charset=UTF-8", Body: []byte(c.body)})
 			switch {
-			case strings.HasPrefix(c.err, "the page breaks off"):
+			case strings.HasPrefix(c.err, "the page is truncated"):
 				if !errors.Is(err, ErrTruncated) {
 					t.Errorf("finding %+v, error %v, want ErrTruncated", f, err)
 				}

@@ -29,7 +29,7 @@ const (
 
 // ErrTruncated means that a page ends before its </html>. Its content is unreliable, and the
 // next answer may be complete.
-var ErrTruncated = errors.New("the page breaks off: it has no </html> at its end")
+var ErrTruncated = errors.New("the page is truncated: it does not end with </html>")
 
 // Page is the content of a category page.
 type Page struct {

@@ -379,10 +379,10 @@ func decodeAttribute(b []byte) string {
 	return string(out)
 }
 
-// decodeWhole decodes a named reference, or returns it as it is if only the beginning of its
-// name is known. The text then ends as the reference does, which that of a known name does
-// not: without a semicolon none decodes to letters of ASCII, with one only "&semi;" to a
-// semicolon.
+// decodeWhole decodes a named reference, or returns it unchanged if only the beginning of
+// its name is known. In that case the decoded text ends like the reference. The text of a
+// known name never does: without a semicolon no reference decodes to ASCII letters, and
+// with one only "&semi;" decodes to a semicolon.
 func decodeWhole(reference string) string {
 	text := html.UnescapeString(reference)
 	if last := reference[len(reference)-1]; text != ";" && text[len(text)-1] == last {

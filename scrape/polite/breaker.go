@@ -16,7 +16,7 @@ type StopError struct {
 
 // Error states the reason and the cause.
 func (e *StopError) Error() string {
-	s := "stopped asking: " + e.Reason
+	s := "no more requests are sent: " + e.Reason
 	if e.Cause != nil {
 		s += ": " + e.Cause.Error()
 	}
@@ -74,7 +74,7 @@ func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
 	switch {
 	case b.open != nil:
 	case tooLong:
-		b.open = &StopError{Reason: "the server asks for a long pause", Until: until, Cause: f.err}
+		b.open = &StopError{Reason: "the server asks for a longer pause than is allowed", Until: until, Cause: f.err}
 	case b.refused >= b.refusals || b.failed >= b.failures:
 		b.open = &StopError{Reason: b.row() + " in a row", Until: until.Add(rest), Cause: f.err}
 	default:
@@ -94,8 +94,8 @@ func (b *breaker) row() string {
 	return fmt.Sprintf("%d refusals and %d failures", b.refused, b.failed)
 }
 
-// rest is added to the requested pause when the breaker opens. A site that has refused so
-// often needs more than a few seconds.
+// rest is added to the requested pause when the breaker opens. A site that has refused that
+// many requests needs more than a few seconds.
 const rest = 15 * time.Minute
 
 // gate holds back all requests to a host until the time that the host asked for.

@@ -99,7 +99,7 @@ func readBody(resp *http.Response, limit int64) error {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return fmt.Errorf("the body broke off after %d bytes: %w", len(data), err)
+		return fmt.Errorf("the body ended early, after %d bytes: %w", len(data), err)
 	}
 	if int64(len(data)) > limit {
 		return &BodyError{URL: resp.Request.URL.Redacted(), Limit: limit}

@@ -27,7 +27,7 @@ type HostError struct {
 
 // Error states that the host is not allowed.
 func (e *HostError) Error() string {
-	return "the host is not one of those allowed"
+	return "the host is not in the list of allowed hosts"
 }
 
 func (t *Transport) allowed(u *url.URL) error {

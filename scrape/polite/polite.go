@@ -142,7 +142,7 @@ func (s *Settings) check() error {
 	case s.MaxRequests < 0:
 		return fmt.Errorf("a limit of %d requests; want 0 (none) or more", s.MaxRequests)
 	case s.MaxRequests == 1 && !s.IgnoreRobots:
-		return fmt.Errorf("a limit of 1 request, which robots.txt uses up; want 2 or more, or 0 (none)")
+		return fmt.Errorf("a limit of 1 request, which is needed for robots.txt; want 2 or more, or 0 (none)")
 	case len(s.Hosts) == 0:
 		return fmt.Errorf("no host is allowed; name at least one")
 	}

@@ -237,7 +237,7 @@ func TestOnlyAllowedHostsAreAsked(t *testing.T) {
 
 func TestMaxRequestsLeavesRoomForAPage(t *testing.T) {
 	for limit, want := range map[int64]string{-1: "a limit of -1 requests",
-		1: "a limit of 1 request, which robots.txt uses up", 2: "", 0: ""} {
+		1: "a limit of 1 request, which is needed for robots.txt", 2: "", 0: ""} {
 		s := Defaults()
 		s.Hosts, s.MaxRequests = []string{"127.0.0.1:1"}, limit
 		_, err := New(s, http.DefaultTransport)

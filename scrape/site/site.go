@@ -1,5 +1,5 @@
-// Package site is the part of stage 1 of hgld that opens a way to Wikimedia: it joins a
-// source, the pages or the APIs, with a transport that follows the rules of its site.
+// Package site is the part of stage 1 of hgld that configures access to Wikimedia. It joins
+// a source (the pages or the APIs) with a transport that follows the rules of the site.
 package site
 
 import (
@@ -17,7 +17,7 @@ import (
 	"hgld/scrape/polite"
 )
 
-// Settings say where a site is and how it is asked.
+// Settings configure the URLs of a site and the requests to it.
 type Settings struct {
 	// Commons is the URL of Commons.
 	Commons string
@@ -25,19 +25,19 @@ type Settings struct {
 	Wikidata string
 	// TraceMissing makes the APIs look up missing categories in the log.
 	TraceMissing bool
-	// Contact is an e-mail address or a URL of the caller; Wikimedia refuses "".
+	// Contact is an e-mail address or a URL of the operator. Wikimedia requires one.
 	Contact string
-	// Version is that of the program, for the user agent.
+	// Version is the version of the program, for the user agent.
 	Version string
-	// Rate is in requests a second, 0 for any; nil for the default of the source.
+	// Rate is in requests a second; 0 means no limit, nil the default of the source.
 	Rate *float64
-	// InFlight is the number of concurrent requests; nil for the default of the source.
+	// InFlight is the number of concurrent requests; nil means the default of the source.
 	InFlight *int
-	// MaxRequests ends the crawl after this many requests; 0 for no limit.
+	// MaxRequests ends the crawl after this many requests; 0 means no limit.
 	MaxRequests int64
 }
 
-// Kind is a way to ask Wikimedia.
+// Kind is one of the ways to get tags from Wikimedia.
 type Kind struct {
 	// Rates are requests a second that the site allows, slowest first.
 	Rates []float64
@@ -47,15 +47,15 @@ type Kind struct {
 	open   func(Settings, http.RoundTripper, api.Options) (scrape.Source, error)
 }
 
-// Kinds lists the ways. The name of each is that of its source.
+// Kinds lists all kinds, each under the name of its source.
 var Kinds = registry.Table[Kind]{
-	{Name: "page", About: "the category pages, one request each: the route of the paper", Value: Kind{
+	{Name: "page", About: "the category pages, one request each, as in the paper", Value: Kind{
 		polite: polite.Defaults, Rates: []float64{1, 2, 5, 10, polite.WikimediaRate},
 		hosts: func(s Settings) []string { return []string{s.Commons} },
 		open: func(s Settings, t http.RoundTripper, o api.Options) (scrape.Source, error) {
 			return page.New(s.Commons, t, o.Now)
 		}}},
-	{Name: "api", About: "the APIs of Commons and Wikidata, fifty titles or items a request", Value: Kind{
+	{Name: "api", About: "the APIs of Commons and Wikidata, fifty titles or items per request", Value: Kind{
 		polite: polite.APIDefaults, Rates: []float64{1.0 / 6, 1, polite.WikimediaAPIRate},
 		hosts: func(s Settings) []string { return []string{s.Commons, s.Wikidata} },
 		open: func(s Settings, t http.RoundTripper, o api.Options) (scrape.Source, error) {
@@ -87,21 +87,21 @@ func Names(s Settings, source scrape.Source) map[string]string {
 	return names
 }
 
-// Way is how a crawl asks its site.
-type Way struct {
-	// Polite are the rules it follows. Hosts are those of the settings, and no others.
+// Access is a source together with the transport and the rules of its site.
+type Access struct {
+	// Polite holds the rules of the transport. It allows only the hosts of the settings.
 	Polite polite.Settings
-	// Transport sends the requests; nil for a way that sends none.
+	// Transport sends the requests. It is nil for offline access.
 	Transport *polite.Transport
-	// Source asks through the transport.
+	// Source sends its requests through the transport.
 	Source scrape.Source
 }
 
-// Open opens the way. now is the clock of answers. slowed is called when the servers have
-// lagged too long and the requests go on at half the rate. The error says which setting is
-// wrong.
-func (k Kind) Open(s Settings, now func() time.Time, slowed func(error)) (*Way, error) {
-	w := &Way{Polite: k.Politeness(s)}
+// Open returns access to the site. now is the clock of answers. slowed is called when the
+// servers have lagged too long and the rate was halved. Open returns an error if a setting
+// is invalid.
+func (k Kind) Open(s Settings, now func() time.Time, slowed func(error)) (*Access, error) {
+	w := &Access{Polite: k.Politeness(s)}
 	for _, address := range k.hosts(s) {
 		base, err := url.Parse(address)
 		if err != nil || base.Host == "" {
@@ -132,15 +132,15 @@ func (k Kind) Open(s Settings, now func() time.Time, slowed func(error)) (*Way, 
 	return w, err
 }
 
-// offline is the transport of a way that sends no requests. It needs no contact.
+// offline is a transport that sends no requests. It needs no contact.
 type offline struct{}
 
 func (offline) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("no request is sent here")
+	return nil, errors.New("offline: the request was not sent")
 }
 
-// Offline returns a way that sends no requests, for work on what is stored.
-func (k Kind) Offline(s Settings) (*Way, error) {
+// Offline returns access that sends no requests, for work on stored responses.
+func (k Kind) Offline(s Settings) (*Access, error) {
 	source, err := k.open(s, offline{}, api.Options{Now: time.Now})
-	return &Way{Source: source, Polite: k.polite()}, err
+	return &Access{Source: source, Polite: k.polite()}, err
 }

@@ -88,7 +88,7 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 			return nil, err
 		}
 		if len(s.Levels) > 0 {
-			return nil, errors.New("levels and labels exclude each other: a label file has its own levels")
+			return nil, errors.New("levels and labels exclude each other: the label file names its own levels")
 		}
 	}
 	f, r, header, err := src.open()
@@ -169,13 +169,14 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; -o columns.path=%s names another", shortList(header),
+		return fmt.Errorf("no column path among %s; name another one with -o columns.path=%s", shortList(header),
 			likeliest(header, "url", "image", "img", "file", "filename", "file_name", "image_path", "image_url"))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s to join the labels by; -o columns.landmark=COLUMN names another",
+		return fmt.Errorf("no column landmark_id among %s to join the labels by; name another one with -o "+
+			"columns.landmark=COLUMN",
 			shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; --levels names others, finest first",
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; name others with --levels, finest first",
 			shortList(header))
 	}
 	return nil
@@ -253,7 +254,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	return item, err
 }
 
-// imageName returns the path of an image. Of an image that the table names by its address, it is
+// imageName returns the path of an image. If the table has its web address instead, it returns
 // the last part of the address, under which the image was saved.
 func imageName(cell string) (name, address string) {
 	u, err := url.Parse(cell)

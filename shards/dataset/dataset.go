@@ -27,8 +27,8 @@ type Settings struct {
 	// "none" if they are classes in spite of their names.
 	SplitFolders []string
 
-	// Uneven is what a folder data set makes of images at different depths: "" and "refuse" are an
-	// error; with "repeat", the innermost folder is the class at the missing finer levels too.
+	// Uneven says how a folder data set treats images at different depths: "" and "refuse" return
+	// an error; with "repeat", the innermost folder is also the class of the missing finer levels.
 	Uneven string
 }
 

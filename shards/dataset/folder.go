@@ -33,7 +33,8 @@ type Folder struct{}
 // *OrderError if the level names appear to be coarsest first.
 func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
-		return nil, errors.New("dataset: folder takes images and labels from its input: no images, labels or columns")
+		return nil, errors.New("dataset: folder takes images and labels from its input; leave out the settings images, " +
+			"labels and columns")
 	}
 	src, err := openFolderSource(ctx, s)
 	if err != nil {
@@ -106,7 +107,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		return err
 	}
 	src.depth = depth
-	if len(splits) == 0 { // who names the folders' part has looked at them
+	if len(splits) == 0 { // a user who named the split folders has looked at them
 		if err := src.checkNesting(depth); err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		}
 	}
 	if len(src.levels) != depth {
-		return fmt.Errorf("%d level names (%s) for folders %d deep, like %s",
+		return fmt.Errorf("%d level names (%s), but folders are %d deep, like %s",
 			len(src.levels), strings.Join(src.levels, ", "), depth, src.files[0].path)
 	}
 	return checkOrder(src.levels)

@@ -60,13 +60,13 @@ func splitFolders(tops []string, asked []string) (map[string]labels.Split, error
 		return own, nil
 	case exact+near == len(tops) && len(tops) > 1:
 		return nil,
-			fmt.Errorf("are the folders %s splits? --split-folders %s takes them for these; --split-folders %s "+
-				"takes them for classes",
+			fmt.Errorf("the folders %s may be splits or classes; say which: --split-folders %s for splits, --split-folders %s "+
+				"for classes",
 				strings.Join(tops, ", "), strings.Join(proposal, ","), asClasses)
 	case exact > 1:
 		return nil,
-			fmt.Errorf("of the folders %s some are called like splits and others are not: --split-folders "+
-				"FOLDER=SPLIT,… names the split of each (want one of %v); --split-folders %s takes them for classes",
+			fmt.Errorf("some of the folders %s have names of splits and others do not; say what they are: --split-folders "+
+				"FOLDER=SPLIT,… for splits (each one of %v), or --split-folders %s for classes",
 				shortList(tops), labels.Splits, asClasses)
 	}
 	return nil, nil
@@ -83,10 +83,10 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 		folder, split, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || !slices.Contains(labels.Splits, labels.Split(split)):
-			return nil, fmt.Errorf("split_folders has %.80q, want FOLDER=SPLIT with a split of %v, or %s alone", text,
+			return nil, fmt.Errorf("split_folders has %.80q; want FOLDER=SPLIT with a split of %v, or only %s", text,
 				labels.Splits, asClasses)
 		case !slices.Contains(tops, folder):
-			return nil, fmt.Errorf("split_folders names %.80q, and the folders are %s", folder, shortList(tops))
+			return nil, fmt.Errorf("split_folders names %.80q, which is not one of the folders %s", folder, shortList(tops))
 		}
 		own[folder] = labels.Split(split)
 	}
@@ -95,7 +95,7 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 			own[top] = labels.Split(top)
 		}
 		if own[top] == "" {
-			return nil, fmt.Errorf("split_folders says nothing of %s: want FOLDER=SPLIT for each folder at the top",
+			return nil, fmt.Errorf("split_folders does not name %s; want FOLDER=SPLIT for each folder at the top",
 				top)
 		}
 	}
@@ -120,7 +120,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 	}
 	depths := slices.Sorted(maps.Keys(count))
 	if count[0] > 0 {
-		return 0, fmt.Errorf("images that lie in no class folder: %d of %d, %s first; move each into a folder called "+
+		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; move each into a folder named "+
 			"after its class (CLASS/%s), or name the classes of each image in a table (--dataset csv)",
 			count[0], len(src.files), example[0], path.Base(example[0]))
 	}
@@ -132,9 +132,9 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 		found = append(found, fmt.Sprintf("at depth %d: %d, like %s", d, count[d], example[d]))
 	}
 	inner := path.Base(path.Dir(example[depths[0]]))
-	return 0, fmt.Errorf("every image needs a class at every level, and the images are at different depths (%s). "+
-		"--uneven %s takes the innermost folder for the missing levels too (%s/%s); or name the classes of each "+
-		"image in a table (--dataset csv; an empty cell is no class)",
+	return 0, fmt.Errorf("every image needs a class at every level, but the images are at different depths (%s). "+
+		"Use the innermost folder for the missing levels with --uneven %s (%s/%s), or name the classes of each "+
+		"image in a table (--dataset csv; an empty cell means no class)",
 		strings.Join(found, "; "), repeatInnermost, inner, inner)
 }
 
@@ -165,9 +165,9 @@ func (src *folderSource) checkNesting(depth int) error {
 	for _, name := range slices.Sorted(maps.Keys(above)) {
 		if len(above[name]) > 1 && len(above) < len(below) {
 			parents := slices.Sorted(maps.Keys(above[name]))
-			return fmt.Errorf("are these levels finest first? Each of the folders %s holds one folder alone, "+
-				"%s; the coarser class is to be on top: %s/%s/image.jpg. "+
-				"Turn the folders round, or name the classes of each image in a table (--dataset csv)",
+			return fmt.Errorf("the levels seem to be reversed: each of the folders %s contains only one folder, "+
+				"%s; the coarser class must be on top: %s/%s/image.jpg. "+
+				"Swap the folders, or name the classes of each image in a table (--dataset csv)",
 				shortList(parents), name, name, parents[0])
 		}
 	}
@@ -215,7 +215,8 @@ func (src *folderSource) Notes() (list []string) {
 		if is {
 			_, names := src.classes(src.files[0].path)
 			list = append(list,
-				fmt.Sprintf("%s: equal names under two parents are two classes, which are called by their path (%s)",
+				fmt.Sprintf("%s: some names occur under two parents and are different classes, so classes are named by their "+
+					"path (%s)",
 					src.levels[l], names[l]))
 		}
 	}

@@ -35,7 +35,8 @@ func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 	}
 	defer src.Close()
 	if notes := src.(interface{ Notes() []string }).Notes(); len(notes) != 1 ||
-		!strings.Contains(notes[0], "character: equal names") || !strings.Contains(notes[0], "Greek/character01") {
+		!strings.Contains(notes[0], "character: some names occur under two parents") || !strings.Contains(notes[0],
+		"Greek/character01") {
 		t.Errorf("%q", notes)
 	}
 	deep, err := items(t, Folder{}, Settings{Input: tree{"x/a/1/p.png": "p", "x/b/1/p.png": "p",
@@ -65,7 +66,7 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
 	near := tree{"training/a/1.jpg": "x", "testing/a/2.jpg": "y", "validation/b/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: near})
-	wantError(t, err, "are the folders testing, training, validation splits?",
+	wantError(t, err, "the folders testing, training, validation may be splits or classes",
 		"--split-folders testing=test,training=train,validation=val", "--split-folders none")
 	got, err := items(t, Folder{}, Settings{Input: near,
 		SplitFolders: []string{"testing=test", "training=train", "validation=val"}})
@@ -85,7 +86,7 @@ func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
 		"extra/a/3.jpg": ""}.folder(t)})
 	wantError(t, err, "extra, test, train", "--split-folders")
 	for asked, want := range map[string]string{"training": "want FOLDER=SPLIT", "training=trian": "want FOLDER=SPLIT",
-		"trainig=train": `names "trainig"`, "training=train": "says nothing of testing"} {
+		"trainig=train": `names "trainig"`, "training=train": "does not name testing"} {
 		_, err := items(t, Folder{}, Settings{Input: near, SplitFolders: []string{asked}})
 		wantError(t, err, want)
 	}
@@ -94,23 +95,23 @@ func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
 func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
 	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})
-	wantError(t, err, "are the levels alphabet,character coarsest first?", "--levels character,alphabet")
+	wantError(t, err, "the levels alphabet,character seem to be coarsest first", "--levels character,alphabet")
 	_, err = items(t, Folder{}, Settings{Input: tree{"apple/fruit/1.jpg": "", "pear/fruit/2.jpg": "",
 		"juice/drink/3.jpg": ""}.folder(t)})
-	wantError(t, err, "are these levels finest first?", "fruit/apple/image.jpg")
+	wantError(t, err, "the levels seem to be reversed", "fruit/apple/image.jpg")
 
 	table := tree{"t.csv": "path,group,product\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n" +
 		"4.jpg,fruit,apple\n"}.folder(t)
 	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"group", "product"}}
 	_, err = items(t, CSV{}, s)
-	wantError(t, err, "t.csv", "are the levels group,product coarsest first?",
+	wantError(t, err, "t.csv", "the levels group,product seem to be coarsest first",
 		`group "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`, "--levels product,group")
 	if !errors.As(err, new(*OrderError)) {
 		t.Errorf("%T", err)
 	}
 	same := tree{"t.csv": "path,fine,coarse\n1.jpg,apple,fruit\n2.jpg,juice,drink\n"}.folder(t)
 	_, err = items(t, CSV{}, Settings{Input: filepath.Join(same, "t.csv"), Levels: []string{"coarse", "fine"}})
-	wantError(t, err, "are the levels coarse,fine coarsest first?", "--levels fine,coarse")
+	wantError(t, err, "the levels coarse,fine seem to be coarsest first", "--levels fine,coarse")
 	s.Levels = []string{"product", "group"}
 	if _, err := items(t, CSV{}, s); err != nil {
 		t.Error(err)

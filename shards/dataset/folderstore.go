@@ -80,8 +80,8 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 func (s *folderStore) leadsOut(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes") { // package os exports no such error
-		return fmt.Errorf("%s is or passes a symbolic link that leads out of %s, and links are followed inside it alone: "+
-			"name a folder that holds both, or copy what the link leads to (cp -rL): %w", name, s.name, err)
+		return fmt.Errorf("%s goes through a symbolic link that leads out of %s; hgld follows links only inside it: "+
+			"name a folder that contains both, or copy the target of the link (cp -rL): %w", name, s.name, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
@@ -95,7 +95,7 @@ func (s *folderStore) follow(ctx context.Context, link string, to fs.FileInfo) (
 			return nil, fmt.Errorf("%s: %w", around, err)
 		}
 		if os.SameFile(info, to) {
-			return nil, fmt.Errorf("%s is a symbolic link to %s, a folder around it; remove the link", link, around)
+			return nil, fmt.Errorf("%s is a symbolic link to %s, which contains it; remove the link", link, around)
 		}
 		if around == "." {
 			return s.below(ctx, link)

@@ -25,7 +25,7 @@ func (f foreign) add(name string) {
 	}
 }
 
-// String says how many there are, and what to do; "" if there is none.
+// String returns a note with their number and the next step, "" if there are none.
 func (f foreign) String() string {
 	if len(f) == 0 {
 		return ""

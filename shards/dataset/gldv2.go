@@ -43,7 +43,7 @@ type GLDv2 struct{}
 // Open reads the tables and the headers of all TARs.
 func (GLDv2) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if len(s.Levels) > 0 || s.Columns != (Columns{}) || s.Split != "" && s.Split != labels.Train {
-		return nil, errors.New("dataset: gldv2: its tables give levels, columns and splits; leave these settings out")
+		return nil, errors.New("dataset: gldv2: leave out the settings levels, columns and split; the tables determine them")
 	}
 	g := &gldv2{published: published{levels: []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel},
 		landmarks: true}}
@@ -164,7 +164,8 @@ func (g *gldv2) put(id string, split, space labels.Split, landmark, where string
 	}
 	of := g.labels[space]
 	if of == nil {
-		return fmt.Errorf("no labels of split %s: want %s_label_to_hierarchical.csv, or --labels with both", space, space)
+		return fmt.Errorf("there are no labels of split %s; want %s_label_to_hierarchical.csv, or --labels with both "+
+			"splits", space, space)
 	}
 	item := shards.Item{Split: space}
 	if err := of.label(&item, landmark); err != nil {
@@ -206,7 +207,7 @@ func (g *gldv2) readIndex(ctx context.Context) error {
 // readSolution reads the queries that have an answer.
 func (g *gldv2) readSolution(ctx context.Context) error {
 	if g.index == nil {
-		return fmt.Errorf("%s needs %s, which has the landmarks of the answers", gldv2Solution, gldv2Index)
+		return fmt.Errorf("%s needs %s, which lists the landmarks of the answers", gldv2Solution, gldv2Index)
 	}
 	without := 0
 	err := g.table(ctx, gldv2Solution, []string{"id", "images"}, func(row []string, where string) error {
@@ -240,7 +241,7 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 	}
 	if !g.has(gldv2Credits) {
 		g.notes = append(g.notes,
-			gldv2Credits+" is missing, so the training images have no author and no licence, which CC BY asks for")
+			gldv2Credits+" is missing, so the training images have no author and no licence, which CC BY requires")
 		return nil
 	}
 	return g.table(ctx, gldv2Credits, []string{"id", "url", "author", "license", "title"},

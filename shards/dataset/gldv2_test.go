@@ -148,7 +148,7 @@ func TestGLDv2TellsWhatItLeavesOut(t *testing.T) {
 	}
 	defer src.Close()
 	notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "; ")
-	for _, want := range []string{"1 queries have no answer", "train has 3 images, as published 1580470",
+	for _, want := range []string{"1 queries have no answer", "train has 3 images (published: 1580470)",
 		"index has 2 images"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q do not say %q", notes, want)
@@ -307,7 +307,8 @@ func TestGLDv2MistakesAreNamed(t *testing.T) {
 		"fields":   {"metadata/train_clean.csv", "\n8,", "\n", Settings{}, []string{"train_clean.csv", "line 3"}},
 		"answer": {"metadata/retrieval_solution_v2.1.csv", "300000000000000d", "310000000000000d", Settings{},
 			[]string{"retrieval_solution_v2.1.csv:2:", "310000000000000d, which is not in"}},
-		"levels": {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"leave these settings out"}},
+		"levels": {"", "", "", Settings{Levels: []string{"landmark"}}, []string{"leave out the settings levels, columns " +
+			"and split"}},
 	} {
 		files := maps.Clone(gldv2Tables)
 		switch {

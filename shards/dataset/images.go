@@ -17,7 +17,7 @@ import (
 // are no levels. It implements train.Dataset.
 type Images struct {
 	source *folderSource
-	tree   *labels.Hierarchy // nil: the folders are no classes
+	tree   *labels.Hierarchy // nil: the folders are not classes
 	paths  []labels.Path
 }
 
@@ -67,7 +67,7 @@ func (m *Images) Len() int { return len(m.source.files) }
 // ID returns the path of an image, with slashes.
 func (m *Images) ID(i int) string { return m.source.files[i].path }
 
-// Levels names the levels, finest first; none if the folders are no classes.
+// Levels returns the names of the levels, finest first; none if the folders are not classes.
 func (m *Images) Levels() (names []string) {
 	if m.tree == nil {
 		return nil
@@ -86,7 +86,7 @@ func (m *Images) Classes(level int) (names []string) {
 	return names
 }
 
-// Labels returns the classes of an image; nil if the folders are no classes.
+// Labels returns the classes of an image; nil if the folders are not classes.
 func (m *Images) Labels(i int) labels.Path {
 	if m.tree == nil {
 		return nil
@@ -94,7 +94,8 @@ func (m *Images) Labels(i int) labels.Path {
 	return m.paths[i]
 }
 
-// Image returns the bytes of an image. [Unreadable] tells a fault of this file from others.
+// Image returns the bytes of an image. [Unreadable] reports whether an error concerns only
+// this file.
 func (m *Images) Image(ctx context.Context, i int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,8 +114,8 @@ func (m *Images) Image(ctx context.Context, i int) ([]byte, error) {
 
 var errTooLong = errors.New("the file is too long for an image")
 
-// Unreadable reports whether an error of Image lies in that one file, which others need
-// not wait for.
+// Unreadable reports whether an error of Image concerns only that file, so that the other
+// images can still be read.
 func Unreadable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errTooLong) || shards.Unreadable(err)
 }

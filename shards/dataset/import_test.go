@@ -156,15 +156,15 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		want  []string
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
-		{tree{"1.jpg": ""}, Settings{}, []string{"in no class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
+		{tree{"1.jpg": ""}, Settings{}, []string{"outside any class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
 			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
 				"--dataset csv"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
-			[]string{"in no class folder: 1 of 3, 3.jpg first"}},
+			[]string{"outside any class folder: 1 of 3, 3.jpg first"}},
 		{tree{"a/1.jpg": ""}, Settings{Uneven: "repat"}, []string{`did you mean "repeat"`}},
 		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
-		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
+		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"leave out the settings images, labels and columns"}},
 	} {
 		c.set.Input = c.files.folder(t)
 		_, err := items(t, Folder{}, c.set)
@@ -200,7 +200,7 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = items(t, Folder{}, Settings{Input: inside})
-		wantError(t, err, link+" is a symbolic link to", "a folder around it")
+		wantError(t, err, link+" is a symbolic link to", "which contains it")
 		if err := os.Remove(filepath.Join(inside, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = items(t, Folder{}, Settings{Input: inside})
-	wantError(t, err, "d is or passes a symbolic link that leads out of "+inside, "cp -rL")
+	wantError(t, err, "d goes through a symbolic link that leads out of "+inside, "cp -rL")
 }
 
 // The Grocery Store Dataset has Fruit/Avocado beside Fruit/Apple/Royal-Gala.
@@ -229,7 +229,7 @@ func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
 	dir := tree{"photos/a 1.jpg": "x", "t.csv": "url,level_0\nhttps://example.org/x/a%201.jpg?size=big,x\n"}.folder(t)
 	s := Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "photos")}
 	_, err := items(t, CSV{}, s)
-	wantError(t, err, "no column path among url, level_0; -o columns.path=url names another")
+	wantError(t, err, "no column path among url, level_0; name another one with -o columns.path=url")
 	s.Columns.Path = "url"
 	src, err := CSV{}.Open(t.Context(), s)
 	if err != nil {
@@ -360,7 +360,7 @@ func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"path,level_0\n,a\n", Settings{}, []string{"t.csv:2", `path ""`}},
 		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "wrong number of fields"}},
 		{"path,level_0\n\"x.jpg,a\n", Settings{}, []string{"t.csv", "line 2"}},
-		{"path,level_0\n", Settings{Images: "images.tar.gz"}, []string{"images.tar.gz", "unpack it to .tar"}},
+		{"path,level_0\n", Settings{Images: "images.tar.gz"}, []string{"images.tar.gz", "decompress it to .tar"}},
 		{"path,level_0\n", Settings{Images: "images.rar"}, []string{"images.rar", "want a folder, a .zip or a .tar"}},
 		{"path,level_0\n", Settings{Labels: "l.csv", Levels: []string{"a"}}, []string{"exclude each other"}},
 		{"path,level_0\n", Settings{Labels: "l.csv"}, []string{"t.csv:1", "no column landmark_id"}},

@@ -119,7 +119,7 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 			"class": c.Class, "phylum": c.Phylum, "kingdom": c.Kingdom}
 		for _, rank := range slices.Concat([]string{"species"}, ranks) {
 			if class[rank] == "" && slices.Contains(p.levels, rank) {
-				return nil, fmt.Errorf("%s: category %s has no %s; take the file of 2018, or other levels", name, id, rank)
+				return nil, fmt.Errorf("%s: category %s has no %s; use the file of 2018, or other levels", name, id, rank)
 			}
 		}
 		if species[id] != nil {

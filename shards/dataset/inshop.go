@@ -49,7 +49,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				return rest(text, where)
 			}
 			if records, err = strconv.Atoi(text); err != nil || records < 0 {
-				return fmt.Errorf("%.80q; want the number of records, as in the published file, whose first line is 52712", text)
+				return fmt.Errorf("%.80q; want the number of records; the published file begins with 52712", text)
 			}
 			return nil
 		})
@@ -57,7 +57,7 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			return err
 		}
 		if records != len(p.records) {
-			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, and its first line says %d", list, len(p.records),
+			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, but its first line says %d", list, len(p.records),
 				records))
 		}
 		return p.ready([]count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}, "",

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// OrderError says that levels appear to be named coarsest first.
+// OrderError reports levels that appear to be named coarsest first.
 type OrderError struct {
 	Levels []string // as they were given
 	Why    string   // "category is coarser than product"
@@ -17,7 +17,7 @@ type OrderError struct {
 
 // Error states the evidence and the right order.
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("%s: are the levels %s coarsest first? They are named finest first: --levels %s",
+	return fmt.Sprintf("%s: the levels %s seem to be coarsest first; name them finest first: --levels %s",
 		e.Why, strings.Join(e.Levels, ","), strings.Join(e.Right(), ","))
 }
 

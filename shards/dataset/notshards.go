@@ -25,19 +25,19 @@ func NotShards(data string) error {
 	case slices.Contains([]string{".csv", ".zip", ".tar", ".parquet"}, filepath.Ext(data)):
 		return BuildFirst(usagef("data is %s, but training and evaluation read a folder of shards", data), data)
 	}
-	return usagef("data is %s, a file; want a folder of shards as hgld shards build writes it", data)
+	return usagef("data is the file %s; want a folder of shards written by hgld shards build", data)
 }
 
 // BuildFirst adds the command that makes shards of images or of a table to an error.
 func BuildFirst(err error, input string) error {
 	switch Kind(input) {
 	case "folder":
-		return exitcode.Hint(err, "hgld shards build --dataset folder --input %s makes shards of class folders", input)
+		return exitcode.Hint(err, "build shards from class folders: hgld shards build --dataset folder --input %s", input)
 	case "parquet":
-		return exitcode.Hint(err, "hgld shards build --dataset parquet --input %s makes shards of a Hugging Face data set",
+		return exitcode.Hint(err, "build shards from a Hugging Face data set: hgld shards build --dataset parquet --input %s",
 			input)
 	}
-	return exitcode.Hint(err, "hgld shards build --input %s makes shards of it", input)
+	return exitcode.Hint(err, "build shards from it: hgld shards build --input %s", input)
 }
 
 func usagef(format string, args ...any) error {

@@ -9,7 +9,7 @@ import (
 // time, of as many shards as there are workers.
 const pageBytes = 256 << 20
 
-// pageCache holds the pages of Parquet files that were read last. It is safe for concurrent use.
+// pageCache caches the most recently read pages of Parquet files. It is safe for concurrent use.
 type pageCache struct {
 	mu    sync.Mutex
 	pages []cachedPage // the last used last
@@ -24,7 +24,7 @@ type cachedPage struct {
 	bytes  int
 }
 
-// get returns the images of a page. They are not to be changed.
+// get returns the images of a page. The caller must not change them.
 func (c *pageCache) get(t *parquetTable, page int) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

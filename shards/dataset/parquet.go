@@ -38,7 +38,8 @@ type Parquet struct{}
 // appear to be coarsest first.
 func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Path: s.Columns.Path}) {
-		return nil, errors.New("dataset: parquet takes images and classes from its input: no images, labels or columns but " +
+		return nil, errors.New("dataset: parquet takes images and classes from its input; leave out images, labels and " +
+			"all columns except " +
 			"columns.path, the column of images")
 	}
 	src := &parquetSource{pages: &pageCache{limit: pageBytes}}
@@ -227,7 +228,7 @@ func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards
 	item.ID = shards.NewImageID(item.Path)
 	if item.Missing {
 		item.Open = func() (io.ReadCloser, error) {
-			return nil, fmt.Errorf("%s: the row holds no bytes of an image: %w", item.Where, fs.ErrNotExist)
+			return nil, fmt.Errorf("%s: the row contains no image: %w", item.Where, fs.ErrNotExist)
 		}
 		return item
 	}

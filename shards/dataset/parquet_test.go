@@ -209,7 +209,7 @@ func TestFaultsOfParquetAreNamed(t *testing.T) {
 			[]string{"--levels fine_label,coarse_label"}},
 		"no image": {tree{"a.parquet": bare.String()}, []string{"label"},
 			[]string{"a.parquet: no column of images among label", "bytes and path"}},
-		"no format": {tree{"a.parquet": "a text that is long enough"}, fine, []string{"a.parquet", "no Parquet file"}},
+		"no format": {tree{"a.parquet": "a text that is long enough"}, fine, []string{"a.parquet", "not a Parquet file"}},
 		"cut":       {tree{"a.parquet": whole[len(whole)/2:]}, fine, []string{"a.parquet"}},
 		"metadata": {tree{"a.parquet": hubFile(t, "{", hubRows(t, 0))}, fine,
 			[]string{"a.parquet", `"huggingface" is damaged`}},

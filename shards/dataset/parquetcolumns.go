@@ -33,11 +33,12 @@ func (t *parquetTable) imageLeaves(name string) (image parquetfile.Leaf, names *
 	}
 	if !slices.Contains(columns, name) {
 		if len(columns) > 0 {
-			return image, nil, fmt.Errorf("%w; -o columns.path=COLUMN names the column of images",
+			return image, nil, fmt.Errorf("%w; name the column of images with -o columns.path=COLUMN",
 				registry.Unknown("column of images", name, columns))
 		}
-		return image, nil, fmt.Errorf("no column of images among %s; want a struct of bytes and path, as the feature Image "+
-			"of Hugging Face has it", shortList(t.columnNames()))
+		return image, nil, fmt.Errorf("no column of images among %s; want a struct of bytes and path, like the feature "+
+			"Image "+
+			"of Hugging Face", shortList(t.columnNames()))
 	}
 	for _, leaf := range t.Leaves() {
 		switch strings.Join(leaf.Path, "/") {
@@ -104,12 +105,12 @@ func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
 	case len(classes) == 1:
 		return classes, nil
 	case len(classes) > 1:
-		return nil, fmt.Errorf("the columns %s hold classes; --levels names the ones to take, finest first",
+		return nil, fmt.Errorf("the columns %s all contain classes; choose among them with --levels, finest first",
 			strings.Join(classes, ", "))
 	case slices.Contains(possible, "label"):
 		return []string{"label"}, nil
 	}
-	return nil, fmt.Errorf("which columns hold the classes? --levels names them, finest first, of %s",
+	return nil, fmt.Errorf("no column of classes was found; name the columns with --levels, finest first, from %s",
 		shortList(possible))
 }
 
@@ -201,7 +202,7 @@ func className(v parquet.Value, known []string) (string, error) {
 	case known == nil:
 		return strconv.FormatInt(n, 10), nil
 	case n >= int64(len(known)):
-		return "", fmt.Errorf("class %d, and the metadata names %d classes; want 0 to %d", n, len(known), len(known)-1)
+		return "", fmt.Errorf("class %d, but the metadata names %d classes; want 0 to %d", n, len(known), len(known)-1)
 	}
 	return known[n], nil
 }
@@ -277,6 +278,6 @@ func unclearSplits(names []string, splits map[string]labels.Split) error {
 		}
 		proposal = append(proposal, name+"="+string(splits[name]))
 	}
-	return fmt.Errorf("of which splits are the files %s? --split-folders %s names the split of each (want one of %v)",
+	return fmt.Errorf("the splits of the files %s are unknown; name the split of each with --split-folders %s (one of %v)",
 		shortList(unclear), strings.Join(proposal, ","), labels.Splits)
 }

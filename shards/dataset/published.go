@@ -71,10 +71,10 @@ type level struct {
 // must contain. It reads the levels of known that the settings name.
 func openPublished(ctx context.Context, s Settings, known []level, marks ...string) (*published, error) {
 	if s.Labels != "" || s.Columns != (Columns{}) {
-		return nil, errors.New("its lists give the labels; leave out the settings labels and columns")
+		return nil, errors.New("leave out the settings labels and columns; the lists of the data set give the labels")
 	}
 	if s.Split != "" && s.Split != labels.Train {
-		return nil, fmt.Errorf("its lists give the splits; leave out the setting split (%.80q)", s.Split)
+		return nil, fmt.Errorf("leave out the setting split (%.80q); the lists of the data set give the splits", s.Split)
 	}
 	levels, err := chooseLevels(known, s.Levels)
 	if err != nil {
@@ -116,7 +116,7 @@ func chooseLevels(known []level, asked []string) ([]string, error) {
 			return nil, registry.Unknown("level", name, names)
 		}
 		if at <= last {
-			return nil, fmt.Errorf("levels %s; want them once each and finest first, of %s", strings.Join(asked, ", "),
+			return nil, fmt.Errorf("levels %s; want some of %s, each once and finest first", strings.Join(asked, ", "),
 				strings.Join(names, ", "))
 		}
 		last = at
@@ -138,7 +138,7 @@ func topWith(st store, marks []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no %s there; --input is the folder, .zip or .tar as it was published, with its lists",
+	return "", fmt.Errorf("no %s found; --input must be the folder, .zip or .tar as it was published, with its lists",
 		strings.Join(marks, " and no "))
 }
 
@@ -257,7 +257,8 @@ func (p *published) add(r record) error {
 		if !known {
 			p.sides[r.names[0]] = side
 		} else if first.train != side.train {
-			return fmt.Errorf("%s %.80q is trained on and tested, by this line and %s; the published lists share no class, so "+
+			return fmt.Errorf("%s %.80q is in both training and test, by this line and %s; the published lists share no "+
+				"class, so "+
 				"one of them is another file",
 				p.levels[0], r.names[0], first.where)
 		}
@@ -323,10 +324,10 @@ func (p *published) compare(want count) {
 		}
 	}
 	if want.images > 0 && images != want.images {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d images, as published %d", want.split, images, want.images))
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d images (published: %d)", want.split, images, want.images))
 	}
 	if want.classes > 0 && len(classes) != want.classes {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s, as published %d", want.split, len(classes),
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s (published: %d)", want.split, len(classes),
 			p.levels[0], want.classes))
 	}
 }

@@ -246,14 +246,13 @@ func TestPublishedNumbersAreComparedAndStopNothing(t *testing.T) {
 		want  string
 	}{
 		"sop": {SOP{}, sopTree(t),
-			"train has 3 images, as published 59551; train has 2 classes of level product, as published 11318; test has 2 " +
-				"images, as published 60502; test has 1 classes of level product, as published 11316"},
+			"train has 3 images (published: 59551); train has 2 classes of level product (published: 11318); test has 2 " +
+				"images (published: 60502); test has 1 classes of level product (published: 11316)"},
 		"cub": {CUB{}, cubTree(t),
-			"train has 2 images, as published 5864; train has 2 classes of level class, as published 100; test has 2 images, " +
-				"as " +
-				"published 5924; test has 1 classes of level class, as published 100"},
-		"dyml":    {DyML{}, dymlTree(t, false), "train has 3 classes of level fine, as published 495"},
-		"product": {DyML{}, dymlTree(t, true), "train has 3 classes of level fine, as published 1639"},
+			"train has 2 images (published: 5864); train has 2 classes of level class (published: 100); test has 2 images " +
+				"(published: 5924); test has 1 classes of level class (published: 100)"},
+		"dyml":    {DyML{}, dymlTree(t, false), "train has 3 classes of level fine (published: 495)"},
+		"product": {DyML{}, dymlTree(t, true), "train has 3 classes of level fine (published: 1639)"},
 	} {
 		src, err := c.by.Open(t.Context(), Settings{Input: c.files.folder(t)})
 		if err != nil {
@@ -271,7 +270,7 @@ func TestPublishedNumbersAreComparedAndStopNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if got := src.(*published).Notes(); !strings.Contains(got[0], "has 5 records, and its first line says 52712") {
+	if got := src.(*published).Notes(); !strings.Contains(got[0], "has 5 records, but its first line says 52712") {
 		t.Errorf("notes %q", got)
 	}
 }

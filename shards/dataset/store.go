@@ -60,7 +60,7 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		r, later := st.open(name)
 		if later == nil && shards.Unreadable(err) { // with its size the shards would be others
 			return nil, errors.Join(&shards.ReadError{Path: item.Path, Where: item.Where,
-				Err: errors.New("may be read now, and not when the build began")}, r.Close())
+				Err: errors.New("was not readable when the build began, but is now")}, r.Close())
 		}
 		return r, later
 	}
@@ -103,7 +103,7 @@ func openStore(ctx context.Context, name string) (store, error) {
 		return openTar(ctx, name)
 	case strings.HasSuffix(lower, ".tar.gz"), strings.HasSuffix(lower, ".tgz"), strings.HasSuffix(lower, ".tar.bz2"),
 		strings.HasSuffix(lower, ".tar.xz"), strings.HasSuffix(lower, ".tar.zst"):
-		return nil, fmt.Errorf("%s: a compressed tar file cannot be read at random; unpack it to .tar (images do not shrink "+
+		return nil, fmt.Errorf("%s: a compressed tar file has no random access; decompress it to .tar (images do not shrink "+
 			"anyway)", name)
 	}
 	return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)

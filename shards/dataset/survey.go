@@ -53,8 +53,8 @@ func (s *Survey) Classes(split labels.Split, images int) int {
 	return n
 }
 
-// Sure returns how many classes of the training split have at least so many images, whichever
-// share of all its classes is held out.
+// Sure returns how many classes of the training split are certain to have at least so many
+// images, whichever share of its classes is held out.
 func (s *Survey) Sure(images int, held float64) int {
 	all := s.Classes(labels.Train, 1)
 	return s.Classes(labels.Train, images) - int(math.Ceil(held*float64(all)))

@@ -46,7 +46,7 @@ type place struct {
 func openTarSet(ctx context.Context, name string, splits []labels.Split) (*tarSet, error) {
 	folder, err := openFolder(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; the images are in a folder with one of each split, %v", err, splits)
+		return nil, fmt.Errorf("%w; want a folder of images with one folder per split, %v", err, splits)
 	}
 	s := &tarSet{name: name, folder: folder, splits: map[labels.Split]map[shards.ImageID]place{}}
 	for _, split := range splits {
@@ -89,7 +89,7 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 				continue
 			}
 			if first, twice := members[id]; twice {
-				return fmt.Errorf("%s: image %s is in %s too", file, id, s.tars[first.tar].name)
+				return fmt.Errorf("%s: image %s is also in %s", file, id, s.tars[first.tar].name)
 			}
 			members[id] = place{int32(len(s.tars) - 1), at}
 		}
@@ -128,8 +128,8 @@ func (s *tarStore) compareMD5(published string) error {
 	if err != nil || got.md5 == published {
 		return err
 	}
-	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, published is %s; load it again, "+
-		"with `hgld shards build` continuing afterwards", s.name, got.md5, published)}
+	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, but the published one is %s; download it again, "+
+		"then continue with `hgld shards build`", s.name, got.md5, published)}
 }
 
 // at returns the position of an image. tar is false for an image in a folder.
@@ -227,7 +227,7 @@ func publishedMD5(tar string) (string, error) {
 		}
 		fields := strings.Fields(string(text))
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return "", fmt.Errorf("%s: %.80q is not an MD5 sum; load the file again", file, strings.TrimSpace(string(text)))
+			return "", fmt.Errorf("%s: %.80q is not an MD5 sum; download the file again", file, strings.TrimSpace(string(text)))
 		}
 		return fields[0], nil
 	}

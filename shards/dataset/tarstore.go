@@ -138,7 +138,7 @@ func (s *tarStore) index() error {
 			}
 		}
 		if h.Size < 0 || h.Size > s.was.Size()-at {
-			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes behind its header", h.Size, s.was.Size()-at))
+			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes after its header", h.Size, s.was.Size()-at))
 		}
 		p := memberPath(h.Name)
 		if _, twice := s.members[p]; twice {

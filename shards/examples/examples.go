@@ -70,9 +70,9 @@ func (e *ImagesError) Error() string {
 	case e.Err != nil:
 		return e.Err.Error()
 	case e.Finest != "":
-		return fmt.Sprintf("the images of %s are of no landmarks: its finest classes are %s", e.Folder, e.Finest)
+		return fmt.Sprintf("the images of %s do not show landmarks: their finest classes are %s", e.Folder, e.Finest)
 	}
-	return fmt.Sprintf("%s has neither shards nor a folder of a landmark", e.Folder)
+	return fmt.Sprintf("%s contains neither shards nor a folder of a landmark", e.Folder)
 }
 
 // Unwrap returns Err.
@@ -129,7 +129,7 @@ func (x *Examples) indexTags() error {
 			QID     string         `json:"qid"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("%s:%d: %w; `hgld labels check` lists all that is wrong with it", x.tags.Name(), number, err)
+			return fmt.Errorf("%s:%d: %w; `hgld labels check` lists all errors of the file", x.tags.Name(), number, err)
 		}
 		if i, known := at[tagKey{r.Tag, r.QID}]; known && r.Outcome == labels.OK && len(x.lines[i]) < landmarksKept {
 			x.lines[i] = append(x.lines[i], start)
@@ -156,7 +156,7 @@ func (x *Examples) record(offset int64) (labels.Record, error) {
 	}
 	_, records, err := labels.ReadTags(io.MultiReader(bytes.NewReader(x.header), bytes.NewReader(line)), x.tags.Name())
 	if err == nil && len(records) != 1 {
-		err = fmt.Errorf("%s was changed; start the server again", x.tags.Name())
+		err = fmt.Errorf("%s was changed; restart the server", x.tags.Name())
 	}
 	if err != nil {
 		return labels.Record{}, err

@@ -23,23 +23,23 @@ import (
 	"hgld/shards/dataset"
 )
 
-// LabelsRecord is what the stage that joins tags and hierarchy has recorded of a label
-// file.
+// LabelsRecord is the record of a label file, written by the stage that joins tags and
+// hierarchy.
 type LabelsRecord struct {
 	Tool  string // version of hgld
 	Limit int    // landmarks of a trial; 0: all
 
-	// Tags and Hierarchy are the files that it was made of.
+	// Tags and Hierarchy are the files that it was made from.
 	Tags, Hierarchy Source
 }
 
-// Source is a file that another was made of.
+// Source is a file that another file was made from.
 type Source struct {
 	Path string // of the file
 	Same bool   // it has not changed since
 }
 
-// Records is what a project knows of its files.
+// Records gives access to a project's records of its files.
 type Records interface {
 	// Changed returns the command that wrote a file, if the user has changed the file
 	// by hand since, else "".
@@ -67,7 +67,7 @@ func New(records Records, source any) *Trace {
 // Provenance returns what has been found so far.
 func (t *Trace) Provenance() shards.Provenance { return t.made }
 
-// end notes that nothing is known before a file, and why.
+// end records that the provenance of a file is unknown, and why.
 func (t *Trace) end(path, format string, args ...any) {
 	t.made.Unknown = append(t.made.Unknown, filepath.Base(path)+": "+fmt.Sprintf(format, args...))
 }
@@ -110,7 +110,7 @@ func (t *Trace) Labels(ctx context.Context, path string) error {
 		follow func(context.Context, string) error
 	}{{was.Tags, t.scrape}, {was.Hierarchy, t.hierarchy}} {
 		if !step.of.Same {
-			t.end(step.of.Path, "changed since %s was made of it", filepath.Base(path))
+			t.end(step.of.Path, "changed since %s was made from it", filepath.Base(path))
 			continue
 		}
 		in, err := dataset.FileInput(ctx, step.of.Path)
@@ -140,7 +140,7 @@ func (t *Trace) hierarchy(ctx context.Context, path string) error {
 		SHA256 string `json:"draft_sha256"`
 	}
 	if len(h.Origin) == 0 || json.Unmarshal(h.Origin, &of) != nil || of.SHA256 == "" {
-		t.end(path, "does not say of which draft it was made")
+		t.end(path, "does not record which draft it was made from")
 		return nil
 	}
 	t.made.Curation = h.Origin
@@ -157,7 +157,7 @@ func (t *Trace) hierarchy(ctx context.Context, path string) error {
 			return t.draft(ctx, file)
 		}
 	}
-	t.end(of.Draft, "not found as %s was made of it", filepath.Base(path))
+	t.end(of.Draft, "the version that %s was made from was not found", filepath.Base(path))
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (t *Trace) draft(ctx context.Context, path string) error {
 		return nil
 	}
 	if origin.Input == "" || origin.InputSHA256 == "" { // of a draft that was made of a spreadsheet
-		t.end(path, "does not say of which tags it was made")
+		t.end(path, "does not record which tags it was made from")
 		return nil
 	}
 	tags := filepath.Join(filepath.Dir(path), filepath.Base(origin.Input))
@@ -198,7 +198,7 @@ func (t *Trace) draft(ctx context.Context, path string) error {
 		return err
 	}
 	if !same {
-		t.end(origin.Input, "not found as %s was made of it", filepath.Base(path))
+		t.end(origin.Input, "the version that %s was made from was not found", filepath.Base(path))
 		return nil
 	}
 	return t.scrape(ctx, tags)

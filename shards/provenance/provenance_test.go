@@ -75,11 +75,12 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	}
 	write("tags.jsonl", `{"hgld_tags":1}`+"\n")
 	made = follow()
-	if made.Scrape != nil || !slices.Equal(made.Unknown, []string{"tags.jsonl: not found as draft.json was made of it"}) {
+	if made.Scrape != nil || !slices.Equal(made.Unknown, []string{"tags.jsonl: the version that draft.json was made " +
+		"from was not found"}) {
 		t.Errorf("%+v, %v", made.Scrape, made.Unknown)
 	}
 	write("draft.json", strings.NewReplacer(`"tags.jsonl"`, `""`, sum, "").Replace(text.String()))
-	if made = follow(); !slices.Equal(made.Unknown, []string{"draft.json: does not say of which tags it was made"}) {
+	if made = follow(); !slices.Equal(made.Unknown, []string{"draft.json: does not record which tags it was made from"}) {
 		t.Errorf("a draft of no tags file: %v", made.Unknown)
 	}
 	if same, err := hasHash(t.Context(), dir, sum); same || err != nil {
