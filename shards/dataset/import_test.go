@@ -159,11 +159,11 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		{tree{"1.jpg": ""}, Settings{}, []string{"in no class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
 			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
-				"--dataset csv"}},
+				"a .csv with the columns path"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
 			[]string{"in no class folder: 1 of 3, 3.jpg first"}},
 		{tree{"a/1.jpg": ""}, Settings{Uneven: "repat"}, []string{`did you mean "repeat"`}},
-		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
+		{tree{"a/b/2.jpg": "", "c/d/3.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"no images, labels or columns"}},
 	} {
 		c.set.Input = c.files.folder(t)
