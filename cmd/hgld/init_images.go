@@ -67,7 +67,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 		}
 	}
 	if err := found.Learnable(); err != nil {
-		return nil, withHint(err, "add images, or take the data set for evaluation alone: hgld shards build --split test")
+		j.say("careful: %s; add images before hgld run, or evaluate alone (shards.split: test)", err)
 	}
 	at, err := pipeline.PathFrom(dir, input)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,12 +28,15 @@ const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest im
 	"  hgld search --index e.npy --labels l.csv --id img7\n" +
 	"                                          of vectors of any program\n" +
 	"  hgld search --index runs/happier new.jpg\n" +
-	"                                          the images that the run was evaluated on, embedded now\n\n" +
+	"                                          the images of the run, embedded now: those of its test, or all where\n" +
+	"                                          classes are held out\n" +
+	"  hgld search new.jpg                     the same with the run of the project\n" +
+	"  hgld search --format csv queries        every image of a folder\n\n" +
 	"  Every row is compared: the search is exact. Scores are cosines."
 
 func searchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE",
+		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE…",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
@@ -75,6 +77,11 @@ type searching struct {
 	x      *index.Index
 	opened []io.Closer
 	own    train.Dataset // images of a run; nil: the index is a file
+
+	embedder             *train.Model // of the queries, once one is needed
+	embedderRun, weights string       // its run, and the sum of its weights
+	several              bool         // queries
+	failed               error        // some queries cannot be read
 }
 
 func (s *searching) close() (err error) {
@@ -86,13 +93,11 @@ func (s *searching) close() (err error) {
 
 func (s *searching) check() error {
 	switch {
-	case s.index == "":
-		return withHint(usagef("search needs --index, a file of vectors or a run directory"),
-			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
 	case s.byID && len(s.args) > 0:
 		return usagef("--id %.80q and the image %.80q are two queries; give one", s.id, s.args[0])
-	case !s.byID && len(s.args) != 1:
-		return withHint(usagef("search takes one image, and got %d", len(s.args)), "--id searches for a row of the index")
+	case !s.byID && len(s.args) == 0:
+		return withHint(usagef("search takes an image, several, or a folder of them, and got none"),
+			"--id searches for a row of the index")
 	case s.k < 1:
 		return usagef("--neighbours is %d, want 1 or more", s.k)
 	case s.format == "json":
@@ -108,39 +113,37 @@ func (s *searching) run() error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	var picture []byte
-	if !s.byID {
-		var err error
-		if picture, err = os.ReadFile(s.args[0]); err != nil {
-			return withHint(withCode(exitUsage, err), "the query is an image file; --id searches for a row of the index")
-		}
+	if err := s.defaultIndex(); err != nil {
+		return err
 	}
+	queries, err := s.listQueries()
+	if err != nil {
+		return err
+	}
+	s.several = len(queries) > 1
 	if err := s.open(); err != nil {
 		return err
 	}
-	own, query, err := s.query(picture)
-	if err != nil {
-		return err
-	}
-	b, err := s.openDevice(s.model.Threads)
-	if err != nil {
-		return err
-	}
-	hits, err := s.x.Nearest(s.ctx, b, query, s.k, own)
-	if err != nil {
-		return withCode(exitIntegrity, fmt.Errorf("%s: %w", s.index, err))
+	all, err := s.searchAll(queries)
+	if err != nil || len(all) == 0 {
+		return errors.Join(err, s.failed)
 	}
 	d, err := s.pictures()
-	if err == nil && d != nil {
-		err = index.Locate(s.ctx, hits, d)
+	for i := range all {
+		if err == nil && d != nil {
+			err = index.Locate(s.ctx, all[i].hits, d)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.print(hits); err != nil || s.page == "" {
+	if err := s.print(all); err != nil {
 		return err
 	}
-	return s.report(hits, picture, own, d)
+	if s.page != "" {
+		return s.report(all[0].hits, all[0].picture, all[0].own, d)
+	}
+	return s.failed
 }
 
 // open opens the index: a file, or the images of a run.
@@ -166,7 +169,7 @@ func (s *searching) open() (err error) {
 	return nil
 }
 
-// openRun embeds the images that a run is evaluated on.
+// openRun embeds the images of a run: those of its test or, where classes are held out, all.
 func (s *searching) openRun() error {
 	if s.labels != "" || s.model.Run != "" {
 		return usagef("--labels and --run need a file of vectors, and the index is the folder %s", s.index)
@@ -176,7 +179,12 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
+	choice.HoldOut = 0
 	data, err := openData(choice)
+	if pipeline.IsMissing(err) {
+		return withHint(err, "the images of the run are not there: copy them too, or make an index of others: "+
+			"hgld eval embed --run %s PHOTOS", s.index)
+	}
 	if err != nil {
 		return err
 	}
@@ -216,57 +224,6 @@ func (s *searching) openModel(run string) (*train.Model, error) {
 		s.opened = append(s.opened, m)
 	}
 	return m, err
-}
-
-// query returns the vector of the query, and its row in the index or −1.
-func (s *searching) query(picture []byte) (row int, v []float32, err error) {
-	if s.byID {
-		if row, err = s.x.Row(s.id); err != nil {
-			return 0, nil, withCode(exitUsage, err)
-		}
-		v, err = s.x.Vector(row)
-		return row, v, err
-	}
-	run := s.model.Run
-	if run == "" && s.x.Info != nil {
-		run = index.Resolve(s.index, s.x.Info.Checkpoint)
-	}
-	if run == "" {
-		return 0, nil, withHint(usagef("%s does not say which model made it", s.index),
-			"--run names the run that embeds the query; --id searches for a row of the index without a model")
-	}
-	m, err := s.openModel(run)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, withHint(withCode(exitUsage, err), "the model of the index is gone or was moved: --run names it")
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	sum, err := m.WeightsSum()
-	if err != nil {
-		return 0, nil, trainError(err)
-	}
-	if v, err = index.EmbedImage(s.ctx, m, s.args[0], picture); err != nil {
-		var broken *train.ImageError
-		if errors.As(err, &broken) {
-			return 0, nil, withCode(exitUsage, fmt.Errorf("%s is no image that can be read: %w", s.args[0], broken.Err))
-		}
-		return 0, nil, trainError(err)
-	}
-	if err := s.x.Fits(sum, run, len(v)); err != nil {
-		return 0, nil, withHint(withCode(exitUsage, err), "leave --run out, or make the index again: "+
-			"hgld eval embed --run %s", run)
-	}
-	return -1, v, nil
-}
-
-// print writes the neighbours to stdout.
-func (s *searching) print(hits []index.Hit) error {
-	if s.format == "json" {
-		return writeJSON(s.job, map[string]any{"index": s.index, "query": s.name(), "levels": s.x.Levels, "neighbours": hits})
-	}
-	t := s.x.Table(hits)
-	return t.Write(s.stdout, s.format)
 }
 
 // name names the query.

@@ -123,7 +123,7 @@ func (s *Survey) Learnable() error {
 	if pairs >= 2 {
 		return nil
 	}
-	return fmt.Errorf("too little to learn from: a model learns to tell classes apart, from several images of each, and "+
+	return fmt.Errorf("too little to train on: a model learns to tell classes apart, from several images of each, and "+
 		"needs two classes of two images; %d of %s (%s) %s two", pairs, terminal.Count(all, "class"),
 		terminal.Count(s.Images[labels.Train], "image"), map[bool]string{true: "has", false: "have"}[pairs == 1])
 }
