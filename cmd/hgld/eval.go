@@ -312,7 +312,7 @@ func checkpointOf(run string, best bool) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", withHint(usagef("%s has no %s, as a run directory has after an evaluation in the training", run,
 			train.BestFile),
-			"without --best the newest checkpoint is taken")
+			"without --best (in hgld.yaml: eval.best: false) the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)
 }

@@ -185,9 +185,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	if err != nil {
 		return nil, nil, asUsage(err)
 	}
-	for _, note := range d.Notes() {
-		j.say("note: %s", note)
-	}
+	j.sayAll("note: %s", d.Notes())
 	if d.Levels() == nil {
 		j.say("the folders of %s do not form classes at one depth: its images get ids and no classes", path)
 	}

@@ -58,17 +58,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	if err := errors.Join(err, src.Close()); err != nil {
 		return nil, sourceError(err)
 	}
-	for _, note := range found.Notes() {
-		j.say("note: %s", note)
-	}
-	for _, split := range labels.Splits {
-		if n := found.Images[split]; n > 0 {
-			j.say("%s: %s of %s", split, count(n, "image"), count(found.Classes(split, 1), "class"))
-		}
-	}
-	if err := found.Learnable(); err != nil {
-		j.say("careful: %s; add images before hgld run, or evaluate alone (shards.split: test)", err)
-	}
+	j.sayAll("%s", found.Lines())
 	at, err := pipeline.PathFrom(dir, input)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,8 @@ func searchProject(t *testing.T, project, images string) {
 		t.Errorf("one broken image of two: exit code %d\n%s%s", code, out, errs)
 	}
 	code, _, errs = run(t, "search", "-C", project, broken)
-	if code != exitUsage || !strings.Contains(errs, "is no image that can be read") || strings.Contains(errs, "embedding") {
+	if code != exitUsage || !strings.Contains(errs, "is no image that can be read") ||
+		strings.Contains(errs, "embedding") {
 		t.Errorf("a broken image: exit code %d\n%s", code, errs)
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
 	"hgld/shards"
+	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
@@ -77,11 +80,6 @@ type searching struct {
 	x      *index.Index
 	opened []io.Closer
 	own    train.Dataset // images of a run; nil: the index is a file
-
-	embedder             *train.Model // of the queries, once one is needed
-	embedderRun, weights string       // its run, and the sum of its weights
-	several              bool         // queries
-	failed               error        // some queries cannot be read
 }
 
 func (s *searching) close() (err error) {
@@ -120,30 +118,71 @@ func (s *searching) run() error {
 	if err != nil {
 		return err
 	}
-	s.several = len(queries) > 1
 	if err := s.open(); err != nil {
 		return err
 	}
-	all, err := s.searchAll(queries)
-	if err != nil || len(all) == 0 {
-		return errors.Join(err, s.failed)
+	search := &index.Search{Index: s.x, K: s.k, Failed: func(err error) { s.say("%v", err) }}
+	if !s.byID {
+		if search.Embedder, err = s.embedder(); err != nil {
+			return err
+		}
+	}
+	if search.Backend, err = s.openDevice(s.model.Threads); err != nil {
+		return err
+	}
+	p := s.progress("search", len(queries))
+	search.Progress = func(done int) { p.Set(done, "") }
+	all, failed := search.All(s.ctx, queries)
+	p.End()
+	if len(all) == 0 {
+		return trainError(failed)
 	}
 	d, err := s.pictures()
-	for i := range all {
-		if err == nil && d != nil {
-			err = index.Locate(s.ctx, all[i].hits, d)
-		}
+	if err == nil && d != nil {
+		err = index.LocateAll(s.ctx, all, d)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.print(all); err != nil {
-		return err
+	if s.format == "json" {
+		err = writeJSON(s.job, s.x.Document(s.index, all, len(queries) > 1))
+	} else {
+		err = s.x.WriteTable(s.stdout, s.format, all, len(queries) > 1)
 	}
-	if s.page != "" {
-		return s.report(all[0].hits, all[0].picture, all[0].own, d)
+	if err == nil && s.page != "" {
+		err = s.report(&all[0], d)
 	}
-	return s.failed
+	return errors.Join(err, failed)
+}
+
+// listQueries lists the images that the arguments name, or the row of --id.
+func (s *searching) listQueries() ([]index.Query, error) {
+	if s.byID {
+		return []index.Query{{Name: s.id}}, nil
+	}
+	p, err := dataset.OpenPictures(s.ctx, s.args)
+	if err != nil {
+		return nil, err
+	}
+	s.opened = append(s.opened, p)
+	s.sayAll("note: %s", p.Notes)
+	if len(p.Names) > 1 && s.page != "" {
+		return nil, usagef("--report shows one query, and there are %d", len(p.Names))
+	}
+	return index.Images(p.Names, p.Open), nil
+}
+
+// defaultIndex finds the index: the run of the project where none is named.
+func (s *searching) defaultIndex() error {
+	t, err := trainStage().Load(s.project, nil)
+	if err == nil && s.index == "" && len(pipeline.Missing([]string{t.Out})) > 0 {
+		return withHint(usagef("search needs --index, a file of vectors or a run directory, and there is no %s", t.Out),
+			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
+	}
+	if err == nil {
+		s.index = s.project.Find(cmp.Or(s.index, t.Out))
+	}
+	return err
 }
 
 // open opens the index: a file, or the images of a run.
@@ -189,13 +228,7 @@ func (s *searching) openRun() error {
 		return err
 	}
 	s.opened = append(s.opened, data)
-	s.own = data.Query
-	if data.Gallery != nil {
-		s.own = data.Gallery
-	}
-	if s.own == nil {
-		s.own = data.Train
-	}
+	s.own = data.Searched()
 	m, err := s.openModel(s.index)
 	if err != nil {
 		return err
@@ -226,28 +259,35 @@ func (s *searching) openModel(run string) (*train.Model, error) {
 	return m, err
 }
 
-// name names the query.
-func (s *searching) name() string {
-	if s.byID {
-		return s.id
+// embedder opens the model that embeds the queries.
+func (s *searching) embedder() (*index.Embedder, error) {
+	run := s.model.Run
+	if run == "" && s.x.Info != nil {
+		run = index.Resolve(s.index, s.x.Info.Checkpoint)
 	}
-	return s.args[0]
+	if run == "" {
+		return nil, withHint(usagef("%s does not say which model made it", s.index),
+			"--run names the run that embeds the query; --id searches for a row of the index without a model")
+	}
+	m, err := s.openModel(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(withCode(exitUsage, err), "the model of the index is gone or was moved: --run names it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return index.NewEmbedder(m, run)
 }
 
 // report writes the page. Without images at hand it has the table alone, and says so.
-func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Dataset) error {
-	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits}
-	if picture != nil {
-		f.Picture = func() ([]byte, error) { return picture, nil }
-	}
-	if own >= 0 {
-		f.Classes = s.x.ClassesOf(own)
-	}
+func (s *searching) report(r *index.Found, d train.Dataset) error {
+	f := evaluation.FoundIn(s.x, r)
+	f.Path, f.Index = s.page, s.index
 	if d == nil {
 		s.say("the page has no pictures: --images names the folder that the ids of the index lie in")
 	} else {
 		f.Image = evaluation.ImagesByID(d)
-		if own >= 0 {
+		if r.Own >= 0 {
 			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
 		}
 	}

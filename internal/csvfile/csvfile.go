@@ -107,8 +107,8 @@ func (t *Reader) Read() ([]string, error) {
 	}
 	row, err := t.csv.Read()
 	if errors.Is(err, csv.ErrFieldCount) {
-		return nil, fmt.Errorf("line %d has %d columns, and the first line has %d; put quotes around a cell that holds %q",
-			t.Line(), len(row), t.csv.FieldsPerRecord, string(t.csv.Comma))
+		return nil, fmt.Errorf("line %d has %d columns, and the first line has %d; put quotes around a cell that holds %c",
+			t.Line(), len(row), t.csv.FieldsPerRecord, t.csv.Comma)
 	}
 	var at *csv.ParseError
 	if errors.As(err, &at) {

@@ -23,8 +23,9 @@ type Survey struct {
 	Levels []string
 	// Images counts the images of each split.
 	Images map[labels.Split]int
-	// Missing counts images that the data set lists and that are not there. FirstMissing is one.
-	Missing      int
+	// Missing counts images that the data set lists and that are not there.
+	Missing int
+	// FirstMissing names the first missing image.
 	FirstMissing string
 
 	classes map[labels.Split]map[string]int // images of each finest class
@@ -91,10 +92,27 @@ func (s *Survey) add(item *shards.Item) {
 	}
 }
 
-// Notes says what is probably a mistake: missing images, and classes whose names differ only in
-// case or in spaces.
-func (s *Survey) Notes() []string {
-	var list []string
+// Lines is what a person reads of a survey: what is probably a mistake, how many images and classes
+// each split has, and whether they are too few.
+func (s *Survey) Lines() (list []string) {
+	for _, note := range s.notes() {
+		list = append(list, "note: "+note)
+	}
+	for _, split := range labels.Splits {
+		if n := s.Images[split]; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s of %s", split, terminal.Count(n, "image"),
+				terminal.Count(s.Classes(split, 1), "class")))
+		}
+	}
+	if err := s.Learnable(); err != nil {
+		list = append(list, fmt.Sprintf("careful: %v; add images before hgld run, or evaluate alone (shards.split: test)",
+			err))
+	}
+	return list
+}
+
+// notes names missing images, and classes whose names differ only in case or in spaces.
+func (s *Survey) notes() (list []string) {
 	if s.Missing > 0 {
 		list = append(list, fmt.Sprintf("%s missing, %s first", terminal.Count(s.Missing, "image"), s.FirstMissing))
 	}

@@ -73,7 +73,7 @@ func TestSurveyNotesLikelyMistakes(t *testing.T) {
 	}
 	want := []string{"1 image missing, 3.jpg (t.csv:4) first",
 		`level_0: "Apple" and "apple " are two classes; if they are one, spell them alike`}
-	if got := s.Notes(); !slices.Equal(got, want) {
+	if got := s.notes(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	wantError(t, s.Learnable(), "two classes of two images", "0 of 3 classes (3 images) have two")

@@ -103,6 +103,17 @@ func (d *Data) Close() error {
 	return errors.Join(errs...)
 }
 
+// Searched returns the images that a search ranks: the gallery of the test, its queries without one,
+// and all images where there is no test.
+func (d *Data) Searched() train.Dataset {
+	for _, images := range []train.Dataset{d.Gallery, d.Query} {
+		if images != nil {
+			return images
+		}
+	}
+	return d.Train
+}
+
 // Evaluated returns the data sets that are evaluated: queries and gallery in turn, nil where
 // there is none.
 func (d *Data) Evaluated() []train.Dataset {
