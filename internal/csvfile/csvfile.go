@@ -112,7 +112,7 @@ func (t *Reader) Read() ([]string, error) {
 	}
 	var at *csv.ParseError
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("line %d: %w", at.Line+t.skipped, at.Err)
+		return nil, fmt.Errorf("line %d: %w", at.StartLine+t.skipped, at.Err)
 	}
 	if err != nil {
 		return nil, err

@@ -171,7 +171,10 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 		if query.rows.IsQuery != nil {
 			return fmt.Errorf("%s has the column is_query, and the gallery has files of its own; leave one out", in.Labels)
 		}
-		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err != nil {
+		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err == nil {
+			err = sameWidth(query, gallery)
+		}
+		if err != nil {
 			return err
 		}
 		e.files = append(e.files, gallery.vectors)
@@ -304,11 +307,24 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 		err = fmt.Errorf("%s has no vectors", path)
 	} else if err == nil && n != len(s.rows.Labels) {
 		err = fmt.Errorf("%s has %d vectors and %s %d rows of labels", path, n, labelFile, len(s.rows.Labels))
+		if n == len(s.rows.Labels)+1 && embeddings.IsTable(labelFile) {
+			err = fmt.Errorf("%w: its first line is taken for a heading; put one before it if it is a row", err)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return s, nil
+}
+
+// sameWidth returns an error if queries and gallery cannot be compared.
+func sameWidth(query, gallery *side) error {
+	_, q := query.vectors.Rows()
+	if _, g := gallery.vectors.Rows(); q != g {
+		return errors.Join(fmt.Errorf("%s has vectors of %d numbers and %s of %d; want those of one model", query.path, q,
+			gallery.path, g), gallery.vectors.Close())
+	}
+	return nil
 }
 
 // match brings the labels into the order of the vectors by their ids, if both have ids.
