@@ -40,8 +40,8 @@ func NewReader(r io.Reader) *Reader {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0")):
 		t.foreign = "a workbook or an archive, and no table of text; save the sheet as CSV UTF-8"
 	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
-		t.foreign = "JSON, and no table; pandas makes a table of it: " +
-			"pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False)"
+		t.foreign = "JSON, and no table; write a .csv with a row for each image: its path and a column for each level " +
+			"(JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
 		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()
 		in = bufio.NewReaderSize(transform.NewReader(in, decoder), looked)

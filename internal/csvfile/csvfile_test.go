@@ -51,7 +51,7 @@ func TestTablesOfSpreadsheetsAreRead(t *testing.T) {
 func TestOtherFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"PK\x03\x04workbook":                "save the sheet as CSV UTF-8",
-		`{"path": "1.jpg", "class": "a"}`:   "pandas makes a table of it",
+		`{"path": "1.jpg", "class": "a"}`:   "JSON, and no table; write a .csv",
 		"path,class\n1.jpg,K\xf6ln\n":       `line 2: "K\xf6ln" is no text in UTF-8`,
 		"path,class\n1.jpg,a,b\n":           "line 2 has 3 columns, and the first line has 2",
 		"sep=;\npath;class\n1.jpg;\"a\"b\n": "line 3: ",

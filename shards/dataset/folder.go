@@ -55,6 +55,7 @@ type folderSource struct {
 	wrap   int     // folders around all images, which are no classes
 	unread foreign // photographs that are left out
 	others others  // other files that are left out
+	table  string  // metadata.csv or metadata.jsonl beside the images, "" if there is none
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -86,6 +87,9 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		if isImage(e.path) {
 			src.files = append(src.files, e)
 			continue
+		}
+		if strings.HasPrefix(path.Base(e.path), "metadata.") {
+			src.table = e.path
 		}
 		src.unread.add(e.path)
 		src.others.add(e.path)

@@ -119,6 +119,11 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 		}
 	}
 	depths := slices.Sorted(maps.Keys(count))
+	if count[0] > 0 && src.table != "" {
+		return 0, fmt.Errorf("images that lie in no class folder: %d of %d, %s first; %s seems to describe them: import "+
+			"that file, and name its columns of classes with --levels, finest first", count[0], len(src.files), example[0],
+			src.table)
+	}
 	if count[0] > 0 {
 		return 0, fmt.Errorf("images that lie in no class folder: %d of %d, %s first; move each into a folder called "+
 			"after its class (CLASS/%s), or name the classes of each image in a table, and import that: a .csv with "+

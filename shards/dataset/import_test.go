@@ -157,6 +157,8 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"in no class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
+		{tree{"train/1.jpg": "", "train/metadata.csv": ""}, Settings{},
+			[]string{"train/metadata.csv seems to describe them", "--levels"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
 			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
 				"a .csv with the columns path"}},
