@@ -42,6 +42,14 @@ func (item *Item) failure(class FailureClass, err error) Failure {
 	return Failure{ID: item.ID, Path: item.Path, Where: item.Where, Split: item.Split, Class: class, Error: err.Error()}
 }
 
+// At names an image and the row that lists it, once if they are the same.
+func At(path, where string) string {
+	if path == where || where == "" {
+		return path
+	}
+	return fmt.Sprintf("%s (%s)", path, where)
+}
+
 var errMissing = errors.New("no such image")
 
 // Unreadable reports whether an error in opening or reading a file lies in that file,
@@ -66,7 +74,7 @@ type ReadError struct {
 
 // Error names the image and the row that lists it.
 func (e *ReadError) Error() string {
-	return fmt.Sprintf("%s (%s) cannot be read: %v", e.Path, e.Where, e.Err)
+	return fmt.Sprintf("%s cannot be read: %v", At(e.Path, e.Where), e.Err)
 }
 
 // Unwrap returns the error of the source.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hgld/internal/terminal"
 )
 
 // Text formats a manifest as tables for a person: the files, and of each level the first limit
@@ -23,7 +25,7 @@ func (m *Manifest) Text(limit int) string {
 	}
 	splits := m.Splits()
 	for _, l := range m.Levels {
-		fmt.Fprintf(&b, "\n%-40s", fmt.Sprintf("%s (%s): %d classes", l.Name, l.Column, len(l.Classes)))
+		fmt.Fprintf(&b, "\n%-40s", fmt.Sprintf("%s (%s): %s", l.Name, l.Column, terminal.Count(len(l.Classes), "class")))
 		for _, split := range splits {
 			fmt.Fprintf(&b, " %10s", split)
 		}

@@ -73,6 +73,13 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	return p, p.hash(o.Settings)
 }
 
+// Check lists the items of a source as a build does. It returns the first fault of the list: a row
+// that cannot be read, an unknown split, an image that occurs twice, or classes that form no tree.
+func Check(ctx context.Context, src Source) error {
+	_, err := makePlan(ctx, src, Options{})
+	return err
+}
+
 // images returns the number of items.
 func (p *plan) images() int {
 	n := 0

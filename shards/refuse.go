@@ -53,7 +53,7 @@ func (e *RefusedError) first() string {
 		return ""
 	}
 	f := &e.Failures[0]
-	return fmt.Sprintf("; the first: %s (%s): %s", f.Path, f.Where, f.Error)
+	return fmt.Sprintf("; the first: %s: %s", At(f.Path, f.Where), f.Error)
 }
 
 // List names the first images that would be left out, one a line.
@@ -61,7 +61,7 @@ func (e *RefusedError) List(most int) string {
 	var lines []string
 	for i := range e.Failures[:min(most, len(e.Failures))] {
 		f := &e.Failures[i]
-		lines = append(lines, fmt.Sprintf("%s (%s): %s: %s", f.Path, f.Where, f.Class, f.Error))
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", At(f.Path, f.Where), f.Class, f.Error))
 	}
 	if more := len(e.Failures) - most; more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more; --json prints all", more))

@@ -18,7 +18,7 @@ func (m *Manifest) BuiltText() string {
 			terminal.Count(files, "shard"), FormatSize(bytes))
 	}
 	for _, l := range m.Levels {
-		fmt.Fprintf(w, "%s: %d classes\n", l.Name, len(l.Classes))
+		fmt.Fprintf(w, "%s: %s\n", l.Name, terminal.Count(len(l.Classes), "class"))
 	}
 	return w.String()
 }

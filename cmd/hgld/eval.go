@@ -312,7 +312,7 @@ func checkpointOf(run string, best bool) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", withHint(usagef("%s has no %s, which a run gets when it is evaluated during training", run,
 			train.BestFile),
-			"leave out --best to use the newest checkpoint")
+			"without --best (in hgld.yaml: eval.best: false) the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), trainError(err)
 }

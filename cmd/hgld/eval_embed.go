@@ -186,9 +186,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	if err != nil {
 		return nil, nil, asUsage(err)
 	}
-	for _, note := range d.Notes() {
-		j.say("note: %s", note)
-	}
+	j.sayAll("note: %s", d.Notes())
 	if d.Levels() == nil {
 		j.say("the class folders of %s lie at different depths: its images get ids, but no classes", path)
 	}

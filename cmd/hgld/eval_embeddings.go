@@ -30,8 +30,8 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	}
 	defer e.Close()
 	s.choose(e, o)
-	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Embeddings, len(e.Query.Labels),
-		len(e.Gallery.Labels), len(e.Levels))
+	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Embeddings, len(e.Query.Labels),
+		len(e.Gallery.Labels), count(len(e.Levels), "level"))
 	p := j.progress("rank", len(e.Query.Labels))
 	defer p.End()
 	e.Progress = func(done, _ int) { p.Set(done, "") }
@@ -102,8 +102,8 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 		return nil, asUsage(err)
 	}
 	s.choose(e, o)
-	j.say("evaluating %s: %d queries, %d gallery items, %d levels", s.Ranking, len(e.Query.Labels),
-		len(e.Gallery.Labels), len(e.Levels))
+	j.say("measuring %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
+		len(e.Gallery.Labels), count(len(e.Levels), "level"))
 	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
 	var short *train.ReachError
 	if errors.As(err, &short) {

@@ -56,13 +56,9 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	found, err := dataset.NewSurvey(c.Context, src)
 	if err := errors.Join(err, src.Close()); err != nil {
-		return nil, err
+		return nil, sourceError(err)
 	}
-	for _, split := range labels.Splits {
-		if n := found.Images[split]; n > 0 {
-			j.say("%s: %s of %d classes", split, count(n, "image"), found.Classes(split, 1))
-		}
-	}
+	j.sayAll("%s", found.Lines())
 	at, err := pipeline.PathFrom(dir, input)
 	if err != nil {
 		return nil, err
@@ -71,5 +67,8 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
 		"eval.report": "eval.html"}
 	maps.Copy(values, selection.FirstSettings(len(found.Levels), found))
+	if values["train.query"] == string(labels.Train) {
+		j.say("note: too few classes to hold some out, so the evaluation is of images that the model has seen")
+	}
 	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
 	"hgld/shards"
+	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/evaluation"
@@ -29,12 +31,15 @@ const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest im
 	"  hgld search --index e.npy --labels l.csv --id img7\n" +
 	"                                          the same for vectors of any program\n" +
 	"  hgld search --index runs/happier new.jpg\n" +
-	"                                          embed and search the images the run was evaluated on\n\n" +
+	"                                          the images of the run, embedded now: those of its test, or all where\n" +
+	"                                          classes are held out\n" +
+	"  hgld search new.jpg                     the same with the run of the project\n" +
+	"  hgld search --format csv queries        every image of a folder\n\n" +
 	"  The search is exact: it compares the query with every row. Scores are cosine similarities."
 
 func searchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE",
+		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE…",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
@@ -86,13 +91,11 @@ func (s *searching) close() (err error) {
 
 func (s *searching) check() error {
 	switch {
-	case s.index == "":
-		return withHint(usagef("search needs --index, a file of vectors or a run directory"),
-			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
 	case s.byID && len(s.args) > 0:
 		return usagef("--id %.80q and the image %.80q are two queries; give one", s.id, s.args[0])
-	case !s.byID && len(s.args) != 1:
-		return withHint(usagef("search takes one image; got %d", len(s.args)), "--id searches for a row of the index")
+	case !s.byID && len(s.args) == 0:
+		return withHint(usagef("search takes an image, several, or a folder of them, and got none"),
+			"--id searches for a row of the index")
 	case s.k < 1:
 		return usagef("--neighbours is %d; want 1 or more", s.k)
 	case s.format == "json":
@@ -108,39 +111,78 @@ func (s *searching) run() error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	var picture []byte
-	if !s.byID {
-		var err error
-		if picture, err = os.ReadFile(s.args[0]); err != nil {
-			return withHint(withCode(exitUsage, err), "the query must be an image file; --id searches for a row of the index")
-		}
+	if err := s.defaultIndex(); err != nil {
+		return err
+	}
+	queries, err := s.listQueries()
+	if err != nil {
+		return err
 	}
 	if err := s.open(); err != nil {
 		return err
 	}
-	own, query, err := s.query(picture)
-	if err != nil {
+	search := &index.Search{Index: s.x, K: s.k, Failed: func(err error) { s.say("%v", err) }}
+	if !s.byID {
+		if search.Embedder, err = s.embedder(); err != nil {
+			return err
+		}
+	}
+	if search.Backend, err = s.openDevice(s.model.Threads); err != nil {
 		return err
 	}
-	b, err := s.openDevice(s.model.Threads)
-	if err != nil {
-		return err
-	}
-	hits, err := s.x.Nearest(s.ctx, b, query, s.k, own)
-	if err != nil {
-		return withCode(exitIntegrity, fmt.Errorf("%s: %w", s.index, err))
+	p := s.progress("search", len(queries))
+	search.Progress = func(done int) { p.Set(done, "") }
+	all, failed := search.All(s.ctx, queries)
+	p.End()
+	if len(all) == 0 {
+		return trainError(failed)
 	}
 	d, err := s.pictures()
 	if err == nil && d != nil {
-		err = index.Locate(s.ctx, hits, d)
+		err = index.LocateAll(s.ctx, all, d)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.print(hits); err != nil || s.page == "" {
-		return err
+	if s.format == "json" {
+		err = writeJSON(s.job, s.x.Document(s.index, all, len(queries) > 1))
+	} else {
+		err = s.x.WriteTable(s.stdout, s.format, all, len(queries) > 1)
 	}
-	return s.report(hits, picture, own, d)
+	if err == nil && s.page != "" {
+		err = s.report(&all[0], d)
+	}
+	return errors.Join(err, failed)
+}
+
+// listQueries lists the images that the arguments name, or the row of --id.
+func (s *searching) listQueries() ([]index.Query, error) {
+	if s.byID {
+		return []index.Query{{Name: s.id}}, nil
+	}
+	p, err := dataset.OpenPictures(s.ctx, s.args)
+	if err != nil {
+		return nil, err
+	}
+	s.opened = append(s.opened, p)
+	s.sayAll("note: %s", p.Notes)
+	if len(p.Names) > 1 && s.page != "" {
+		return nil, usagef("--report shows one query, and there are %d", len(p.Names))
+	}
+	return index.Images(p.Names, p.Open), nil
+}
+
+// defaultIndex finds the index: the run of the project where none is named.
+func (s *searching) defaultIndex() error {
+	t, err := trainStage().Load(s.project, nil)
+	if err == nil && s.index == "" && len(pipeline.Missing([]string{t.Out})) > 0 {
+		return withHint(usagef("search needs --index, a file of vectors or a run directory, and there is no %s", t.Out),
+			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
+	}
+	if err == nil {
+		s.index = s.project.Find(cmp.Or(s.index, t.Out))
+	}
+	return err
 }
 
 // open opens the index: a file, or the images of a run.
@@ -166,7 +208,7 @@ func (s *searching) open() (err error) {
 	return nil
 }
 
-// openRun embeds the images that a run is evaluated on, and uses them as the index.
+// openRun embeds the images of a run: those of its test or, where classes are held out, all.
 func (s *searching) openRun() error {
 	if s.labels != "" || s.model.Run != "" {
 		return usagef("--labels and --run need an index that is a file of vectors, but %s is a folder", s.index)
@@ -176,18 +218,17 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
+	choice.HoldOut = 0
 	data, err := openData(choice)
+	if pipeline.IsMissing(err) {
+		return withHint(err, "the images of the run are not there: copy them too, or make an index of others: "+
+			"hgld eval embed --run %s PHOTOS", s.index)
+	}
 	if err != nil {
 		return err
 	}
 	s.opened = append(s.opened, data)
-	s.own = data.Query
-	if data.Gallery != nil {
-		s.own = data.Gallery
-	}
-	if s.own == nil {
-		s.own = data.Train
-	}
+	s.own = data.Searched()
 	m, err := s.openModel(s.index)
 	if err != nil {
 		return err
@@ -218,80 +259,35 @@ func (s *searching) openModel(run string) (*train.Model, error) {
 	return m, err
 }
 
-// query returns the vector of the query, and its row in the index, or −1 if it has none.
-func (s *searching) query(picture []byte) (row int, v []float32, err error) {
-	if s.byID {
-		if row, err = s.x.Row(s.id); err != nil {
-			return 0, nil, withCode(exitUsage, err)
-		}
-		v, err = s.x.Vector(row)
-		return row, v, err
-	}
+// embedder opens the model that embeds the queries.
+func (s *searching) embedder() (*index.Embedder, error) {
 	run := s.model.Run
 	if run == "" && s.x.Info != nil {
 		run = index.Resolve(s.index, s.x.Info.Checkpoint)
 	}
 	if run == "" {
-		return 0, nil, withHint(usagef("%s does not record which model made it", s.index),
+		return nil, withHint(usagef("%s does not record which model made it", s.index),
 			"name the run that embeds the query with --run, or search for a row of the index with --id")
 	}
 	m, err := s.openModel(run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, withHint(withCode(exitUsage, err),
-			"the model of the index was moved or removed: name its run with --run")
+		return nil, withHint(withCode(exitUsage, err), "the model of the index was moved or removed: name its run with --run")
 	}
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	sum, err := m.WeightsSum()
-	if err != nil {
-		return 0, nil, trainError(err)
-	}
-	if v, err = index.EmbedImage(s.ctx, m, s.args[0], picture); err != nil {
-		var broken *train.ImageError
-		if errors.As(err, &broken) {
-			return 0, nil, withCode(exitUsage, fmt.Errorf("%s cannot be read as an image: %w", s.args[0], broken.Err))
-		}
-		return 0, nil, trainError(err)
-	}
-	if err := s.x.Fits(sum, run, len(v)); err != nil {
-		return 0, nil, withHint(withCode(exitUsage, err), "leave --run out, or make the index again: "+
-			"hgld eval embed --run %s", run)
-	}
-	return -1, v, nil
-}
-
-// print writes the neighbours to stdout.
-func (s *searching) print(hits []index.Hit) error {
-	if s.format == "json" {
-		return writeJSON(s.job, map[string]any{"index": s.index, "query": s.name(), "levels": s.x.Levels, "neighbours": hits})
-	}
-	t := s.x.Table(hits)
-	return t.Write(s.stdout, s.format)
-}
-
-// name returns the id or the file name of the query.
-func (s *searching) name() string {
-	if s.byID {
-		return s.id
-	}
-	return s.args[0]
+	return index.NewEmbedder(m, run)
 }
 
 // report writes the page. Without images, it writes only the table and tells the user.
-func (s *searching) report(hits []index.Hit, picture []byte, own int, d train.Dataset) error {
-	f := evaluation.Found{Path: s.page, Query: s.name(), Index: s.index, Levels: s.x.Levels, Hits: hits}
-	if picture != nil {
-		f.Picture = func() ([]byte, error) { return picture, nil }
-	}
-	if own >= 0 {
-		f.Classes = s.x.ClassesOf(own)
-	}
+func (s *searching) report(r *index.Found, d train.Dataset) error {
+	f := evaluation.FoundIn(s.x, r)
+	f.Path, f.Index = s.page, s.index
 	if d == nil {
 		s.say("the page has no images: name the folder that contains them with --images")
 	} else {
 		f.Image = evaluation.ImagesByID(d)
-		if own >= 0 {
+		if r.Own >= 0 {
 			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
 		}
 	}

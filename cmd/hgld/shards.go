@@ -127,9 +127,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 		return nil, nil, errors.Join(err, src.Close())
 	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
-		for _, note := range known.Notes() {
-			j.say("note: %s", note)
-		}
+		j.sayAll("note: %s", known.Notes())
 	}
 	if s.Labelled {
 		src = dataset.Labelled(src)

@@ -63,6 +63,13 @@ func (j *job) say(format string, args ...any) {
 	}
 }
 
+// sayAll says lines in a format of one text.
+func (j *job) sayAll(format string, lines []string) {
+	for _, line := range lines {
+		j.say(format, line)
+	}
+}
+
 // print writes data to stdout.
 func (j *job) print(format string, args ...any) {
 	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))

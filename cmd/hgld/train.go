@@ -304,7 +304,8 @@ func trainError(err error) error {
 		return err
 	case errors.As(err, &resume):
 		return withHint(withCode(exitUsage, err),
-			"give the run its own directory with --out, or restore the settings of this one")
+			"rename the run directory to keep the run, or delete it, and the same command trains anew; --out names "+
+				"another directory; or restore the settings of this run")
 	case errors.As(err, &damaged):
 		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
 			return withHint(withCode(exitIntegrity, err),

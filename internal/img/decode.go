@@ -113,6 +113,9 @@ func (d *Decoder) Info(data []byte) (info Info, err error) {
 
 func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	limits := d.Limits.orDefault()
+	if len(data) == 0 {
+		return format{}, image.Config{}, Info{}, errors.New("the file is empty")
+	}
 	if len(data) > limits.Bytes {
 		return format{}, image.Config{}, Info{}, fmt.Errorf("%w: %d bytes, limit %d", ErrTooBig, len(data), limits.Bytes)
 	}
@@ -129,7 +132,8 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	}
 	info := Info{Format: f.name, W: c.Width, H: c.Height, Orientation: f.orientation(data)}
 	if c.Width > limits.Pixels/c.Height {
-		return f, c, info, fmt.Errorf("%w: %d×%d pixels, limit %d", ErrTooBig, c.Width, c.Height, limits.Pixels)
+		return f, c, info, fmt.Errorf("%w: %d×%d pixels, limit %d; save a smaller copy", ErrTooBig, c.Width, c.Height,
+			limits.Pixels)
 	}
 	perPixel := bytesPerPixel(c.ColorModel)
 	switch f.name {

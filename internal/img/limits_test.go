@@ -23,6 +23,12 @@ import (
 	"golang.org/x/image/tiff"
 )
 
+func TestEmptyFileIsNamed(t *testing.T) {
+	if _, err := (&Decoder{}).Info(nil); err == nil || err.Error() != "the file is empty" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestLimitsAreErrTooBig(t *testing.T) {
 	small := encode(t, png.Encode, image.NewRGBA(image.Rect(0, 0, 40, 30)))
 	for name, l := range map[string]Limits{

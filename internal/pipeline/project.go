@@ -200,6 +200,15 @@ func (p *Project) Join(path string) string {
 	return joined
 }
 
+// Find returns the path of a file or folder that the user named: as it is or, where nothing lies
+// there, within the project's folder if it is there.
+func (p *Project) Find(path string) string {
+	if in := p.Join(path); len(Missing([]string{path})) > 0 && len(Missing([]string{in})) == 0 {
+		return in
+	}
+	return path
+}
+
 // Inside returns a path relative to the project's folder. The result does not depend on the
 // current folder. An absolute path outside the project is returned unchanged.
 func (p *Project) Inside(path string) string {

@@ -1,10 +1,8 @@
 package dataset
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hgld/internal/csvfile"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
@@ -36,8 +35,9 @@ type Columns struct {
 // CSV imports a table with one row per image: its path in the folder or archive of
 // images, its class at each level, and optionally split, image_id, sha256 (the expected
 // hash), author, license, title and source_url. Other columns are ignored. The label
-// columns are Levels or, by default, level_0, level_1 …. A row with empty label columns
-// is an image without a label.
+// columns are Levels or, by default, level_0, level_1 …, or label or class. A row with empty label
+// columns is an image without a label. Columns are separated by commas, semicolons or tabs, and their
+// names may be in any case.
 //
 // With Labels, the column landmark_id replaces the label columns: the label file gives
 // the landmark's classes, Commons category and tag.
@@ -62,6 +62,7 @@ func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
 type csvSource struct {
 	name    string
 	store   store
+	images  string // name of the store
 	split   labels.Split
 	levels  []string
 	columns csvColumns
@@ -97,30 +98,25 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 	}
 	defer f.Close()
 	if err := src.setColumns(header, s.Columns); err != nil {
-		line, _ := r.FieldPos(0)
-		return nil, fmt.Errorf("%s:%d: %w", src.base(), line, err)
+		return nil, fmt.Errorf("%s:%d: %w", src.base(), r.Line(), err)
 	}
-	images := s.Images
-	if images == "" {
-		images = filepath.Dir(s.Input)
+	src.images = s.Images
+	if src.images == "" {
+		src.images = filepath.Dir(s.Input)
 	}
-	src.store, err = openStore(ctx, images)
+	src.store, err = openStore(ctx, src.images)
 	return src, err
 }
 
 func (src *csvSource) base() string { return filepath.Base(src.name) }
 
 // open opens the file and reads its header.
-func (src *csvSource) open() (*os.File, *csv.Reader, []string, error) {
+func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
 	f, err := os.Open(src.name)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
-	if mark, err := in.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		in.Discard(3) // the byte order mark of a spreadsheet
-	}
-	r := csv.NewReader(in)
+	r := csvfile.NewReader(f)
 	header, err := r.Read()
 	if err != nil {
 		f.Close()
@@ -141,16 +137,16 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	var unknown error
 	find := func(asked string, usual ...string) int {
 		if asked == "" {
-			return slices.IndexFunc(header, func(h string) bool { return slices.Contains(usual, h) })
+			return columnOf(header, usual...)
 		}
-		i := slices.Index(header, asked)
+		i := columnOf(header, asked)
 		if i < 0 {
 			unknown = registry.Unknown("column", asked, header)
 		}
 		return i
 	}
 	c := &src.columns
-	c.path = find(names.Path, "path")
+	c.path = find(names.Path, pathColumns...)
 	c.split = find(names.Split, "split")
 	c.id = find(names.ID, "image_id", "id")
 	c.sha256 = find(names.SHA256, "sha256")
@@ -162,6 +158,9 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 			src.levels = append(src.levels, "level_"+strconv.Itoa(len(src.levels)))
 		}
 	}
+	if i := columnOf(header, "label", "class"); len(src.levels) == 0 && i >= 0 {
+		src.levels = header[i : i+1 : i+1]
+	}
 	for _, l := range src.levels {
 		c.levels = append(c.levels, find(l))
 	}
@@ -169,17 +168,47 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; name another one with -o columns.path=%s", shortList(header),
-			likeliest(header, "url", "image", "img", "file", "filename", "file_name", "image_path", "image_url"))
+		return fmt.Errorf("no column path among %s; name another one with -o columns.path=%s, or call the column path",
+			shortList(header), likeliest(header, "url", "img", "image_url"))
 	case src.labels != nil && c.landmark < 0:
 		return fmt.Errorf("no column landmark_id among %s to join the labels by; name another one with -o "+
 			"columns.landmark=COLUMN",
 			shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; name others with --levels, finest first",
-			shortList(header))
+		return fmt.Errorf("no label columns level_0, level_1 … among %s; name others with --levels, finest first: "+
+			"--levels %s", shortList(header), cmp.Or(strings.Join(src.unused(header), ","), "COLUMN"))
 	}
 	return nil
+}
+
+// pathColumns are the usual names of the column of paths.
+var pathColumns = []string{"path", "file_name", "filename", "file", "filepath", "file_path", "image", "image_path"}
+
+// columnOf returns the column of the first of the names that the header has, exactly or else in
+// another case; −1 if it has none.
+func columnOf(header []string, names ...string) int {
+	for _, name := range names {
+		if i := slices.Index(header, name); i >= 0 {
+			return i
+		}
+		same := func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) }
+		if i := slices.IndexFunc(header, same); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// unused lists the named columns that no role is found for: they may be the levels.
+func (src *csvSource) unused(header []string) (names []string) {
+	c := &src.columns
+	used := []int{c.path, c.split, c.id, c.sha256, c.landmark, c.author, c.license, c.title, c.source}
+	for i, h := range header {
+		if h != "" && !slices.Contains(used, i) {
+			names = append(names, h)
+		}
+	}
+	return names
 }
 
 func (src *csvSource) Levels() []string {
@@ -210,8 +239,7 @@ func (src *csvSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 			}
 			var item shards.Item
 			if err == nil {
-				line, _ := r.FieldPos(0)
-				item, err = src.item(record, fmt.Sprintf("%s:%d", src.base(), line))
+				item, err = src.item(record, fmt.Sprintf("%s:%d", src.base(), r.Line()))
 			} else {
 				err = fmt.Errorf("%s: %w", src.base(), err)
 			}
@@ -232,10 +260,10 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		return record[i]
 	}
 	name, address := imageName(get(c.path))
-	item := shards.Item{Path: path.Clean(name), Split: labels.Split(get(c.split)), Where: where,
-		SHA256: strings.ToLower(get(c.sha256))}
+	item := shards.Item{Path: src.within(name), Split: cmp.Or(splitLike(get(c.split)), labels.Split(get(c.split))),
+		Where: where, SHA256: strings.ToLower(get(c.sha256))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
-		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, with slashes", where, get(c.path))
+		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, %s", where, get(c.path), src.images)
 	}
 	item.ID = shards.NewImageID(item.Path)
 	if id := get(c.id); id != "" {
@@ -254,7 +282,25 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	return item, err
 }
 
-// imageName returns the path of an image. If the table has its web address instead, it returns
+// within returns the path of an image below the folder of images, with slashes. An absolute path into
+// the folder, and a path with the \ of Windows, name the same image.
+func (src *csvSource) within(name string) string {
+	if filepath.IsAbs(name) {
+		if root, err := filepath.Abs(src.images); err == nil {
+			if rel, err := filepath.Rel(root, name); err == nil {
+				name = filepath.ToSlash(rel)
+			}
+		}
+	}
+	if strings.Contains(name, `\`) {
+		if _, err := src.store.find(name); err != nil {
+			name = strings.ReplaceAll(name, `\`, "/")
+		}
+	}
+	return path.Clean(name)
+}
+
+// imageName returns the path of an image. Of an image that the table names by its address, it is
 // the last part of the address, under which the image was saved.
 func imageName(cell string) (name, address string) {
 	u, err := url.Parse(cell)

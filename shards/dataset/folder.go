@@ -20,7 +20,8 @@ import (
 //
 //	[split/]coarsest/…/finest/image.jpg
 //
-// The folders are the levels; the one that holds the image is the finest. If all folders
+// The folders are the levels; the one that holds the image is the finest. A folder around all
+// others, such as an archive has, is no class, unless Settings.Levels counts it. If all folders
 // at the top have names of splits (train, val, test, index, query, gallery), they are the
 // splits; Settings.SplitFolders declares others. If a name occurs under two parents, all
 // classes of the level are called by their path. All images lie at one depth, unless
@@ -52,7 +53,10 @@ type folderSource struct {
 	byPath []bool  // levels whose classes are called by their path
 	repeat bool    // the innermost folder is the class at the missing finer levels
 	depth  int     // levels; 0 until known
+	wrap   int     // folders around all images, which are no classes
 	unread foreign // photographs that are left out
+	others others  // other files that are left out
+	table  string  // metadata.csv or metadata.jsonl beside the images, "" if there is none
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -79,27 +83,29 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	if err != nil {
 		return err
 	}
-	src.unread = foreign{}
-	var tops []string
+	src.unread, src.others = foreign{}, others{}
 	for _, e := range all {
-		if !isImage(e.path) {
-			src.unread.add(e.path)
+		if isImage(e.path) {
+			src.files = append(src.files, e)
 			continue
 		}
-		src.files = append(src.files, e)
-		if top, _, inside := strings.Cut(e.path, "/"); !inside || len(tops) == 0 || tops[len(tops)-1] != top {
-			tops = append(tops, top)
+		if strings.HasPrefix(path.Base(e.path), "metadata.") {
+			src.table = e.path
 		}
+		src.unread.add(e.path)
+		src.others.add(e.path)
 	}
 	if len(src.files) == 0 {
 		text := "no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)"
-		if len(src.unread) > 0 {
-			text += ": " + src.unread.String()
+		for _, left := range []string{src.unread.String(), src.others.String()} {
+			if left != "" {
+				text += ": " + left
+			}
 		}
 		return errors.New(text)
 	}
-	slices.Sort(tops)
-	if src.splits, err = splitFolders(slices.Compact(tops), splits); err != nil {
+	src.wrap = wrapping(src.files, src.levels, splits)
+	if src.splits, err = splitFolders(src.tops(), splits); err != nil {
 		return err
 	}
 	depth, err := src.checkDepth()
@@ -125,9 +131,21 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	return checkOrder(src.levels)
 }
 
+// tops returns the names at the top, below the wrapping folders.
+func (src *folderSource) tops() (names []string) {
+	for _, e := range src.files {
+		top, _, inside := strings.Cut(src.inner(e.path), "/")
+		if !inside || len(names) == 0 || names[len(names)-1] != top {
+			names = append(names, top)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func isImage(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff":
+	case ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff":
 		return true
 	}
 	return false
@@ -136,7 +154,7 @@ func isImage(name string) bool {
 // labelled returns the split and the folder names of a path, finest first.
 func (src *folderSource) labelled(p string) (labels.Split, []string) {
 	parts := strings.Split(p, "/")
-	parts = parts[:len(parts)-1]
+	parts = parts[min(src.wrap, len(parts)-1) : len(parts)-1]
 	split := src.split
 	if src.splits != nil && len(parts) > 0 {
 		split, parts = src.splits[parts[0]], parts[1:]

@@ -119,9 +119,15 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 		}
 	}
 	depths := slices.Sorted(maps.Keys(count))
+	if count[0] > 0 && src.table != "" {
+		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; %s seems to describe them: import "+
+			"that file, and name its columns of classes with --levels, finest first", count[0], len(src.files), example[0],
+			src.table)
+	}
 	if count[0] > 0 {
-		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; move each into a folder named "+
-			"after its class (CLASS/%s), or name the classes of each image in a table (--dataset csv)",
+		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; move each into a folder called "+
+			"after its class (CLASS/%s), or name the classes of each image in a table, and import that: a .csv with "+
+			"the columns path and label",
 			count[0], len(src.files), example[0], path.Base(example[0]))
 	}
 	if len(depths) == 1 || src.repeat {
@@ -134,7 +140,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 	inner := path.Base(path.Dir(example[depths[0]]))
 	return 0, fmt.Errorf("every image needs a class at every level, but the images are at different depths (%s). "+
 		"Use the innermost folder for the missing levels with --uneven %s (%s/%s), or name the classes of each "+
-		"image in a table (--dataset csv; an empty cell means no class)",
+		"image in a table, and import that: a .csv with the columns path and one for each level",
 		strings.Join(found, "; "), repeatInnermost, inner, inner)
 }
 
@@ -205,11 +211,13 @@ func (src *folderSource) classes(p string) (labels.Split, []string) {
 	return split, names
 }
 
-// Notes lists the levels whose classes are called by their path, and counts photographs that are
-// left out.
+// Notes counts the files that are left out, and names folders that are no classes and levels whose
+// classes are called by their path.
 func (src *folderSource) Notes() (list []string) {
-	if len(src.unread) > 0 {
-		list = append(list, src.unread.String())
+	for _, note := range []string{src.unread.String(), src.others.String(), src.wrapNote()} {
+		if note != "" {
+			list = append(list, note)
+		}
 	}
 	for l, is := range src.byPath {
 		if is {

@@ -48,7 +48,8 @@ func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 }
 
 func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
-	files := tree{"a/1.jpg": "x", "b/2.HEIC": "y", "b/3.heic": "y", "b/4.cr2": "z", "b/readme.txt": ""}
+	files := tree{"a/1.jpg": "x", "b/2.HEIC": "y", "b/3.heic": "y", "b/4.cr2": "z", "b/readme.txt": "", "b/film.MP4": "",
+		"b/scan": "", "b/Thumbs.db": ""}
 	src, err := Folder{}.Open(t.Context(), Settings{Input: files.folder(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,8 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 	defer src.Close()
 	const want = "3 files left out, in formats that hgld does not read (.cr2: 1, .heic: 2); " +
 		"save them as JPEG to use them"
-	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {
+	const others = "3 files left out, not images by their names (.mp4: 1, .txt: 1, no extension: 1)"
+	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want, others}) {
 		t.Errorf("%q", notes)
 	}
 	_, err = items(t, Folder{}, Settings{Input: tree{"a/1.heic": "x"}.folder(t)})
@@ -115,5 +117,52 @@ func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
 	s.Levels = []string{"product", "group"}
 	if _, err := items(t, CSV{}, s); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder around all others, such as an archive has, would be a level of one class.
+func TestFolderAroundAllOthersIsNoClass(t *testing.T) {
+	two, split := tree{"photos/a/1.jpg": "x", "photos/b/2.jpg": "y"}, tree{"d/train/a/1.jpg": "x", "d/test/b/2.jpg": "y"}
+	for name, c := range map[string]struct {
+		files tree
+		set   Settings
+		want  []string
+	}{
+		"archive": {two, Settings{}, []string{"photos/a/1.jpg train a", "photos/b/2.jpg train b"}},
+		"named levels": {two, Settings{Levels: []string{"x", "y"}},
+			[]string{"photos/a/1.jpg train a<photos", "photos/b/2.jpg train b<photos"}},
+		"two deep": {tree{"p/q/a/1.jpg": "", "p/q/b/2.jpg": ""}, Settings{},
+			[]string{"p/q/a/1.jpg train a", "p/q/b/2.jpg train b"}},
+		"splits": {split, Settings{}, []string{"d/test/b/2.jpg test b", "d/train/a/1.jpg train a"}},
+		"one split": {tree{"train/a/1.jpg": "", "train/b/2.jpg": ""}, Settings{},
+			[]string{"train/a/1.jpg train a", "train/b/2.jpg train b"}},
+		"as a split": {two, Settings{SplitFolders: []string{"photos=test"}},
+			[]string{"photos/a/1.jpg test a", "photos/b/2.jpg test b"}},
+		"one class": {tree{"a/1.jpg": "", "a/2.jpg": ""}, Settings{}, []string{"a/1.jpg train a", "a/2.jpg train a"}},
+	} {
+		for _, input := range []string{c.files.folder(t), c.files.zip(t)} {
+			c.set.Input = input
+			if got, err := items(t, Folder{}, c.set); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v\n%q, want\n%q", name, err, got, c.want)
+			}
+		}
+	}
+	src, err := Folder{}.Open(t.Context(), Settings{Input: two.folder(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	const want = "photos: the folder of all images is no class; name 2 levels with --levels to make it one"
+	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {
+		t.Errorf("%q", notes)
+	}
+}
+
+// Network drives keep thumbnails in folders of the names of the images.
+func TestFoldersOfTheSystemAreLeftOut(t *testing.T) {
+	got, err := items(t, Folder{}, Settings{Input: tree{"a/1.jfif": "x", "a/@eaDir/1.jpg/SYNOPHOTO_THUMB_S.jpg": "y",
+		"#recycle/b/2.jpg": "z", "$RECYCLE.BIN/3.jpg": "z"}.folder(t)})
+	if want := []string{"a/1.jfif train a"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"cmp"
-	"encoding/csv"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/csvfile"
 )
 
 // rowsRead is how many rows of a table ImageFolders reads: enough to meet every folder, and
@@ -18,7 +17,7 @@ import (
 const rowsRead = 10_000
 
 // ImageFolders returns the folders beside a CSV that hold its images: those with which the
-// paths in its first rows begin. column names the column of paths; "" means "path". Images in
+// paths in its first rows begin. column names the column of paths; "" means one of the usual names. Images in
 // the CSV's own folder cannot be told from other files there. It returns none for a CSV that
 // is missing or malformed, and an error if the CSV cannot be read.
 func ImageFolders(table, column string) ([]string, error) {
@@ -33,14 +32,17 @@ func ImageFolders(table, column string) ([]string, error) {
 	if info, err := f.Stat(); err != nil || info.IsDir() {
 		return nil, err
 	}
-	rows := csv.NewReader(f)
-	rows.FieldsPerRecord = -1
+	rows := csvfile.NewReader(f)
+	rows.Ragged()
 	head, err := rows.Read()
 	if err != nil {
 		return nil, unread(err)
 	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff")
-	at := slices.Index(head, cmp.Or(column, "path"))
+	usual := pathColumns
+	if column != "" {
+		usual = []string{column}
+	}
+	at := columnOf(head, usual...)
 	if at < 0 {
 		return nil, nil
 	}
@@ -53,7 +55,7 @@ func ImageFolders(table, column string) ([]string, error) {
 		if at >= len(row) {
 			continue
 		}
-		top, _, inFolder := strings.Cut(row[at], "/")
+		top, _, inFolder := strings.Cut(strings.ReplaceAll(row[at], `\`, "/"), "/")
 		folder := filepath.Join(filepath.Dir(table), top)
 		if !inFolder || !filepath.IsLocal(top) || top == "." || slices.Contains(folders, folder) {
 			continue

@@ -157,13 +157,15 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"outside any class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
+		{tree{"train/1.jpg": "", "train/metadata.csv": ""}, Settings{},
+			[]string{"train/metadata.csv seems to describe them", "--levels"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
 			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
-				"--dataset csv"}},
+				"a .csv with the columns path"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
 			[]string{"outside any class folder: 1 of 3, 3.jpg first"}},
 		{tree{"a/1.jpg": ""}, Settings{Uneven: "repat"}, []string{`did you mean "repeat"`}},
-		{tree{"a/b/2.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
+		{tree{"a/b/2.jpg": "", "c/d/3.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"leave out the settings images, labels and columns"}},
 	} {
 		c.set.Input = c.files.folder(t)
@@ -350,15 +352,15 @@ func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
 		want  []string
 	}{
 		{"", Settings{}, []string{"t.csv", "empty"}},
-		{"file,level_0\n", Settings{}, []string{"t.csv:1", "no column path among file, level_0"}},
-		{"path,label\n", Settings{}, []string{"t.csv:1", "no label columns"}},
+		{"what,level_0\n", Settings{}, []string{"t.csv:1", "no column path among what, level_0"}},
+		{"path,colour\n", Settings{}, []string{"t.csv:1", "no label columns"}},
 		{"path,label\n", Settings{Levels: []string{"lable"}}, []string{"t.csv:1", "lable", `did you mean "label"`}},
 		{"path,level_0\n", Settings{Columns: Columns{Path: "paht"}}, []string{`did you mean "path"`}},
 		{"path,path,level_0\n", Settings{}, []string{`"path" occurs twice`}},
 		{"path,level_0\n../x.jpg,a\n", Settings{}, []string{"t.csv:2", "../x.jpg"}},
 		{"path,level_0\n/etc/passwd,a\n", Settings{}, []string{"t.csv:2", "/etc/passwd"}},
 		{"path,level_0\n,a\n", Settings{}, []string{"t.csv:2", `path ""`}},
-		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "wrong number of fields"}},
+		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "line 2 has 1 columns"}},
 		{"path,level_0\n\"x.jpg,a\n", Settings{}, []string{"t.csv", "line 2"}},
 		{"path,level_0\n", Settings{Images: "images.tar.gz"}, []string{"images.tar.gz", "decompress it to .tar"}},
 		{"path,level_0\n", Settings{Images: "images.rar"}, []string{"images.rar", "want a folder, a .zip or a .tar"}},
@@ -435,5 +437,55 @@ func wantError(tb testing.TB, err error, parts ...string) {
 		if !strings.Contains(err.Error(), p) {
 			tb.Errorf("error %q does not say %q", err, p)
 		}
+	}
+}
+
+// Tables come from spreadsheets, data frames and other systems.
+func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
+	here := tree{"img/1.jpg": "x", "img/2.jpg": "y"}.folder(t)
+	want := []string{"img/1.jpg train a, b<c", "img/2.jpg val d<c"}
+	two := []string{"fine", "coarse"}
+	for name, c := range map[string]struct {
+		text   string
+		levels []string
+		want   []string
+	}{
+		"German Excel": {"\ufeffpath;fine;coarse;split\r\nimg/1.jpg;a, b;c;train\r\nimg/2.jpg;d;c;val\r\n", two, want},
+		"tabs":         {"path\tfine\tcoarse\tsplit\nimg/1.jpg\ta, b\tc\ttrain\nimg/2.jpg\td\tc\tval\n", two, want},
+		"pandas":       {",Path,Fine,Coarse,Split\n0,img/1.jpg,\"a, b\",c,Train\n1,img/2.jpg,d,c,validation\n", two, want},
+		"Windows":      {"file_name,fine,coarse,split\nimg\\1.jpg,\"a, b\",c,train\n.\\img\\2.jpg,d,c,valid\n", two, want},
+		"absolute": {"filename,fine,coarse,split\n" + here + "/img/1.jpg,\"a, b\",c,train\nimg/2.jpg,d,c,val\n", two,
+			want},
+		"one label": {"image,label\nimg/1.jpg,a\nimg/2.jpg,b\n", nil,
+			[]string{"img/1.jpg train a", "img/2.jpg train b"}},
+	} {
+		file := filepath.Join(here, "t.csv")
+		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := items(t, CSV{}, Settings{Input: file, Levels: c.levels}); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+		if folders, err := ImageFolders(file, ""); err != nil || name != "absolute" && len(folders) != 1 {
+			t.Errorf("%s: folders of images %q, %v", name, folders, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"path,fine\n1.jpg,K\xf6ln\n":   "t.csv: line 2: ",
+		"path,fine\n1.jpg,a,b\n":       "t.csv: line 2 has 3 columns",
+		"path,fine,top\n1.jpg,a,b\n":   "--levels fine,top",
+		"what,level_0\n1.jpg,a\n":      "-o columns.path=COLUMN",
+		"path,level_0\n/abc/1.jpg,a\n": "want one within the folder of images, /",
+	} {
+		file := filepath.Join(here, "t.csv")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := Settings{Input: file}
+		if strings.HasPrefix(want, "t.csv") {
+			s.Levels = []string{"fine"}
+		}
+		_, err := items(t, CSV{}, s)
+		wantError(t, err, want)
 	}
 }

@@ -92,8 +92,7 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 			for i, c := range src.columns.levels {
 				names[i] = record[c]
 			}
-			line, _ := r.FieldPos(0)
-			if ctx.Err() != nil || !yield(names, fmt.Sprintf("%s:%d", src.base(), line)) {
+			if ctx.Err() != nil || !yield(names, fmt.Sprintf("%s:%d", src.base(), r.Line())) {
 				return
 			}
 		}

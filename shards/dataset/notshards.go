@@ -22,7 +22,7 @@ func NotShards(data string) error {
 		return BuildFirst(usagef("%s contains images (%s), but training and evaluation read shards", data, image), data)
 	case info.IsDir():
 		return nil
-	case slices.Contains([]string{".csv", ".zip", ".tar", ".parquet"}, filepath.Ext(data)):
+	case slices.Contains([]string{".csv", ".tsv", ".zip", ".tar", ".parquet"}, filepath.Ext(data)):
 		return BuildFirst(usagef("data is %s, but training and evaluation read a folder of shards", data), data)
 	}
 	return usagef("data is the file %s; want a folder of shards written by hgld shards build", data)

@@ -67,9 +67,16 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 	return entry{path: item.Path, size: e.size}, nil
 }
 
+// housekeeping are folders in which systems and network drives keep thumbnails, deleted files and
+// snapshots.
+var housekeeping = []string{"__MACOSX", "@eaDir", "#recycle", "@Recycle", "@Recently-Snapshot", "#snapshot",
+	"$RECYCLE.BIN", "System Volume Information", "lost+found"}
+
 // hiddenName reports whether list and folders leave out what has the name: it begins with a dot,
-// or is that of the folder that macOS adds to archives.
-func hiddenName(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
+// or is that of a folder of the system.
+func hiddenName(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains(housekeeping, name)
+}
 
 // hidden reports whether a file has a hidden name, or lies in a folder that has one.
 func hidden(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), hiddenName) }

@@ -2,12 +2,17 @@ package dataset
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -18,28 +23,127 @@ type Survey struct {
 	Levels []string
 	// Images counts the images of each split.
 	Images map[labels.Split]int
+	// Missing counts images that the data set lists and that are not there.
+	Missing int
+	// FirstMissing names the first missing image.
+	FirstMissing string
 
 	classes map[labels.Split]map[string]int // images of each finest class
+	names   []map[string]bool               // classes of each level
 }
 
 // NewSurvey counts the items of a source. Images without a finest class count as images of
-// their split alone.
+// their split alone. It returns the faults that a build would: an image that occurs twice, an
+// unknown split, or classes that form no tree; and an error if all images are missing.
 func NewSurvey(ctx context.Context, src shards.Source) (*Survey, error) {
 	s := &Survey{Levels: src.Levels(), Images: map[labels.Split]int{}, classes: map[labels.Split]map[string]int{}}
-	for item, err := range src.Items(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		s.Images[item.Split]++
-		if len(item.Names) == 0 || item.Names[0] == "" {
-			continue
-		}
-		if s.classes[item.Split] == nil {
-			s.classes[item.Split] = map[string]int{}
-		}
-		s.classes[item.Split][item.Names[0]]++
+	for range s.Levels {
+		s.names = append(s.names, map[string]bool{})
+	}
+	if err := shards.Check(ctx, countedSource{src, s}); err != nil {
+		return nil, err
+	}
+	total := 0
+	for _, n := range s.Images {
+		total += n
+	}
+	if s.Missing == total {
+		return nil, fmt.Errorf("none of the %s is there; the first: %s; check the paths, and where they begin",
+			terminal.Count(total, "image"), s.FirstMissing)
 	}
 	return s, nil
+}
+
+// countedSource is a source whose items a survey counts as they are listed.
+type countedSource struct {
+	shards.Source
+	counts *Survey
+}
+
+func (s countedSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		for item, err := range s.Source.Items(ctx) {
+			if err == nil {
+				s.counts.add(&item)
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Survey) add(item *shards.Item) {
+	s.Images[item.Split]++
+	if item.Missing {
+		if s.Missing++; s.Missing == 1 {
+			s.FirstMissing = shards.At(item.Path, item.Where)
+		}
+	}
+	if len(item.Names) == 0 || item.Names[0] == "" {
+		return
+	}
+	if s.classes[item.Split] == nil {
+		s.classes[item.Split] = map[string]int{}
+	}
+	s.classes[item.Split][item.Names[0]]++
+	for l, name := range item.Names[:min(len(item.Names), len(s.names))] {
+		s.names[l][name] = true
+	}
+}
+
+// Lines is what a person reads of a survey: what is probably a mistake, how many images and classes
+// each split has, and whether they are too few.
+func (s *Survey) Lines() (list []string) {
+	for _, note := range s.notes() {
+		list = append(list, "note: "+note)
+	}
+	for _, split := range labels.Splits {
+		if n := s.Images[split]; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s of %s", split, terminal.Count(n, "image"),
+				terminal.Count(s.Classes(split, 1), "class")))
+		}
+	}
+	if err := s.Learnable(); err != nil {
+		list = append(list, fmt.Sprintf("careful: %v; add images before hgld run, or evaluate alone (shards.split: test)",
+			err))
+	}
+	return list
+}
+
+// notes names missing images, and classes whose names differ only in case or in spaces.
+func (s *Survey) notes() (list []string) {
+	if s.Missing > 0 {
+		list = append(list, fmt.Sprintf("%s missing, %s first", terminal.Count(s.Missing, "image"), s.FirstMissing))
+	}
+	for l, names := range s.names {
+		alike := map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
+			if first, known := alike[plain]; known {
+				list = append(list, fmt.Sprintf("%s: %.80q and %.80q are two classes; if they are one, spell them alike",
+					s.Levels[l], first, name))
+				break
+			}
+			alike[plain] = name
+		}
+	}
+	return list
+}
+
+// Learnable returns an error if there is too little to learn from: a model learns to tell classes
+// apart, from several images of each. A data set without training images is for evaluation.
+func (s *Survey) Learnable() error {
+	if s.Images[labels.Train] == 0 {
+		return nil
+	}
+	all, pairs := s.Classes(labels.Train, 1), s.Classes(labels.Train, 2)
+	if pairs >= 2 {
+		return nil
+	}
+	return fmt.Errorf("too little to train on: a model learns to tell classes apart, from several images of each, and "+
+		"needs two classes of two images; %d of %s (%s) %s two", pairs, terminal.Count(all, "class"),
+		terminal.Count(s.Images[labels.Train], "image"), map[bool]string{true: "has", false: "have"}[pairs == 1])
 }
 
 // Classes counts the finest classes that have at least so many images in a split.
@@ -78,6 +182,9 @@ func (s *Survey) Test() (query, gallery labels.Split) {
 	return "", ""
 }
 
+// tables are the extensions of tables. Of the kinds that are no text, the importer says what to do.
+var tables = []string{".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson"}
+
 // Kind returns the importer for images that only their path describes: csv for a table, parquet for
 // a Parquet file or a folder with some, and folder for another folder or an archive.
 func Kind(input string) string {
@@ -87,7 +194,7 @@ func Kind(input string) string {
 		if holdsParquet(input) {
 			return "parquet"
 		}
-	case strings.EqualFold(filepath.Ext(input), ".csv"):
+	case slices.Contains(tables, strings.ToLower(filepath.Ext(input))):
 		return "csv"
 	case isParquet(input):
 		return "parquet"

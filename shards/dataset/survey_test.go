@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"hgld/labels"
@@ -36,6 +37,46 @@ func TestSurveyCountsImagesAndClasses(t *testing.T) {
 	if all, pairs := s.Classes(labels.Train, 1), s.Classes(labels.Train, 2); all != 2 || pairs != 1 {
 		t.Errorf("%d classes, %d with two images; want 2 and 1", all, pairs)
 	}
+}
+
+// init lists the images before anything is written, so it must find what would stop the build.
+func TestSurveyFindsTheFaultsOfABuild(t *testing.T) {
+	for _, c := range []struct {
+		rows string
+		want []string
+	}{
+		{"1.jpg,a,x,train\n2.jpg,a,y,train\n", []string{`fine "a" has two parents`, "t.csv:2", "t.csv:3"}},
+		{"1.jpg,a,x,train\n2.jpg,b,x,held\n", []string{"t.csv:3", `split "held"`, "want one of"}},
+		{"1.jpg,a,x,train\n1.jpg,a,x,train\n", []string{"t.csv:3", "occurs twice", "t.csv:2"}},
+		{"3.jpg,a,x,train\n4.jpg,b,x,train\n", []string{"none of the 2 images is there", "3.jpg (t.csv:2)"}},
+	} {
+		dir := tree{"t.csv": "path,fine,coarse,split\n" + c.rows, "1.jpg": "x", "2.jpg": "y"}.folder(t)
+		src, err := CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv"), Levels: []string{"fine", "coarse"}})
+		if err == nil {
+			_, err = NewSurvey(t.Context(), src)
+			src.Close()
+		}
+		wantError(t, err, c.want...)
+	}
+}
+
+func TestSurveyNotesLikelyMistakes(t *testing.T) {
+	dir := tree{"t.csv": "path,level_0\n1.jpg,Apple\n2.jpg,apple \n3.jpg,pear\n", "1.jpg": "x", "2.jpg": "y"}.folder(t)
+	src, err := CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	s, err := NewSurvey(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 image missing, 3.jpg (t.csv:4) first",
+		`level_0: "Apple" and "apple " are two classes; if they are one, spell them alike`}
+	if got := s.notes(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	wantError(t, s.Learnable(), "two classes of two images", "0 of 3 classes (3 images) have two")
 }
 
 // A link does not hide that a path lies in a folder.

@@ -246,6 +246,17 @@ func TestColumnsBesideTheLevels(t *testing.T) {
 }
 
 // Spreadsheets write a byte order mark before the heading.
+// Spreadsheets separate by semicolons, and data frames write their index without a name.
+func TestTablesOfOtherProgramsAreRead(t *testing.T) {
+	for _, table := range []string{"ID;Fine\na;x\n", ",Fine\na,x\n", "id\tFine\na\tx\n", "sep=;\nid;Fine\na;x\n"} {
+		var c Classes
+		rows, err := c.Read(text(t, "l.csv", table))
+		if err != nil || !slices.Equal(rows.IDs, []string{"a"}) || !slices.Equal(c.Levels(), []string{"Fine"}) {
+			t.Errorf("%q: %+v, levels %q, %v", table, rows, c.Levels(), err)
+		}
+	}
+}
+
 func TestByteOrderMarkIsNoPartOfAName(t *testing.T) {
 	var c Classes
 	rows, err := c.Read(text(t, "l.csv", "\ufeffid,fine\na,x\n"))

@@ -1,8 +1,6 @@
 package embeddings
 
 import (
-	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hgld/internal/csvfile"
 	"hgld/internal/tensorfile"
 )
 
@@ -38,10 +37,8 @@ func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 		return readNPY(path)
 	case ".parquet":
 		return readParquet(path, aside, onlyIDs)
-	case ".tsv":
-		return readText(path, '\t', aside)
 	default:
-		return readText(path, ',', aside)
+		return readText(path, aside)
 	}
 }
 
@@ -63,18 +60,14 @@ func ReadTable(path string) (*Table, error) {
 	return &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}, nil
 }
 
-func readText(path string, comma rune, aside []string) (*sheet, error) {
+func readText(path string, aside []string) (*sheet, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // a byte order mark, which spreadsheets write
-		in.Discard(len(mark))
-	}
-	r := csv.NewReader(in)
-	r.ReuseRecord, r.Comma = true, comma
+	r := csvfile.NewReader(f)
+	r.Reuse()
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
@@ -83,6 +76,7 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head = slices.Clone(head)
+	nameIDs(head, aside)
 	if err := checkHead(path, head); err != nil {
 		return nil, err
 	}
@@ -95,19 +89,30 @@ func readText(path string, comma rune, aside []string) (*sheet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		line, _ := r.FieldPos(0)
 		for k, text := range row {
-			if !isText(text) {
-				return nil, fmt.Errorf("%s:%d: %.80q is not UTF-8; save the table as UTF-8", path, line, text)
-			}
 			columns[k] = append(columns[k], text)
 		}
-		lines = append(lines, line)
+		lines = append(lines, r.Line())
 	}
 	s := &sheet{path: path, rows: len(lines),
 		where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
 	s.sort(head, columns, aside)
 	return s, nil
+}
+
+// nameIDs gives the columns that are no levels their names: they may be in any case, and a first column
+// without a name holds the ids, as data frames write their index.
+func nameIDs(head, aside []string) {
+	if head[0] == "" && slices.Contains(aside, "id") && !slices.Contains(head, "id") {
+		head[0] = "id"
+	}
+	for k, name := range head {
+		for _, known := range aside {
+			if strings.EqualFold(name, known) && !slices.Contains(head, known) {
+				head[k] = known
+			}
+		}
+	}
 }
 
 // isText reports whether a cell is UTF-8 without NUL.
@@ -124,10 +129,6 @@ func checkHead(path string, head []string) error {
 		case slices.Contains(head[:k], name):
 			return fmt.Errorf("%s: two columns are called %.80q, want different names", path, name)
 		}
-	}
-	if len(head) == 1 && strings.ContainsAny(head[0], ",;\t") {
-		return fmt.Errorf("%s: the heading is one column, %.80q; separate columns by commas, or by tabs in a .tsv", path,
-			head[0])
 	}
 	return nil
 }

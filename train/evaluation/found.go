@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hgld/internal/img"
@@ -34,6 +35,18 @@ type Found struct {
 	Image func(ctx context.Context, id string) ([]byte, error)
 }
 
+// FoundIn returns the result of a query in an index. The caller adds the path of the page and the images.
+func FoundIn(x *index.Index, r *index.Found) Found {
+	f := Found{Query: r.Query, Levels: x.Levels, Hits: r.Hits}
+	if r.Picture != nil {
+		f.Picture = func() ([]byte, error) { return r.Picture, nil }
+	}
+	if r.Own >= 0 {
+		f.Classes = x.ClassesOf(r.Own)
+	}
+	return f
+}
+
 // Write writes the page. An image that cannot be shown becomes an empty frame with the reason,
 // and the error is an [UnshownError].
 func (f Found) Write(ctx context.Context) error {
@@ -43,10 +56,17 @@ func (f Found) Write(ctx context.Context) error {
 		f.pictures(ctx, &out)
 	}
 	t := &report.Table{Title: "Places", Head: append([]string{"place", "score", "id"}, f.Levels...), Text: 2}
+	located := slices.ContainsFunc(f.Hits, func(h index.Hit) bool { return h.Path != "" })
+	if located {
+		t.Head = append(t.Head, "path")
+	}
 	for _, h := range f.Hits {
 		row := []report.Cell{{Text: fmt.Sprint(h.Place)}, {Text: fmt.Sprintf("%.4f", h.Score)}, {Text: h.ID}}
 		for _, name := range h.Classes {
 			row = append(row, report.Cell{Text: name})
+		}
+		if located {
+			row = append(row, report.Cell{Text: h.Path})
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -16,12 +16,13 @@ type Survey interface {
 	Sure(images int, held float64) int
 }
 
-// FirstSettings returns settings for a first training and evaluation of images with the given
-// number of levels, by section and key. All levels are learnt, a batch has no more classes than
-// there are, and the model is evaluated on images that it was not trained on. The best checkpoint
-// is evaluated if classes are held out, because only their evaluations choose one.
+// FirstSettings returns settings for a first training and evaluation of images that have so many
+// levels, by section and key: all levels are learnt, a batch has no more classes than there are, and
+// what the model is measured on was not trained on. Of fewer than seven classes a half is held out, so
+// that two or more are ranked against each other; fewer than four are all trained on and measured. The
+// best checkpoint is evaluated where classes are held out, since only their evaluations choose one.
 func FirstSettings(levels int, found Survey) map[string]string {
-	const rows, most, share = 4, 16, 0.33 // images per class in a batch, classes, held-out share
+	const rows, most = 4, 16 // images of a class in a batch, and classes
 	values := map[string]string{"train.steps": "200"}
 	if levels > 1 {
 		values["train.loss.name"] = "happier"
@@ -29,9 +30,16 @@ func FirstSettings(levels int, found Survey) map[string]string {
 	query, gallery := found.Test()
 	values["train.query"], values["train.gallery"] = string(query), string(gallery)
 	held := 0.0
-	if query == "" {
-		held = share
-		values["train.hold_out"], values["eval.best"] = fmt.Sprint(share), "true"
+	switch all := found.Sure(1, 0); {
+	case query != "":
+	case all < 4:
+		values["train.query"] = string(labels.Train)
+	default:
+		held = 0.33
+		if all < 7 {
+			held = 0.5
+		}
+		values["train.hold_out"], values["eval.best"] = fmt.Sprint(held), "true"
 	}
 	classes := found.Sure(rows, held)
 	if classes < 2 {

@@ -39,6 +39,11 @@ func TestFirstSettingsFitTheImages(t *testing.T) {
 				"train.loss.name": "happier", "eval.best": "true"}},
 		{"five classes", 1, survey{labels.Val, 5, 5}, // a batch has four images of each
 			map[string]string{"train.steps": "200", "train.query": "val", "train.gallery": "", "train.sampler.batch": "20"}},
+		{"five classes, no test", 1, survey{"", 5, 5}, // one class alone would be measured as perfect
+			map[string]string{"train.steps": "200", "train.query": "", "train.gallery": "", "train.hold_out": "0.5",
+				"train.sampler.batch": "8", "eval.best": "true"}},
+		{"two classes, no test", 1, survey{"", 2, 2}, map[string]string{"train.steps": "200", "train.query": "train",
+			"train.gallery": "", "train.sampler.batch": "8"}},
 		{"classes of few images", 1, survey{labels.Val, 1, 6},
 			map[string]string{"train.steps": "200", "train.query": "val", "train.gallery": "",
 				"train.sampler.name": "random-m-per-class", "train.sampler.batch": "24"}},

@@ -103,6 +103,17 @@ func (d *Data) Close() error {
 	return errors.Join(errs...)
 }
 
+// Searched returns the images that a search ranks: the gallery of the test, or its queries if it has
+// no gallery, or all images if there is no test.
+func (d *Data) Searched() train.Dataset {
+	for _, images := range []train.Dataset{d.Gallery, d.Query} {
+		if images != nil {
+			return images
+		}
+	}
+	return d.Train
+}
+
 // Evaluated returns the evaluated data sets, queries and gallery in turn, with nil for a missing
 // one.
 func (d *Data) Evaluated() []train.Dataset {

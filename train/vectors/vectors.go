@@ -171,7 +171,10 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 		if query.rows.IsQuery != nil {
 			return fmt.Errorf("%s has the column is_query, but the gallery has its own files: remove one of them", in.Labels)
 		}
-		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err != nil {
+		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err == nil {
+			err = sameWidth(query, gallery)
+		}
+		if err != nil {
 			return err
 		}
 		e.files = append(e.files, gallery.vectors)
@@ -303,6 +306,9 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 		err = fmt.Errorf("%s has no vectors, want at least one", path)
 	} else if err == nil && n != len(s.rows.Labels) {
 		err = fmt.Errorf("%s has %d vectors, but %s has %d rows of labels", path, n, labelFile, len(s.rows.Labels))
+		if n == len(s.rows.Labels)+1 && embeddings.IsTable(labelFile) {
+			err = fmt.Errorf("%w: its first line is read as a heading; if it is a row, add a heading above it", err)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -310,7 +316,17 @@ func (in *Input) open(classes *embeddings.Classes, path, labelFile string) (*sid
 	return s, nil
 }
 
-// match sorts the labels into the order of the vectors by id, if both have ids.
+// sameWidth returns an error if queries and gallery cannot be compared.
+func sameWidth(query, gallery *side) error {
+	_, q := query.vectors.Rows()
+	if _, g := gallery.vectors.Rows(); q != g {
+		return errors.Join(fmt.Errorf("%s has vectors of %d numbers, but %s has %d; want vectors of one model", query.path, q,
+			gallery.path, g), gallery.vectors.Close())
+	}
+	return nil
+}
+
+// match brings the labels into the order of the vectors by their ids, if both have ids.
 func (in *Input) match(s *side, labelFile string) error {
 	ids, err := embeddings.IDs(s.path)
 	if err != nil || ids == nil || s.rows.IDs == nil || slices.Equal(ids, s.rows.IDs) {

@@ -1,0 +1,133 @@
+// Package csvfile reads tables of text as spreadsheets and other programs write them: separated by
+// commas, semicolons or tabs, in UTF-8 or in UTF-16 with a mark, with any line ends.
+package csvfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// Separators are the characters that may separate columns.
+const Separators = ",;\t"
+
+// looked is how many bytes the separator is chosen from.
+const looked = 64 << 10
+
+// Reader reads the rows of a table.
+type Reader struct {
+	csv     *csv.Reader
+	skipped int // lines before the table
+	foreign string
+}
+
+// NewReader returns a reader of the table. The separator is the one that is most frequent in the first
+// line outside quotes; a line sep=X before it, which Excel writes, names it. A file of another kind,
+// such as a workbook, is an error on the first Read.
+func NewReader(r io.Reader) *Reader {
+	in := bufio.NewReaderSize(r, looked)
+	t := &Reader{}
+	start, _ := in.Peek(8)
+	switch {
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0")):
+		t.foreign = "a workbook or an archive, and no table of text; save the sheet as CSV UTF-8"
+	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
+		t.foreign = "JSON, and no table; write a .csv with a row for each image: its path and a column for each level " +
+			"(JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()
+		in = bufio.NewReaderSize(transform.NewReader(in, decoder), looked)
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		in.Discard(3)
+	}
+	head, _ := in.Peek(looked)
+	line := firstLine(head)
+	comma := separator(line)
+	if text := strings.TrimSpace(string(line)); len(text) == 5 && strings.HasPrefix(text, "sep=") {
+		comma, t.skipped = rune(text[4]), 1
+		in.ReadString('\n')
+	}
+	t.csv = csv.NewReader(in)
+	t.csv.Comma = comma
+	return t
+}
+
+// firstLine returns the bytes before the first end of a line outside quotes.
+func firstLine(text []byte) []byte {
+	quoted := false
+	for i, c := range text {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '\n' || c == '\r'):
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// separator returns the most frequent separator outside quotes; a comma if there is none.
+func separator(line []byte) rune {
+	count, quoted := map[rune]int{}, false
+	for _, c := range string(line) {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if !quoted && strings.ContainsRune(Separators, c) {
+			count[c]++
+		}
+	}
+	best := ','
+	for _, c := range Separators {
+		if count[c] > count[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// Reuse lets Read return the same slice again and again.
+func (t *Reader) Reuse() { t.csv.ReuseRecord = true }
+
+// Ragged lets rows have other numbers of columns than the first.
+func (t *Reader) Ragged() { t.csv.FieldsPerRecord = -1 }
+
+// Read returns the next row, and io.EOF behind the last. Its errors name the line.
+func (t *Reader) Read() ([]string, error) {
+	if t.foreign != "" {
+		return nil, errors.New(t.foreign)
+	}
+	row, err := t.csv.Read()
+	if errors.Is(err, csv.ErrFieldCount) {
+		return nil, fmt.Errorf("line %d has %d columns, and the first line has %d; put quotes around a cell that holds %c",
+			t.Line(), len(row), t.csv.FieldsPerRecord, t.csv.Comma)
+	}
+	var at *csv.ParseError
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("line %d: %w", at.StartLine+t.skipped, at.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, cell := range row {
+		if !utf8.ValidString(cell) || strings.ContainsRune(cell, 0) {
+			return nil, fmt.Errorf("line %d: %.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
+				"iconv -f WINDOWS-1252 -t UTF-8)", t.Line(), cell)
+		}
+	}
+	return row, nil
+}
+
+// Line returns the line at which the last row begins.
+func (t *Reader) Line() int {
+	line, _ := t.csv.FieldPos(0)
+	return line + t.skipped
+}

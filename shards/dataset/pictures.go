@@ -1,0 +1,81 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hgld/internal/exitcode"
+	"hgld/internal/img"
+)
+
+// Pictures are image files in the order in which they were named.
+type Pictures struct {
+	Names []string                 // paths
+	Open  []func() ([]byte, error) // bytes of each
+	Notes []string                 // what was left out
+	opens []io.Closer
+}
+
+// OpenPictures lists image files: those that paths name, and those in folders that they name. A single
+// image that cannot be read is an error at once, with code [exitcode.Usage] as all others.
+func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
+	p := &Pictures{}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.IsDir():
+			err = p.folder(ctx, path)
+		case err == nil:
+			p.add(path, func() ([]byte, error) { return os.ReadFile(path) })
+		case strings.Contains(path, "://"):
+			err = exitcode.Hint(err, "download it first: the query is an image file on this machine")
+		default:
+			err = exitcode.Hint(err, "the query is an image file; --id searches for a row of the index")
+		}
+		if err != nil {
+			return nil, exitcode.With(exitcode.Usage, errors.Join(err, p.Close()))
+		}
+	}
+	if len(p.Names) != 1 {
+		return p, nil
+	}
+	data, err := p.Open[0]()
+	if err == nil {
+		if _, err = (&img.Decoder{}).Info(data); err != nil {
+			err = fmt.Errorf("%s cannot be read as an image: %w", p.Names[0], err)
+		}
+	}
+	if err != nil {
+		return nil, exitcode.With(exitcode.Usage, errors.Join(err, p.Close()))
+	}
+	return p, nil
+}
+
+func (p *Pictures) add(name string, open func() ([]byte, error)) {
+	p.Names, p.Open = append(p.Names, name), append(p.Open, open)
+}
+
+func (p *Pictures) folder(ctx context.Context, path string) error {
+	d, err := OpenImages(ctx, path)
+	if err != nil {
+		return err
+	}
+	p.opens, p.Notes = append(p.opens, d), append(p.Notes, d.Notes()...)
+	for i := range d.Len() {
+		p.add(filepath.Join(path, d.ID(i)), func() ([]byte, error) { return d.Image(ctx, i) })
+	}
+	return nil
+}
+
+// Close closes the folders.
+func (p *Pictures) Close() (err error) {
+	for _, c := range p.opens {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
