@@ -1,21 +1,14 @@
 package main
 
-import (
-	"fmt"
+import "hgld/internal/img"
 
-	"hgld/internal/img"
-)
-
-// imageDecoder returns the decoder of trainings and evaluations, JPEG by
-// libjpeg-turbo where it is installed, and which that is. Shards are made with the
-// standard library's alone: their bytes do not depend on what is installed.
+// imageDecoder returns the decoder of trainings and evaluations, and which decodes JPEG: libjpeg-turbo
+// where it is installed. Shards are made with the standard library's alone, and with libheif: unless they
+// hold HEIC or AVIF, their bytes do not depend on what is installed.
 func imageDecoder() (d *img.Decoder, which string, err error) {
-	lib, err := img.DefaultJPEG()
+	d, err = img.DefaultDecoder()
 	if err != nil {
-		return nil, "", withHint(withCode(exitUsage, err), "unset %s", img.JPEGVariable)
+		return nil, "", withHint(withCode(exitUsage, err), "unset the variable")
 	}
-	if lib == nil {
-		return new(img.Decoder), "image/jpeg", nil
-	}
-	return &img.Decoder{JPEG: lib}, fmt.Sprint(lib), nil
+	return d, d.JPEGName(), nil
 }

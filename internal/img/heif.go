@@ -142,6 +142,32 @@ func heifNames() []string {
 // DefaultHEIF opens what HGLD_LIBHEIF asks for (see OpenHEIF).
 func DefaultHEIF() (HEIFDecoder, error) { return OpenHEIF(os.Getenv(HEIFVariable)) }
 
+// DefaultDecoder returns a decoder with what DefaultJPEG and DefaultHEIF give.
+func DefaultDecoder() (*Decoder, error) {
+	jpeg, err := DefaultJPEG()
+	if err != nil {
+		return nil, err
+	}
+	heif, err := DefaultHEIF()
+	return &Decoder{JPEG: jpeg, HEIF: heif}, err
+}
+
+// JPEGName names what decodes JPEG.
+func (d *Decoder) JPEGName() string {
+	if d.JPEG == nil {
+		return "image/jpeg"
+	}
+	return fmt.Sprint(d.JPEG)
+}
+
+// HEIFExtensions returns the extensions of the files that d decodes, none if it is nil.
+func HEIFExtensions(d HEIFDecoder) []string {
+	if d == nil {
+		return nil
+	}
+	return d.Extensions()
+}
+
 // OpenHEIF returns the decoder called which, nil for none: "" means libheif where it is installed and
 // usable; "off" none; "on", or the path of a libheif, a library that has to be there.
 //

@@ -30,6 +30,10 @@ type Settings struct {
 	// Uneven is what a folder data set makes of images at different depths: "" and "refuse" are an
 	// error; with "repeat", the innermost folder is the class at the missing finer levels too.
 	Uneven string
+
+	// Extensions are those of image files beyond the usual ones, such as ".heic", that a decoder
+	// on this machine reads. A folder data set leaves out other files.
+	Extensions []string
 }
 
 // Importer opens data sets of one layout.

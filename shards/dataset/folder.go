@@ -48,10 +48,11 @@ type folderSource struct {
 	splits map[string]labels.Split // of the top folders; nil: they are classes
 	split  labels.Split
 	levels []string
-	byPath []bool  // levels whose classes are called by their path
-	repeat bool    // the innermost folder is the class at the missing finer levels
-	depth  int     // levels; 0 until known
-	unread foreign // photographs that are left out
+	byPath []bool   // levels whose classes are called by their path
+	repeat bool     // the innermost folder is the class at the missing finer levels
+	depth  int      // levels; 0 until known
+	also   []string // extensions of images beyond the usual ones
+	unread foreign  // photographs that are left out
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -62,7 +63,8 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
+		also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -81,7 +83,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	src.unread = foreign{}
 	var tops []string
 	for _, e := range all {
-		if !isImage(e.path) {
+		if !isImage(e.path) && !slices.Contains(src.also, strings.ToLower(path.Ext(e.path))) {
 			src.unread.add(e.path)
 			continue
 		}
