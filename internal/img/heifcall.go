@@ -71,8 +71,11 @@ type heifFile struct {
 
 // open reads a file. The caller closes the result also if there is an error.
 func (h *heif) open(data []byte, pixels int) (*heifFile, error) {
-	f := &heifFile{lib: h, context: dlopen.Call(h.call.newContext)}
-	if f.context == 0 {
+	f := &heifFile{lib: h}
+	if err := checkHEIFReferences(data); err != nil {
+		return f, err
+	}
+	if f.context = dlopen.Call(h.call.newContext); f.context == 0 {
 		return f, errors.New("libheif makes no context")
 	}
 	if h.threads != 0 {
@@ -151,7 +154,8 @@ func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 	return f.header(pixels)
 }
 
-// DecodeHEIF implements HEIFDecoder.
+// DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode as many pixels as the data of the codec
+// hold, also where the header states fewer; such an image is refused afterwards.
 func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
 	const padding = 1 << 20 // and twice the pixels: codecs and tiles fill up the last blocks
 	f, err := h.open(data, 2*want.Stored+padding)
