@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/img"
 	"hgld/labels"
 )
 
@@ -25,6 +26,7 @@ type Options struct {
 	Made      Provenance        // further content of BUILD.json
 	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
+	HEIF      img.HEIFDecoder   // of HEIC and AVIF, which are stored as JPEG; nil: they are failures
 
 	// AllowMissing is the share of the images, from 0 to 1, that may be missing or
 	// unusable. If there are more, Build returns a *RefusedError and writes no data
@@ -97,7 +99,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builder, error) {
 	o.Workers = max(o.Workers, 1)
 	if o.ShortSide > 0 && o.Quality == 0 {
-		o.Quality = 95
+		o.Quality = defaultQuality
 	}
 	if o.Shards == 0 && o.ImagesPerShard == 0 && o.ShardBytes == 0 {
 		o.ShardBytes = 500e6 // what the Hub asks for
@@ -196,6 +198,7 @@ type made struct {
 	at       string // where it lies now: under its name, or in nextFolder
 	index    *index
 	failures []Failure
+	heif     string // what converted HEIC and AVIF images; "" if there are none
 	kept     bool
 }
 
@@ -247,6 +250,7 @@ type footer struct {
 	Tool     string    `json:"tool"`
 	Plan     Hash      `json:"plan"`
 	Failures []Failure `json:"failures"`
+	HEIF     string    `json:"heif,omitempty"` // Version of the decoder, if images were converted by it
 }
 
 // shard builds one shard. It prepares items in parallel and writes them in order.
@@ -270,6 +274,9 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 			note.Failures = append(note.Failures, *r.failure)
 			return nil
 		}
+		if r.heif {
+			note.HEIF = b.o.HEIF.Version()
+		}
 		return w.Write(r.row)
 	})
 	if err != nil {
@@ -284,7 +291,7 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 		return made{}, err
 	}
 	file.Name, file.Split, file.Plan = p.name, p.split, p.key
-	return made{file: file, at: at, index: w.index, failures: note.Failures}, nil
+	return made{file: file, at: at, index: w.index, failures: note.Failures, heif: note.HEIF}, nil
 }
 
 // inOrder prepares the items of a shard, at most Workers at a time over all shards, and

@@ -96,7 +96,7 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 	if err := set.describe(ctx, to, r.Failures); err != nil {
 		return nil, err
 	}
-	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.o.Made})
+	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.heif(), b.o.Made})
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,16 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 	r.Manifest.Hierarchy = Sum{Bytes: tree.size, SHA256: tree.hash()}
 	r.Manifest.Companions = to.companions()
 	return r, nil
+}
+
+// heif returns what converted HEIC and AVIF images: the same in all shards, see keep.
+func (b *builder) heif() string {
+	for _, m := range b.made {
+		if m.heif != "" {
+			return m.heif
+		}
+	}
+	return ""
 }
 
 // levels counts the images of every class.

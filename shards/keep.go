@@ -20,7 +20,8 @@ import (
 
 // keep looks for a finished shard, under its name or its temporary one. It is kept if
 // its sidecar is complete, its hash equals the sidecar's, its footer names the same
-// plan, and the images that failed still fail. keep returns an error only for a fault
+// plan, and the images that failed still fail. The decoder of its HEIC and AVIF images must be the one of this
+// build, so that one version decodes all images of a data set. keep returns an error only for a fault
 // of the disk; any other shard is built again.
 func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 	for _, at := range []string{p.name, waiting(p.name)} {
@@ -53,7 +54,7 @@ func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool
 		return made{}, false, nil
 	}
 	note, err := readFooter(f, x.shardBytes)
-	if err != nil || note.Plan != p.key || series(note.Tool) != series(b.o.Tool) {
+	if err != nil || note.Plan != p.key || series(note.Tool) != series(b.o.Tool) || !b.sameHEIF(note.HEIF) {
 		return made{}, false, nil
 	}
 	sha := sha256.New()
@@ -68,7 +69,12 @@ func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool
 	}
 	file := x.file(sidecar)
 	file.Name, file.Split, file.Plan = p.name, p.split, p.key
-	return made{file: file, at: at, index: x, failures: note.Failures, kept: true}, true, nil
+	return made{file: file, at: at, index: x, failures: note.Failures, heif: note.HEIF, kept: true}, true, nil
+}
+
+// sameHEIF reports whether this build would convert images by the decoder of the given version; "" is none.
+func (b *builder) sameHEIF(version string) bool {
+	return version == "" || b.o.HEIF != nil && b.o.HEIF.Version() == version
 }
 
 // failAgain tries the images that are missing from a shard once more. An image may have

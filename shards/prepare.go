@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sync/semaphore"
@@ -31,7 +32,7 @@ func newPreparer(o Options) *preparer {
 	limits := img.Limits{Bytes: MaxImageBytes, Memory: decodeMemory}
 	return &preparer{
 		settings: o.Settings,
-		decoder:  &img.Decoder{Limits: limits},
+		decoder:  &img.Decoder{Limits: limits, HEIF: o.HEIF},
 		workers:  semaphore.NewWeighted(int64(o.Workers)),
 		memory:   semaphore.NewWeighted(decodeMemory),
 	}
@@ -41,13 +42,19 @@ func newPreparer(o Options) *preparer {
 const MaxImageBytes = 64 << 20
 
 const (
-	decodeMemory = 288e6 // shared by all workers; the largest image allowed takes all of it
+	// decodeMemory is shared by all workers. The largest image allowed takes all of it, and a HEIC or AVIF
+	// image that needs more is decoded while no other is.
+	decodeMemory = 288e6
+
+	// defaultQuality is the quality of JPEG where the settings name none.
+	defaultQuality = 95
 )
 
 // prepared is the result for one item: a row or a failure.
 type prepared struct {
 	row     *Row
 	failure *Failure
+	heif    bool // the row was converted from HEIC or AVIF
 }
 
 // prepare returns a failure for a fault of one image. Its error is a *ReadError, an
@@ -55,7 +62,7 @@ type prepared struct {
 func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (prepared, error) {
 	row := &Row{ID: item.ID, Path: item.Path, Split: item.Split, Labels: path, Landmark: item.Landmark,
 		Attributes: item.Attributes}
-	class, err := p.fill(ctx, row, item)
+	heif, class, err := p.fill(ctx, row, item)
 	if ctx.Err() != nil {
 		return prepared{}, ctx.Err()
 	}
@@ -66,57 +73,71 @@ func (p *preparer) prepare(ctx context.Context, item *Item, path labels.Path) (p
 		failure := item.failure(class, err)
 		return prepared{failure: &failure}, nil
 	}
-	return prepared{row: row}, nil
+	return prepared{row: row, heif: heif}, nil
 }
 
-func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (FailureClass, error) {
+// fill sets the image of a row. heif reports that it was converted from HEIC or AVIF.
+func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, class FailureClass, err error) {
 	a := item.Attributes
 	if p.settings.Attribution && item.Split == labels.Train && (a.Author == "" || a.License == "") {
-		return LicenceFailure, fmt.Errorf("author is %.80q and licence %.80q; training images need both", a.Author, a.License)
+		return false, LicenceFailure, fmt.Errorf("author is %.80q and licence %.80q; training images need both", a.Author,
+			a.License)
 	}
 	data, class, err := read(item)
 	if err != nil {
-		return class, err
+		return false, class, err
 	}
 	if sum := sha256.Sum256(data); item.SHA256 != "" && hex.EncodeToString(sum[:]) != item.SHA256 {
-		return HashFailure, fmt.Errorf("sha256 %x, want %s", sum, item.SHA256)
+		return false, HashFailure, fmt.Errorf("sha256 %x, want %s", sum, item.SHA256)
 	}
 	info, err := p.decoder.Info(data)
 	if err != nil {
-		return imageClass(err), err
+		return false, imageClass(err), err
 	}
 	row.Image, row.W, row.H = data, info.W, info.H
 	shrink := p.settings.ShortSide > 0 && min(info.W, info.H) > p.settings.ShortSide
-	if shrink || !p.settings.HeadersOnly {
-		if err := p.memory.Acquire(ctx, int64(info.Memory)); err != nil {
-			return ReadFailure, err
+	if shrink || info.NeedsHEIF() || !p.settings.HeadersOnly {
+		memory := min(int64(info.Memory), decodeMemory)
+		if err := p.memory.Acquire(ctx, memory); err != nil {
+			return false, ReadFailure, err
 		}
-		err := p.decode(row, shrink)
-		p.memory.Release(int64(info.Memory))
+		err := p.decode(row, info, shrink)
+		p.memory.Release(memory)
 		if err != nil {
-			return imageClass(err), err
+			return false, imageClass(err), err
 		}
 	}
 	row.SHA256 = sha256.Sum256(row.Image)
-	return "", nil
+	return info.NeedsHEIF(), "", nil
 }
 
-// decode checks that all pixels can be read. If the image is to be made smaller, it
-// replaces it by a JPEG.
-func (p *preparer) decode(row *Row, shrink bool) error {
+// decode checks that all pixels can be read. If the image is to be made smaller, or is HEIC or AVIF, which
+// few readers of shards know, it replaces it by a JPEG.
+func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 	m, err := p.decoder.Decode(row.Image)
-	if err != nil || !shrink {
+	if err != nil || !shrink && !info.NeedsHEIF() {
 		return err
 	}
-	w, h := img.ShortSide(m.W, m.H, p.settings.ShortSide)
-	small := img.Resize(m, w, h, img.Bicubic)
+	var changes string
+	if info.NeedsHEIF() {
+		changes = fmt.Sprintf("converted from %s (sha256 %x) by %s, ", strings.ToUpper(info.Format),
+			sha256.Sum256(row.Image), p.decoder.HEIF.Version())
+	}
+	if shrink {
+		changes += fmt.Sprintf("resized from %d×%d, bicubic, ", m.W, m.H)
+		w, h := img.ShortSide(m.W, m.H, p.settings.ShortSide)
+		m = img.Resize(m, w, h, img.Bicubic)
+	}
+	quality := p.settings.Quality
+	if quality == 0 {
+		quality = defaultQuality
+	}
 	var out bytes.Buffer
-	if err := img.EncodeJPEG(&out, small, p.settings.Quality); err != nil {
+	if err := img.EncodeJPEG(&out, m, quality); err != nil {
 		return err
 	}
-	row.Image, row.W, row.H = out.Bytes(), w, h
-	row.Attributes.Modifications = fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality %d", m.W, m.H,
-		p.settings.Quality)
+	row.Image, row.W, row.H = out.Bytes(), m.W, m.H
+	row.Attributes.Modifications = changes + fmt.Sprintf("JPEG quality %d", quality)
 	return nil
 }
 

@@ -18,6 +18,7 @@ type buildRecord struct {
 	Tool     string   `json:"tool"`     // hgld's version
 	Settings Settings `json:"settings"` // that decided the bytes of the shards
 	Inputs   []Input  `json:"inputs"`
+	HEIF     string   `json:"heif,omitempty"` // what converted HEIC and AVIF images, if there are any
 	Provenance
 }
 

@@ -74,7 +74,7 @@ func (id *ImageID) UnmarshalText(text []byte) error {
 // Row is one image of a shard.
 type Row struct {
 	ID         ImageID           // of the image
-	Image      []byte            // the file as it came, or JPEG where it was made smaller
+	Image      []byte            // the file as it came, or JPEG where it was made smaller or converted
 	Path       string            // of the image in its source
 	Split      labels.Split      // of the image
 	Labels     labels.Path       // classes finest first, -1 for none

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -60,9 +61,7 @@ func examine() []finding {
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
 		blasFinding(),
-		jpegFinding(),
-		card,
-	}, vendorFindings(driver)...)
+	}, slices.Concat(imageFindings(), []finding{card}, vendorFindings(driver))...)
 }
 
 // vendorFindings reports NVIDIA's libraries where there is a driver for the given CUDA version.
@@ -155,17 +154,12 @@ func blasFinding() finding {
 	return finding{Name: "matrices", OK: true, Text: blas.Which()}
 }
 
-// jpegFinding reports which library decodes JPEGs.
-func jpegFinding() finding {
-	lib, err := img.DefaultJPEG()
-	f := finding{Name: "jpeg", OK: err == nil, Text: img.WhichJPEG()}
-	switch {
-	case err != nil:
-		f.Advice = "unset " + img.JPEGVariable
-	case lib == nil && os.Getenv(img.JPEGVariable) == "":
-		f.Advice = "install libturbojpeg0 (Debian), libturbojpeg (Ubuntu), turbojpeg (Fedora) or jpeg-turbo (Homebrew)"
+// imageFindings reports which libraries decode images.
+func imageFindings() (all []finding) {
+	for _, l := range img.Libraries() {
+		all = append(all, finding(l))
 	}
-	return f
+	return all
 }
 
 // writable checks that files can be written to the current folder.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/img"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
@@ -182,7 +183,11 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	case !of:
 		return openSplits(path, split)
 	}
-	d, err := dataset.OpenImages(j.ctx, path)
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := dataset.OpenImages(j.ctx, path, img.HEIFExtensions(decoder.HEIF)...)
 	if err != nil {
 		return nil, nil, asUsage(err)
 	}

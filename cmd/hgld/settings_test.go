@@ -14,7 +14,7 @@ func TestUnknownVariableOfAMisspeltSectionIsRefused(t *testing.T) {
 }
 
 func TestVariableOfNoSectionIsLeftAlone(t *testing.T) {
-	for _, name := range []string{"HGLD_SHARED", "HGLD_BLAS", "HGLD_TURBOJPEG", "HGLD_BENCH_ROWS",
+	for _, name := range []string{"HGLD_SHARED", "HGLD_BLAS", "HGLD_TURBOJPEG", "HGLD_LIBHEIF", "HGLD_BENCH_ROWS",
 		"HGLD_TEST_KILLED_RUN", "HGLD_CRAWL_DIR", "HGLD_DISK_CHILD"} {
 		t.Setenv(name, "1")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
 	"hgld/labels"
@@ -31,7 +32,7 @@ type shardsSettings struct {
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
 	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
 	ShardSize      string          `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
-	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged"`
+	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged, except HEIC and AVIF"`
 	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
@@ -119,7 +120,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
-		Uneven: s.Uneven})
+		Uneven: s.Uneven, Extensions: img.HEIFExtensions(o.HEIF)})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
@@ -179,7 +180,11 @@ func showImages(j *job, o *shards.Options) (end func()) {
 
 // shardsOptions converts the settings to the package's options.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
-	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers, HEIF: decoder.HEIF}
 	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly

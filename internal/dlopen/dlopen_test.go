@@ -62,6 +62,24 @@ func TestCallPassesPointersAndSetenvReachesC(t *testing.T) {
 	}
 }
 
+// lldiv of the C library returns {quotient, remainder} as numbers of 64 bits.
+func TestCallPairReturnsBothWordsOfAStructure(t *testing.T) {
+	if libm(t) == nil {
+		return
+	}
+	lib, err := Open("libc.so.6", "/usr/lib/libSystem.B.dylib", "libc.musl-x86_64.so.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lldiv, err := lib.Symbol("lldiv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, r := CallPair(lldiv, 1_000_000_000_007, 1000); q != 1_000_000_000 || r != 7 {
+		t.Errorf("lldiv returned %d, %d; want 1000000000, 7", q, r)
+	}
+}
+
 func TestOpenTellsWhyEachNameFailed(t *testing.T) {
 	_, err := Open("libnothing-a.so", "/nowhere/libnothing-b.so")
 	if err == nil {

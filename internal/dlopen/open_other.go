@@ -22,5 +22,8 @@ func bind(any, uintptr) { panic(unsupported()) }
 // Call panics: no library could be opened whose function it might call.
 func Call(uintptr, ...uintptr) uintptr { panic(unsupported()) }
 
+// CallPair panics, as Call does.
+func CallPair(uintptr, ...uintptr) (first, second uintptr) { panic(unsupported()) }
+
 // Setenv returns an error that wraps errors.ErrUnsupported.
 func Setenv(string, string) error { return unsupported() }

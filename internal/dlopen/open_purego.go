@@ -26,6 +26,13 @@ func Call(fn uintptr, args ...uintptr) uintptr {
 	return r
 }
 
+// CallPair is Call for a function that returns a structure of at most two words, without floats, such
+// as {int32, int32, pointer}: the calling conventions of these systems return it in two registers.
+func CallPair(fn uintptr, args ...uintptr) (first, second uintptr) {
+	first, second, _ = purego.SyscallN(fn, args...)
+	return first, second
+}
+
 // Setenv sets a variable in the environment that C libraries see. Without cgo
 // os.Setenv changes only Go's copy of it.
 func Setenv(name, value string) error {

@@ -26,6 +26,7 @@ type Limits struct {
 	Bytes  int // size of the file; default 64 MiB
 	Pixels int // width × height; default 64 million
 	Memory int // bytes held at once while decoding, estimated; default 288 million
+	HEIF   int // the same for HEIC and AVIF; default 560 million
 }
 
 func (l Limits) orDefault() Limits {
@@ -37,6 +38,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.Memory == 0 {
 		l.Memory = 288e6 // 64 million pixels of 4:2:0 JPEG: planes of 1.5 bytes a pixel and RGB of 3
+	}
+	if l.HEIF == 0 {
+		l.HEIF = 560e6 // 64 million pixels of 8 bits, or 44 million of more
 	}
 	return l
 }
@@ -52,20 +56,24 @@ type JPEGDecoder interface {
 	DecodeJPEG(data []byte, w, h int) (*RGB, error)
 }
 
-// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. The zero
-// value has the default limits. It may be used by several goroutines at once.
+// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF, and with HEIF also HEIC and AVIF
+// (primary image). The zero value has the default limits. It may be used by several goroutines at once.
 type Decoder struct {
 	Limits Limits      // zero fields are the defaults
 	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
+	HEIF   HEIFDecoder // nil: errors of HEIC and AVIF wrap ErrNoHEIF; see OpenHEIF
 }
 
 // Info describes an image without its pixels.
 type Info struct {
-	Format      string // "jpeg", "png", "gif", "webp", "bmp" or "tiff"
+	Format      string // "jpeg", "png", "gif", "webp", "bmp", "tiff", "heic" or "avif"
 	W, H        int    // as seen: after orientation
-	Orientation int    // EXIF, 1 to 8; 1 where there is none
+	Orientation int    // EXIF, 1 to 8; 1 where there is none, or where the decoder applies it
 	Memory      int    // estimate of the bytes that decoding holds at once
 }
+
+// NeedsHEIF reports whether the file is HEIC or AVIF, which few programs read.
+func (i Info) NeedsHEIF() bool { return i.Format == "heic" || i.Format == "avif" }
 
 // format is one row of the table of known formats.
 type format struct {
@@ -100,15 +108,33 @@ func sniff(data []byte) (format, error) {
 			return f, nil
 		}
 	}
-	return format{}, errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff)")
+	return format{}, errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff, heic, avif)")
 }
 
 // Info reads the header and checks it against the limits. An image beyond them
 // is an error that wraps ErrTooBig.
 func (d *Decoder) Info(data []byte) (info Info, err error) {
 	defer recoverAs(&err)
+	if name := heifFormat(data); name != "" {
+		info, _, err = d.inspectHEIF(name, data)
+		return info, err
+	}
 	_, _, info, err = d.inspect(data)
 	return info, err
+}
+
+func (l Limits) checkBytes(data []byte) error {
+	if len(data) > l.Bytes {
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooBig, len(data), l.Bytes)
+	}
+	return nil
+}
+
+func checkMemory(w, h, memory, limit int) error {
+	if memory > limit {
+		return fmt.Errorf("%w: decoding %d×%d pixels takes about %d MB, limit %d MB", ErrTooBig, w, h, memory/1e6, limit/1e6)
+	}
+	return nil
 }
 
 func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
@@ -116,8 +142,8 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	if len(data) == 0 {
 		return format{}, image.Config{}, Info{}, errors.New("the file is empty")
 	}
-	if len(data) > limits.Bytes {
-		return format{}, image.Config{}, Info{}, fmt.Errorf("%w: %d bytes, limit %d", ErrTooBig, len(data), limits.Bytes)
+	if err := limits.checkBytes(data); err != nil {
+		return format{}, image.Config{}, Info{}, err
 	}
 	f, err := sniff(data)
 	if err != nil {
@@ -156,11 +182,7 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 		perPixel = max(perPixel, 6) // the image and its turned copy
 	}
 	info.Memory = int(perPixel * float64(c.Width*c.Height))
-	if info.Memory > limits.Memory {
-		return f, c, info, fmt.Errorf("%w: decoding %d×%d pixels takes about %d MB, limit %d MB",
-			ErrTooBig, c.Width, c.Height, info.Memory/1e6, limits.Memory/1e6)
-	}
-	return f, c, info, nil
+	return f, c, info, checkMemory(c.Width, c.Height, info.Memory, limits.Memory)
 }
 
 // bytesPerPixel estimates what the standard decoders and the result hold
@@ -187,6 +209,9 @@ func bytesPerPixel(m color.Model) float64 {
 // Panics inside a decoder are recovered and returned as errors.
 func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	defer recoverAs(&err)
+	if name := heifFormat(data); name != "" {
+		return d.decodeHEIF(name, data)
+	}
 	f, c, info, err := d.inspect(data)
 	if err != nil {
 		return nil, err

@@ -372,3 +372,20 @@ func difference(t *testing.T, a, b *RGB) (most int, mean float64) {
 	}
 	return most, float64(sum) / float64(len(a.Pix))
 }
+
+func TestLargeImagesAreEncodedToTheSameBytes(t *testing.T) {
+	m := NewRGB(37, 26)
+	for i := range m.Pix {
+		m.Pix[i] = byte(i * i)
+	}
+	var plain, large bytes.Buffer
+	if err := EncodeJPEG(&plain, m, 90); err != nil {
+		t.Fatal(err)
+	}
+	if err := jpeg.Encode(&large, opaque{m}, &jpeg.Options{Quality: 90}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(plain.Bytes(), large.Bytes()) {
+		t.Error("other bytes")
+	}
+}

@@ -30,6 +30,10 @@ type Settings struct {
 	// Uneven says how a folder data set treats images at different depths: "" and "refuse" return
 	// an error; with "repeat", the innermost folder is also the class of the missing finer levels.
 	Uneven string
+
+	// Extensions are those of image files beyond the usual ones, such as ".heic", that a decoder
+	// on this machine reads. A folder data set leaves out other files.
+	Extensions []string
 }
 
 // Importer opens data sets of one layout.

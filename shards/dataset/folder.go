@@ -50,13 +50,14 @@ type folderSource struct {
 	splits map[string]labels.Split // of the top folders; nil: they are classes
 	split  labels.Split
 	levels []string
-	byPath []bool  // levels whose classes are called by their path
-	repeat bool    // the innermost folder is the class at the missing finer levels
-	depth  int     // levels; 0 until known
-	wrap   int     // folders around all images, which are no classes
-	unread foreign // photographs that are left out
-	others others  // other files that are left out
-	table  string  // metadata.csv or metadata.jsonl beside the images, "" if there is none
+	byPath []bool   // levels whose classes are called by their path
+	repeat bool     // the innermost folder is the class at the missing finer levels
+	depth  int      // levels; 0 until known
+	wrap   int      // folders around all images, which are no classes
+	also   []string // extensions of images beyond the usual ones
+	unread foreign  // photographs that are left out
+	others others   // other files that are left out
+	table  string   // metadata.csv or metadata.jsonl beside the images, "" if there is none
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -67,7 +68,8 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
+		also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -85,7 +87,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	}
 	src.unread, src.others = foreign{}, others{}
 	for _, e := range all {
-		if isImage(e.path) {
+		if isImage(e.path) || slices.Contains(src.also, strings.ToLower(path.Ext(e.path))) {
 			src.files = append(src.files, e)
 			continue
 		}

@@ -55,14 +55,19 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	const want = "3 files left out, in formats that hgld does not read (.cr2: 1, .heic: 2); " +
-		"save them as JPEG to use them"
+	const want = "2 files left out, in formats that hgld reads by libheif (.heic: 2); install it (apt install libheif1, " +
+		"brew install libheif; `hgld doctor` says what is missing), or save them as JPEG; " +
+		"1 file left out, in formats that hgld does not read (.cr2: 1); save them as JPEG to use them"
 	const others = "3 files left out, not images by their names (.mp4: 1, .txt: 1, no extension: 1)"
 	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want, others}) {
 		t.Errorf("%q", notes)
 	}
 	_, err = items(t, Folder{}, Settings{Input: tree{"a/1.heic": "x"}.folder(t)})
 	wantError(t, err, "no images found (jpg, ", "1 file left out", ".heic: 1", "save them as JPEG")
+	got, err := items(t, Folder{}, Settings{Input: files.folder(t), Extensions: []string{".heic"}})
+	if all := []string{"a/1.jpg train a", "b/2.HEIC train b", "b/3.heic train b"}; err != nil || !slices.Equal(got, all) {
+		t.Errorf("where HEIC is read: %v, %v", got, err)
+	}
 }
 
 func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {

@@ -21,13 +21,14 @@ type Images struct {
 	paths  []labels.Path
 }
 
-// OpenImages lists the images. It fails if there are none.
-func OpenImages(ctx context.Context, name string) (*Images, error) {
+// OpenImages lists the images, those with further extensions too, see Settings.Extensions. It fails if
+// there are none.
+func OpenImages(ctx context.Context, name string, extensions ...string) (*Images, error) {
 	st, err := openStore(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: images of %s: %w", name, err)
 	}
-	src := &folderSource{store: st, split: labels.Train}
+	src := &folderSource{store: st, split: labels.Train, also: extensions}
 	m := &Images{source: src}
 	classless := src.survey(ctx, nil)
 	if len(src.files) == 0 {

@@ -223,7 +223,7 @@ func FirstImage(folder string) string {
 	image, seen := "", 0
 	filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read holds no image
 		seen++
-		if err == nil && !d.IsDir() && isImage(path) {
+		if err == nil && !d.IsDir() && (isImage(path) || slices.Contains(phones, strings.ToLower(filepath.Ext(path)))) {
 			image = path
 		}
 		if image != "" || seen > looked {

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func (f Found) pictures(ctx context.Context, out *report.Page) {
 // thumbnail scales an image file down to a small picture.
 func thumbnail(data []byte, class string) (report.Picture, error) {
 	m, err := new(img.Decoder).Decode(data)
+	if errors.Is(err, img.ErrNoHEIF) {
+		m, err = decodeHEIF(data)
+	}
 	if err != nil {
 		return report.Picture{}, err
 	}
@@ -109,4 +113,13 @@ func thumbnail(data []byte, class string) (report.Picture, error) {
 		return report.Picture{}, err
 	}
 	return report.Picture{Class: class, Source: report.JPEG(small.Bytes())}, nil
+}
+
+// decodeHEIF decodes HEIC or AVIF where there is a decoder.
+func decodeHEIF(data []byte) (*img.RGB, error) {
+	d, err := img.DefaultHEIF()
+	if err != nil {
+		return nil, err
+	}
+	return (&img.Decoder{HEIF: d}).Decode(data)
 }
