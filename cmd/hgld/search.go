@@ -160,7 +160,11 @@ func (s *searching) listQueries() ([]index.Query, error) {
 	if s.byID {
 		return []index.Query{{Name: s.id}}, nil
 	}
-	p, err := dataset.OpenPictures(s.ctx, s.args)
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	p, err := dataset.OpenPictures(s.ctx, decoder, s.args)
 	if err != nil {
 		return nil, err
 	}

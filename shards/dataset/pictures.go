@@ -18,13 +18,16 @@ type Pictures struct {
 	Names []string                 // paths
 	Open  []func() ([]byte, error) // bytes of each
 	Notes []string                 // what was left out
-	opens []io.Closer
+
+	decoder *img.Decoder
+	opens   []io.Closer
 }
 
-// OpenPictures lists image files: those that paths name, and those in folders that they name. A single
-// image that cannot be read is an error at once, with code [exitcode.Usage] as all others.
-func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
-	p := &Pictures{}
+// OpenPictures lists image files: those that paths name, and those in folders that they name. The
+// decoder decides which formats can be read. If the only image cannot be read, OpenPictures fails. All
+// errors have the code [exitcode.Usage].
+func OpenPictures(ctx context.Context, decoder *img.Decoder, paths []string) (*Pictures, error) {
+	p := &Pictures{decoder: decoder}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
@@ -46,7 +49,7 @@ func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
 	}
 	data, err := p.Open[0]()
 	if err == nil {
-		if _, err = (&img.Decoder{}).Info(data); err != nil {
+		if _, err = decoder.Info(data); err != nil {
 			err = fmt.Errorf("%s cannot be read as an image: %w", p.Names[0], err)
 		}
 	}
@@ -61,7 +64,7 @@ func (p *Pictures) add(name string, open func() ([]byte, error)) {
 }
 
 func (p *Pictures) folder(ctx context.Context, path string) error {
-	d, err := OpenImages(ctx, path)
+	d, err := OpenImages(ctx, path, img.HEIFExtensions(p.decoder.HEIF)...)
 	if err != nil {
 		return err
 	}
