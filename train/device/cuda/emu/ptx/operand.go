@@ -45,9 +45,6 @@ func (t ptype) ctype() string {
 	return fmt.Sprintf("u%d", t.bits)
 }
 
-// unsigned is the C++ type of the same bits.
-func (t ptype) unsigned() string { return fmt.Sprintf("u%d", t.bits) }
-
 var (
 	register = regexp.MustCompile(`^%([a-z]+)(\d*)$`)
 	special  = regexp.MustCompile(`^%(tid|ctaid|ntid|nctaid)\.([xyz])$`)
