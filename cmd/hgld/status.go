@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
 )
 
 func statusCommand() *cli.Command {
@@ -31,8 +33,27 @@ func statusCommand() *cli.Command {
 			if off := j.project.Off(); len(off) > 0 {
 				j.print("%-8s %s\n", "off", strings.Join(off, ", "))
 			}
-			j.print("\nnext: %s\n", next)
+			switch {
+			case next != "":
+				j.print("\nnext: %s\n", next)
+			case searchable(states):
+				j.print("\neverything is done; %s finds the images nearest to a new one\n",
+					j.project.Typed("search IMAGE"))
+			default:
+				j.print("\neverything is done\n")
+			}
 			return nil
 		}),
 	}
+}
+
+// searchable reports whether the project has shards and a model trained on them.
+func searchable(states []pipeline.State) bool {
+	done := 0
+	for _, s := range states {
+		if s.State == pipeline.Done && (s.Stage == "shards" || s.Stage == "train") {
+			done++
+		}
+	}
+	return done == 2
 }

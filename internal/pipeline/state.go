@@ -142,7 +142,7 @@ func writerOf(outputs map[string]string, path string) string {
 	return ""
 }
 
-// Next returns the command that the user should run next.
+// Next returns the command that the user should run next, or "" if every stage is done.
 func (p *Project) Next(states []State) string {
 	for _, s := range states {
 		if s.State == Done {
@@ -154,7 +154,7 @@ func (p *Project) Next(states []State) string {
 		}
 		return p.Typed(s.Command)
 	}
-	return "nothing: everything is done"
+	return ""
 }
 
 // writtenBy reports for each path whether some stage writes it.
