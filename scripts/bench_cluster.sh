@@ -1,14 +1,14 @@
 #!/bin/sh
-# k-means and Ward on this machine's processor beside scikit-learn and faiss, on
-# two threads: seconds, CPU seconds and inertia (of Ward: of its cut).
+# Compares k-means and Ward clustering with scikit-learn and faiss on this machine's CPU,
+# with two threads: seconds, CPU seconds and inertia (for Ward, the inertia of its cut).
 # Usage: scripts/bench_cluster.sh [rounds] [large]
 #
-# Each row is a process of its own. hgld and the peers take turns, round by round,
-# because machines drift; the table has the best of the rounds. "large" adds
-# 100,000 × 512 into 500, which takes the peers minutes.
+# Each row runs in a process of its own. hgld and the peers take turns, round by round,
+# because machines drift. The table shows the best round. "large" adds 100,000 × 512 into
+# 500 clusters, which takes the peers minutes.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV
-# (default: a temporary one). The peers' program is $HGLD_SHARED/bench/peers.
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one). The peers' program is $HGLD_SHARED/bench/peers.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 shared=$(cd "${HGLD_SHARED:-$root/../shared}" && pwd)

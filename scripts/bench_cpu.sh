@@ -1,17 +1,17 @@
 #!/bin/sh
-# A training step on this machine's processor beside PyTorch's: forward,
-# cross-entropy over 1,000 classes, backward and Adam, float32, random pixels in
-# memory, two threads. Usage: scripts/bench_cpu.sh [rounds [model]], where model is
-# the start of a row's name; without it, all rows run.
+# Compares a training step with PyTorch on this machine's CPU: forward, cross-entropy over
+# 1,000 classes, backward and Adam, in float32, on random pixels in memory, with two
+# threads. Usage: scripts/bench_cpu.sh [rounds [model]]. model is the beginning of a row's
+# name; without it, all rows run.
 #
-# Each row is a process of its own, so that its peak memory is its own too. hgld
-# and PyTorch take turns, round by round, because machines drift; the table has the
-# best of the rounds and the ratio of these. hgld runs once with its own kernels
-# and once with OpenBLAS, where that is installed. PyTorch runs as it is fastest
-# here: contiguous or channels_last, eager.
+# Each row runs in a process of its own, so its peak memory is its own too. hgld and
+# PyTorch take turns, round by round, because machines drift. The table shows the best
+# round and the ratio of the best. hgld runs with its own kernels and, if it is installed,
+# with OpenBLAS. PyTorch runs in the layout that is faster here, contiguous or
+# channels_last, in eager mode.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV
-# (default: a temporary one). The peer's program is $HGLD_SHARED/bench/peers.
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one). The peer's program is $HGLD_SHARED/bench/peers.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 shared=$(cd "${HGLD_SHARED:-$root/../shared}" && pwd)

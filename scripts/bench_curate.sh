@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures the page of `hgld curate serve` in a real browser, medians / 95th
-# percentiles: from the key to the frame that shows it and to the screen (Event
-# Timing), what a key costs the page's main thread, from the key to "saved #n" and
-# what of it the server took, first paint, memory of the server. The first line is
-# the floor: a page that changes one text at a key, in the same browser at the same
-# time. Then the actions that a greedy curator needs for the real labels.
+# Measures the page of `hgld curate serve` in a real browser. Prints medians and 95th
+# percentiles of the time from a key to the frame that shows its effect and to the screen
+# (Event Timing), the main thread's time per key, the time from a key to "saved #n" and the
+# server's share of it, first paint, and the server's memory. The first line is the floor:
+# a page that changes one text per key, in the same browser at the same time. Then it
+# counts the actions that a greedy curator needs for the real labels.
 #   scripts/bench_curate.sh [LABELS..., 5700 57000]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,23 +1,23 @@
 #!/bin/sh
-# An evaluation of vectors on this machine, time and peak memory, beside other programs on the
-# same files: the products of all queries with the gallery alone, faiss' search of the first
-# 1,001, a full ranking in PyTorch in blocks of 256, and pytorch-metric-learning.
+# Compares the evaluation of vectors with other programs on the same files, in time and peak
+# memory: the matrix products alone, faiss' search for the first 1,001, a full ranking in
+# PyTorch in blocks of 256, and pytorch-metric-learning.
 # Usage: scripts/bench_eval.sh [repeats] >scripts/results/eval.md
 #
-# hgld measures all its default metrics at two levels and reads its files within the time; faiss
-# only searches; the full ranking measures R@1, R@10, AP and mAP@R, pytorch-metric-learning four
-# metrics of one level. Two threads each. A row is a process of its own. The programs take turns,
-# and a time is the least of the repeats, because other work on the machine can only add to it.
-# Seconds of the processors are less disturbed by it, so that there are two ratios. The share of
-# the peak is the part of them in which the products of all queries with the gallery would run at
-# the rate of a product of 4096 x 4096 x 4096 in PyTorch. A second table has the parts of hgld's
-# evaluation by the clock: on a busy machine it says little.
+# hgld's time includes reading the files and all default metrics at two levels. faiss only
+# searches. The full ranking computes R@1, R@10, AP and mAP@R, and pytorch-metric-learning four
+# metrics of one level. Each program has two threads, and each row runs in a process of its own.
+# The programs take turns. A time is the minimum over the repeats, because other work on the
+# machine can only add to it. Other work disturbs CPU seconds less than the clock, so the table
+# has both ratios. The share of the peak compares the products of all queries with the gallery
+# to the rate of a 4096 x 4096 x 4096 product in PyTorch. A second table splits hgld's time by
+# the clock, which says little on a busy machine.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV (default: a
-# temporary one). $SIZES names other numbers of vectors of 512 numbers, $PEERS other programs.
-# With LARGE=yes 1,100 queries are ranked against 762,000 vectors of 2,048 numbers too, at three
-# levels of which the coarsest has two classes: 3 GB on disk as float16, or 6 GB with
-# DTYPE=float32. $LARGE_PEERS names the programs; faiss needs 14 GB of memory.
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one). $SIZES sets the numbers of vectors of 512 numbers, and $PEERS the programs.
+# LARGE=yes also ranks 762,000 vectors of 2,048 numbers for 1,100 queries, at three levels of
+# which the coarsest has two classes. That takes 3 GB on disk as float16, or 6 GB with
+# DTYPE=float32. $LARGE_PEERS names the programs for it; faiss needs 14 GB of memory.
 set -eu
 cd "$(dirname "$0")/.."
 repeats=${1:-3}

@@ -1,21 +1,20 @@
 #!/bin/sh
-# A step of each loss on this machine, from 256 embeddings of 512 dimensions to
-# their gradient, beside the same formula in PyTorch: as the released code computes
-# it with its Q×G×G tensors, for the positives alone, and by pytorch-metric-learning.
+# Measures a step of each loss on this machine, from 256 embeddings of 512 dimensions to their
+# gradient, and compares it with the same formula in PyTorch: the released code with its Q×G×G
+# tensors, a version for the positives alone, and pytorch-metric-learning.
 # Usage: scripts/bench_losses.sh [repeats]
 #
-# Galleries of 256 (the batch itself), 4,096 and 60,000 rows, classes of 4, 16 and
-# 200 rows; sup-h-ap has 12 coarse classes beside them, so a twelfth of the gallery
-# is positive. Two threads each. A row is a process of its own, so that its peak
-# memory is its own too; PyTorch's has its libraries in it. Time is the least of the
-# repeats, because other work on the machine can only add to it. A ~ marks what was
-# reckoned from fewer queries, a - what needs more than 12 GiB. The last table is the
-# rank op alone beside its plain definition, of one query at the larger sizes.
+# Galleries have 256 rows (the batch itself), 4,096 and 60,000 rows, in classes of 4, 16 and
+# 200. sup-h-ap also has 12 coarse classes, so a twelfth of the gallery is positive. Each
+# program has two threads. Each row runs in a process of its own, so its peak memory is its
+# own too; PyTorch's includes its libraries. A time is the minimum over the repeats, because
+# other work on the machine can only add to it. ~ marks a figure extrapolated from fewer
+# queries, and - one that needs more than 12 GiB. The last table compares the rank operation
+# alone with its plain definition, for one query at the larger sizes.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV
-# (default: a temporary one).
-# $SIZES and $POSITIVES choose fewer rows, $PEERS=no leaves out PyTorch. With $STATE,
-# a file, what was measured is kept there, and a run that was stopped goes on.
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one). $SIZES and $POSITIVES select fewer rows, and PEERS=no leaves out PyTorch.
+# $STATE names a file that keeps the measurements, so that a stopped run can continue.
 set -eu
 cd "$(dirname "$0")/.."
 repeats=${1:-3}

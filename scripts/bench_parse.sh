@@ -1,16 +1,15 @@
 #!/bin/sh
-# Reading a category page and a reply of Wikidata, beside lxml, selectolax and orjson: on
-# one core, the same bytes, one after another in one run.
+# Compares parsing a category page and a Wikidata reply with lxml, selectolax and orjson: on
+# one core, the same bytes, one program after the other in one run.
 # Usage: scripts/bench_parse.sh [seconds a measurement, 3] > scripts/results/parse.md
 #
-# Rows: the saved infobox of 4 kB; a page of 107 kB with the infobox behind a third of the
-# rest; the same without the row, so that all of it is read; the claims of fifty saved
-# items; those of fifty made-up items of 4 kB. Prints a table. A second of user time is
-# one that the process itself has computed: on a machine with other work it says more
-# than the wall's.
+# The rows are: the saved infobox of 4 kB; a page of 107 kB whose infobox comes after a third
+# of the rest; the same page without the row, so that all of it is read; the claims of fifty
+# saved items; and those of fifty made-up items of 4 kB. The times are user time, which other
+# work on the machine disturbs less than wall time.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV (default:
-# a temporary one).
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one).
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-3}

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Text encoders and tokenizers beside other libraries, on the same prompts and
-# weights in one go: text towers of CLIP with random weights, all-MiniLM-L6-v2 with
-# its own. Texts a second by the clock and for each second of a processor, and the
-# most memory that the process had.
+# Compares text encoders and tokenizers with other libraries on the same prompts and weights:
+# CLIP text towers with random weights, and all-MiniLM-L6-v2 with its own. Prints texts per
+# second, texts per CPU second, and peak memory.
 # Usage: scripts/bench_text.sh [rounds]
 #
 #   scripts/bench_text.sh                      400 prompts for each encoder
 #   LIMIT=5700 THREADS=1 scripts/bench_text.sh 5
 #   WHAT="minilm tokenizers" scripts/bench_text.sh     not clip
 #
-# Each row is a process of its own. hgld and the peers take turns, round by round
-# (default 2), because machines drift; the table has the best of the rounds. On a
-# machine that others use, too, compare the column for the processor, with
-# THREADS=1: threads of OpenMP that wait for one another spend processor time.
+# Each row runs in a process of its own. hgld and the peers take turns, round by round
+# (default 2), because machines drift. The table shows the best round. On a machine with
+# other work, compare the column of CPU seconds, with THREADS=1: OpenMP threads that wait for
+# one another use CPU time.
 #
-# Needs Python 3 and pip; the packages go into a virtual environment in $VENV
-# (default: a temporary one; torch alone is 1 GB or more). The peers' program is
+# Needs Python 3 and pip. The packages go into a virtual environment in $VENV (default: a
+# temporary one; torch alone takes 1 GB or more). The peers' program is
 # $HGLD_SHARED/bench/peers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Does hgld compute rightly on this machine's card, and how fast? One command, at most 9
-# minutes, on a machine with a card and NVIDIA's driver and without Go: it lies in the
-# folder that scripts/gpu_pack.sh makes and runs what is there.
+# Checks whether hgld computes correctly on this machine's card, and how fast. It is one
+# command of at most 9 minutes, on a machine with a card and NVIDIA's driver but without Go:
+# it runs from the folder that scripts/gpu_pack.sh makes, with what that folder contains.
 #
-#   ./gpu_check.sh         # is it right? And the rates of the kernels
-#   ./gpu_check.sh fast    # is it fast? Training steps beside PyTorch's, and what to tune
+#   ./gpu_check.sh         # correctness, and the rates of the kernels
+#   ./gpu_check.sh fast    # speed: training steps beside PyTorch's, and what to tune
 #
 # Results go to $OUT, by default gpu_check in the current folder: gpu_check.json and
 # gpu_check.md, or gpu_check_fast.json and .md, and a log of every part. They are written
-# after every part, so that a visit that is cut short leaves what it has. A part runs
-# whatever became of the others. Exit status 0 only if all checks passed.
-# CUDA_VISIBLE_DEVICES chooses the card, the first of several, PYTHON the Python that may
-# have torch and timm (python3), and PARTS="devicetest training" runs these parts alone.
+# after every part, so a visit that is cut short keeps what it has. If a part fails, the
+# others still run. The exit status is 0 only if all checks passed. CUDA_VISIBLE_DEVICES
+# selects the card (the first of several), PYTHON the Python that may have torch and timm
+# (python3), and PARTS="devicetest training" runs only these parts.
 #
-# With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tries itself on a
-# machine without a card: scripts/check_gpu_script.
+# With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tests itself on a
+# machine without a card: see scripts/check_gpu_script.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ ! -x "$here/bin/hgld" ]; then

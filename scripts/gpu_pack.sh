@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Packs what scripts/gpu_check.sh needs on a machine with a card, where there is neither
-# Go nor a compiler: hgld, test binaries, the goldens that they compare with, a small
-# data set, and what the emulator computes of it all, which a card must give byte for
-# byte. At most 60 MiB.
+# Packs what scripts/gpu_check.sh needs on a machine with a card but with neither Go nor a
+# compiler: hgld, test binaries, the goldens that they compare with, a small data set, and the
+# emulator's results, which a card must reproduce byte for byte. At most 60 MiB.
 #
 #   scripts/gpu_pack.sh [FILE]            default: gpu_check.tar.gz
 #   scripts/gpu_pack.sh --small [FILE]    for CI: fewer tests, fewer steps
