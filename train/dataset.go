@@ -191,7 +191,8 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 	}
 	if len(rest.Rows) == 0 || len(held.Rows) == 0 {
 		return nil, nil, fmt.Errorf("train: hold-out: a share of %v of %d classes leaves one side without images; "+
-			"hold out another share, or none: hold_out 0 trains on all, and query: train measures them", share, len(known))
+			"choose another share, or hold_out: 0 to train on all classes and query: train to evaluate on them", share,
+			len(known))
 	}
 	return rest, held, nil
 }

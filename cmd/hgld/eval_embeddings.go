@@ -102,7 +102,7 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 		return nil, asUsage(err)
 	}
 	s.choose(e, o)
-	j.say("measuring %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
+	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
 		len(e.Gallery.Labels), count(len(e.Levels), "level"))
 	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
 	var short *train.ReachError

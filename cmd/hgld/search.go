@@ -31,8 +31,8 @@ const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest im
 	"  hgld search --index e.npy --labels l.csv --id img7\n" +
 	"                                          the same for vectors of any program\n" +
 	"  hgld search --index runs/happier new.jpg\n" +
-	"                                          the images of the run, embedded now: those of its test, or all where\n" +
-	"                                          classes are held out\n" +
+	"                                          embed and search the run's test images, or all its images if it\n" +
+	"                                          holds out classes\n" +
 	"  hgld search new.jpg                     the same with the run of the project\n" +
 	"  hgld search --format csv queries        every image of a folder\n\n" +
 	"  The search is exact: it compares the query with every row. Scores are cosine similarities."
@@ -94,7 +94,7 @@ func (s *searching) check() error {
 	case s.byID && len(s.args) > 0:
 		return usagef("--id %.80q and the image %.80q are two queries; give one", s.id, s.args[0])
 	case !s.byID && len(s.args) == 0:
-		return withHint(usagef("search takes an image, several, or a folder of them, and got none"),
+		return withHint(usagef("search takes one or more images, or a folder of images; got none"),
 			"--id searches for a row of the index")
 	case s.k < 1:
 		return usagef("--neighbours is %d; want 1 or more", s.k)
@@ -225,7 +225,7 @@ func (s *searching) openRun() error {
 	choice.HoldOut = 0
 	data, err := openData(choice)
 	if pipeline.IsMissing(err) {
-		return withHint(err, "the images of the run are not there: copy them too, or make an index of others: "+
+		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+
 			"hgld eval embed --run %s PHOTOS", s.index)
 	}
 	if err != nil {
