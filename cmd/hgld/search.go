@@ -22,17 +22,14 @@ import (
 	"hgld/train/index"
 )
 
-const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index that " +
-	"hgld eval embed wrote\n" +
-	"  hgld search --index photos.npy --report found.html new.jpg\n" +
-	"                                          also write a page with the images\n" +
+const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index of hgld eval embed\n" +
+	"  hgld search --index photos.npy --report found.html new.jpg   and a page with the images\n" +
 	"  hgld search --index photos.npy --id cats/1.jpg\n" +
 	"                                          the neighbours of an indexed image; needs no model\n" +
 	"  hgld search --index e.npy --labels l.csv --id img7\n" +
 	"                                          the same for vectors of any program\n" +
 	"  hgld search --index runs/happier new.jpg\n" +
-	"                                          embed and search the run's test images, or all its images if it\n" +
-	"                                          holds out classes\n" +
+	"                                          the run's test images, or all if it holds out classes\n" +
 	"  hgld search new.jpg                     the same with the run of the project\n" +
 	"  hgld search --format csv queries        every image of a folder\n\n" +
 	"  The search is exact: it compares the query with every row. Scores are cosine similarities."
@@ -50,8 +47,7 @@ func searchCommand() *cli.Command {
 			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "show the `N` nearest"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
-			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images of the index; empty: " +
-				"where it was made from"},
+			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images; empty: as recorded"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -76,10 +72,9 @@ type searching struct {
 	byID                                    bool
 	k                                       int
 	model                                   evalSettings
-
-	x      *index.Index
-	opened []io.Closer
-	own    train.Dataset // images of a run; nil: the index is a file
+	x                                       *index.Index
+	opened                                  []io.Closer
+	own                                     train.Dataset // images of a run; nil: the index is a file
 }
 
 func (s *searching) close() (err error) {
@@ -115,10 +110,10 @@ func (s *searching) run() error {
 		return err
 	}
 	queries, err := s.listQueries()
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.open()
 	}
-	if err := s.open(); err != nil {
+	if err != nil {
 		return err
 	}
 	search := &index.Search{Index: s.x, K: s.k, Failed: func(err error) { s.say("%v", err) }}
@@ -160,11 +155,7 @@ func (s *searching) listQueries() ([]index.Query, error) {
 	if s.byID {
 		return []index.Query{{Name: s.id}}, nil
 	}
-	decoder, _, err := imageDecoder()
-	if err != nil {
-		return nil, err
-	}
-	p, err := dataset.OpenPictures(s.ctx, decoder, s.args)
+	p, err := dataset.OpenPictures(s.ctx, s.args)
 	if err != nil {
 		return nil, err
 	}

@@ -33,27 +33,15 @@ func statusCommand() *cli.Command {
 			if off := j.project.Off(); len(off) > 0 {
 				j.print("%-8s %s\n", "off", strings.Join(off, ", "))
 			}
-			switch {
-			case next != "":
-				j.print("\nnext: %s\n", next)
-			case searchable(states):
-				j.print("\neverything is done; %s finds the images nearest to a new one\n",
-					j.project.Typed("search IMAGE"))
-			default:
-				j.print("\neverything is done\n")
+			line := "next: " + next
+			if next == "" {
+				line = "everything is done"
 			}
+			if next == "" && pipeline.AllDone(states, "shards", "train") {
+				line += "; " + j.project.Typed("search IMAGE") + " finds the images nearest to a new one"
+			}
+			j.print("\n%s\n", line)
 			return nil
 		}),
 	}
-}
-
-// searchable reports whether the project has shards and a model trained on them.
-func searchable(states []pipeline.State) bool {
-	done := 0
-	for _, s := range states {
-		if s.State == pipeline.Done && (s.Stage == "shards" || s.Stage == "train") {
-			done++
-		}
-	}
-	return done == 2
 }

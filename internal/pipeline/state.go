@@ -142,6 +142,16 @@ func writerOf(outputs map[string]string, path string) string {
 	return ""
 }
 
+// AllDone reports whether the named stages are in use and done.
+func AllDone(states []State, stages ...string) bool {
+	for _, name := range stages {
+		if !slices.ContainsFunc(states, func(s State) bool { return s.Stage == name && s.State == Done }) {
+			return false
+		}
+	}
+	return true
+}
+
 // Next returns the command that the user should run next, or "" if every stage is done.
 func (p *Project) Next(states []State) string {
 	for _, s := range states {

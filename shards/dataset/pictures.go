@@ -23,10 +23,13 @@ type Pictures struct {
 	opens   []io.Closer
 }
 
-// OpenPictures lists image files: those that paths name, and those in folders that they name. The
-// decoder decides which formats can be read. If the only image cannot be read, OpenPictures fails. All
-// errors have the code [exitcode.Usage].
-func OpenPictures(ctx context.Context, decoder *img.Decoder, paths []string) (*Pictures, error) {
+// OpenPictures lists image files: those that paths name, and those in folders that they name. If the
+// only image cannot be read, OpenPictures fails. All errors have the code [exitcode.Usage].
+func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
+	decoder, err := img.DefaultDecoder()
+	if err != nil {
+		return nil, exitcode.Hint(exitcode.With(exitcode.Usage, err), "unset the variable")
+	}
 	p := &Pictures{decoder: decoder}
 	for _, path := range paths {
 		info, err := os.Stat(path)
