@@ -34,14 +34,14 @@ func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 		[]string{"F32/Conv", "BF16/Attention"}, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 }
 
-// A card runs the PTX and not the source that the emulator usually compiles. Kernels made from the
-// committed PTX conform too, their vectors are aligned, and neither threads nor blocks race.
+// A card runs the PTX, while the emulator usually compiles the source. Kernels translated from the
+// committed PTX conform too, all their accesses are aligned, and neither threads nor blocks race.
 func TestConformanceOfTheCommittedPTX(t *testing.T) {
 	conformsWith(t, emu.BuildPTX(t), "^TestConformance$", []string{"F32/Conv", "BF16/Conv", "Rank/RankLoss"})
 }
 
-// The emulator compiles the source with another compiler than the PTX is made by, and both give the
-// same bytes. An emulator of the PTX stands for the card that is compared with the source here.
+// The emulator's compiler and the one that makes the PTX must agree on every byte. Here an emulator of
+// the PTX takes the place of the card that is compared with the source.
 func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {
 	digests := digestsVariable + "=" + filepath.Join(t.TempDir(), "digests")
 	libs := cuda.LibrariesVariable + "=" + emu.BuildPTX(t)

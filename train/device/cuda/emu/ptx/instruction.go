@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,7 +27,7 @@ func (m *module) instruction(s string) (string, error) {
 	i := instruction{m, strings.Split(opcode, "."), operands(list)}
 	translate, found := m.known[i.name[0]]
 	if !found {
-		return "", fmt.Errorf("no instruction that this knows")
+		return "", fmt.Errorf("unsupported instruction")
 	}
 	if len(i.args) < translate.least {
 		return "", fmt.Errorf("%d operands", len(i.args))
@@ -34,13 +35,13 @@ func (m *module) instruction(s string) (string, error) {
 	return translate.to(i)
 }
 
-// translator turns instructions with one first word into C++.
+// translator translates the instructions that begin with one word, such as add.
 type translator struct {
 	least int // operands
 	to    func(instruction) (string, error)
 }
 
-// translators returns those that Source knows, by the first word of their instructions.
+// translators returns the supported instructions by their first word.
 func translators() map[string]translator {
 	return map[string]translator{
 		"add": {3, operator("+")}, "sub": {3, operator("-")}, "and": {3, operator("&")}, "or": {3, operator("|")},
@@ -63,7 +64,7 @@ func (i instruction) last() (ptype, error) { return typeOf(i.name[len(i.name)-1]
 func (i instruction) only(known ...string) error {
 	for _, mod := range i.name[1 : len(i.name)-1] {
 		if !slices.Contains(known, mod) {
-			return fmt.Errorf("no modifier .%s that this knows", mod)
+			return fmt.Errorf("unsupported modifier .%s", mod)
 		}
 	}
 	return nil
@@ -80,6 +81,14 @@ func (i instruction) values(t ptype, args ...string) ([]string, error) {
 		all[j] = v
 	}
 	return all, nil
+}
+
+// typed returns the type that an instruction ends with, and operands read as that type.
+func (i instruction) typed(args ...string) (t ptype, v []string, err error) {
+	if t, err = i.last(); err == nil {
+		v, err = i.values(t, args...)
+	}
+	return t, v, err
 }
 
 // operator is an infix operator. Integers are unsigned, since those of PTX wrap around.
@@ -144,7 +153,7 @@ func (i instruction) product() (string, ptype, error) {
 	}
 	upper := slices.Contains(i.name, "hi")
 	if upper && t != (ptype{'u', 32}) {
-		return "", t, fmt.Errorf("no mul.hi of this type")
+		return "", t, fmt.Errorf("unsupported mul.hi of this type")
 	}
 	if t.class == 's' {
 		t.class = 'u'
@@ -172,8 +181,11 @@ func multiply(i instruction) (string, error) {
 
 func multiplyAdd(i instruction) (string, error) {
 	p, t, err := i.product()
-	if err != nil || t.class == 'f' {
-		return "", fmt.Errorf("mad of floats: %w", err)
+	if err != nil {
+		return "", err
+	}
+	if t.class == 'f' {
+		return "", errors.New("unsupported mad of floats")
 	}
 	c, err := i.value(i.args[3], t)
 	if err != nil {
@@ -185,11 +197,7 @@ func multiplyAdd(i instruction) (string, error) {
 // shift counts in 32 bits; a count beyond the width shifts everything out.
 func shift(way string) func(instruction) (string, error) {
 	return func(i instruction) (string, error) {
-		t, err := i.last()
-		if err != nil {
-			return "", err
-		}
-		v, err := i.value(i.args[1], t)
+		t, v, err := i.typed(i.args[1])
 		if err != nil {
 			return "", err
 		}
@@ -197,37 +205,32 @@ func shift(way string) func(instruction) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return i.assign(i.args[0], t, fmt.Sprintf("shift_%s<%s>(%s, %s)", way, t.ctype(), v, n))
+		return i.assign(i.args[0], t, fmt.Sprintf("shift_%s<%s>(%s, %s)", way, t.ctype(), v[0], n))
 	}
 }
 
 func population(i instruction) (string, error) {
-	t, err := i.last()
+	_, v, err := i.typed(i.args[1])
 	if err != nil {
 		return "", err
 	}
-	v, err := i.value(i.args[1], t)
-	if err != nil {
-		return "", err
-	}
-	return i.assign(i.args[0], ptype{'u', 32}, fmt.Sprintf("__builtin_popcountll(%s)", v))
+	return i.assign(i.args[0], ptype{'u', 32}, fmt.Sprintf("__builtin_popcountll(%s)", v[0]))
 }
 
 // field is bfe: bits from a position on, unsigned only.
 func field(i instruction) (string, error) {
-	t, err := i.last()
-	if err != nil || t.class != 'u' {
-		return "", fmt.Errorf("bfe of a signed number: %w", err)
-	}
-	v, err := i.value(i.args[1], t)
+	t, v, err := i.typed(i.args[1])
 	if err != nil {
 		return "", err
+	}
+	if t.class != 'u' {
+		return "", errors.New("unsupported bfe of a signed number")
 	}
 	at, err := i.values(ptype{'u', 32}, i.args[2:4]...)
 	if err != nil {
 		return "", err
 	}
-	return i.assign(i.args[0], t, fmt.Sprintf("bit_field<%s>(%s, %s, %s)", t.ctype(), v, at[0], at[1]))
+	return i.assign(i.args[0], t, fmt.Sprintf("bit_field<%s>(%s, %s, %s)", t.ctype(), v[0], at[0], at[1]))
 }
 
 // move is mov, of a number, an address, or a vector's bits.
@@ -282,7 +285,7 @@ func window(i instruction) (string, error) {
 	case "cvta.shared.u64":
 		v = fmt.Sprintf("from_shared(%s)", v)
 	default:
-		return "", fmt.Errorf("no window that this knows")
+		return "", fmt.Errorf("unsupported window")
 	}
 	return i.assign(i.args[0], u64, v)
 }
@@ -309,7 +312,7 @@ func convert(i instruction) (string, error) {
 	case kind == "bf16x2" && mode == "rn" && len(v) == 2: // the first operand is the upper half
 		return i.assign(i.args[0], to, fmt.Sprintf("(u32)to_bf16(%s) << 16 | to_bf16(%s)", v[0], v[1]))
 	case kind[:1] == "b" || i.name[n-1][:1] == "b":
-		return "", fmt.Errorf("no conversion that this knows")
+		return "", fmt.Errorf("unsupported conversion")
 	case to.class == 'f' && from.class == 'f' && mode != "" && mode != "rn":
 		return i.assign(i.args[0], to, fmt.Sprintf("(%s)whole_%s(%s)", to.ctype(), mode, v[0]))
 	case to.class == 'f' && (mode == "rn" || mode == "" && from.class == 'f' && from.bits <= to.bits):
@@ -319,7 +322,7 @@ func convert(i instruction) (string, error) {
 	case to.class != 'f' && mode == "":
 		return i.assign(i.args[0], to, fmt.Sprintf("(%s)(%s)", to.ctype(), v[0]))
 	}
-	return "", fmt.Errorf("no conversion that this knows")
+	return "", fmt.Errorf("unsupported conversion")
 }
 
 // comparisons are those of integers and ordered floats; a u behind one of floats makes it true for
@@ -334,7 +337,7 @@ func compare(i instruction) (string, error) {
 		return "", err
 	}
 	if len(i.name) != 3 || len(i.args) != 3 {
-		return "", fmt.Errorf("no setp that this knows")
+		return "", fmt.Errorf("unsupported setp")
 	}
 	v, err := i.values(t, i.args[1:]...)
 	if err != nil {
@@ -355,17 +358,13 @@ func compare(i instruction) (string, error) {
 	case t.class == 'f' && comparisons[strings.TrimSuffix(name, "u")] != "":
 		test = fmt.Sprintf("%s || %s %s %s", unordered, v[0], comparisons[strings.TrimSuffix(name, "u")], v[1])
 	default:
-		return "", fmt.Errorf("no comparison that this knows")
+		return "", fmt.Errorf("unsupported comparison")
 	}
 	return i.assign(i.args[0], ptype{'p', 1}, test)
 }
 
 func choose(i instruction) (string, error) {
-	t, err := i.last()
-	if err != nil {
-		return "", err
-	}
-	v, err := i.values(t, i.args[1:3]...)
+	t, v, err := i.typed(i.args[1:3]...)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ func (i instruction) access() (space string, n int, t ptype, err error) {
 		case "v2", "v4":
 			n, err = strconv.Atoi(mod[1:])
 		default:
-			err = fmt.Errorf("no modifier .%s that this knows", mod)
+			err = fmt.Errorf("unsupported modifier .%s", mod)
 		}
 		if err != nil {
 			return space, n, t, err
@@ -56,16 +57,22 @@ func load(i instruction) (string, error) {
 
 func store(i instruction) (string, error) {
 	space, n, t, err := i.access()
-	if err != nil || space == "param" {
-		return "", fmt.Errorf("a store to .%s: %w", space, err)
+	if err != nil {
+		return "", err
+	}
+	if space == "param" {
+		return "", errors.New("unsupported store to a parameter")
 	}
 	at, err := i.place(i.args[0])
 	if err != nil {
 		return "", err
 	}
 	v, err := i.values(t, elements(i.args[1])...)
-	if err != nil || len(v) != n {
-		return "", fmt.Errorf("%d registers for %d elements: %w", len(v), n, err)
+	if err != nil {
+		return "", err
+	}
+	if len(v) != n {
+		return "", fmt.Errorf("%d registers for %d elements", len(v), n)
 	}
 	return fmt.Sprintf("{ Several<%s, %d> v = {{%s}}; store_%s(%s, v, HG_PTX_LINE); }", t.ctype(), n,
 		strings.Join(v, ", "), space, at), nil
@@ -73,17 +80,20 @@ func store(i instruction) (string, error) {
 
 func atomic(i instruction) (string, error) {
 	t, err := i.last()
-	if err != nil || t.bits < 32 || t.class == 'f' {
-		return "", fmt.Errorf("an atomic of another type: %w", err)
+	if err != nil {
+		return "", err
+	}
+	if t.bits < 32 || t.class == 'f' {
+		return "", errors.New("unsupported type of an atomic")
 	}
 	space, operation := "generic", i.name[len(i.name)-2]
 	if len(i.name) == 4 && slices.Contains([]string{"shared", "global"}, i.name[1]) {
 		space = i.name[1]
 	} else if len(i.name) != 3 {
-		return "", fmt.Errorf("no atomic that this knows")
+		return "", fmt.Errorf("unsupported atomic")
 	}
 	if !slices.Contains([]string{"add", "or", "min", "max", "exch"}, operation) {
-		return "", fmt.Errorf("no atomic that this knows")
+		return "", fmt.Errorf("unsupported atomic")
 	}
 	at, err := i.place(i.args[1])
 	if err != nil {
@@ -103,7 +113,7 @@ func barrier(i instruction) (string, error) {
 		return "hg_emu::barrier();", nil
 	}
 	if strings.Join(i.name, ".") != "bar.warp.sync" {
-		return "", fmt.Errorf("no barrier that this knows")
+		return "", fmt.Errorf("unsupported barrier")
 	}
 	mask, err := i.value(i.args[0], ptype{'u', 32})
 	return fmt.Sprintf("hg_emu::warp(%s, hg_emu::vote_sync, 0, 0);", mask), err
@@ -111,7 +121,7 @@ func barrier(i instruction) (string, error) {
 
 func shuffle(i instruction) (string, error) {
 	if len(i.name) != 4 || i.name[1] != "sync" || i.name[3] != "b32" || strings.Contains(i.args[0], "|") {
-		return "", fmt.Errorf("no shuffle that this knows")
+		return "", fmt.Errorf("unsupported shuffle")
 	}
 	v, err := i.values(ptype{'b', 32}, i.args[1:]...)
 	if err != nil {
@@ -139,13 +149,13 @@ func vote(i instruction) (string, error) {
 	case "sync.ballot.b32":
 		return i.assign(i.args[0], ptype{'b', 32}, ballot)
 	}
-	return "", fmt.Errorf("no vote that this knows")
+	return "", fmt.Errorf("unsupported vote")
 }
 
 // matrix is mma.
 func matrix(i instruction) (string, error) {
 	if strings.Join(i.name, ".") != "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" {
-		return "", fmt.Errorf("no mma that this knows")
+		return "", fmt.Errorf("unsupported mma")
 	}
 	f32, b32 := ptype{'f', 32}, ptype{'b', 32}
 	c, err := i.values(f32, elements(i.args[3])...)
@@ -189,7 +199,7 @@ func loadMatrix(i instruction) (string, error) {
 	}
 	to := elements(i.args[0])
 	if strings.Join(i.name, ".") != want || len(to) != 4 {
-		return "", fmt.Errorf("no ldmatrix that this knows")
+		return "", fmt.Errorf("unsupported ldmatrix")
 	}
 	at, err := i.place(i.args[1])
 	if err != nil {
@@ -223,5 +233,5 @@ func copyAsync(i instruction) (string, error) {
 		}
 		return fmt.Sprintf("copy_async(%s, %s, %s, %s, HG_PTX_LINE);", to, from, v[0], v[1]), nil
 	}
-	return "", fmt.Errorf("no copy that this knows")
+	return "", fmt.Errorf("unsupported copy")
 }

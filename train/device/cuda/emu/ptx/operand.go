@@ -24,7 +24,7 @@ func typeOf(name string) (ptype, error) {
 	var t ptype
 	var class rune
 	if n, err := fmt.Sscanf(name, "%c%d", &class, &t.bits); n != 2 || err != nil || !strings.ContainsRune("subf", class) {
-		return t, fmt.Errorf("no type %.80q", name)
+		return t, fmt.Errorf("unknown type %.80q", name)
 	}
 	t.class = byte(class)
 	return t, nil
@@ -61,7 +61,7 @@ func (m *module) value(operand string, t ptype) (string, error) {
 	if match := register.FindStringSubmatch(operand); match != nil {
 		k, found := m.regs[match[1]]
 		if !found {
-			return "", fmt.Errorf("no register %s", operand)
+			return "", fmt.Errorf("register %s is not declared", operand)
 		}
 		name := match[1] + match[2]
 		if k.float != (t.class == 'f') { // the bits of a float, or a float of bits
@@ -102,18 +102,18 @@ func (m *module) symbol(name string) (string, error) {
 			return fmt.Sprintf("(u64)&%s", name), nil
 		}
 	}
-	return "", fmt.Errorf("no operand that this knows: %.80q", name)
+	return "", fmt.Errorf("unknown operand %.80q", name)
 }
 
 // assign returns a statement that writes an expression of type t to a register.
 func (m *module) assign(operand string, t ptype, expression string) (string, error) {
 	match := register.FindStringSubmatch(operand)
 	if match == nil {
-		return "", fmt.Errorf("no register %.80q", operand)
+		return "", fmt.Errorf("%.80q is not a register", operand)
 	}
 	k, found := m.regs[match[1]]
 	if !found {
-		return "", fmt.Errorf("no register %s", operand)
+		return "", fmt.Errorf("register %s is not declared", operand)
 	}
 	name := match[1] + match[2]
 	if k.float != (t.class == 'f') {
@@ -129,7 +129,7 @@ func (m *module) assign(operand string, t ptype, expression string) (string, err
 func (m *module) place(operand string) (string, error) {
 	match := address.FindStringSubmatch(operand)
 	if match == nil {
-		return "", fmt.Errorf("no address %.80q", operand)
+		return "", fmt.Errorf("%.80q is not an address", operand)
 	}
 	base, err := "", error(nil)
 	if match[1] != "" {

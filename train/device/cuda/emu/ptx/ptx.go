@@ -1,10 +1,9 @@
-// Package ptx turns PTX into C++ for the emulator. The emulator then runs what a card
-// is given, and not the source from which clang made it: clang's code, the addresses of every
-// access, and the place of every barrier are those of the PTX.
+// Package ptx translates PTX to C++, so that the emulator runs the code that a card gets and not
+// only the source that clang compiled it from.
 //
-// It knows the instructions that the kernels of train/device/cuda use, as LLVM's NVPTX backend
-// prints them, and refuses all others. Each instruction becomes a statement, each register a
-// variable, each branch a goto. emu/src/ptx.h has the functions that the statements call.
+// It supports the instructions that the kernels of train/device/cuda use, in the form that LLVM's
+// NVPTX backend prints, and refuses all others. Each instruction becomes a statement, each register
+// a variable, and each branch a goto. The statements call the functions of emu/src/ptx.h.
 package ptx
 
 import (
@@ -14,8 +13,9 @@ import (
 	"strings"
 )
 
-// Source returns C++ for a PTX module, with a kernel for each .entry. name is the file's name,
-// to which the compiler's messages and race reports refer. The error names the line.
+// Source returns the C++ of a PTX module, with a kernel for each .entry. Compiler messages and race
+// reports refer to the lines of the file called name. Source fails on an instruction or directive
+// that it does not support, and names its line.
 func Source(name, text string) (string, error) {
 	m := &module{name: name, known: translators(), shared: map[string]bool{}}
 	m.emit("#include \"ptx.h\"")
@@ -25,7 +25,7 @@ func Source(name, text string) (string, error) {
 	return m.out.String(), nil
 }
 
-// module is a PTX file while it is read line by line.
+// module is the state of reading a PTX file line by line.
 type module struct {
 	name  string
 	line  int
@@ -130,7 +130,7 @@ func (m *module) statement(s string) error {
 	return nil
 }
 
-// topLevel reads what stands outside of kernels.
+// topLevel reads a statement outside kernels.
 func (m *module) topLevel(s string) error {
 	if match := entryLine.FindStringSubmatch(s); match != nil {
 		m.kernel, m.params, m.threads = match[1], nil, 0
@@ -153,7 +153,7 @@ func (m *module) parameter(s string) error {
 	}
 	match := paramLine.FindStringSubmatch(s)
 	if match == nil {
-		return fmt.Errorf("no parameter")
+		return fmt.Errorf("unsupported parameter")
 	}
 	p := param{name: match[3]}
 	if match[4] == "" {
@@ -169,7 +169,7 @@ func (m *module) parameter(s string) error {
 	return nil
 }
 
-// directive reads what stands between the parameters and the body.
+// directive reads a line between the parameters and the body.
 func (m *module) directive(s string) error {
 	if match := maxLine.FindStringSubmatch(s); match != nil {
 		m.threads = 1
@@ -183,7 +183,7 @@ func (m *module) directive(s string) error {
 		return nil
 	}
 	if s != "{" {
-		return fmt.Errorf("no directive of a kernel that this knows")
+		return fmt.Errorf("unsupported directive of a kernel")
 	}
 	m.inside = true
 	list := make([]string, len(m.params))
@@ -224,7 +224,7 @@ func (m *module) declaration(s string) error {
 	}
 	match := sharedLine.FindStringSubmatch(s)
 	if match == nil {
-		return fmt.Errorf("no declaration that this knows")
+		return fmt.Errorf("unsupported declaration")
 	}
 	t, err := typeOf(match[1])
 	if err != nil {

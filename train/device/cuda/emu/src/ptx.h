@@ -1,5 +1,5 @@
-// ptx.h is what C++ made from PTX calls; ../ptx makes it. An address in shared memory is an
-// offset in the block's window, as the PTX ISA has it, and a generic one is a pointer.
+// ptx.h has the functions that translated PTX calls (see ../ptx). As in the PTX ISA, an address in
+// shared memory is an offset in the block's window. A generic address is a pointer.
 #pragma once
 
 #include "race.h"

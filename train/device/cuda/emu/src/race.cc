@@ -49,7 +49,7 @@ static bool ordered(const Touch &t) {
   static const char *const verbs[] = {"reads", "writes", "updates"};
   char text[256], at[64] = "";
   if (line > 0) snprintf(at, sizeof at, " at line %d", line);
-  snprintf(text, sizeof text, "race: %s:%d %s %s memory that %s %u %s%s, with nothing between that orders them",
+  snprintf(text, sizeof text, "race: %s:%d %s %s memory that %s %u %s%s, without synchronisation in between",
            now.file, now.line, verbs[now.how], space, who, other, before, at);
   launch_fail(error_launch_failed, text);
 }

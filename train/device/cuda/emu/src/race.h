@@ -1,5 +1,6 @@
-// Races: two threads that touch the same bytes, one of them writing, with nothing between that
-// orders them. Only kernels made from PTX report them, which name every access.
+// Race detection. Two threads race if they access the same bytes without synchronisation in between
+// and at least one of them writes. Only kernels translated from PTX report races, because only they
+// announce every access.
 #pragma once
 
 #include "emu.h"
@@ -11,7 +12,7 @@ extern u64 window;
 extern const u64 window_bytes;
 
 // Access is one of a thread: where, how many bytes, how, and the line of the PTX.
-enum How : u8 { reads, writes, updates }; // updates are atomic, and race with the others only
+enum How : u8 { reads, writes, updates }; // updates are atomic: they race with reads and writes only
 struct Access {
   u64 at;
   u32 bytes;
@@ -29,7 +30,7 @@ void race_shared(const Access &access);
 // the same launch. Threads of one block are not compared.
 void race_global(const Access &access);
 
-// The moments that order accesses.
+// The events that synchronise: the start of a launch or a block, __syncthreads and __syncwarp.
 void race_begin_launch();
 void race_begin_block();
 void race_barrier();
