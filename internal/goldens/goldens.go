@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
@@ -52,10 +51,23 @@ func ReadJSON(tb testing.TB, path string, v any) {
 	}
 }
 
-// Root returns the repository's root.
+// Root returns the repository's root: the nearest folder above the working directory that
+// has a go.mod. A test starts in its package's folder, so that is found with -trimpath too.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			panic("no go.mod above the working directory")
+		}
+		dir = up
+	}
 }
 
 func existing(tb testing.TB, path string) string {
