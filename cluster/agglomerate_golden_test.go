@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 func agglomerate(t testing.TB, x Matrix, linkage Linkage) *Tree {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // bestSet is a set of best.json: where its rows come from and the inertia that

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 func TestGoldenExternal(t *testing.T) {

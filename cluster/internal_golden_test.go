@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 func TestGoldenInternal(t *testing.T) {

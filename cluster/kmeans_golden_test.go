@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 )
 
 // expectation is what a golden case says about one run; lists that a case

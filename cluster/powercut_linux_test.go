@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 )
 
 // TestPowerCutsLeaveACacheThatIsRead cuts the power at each call of two encodings into a

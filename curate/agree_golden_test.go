@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // compareJSON holds what v encodes to against the expected fields: numbers to a

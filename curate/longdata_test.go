@@ -3,7 +3,7 @@ package curate
 import (
 	"testing"
 
-	"hgld/internal/longdata"
+	"hgld/internal/testing/longdata"
 )
 
 func TestErrorsQuoteLittleOfALog(t *testing.T) {

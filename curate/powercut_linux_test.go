@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 )
 
 // powerCutEdits is how many edits the trace of a log has: two digits, so that the count

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // realCategories returns the distinct category URLs of a real file.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 const kmuFile = "KMU_index_label_to_hierarchical_3col.csv"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"hgld/internal/longdata"
+	"hgld/internal/testing/longdata"
 )
 
 func TestErrorsQuoteLittleOfAFile(t *testing.T) {

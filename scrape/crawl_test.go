@@ -18,7 +18,7 @@ import (
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 	"hgld/scrape/polite"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // places makes the categories of a test: every kind of page, n in all.
@@ -48,26 +48,26 @@ func places(n int) []fakecommons.Category {
 
 // site is a site that is crawled through its pages.
 type site struct {
-	*scrapetest.Site
+	*sourcetest.Site
 	change func(*polite.Settings) // of the crawls; nil: as they are
 }
 
 func newSite(t *testing.T, categories []fakecommons.Category) *site {
 	t.Helper()
-	return &site{Site: scrapetest.NewSite(t, categories)}
+	return &site{Site: sourcetest.NewSite(t, categories)}
 }
 
 // config is a crawl into dir.
 func (s *site) config(t testing.TB, dir string) scrape.Config {
 	t.Helper()
-	return s.Config(t, scrapetest.Sources[0], dir, func(c *scrapetest.Crawl) {
+	return s.Config(t, sourcetest.Sources[0], dir, func(c *sourcetest.Crawl) {
 		if s.change != nil {
 			s.change(&c.Polite)
 		}
 	})
 }
 
-var mustRun = scrapetest.Run
+var mustRun = sourcetest.Run
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
@@ -260,7 +260,7 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 		var incomplete *scrape.IncompleteError
 		var stop *polite.StopError
 		if !errors.As(err, &incomplete) || !errors.As(err, &stop) ||
-			incomplete.RetryAt.Before(scrapetest.Stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
+			incomplete.RetryAt.Before(sourcetest.Stamp().Add(10*time.Minute)) || incomplete.Done < 30 {
 			t.Fatalf("%s: error %v", name, err)
 		}
 		for _, n := range s.Requests() {

@@ -5,25 +5,25 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/smalldisk"
+	"hgld/internal/testing/smalldisk"
 	"hgld/scrape"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // TestFullDiskKeepsTheStateOfPages meets the end of the disk at the writes of a crawl:
 // the next run, with more room, gives the bytes of an undisturbed one.
-func TestFullDiskKeepsTheStateOfPages(t *testing.T) { fullDisk(t, scrapetest.Sources[0], 20) }
+func TestFullDiskKeepsTheStateOfPages(t *testing.T) { fullDisk(t, sourcetest.Sources[0], 20) }
 
 // TestFullDiskKeepsTheStateOfTheAPI does the same with the other source.
-func TestFullDiskKeepsTheStateOfTheAPI(t *testing.T) { fullDisk(t, scrapetest.Sources[1], 60) }
+func TestFullDiskKeepsTheStateOfTheAPI(t *testing.T) { fullDisk(t, sourcetest.Sources[1], 60) }
 
-func fullDisk(t *testing.T, source scrapetest.Source, n int) {
+func fullDisk(t *testing.T, source sourcetest.Source, n int) {
 	t.Helper()
-	s := scrapetest.NewSite(t, scrapetest.Places(n))
-	_, want := scrapetest.Run(t, s.Config(t, source, t.TempDir()))
+	s := sourcetest.NewSite(t, sourcetest.Places(n))
+	_, want := sourcetest.Run(t, s.Config(t, source, t.TempDir()))
 	smalldisk.Run(t, 4, 4, // a page of memory more each time, so that every write is met
 		func(dir string) error { _, err := scrape.Run(t.Context(), s.Config(t, source, dir)); return err },
-		func(dir string) { scrapetest.Run(t, s.Config(t, source, dir)) },
+		func(dir string) { sourcetest.Run(t, s.Config(t, source, dir)) },
 		func(dir string) {
 			if got := readFile(t, filepath.Join(dir, "tags.jsonl")); !bytes.Equal(got, want) {
 				t.Error("tags.jsonl differs from that of an undisturbed run")

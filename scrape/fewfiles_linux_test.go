@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hgld/scrape"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // fewFiles names the limit of open files in the environment of a child that reads
@@ -23,7 +23,7 @@ func rereadProcess(t *testing.T, url, dir, limit string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := scrapetest.Config(scrapetest.Sources[0], url, dir, places(27))
+	cfg, err := sourcetest.Config(sourcetest.Sources[0], url, dir, places(27))
 	if err != nil {
 		t.Fatal(err)
 	}

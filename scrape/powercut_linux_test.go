@@ -12,13 +12,13 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 	"hgld/scrape"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // placesOfPowerCuts has each kind of place once.
-const placesOfPowerCuts = scrapetest.Kinds
+const placesOfPowerCuts = sourcetest.Kinds
 
 // TestPowerCutsLoseNoAcknowledgedTitle cuts the power at each call that a crawl makes.
 // The next run asks for no title that was acknowledged, and its tags.jsonl is that of an
@@ -28,10 +28,10 @@ func TestPowerCutsLoseNoAcknowledgedTitle(t *testing.T) {
 		crawlUntilThePowerFails(t, dir)
 		return
 	}
-	for _, source := range scrapetest.Sources {
+	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {
-			s := unpaced(t, scrapetest.Places(placesOfPowerCuts))
-			_, want := scrapetest.Run(t, s.Config(t, source, t.TempDir()))
+			s := unpaced(t, sourcetest.Places(placesOfPowerCuts))
+			_, want := sourcetest.Run(t, s.Config(t, source, t.TempDir()))
 			dir := t.TempDir()
 			trace := powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir, "HGLD_POWERCUT_URL="+s.URL,
 				"HGLD_POWERCUT_SOURCE="+source.Name), dir)
@@ -42,9 +42,9 @@ func TestPowerCutsLoseNoAcknowledgedTitle(t *testing.T) {
 
 // crawlUntilThePowerFails is the child process: a crawl that notes what it acknowledges.
 func crawlUntilThePowerFails(t *testing.T, dir string) {
-	source := scrapetest.Sources[slices.IndexFunc(scrapetest.Sources,
-		func(s scrapetest.Source) bool { return s.Name == os.Getenv("HGLD_POWERCUT_SOURCE") })]
-	cfg, err := scrapetest.Config(source, os.Getenv("HGLD_POWERCUT_URL"), dir, scrapetest.Places(placesOfPowerCuts))
+	source := sourcetest.Sources[slices.IndexFunc(sourcetest.Sources,
+		func(s sourcetest.Source) bool { return s.Name == os.Getenv("HGLD_POWERCUT_SOURCE") })]
+	cfg, err := sourcetest.Config(source, os.Getenv("HGLD_POWERCUT_URL"), dir, sourcetest.Places(placesOfPowerCuts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func crawlUntilThePowerFails(t *testing.T, dir string) {
 }
 
 // goesOn runs the crawl on what a power cut left, and compares the result with want.
-func goesOn(t *testing.T, s *scrapetest.Site, source scrapetest.Source, dir string, c *powercut.Crash,
+func goesOn(t *testing.T, s *sourcetest.Site, source sourcetest.Source, dir string, c *powercut.Crash,
 	want []byte) error {
 	r := &round{source: source, site: s}
 	before := map[string]int{}

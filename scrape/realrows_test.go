@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // realRows makes places of the 919 real rows of GLDv2's train split: 850 with the tag
@@ -58,13 +58,13 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 func TestRealRowsHaveTheirTags(t *testing.T) {
 	t.Parallel()
 	places, urls := realRows(t)
-	s := scrapetest.NewSite(t, places)
-	for _, source := range scrapetest.Sources {
+	s := sourcetest.NewSite(t, places)
+	for _, source := range sourcetest.Sources {
 		cfg := s.Config(t, source, t.TempDir())
 		cfg.Out.PaperText = true
-		report, data := scrapetest.Run(t, cfg)
+		report, data := sourcetest.Run(t, cfg)
 		tagged := 0
-		for i, rec := range scrapetest.Records(t, data) {
+		for i, rec := range sourcetest.Records(t, data) {
 			place := places[i]
 			outcome, raw, printed := labels.NoTag, "", ""
 			if place.Values != nil {

@@ -18,7 +18,7 @@ import (
 	"hgld/internal/filelock"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // TestMain is also the program that TestKilledCrawlLosesNothing kills: with
@@ -37,11 +37,11 @@ var landmarksToKill = map[string]int{"page": 150, "api": 1500}
 // crawlProcess prints a line "commit" for every commit, and then the titles that it
 // acknowledges.
 func crawlProcess(url, dir, name string) int {
-	source := scrapetest.Sources[0]
-	if name == scrapetest.Sources[1].Name {
-		source = scrapetest.Sources[1]
+	source := sourcetest.Sources[0]
+	if name == sourcetest.Sources[1].Name {
+		source = sourcetest.Sources[1]
 	}
-	cfg, err := scrapetest.Config(source, url, dir, scrapetest.Places(landmarksToKill[name]))
+	cfg, err := sourcetest.Config(source, url, dir, sourcetest.Places(landmarksToKill[name]))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -60,7 +60,7 @@ func crawlProcess(url, dir, name string) int {
 	return 0
 }
 
-func process(t *testing.T, url, dir string, source scrapetest.Source) *exec.Cmd {
+func process(t *testing.T, url, dir string, source sourcetest.Source) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "HGLD_CRAWL_URL="+url, "HGLD_CRAWL_DIR="+dir, "HGLD_CRAWL_SOURCE="+source.Name)
@@ -70,9 +70,9 @@ func process(t *testing.T, url, dir string, source scrapetest.Source) *exec.Cmd 
 
 // unpaced is a site for processes, which have clocks of their own. A killed one may
 // leave a request behind.
-func unpaced(t *testing.T, places []fakecommons.Category) *scrapetest.Site {
+func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	t.Helper()
-	return scrapetest.NewSite(t, places, func(s *fakecommons.Server) {
+	return sourcetest.NewSite(t, places, func(s *fakecommons.Server) {
 		s.Limits.API, s.Limits.Pages = fakecommons.Pace{}, fakecommons.Pace{}
 	})
 }
@@ -88,11 +88,11 @@ func TestKilledCrawlLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, source := range scrapetest.Sources {
+	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {
 			t.Parallel()
-			places := scrapetest.Places(landmarksToKill[source.Name])
-			_, want := scrapetest.Run(t, scrapetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			places := sourcetest.Places(landmarksToKill[source.Name])
+			_, want := sourcetest.Run(t, sourcetest.NewSite(t, places).Config(t, source, t.TempDir()))
 			random := rand.New(rand.NewPCG(uint64(kills), 9))
 			for killed, lost := 0, 0; ; {
 				r := &round{source: source, site: unpaced(t, places), dir: t.TempDir(), acknowledged: map[string]int{}}
@@ -119,8 +119,8 @@ func TestKilledCrawlLosesNothing(t *testing.T) {
 
 // round is one crawl from an empty folder to its end, over many processes.
 type round struct {
-	source       scrapetest.Source
-	site         *scrapetest.Site
+	source       sourcetest.Source
+	site         *sourcetest.Site
 	dir          string
 	acknowledged map[string]int // title: how often it was asked for by the time that its process was dead
 }
@@ -193,8 +193,8 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 
 func TestTwoProcessesCannotShareAState(t *testing.T) {
 	t.Parallel()
-	source := scrapetest.Sources[0]
-	s := unpaced(t, scrapetest.Places(landmarksToKill[source.Name]))
+	source := sourcetest.Sources[0]
+	s := unpaced(t, sourcetest.Places(landmarksToKill[source.Name]))
 	dir := t.TempDir()
 	first := process(t, s.URL, dir, source)
 	out, err := first.StdoutPipe()
@@ -235,5 +235,5 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 			t.Errorf("the second process printed %q, %v; want %q", text, err, want)
 		}
 	}
-	scrapetest.Run(t, cfg)
+	sourcetest.Run(t, cfg)
 }

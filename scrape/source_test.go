@@ -18,7 +18,7 @@ import (
 
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // listed is a Source of one step whose records are a function of the title. A call
@@ -39,7 +39,7 @@ func (l *listed) Ask(_ context.Context, _ string, keys []string) ([]scrape.Answe
 	l.mu.Lock()
 	l.batches = append(l.batches, slices.Clone(keys))
 	l.mu.Unlock()
-	return []scrape.Answer{{Method: "GET", URL: "x", Status: 200, Fetched: scrapetest.Stamp(),
+	return []scrape.Answer{{Method: "GET", URL: "x", Status: 200, Fetched: sourcetest.Stamp(),
 		Body: []byte("shared by all")}}, nil
 }
 
@@ -94,7 +94,7 @@ func park(title string) (labels.Record, error) {
 func listedConfig(t *testing.T, n int, source scrape.Source) scrape.Config {
 	t.Helper()
 	dir := t.TempDir()
-	return scrape.Config{State: filepath.Join(dir, "state"), Input: scrapetest.Input(places(n)), Source: source,
+	return scrape.Config{State: filepath.Join(dir, "state"), Input: sourcetest.Input(places(n)), Source: source,
 		Workers: 3,
 		Out:     scrape.Output{Tags: filepath.Join(dir, "tags.jsonl"), Policy: "first"}}
 }
@@ -155,7 +155,7 @@ func (l later) Error() string      { return "come back later" }
 func (l later) RetryAt() time.Time { return l.at }
 
 func TestStopOfASourceIsNoResult(t *testing.T) {
-	at := scrapetest.Stamp().Add(time.Hour)
+	at := sourcetest.Stamp().Add(time.Hour)
 	source := &listed{reply: func(title string) (labels.Record, error) {
 		if strings.Contains(title, "Place 7,") {
 			return labels.Record{}, fmt.Errorf("reading: %w", later{at})

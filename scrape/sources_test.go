@@ -7,16 +7,16 @@ import (
 
 	"hgld/labels"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 	t.Parallel()
-	s := scrapetest.NewSite(t, scrapetest.Places(300))
+	s := sourcetest.NewSite(t, sourcetest.Places(300))
 	var records [][]labels.Record
-	for _, source := range scrapetest.Sources {
-		_, data := scrapetest.Run(t, s.Config(t, source, t.TempDir()))
-		records = append(records, scrapetest.Records(t, data))
+	for _, source := range sourcetest.Sources {
+		_, data := sourcetest.Run(t, s.Config(t, source, t.TempDir()))
+		records = append(records, sourcetest.Records(t, data))
 	}
 	for i, want := range records[0] {
 		got := records[1][i]
@@ -38,24 +38,24 @@ func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 // page that broke off has left open, the same command asks for again.
 func TestFailuresLoseNoTag(t *testing.T) {
 	t.Parallel()
-	for _, source := range scrapetest.Sources {
+	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {
 			t.Parallel()
 			places := fakecommons.Corpus(1500)
-			_, want := scrapetest.Run(t, scrapetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			_, want := sourcetest.Run(t, sourcetest.NewSite(t, places).Config(t, source, t.TempDir()))
 			outcomes, tags := fakecommons.Expected(places)
-			for i, rec := range scrapetest.Records(t, want) {
+			for i, rec := range sourcetest.Records(t, want) {
 				if rec.Outcome != outcomes[i] || rec.Tag != tags[i] {
 					t.Errorf("%s: %s %q, want %s %q", rec.Title, rec.Outcome, rec.Tag, outcomes[i], tags[i])
 				}
 			}
-			rough := scrapetest.NewSite(t, places)
+			rough := sourcetest.NewSite(t, places)
 			rough.Failures, rough.Seed = 0.2, 11
 			cfg := rough.Config(t, source, t.TempDir())
-			report, got := scrapetest.Run(t, cfg)
+			report, got := sourcetest.Run(t, cfg)
 			runs := 1
 			for ; len(report.Failed) > 0 && runs < 10; runs++ {
-				report, got = scrapetest.Run(t, cfg)
+				report, got = sourcetest.Run(t, cfg)
 			}
 			if !bytes.Equal(got, want) || len(report.Failed) > 0 {
 				t.Errorf("tags.jsonl differs after %d runs; failed %+v", runs, report.Failed)

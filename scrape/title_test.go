@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

@@ -11,7 +11,7 @@
 # after every part, so a visit that is cut short keeps what it has. If a part fails, the
 # others still run. The exit status is 0 only if all checks passed. CUDA_VISIBLE_DEVICES
 # selects the card (the first of several), PYTHON the Python that may have torch and timm
-# (python3), and PARTS="devicetest training" runs only these parts.
+# (python3), and PARTS="conformance training" runs only these parts.
 #
 # With HGLD_CUDA_LIBS naming the emulator and HGLD_GPU_CHECK_SMALL=1 it tests itself on a
 # machine without a card: see scripts/check_gpu_script.
@@ -324,7 +324,7 @@ right() {
   part check doctor 30 doctor
   part check driver 45 tests cuda.test "$driver"
   part check bytes 120 own tests cuda.test TestEveryOrderAndEveryCardGivesTheSameBytes
-  part check devicetest 150 own tests cuda.test "$conformance"
+  part check conformance 150 own tests cuda.test "$conformance"
   part check tensor 40 own tests cuda.test "$tensor"
   part check emulated 30 emulated
   part figure throughput 60 throughput

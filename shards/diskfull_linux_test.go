@@ -3,7 +3,7 @@ package shards
 import (
 	"testing"
 
-	"hgld/internal/smalldisk"
+	"hgld/internal/testing/smalldisk"
 )
 
 // TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 48, 64 … KiB until

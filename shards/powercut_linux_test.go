@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 )
 
 // powerCutItems is small: each of the folders that a power cut may leave is built to its

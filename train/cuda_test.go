@@ -11,7 +11,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
+	"hgld/train/device/testing/emu"
 )
 
 // Five steps on the card of the emulator, the second of which is recorded and the rest

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"hgld/internal/smalldisk"
+	"hgld/internal/testing/smalldisk"
 	"hgld/train/device/cpu"
 )
 

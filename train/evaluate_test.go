@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 	"hgld/train/metric"
 )
 
@@ -73,7 +73,7 @@ func TestGoldenEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	set = append(set, metric.HAP{Label: "pop_a1"}, metric.HAP{Relevance: metric.Power{Alpha: 5}, Label: "power_a5"})
-	b := devicetest.CardOr(t, cpu.New(2))
+	b := conformance.CardOr(t, cpu.New(2))
 	for _, c := range file.Cases {
 		t.Run("metrics/"+c.Name, func(t *testing.T) {
 			queries := len(c.Scores)

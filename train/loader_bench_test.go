@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/img"
+	"hgld/internal/testing/goldens"
 )
 
 // photos is a data set of photographs, all of one size.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 	"hgld/train/device/cpu"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // Variables of BenchmarkSteps, which scripts/gpu_check.sh sets.
@@ -187,10 +187,10 @@ func BenchmarkSteps(b *testing.B) {
 	began := time.Now()
 	t := &stepsTable{Steps: 20}
 	rows := published
-	if os.Getenv(smallVariable) != "" || !devicetest.OnCard() {
+	if os.Getenv(smallVariable) != "" || !conformance.OnCard() {
 		t.Steps, rows = 1, tried
 	}
-	if !devicetest.OnCard() {
+	if !conformance.OnCard() {
 		b.Setenv(cuda.LibrariesVariable, emu.Build(b))
 	}
 	t.begin(b)

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens/traces"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens/traces"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 // traceCase is a training of goldens/trace.
@@ -83,7 +83,7 @@ func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := devicetest.CardOr(t, cpu.New(2))
+	backend := conformance.CardOr(t, cpu.New(2))
 	n := newNetwork(given{backend, images(t, backend, f, "init."+c.Seed+"/x")}, config, &p, nil)
 	b := &batch{work: work{rows: make([]int, 32)}, pixels: make([]byte, 32*16*16*3), crop: make([]int32, 32*3)}
 	classes, err := f.Float32("labels")

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
-	"hgld/internal/goldens/traces"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/goldens/traces"
 	"hgld/train/device"
 	"hgld/train/grad"
 )

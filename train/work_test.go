@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // The table of docs/gpu.md is what a plan of the published networks counts.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"hgld/cluster"
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"hgld/cluster"
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

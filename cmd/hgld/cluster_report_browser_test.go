@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // clusterPage makes the page of `hgld cluster report` for tags of these names and

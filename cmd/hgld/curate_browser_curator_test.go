@@ -14,7 +14,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

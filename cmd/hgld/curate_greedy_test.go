@@ -12,8 +12,8 @@ import (
 	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

@@ -16,8 +16,8 @@ import (
 	"hgld/cluster"
 	"hgld/curate"
 	"hgld/internal/blas"
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/demo"
+	"hgld/cmd/hgld/internal/demo"
 	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/selection"

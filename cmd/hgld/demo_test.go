@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/demo"
+	"hgld/cmd/hgld/internal/demo"
 )
 
 // demoIn runs the demo in a folder of its own and returns what it printed.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"hgld/internal/iotrace"
+	"hgld/internal/testing/iotrace"
 	"hgld/scrape/fakecommons"
 )
 

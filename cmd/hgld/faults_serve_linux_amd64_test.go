@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"hgld/curate"
-	"hgld/internal/iotrace"
+	"hgld/internal/testing/iotrace"
 )
 
 // curator sends edits to a server as the page does.

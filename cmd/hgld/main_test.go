@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 )
 
 // hgldIn is a command line of hgld in a folder, as a program of its own.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // TestDocumentsNameCommandsThatExist reads every code block of the documents and looks up each

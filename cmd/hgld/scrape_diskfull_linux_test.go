@@ -10,16 +10,16 @@ import (
 	"syscall"
 	"testing"
 
-	"hgld/internal/smalldisk"
+	"hgld/internal/testing/smalldisk"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // TestFullDiskEndsAScrapeWithItsExitCode meets the end of the disk through the
 // command, with either source: exit code 12 and its hint, and then the tags of an
 // undisturbed run.
 func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
-	places := scrapetest.Places(30)
+	places := sourcetest.Places(30)
 	server := httptest.NewServer(fakecommons.New(places))
 	defer server.Close()
 	t.Chdir(t.TempDir())
@@ -32,7 +32,7 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045")
 	want := map[string][]byte{}
-	for _, source := range scrapetest.Sources {
+	for _, source := range sourcetest.Sources {
 		code, out := run(".", source.Name)
 		tags, err := os.ReadFile(source.Name + ".jsonl")
 		if code != exitOK || err != nil {
@@ -41,7 +41,7 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 		want[source.Name] = tags
 	}
 	each := func(dir string, check func(name string, code int, out string) error) error {
-		for _, source := range scrapetest.Sources {
+		for _, source := range sourcetest.Sources {
 			code, out := run(dir, source.Name)
 			if err := check(source.Name, code, out); err != nil {
 				return err

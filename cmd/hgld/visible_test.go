@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/longdata"
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
+	"hgld/internal/testing/longdata"
 )
 
 // Packages quote a line of data; this is of what libraries quote, such as YAML.

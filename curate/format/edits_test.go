@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hgld/curate"
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 )
 

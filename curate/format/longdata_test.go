@@ -3,7 +3,7 @@ package format
 import (
 	"testing"
 
-	"hgld/internal/longdata"
+	"hgld/internal/testing/longdata"
 	"hgld/labels"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hgld/curate"
-	"hgld/internal/powercut"
+	"hgld/internal/testing/powercut"
 )
 
 const powerCutOrders = 6

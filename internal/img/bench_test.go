@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // photos are w×h JPEGs of quality 88, made of real photographs.

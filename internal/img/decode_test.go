@@ -19,7 +19,7 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // TestDecodesOrRefusesEveryAwkwardFile goes through real photographs, files with

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // visionCases is goldens/vision/cases.json.

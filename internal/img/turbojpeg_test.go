@@ -17,7 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // decoders returns image/jpeg's and, where HGLD_TURBOJPEG does not forbid it and

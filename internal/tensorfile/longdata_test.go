@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/longdata"
+	"hgld/internal/testing/longdata"
 )
 
 func TestErrorsQuoteLittleOfAHeader(t *testing.T) {

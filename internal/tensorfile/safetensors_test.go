@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // The file was written by another implementation and holds every type.

@@ -16,26 +16,26 @@ import (
 	"hgld/scrape/api"
 	"hgld/scrape/fakecommons"
 	"hgld/scrape/polite"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // through is the source of these tests.
-var through = scrapetest.Sources[1]
+var through = sourcetest.Sources[1]
 
 func mustRun(t testing.TB, cfg scrape.Config) (*scrape.Report, []byte, []labels.Record) {
 	t.Helper()
-	report, data := scrapetest.Run(t, cfg)
-	return report, data, scrapetest.Records(t, data)
+	report, data := sourcetest.Run(t, cfg)
+	return report, data, sourcetest.Records(t, data)
 }
 
 // patient is a crawl that goes on however often the server fails.
-func patient(c *scrapetest.Crawl) {
+func patient(c *sourcetest.Crawl) {
 	c.Polite.Refusals, c.Polite.Failures, c.Polite.Retries = 1000, 1000, 30
 }
 
 func TestAPIKeepsWhatNoPagePrints(t *testing.T) {
 	t.Parallel()
-	s := scrapetest.NewSite(t, scrapetest.Places(15))
+	s := sourcetest.NewSite(t, sourcetest.Places(15))
 	_, _, records := mustRun(t, s.Config(t, through, t.TempDir()))
 	church, hall, topic, merged := records[0], records[10], records[11], records[12]
 	if v := church.Values[0]; v.QID == "" || church.QID != v.QID || v.Rank != "normal" || len(v.Details) != 2 ||
@@ -62,16 +62,16 @@ func TestAPIKeepsWhatNoPagePrints(t *testing.T) {
 
 func TestAPIAnswersInPieces(t *testing.T) {
 	t.Parallel()
-	places := scrapetest.Places(200)
+	places := sourcetest.Places(200)
 	places[20].Item = "Q99999999999" // an id that fails its batch
-	whole := scrapetest.NewSite(t, places)
+	whole := sourcetest.NewSite(t, places)
 	_, want, _ := mustRun(t, whole.Config(t, through, t.TempDir()))
 	for name, change := range map[string]func(*fakecommons.Server){
 		"continued":        func(s *fakecommons.Server) { s.API.ContinueAfter = 7 },
 		"truncated":        func(s *fakecommons.Server) { s.API.Truncate = 11 },
 		"two in five fail": func(s *fakecommons.Server) { s.Failures, s.Seed = 0.4, 3 },
 	} {
-		s := scrapetest.NewSite(t, places)
+		s := sourcetest.NewSite(t, places)
 		change(s.Server)
 		cfg := s.Config(t, through, t.TempDir(), patient)
 		if _, got, _ := mustRun(t, cfg); !bytes.Equal(got, want) {
@@ -89,7 +89,7 @@ func TestAPIAnswersInPieces(t *testing.T) {
 
 func TestLongAddressesBecomePosts(t *testing.T) {
 	t.Parallel()
-	places := scrapetest.Places(60)
+	places := sourcetest.Places(60)
 	for i := range places {
 		places[i].Title = fmt.Sprintf("Category:%s %d", strings.Repeat("香港賽馬會", 5), i)
 	}
@@ -98,7 +98,7 @@ func TestLongAddressesBecomePosts(t *testing.T) {
 			places[i].Target = places[i-i%15].Title
 		}
 	}
-	s := scrapetest.NewSite(t, places)
+	s := sourcetest.NewSite(t, places)
 	s.Failures, s.Seed = 0.3, 7 // a repeated POST sends its body again
 	report, _, _ := mustRun(t, s.Config(t, through, t.TempDir(), patient))
 	posts := 0
@@ -120,11 +120,11 @@ func TestMissingCategoryIsTraced(t *testing.T) {
 		{Landmark: 1, Title: "Category:Moved", Variant: fakecommons.Missing, Target: "Category:There"},
 		{Landmark: 2, Title: "Category:There", Item: "Q5", Values: []fakecommons.Value{{Text: "park"}}},
 	}
-	s := scrapetest.NewSite(t, places)
+	s := sourcetest.NewSite(t, places)
 	s.Places = append(s.Places, fakecommons.Category{Landmark: 3, Title: "Category:Never was"})
 	_, _, plain := mustRun(t, s.Config(t, through, t.TempDir()))
 	_, _, traced := mustRun(t, s.Config(t, through, t.TempDir(),
-		func(c *scrapetest.Crawl) { c.Options.TraceMissing = true }))
+		func(c *sourcetest.Crawl) { c.Options.TraceMissing = true }))
 	for i, want := range []labels.Outcome{labels.Deleted, labels.OK, labels.OK, labels.Missing} {
 		if traced[i].Outcome != want || i != 2 && plain[i].Outcome != labels.Missing {
 			t.Errorf("%s: %s, untraced %s; want %s", traced[i].Title, traced[i].Outcome, plain[i].Outcome, want)
@@ -137,21 +137,21 @@ func TestMissingCategoryIsTraced(t *testing.T) {
 
 func TestLaggingServersAreWaitedForAndThenAskedAnyway(t *testing.T) {
 	t.Parallel()
-	s := scrapetest.NewSite(t, scrapetest.Places(60))
+	s := sourcetest.NewSite(t, sourcetest.Places(60))
 	s.API.Lag = func() bool { return true }
 	said := 0
-	cfg := s.Config(t, through, t.TempDir(), func(c *scrapetest.Crawl) { c.Options.Lagging = func(error) { said++ } })
+	cfg := s.Config(t, through, t.TempDir(), func(c *sourcetest.Crawl) { c.Options.Lagging = func(error) { said++ } })
 	if report, _, _ := mustRun(t, cfg); len(report.Failed) > 0 || said != 1 {
 		t.Errorf("said %d times that the servers lag; failed %+v", said, report.Failed)
 	}
 	s.KeptRules(t)
-	if waited := s.Clock.Now().Sub(scrapetest.Stamp()); waited < 5*time.Minute || waited > 7*time.Minute {
+	if waited := s.Clock.Now().Sub(sourcetest.Stamp()); waited < 5*time.Minute || waited > 7*time.Minute {
 		t.Errorf("waited %v, want the five minutes of LagWait", waited)
 	}
 }
 
 func TestBatchesShrinkWithSlowAnswers(t *testing.T) {
-	s := scrapetest.NewSite(t, nil)
+	s := sourcetest.NewSite(t, nil)
 	source := s.Config(t, through, t.TempDir()).Source.(*api.Source)
 	for _, step := range []struct {
 		took time.Duration
@@ -166,7 +166,7 @@ func TestBatchesShrinkWithSlowAnswers(t *testing.T) {
 
 func TestRefusingAPIStopsTheCrawl(t *testing.T) {
 	t.Parallel()
-	s := scrapetest.NewSite(t, scrapetest.Places(2000))
+	s := sourcetest.NewSite(t, sourcetest.Places(2000))
 	s.Failures = 1
 	_, err := scrape.Run(t.Context(), s.Config(t, through, t.TempDir()))
 	var incomplete *scrape.IncompleteError

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // saved is a real reply, or one written by hand from MediaWiki's sources.

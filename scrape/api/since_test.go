@@ -11,18 +11,18 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
-	"hgld/scrape/scrapetest"
+	"hgld/scrape/testing/sourcetest"
 )
 
 // TestSinceAsksForWhatHasChanged changes five of 300 landmarks and looks again.
 func TestSinceAsksForWhatHasChanged(t *testing.T) {
 	t.Parallel()
-	places := scrapetest.Places(300)
-	s := scrapetest.NewSite(t, places)
+	places := sourcetest.Places(300)
+	s := sourcetest.NewSite(t, places)
 	dir := t.TempDir()
 	_, _, before := mustRun(t, s.Config(t, through, dir))
 
-	changed := scrapetest.Places(300)
+	changed := sourcetest.Places(300)
 	for i := range changed {
 		changed[i].Revision = 900_000_000 + int64(i)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // keyed are the objects whose keys are data: ids, languages, sites. Their members

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hgld/internal/usertime"
+	"hgld/internal/testing/usertime"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"

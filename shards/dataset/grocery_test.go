@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/img"
+	"hgld/internal/testing/goldens"
 	"hgld/labels"
 	"hgld/shards"
 )

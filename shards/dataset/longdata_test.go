@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/longdata"
+	"hgld/internal/testing/longdata"
 )
 
 func TestErrorsQuoteLittleOfAList(t *testing.T) {

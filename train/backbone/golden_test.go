@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 	"hgld/train/grad"
 )
 
@@ -81,7 +81,7 @@ func TestGoldenBackbones(t *testing.T) {
 // that the case has.
 func (g *bench) run(t *testing.T, c goldenCase) {
 	s := subjectOf(t, c)
-	b := devicetest.CardOr(t, cpu.New(0))
+	b := conformance.CardOr(t, cpu.New(0))
 	s.store.Allocate(b, 1)
 	if err := s.store.Import(b, s.read(g.stateDict(t, c.Model)), ""); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hgld/internal/usertime"
+	"hgld/internal/testing/usertime"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"

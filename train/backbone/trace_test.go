@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens/traces"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens/traces"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"

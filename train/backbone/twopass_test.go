@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
-	"hgld/internal/goldens/traces"
+	"hgld/internal/testing/goldens/traces"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"

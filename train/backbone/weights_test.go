@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/backbone"
 	"hgld/train/nn"
 	"hgld/train/tensor"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 	"hgld/train/loss"
 	"hgld/train/loss/definition"
 )
@@ -117,7 +117,7 @@ func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases in %s: %v", dir, err)
 	}
-	b := devicetest.CardOr(t, backend())
+	b := conformance.CardOr(t, backend())
 	type worst struct {
 		cases       int
 		value, grad float64

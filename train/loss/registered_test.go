@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/train/loss"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // dymlTolerance is the file's own: float64 brute force on both sides.

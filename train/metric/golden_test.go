@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // rankingCase is a case of ranking.json: scores and labels to every metric.

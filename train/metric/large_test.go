@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // largeZ is the integer of rule.json: FNV-1a of the name, then SplitMix64.

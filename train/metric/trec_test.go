@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // fields reads a text file as rows of blank-separated fields.

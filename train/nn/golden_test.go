@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 	"hgld/train/grad"
 	"hgld/train/nn"
 )
@@ -53,7 +53,7 @@ func TestGoldenLayers(t *testing.T) {
 	dir := goldens.Dir(t, "nn")
 	var all struct{ Cases []goldenCase }
 	goldens.ReadJSON(t, filepath.Join(dir, "cases.json"), &all)
-	b := devicetest.CardOr(t, backend())
+	b := conformance.CardOr(t, backend())
 	for _, c := range all.Cases {
 		if slices.Contains(operations, c.Op) || ragged(t, c) {
 			continue
@@ -152,7 +152,7 @@ func layers(t *testing.T, f *tensorfile.File, c goldenCase) []built {
 		return one(norm.Forward)
 	case "interpolate":
 		if l.forward = true; len(s.Size) == 2 {
-			return nil // devicetest.Goldens
+			return nil // conformance.Goldens
 		}
 		return one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Rescale(t, x, s.Scale, s.AlignCorners) })
 	case "gelu":

@@ -5,7 +5,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 // backends are those that every case runs on: the definition, and the CPU's own or a card.
@@ -13,5 +13,5 @@ func backends(t *testing.T) []device.Backend {
 	t.Helper()
 	b := cpu.New(0)
 	b.Poison = true
-	return []device.Backend{host{}, devicetest.CardOr(t, b)}
+	return []device.Backend{host{}, conformance.CardOr(t, b)}
 }

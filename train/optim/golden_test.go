@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device"
 	"hgld/train/optim"
 )

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"hgld/internal/usertime"
+	"hgld/internal/testing/usertime"
 )
 
 // BenchmarkItems ranks one query: a twelfth of 20,000 and of 60,502 items positive, as in Stanford Online Products,

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/goldens"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/tensor"

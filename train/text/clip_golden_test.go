@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // goldenCLIP compares a tower under each of its namings, a file of weights for each,

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 )
 
 // TestForeignTokens compares both tokenizers with ids that others gave, in the

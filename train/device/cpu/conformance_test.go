@@ -6,13 +6,13 @@ import (
 	"hgld/internal/blas"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 func TestConformance(t *testing.T) {
 	b := cpu.New(2)
 	b.Poison = true
-	devicetest.Run(t, b)
+	conformance.Run(t, b)
 }
 
 // Everything that uses a BLAS must pass with each available one.
@@ -26,7 +26,7 @@ func TestConformanceOfEveryBLAS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := cpu.NewWith(2, lib)
 			b.Poison = true
-			devicetest.RunOps(t, b, device.F32, "MatMul", "Conv")
+			conformance.RunOps(t, b, device.F32, "MatMul", "Conv")
 		})
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 func TestGoldenNN(t *testing.T) {
 	b := cpu.New(2)
 	b.Poison = true
-	devicetest.Goldens(t, b)
+	conformance.Goldens(t, b)
 }

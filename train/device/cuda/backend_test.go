@@ -13,8 +13,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // numbers returns the bytes of F32 numbers.
@@ -230,7 +230,7 @@ func TestProgramEqualsTheFirstPass(t *testing.T) {
 // failing is emulated for a test whose backend ends in failure.
 func failing(t *testing.T) *cuda.Backend {
 	t.Helper()
-	if !devicetest.OnCard() {
+	if !conformance.OnCard() {
 		t.Setenv(cuda.LibrariesVariable, emu.Build(t))
 	}
 	b, err := cuda.Open(0)

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // card is a backend on the emulator whose operations can be made to fail.
@@ -21,8 +21,8 @@ func (c card) FailNext() { c.emulator.Fail("cuLaunchKernel:1:700") }
 // card lacks the emulator's controls.
 func open(t *testing.T) card {
 	t.Helper()
-	if devicetest.OnCard() {
-		t.Skip("needs the emulator: $" + devicetest.CardVariable + " is set")
+	if conformance.OnCard() {
+		t.Skip("needs the emulator: $" + conformance.CardVariable + " is set")
 	}
 	libs := emu.Build(t)
 	t.Logf("emulator in %s", libs)
@@ -39,8 +39,8 @@ func open(t *testing.T) card {
 // emulated is open for a test that expects no failures and can also run on a card.
 func emulated(t *testing.T) *cuda.Backend {
 	t.Helper()
-	if devicetest.OnCard() {
-		b := devicetest.Card(t)
+	if conformance.OnCard() {
+		b := conformance.Card(t)
 		b.Poison = false
 		return b
 	}
@@ -58,13 +58,13 @@ func emulated(t *testing.T) *cuda.Backend {
 const emulatedWork = 1 << 20
 
 func TestConformance(t *testing.T) {
-	if devicetest.OnCard() {
-		devicetest.Run(t, devicetest.Card(t))
+	if conformance.OnCard() {
+		conformance.Run(t, conformance.Card(t))
 		return
 	}
 	c := open(t)
 	c.Poison = true
-	devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
+	conformance.RunWithin(t, c, conformance.Limits{Work: emulatedWork})
 }
 
-func TestGoldenLayers(t *testing.T) { devicetest.Goldens(t, emulated(t)) }
+func TestGoldenLayers(t *testing.T) { conformance.Goldens(t, emulated(t)) }

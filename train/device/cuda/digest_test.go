@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hgld/train/device/cuda"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 // digestsVariable names a file of digests, with a call and its SHA-256 per line. The emulator
@@ -20,7 +20,7 @@ const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
 // throughout, so that a card produces the emulator's bytes.
 func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	path := os.Getenv(digestsVariable)
-	if devicetest.OnCard() {
+	if conformance.OnCard() {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatalf("the emulator's digests ($%s): %v", digestsVariable, err)
@@ -29,9 +29,9 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 		return
 	}
 	c := open(t)
-	all, _ := devicetest.Digests(t, c)
+	all, _ := conformance.Digests(t, c)
 	c.emulator.Order("shuffled:11")
-	again, _ := devicetest.Digests(t, c)
+	again, _ := conformance.Digests(t, c)
 	compareDigests(t, "the order shuffled:11", lines(again, true), lines(all, true))
 	if path != "" {
 		if err := os.WriteFile(path, []byte(strings.Join(lines(all, false), "\n")), 0o644); err != nil {
@@ -47,7 +47,7 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 // those alone are compared.
 func compareCard(t *testing.T, b *cuda.Backend, want []string) {
 	t.Helper()
-	all, calls := devicetest.Digests(t, b)
+	all, calls := conformance.Digests(t, b)
 	if got := lines(all, false); len(all) == calls {
 		compareDigests(t, "the card", got, want)
 	} else {
@@ -60,7 +60,7 @@ func compareCard(t *testing.T, b *cuda.Backend, want []string) {
 }
 
 // lines formats digests, with or without those in which cards differ.
-func lines(all []devicetest.Digest, withDiffering bool) (text []string) {
+func lines(all []conformance.Digest, withDiffering bool) (text []string) {
 	for _, d := range all {
 		if d.CardsDiffer && !withDiffering {
 			continue

@@ -1,7 +1,7 @@
 // hg.h is the whole language that kernels are written in: thread coordinates,
 // barriers, warp shuffles, integer atomics, and mathematical functions. It has two
 // halves with one vocabulary. The first is for clang, which compiles to PTX without
-// any header of NVIDIA's; the second, emu/src/emu.h, is for a C++ compiler that
+// any header of NVIDIA's; the second, ../testing/emu/src/emu.h, is for a C++ compiler that
 // builds the emulator.
 //
 // Arithmetic is IEEE 754 in both: neither contraction nor flushing of subnormal
@@ -19,7 +19,7 @@ typedef long long i64;
 #define HG_FULL 0xffffffffu // the mask of a whole warp
 
 #ifdef HG_EMU
-#include "emu/src/emu.h"
+#include "../testing/emu/src/emu.h"
 #else
 
 #define __device__ __attribute__((device))

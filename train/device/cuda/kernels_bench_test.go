@@ -14,8 +14,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 const (
@@ -152,7 +152,7 @@ type measure struct {
 // NVIDIA's libraries in these folders.
 func newMeasure(b testing.TB, imitations ...string) *measure {
 	small := os.Getenv(smallVariable) != ""
-	if !devicetest.OnCard() {
+	if !conformance.OnCard() {
 		folders := append([]string{emu.Build(b)}, imitations...)
 		b.Setenv(cuda.LibrariesVariable, strings.Join(folders, string(os.PathListSeparator)))
 		small = true

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"hgld/train/device"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 	"hgld/train/device/widen"
 )
 
@@ -19,7 +19,7 @@ func (inF32) Supports(t device.DType) bool { return t == device.F32 }
 // cores add up in an order of their own.
 func TestShortArraysGiveTheBytesOfWidenedOnes(t *testing.T) {
 	b := emulated(t)
-	native, widened := devicetest.ShortOutcomes(t, b), devicetest.ShortOutcomes(t, widen.Backend(inF32{b}))
+	native, widened := conformance.ShortOutcomes(t, b), conformance.ShortOutcomes(t, widen.Backend(inF32{b}))
 	compared := 0
 	for i, n := range native {
 		if n.CardsDiffer {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/goldens"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // Threads and blocks run in any order on a card, and results must not depend on it.
@@ -21,7 +21,7 @@ func TestConformanceInOtherOrders(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			c := open(t)
 			c.emulator.Order(order)
-			devicetest.RunWithin(t, c, devicetest.Limits{Work: emulatedWork})
+			conformance.RunWithin(t, c, conformance.Limits{Work: emulatedWork})
 		})
 	}
 }
@@ -47,7 +47,7 @@ func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {
 	libs := cuda.LibrariesVariable + "=" + emu.BuildPTX(t)
 	for _, env := range [][]string{
 		{digests}, // written
-		{digests, libs, devicetest.CardVariable + "=1", cuda.VendorVariable + "=off"},
+		{digests, libs, conformance.CardVariable + "=1", cuda.VendorVariable + "=off"},
 	} {
 		const name = "TestEveryOrderAndEveryCardGivesTheSameBytes"
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v", "-test.timeout=60m")

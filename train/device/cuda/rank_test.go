@@ -13,8 +13,8 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // poisoned is emulated with memory full of NaN.
@@ -139,7 +139,7 @@ func (c *rankCall) bytes(t *testing.T, b device.Memory) (all [][]byte) {
 }
 
 // Rows longer than any tile, with positives for several rounds of a block, match the CPU:
-// integers and places exactly, sums within the tolerance of devicetest's gradients.
+// integers and places exactly, sums within the tolerance of conformance's gradients.
 func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
 	b, plain := poisoned(t), cpu.New(1)
 	b.Poison = true
@@ -151,7 +151,7 @@ func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
 }
 
 // compare compares the results of a call with the expected ones: floats in relative L2, with
-// devicetest's absolute error for gradients whose terms cancel.
+// conformance's absolute error for gradients whose terms cancel.
 func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
 	t.Helper()
 	for k, a := range c.results {
@@ -179,7 +179,7 @@ func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 	b := poisoned(t)
 	b.Poison = true
 	orders, setOrder := []string{"a card's own", "a card's own"}, func(string) {}
-	if !devicetest.OnCard() {
+	if !conformance.OnCard() {
 		orders = []string{"forward", "forward", "reversed", "shuffled:1", "shuffled:2"}
 		setOrder = emu.Open(t, os.Getenv(cuda.LibrariesVariable)).Order
 	}

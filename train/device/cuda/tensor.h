@@ -6,7 +6,7 @@
 #include "typed.h"
 
 #ifdef HG_EMU
-#include "emu/src/tensor.h"
+#include "../testing/emu/src/tensor.h"
 #else
 
 // hg_mma is d += a·b for the fragments of matrices of BF16, 16 × 16 and 16 × 8. The order

@@ -7,8 +7,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // tune sets knobs.
@@ -35,7 +35,7 @@ func TestKnobsAreCheckedByName(t *testing.T) {
 		}
 	}
 	tune(t, b, " matmul.tile=64  convgradw.split=2\tcudnn.plan=3\n")
-	if devicetest.OnCard() {
+	if conformance.OnCard() {
 		return
 	}
 	t.Setenv(cuda.TuneVariable, "conv.tile=1")
@@ -53,7 +53,7 @@ func TestProductsPassTheConformanceSuiteWithOtherTilesAndSplits(t *testing.T) {
 			c.Poison = true
 			tune(t, c.Backend, "matmul.tile=128 conv.tile=128 convgradx.tile=128 convgradw.tile=128 matmul.split=3 "+
 				"convgradw.split=5")
-			devicetest.RunOps(t, c, dtype, "MatMul", "Conv")
+			conformance.RunOps(t, c, dtype, "MatMul", "Conv")
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestVendorsPlanIsChosenByNumber(t *testing.T) {
 // The walk of the knobs ends at the library's last plan: of the imitations two for a product, and
 // for a convolution in BF16 two of each way of asking.
 func TestWalkOfKnobsSeesTheLibrariesPlans(t *testing.T) {
-	if devicetest.OnCard() {
+	if conformance.OnCard() {
 		t.Skip("needs the imitations of NVIDIA's libraries")
 	}
 	w := newWalk(newMeasure(t, emu.BuildVendor(t)))

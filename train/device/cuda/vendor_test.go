@@ -9,8 +9,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/emu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
+	"hgld/train/device/testing/emu"
 )
 
 // withVendor is a backend on the emulator and on the imitations of NVIDIA's libraries.
@@ -26,8 +26,8 @@ type withVendor struct {
 // for wrong calls of the libraries and for objects that were not destroyed.
 func openVendor(t *testing.T, setting string) withVendor {
 	t.Helper()
-	if devicetest.OnCard() {
-		t.Skip("needs the emulator: $" + devicetest.CardVariable + " is set")
+	if conformance.OnCard() {
+		t.Skip("needs the emulator: $" + conformance.CardVariable + " is set")
 	}
 	libs, imitations := emu.Build(t), emu.BuildVendor(t)
 	t.Setenv(cuda.LibrariesVariable, libs+string(os.PathListSeparator)+imitations)
@@ -64,7 +64,7 @@ func (v withVendor) queued() (products, convolutions int) {
 func TestVendorPassesTheConformanceSuite(t *testing.T) {
 	v := openVendor(t, "all")
 	for _, dtype := range []device.DType{device.BF16, device.F32} {
-		t.Run(dtype.String(), func(t *testing.T) { devicetest.RunOps(t, v, dtype, "MatMul", "Conv") })
+		t.Run(dtype.String(), func(t *testing.T) { conformance.RunOps(t, v, dtype, "MatMul", "Conv") })
 	}
 	products, convolutions := v.queued()
 	if products < 2*60 || convolutions < 2*(6+1+12)*24 {
@@ -197,7 +197,7 @@ func TestOlderFunctionsOfCuDNNPassTheConformanceSuite(t *testing.T) {
 	v := openVendor(t, "all")
 	v.seen.WithoutGraphs(t)
 	for _, dtype := range []device.DType{device.BF16, device.F32} {
-		t.Run(dtype.String(), func(t *testing.T) { devicetest.RunOps(t, v, dtype, "Conv") })
+		t.Run(dtype.String(), func(t *testing.T) { conformance.RunOps(t, v, dtype, "Conv") })
 	}
 	if _, convolutions := v.queued(); convolutions < 5*24 {
 		t.Errorf("the older functions computed %d convolutions", convolutions)
@@ -370,7 +370,7 @@ func TestVendorMasksGradientsThatCuDNNDoesNot(t *testing.T) {
 // convolutions, forward and backward.
 func TestVendorComputesGoldenLayers(t *testing.T) {
 	v := openVendor(t, "all")
-	devicetest.Goldens(t, v.Backend)
+	conformance.Goldens(t, v.Backend)
 	if products, convolutions := v.queued(); products+convolutions == 0 {
 		t.Error("the libraries computed nothing")
 	}

@@ -7,7 +7,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/operations"
+	"hgld/train/device/testing/operations"
 )
 
 // The observer before the other does not do what it sees, so that its name shows what

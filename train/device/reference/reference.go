@@ -1,5 +1,5 @@
 // Package reference defines every operation of a device.Backend by its formula, in plain loops
-// and float64. Nothing here is optimised. Package devicetest compares backends with these
+// and float64. Nothing here is optimised. Package conformance compares backends with these
 // definitions, and differentiates them numerically to check gradients. Gradients are defined
 // separately only for ranks, bins and pairs, whose definitions package cpu also uses.
 //

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train/device/operations"
+	"hgld/train/device/testing/operations"
 )
 
 var update = flag.Bool("update", false, "write forwards.go")

@@ -5,13 +5,13 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/devicetest"
+	"hgld/train/device/testing/conformance"
 )
 
 // A processor passes the tests of every backend in the short types too.
 func TestConformance(t *testing.T) {
 	for _, short := range []device.DType{device.BF16, device.F16} {
-		t.Run(short.String(), func(t *testing.T) { devicetest.RunOps(t, Backend(cpu.New(2)), short) })
+		t.Run(short.String(), func(t *testing.T) { conformance.RunOps(t, Backend(cpu.New(2)), short) })
 	}
 }
 

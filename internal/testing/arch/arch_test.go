@@ -1,0 +1,370 @@
+// Package arch keeps the architecture: who may import whom, what every
+// package says of itself, and how long a function and a file may be.
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/testing/goldens"
+)
+
+// may lists, for each package, the packages of ours that it may import; internal
+// packages may be imported by all but labels. Tests and the packages of a testing folder
+// may import anything. An entry "train/…" stands for every package below train.
+var may = map[string][]string{
+	"labels":                   {},
+	"scrape":                   {"labels"},
+	"scrape/page":              {"scrape", "labels"},
+	"scrape/api":               {"scrape", "scrape/polite", "labels"},
+	"scrape/polite":            {},
+	"scrape/fakecommons":       {"labels"},
+	"scrape/site":              {"scrape", "scrape/page", "scrape/api", "scrape/polite"},
+	"cluster":                  {"labels"},
+	"cluster/report":           {"cluster", "labels"},
+	"cluster/space":            {"cluster", "labels"},
+	"cluster/sweep":            {"cluster", "labels"},
+	"curate":                   {"labels"},
+	"curate/format":            {"curate", "labels"},
+	"curate/serve":             {"curate", "labels"},
+	"shards":                   {"labels"},
+	"shards/dataset":           {"labels", "shards"},
+	"shards/provenance":        {"labels", "shards", "shards/dataset"},
+	"shards/examples":          {"labels", "shards"},
+	"train":                    {"labels", "train/…"},
+	"train/tensor":             {"train/device"},
+	"train/device":             {},
+	"train/device/reference":   {"train/device"},
+	"train/device/cpu":         {"train/device", "train/device/reference"},
+	"train/device/cuda":        {"train/device", "train/device/cuda/vendor"},
+	"train/device/cuda/vendor": {"train/device"},
+	"train/device/observe":     {"train/device"},
+	"train/device/widen":       {"train/device"},
+	"train/grad":               {"train/device"},
+	"train/nn":                 {"train/grad", "train/tensor", "train/device"},
+	"train/backbone":           {"train/nn", "train/grad", "train/tensor", "train/device"},
+	"train/text":               {"train/nn", "train/grad", "train/tensor", "train/device"},
+	"train/loss":               {"train/grad", "train/device", "train/nn", "labels"},
+	"train/loss/definition":    {"train/loss", "train/device", "train/device/reference", "labels"},
+	"train/metric":             {"labels"},
+	"train/rank":               {"train/metric"},
+	"train/stats":              {"train/sample"},
+	"train/embeddings":         {"labels"},
+	"train/gradient": {"train", "train/vectors", "train/loss", "train/loss/definition", "train/device", "train/grad",
+		"train/nn", "labels"},
+	"train/evaluation": {"train", "train/metric", "train/index", "train/embeddings", "labels"},
+	"train/index":      {"train", "train/device", "train/embeddings", "train/export", "labels"},
+	"train/export":     {"train", "train/backbone", "train/nn"},
+	"train/pretrained": {"train/backbone"},
+	"train/qrels":      {"train"},
+	"train/selection":  {"train", "train/vectors", "train/embeddings", "labels"},
+	"train/vectors":    {"train", "train/embeddings", "train/device", "train/qrels", "labels"},
+	"train/history":    {"train", "train/metric", "train/selection", "train/stats"},
+	"train/recipe":     {"train", "train/history"},
+	"train/sample":     {"labels"},
+	"train/optim":      {"train/device", "train/grad"},
+	"train/tune":       {},
+	"cmd/hgld":         {"…"},
+}
+
+// internalMay lists what a package below internal may import of ours.
+var internalMay = map[string][]string{
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/download":   {"internal/atomicfile", "internal/filelock"},
+	"internal/settings":   {"internal/registry"},
+	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
+		"internal/filehash", "internal/registry"},
+	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorfile":  {"internal/half"},
+	"internal/texttable":   {"internal/registry"},
+	"internal/torchfile":   {"internal/tensorfile"},
+	"internal/img":         {"internal/dlopen"},
+}
+
+// backends are named by the command and tests alone; everyone else holds a device.Backend.
+var backends = []string{"train/device/cpu", "train/device/cuda"}
+
+// onlyCommand may be used in cmd/hgld alone: a package returns errors and leaves
+// logging, flags and the end of the process to the command.
+var onlyCommand = []string{"log", "log/slog", "flag", "github.com/urfave/cli/v2"}
+
+const (
+	longestFunction = 100
+	longestFile     = 600
+)
+
+// exempt are files whose length is that of a table.
+var exempt = []string{}
+
+type file struct {
+	path string // from the root, with slashes
+	pkg  string // folder
+	test bool
+	ast  *ast.File
+	set  *token.FileSet
+}
+
+func parseAll(t *testing.T) []file {
+	t.Helper()
+	root := goldens.Root()
+	var files []file
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "dist") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(name) != ".go" {
+			return nil
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		files = append(files, file{rel, filepath.ToSlash(filepath.Dir(rel)), strings.HasSuffix(name, "_test.go"), tree, set})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d Go files found below %s", len(files), root)
+	}
+	return files
+}
+
+func allowed(list []string, path string) bool {
+	return slices.ContainsFunc(list, func(a string) bool {
+		prefix, all := strings.CutSuffix(a, "…")
+		return a == path || all && strings.HasPrefix(path, prefix)
+	})
+}
+
+// inTestingTree reports the packages that only tests and one another import.
+func inTestingTree(pkg string) bool { return strings.Contains(pkg+"/", "/testing/") }
+
+// isCommand reports the packages of the command.
+func isCommand(pkg string) bool { return pkg == "cmd/hgld" || strings.HasPrefix(pkg, "cmd/hgld/") }
+
+func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
+	for _, f := range parseAll(t) {
+		for _, spec := range f.ast.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			ours, isOurs := strings.CutPrefix(path, "hgld/")
+			switch {
+			case !f.test && !inTestingTree(f.pkg) && inTestingTree(ours):
+				t.Errorf("%s imports %s, which only tests may", f.path, ours)
+			case f.test || inTestingTree(f.pkg) || isCommand(f.pkg) || strings.HasPrefix(f.pkg, "scripts/"):
+			case !isOurs:
+				if f.pkg == "labels" && strings.Contains(strings.Split(path, "/")[0], ".") {
+					t.Errorf("%s imports %s: labels uses the standard library only", f.path, path)
+				}
+				if slices.Contains(onlyCommand, path) {
+					t.Errorf("%s imports %s, which only cmd/hgld may", f.path, path)
+				}
+			case strings.HasPrefix(f.pkg, "internal/"):
+				if !slices.Contains(internalMay[f.pkg], ours) {
+					t.Errorf("%s imports %s: an internal package knows nothing of the others", f.path, ours)
+				}
+			case strings.HasPrefix(ours, "internal/"):
+				if f.pkg == "labels" {
+					t.Errorf("%s imports %s: labels uses the standard library only", f.path, ours)
+				}
+			case slices.Contains(backends, ours):
+				t.Errorf("%s imports %s: hold a device.Backend", f.path, ours)
+			default:
+				list, known := may[f.pkg]
+				if !known {
+					t.Errorf("%s: package %s is not in the table of architecture rules", f.path, f.pkg)
+				} else if !allowed(list, ours) {
+					t.Errorf("%s imports %s, which %s may not", f.path, ours, f.pkg)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || inTestingTree(f.pkg) || isCommand(f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Exit" || sel.Sel.Name == "Args") {
+				t.Errorf("%s: os.%s outside cmd/hgld", f.set.Position(sel.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
+// can vanish in a power cut, with the files that were synced in it.
+var makesFolders = []string{"internal/atomicfile"}
+
+func TestFoldersAreMadeDurably(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || inTestingTree(f.pkg) || slices.Contains(makesFolders, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Mkdir" || sel.Sel.Name == "MkdirAll") {
+				t.Errorf("%s: os.%s; atomicfile.%[2]s also syncs the folder above", f.set.Position(sel.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	said := map[string]string{}
+	for _, f := range parseAll(t) {
+		if f.test && f.pkg != "internal/testing/arch" {
+			continue
+		}
+		if _, seen := said[f.pkg]; !seen {
+			said[f.pkg] = ""
+		}
+		if f.ast.Doc != nil {
+			said[f.pkg] = f.ast.Doc.Text()
+		}
+	}
+	for pkg, doc := range said {
+		if len(doc) < 60 {
+			t.Errorf("package %s has no package comment of substance: %q", pkg, doc)
+		}
+	}
+	for i, stage := range []string{"scrape", "cluster", "curate", "shards", "train"} {
+		want := "Package " + stage + " is stage " + string(rune('1'+i)) + " of hgld"
+		if !strings.HasPrefix(strings.Join(strings.Fields(said[stage]), " "), want) {
+			t.Errorf("package %s begins %.40q, want %q", stage, said[stage], want)
+		}
+	}
+}
+
+func TestFunctionsAndFilesStayShort(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if slices.Contains(exempt, f.path) {
+			continue
+		}
+		if n := f.set.File(f.ast.Pos()).LineCount(); n > longestFile {
+			t.Errorf("%s has %d lines, more than %d", f.path, n, longestFile)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || f.test {
+				continue
+			}
+			n := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1
+			if n > longestFunction {
+				t.Errorf("%s: %s has %d lines, more than %d", f.set.Position(fn.Pos()), fn.Name.Name, n, longestFunction)
+			}
+		}
+	}
+}
+
+func TestExportedThingsAreDocumented(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !interfaceMethod(d) {
+					t.Errorf("%s: %s has no doc comment", f.set.Position(d.Pos()), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					spec, ok := s.(*ast.TypeSpec)
+					if ok && spec.Name.IsExported() && d.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+						t.Errorf("%s: type %s has no doc comment", f.set.Position(spec.Pos()), spec.Name.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	t := d.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if index, ok := t.(*ast.IndexExpr); ok {
+		t = index.X
+	}
+	id, ok := t.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+// interfaceMethod reports methods whose meaning their interface documents.
+func interfaceMethod(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read",
+		"Write", "MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
+}
+
+// quotes are the functions whose messages quote what users and files say. %q alone
+// would quote a megabyte of it.
+var quotes = []string{"Errorf", "Sprintf", "usagef", "errorf", "withHint", "bad", "broken", "fail", "report", "warn"}
+
+// quoteFreely lists packages that no data of users reach.
+var quoteFreely = []string{"scrape/fakecommons", "train/device"}
+
+func TestMessagesQuoteBoundedText(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || inTestingTree(f.pkg) || slices.Contains(quoteFreely, f.pkg) || strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !slices.Contains(quotes, calledName(call)) {
+				return true
+			}
+			ast.Inspect(call, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, "%q") {
+					t.Errorf("%s: %%q quotes without end; %%.80q quotes 80 characters", f.set.Position(text.Pos()))
+				}
+				return true
+			})
+			return true
+		})
+	}
+}
+
+// calledName is the name of the function or method that is called.
+func calledName(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package arch
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"hgld/internal/testing/goldens"
+)
+
+const longestLine = 120 // characters
+
+// wide lists the folders whose lines are not all broken yet. One whose lines are is taken
+// off the list and stays off.
+var wide = []string{}
+
+// data are files whose long lines are literals of binary data.
+var data = []string{"internal/img/decode_test.go", "internal/img/limits_test.go"}
+
+// Lines fit on a screen. Exempt are struct tags, raw strings, and generated files.
+func TestLinesAreNotTooLong(t *testing.T) {
+	found := map[string]bool{}
+	for _, f := range parseAll(t) {
+		text, err := os.ReadFile(filepath.Join(goldens.Root(), filepath.FromSlash(f.path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(text, []byte("// Code generated ")) || slices.Contains(data, f.path) {
+			continue
+		}
+		raw := false
+		for i, line := range strings.Split(string(text), "\n") {
+			inside := raw
+			if quotes := strings.Count(line, "`"); quotes > 0 {
+				inside, raw = true, raw != (quotes%2 == 1)
+			}
+			if inside || utf8.RuneCountInString(line) <= longestLine {
+				continue
+			}
+			listed := false
+			for _, folder := range wide {
+				if strings.HasPrefix(f.path, folder+"/") {
+					found[folder], listed = true, true
+				}
+			}
+			if !listed {
+				t.Errorf("%s:%d has %d characters, more than %d", f.path, i+1, utf8.RuneCountInString(line), longestLine)
+			}
+		}
+	}
+	for _, folder := range wide {
+		if !found[folder] {
+			t.Errorf("no line below %s is too long: take it off the list", folder)
+		}
+	}
+}
