@@ -5,7 +5,7 @@
 #
 #   scripts/mixed.sh | tee scripts/results/mixed.md
 #
-# On a CPU, bfloat16 is the storage of activations only: package widen computes in
+# On a CPU, bfloat16 is the storage of activations only: package bf16 computes in
 # float32. The table therefore shows what the rounding of activations does to a training.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -8,7 +8,7 @@ import (
 	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
-	"hgld/train/device/widen"
+	"hgld/train/device/bf16"
 	"hgld/train/grad"
 	"hgld/train/nn"
 )
@@ -46,7 +46,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	}
 	if n.activations != device.F32 {
 		if !b.Supports(n.activations) {
-			n.b = widen.Backend(b)
+			n.b = bf16.Backend(b)
 		}
 		store.Find(backboneGroup).Activations = n.activations
 	}

@@ -14,9 +14,9 @@ import (
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/embeddings"
-	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/metric"
+	"hgld/train/report"
 	"hgld/train/selection"
 )
 
@@ -60,11 +60,11 @@ type evalSettings struct {
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
 	Out     string `yaml:"out" path:"out" usage:"file for the result"`
 
-	Report     string             `yaml:"report" path:"out" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
-	Images     string             `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
-	TREC       string             `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
-	TRECPlaces int                `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
-	export     *evaluation.Export // set by hgld eval export only
+	Report     string         `yaml:"report" path:"out" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
+	Images     string         `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
+	TREC       string         `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TRECPlaces int            `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
+	export     *report.Export // set by hgld eval export only
 
 	TRECLeast int `yaml:"trec_least" range:"0 64" usage:"how many levels an item must share with the query to be listed in PREFIX.qrels: 1 is the coarsest class, 0 all levels, the finest class"`
 }

@@ -9,9 +9,9 @@ import (
 
 	"hgld/internal/texttable"
 	"hgld/train"
-	"hgld/train/evaluation"
 	"hgld/train/history"
 	"hgld/train/recipe"
+	"hgld/train/report"
 )
 
 func evalCompareCommand() *cli.Command {
@@ -154,11 +154,11 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 		return withHint(usagef("--report needs results with per-query values"),
 			"hgld eval export and hgld eval run --per-query store them")
 	}
-	v := evaluation.Versus{Path: o.page, Key: o.by, Pairing: pairs[0].Pairing}
+	v := report.Versus{Path: o.page, Key: o.by, Pairing: pairs[0].Pairing}
 	for i := range v.Results {
 		v.Names[i], v.Results[i] = files[i], results[i]
 		var err error
-		if v.Found[i], err = evaluation.ReadExport(j.args[i], results[i].Queries); err != nil {
+		if v.Found[i], err = report.ReadExport(j.args[i], results[i].Queries); err != nil {
 			return withCode(exitIntegrity, err)
 		}
 	}
@@ -168,13 +168,13 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 			return err
 		}
 		defer closer.Close()
-		v.Image = evaluation.ImagesByID(d)
+		v.Image = report.ImagesByID(d)
 		if v.Found[0] == nil || v.Found[1] == nil {
 			j.say("the page has no pictures: %s and %s were not both written by hgld eval export", j.args[0], j.args[1])
 		}
 	}
 	err := pageError(v.Write(j.ctx))
-	if errors.As(err, new(*evaluation.MetricError)) {
+	if errors.As(err, new(*report.MetricError)) {
 		return withHint(withCode(exitUsage, err), "name one of them with --by, such as AP_level0")
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/embeddings"
-	"hgld/train/evaluation"
+	"hgld/train/report"
 	"hgld/train/vectors"
 )
 
@@ -65,8 +65,8 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 }
 
 // items returns queries and gallery, with their images if --images names any.
-func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery evaluation.Items, _ io.Closer, err error) {
-	a, b := evaluation.Rows{Side: &e.Query}, evaluation.Rows{Side: &e.Gallery}
+func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
+	a, b := report.Rows{Side: &e.Query}, report.Rows{Side: &e.Gallery}
 	if s.Images == "" || s.Report == "" {
 		return a, b, io.NopCloser(nil), nil
 	}
@@ -74,8 +74,8 @@ func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery eval
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	find := evaluation.ImagesByID(d)
-	return evaluation.ImagedRows{Rows: a, Find: find}, evaluation.ImagedRows{Rows: b, Find: find}, closer, nil
+	find := report.ImagesByID(d)
+	return report.ImagedRows{Rows: a, Find: find}, report.ImagedRows{Rows: b, Find: find}, closer, nil
 }
 
 // input collects the files to read and how to read them.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/train/evaluation"
+	"hgld/train/report"
 )
 
 const evalExportExamples = "  hgld eval export sop                    evaluate like hgld eval run, and write\n" +
@@ -40,7 +40,7 @@ func runEvalExport(j *job, s *evalSettings, places int) error {
 	if len(j.args) != 1 || j.args[0] == "" {
 		return withHint(usagef("eval export takes one PREFIX; got %d", len(j.args)), "hgld eval export runs/default/test")
 	}
-	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &evaluation.Export{Prefix: j.args[0], Places: places}
+	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &report.Export{Prefix: j.args[0], Places: places}
 	if s.Ranking != "" {
 		return usagef("eval export cannot write neighbours with --ranking, which has no vectors")
 	}

@@ -6,15 +6,15 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/blas"
-	"hgld/train/evaluation"
+	"hgld/train/report"
 )
 
 // outputs opens the outputs that the settings ask for. With same, query i is row i of the
 // gallery; otherwise self holds the gallery row of each query, or −1. classes returns the
 // class names of a level.
-func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluation.Items, same bool, self []int32,
-	classes func(level int) []string) (*evaluation.Outputs, error) {
-	var list []evaluation.Output
+func (s *evalSettings) outputs(j *job, levels []string, query, gallery report.Items, same bool, self []int32,
+	classes func(level int) []string) (*report.Outputs, error) {
+	var list []report.Output
 	if s.TREC != "" {
 		own := func(q int) int {
 			switch {
@@ -25,9 +25,9 @@ func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluatio
 			}
 			return -1
 		}
-		t, err := evaluation.TREC{Prefix: s.TREC, Places: s.TRECPlaces, Least: s.TRECLeast, Levels: len(levels),
+		t, err := report.TREC{Prefix: s.TREC, Places: s.TRECPlaces, Least: s.TRECLeast, Levels: len(levels),
 			Query: query, Gallery: gallery, Own: own}.Open()
-		if errors.As(err, new(*evaluation.LeastError)) {
+		if errors.As(err, new(*report.LeastError)) {
 			return nil, withCode(exitUsage, err)
 		}
 		if err != nil {
@@ -36,7 +36,7 @@ func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluatio
 		list = append(list, t)
 	}
 	if s.Report != "" {
-		list = append(list, evaluation.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
+		list = append(list, report.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
 			Gallery: gallery, Limit: j.limit, Seed: s.Seed, Map: j.drawMap}.Open())
 	}
 	if s.export != nil {
@@ -44,11 +44,11 @@ func (s *evalSettings) outputs(j *job, levels []string, query, gallery evaluatio
 		e.Levels, e.Classes, e.Query, e.Gallery, e.Limit = levels, classes, query, gallery, j.limit
 		out, err := e.Open()
 		if err != nil {
-			return nil, errors.Join(err, evaluation.Join(list...).Finish(j.ctx, nil, err))
+			return nil, errors.Join(err, report.Join(list...).Finish(j.ctx, nil, err))
 		}
 		list = append(list, out)
 	}
-	return evaluation.Join(list...), nil
+	return report.Join(list...), nil
 }
 
 // drawMap lays out embeddings by t-SNE.
@@ -67,7 +67,7 @@ func (j *job) drawMap(ctx context.Context, vectors []float32, rows, cols int) ([
 }
 
 // isUnshown reports whether err means that a page was written without some of its images.
-func isUnshown(err error) bool { return errors.As(err, new(*evaluation.UnshownError)) }
+func isUnshown(err error) bool { return errors.As(err, new(*report.UnshownError)) }
 
 // pageError gives a page that lacks some images the exit code of failed items.
 func pageError(err error) error {

@@ -7,7 +7,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/train"
-	"hgld/train/gradient"
+	"hgld/train/losscheck"
 	"hgld/train/vectors"
 )
 
@@ -54,7 +54,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {
-		err = gradient.CheckFile(to)
+		err = losscheck.CheckFile(to)
 	}
 	if err != nil {
 		return withCode(exitUsage, err)
@@ -67,7 +67,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	r, err := gradient.Compute(b, &gradient.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
+	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
 		Proxies: c.String("proxies"), Definition: c.Bool("definition")})
 	if err != nil {
 		return asUsage(err)

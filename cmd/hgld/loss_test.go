@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
-	"hgld/train/gradient"
+	"hgld/train/losscheck"
 )
 
 func TestLossOfVectors(t *testing.T) {
 	embeddingFiles(t)
 	code, out, errs := run(t, "loss", "--loss", "happier", "--embeddings", "e.npy", "--labels", "l.csv", "--gradient",
 		"g.safetensors", "--json")
-	var r gradient.Report
+	var r losscheck.Report
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
@@ -40,7 +40,7 @@ func TestLossOfVectors(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, text, errs)
 	}
 	_, again, _ := run(t, "loss", "--loss", "happier", "--embeddings", "e.parquet", "--proxies", "p.safetensors", "--json")
-	var same gradient.Report
+	var same losscheck.Report
 	if err := json.Unmarshal([]byte(again), &same); err != nil || same.Value != r.Value {
 		t.Errorf("%v with the proxies of the file, %v with the draw (%v)", same.Value, r.Value, err)
 	}

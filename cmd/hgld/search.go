@@ -18,8 +18,8 @@ import (
 	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/embeddings"
-	"hgld/train/evaluation"
 	"hgld/train/index"
+	"hgld/train/report"
 )
 
 const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index of hgld eval embed\n" +
@@ -276,12 +276,12 @@ func (s *searching) embedder() (*index.Embedder, error) {
 
 // report writes the page. Without images, it writes only the table and tells the user.
 func (s *searching) report(r *index.Found, d train.Dataset) error {
-	f := evaluation.FoundIn(s.x, r)
+	f := report.FoundIn(s.x, r)
 	f.Path, f.Index = s.page, s.index
 	if d == nil {
 		s.say("the page has no images: name the folder that contains them with --images")
 	} else {
-		f.Image = evaluation.ImagesByID(d)
+		f.Image = report.ImagesByID(d)
 		if r.Own >= 0 {
 			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"hgld/train/device"
+	"hgld/train/device/bf16"
 	"hgld/train/device/testing/conformance"
-	"hgld/train/device/widen"
 )
 
 // inF32 is a backend that says it computes in F32 alone, so that package widen wraps it.
@@ -19,7 +19,7 @@ func (inF32) Supports(t device.DType) bool { return t == device.F32 }
 // cores add up in an order of their own.
 func TestShortArraysGiveTheBytesOfWidenedOnes(t *testing.T) {
 	b := emulated(t)
-	native, widened := conformance.ShortOutcomes(t, b), conformance.ShortOutcomes(t, widen.Backend(inF32{b}))
+	native, widened := conformance.ShortOutcomes(t, b), conformance.ShortOutcomes(t, bf16.Backend(inF32{b}))
 	compared := 0
 	for i, n := range native {
 		if n.CardsDiffer {

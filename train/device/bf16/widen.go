@@ -1,12 +1,12 @@
-// Package widen lets a backend that computes in F32 store activations in BF16 or F16. It widens
+// Package bf16 lets a backend that computes in F32 store activations in BF16 or F16. It widens
 // the arrays of an operation to F32, runs the operation, and rounds the results. Storage is that
 // of mixed precision, and arithmetic that of the backend. A host can thus run a mixed-precision
 // training, whose result is the reference for a card's BF16 kernels. It is slower than F32.
 //
 // forwards.go is generated from the interfaces of package device:
 //
-//	go test ./train/device/widen -run TestForwards -update
-package widen
+//	go test ./train/device/bf16 -run TestForwards -update
+package bf16
 
 import "hgld/train/device"
 

@@ -1,4 +1,4 @@
-package widen
+package bf16
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package gradient_test
+package losscheck_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"hgld/train"
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
-	"hgld/train/gradient"
 	"hgld/train/loss"
+	"hgld/train/losscheck"
 	"hgld/train/vectors"
 )
 
@@ -76,9 +76,9 @@ func TestEveryLossAgreesWithItsDefinition(t *testing.T) {
 	e := files(t, b, rows, csv)
 	for _, preset := range []string{"paper", "released"} {
 		for _, name := range loss.All.Names() {
-			in := &gradient.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: preset}, Rows: e, Unit: true,
+			in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: preset}, Rows: e, Unit: true,
 				Seed: 1, Definition: true}
-			r, err := gradient.Compute(b, in)
+			r, err := losscheck.Compute(b, in)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, preset, err)
 				continue
@@ -112,11 +112,11 @@ func TestEveryLossAgreesWithItsDefinition(t *testing.T) {
 func TestGradientIsByTheRowsOfTheFile(t *testing.T) {
 	b := cpu.New(1)
 	rows, csv := random(12)
-	in := &gradient.Input{Loss: train.Loss{Named: train.Named{Name: "roadmap"}, Preset: "paper"}, Unit: true, Seed: 1,
+	in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: "roadmap"}, Preset: "paper"}, Unit: true, Seed: 1,
 		Definition: true}
-	value := func() *gradient.Report {
+	value := func() *losscheck.Report {
 		in.Rows = files(t, b, rows, csv)
-		r, err := gradient.Compute(b, in)
+		r, err := losscheck.Compute(b, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,9 +152,9 @@ func TestProxiesComeFromAFile(t *testing.T) {
 	}
 	proxies := filepath.Join(t.TempDir(), "p.npy")
 	array(t, proxies, at(0, 60, 150))
-	in := &gradient.Input{Loss: train.Loss{Named: train.Named{Name: "nsm"}, Preset: "paper"}, Proxies: proxies,
+	in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: "nsm"}, Preset: "paper"}, Proxies: proxies,
 		Rows: files(t, b, append(at(20, 100), at(150)...), "class\na\nb\nc\n")}
-	r, err := gradient.Compute(b, in)
+	r, err := losscheck.Compute(b, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,24 +164,24 @@ func TestProxiesComeFromAFile(t *testing.T) {
 	}
 	in.Proxies = filepath.Join(t.TempDir(), "wrong.npy")
 	array(t, in.Proxies, at(0, 60))
-	if _, err := gradient.Compute(b, in); err == nil || !strings.Contains(err.Error(), "wrong.npy") {
+	if _, err := losscheck.Compute(b, in); err == nil || !strings.Contains(err.Error(), "wrong.npy") {
 		t.Errorf("proxies of two classes for three: %v", err)
 	}
 	in.Loss.Name = "smooth-ap"
-	if _, err := gradient.Compute(b, in); err == nil || !strings.Contains(err.Error(), "smooth-ap has no proxies") {
+	if _, err := losscheck.Compute(b, in); err == nil || !strings.Contains(err.Error(), "smooth-ap has no proxies") {
 		t.Errorf("proxies for a loss without any: %v", err)
 	}
 }
 
 func TestPositivesAreCountedByLevel(t *testing.T) {
 	b := cpu.New(1)
-	in := &gradient.Input{Loss: train.Loss{Named: train.Named{Name: "happier"}, Preset: "paper"}, Unit: true,
+	in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: "happier"}, Preset: "paper"}, Unit: true,
 		Rows: files(t, b, [][]float32{{1, 0}, {0.9, 0.1}, {0, 1}, {0.1, 1}}, "fine,coarse\na,x\na,x\nb,x\n,\n")}
-	r, err := gradient.Compute(b, in)
+	r, err := losscheck.Compute(b, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []gradient.Level{{Name: "fine", Queries: 2, Positives: 2, Unlabeled: 1},
+	want := []losscheck.Level{{Name: "fine", Queries: 2, Positives: 2, Unlabeled: 1},
 		{Name: "coarse", Queries: 3, Positives: 6, Unlabeled: 1}}
 	if fmt.Sprint(r.Levels) != fmt.Sprint(want) || r.NoDefinition != "not requested" {
 		t.Errorf("%+v, want %+v; %s", r.Levels, want, r.NoDefinition)

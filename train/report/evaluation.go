@@ -1,6 +1,6 @@
-// Package evaluation writes the reports of an evaluation that go beyond its metrics: an HTML
+// Package report writes the reports of an evaluation that go beyond its metrics: an HTML
 // page, and files for trec_eval.
-package evaluation
+package report
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package gradient computes a loss and its gradient on vectors from files, so that another
+// Package losscheck computes a loss and its gradient on vectors from files, so that another
 // program's loss can be compared with hgld's. It reports the value by term, the gradient by the
 // vectors and by the proxies, and the same by the definition in float64.
-package gradient
+package losscheck
 
 import (
 	"fmt"
