@@ -166,19 +166,15 @@ func needsSubcommand(c *cli.Context) error {
 	if c.Args().First() == "help" {
 		return showHelp(c)
 	}
-	list, kind := c.App.Commands, "command"
+	list, group := c.App.Commands, commandPath(c)
 	if c.Command != nil && len(c.Command.Subcommands) > 0 {
 		list = c.Command.Subcommands
-		if c.Command.Name != "hgld" {
-			kind = c.Command.Name + " command"
-		}
 	}
 	var names []string
 	for _, cmd := range list {
 		names = append(names, cmd.Name)
 	}
-	group := commandPath(c)
-	unknown := &registry.UnknownError{Kind: kind, Name: c.Args().First(),
+	unknown := &registry.UnknownError{Kind: strings.TrimSpace(group + " command"), Name: c.Args().First(),
 		Nearest: registry.Nearest(c.Args().First(), names), Known: names}
 	if meant := commandsElsewhere[group][strings.ToLower(c.Args().First())]; meant != "" {
 		unknown.Nearest = "hgld " + meant
@@ -319,7 +315,7 @@ Commands:
 hgld COMMAND --help shows examples and flags.
 `
 
-const groupHelp = `hgld {{.Name}}: {{.Usage}}
+const groupHelp = `{{.HelpName}}: {{.Usage}}
 {{if .Description}}
 Examples:
 {{.Description}}

@@ -141,7 +141,7 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	if len(tags) == 0 {
 		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag, so there is nothing to "+
 			"encode", path, count(len(records), "landmark")),
-			"`hgld scrape` finds tags")
+			"`hgld scrape run` finds tags")
 	}
 	carriers := 0
 	for _, t := range tags {
