@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,11 +15,12 @@ import (
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards/provenance"
 )
 
-// clusterSettings is the section "cluster" of hgld.yaml.
+// clusterSettings are the settings of the stage cluster.
 type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
@@ -63,7 +65,7 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 			return in, []string{s.Out, s.Vectors}
 		},
 		Run:     onJob(runCluster),
-		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
+		Check:   (*clusterSettings).check,
 		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // computed if missing
 		Doubt: func(p *pipeline.Project, s *clusterSettings, before []pipeline.State) (string, error) {
 			return s.otherVectors(p, before)
@@ -72,6 +74,22 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 			return s.curatedNote(p, st.State == pipeline.Stale)
 		},
 	})
+}
+
+// check finds unknown names and contradictions in the settings.
+func (s *clusterSettings) check() error {
+	if !slices.Contains(cluster.Weights, s.Weigh) {
+		return registry.Unknown("weight", s.Weigh, cluster.Weights)
+	}
+	if s.Prompt != "" {
+		if _, err := promptOf(s.Prompt); err != nil {
+			return err
+		}
+	}
+	if err := checkEncoder(s.Encoder); err != nil {
+		return err
+	}
+	return s.options().Check()
 }
 
 func clusterCommand() *cli.Command {
@@ -189,7 +207,7 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 
 // vectorsOf returns the vectors of the tags. It reads the existing file if that file was
 // made for these tags by the same encoder and prompt. Otherwise it computes the vectors
-// with the settings of the section embed, and writes them if keep is set.
+// with the settings of the stage embed, and writes them if keep is set.
 func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
 	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
@@ -247,7 +265,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	return x, want, err
 }
 
-// embeddingOf returns the section embed with the encoder that a clustering names. If no
+// embeddingOf returns the settings of embed with the encoder that a clustering names. If no
 // encoder is named and the existing vectors needed no weights, it keeps their encoder and
 // prompt.
 func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {

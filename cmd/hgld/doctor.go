@@ -116,7 +116,7 @@ func projectFinding(p *pipeline.Project, err error) finding {
 			Advice: "hgld init my-project starts a project; single commands work without one"}
 	}
 	if err == nil {
-		err = p.Check(sections())
+		err = p.Check(stages().Stages)
 	}
 	if err != nil {
 		advice := append(hints(err), "hgld config check")[0]

@@ -46,6 +46,21 @@ func (f fileEncoder) missing() error {
 			"hashing needs none", f.name)
 }
 
+// encoderNamed returns the entry of the table with this name.
+func encoderNamed(name string) (cluster.Encoder, error) {
+	e, err := encoders.Get("encoder", name)
+	return e, withCode(exitUsage, err)
+}
+
+// checkEncoder returns an error for an unknown encoder. A setting may be empty.
+func checkEncoder(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := encoderNamed(name)
+	return err
+}
+
 // opener opens the device that an encoder computes on. threads applies to the CPU.
 type opener func(threads int) (device.Backend, error)
 
@@ -56,9 +71,9 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
 				"--encoder hashing needs none and compares spellings")
 	}
-	e, err := encoders.Get("encoder", s.Encoder)
+	e, err := encoderNamed(s.Encoder)
 	if err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, err
 	}
 	f, isFile := e.(fileEncoder)
 	switch {

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/embeddings"
@@ -94,8 +97,8 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			}
 			return []string{s.Run, s.Data}, []string{s.Out}
 		},
-		Run:    onJob(runEval),
-		Checks: []func(*evalSettings) error{(*evalSettings).check},
+		Run:   onJob(runEval),
+		Check: (*evalSettings).check,
 	})
 }
 
@@ -350,4 +353,23 @@ func (s *evalSettings) choice() (*selection.Images, error) {
 		c.Splits = []string{c.Query} // an evaluation needs no training images
 	}
 	return &c, nil
+}
+
+func (s *evalSettings) check() error {
+	if _, known := tieRules[s.Ties]; !known {
+		return registry.Unknown("order of ties", s.Ties, slices.Sorted(maps.Keys(tieRules)))
+	}
+	if _, err := metric.ParseSet(s.Metrics); err != nil {
+		return err
+	}
+	_, _, err := s.sureness()
+	return err
+}
+
+// evalArgument is the advice on an argument to `hgld eval run`, which takes none.
+func evalArgument(path string) string {
+	if embeddings.IsKind(path) {
+		return vectorsArgument("hgld eval run", path)
+	}
+	return "hgld eval run --run " + path
 }

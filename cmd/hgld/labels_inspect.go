@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/settings"
-	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -208,6 +207,3 @@ func printChecked(j *job, f labels.CheckedFile) {
 	}
 	j.print("%s: %s\n", f.File, verdict)
 }
-
-// count is [terminal.Count].
-func count(n int, noun string) string { return terminal.Count(n, noun) }

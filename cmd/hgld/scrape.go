@@ -14,7 +14,7 @@ import (
 	"hgld/scrape/site"
 )
 
-// scrapeSettings is the section "scrape" of hgld.yaml.
+// scrapeSettings are the settings of the stage scrape.
 type scrapeSettings struct {
 	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
@@ -47,10 +47,19 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
 			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
-		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
-		Run:    onJob(run),
-		Checks: []func(*scrapeSettings) error{(*scrapeSettings).check},
+		Files: func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
+		Run:   onJob(run),
+		Check: (*scrapeSettings).check,
 	})
+}
+
+// check finds unknown names in the settings.
+func (s *scrapeSettings) check() error {
+	if _, err := s.kind(); err != nil {
+		return err
+	}
+	_, err := scrape.Policies.Get("policy", s.Policy)
+	return err
 }
 
 func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runScrape) }
@@ -175,7 +184,7 @@ func planScrape(c *cli.Context, j *job) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	kind, err := site.Kinds.Get("source", s.Source)
+	kind, err := s.kind()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,12 @@ import (
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/selection"
 )
 
-// trainSettings is the section "train" of hgld.yaml.
+// trainSettings are the settings of the stage train.
 type trainSettings = history.Settings
 
 const (
@@ -45,9 +47,18 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Files: func(s *trainSettings) (in, out []string) {
 			return append(s.Images.Files(), append([]string{startOf(s)}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
-		Run:    onJob(runTrain),
-		Checks: []func(*trainSettings) error{checkTrain},
+		Run:   onJob(runTrain),
+		Check: checkTrain,
 	})
+}
+
+func checkTrain(s *trainSettings) error {
+	if s.Run.Device != "" {
+		if _, err := device.ParsePlace(s.Run.Device); err != nil {
+			return fmt.Errorf("run.device: %w", err)
+		}
+	}
+	return s.Config.Check()
 }
 
 func trainCommand() *cli.Command {
@@ -321,4 +332,31 @@ func trainError(err error) error {
 		return withHint(withCode(exitLocked, err), "wait for that process, or give this run its own directory with --out")
 	}
 	return err
+}
+
+// startOf returns the file or run that a training starts from. If the run already has a
+// checkpoint it no longer needs that file, so startOf returns "" if the file is gone.
+func startOf(s *trainSettings) string {
+	path := cmp.Or(s.Model.Weights, s.From)
+	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
+		return ""
+	}
+	return path
+}
+
+// trainArgument is the advice on an argument to `hgld train run`, which takes none.
+func trainArgument(path string) string {
+	contains := func(name string) bool {
+		_, err := os.Stat(filepath.Join(path, name))
+		return err == nil
+	}
+	switch {
+	case contains(history.SettingsFile):
+		return "hgld train resume " + path + " continues that run"
+	case contains(shards.ManifestFile):
+		return "hgld train run --data " + path + " trains on these shards"
+	case embeddings.IsKind(path):
+		return vectorsArgument("hgld train run", path)
+	}
+	return "name a run file with --config"
 }

@@ -163,7 +163,7 @@ func TestHooksOfAStageChangeItsState(t *testing.T) {
 
 func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	a := spec("a", "")
-	a.Checks = []func(*files) error{func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }}
+	a.Check = func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
 	err := Run(j, p.Stages())
