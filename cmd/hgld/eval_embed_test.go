@@ -204,7 +204,7 @@ func TestEmbeddingContinues(t *testing.T) {
 	trainedPictures(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &job{ctx: ctx, stdout: io.Discard, stderr: io.Discard, device: device.Auto}
-	m, err := (&evalSettings{Run: "runs/a"}).model(j)
+	m, err := (&evalModelSettings{Run: "runs/a"}).open(j, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,19 +12,19 @@ import (
 	"hgld/train/selection"
 )
 
-// subject describes what evalModel evaluates. It also tells the user if the training
+// subject describes what evaluateModel evaluates. It also tells the user if the training
 // images have changed since training.
-func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
+func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
 	data *selection.Data) (*train.Subject, error) {
-	of := &train.Subject{Run: s.Run, Data: choice.Evaluated()}
-	if !s.Untrained {
+	of := &train.Subject{Run: e.Model.Run, Data: choice.Evaluated()}
+	if !e.Model.Untrained {
 		of.Checkpoint, of.Step = m.Path, m.Step
 		sum, err := m.WeightsSum()
 		if err != nil {
 			return nil, trainError(err)
 		}
 		of.Weights = sum
-		if of.Changed, err = changedSince(m, s.Run); err != nil {
+		if of.Changed, err = changedSince(m, e.Model.Run); err != nil {
 			return nil, err
 		}
 		if of.Changed != "" {
@@ -62,8 +62,8 @@ func changedSince(m *train.Model, run string) (string, error) {
 		settings.Images.Files()[0]), nil
 }
 
-// filesMeasured describes the vectors and labels of an evaluation by their checksums.
-func (s *evalSettings) filesMeasured() (*train.Subject, error) {
+// measured describes the vectors and labels of an evaluation by their checksums.
+func (s *evalFileSettings) measured() (*train.Subject, error) {
 	of := &train.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
 	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
 		if value != "" {
