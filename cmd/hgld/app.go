@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/train/device"
 )
 
 // commands returns the tree of commands. A later version may add commands but not move any.
@@ -23,11 +24,24 @@ func commands() []*cli.Command {
 	}
 }
 
+// environment is what a command line finds around it.
+type environment struct {
+	stdout, stderr io.Writer
+	cards          []device.Kind // kinds of GPUs, in the order in which auto tries them
+	isolated       bool          // HGLD_* variables are ignored
+}
+
+// environmentKey is the key of the environment in the metadata of an application.
+const environmentKey = "environment"
+
+// environmentOf returns the environment of a running command.
+func environmentOf(c *cli.Context) environment { return c.App.Metadata[environmentKey].(environment) }
+
 // newApp builds the application for one command line.
-func newApp(stdout, stderr io.Writer, args []string) *cli.App {
+func newApp(e environment, args []string) *cli.App {
 	app := &cli.App{
 		Name: "hgld", Usage: "hierarchical labels for image retrieval, and models trained on them",
-		Writer: stdout, ErrWriter: stderr,
+		Writer: e.stdout, ErrWriter: e.stderr, Metadata: map[string]any{environmentKey: e},
 		Commands: commands(), HideHelpCommand: true, Version: version, EnableBashCompletion: true,
 		Suggest: false, DisableSliceFlagSeparator: true, ExitErrHandler: func(*cli.Context, error) {},
 		CustomAppHelpTemplate: appHelp,

@@ -151,7 +151,7 @@ func eachHelpPage(t *testing.T, list []*cli.Command, path []string, check func(w
 	for _, c := range list {
 		line := slices.Concat([]string{"hgld"}, path, []string{c.Name})
 		var out strings.Builder
-		if err := newApp(&out, io.Discard, line).Run(append(line, "--help")); err != nil {
+		if err := newApp(environment{stdout: &out, stderr: io.Discard}, line).Run(append(line, "--help")); err != nil {
 			t.Fatal(line, err)
 		}
 		if name := strings.Join(line, " "); !strings.HasPrefix(out.String(), name+":") {

@@ -13,6 +13,7 @@ import (
 	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
+	"hgld/train/device"
 )
 
 // job is a running command: its outputs, its context, and the options that all commands
@@ -30,8 +31,9 @@ type job struct {
 	project *pipeline.Project
 	args    []string // arguments after the flags
 
-	device, deviceOrigin string      // name of the device, and where it was set
-	opened               []io.Closer // open devices
+	device, deviceOrigin string        // name of the device, and where it was set
+	cards                []device.Kind // kinds of GPUs to choose from
+	opened               []io.Closer   // open devices
 }
 
 // newJob opens the project and reads the common flags.
@@ -40,7 +42,7 @@ func newJob(c *cli.Context) (*job, error) {
 		return nil, usagef("--limit is %d; want a number of items, or 0 for all", n)
 	}
 	l := stages()
-	l.Isolated = c.App.Metadata[isolated] == true
+	l.Isolated = environmentOf(c).isolated
 	p, err := l.Open(c.String("project"))
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
-		replace: c.Bool("replace"), profile: c.Bool("profile"),
+		replace: c.Bool("replace"), profile: c.Bool("profile"), cards: environmentOf(c).cards,
 		project: p, args: c.Args().Slice(),
 	}
 }

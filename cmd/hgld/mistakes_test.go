@@ -141,7 +141,7 @@ func TestNewcomersMistakesAreExplained(t *testing.T) {
 		t.Errorf("%d mistakes, want 100", len(mistakes))
 	}
 	newcomersFolder(t)
-	flags := knownFlags(newApp(os.Stdout, os.Stderr, nil).Commands, map[string]bool{"--help": true, "--version": true})
+	flags := knownFlags(commands(), map[string]bool{"--help": true, "--version": true})
 	for _, m := range mistakes {
 		args := strings.Fields(m.args)
 		code, out, errs := run(t, args[1:]...)
