@@ -167,7 +167,7 @@ func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
 	err := Run(j, p.Stages())
-	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: section a: size is 3, want less" {
+	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: stage a: size is 3, want less" {
 		t.Errorf("code %d: %v", exitcode.Of(err), err)
 	}
 	_, err = p.Until("aa")

@@ -14,7 +14,7 @@ import (
 
 // Spec declares a stage whose settings are an S. Found, Check, Rereads, Doubt and Note may be nil.
 type Spec[S any] struct {
-	// Name is the section of hgld.yaml: "cluster".
+	// Name is its key in hgld.yaml: "cluster".
 	Name string
 	// Command is what a user types: "cluster run".
 	Command string
@@ -41,10 +41,10 @@ type Spec[S any] struct {
 	Note func(p *Project, s *S, st State) (string, error)
 }
 
-// Stage is one step of a pipeline: a section of hgld.yaml, a command, and a line of `hgld
+// Stage is one step of a pipeline: a key of hgld.yaml, a command, and a line of `hgld
 // status`. It hides the type of its settings.
 type Stage struct {
-	// Name is the section of hgld.yaml: "cluster".
+	// Name is its key in hgld.yaml: "cluster".
 	Name string
 	// Command is what a user types: "cluster run".
 	Command string
