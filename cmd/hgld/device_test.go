@@ -70,7 +70,7 @@ func evaluate(t *testing.T, cards []device.Kind, args ...string) (code int, stde
 	return runWithCards(t, cards, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}, args...)...)
 }
 
-func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
+func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{found: "a made-up card"}
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
 	}
 }
 
-func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
+func TestAutoFallsBackToTheCPU(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
 	if code, errs := evaluate(t, f.kinds()); code != exitOK || strings.Contains(errs, "cuda") {
@@ -127,7 +127,7 @@ func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
 	}
 }
 
-func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
+func TestNamedDeviceThatIsNotUsableIsAnError(t *testing.T) {
 	embeddingFiles(t)
 	absent := &fakeCards{absent: errors.New("no libcuda.so.1 in /usr/lib")}
 	present := &fakeCards{}
@@ -156,7 +156,7 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 }
 
 // The demo does not find out at its sixth stage.
-func TestDemoAsksForItsDeviceFirst(t *testing.T) {
+func TestDemoChecksItsDeviceFirst(t *testing.T) {
 	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
 	out := filepath.Join(t.TempDir(), "demo")
 	if code, errs := runWithCards(t, f.kinds(), "demo", "--out", out, "--device", "cuda"); code != exitNoGPU ||
@@ -194,7 +194,7 @@ func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
 }
 
 // A training's own device beats that of the project, and both bow to the command line.
-func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
+func TestRunDeviceOverridesTheDeviceOfTheProject(t *testing.T) {
 	for _, c := range []struct{ own, from, device, origin, want string }{
 		{"", "default", "cpu", "hgld.yaml:2", "cpu"},
 		{"cuda:1", "hgld.yaml:7", "cpu", "hgld.yaml:2", "cuda:1"},
@@ -214,7 +214,7 @@ func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
 }
 
 // Every command that computes has the flag.
-func TestCommandsThatComputeHaveADevice(t *testing.T) {
+func TestComputingCommandsHaveADeviceFlag(t *testing.T) {
 	all := commands()
 	for _, name := range []string{
 		"train run", "train resume", "train bench", "train export", "train recipe run",
@@ -234,9 +234,8 @@ func TestCommandsThatComputeHaveADevice(t *testing.T) {
 	}
 }
 
-// No file of the command but the door opens a processor, and the one that asks an
-// encoder for its name.
-func TestDevicesAreOpenedByTheDoorAlone(t *testing.T) {
+// Two files call cpu.New: device.go, and the one that asks an encoder for its name.
+func TestOnlyDeviceGoOpensTheCPUBackend(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -246,11 +245,11 @@ func TestDevicesAreOpenedByTheDoorAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_status.go" {
+		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_stale.go" {
 			continue
 		}
 		if strings.Contains(string(text), "cpu.New(") {
-			t.Errorf("%s opens a processor itself", file)
+			t.Errorf("%s opens the CPU backend itself", file)
 		}
 	}
 }

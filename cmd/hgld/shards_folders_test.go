@@ -81,7 +81,7 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 
 // More levels than can be compared are no data set: 2,000 gave one that could not be
 // opened.
-func TestTooManyLevelsAreNoDataSet(t *testing.T) {
+func TestTooManyLevelsAreRefused(t *testing.T) {
 	drawings(t, "1.png")
 	var names []string
 	for l := range 2000 {
@@ -99,7 +99,7 @@ func TestTooManyLevelsAreNoDataSet(t *testing.T) {
 	}
 }
 
-func TestImagesBesideTheirTableAreWatched(t *testing.T) {
+func TestImageFoldersOfATableAreInputs(t *testing.T) {
 	dir := t.TempDir()
 	testfile.Write(t, dir, "images.csv", "landmark_id,path\n1,photos/a/1.jpg\n2,more/2.jpg\n3,flat.jpg\n"+
 		"4,../up/4.jpg\n5,gone/5.jpg\n6,photos/6.jpg\n")

@@ -17,7 +17,7 @@ func printOf(t *testing.T, path string) string {
 	return prints[path]
 }
 
-func TestRunDirectoryIsKnownByItsCheckpoints(t *testing.T) {
+func TestRunDirectoryIsIdentifiedByItsCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	testfile.Write(t, dir, "run.yaml", "steps: 5\n")
 	testfile.Write(t, dir, "best.json", "{}")

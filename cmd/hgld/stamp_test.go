@@ -84,7 +84,7 @@ func TestStampIsOfTheProjectsOwnResult(t *testing.T) {
 	}
 }
 
-func TestScrapeThatMayDoBetterNextTimeIsNotDone(t *testing.T) {
+func TestScrapeWithRetryableFailuresIsNotDone(t *testing.T) {
 	j := &job{json: true, stdout: io.Discard}
 	for outcome, want := range map[labels.Outcome]bool{labels.Retryable: true, labels.Failed: false} {
 		err := printScrape(j, &scrapeSettings{}, &scrape.Report{Failed: []scrape.Failure{{Outcome: outcome}}})

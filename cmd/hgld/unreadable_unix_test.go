@@ -27,7 +27,7 @@ func unreadable(t *testing.T, path string) {
 	}
 }
 
-func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
+func TestDiskErrorIsNotAUsageError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	unreadable(t, "kept")
 	for tags, want := range map[string]int{"kept/tags.jsonl": exitFailed, "nowhere/tags.jsonl": exitUsage} {
@@ -37,7 +37,7 @@ func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
 	}
 }
 
-func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
+func TestUnreadableFileIsNotTreatedAsMissing(t *testing.T) {
 	run := func(t *testing.T) string {
 		dir := t.TempDir()
 		testfile.Write(t, dir, "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")

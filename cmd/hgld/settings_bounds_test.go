@@ -149,7 +149,7 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 
 // The same of the settings of every entry of the tables: losses, samplers, backbones,
 // optimizers, schedules. A configuration that is taken must also build.
-func TestSettingsOfEntriesHaveBounds(t *testing.T) {
+func TestSettingsOfRegistryEntriesHaveBounds(t *testing.T) {
 	values := []any{0, -1, 1e9, int64(1) << 31, ".nan", "many", []any{1e9}, []any{-1}}
 	swept := 0
 	for group, table := range entries() {

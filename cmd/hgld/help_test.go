@@ -11,7 +11,7 @@ import (
 
 // The application leaves the library's variables alone: another one in the same process
 // describes its flags in its own way.
-func TestApplicationDescribesItsFlagsWithoutAGlobal(t *testing.T) {
+func TestHelpLeavesTheGlobalFlagStringerAlone(t *testing.T) {
 	was := reflect.ValueOf(cli.FlagStringer).Pointer()
 	var out strings.Builder
 	if err := newApp(environment{stdout: &out, stderr: io.Discard}, nil).Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
