@@ -10,6 +10,7 @@ import (
 	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/report"
+	"hgld/train/retrieval"
 )
 
 // evalSettings are the settings of the stage eval. A model is evaluated on the images of its run
@@ -87,9 +88,9 @@ func (e *evaluation) run(j *job) error {
 		return err
 	}
 	if j.profile {
-		o.Parts = new(train.Parts)
+		o.Parts = new(retrieval.Timing)
 	}
-	var result *train.Result
+	var result *retrieval.Result
 	switch {
 	case e.Files.Ranking != "":
 		result, err = e.evaluateRankings(j, o)

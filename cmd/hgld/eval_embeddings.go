@@ -10,7 +10,7 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/report"
-	"hgld/train/vectors"
+	"hgld/train/retrieval"
 )
 
 // evalFileSettings name embeddings or rankings from files, which need no model, and their labels.
@@ -38,7 +38,7 @@ func (s *evalFileSettings) inputs() []string {
 }
 
 // evaluateEmbeddings evaluates vectors from files.
-func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*train.Result, error) {
+func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
 	s := &e.Files
 	source := s.input(j)
 	if err := source.Complete(); err != nil {
@@ -69,11 +69,11 @@ func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*train.Res
 	if err != nil {
 		return nil, err
 	}
-	evaluate := train.Evaluate
+	evaluate := retrieval.Evaluate
 	if s.Levels == "independent" && s.Qrels == "" {
-		evaluate = train.EvaluateIndependent
+		evaluate = retrieval.EvaluateIndependent
 	} else {
-		in.Look = outputs.Look()
+		in.Observer = outputs.Look()
 	}
 	of, err := s.measured()
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*train.Res
 }
 
 // items returns queries and gallery, with their images if --images names any.
-func (e *evaluation) items(j *job, in *vectors.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
+func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
 	a, b := report.Rows{Side: &in.Query}, report.Rows{Side: &in.Gallery}
 	if e.Outputs.Images == "" || e.Outputs.Report == "" {
 		return a, b, io.NopCloser(nil), nil
@@ -104,21 +104,21 @@ func (e *evaluation) items(j *job, in *vectors.Evaluation) (query, gallery repor
 }
 
 // input collects the files to read and how to read them.
-func (s *evalFileSettings) input(j *job) *vectors.Input {
-	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+func (s *evalFileSettings) input(j *job) *embeddings.Input {
+	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
 		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
 		Typed: typedAs("hgld eval run")}
 }
 
 // setOptions copies the options to an evaluation of files.
-func setOptions(in *vectors.Evaluation, o train.EvalOptions, threads int) {
+func setOptions(in *embeddings.Evaluation, o train.EvalOptions, threads int) {
 	in.Metrics, in.Ties, in.Threads, in.PerQuery, in.Mean = o.Metrics, o.Ties, threads, o.PerQuery, o.Mean
-	in.Intervals, in.Gap, in.GapSeed, in.Parts = o.Intervals, o.Gap, o.GapSeed, o.Parts
+	in.Intervals, in.Gap, in.GapSeed, in.Timing = o.Intervals, o.Gap, o.GapSeed, o.Parts
 }
 
 // evaluateRankings evaluates the rankings of another program.
-func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*train.Result, error) {
+func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
 	if j.limit > 0 {
 		return nil, usagef("--limit selects the first vectors, but --ranking has no vectors")
 	}
@@ -130,8 +130,8 @@ func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*train.Resul
 	setOptions(in, o, e.Threads)
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(in.Query.Labels),
 		len(in.Gallery.Labels), count(len(in.Levels), "level"))
-	r, err := train.EvaluateRankings(j.ctx, &in.Evaluation, list)
-	var short *train.ReachError
+	r, err := retrieval.EvaluateRankings(j.ctx, &in.Evaluation, list)
+	var short *retrieval.ReachError
 	if errors.As(err, &short) {
 		return nil, withHint(usagef("%s: %w", s.Ranking, err),
 			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", max(short.Has, 1))
@@ -146,7 +146,7 @@ func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*train.Resul
 // asUsage gives errors about files that do not fit together the exit code of wrong usage.
 // Errors that have an exit code, and errors about impossible values, keep theirs.
 func asUsage(err error) error {
-	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
+	if exitCode(err) != exitFailed || errors.As(err, new(*embeddings.ValuesError)) {
 		return err
 	}
 	return withCode(exitUsage, err)

@@ -7,6 +7,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // evalMeasureSettings say what is measured and how it is averaged.
@@ -25,7 +26,7 @@ type evalMeasureSettings struct {
 var tieRules = map[string]metric.Ties{"row": metric.ScoreThenRow, "average": metric.AverageTies}
 
 // units maps the settings mean and resample to what is averaged or resampled.
-var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass}
+var units = map[string]retrieval.Unit{"query": retrieval.ByQuery, "class": retrieval.ByClass}
 
 // options resolves the settings of what is measured.
 func (e *evaluation) options() (o train.EvalOptions, err error) {
@@ -49,10 +50,10 @@ func (e *evaluation) options() (o train.EvalOptions, err error) {
 	o = train.EvalOptions{Metrics: set, Ties: ties, Gap: s.Gap, GapSeed: s.Seed,
 		PerQuery: s.PerQuery || e.Outputs.Report != ""} // the report shows single queries
 	if s.Mean == "class" {
-		o.Mean = train.ByClass
+		o.Mean = retrieval.ByClass
 	}
 	if s.Intervals {
-		o.Intervals = train.NewIntervals(units[s.Resample], s.Seed)
+		o.Intervals = retrieval.NewIntervals(units[s.Resample], s.Seed)
 	}
 	return o, nil
 }

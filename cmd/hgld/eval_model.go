@@ -12,6 +12,7 @@ import (
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -35,7 +36,7 @@ type evalImageSettings struct {
 }
 
 // evaluateModel evaluates the network of a run on images.
-func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *train.Result, err error) {
+func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *retrieval.Result, err error) {
 	choice, err := e.Images.choice(e.Model.Run)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 // evaluateBenchmarks evaluates a test that consists of several data sets, one per level. It
 // returns a usage error for outputs that show single rankings, which need one data set.
 func (e *evaluation) evaluateBenchmarks(j *job, o train.EvalOptions, choice *selection.Images,
-	data *selection.Data) (result *train.Result, err error) {
+	data *selection.Data) (result *retrieval.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool

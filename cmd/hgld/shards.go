@@ -18,7 +18,7 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // shardsSettings are the settings of the stage shards.
@@ -354,8 +354,8 @@ func (s *shardsSettings) imageFolders() ([]string, error) {
 
 // checkLevelCount returns an error for more levels than training and evaluation support.
 func checkLevelCount(levels []string) error {
-	if n := len(levels); n > train.MostLevels {
-		return usagef("there are %d levels; want at most %d: name fewer with --levels", n, train.MostLevels)
+	if n := len(levels); n > retrieval.MostLevels {
+		return usagef("there are %d levels; want at most %d: name fewer with --levels", n, retrieval.MostLevels)
 	}
 	return nil
 }

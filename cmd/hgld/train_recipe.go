@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/recipe"
+	"hgld/train/retrieval"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that " +
@@ -92,7 +92,7 @@ func showRecipe(c *cli.Context, j *job) error {
 		j.print("%s", r.Text)
 		return nil
 	}
-	var result *train.Result
+	var result *retrieval.Result
 	if run := c.String("run"); run != "" {
 		if result, err = testOf(run); err != nil {
 			return err
@@ -242,7 +242,7 @@ func recipeProject(r recipe.Recipe) (*pipeline.Project, error) {
 
 // testOf reads the test result of a run. It returns an error if the run was only evaluated
 // on validation classes.
-func testOf(run string) (*train.Result, error) {
+func testOf(run string) (*retrieval.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
 		err = withHint(usagef("%s of %s is on the validation classes, but the paper's numbers are on the test",
@@ -253,7 +253,7 @@ func testOf(run string) (*train.Result, error) {
 }
 
 // readEvaluation reads the last evaluation of a run.
-func readEvaluation(run string) (*train.Result, error) {
+func readEvaluation(run string) (*retrieval.Result, error) {
 	path := filepath.Join(run, history.EvaluationFile)
 	r, err := history.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
