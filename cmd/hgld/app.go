@@ -47,15 +47,15 @@ func newApp(e environment, args []string) *cli.App {
 		CustomAppHelpTemplate: appHelp,
 		Action:                func(c *cli.Context) error { return needsSubcommand(c) },
 	}
-	guard(app.Commands, args)
+	completeCommands(app.Commands, args)
 	app.OnUsageError = wrongFlag
 	return app
 }
 
-// guard completes every command with its help template and with errors for wrong flags.
+// completeCommands completes every command with its help template and with errors for wrong flags.
 // It also rejects input that would be ignored silently: arguments to a command that takes
 // none, and flags after an argument, which the flag package treats as arguments.
-func guard(list []*cli.Command, args []string) {
+func completeCommands(list []*cli.Command, args []string) {
 	for _, cmd := range list {
 		cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
 		if len(cmd.Subcommands) > 0 {
@@ -82,7 +82,7 @@ func guard(list []*cli.Command, args []string) {
 				return run(c)
 			}
 		}
-		guard(cmd.Subcommands, args)
+		completeCommands(cmd.Subcommands, args)
 	}
 }
 

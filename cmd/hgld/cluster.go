@@ -100,7 +100,7 @@ func clusterCommand() *cli.Command {
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
-		computing(clusterRunCommand()),
+		withDeviceFlag(clusterRunCommand()),
 		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
 	)
 }
@@ -125,12 +125,12 @@ func clusterRunCommand() *cli.Command {
 // runCluster is `hgld cluster run`. It keeps a curated draft and writes the new one
 // next to it.
 func runCluster(j *job, s *clusterSettings) error {
-	curated, err := logsOn(j.project, s.Out)
+	curated, err := logsOfDraft(j.project, s.Out)
 	if err != nil {
 		return err
 	}
 	s.keep = len(curated) > 0 && !j.replace
-	draft, r, err := clustered(j, s)
+	draft, r, err := makeDraft(j, s)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ func runCluster(j *job, s *clusterSettings) error {
 		s.keep = !bytes.Equal(was, text.Bytes())
 	}
 	if s.keep {
-		s.Out = newName(s.Out)
-		if others, err := logsOn(j.project, s.Out); err != nil || len(others) > 0 {
-			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
+		s.Out = newFileName(s.Out)
+		if others, err := logsOfDraft(j.project, s.Out); err != nil || len(others) > 0 {
+			return errors.Join(err, bothCuratedError(kept, s.Out, append(curated, others...)))
 		}
 	}
 	if err := atomicfile.WriteFile(s.Out, text.Bytes()); err != nil {
@@ -158,11 +158,11 @@ func runCluster(j *job, s *clusterSettings) error {
 	if err := reportDraft(j, s, draft, r); err != nil || !s.keep {
 		return err
 	}
-	return keptDraft(kept, s.Out, curated)
+	return keptDraftError(kept, s.Out, curated)
 }
 
-// clustered makes the draft that the settings describe.
-func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, error) {
+// makeDraft makes the draft that the settings describe.
+func makeDraft(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, error) {
 	input, err := sha256File(s.Tags)
 	if err != nil {
 		return nil, nil, err
@@ -205,10 +205,10 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	return draft, r, err
 }
 
-// vectorsOf returns the vectors of the tags. It reads the existing file if that file was
+// tagVectors returns the vectors of the tags. It reads the existing file if that file was
 // made for these tags by the same encoder and prompt. Otherwise it computes the vectors
 // with the settings of the stage embed, and writes them if keep is set.
-func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
+func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
 	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	x, have, err := cluster.ReadVectors(s.Vectors)
@@ -216,7 +216,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
 	}
 	exists := err == nil
-	e, err := embeddingOf(j, s, have)
+	e, err := encoderSettings(j, s, have)
 	if err != nil {
 		return cluster.Matrix{}, want, err
 	}
@@ -256,7 +256,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	}
 	if keep {
 		if s.keep && exists { // the existing vectors belong to the draft that is kept
-			s.Vectors = newName(s.Vectors)
+			s.Vectors = newFileName(s.Vectors)
 		}
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
 	} else {
@@ -265,10 +265,10 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	return x, want, err
 }
 
-// embeddingOf returns the settings of embed with the encoder that a clustering names. If no
+// encoderSettings returns the settings of embed with the encoder that a clustering names. If no
 // encoder is named and the existing vectors needed no weights, it keeps their encoder and
 // prompt.
-func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
+func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
-		Action: taking(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between exactly two curators; got %d logs", len(j.args))
 			}

@@ -39,8 +39,8 @@ func builtCards() []device.Kind {
 	}}
 }
 
-// computing adds --device to a command.
-func computing(c *cli.Command) *cli.Command {
+// withDeviceFlag adds --device to a command.
+func withDeviceFlag(c *cli.Command) *cli.Command {
 	c.Flags = append(c.Flags, deviceFlag())
 	return c
 }

@@ -70,13 +70,13 @@ type evaluation struct {
 
 func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval by a model, or by embeddings of any program", evalExamples,
-		profiled(computing(stageCommand(evalStage().Stage, "run", "rank the gallery for every query and print the metrics",
-			evalRunExamples))),
+		withProfileFlag(withDeviceFlag(stageCommand(evalStage().Stage, "run",
+			"rank the gallery for every query and print the metrics", evalRunExamples))),
 		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
 }
 
-// profiled adds the flag that job.profile reads.
-func profiled(c *cli.Command) *cli.Command {
+// withProfileFlag adds the flag that job.profile reads.
+func withProfileFlag(c *cli.Command) *cli.Command {
 	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "profile", Usage: "show how long each part of ranking takes"})
 	return c
 }

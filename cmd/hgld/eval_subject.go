@@ -86,8 +86,8 @@ func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
 	return of, nil
 }
 
-// ofRun describes the evaluation that a run made of itself.
-func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
+// runSubject describes the evaluation that a run made of itself.
+func runSubject(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {
 		return nil, trainError(err)

@@ -110,9 +110,9 @@ func (j *job) Say(format string, args ...any) { j.say(format, args...) }
 // anyNumber is the upper limit for commands that take any number of arguments.
 const anyNumber = 1 << 30
 
-// jobWith calls newJob for a command that takes least to most arguments. It returns a
+// newJobWithArgs calls newJob for a command that takes least to most arguments. It returns a
 // usage error for any other number; what names the arguments in that error.
-func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
+func newJobWithArgs(c *cli.Context, least, most int, what string) (*job, error) {
 	j, err := newJob(c)
 	if err != nil {
 		return nil, err
@@ -125,13 +125,15 @@ func jobWith(c *cli.Context, least, most int, what string) (*job, error) {
 
 // action returns the action of a command that runs in a project. It passes the opened
 // project to run, and releases the devices that run opened when run returns.
-func action(run func(*cli.Context, *job) error) cli.ActionFunc { return taking(0, anyNumber, "", run) }
+func action(run func(*cli.Context, *job) error) cli.ActionFunc {
+	return actionWithArgs(0, anyNumber, "", run)
+}
 
-// taking is like action, for a command that takes least to most arguments. what names the
+// actionWithArgs is like action, for a command that takes least to most arguments. what names the
 // arguments in the error for any other number.
-func taking(least, most int, what string, run func(*cli.Context, *job) error) cli.ActionFunc {
+func actionWithArgs(least, most int, what string, run func(*cli.Context, *job) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		j, err := jobWith(c, least, most, what)
+		j, err := newJobWithArgs(c, least, most, what)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func labelsStatsCommand() *cli.Command {
 				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
-		Action: taking(0, 1, "one file", runLabelsStats),
+		Action: actionWithArgs(0, 1, "one file", runLabelsStats),
 	}
 }
 

@@ -27,7 +27,7 @@ func (e environment) run(args []string) int {
 	ctx, stop := interruptible(e.stderr)
 	defer stop()
 	out := &output{to: e.stdout}
-	e.stdout, args = out, nameFirst(args)
+	e.stdout, args = out, moveNameLast(args)
 	return reportError(out.join(newApp(e, args).RunContext(ctx, args)), e.stderr)
 }
 

@@ -95,16 +95,16 @@ func runScrapeCommand(c *cli.Context) error {
 	case c.Bool("reparse"):
 		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
-	asks := func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }
+	asks := func(j *job, s *scrapeSettings) error { return runCrawl(j, s, retry, since) }
 	return stageAction(scrapeStageOf(asks).Stage)(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
-func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
+func runScrape(j *job, s *scrapeSettings) error { return runCrawl(j, s, nil, false) }
 
-// askSite is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
+// runCrawl is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
 // the pages that have changed.
-func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
+func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
 			return withCode(exitUsage, err)

@@ -94,7 +94,7 @@ func showRecipe(c *cli.Context, j *job) error {
 	}
 	var result *retrieval.Result
 	if run := c.String("run"); run != "" {
-		if result, err = testOf(run); err != nil {
+		if result, err = readTestResult(run); err != nil {
 			return err
 		}
 	}
@@ -240,9 +240,9 @@ func recipeProject(r recipe.Recipe) (*pipeline.Project, error) {
 	return stages().Parse(r.Name+".yaml", r.Text)
 }
 
-// testOf reads the test result of a run. It returns an error if the run was only evaluated
+// readTestResult reads the test result of a run. It returns an error if the run was only evaluated
 // on validation classes.
-func testOf(run string) (*retrieval.Result, error) {
+func readTestResult(run string) (*retrieval.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
 		err = withHint(usagef("%s of %s is on the validation classes, but the paper's numbers are on the test",
