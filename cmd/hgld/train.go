@@ -18,6 +18,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -326,7 +327,7 @@ func trainError(err error) error {
 		return withHint(withCode(exitIntegrity, err), "remove only the file %s", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):
 		return withCode(exitIntegrity, err)
-	case errors.As(err, new(*train.ConfigError)):
+	case errors.As(err, new(*train.ConfigError)), errors.As(err, new(*retrieval.LevelsError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(withCode(exitLocked, err), "wait for that process, or give this run its own directory with --out")
