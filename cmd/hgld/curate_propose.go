@@ -93,7 +93,8 @@ func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
 		return err
 	}
 	if len(parts) > 0 && !dry {
-		e := curate.Edit{Base: session.Version(), At: editTime(), By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By), Op: op}
+		e := curate.Edit{Base: session.Version(), At: editTime(), Op: op,
+			By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By)}
 		if e.Parts = parts; op == curate.Withdraw {
 			e.Parts, e.From = nil, curate.Refs(parts)
 		}

@@ -67,7 +67,8 @@ func runWithCards(t *testing.T, cards []device.Kind, args ...string) (code int, 
 // evaluate is a command that computes, in a folder with embeddings.
 func evaluate(t *testing.T, cards []device.Kind, args ...string) (code int, stderr string) {
 	t.Helper()
-	return runWithCards(t, cards, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}, args...)...)
+	command := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}
+	return runWithCards(t, cards, append(command, args...)...)
 }
 
 func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {

@@ -163,7 +163,8 @@ func (e *evaluation) evaluateBenchmarks(j *job, o train.EvalOptions, choice *sel
 			images += b.Gallery.Len()
 		}
 	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, e.Model.stepsText(m), images, strings.Join(choice.Benchmarks, ", "))
+	j.say("evaluating %s, %s, on %d images of %s", m.Path, e.Model.stepsText(m), images,
+		strings.Join(choice.Benchmarks, ", "))
 	of, err := e.subject(j, m, choice, data)
 	if err != nil {
 		return nil, err

@@ -370,7 +370,8 @@ func TestEvalNamesTheErrorsInItsFiles(t *testing.T) {
 		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
 		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, but none is called "embeddings"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
-		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "unknown order of ties \"none\""},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage,
+			`unknown order of ties "none"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage,
 			"the gallery has labels but no vectors"},
 	} {

@@ -1,4 +1,5 @@
-// Package testfile writes the files that a test reads.
+// Package testfile writes the files that a test reads. It saves the tests of several packages
+// from creating folders and checking errors themselves.
 package testfile
 
 import (
