@@ -14,6 +14,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/selection"
 )
 
@@ -80,7 +81,7 @@ func (e environment) runIn(ctx context.Context, dir, command string, args ...str
 
 // heldOut holds the images of the classes that were held out of training.
 type heldOut struct {
-	train.Dataset
+	input.Dataset
 	data *selection.Data
 }
 

@@ -12,6 +12,7 @@ import (
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
@@ -54,7 +55,7 @@ func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *retriev
 			"name the splits with --query and --gallery, or hold out a share of the classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = train.First(data.Query, j.limit)
+		data.Query = input.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
@@ -62,7 +63,7 @@ func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *retriev
 	}
 	if e.Images.LeaveOutCopies && data.Gallery != nil {
 		copies := 0
-		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
+		if o.Self, copies, err = input.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
 		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))

@@ -18,6 +18,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
@@ -176,8 +177,8 @@ func runTrain(j *job, s *trainSettings) (err error) {
 }
 
 // printInputMetrics prints the metrics of the input vectors, which the head should improve on.
-func printInputMetrics(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
-	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
+func printInputMetrics(j *job, b device.Backend, r *train.Run, held input.Dataset) error {
+	if _, are := input.AsVectored(held); !are || r.Step() > 0 || j.json {
 		return nil
 	}
 	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())
