@@ -25,7 +25,7 @@ var (
 
 // openWeights finds the files of an encoder and opens the device that it runs on.
 func openWeights(s *embedSettings, on opener) (device.Backend, textenc.Files, error) {
-	files, err := filesOf(s.Weights)
+	files, err := weightFiles(s.Weights)
 	if err != nil {
 		return nil, files, err
 	}
@@ -53,8 +53,8 @@ func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	return e, err
 }
 
-// filesOf returns the files of weights at path, with their SHA-256.
-func filesOf(path string) (textenc.Files, error) {
+// weightFiles returns the files of weights at path, with their SHA-256.
+func weightFiles(path string) (textenc.Files, error) {
 	files, err := textenc.FindFiles(context.Background(), path)
 	if pickle := (*textenc.PickleError)(nil); errors.As(err, &pickle) {
 		return files, pickleHint(pickle)
