@@ -127,14 +127,20 @@ func ReadEvents(path string) ([]train.Event, error) {
 	}
 }
 
-// ReadResult reads an evaluation from JSON. It does not check the format version.
+// ReadResult reads an evaluation from JSON. It rejects a later format version than this hgld
+// writes.
 func ReadResult(path string) (*train.Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	r := new(train.Result)
-	if err := json.Unmarshal(data, r); err != nil {
+	err = json.Unmarshal(data, r)
+	if r.Version > train.ResultVersion { // checked first: its fields may have other types
+		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
+			path, r.Version, train.ResultVersion)
+	}
+	if err != nil {
 		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
 	if err := r.Check(); err != nil {
@@ -294,8 +300,8 @@ type Sample struct {
 	// fewer than two values.
 	Deviation train.Number `json:"deviation"`
 
-	// Low and High are the ends of Student's 95 % interval for the mean. They are NaN for fewer
-	// than two values.
+	// Low and High are the ends of Student's 95 % interval for the mean, clipped to 0 to 100 %. They
+	// are NaN for fewer than two values.
 	Low  train.Number `json:"low"`
 	High train.Number `json:"high"` // see Low
 
@@ -303,7 +309,7 @@ type Sample struct {
 	Count int `json:"count"`
 }
 
-// SampleOf summarises values. It skips NaN.
+// SampleOf summarises values in percent. It skips NaN.
 func SampleOf(values []train.Number) Sample {
 	nan := train.Number(math.NaN())
 	s := Sample{Mean: nan, Deviation: nan, Low: nan, High: nan}
@@ -325,7 +331,7 @@ func SampleOf(values []train.Number) Sample {
 	}
 	if s.Count > 1 {
 		s.Deviation = train.Number(math.Sqrt(square / float64(s.Count-1)))
-		ends := stats.Paired(defined, seedConfidence).Interval
+		ends := stats.Paired(defined, seedConfidence).Interval.Clip(0, 100)
 		s.Low, s.High = train.Number(ends.Low), train.Number(ends.High)
 	}
 	return s
