@@ -83,6 +83,9 @@ func TestRealIndexLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(s.rows) != 78 {
+		t.Errorf("%d rows, want 78", len(s.rows))
+	}
 	for _, row := range s.rows {
 		n, err := strconv.Atoi(row.fields[2])
 		if err != nil {

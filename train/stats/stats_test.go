@@ -44,8 +44,8 @@ func readGolden(t *testing.T) (g golden) {
 	if err == nil {
 		err = json.Unmarshal(data, &g)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(g.Bootstrap) == 0 || len(g.Signs) == 0 || len(g.Student) == 0 {
+		t.Fatalf("%v, or a list of cases is empty", err)
 	}
 	return g
 }
