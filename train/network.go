@@ -10,6 +10,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/bf16"
 	"hgld/train/grad"
+	"hgld/train/loss"
 	"hgld/train/nn"
 )
 
@@ -141,9 +142,9 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 	return e
 }
 
-// embedBatch is the number of images that an evaluation embeds at a time. It is the same for all
-// data sets, because the rounding of a product may depend on its shape.
-const embedBatch = 64
+// EmbedBatch is the number of images that a model embeds at a time. It is the same for all data
+// sets, because the rounding of a product may depend on its shape.
+const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
@@ -166,17 +167,17 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 		return err
 	}
 	l := &loader{
-		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
+		data: d, labels: list, size: EmbedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
 		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, packs: n.packs(false), skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
+	in := n.newInputs(EmbedBatch, len(d.Levels()), l.packs)
 	defer in.free(n.b)
 	l.send = in.sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
 	done := 0
-	for b, err := range l.batches(ctx, inOrder(d.Len(), embedBatch)) {
+	for b, err := range l.batches(ctx, inOrder(d.Len(), EmbedBatch)) {
 		if err != nil {
 			return err
 		}
@@ -225,6 +226,6 @@ const backbonePrefix = backbone.Prefix
 
 // lossScope is the scope of the loss's parameters in the store. lossPrefix begins their names.
 const (
-	lossScope  = "loss"
+	lossScope  = loss.ParamScope
 	lossPrefix = lossScope + "."
 )
