@@ -239,7 +239,7 @@ func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) 
 // one.
 func mean(sum []float64, weight float64, spherical bool) bool {
 	if spherical {
-		return unit(sum)
+		return Normalize(sum)
 	}
 	for j := range sum {
 		sum[j] /= weight

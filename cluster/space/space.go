@@ -256,7 +256,7 @@ func (s *Space) Nearest(tags []int, n int, skip func(group int) bool) (groups []
 	x, xx := s.mean(tags)
 	distance := func(c *centroid) (float64, bool) { return s.away(c, x, xx) }
 	if s.named > 0 {
-		unit(x)
+		cluster.Normalize(x)
 		distance = func(c *centroid) (float64, bool) { return s.turned(c, x) }
 	}
 	best := make([]near, 0, n+1) // in order
