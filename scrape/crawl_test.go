@@ -158,7 +158,7 @@ func TestCrawlSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-func TestFailedTitlesAreAskedForAgain(t *testing.T) {
+func TestFailedTitlesAreRequestedAgain(t *testing.T) {
 	t.Parallel()
 	categories := places(9)
 	categories[0].Faults = []fakecommons.Fault{{Status: 403}, {Status: 500}}
@@ -184,7 +184,7 @@ func TestFailedTitlesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
+func TestCancelledCrawlResumes(t *testing.T) {
 	t.Parallel()
 	_, want := mustRun(t, newSite(t, places(120)).config(t, t.TempDir()))
 	for seed := range uint64(4) {
@@ -233,7 +233,7 @@ func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
+func TestRefusalsStopTheCrawlAndKeepTheState(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fakecommons.Fault{"429": {Status: 429, RetryAfter: "60"}, "403": {Status: 403}} {
 		s := newSite(t, places(100))
@@ -280,7 +280,7 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 }
 
 // A login page answers every title alike, and none of the pages is one without a tag.
-func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
+func TestSuccessiveUnreadablePagesStopTheCrawl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(90))
 	var login atomic.Bool
@@ -327,7 +327,7 @@ func TestMaxRequestsEndsARunEarly(t *testing.T) {
 	t.Error("six runs of 12 requests did not finish 30 pages")
 }
 
-func TestStateBelongsToOneCrawl(t *testing.T) {
+func TestStateRefusesOtherSettings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(9))
 	cfg := s.config(t, t.TempDir())

@@ -35,9 +35,9 @@ func rereadProcess(t *testing.T, url, dir, limit string) {
 	}
 }
 
-// TestProcessOutOfFilesDropsNoPage reads the kept pages again with room for so few
+// TestRunningOutOfFileDescriptorsDropsNoPage reads the kept pages again with room for so few
 // open files that the lock, the database, or a page cannot be opened.
-func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
+func TestRunningOutOfFileDescriptorsDropsNoPage(t *testing.T) {
 	if limit := os.Getenv(fewFiles); limit != "" {
 		rereadProcess(t, os.Getenv(fewFiles+"_URL"), os.Getenv(fewFiles+"_DIR"), limit)
 		return

@@ -94,7 +94,7 @@ func TestDamagedBodyIsFoundAndFetchedAgain(t *testing.T) {
 }
 
 // A damaged page that cannot be had again keeps what was known of it.
-func TestFindingStandsUntilThereIsANewOne(t *testing.T) {
+func TestFindingIsKeptUntilReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(27))
 	cfg := s.config(t, t.TempDir())
@@ -163,7 +163,7 @@ func TestReadErrorDropsNoPage(t *testing.T) {
 	}
 }
 
-func TestRetryAsksAgainForWhatItNames(t *testing.T) {
+func TestRetryRefetchesTheNamedOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(27))
 	cfg := s.config(t, t.TempDir())

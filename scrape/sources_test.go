@@ -36,7 +36,7 @@ func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 
 // Under 20 % of all failures no tag is lost or wrong, and no rule is broken. What a
 // page that broke off has left open, the same command asks for again.
-func TestFailuresLoseNoTag(t *testing.T) {
+func TestFailuresOfTheSiteLoseNoTag(t *testing.T) {
 	t.Parallel()
 	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {

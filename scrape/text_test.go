@@ -11,7 +11,7 @@ import (
 
 // The paper's count is one of all its landmarks: beside a part of them it says
 // nothing.
-func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
+func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
 		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
 			PaperTagged: 129100},
@@ -77,7 +77,7 @@ func TestVerificationListsTheFirstProblems(t *testing.T) {
 	}
 }
 
-func TestPlanSaysWhatIsLeftAndHowLongItTakes(t *testing.T) {
+func TestPlanTextHasRemainingTitlesAndDuration(t *testing.T) {
 	p := scrape.Plan{Landmarks: 1, Titles: 10, Unusable: 2, Done: 3, Retry: 1, Requests: 120, Stages: []scrape.Stage{
 		{Step: "pages", Requests: 100, About: "titles"}, {Step: "again", Requests: 20, About: "retries"}}}
 	want := "1 landmark, 10 category pages, 3 done, 1 failed last time, 2 landmarks without a usable URL\n" +

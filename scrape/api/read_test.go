@@ -135,7 +135,7 @@ func TestMalformedRepliesHaveANamedError(t *testing.T) {
 	}
 }
 
-func TestStatementsAreTakenApart(t *testing.T) {
+func TestStatementsAreParsed(t *testing.T) {
 	qualifiers := `,"qualifiers-order":["P580","P582","P642","P1107","P2096","P625"],"qualifiers":{
 		"P580":[{"snaktype":"value","datavalue":{"type":"time","value":{"time":"+1172-05-03T00:00:00Z","precision":11}}}],
 		"P582":[{"snaktype":"somevalue"}],
@@ -157,7 +157,7 @@ func TestStatementsAreTakenApart(t *testing.T) {
 }
 
 // Of a member that comes twice the last counts, as for encoding/json.
-func TestLastOfTwoMembersCounts(t *testing.T) {
+func TestLastOfDuplicateJSONKeysCounts(t *testing.T) {
 	item := func(qid string) string { return statementOf(strings.Replace(parkSnak, "22698", qid, 1), "") }
 	for name, body := range map[string]string{
 		"entity": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]}},"Q1":{"id":"Q1","claims":{"P31":[` +

@@ -14,8 +14,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// TestSinceAsksForWhatHasChanged changes five of 300 landmarks and looks again.
-func TestSinceAsksForWhatHasChanged(t *testing.T) {
+// TestSinceFetchesChangedPages changes five of 300 landmarks and looks again.
+func TestSinceFetchesChangedPages(t *testing.T) {
 	t.Parallel()
 	places := sourcetest.Places(300)
 	s := sourcetest.NewSite(t, places)

@@ -158,7 +158,7 @@ func TestRetryAfterHasToBeWaitedFor(t *testing.T) {
 	}
 }
 
-func TestSlowAnswerIsFollowedByARest(t *testing.T) {
+func TestServerRequiresAPauseAfterASlowAnswer(t *testing.T) {
 	l := newLimited(t)
 	l.Latency = 1500 * time.Millisecond
 	l.ask(http.MethodGet, askItem, politeAgent, "")
@@ -188,7 +188,7 @@ func (b blocking) Sleep(context.Context, time.Duration) error {
 	return nil
 }
 
-func TestSecondRequestAtATimeIsRefused(t *testing.T) {
+func TestConcurrentRequestIsRefused(t *testing.T) {
 	l := newLimited(t)
 	clock := blocking{make(chan bool), make(chan bool)}
 	l.Clock, l.Latency = clock, time.Millisecond

@@ -228,7 +228,7 @@ var unsaved = map[string]string{
 }
 
 // What the fake replies to hgld's own requests has no path that real replies lack.
-func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
+func TestFakeRepliesHaveOnlySavedShapes(t *testing.T) {
 	real := map[string]bool{}
 	for name, text := range savedTexts(t) {
 		for path := range shapeOf(t, text) {
@@ -260,7 +260,7 @@ func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
 
 // The headers that Wikimedia's answers have, as far as a client heeds them; those of
 // an edge that refuses and of an API that lags.
-func TestFakeSendsTheHeadersOfTheRealOne(t *testing.T) {
+func TestFakeSendsTheRealHeaders(t *testing.T) {
 	lag := httptest.NewRecorder()
 	s := New(samples)
 	s.API.Lag = func() bool { return true }

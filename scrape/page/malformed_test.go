@@ -119,7 +119,7 @@ var malformed = map[string]struct {
 	"unclosed script":    {start + `<script>` + box(th+"<td>x</td>"), "", labels.NoInfobox},
 }
 
-func TestMalformedPagesHaveANamedEnd(t *testing.T) {
+func TestMalformedPagesHaveNamedErrors(t *testing.T) {
 	if len(malformed) < 40 {
 		t.Fatalf("%d pages, want 40", len(malformed))
 	}

@@ -146,7 +146,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 
 // The page behind a redirect counts for the title that it was asked for under: a
 // redirect that leads elsewhere, as a mended parser may find, needs another page.
-func TestPageCountsForItsOwnTitleOnly(t *testing.T) {
+func TestPageAnswersOnlyItsRequestedTitle(t *testing.T) {
 	s, _, _ := source(t, church("Category:D"), soft("Category:A", "Category:B"), soft("Category:B", "Category:D"))
 	f, err := fetch(t.Context(), s, "Category:A")
 	if err != nil || strings.Join(f.keys, "|") != "Category:A|Category:B|Category:D" {
@@ -166,7 +166,7 @@ func TestPageCountsForItsOwnTitleOnly(t *testing.T) {
 	}
 }
 
-func TestAnswersThatSayNothingAreErrors(t *testing.T) {
+func TestUnusableAnswersAreErrors(t *testing.T) {
 	for name, fault := range map[string]fakecommons.Fault{
 		"429":        {Status: 429, RetryAfter: "5"},
 		"403":        {Status: 403},
@@ -186,7 +186,7 @@ func TestAnswersThatSayNothingAreErrors(t *testing.T) {
 	}
 }
 
-func TestOtherAnswersAreNamed(t *testing.T) {
+func TestUnexpectedAnswersGetTheirOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fakecommons.Fault
 		outcome labels.Outcome
@@ -281,7 +281,7 @@ func TestCancellingEndsAFetch(t *testing.T) {
 	}
 }
 
-func TestBaseIsASite(t *testing.T) {
+func TestBaseMustBeAnOrigin(t *testing.T) {
 	for _, base := range []string{"", "commons.wikimedia.org", "ftp://x", "https://",
 		"https://commons.wikimedia.org/wiki/", "http://x/?a=b"} {
 		if _, err := New(base, nil, nil); err == nil {

@@ -270,7 +270,7 @@ func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 	}
 }
 
-func TestItemComesFromThreePlaces(t *testing.T) {
+func TestItemIsReadFromThreePlaces(t *testing.T) {
 	for name, html := range map[string]string{
 		"head": `<html><script>RLCONF={"wgArticleId":5,"wgNamespaceNumber":14,"wgPageName":"Category:A"` +
 			`,"wgWikibaseItemId":"Q64"}</script><div id="mw-content-text"></div></html>`,
@@ -291,7 +291,7 @@ func TestItemComesFromThreePlaces(t *testing.T) {
 	}
 }
 
-func TestHeadIsNotFooledByText(t *testing.T) {
+func TestHeadIgnoresKeysInsideTitles(t *testing.T) {
 	title, err := json.Marshal(`x","wgArticleId":7,"wgWikibaseItemId":"Q7`)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestSoftRedirectIsRead(t *testing.T) {
 	}
 }
 
-func TestClassIsAWholeWordOfTheAttribute(t *testing.T) {
+func TestClassMatchesWholeWords(t *testing.T) {
 	for class, want := range map[string]bool{
 		"foo": true, " foo\t": true, "bar foo": true, "foobar foo": true, "foofoo foo": true,
 		"": false, "fo": false, "foofoo": false, "foo-foo": false, "barfoo": false, "xfoofoo": false,

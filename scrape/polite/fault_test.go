@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestRetryAfterReadsEveryForm(t *testing.T) {
+func TestRetryAfterParsesSecondsAndDates(t *testing.T) {
 	now := time.Date(2026, 10, 21, 7, 28, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
 		"":                              0,
@@ -52,7 +52,7 @@ func failing(n int32, status int, retryAfter string) http.HandlerFunc {
 	}
 }
 
-func TestTemporaryFailuresAreTriedAgain(t *testing.T) {
+func TestTemporaryFailuresAreRetried(t *testing.T) {
 	for _, status := range []int{429, 500, 502, 503, 504, 408} {
 		server, s, clock := site(t, failing(3, status, ""))
 		tr, body, code, err := get(t, s, server.URL)
@@ -104,7 +104,7 @@ func TestRetryAfterHoldsBackEveryRequest(t *testing.T) {
 	}
 }
 
-func TestNoAnswerForEverEndsInAnError(t *testing.T) {
+func TestRetriesEndInAnError(t *testing.T) {
 	server, s, _ := site(t, failing(1000, 503, ""))
 	tr, _, _, err := get(t, s, server.URL)
 	var status *StatusError
@@ -113,7 +113,7 @@ func TestNoAnswerForEverEndsInAnError(t *testing.T) {
 	}
 }
 
-func TestOtherStatusesAreAnswers(t *testing.T) {
+func TestOtherStatusesAreReturned(t *testing.T) {
 	for _, status := range []int{200, 404, 410, 400, 414} {
 		server, s, _ := site(t, failing(1, status, ""))
 		if tr, _, code, err := get(t, s, server.URL); err != nil || code != status || tr.Requests() != 2 {
@@ -145,7 +145,7 @@ func TestBreakerOpensAfterRefusals(t *testing.T) {
 	}
 }
 
-func TestBreakerForgetsWhenAnAnswerComes(t *testing.T) {
+func TestAnswerResetsTheBreaker(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1)%8 != 0 {
@@ -209,7 +209,7 @@ func TestLongPauseStopsInsteadOfSleeping(t *testing.T) {
 	}
 }
 
-func TestBrokenBodyIsAskedForAgain(t *testing.T) {
+func TestTruncatedBodyIsRetried(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
@@ -241,7 +241,7 @@ func TestBodyAboveTheLimitIsAnError(t *testing.T) {
 	}
 }
 
-func TestSlowAnswerTimesOutAndIsAskedForAgain(t *testing.T) {
+func TestTimeoutIsRetried(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
@@ -279,7 +279,7 @@ func TestCancellingEndsAWait(t *testing.T) {
 	}
 }
 
-func TestJitterDependsOnTheSeedAlone(t *testing.T) {
+func TestJitterDependsOnlyOnTheSeed(t *testing.T) {
 	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1/x", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestWikimediaNeedsAContact(t *testing.T) {
 	}
 }
 
-func TestContactIsReachable(t *testing.T) {
+func TestContactIsAnAddressOrURL(t *testing.T) {
 	for contact, good := range map[string]bool{
 		"me@uni.edu": true, " me@uni.edu ": true, "https://uni.edu/~me": true,
 		"": false, "me": false, "me@localhost": false, "me@example.com": false, "me@mail.example.org": false,
@@ -177,7 +177,7 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanInFlightAtATime(t *testing.T) {
+func TestRequestsInFlightAreLimited(t *testing.T) {
 	var now, most atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
@@ -205,7 +205,7 @@ func TestNoMoreThanInFlightAtATime(t *testing.T) {
 	}
 }
 
-func TestEveryRequestNamesUs(t *testing.T) {
+func TestEveryRequestHasTheUserAgent(t *testing.T) {
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("User-Agent")+"|"+r.Header.Get("Accept-Language")+"|"+r.Header.Get("Accept-Encoding"))
 	})
@@ -215,7 +215,7 @@ func TestEveryRequestNamesUs(t *testing.T) {
 	}
 }
 
-func TestOnlyAllowedHostsAreAsked(t *testing.T) {
+func TestOtherHostsAreRefused(t *testing.T) {
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

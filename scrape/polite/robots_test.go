@@ -62,7 +62,7 @@ func TestRobotsTxtIsHonoured(t *testing.T) {
 	}
 }
 
-func TestRobotsTxtThatNamesUsWins(t *testing.T) {
+func TestRobotsTxtGroupOfOurAgentWins(t *testing.T) {
 	server, s, _ := lawful(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "User-agent: hgld-bot\nDisallow: /\n\nUser-agent: *\nDisallow:\n")
 	})
@@ -82,7 +82,7 @@ func TestMissingRobotsTxtAllowsAll(t *testing.T) {
 	}
 }
 
-func TestUnreachableRobotsTxtIsNoPermission(t *testing.T) {
+func TestUnreachableRobotsTxtForbidsRequests(t *testing.T) {
 	var healthy atomic.Bool
 	server, s, _ := lawful(t, func(w http.ResponseWriter, r *http.Request) {
 		if !healthy.Load() {
@@ -122,7 +122,7 @@ func TestRobotsTxtMayRedirect(t *testing.T) {
 	}
 }
 
-func TestApiClientMayLeaveRobotsTxtUnread(t *testing.T) {
+func TestAPIClientMaySkipRobotsTxt(t *testing.T) {
 	server, s, _ := lawful(t, func(http.ResponseWriter, *http.Request) { t.Error("robots.txt was asked for") })
 	s.IgnoreRobots = true
 	if _, body, _, err := get(t, s, server.URL+"/w/api.php"); err != nil || body != "page" {
