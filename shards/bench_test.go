@@ -159,7 +159,7 @@ func BenchmarkDescribe(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		to := &beside{dir: dir}
+		to := &companionWriter{dir: dir}
 		if err := set.describe(b.Context(), to, nil); err != nil {
 			b.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func TestOnlyMissingChangedAndDamagedShardsAreBuilt(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestShardsOfAnEarlierBuildGo(t *testing.T) {
+func TestShardsOfAnEarlierBuildAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 100), dir, small())
 	src := newSource(t, 30)
@@ -96,7 +96,7 @@ func TestShardsOfAnEarlierBuildGo(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestForeignShardsAreLeftAlone(t *testing.T) {
+func TestForeignShardsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestCancelledBuildContinues(t *testing.T) {
 	}
 }
 
-func TestBadImagesBecomeFailuresWithoutGap(t *testing.T) {
+func TestBadImagesBecomeFailures(t *testing.T) {
 	src := newSource(t, 30)
 	var good bytes.Buffer
 	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 9000, 9000))); err != nil {
@@ -204,7 +204,7 @@ func TestBadImagesBecomeFailuresWithoutGap(t *testing.T) {
 	}
 }
 
-func TestShrunkImagesSaySo(t *testing.T) {
+func TestShrunkImagesAreMarked(t *testing.T) {
 	src := newSource(t, 4)
 	src.put(&src.items[0], photo(t, 300, 200, 1))
 	o := small()

@@ -103,7 +103,7 @@ func TestCardOfDamagedShardsIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestSizeCategoryIsTheHubsName(t *testing.T) {
+func TestSizeCategoryIsThatOfTheHub(t *testing.T) {
 	for n, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 99999: "10K<n<100K",
 		100000: "100K<n<1M", 1 << 30: "1M<n<10M"} {
 		if got := sizeCategory(n); got != want {

@@ -104,9 +104,9 @@ func TestAttributionHasARowForEveryImage(t *testing.T) {
 	}
 }
 
-// TestNoAttributionIsNoFile builds a data set without attributions over one that had
+// TestAttributionFileIsOmittedIfEmpty builds a data set without attributions over one that had
 // them: what was modified alone makes no row.
-func TestNoAttributionIsNoFile(t *testing.T) {
+func TestAttributionFileIsOmittedIfEmpty(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 20), dir, small())
 	src := newSource(t, 20)
@@ -254,7 +254,7 @@ func TestStatsOfAnEmptySplitAreZero(t *testing.T) {
 	}
 }
 
-func TestBuildRecordSaysWhatItWasToldAndNoTimeOfItsOwn(t *testing.T) {
+func TestBuildRecordHasTheGivenProvenanceAndNoTime(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
 	o.Made = Provenance{Source: json.RawMessage(`{"dataset":"gldv2"}`), Curation: json.RawMessage(`{"logs":[{"sha256":"ab"}]}`),
@@ -274,8 +274,8 @@ func TestBuildRecordSaysWhatItWasToldAndNoTimeOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOtherProvenanceReplacesTheRecordAlone keeps all shards.
-func TestOtherProvenanceReplacesTheRecordAlone(t *testing.T) {
+// TestChangedProvenanceReplacesOnlyTheBuildRecord keeps all shards.
+func TestChangedProvenanceReplacesOnlyTheBuildRecord(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
 	mustBuild(t, newSource(t, 30), dir, o)
@@ -296,9 +296,9 @@ func TestOtherProvenanceReplacesTheRecordAlone(t *testing.T) {
 	}
 }
 
-// TestFailureBesideTheShardsLeavesTheOldDataSet stops a build, whose shards are all
+// TestFailedCompanionFileKeepsTheOldDataSet stops a build, whose shards are all
 // there, while it writes the last of the companions.
-func TestFailureBesideTheShardsLeavesTheOldDataSet(t *testing.T) {
+func TestFailedCompanionFileKeepsTheOldDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	before := contents(t, dir)
@@ -381,7 +381,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 
 // TestAttributionIsCutIntoRowGroups writes more rows than the library may hold.
 func TestAttributionIsCutIntoRowGroups(t *testing.T) {
-	to := &beside{dir: t.TempDir()}
+	to := &companionWriter{dir: t.TempDir()}
 	f, err := to.create(AttributionFile)
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"hgld/internal/testing/smalldisk"
 )
 
-// TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 48, 64 … KiB until
+// TestDiskFullLeavesAValidState builds on disks of 32, 48, 64 … KiB until
 // one is large enough. Nothing may open as a data set on one that was too small, and
 // with more room the next build must come to the right bytes.
-func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
+func TestDiskFullLeavesAValidState(t *testing.T) {
 	src := newSource(t, 40)
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())

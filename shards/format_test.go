@@ -35,9 +35,9 @@ func openParquet(tb testing.TB, path string) *parquet.File {
 	return file
 }
 
-// TestHubTakesTheFeatures checks what the Hub's library asks for: its footer key,
+// TestFeaturesAreThoseOfTheHub checks what the Hub's library asks for: its footer key,
 // and columns whose types and optionality equal what the features stand for.
-func TestHubTakesTheFeatures(t *testing.T) {
+func TestFeaturesAreThoseOfTheHub(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
 	file := openParquet(t, filepath.Join(dir, r.Manifest.Files[0].Name))

@@ -62,10 +62,10 @@ func killed(t *testing.T, after time.Duration, variable string) (finished bool) 
 	return child.Wait() == nil
 }
 
-// TestKilledRebuildsLeaveNoMixture kills builds whose shards are all there and whose
+// TestKilledRebuildsNeverMixOldAndNewShards kills builds whose shards are all there and whose
 // BUILD.json differs from the last: the folder must be whole at any moment, of one
 // build or of the other, or none.
-func TestKilledRebuildsLeaveNoMixture(t *testing.T) {
+func TestKilledRebuildsNeverMixOldAndNewShards(t *testing.T) {
 	rebuild := func(dir, round string) {
 		o := small()
 		o.Made.Unknown = []string{round}

@@ -19,10 +19,10 @@ import (
 // end.
 const powerCutItems = 25
 
-// TestPowerCutsLeaveAWholeSetOrNone cuts the power at each call that a build makes. The
+// TestPowerCutsLeaveACompleteDataSetOrNone cuts the power at each call that a build makes. The
 // folder is the old data set, the new one, or none that opens, and the same build ends
 // in the bytes of an undisturbed one.
-func TestPowerCutsLeaveAWholeSetOrNone(t *testing.T) {
+func TestPowerCutsLeaveACompleteDataSetOrNone(t *testing.T) {
 	other := small()
 	other.Made.Unknown = []string{"other"}
 	smaller := small()

@@ -36,7 +36,7 @@ func settled(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestVanishedImagesLeaveTheFinishedSetAlone(t *testing.T) {
+func TestMissingImagesKeepTheFinishedDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	before := contents(t, dir)
@@ -73,7 +73,7 @@ func TestVanishedImagesLeaveTheFinishedSetAlone(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestNothingFoundIsNoDataSet(t *testing.T) {
+func TestEmptySourceIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	src := newSource(t, 40)
 	lose(src.items)
@@ -148,7 +148,7 @@ func TestTrialsReplaceEachOther(t *testing.T) {
 }
 
 // A manifest that does not tell how many images there are is no licence to lose them.
-func TestDamagedManifestDoesNotHideTheFinishedSet(t *testing.T) {
+func TestDamagedManifestStillProtectsTheFinishedDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	less := newSource(t, 60)
@@ -173,7 +173,7 @@ func TestDamagedManifestDoesNotHideTheFinishedSet(t *testing.T) {
 	}
 }
 
-func TestSlicesBesideAFinishedSetWaitForTheBuild(t *testing.T) {
+func TestSlicesOfARebuildWaitForTheBuild(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	before := contents(t, dir)
@@ -261,7 +261,7 @@ func TestUnreadableFileIsListed(t *testing.T) {
 	}
 }
 
-func TestFailureMendedAtEqualSizeIsTriedAgain(t *testing.T) {
+func TestRepairedImageOfEqualSizeIsNoticed(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	src := newSource(t, 60)
 	good := src.items[21]

@@ -30,9 +30,9 @@ func TestRepairMakesTheSameSidecars(t *testing.T) {
 	}
 }
 
-// TestRepairMakesTheCompanionsAnew harms each file beside the shards that follows from
+// TestRepairRebuildsTheCompanionFiles harms each file beside the shards that follows from
 // them, and all of them at once.
-func TestRepairMakesTheCompanionsAnew(t *testing.T) {
+func TestRepairRebuildsTheCompanionFiles(t *testing.T) {
 	dir := t.TempDir()
 	src := newSource(t, 30)
 	src.put(&src.items[4], []byte("no image"))
@@ -56,7 +56,7 @@ func TestRepairMakesTheCompanionsAnew(t *testing.T) {
 	}
 }
 
-func TestRepairRefusesWhatTheShardsDoNotTell(t *testing.T) {
+func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	before := contents(t, dir)
@@ -75,7 +75,7 @@ func TestRepairRefusesWhatTheShardsDoNotTell(t *testing.T) {
 }
 
 // BUILD.json stands before taxonomy.skos.ttl in the manifest.
-func TestRepairGoesOnBehindWhatItCannotMake(t *testing.T) {
+func TestRepairContinuesAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	if err := removeAll(dir, BuildFile, TaxonomyFile); err != nil {

@@ -11,7 +11,7 @@ import (
 	"hgld/internal/filelock"
 )
 
-func TestSlicesTogetherAreTheWhole(t *testing.T) {
+func TestSlicesTogetherEqualABuild(t *testing.T) {
 	whole, dir := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 60), whole, small())
 	var group sync.WaitGroup
@@ -43,7 +43,7 @@ func TestSlicesTogetherAreTheWhole(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, whole))
 }
 
-func TestPlanKnowsWhatIsThere(t *testing.T) {
+func TestPlanMarksFinishedShards(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 2, 3, small()); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func TestSliceAndBuildLockEachOtherOut(t *testing.T) {
+func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
 	held, err := filelock.Acquire(filepath.Join(dir, lockName+"-1-of-2"))
 	if err != nil {

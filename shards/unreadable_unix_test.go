@@ -24,9 +24,9 @@ var spoiled = map[string]func(path string) error{
 	"a link out":   func(path string) error { return os.Symlink("/etc/hostname", path) },
 }
 
-// TestVerifyGoesOnBehindWhatCannotBeRead spoils every file of a data set in turn, and
+// TestVerifyContinuesAfterAnUnreadableFile spoils every file of a data set in turn, and
 // one more at the end of the list, which must be found too.
-func TestVerifyGoesOnBehindWhatCannotBeRead(t *testing.T) {
+func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 30), dir, small())
 	last := r.Manifest.Files[len(r.Manifest.Files)-1].Name
@@ -128,7 +128,7 @@ func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	readAll(t, dir)
 }
 
-func TestBothListsGoneIsNoDataSet(t *testing.T) {
+func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
 	if err := removeAll(dir, ManifestFile, SumsFile); err != nil {
@@ -187,7 +187,7 @@ func TestWrongSidecarWithTheRightHashIsDamageThatRepairMends(t *testing.T) {
 }
 
 // A manifest that SHA256SUMS does not agree with is not made right by a repair.
-func TestRepairDoesNotBlessADamagedManifest(t *testing.T) {
+func TestRepairRefusesADamagedManifest(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	sums := contents(t, dir)[SumsFile]
@@ -232,10 +232,10 @@ func TestManifestIsComparedWithTheSums(t *testing.T) {
 	}
 }
 
-func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
+func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := Glance(dir); err != nil {
+	if err := CheckSizes(dir); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range contents(t, dir) {
@@ -247,7 +247,7 @@ func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
 			if err := harm(); err != nil {
 				t.Fatal(err)
 			}
-			err := Glance(dir)
+			err := CheckSizes(dir)
 			damage := (*DamageError)(nil)
 			lists := name == ManifestFile || name == SumsFile // which disagree then
 			if !lists && (!errors.As(err, &damage) || damage.File != name) || err == nil {
@@ -260,7 +260,7 @@ func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
 	}
 }
 
-func TestHashingEndsBehindTheSize(t *testing.T) {
+func TestHashingStopsAfterTheDeclaredSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grows")
 	if err := os.WriteFile(path, make([]byte, 5000), 0o644); err != nil {
 		t.Fatal(err)

@@ -164,7 +164,7 @@ func readDamaged(t *testing.T, dir string, want map[string][]byte) {
 	}
 }
 
-func TestVerifyNamesTheHurtImage(t *testing.T) {
+func TestVerifyNamesTheDamagedImage(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 30), dir, small())
 	set := mustOpen(t, dir)
@@ -196,7 +196,7 @@ func TestVerifyNamesTheHurtImage(t *testing.T) {
 	}
 }
 
-func TestStrangeMissingAndSwappedFilesAreFound(t *testing.T) {
+func TestUnlistedMissingAndSwappedFilesAreFound(t *testing.T) {
 	for name, harm := range map[string]func(dir string, files []File) error{
 		"data/extra-00000-of-00001.parquet": func(dir string, _ []File) error {
 			return os.WriteFile(filepath.Join(dir, "data", "extra-00000-of-00001.parquet"), []byte("x"), 0o644)

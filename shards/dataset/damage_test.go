@@ -170,7 +170,7 @@ func TestPublishedSetsRefuseSettingsOfOthers(t *testing.T) {
 }
 
 // A class of one category may not stand in another: the levels are a tree.
-func TestProductOfTwoCategoriesIsNoTree(t *testing.T) {
+func TestTwoParentsOfAClassAreRefused(t *testing.T) {
 	files := edit(sopTree(t), "Ebay_train.txt", "2 1 1 bicycle_final/1_1.JPG", "2 1 2 stapler_final/1_1.JPG")
 	src, err := SOP{}.Open(t.Context(), Settings{Input: files.folder(t)})
 	if err != nil {

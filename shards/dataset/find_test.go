@@ -8,7 +8,7 @@ import (
 	"hgld/internal/registry"
 )
 
-func TestNamesOfOtherProgramsAreProposed(t *testing.T) {
+func TestErrorsSuggestOurNameForThatOfOtherPrograms(t *testing.T) {
 	if importer, err := Find("folder"); err != nil || importer != Importer(Folder{}) {
 		t.Errorf("folder is %T, %v", importer, err)
 	}

@@ -141,7 +141,7 @@ func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 	return rows
 }
 
-func TestGLDv2TellsWhatItLeavesOut(t *testing.T) {
+func TestGLDv2NotesSkippedImages(t *testing.T) {
 	src, err := GLDv2{}.Open(t.Context(), Settings{Input: gldv2Folder(t, true)})
 	if err != nil {
 		t.Fatal(err)

@@ -215,7 +215,7 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 }
 
 // The Grocery Store Dataset has Fruit/Avocado beside Fruit/Apple/Royal-Gala.
-func TestInnermostFolderIsRepeatedIfAsked(t *testing.T) {
+func TestInnermostFolderIsRepeatedAsALevel(t *testing.T) {
 	dir := tree{"fruit/apple/gala/1.jpg": "", "fruit/avocado/2.jpg": "", "milk/3.jpg": ""}.folder(t)
 	got, err := items(t, Folder{}, Settings{Input: dir, Uneven: "repeat"})
 	want := []string{"fruit/apple/gala/1.jpg train gala<apple<fruit", "fruit/avocado/2.jpg train avocado<avocado<fruit",
@@ -227,7 +227,7 @@ func TestInnermostFolderIsRepeatedIfAsked(t *testing.T) {
 
 // A table that names images by their addresses means the files of the last part, as a browser
 // or wget saves them.
-func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
+func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 	dir := tree{"photos/a 1.jpg": "x", "t.csv": "url,level_0\nhttps://example.org/x/a%201.jpg?size=big,x\n"}.folder(t)
 	s := Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "photos")}
 	_, err := items(t, CSV{}, s)
@@ -247,7 +247,7 @@ func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
 }
 
 // The members of a tar file have no checksums: that of the file says that one changed.
-func TestTarWithOtherContentsIsReadAnew(t *testing.T) {
+func TestChangedTarIsIndexedAgain(t *testing.T) {
 	right := tree{"a/1.jpg": string(picture(t, 1)), "a/2.jpg": string(picture(t, 2))}.tar(t)
 	data, err := os.ReadFile(right)
 	if err != nil {

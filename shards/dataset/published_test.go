@@ -214,7 +214,7 @@ func content(tb testing.TB, dir string) map[string]string {
 	return all
 }
 
-func TestShardsOfPublishedDataSetsDependOnNoWorkers(t *testing.T) {
+func TestShardsOfPublishedDataSetsDoNotDependOnWorkers(t *testing.T) {
 	for _, c := range publishedCases(t) {
 		input := c.files.folder(t)
 		var first map[string]string
@@ -239,7 +239,7 @@ func TestShardsOfPublishedDataSetsDependOnNoWorkers(t *testing.T) {
 	}
 }
 
-func TestPublishedNumbersAreComparedAndStopNothing(t *testing.T) {
+func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    Importer
 		files tree
@@ -297,7 +297,7 @@ func TestWholeDataSetHasNoNotes(t *testing.T) {
 	}
 }
 
-func TestMissingPicturesOfAPublishedSetAreFailures(t *testing.T) {
+func TestMissingImagesOfAPublishedDataSetAreFailures(t *testing.T) {
 	files := sopTree(t)
 	delete(files, "bicycle_final/1_0.JPG") // the first, by which the folder of images would be found
 	r := build(t, SOP{}, Settings{Input: files.within("Stanford_Online_Products").zip(t)})

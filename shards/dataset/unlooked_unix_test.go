@@ -34,7 +34,7 @@ func (heals) open(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("image")), nil
 }
 
-func TestImageThatComesBackDuringABuildStopsIt(t *testing.T) {
+func TestImageThatReappearsDuringABuildStopsIt(t *testing.T) {
 	item := &shards.Item{Path: "a.jpg", Where: "images.csv:2"}
 	if _, err := attach(item, heals{}, "a.jpg"); err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAnExampleHasALimit(t *testing.T) {
+func TestExamplesLimitsTheFileSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.jpg")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func (noRecords) Labels(string) (*LabelsRecord, string, error) {
 	return nil, "no project is here", nil
 }
 
-func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
+func TestProvenanceEndsAtLabelsWithoutARecord(t *testing.T) {
 	trace := New(noRecords{}, nil)
 	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
 		t.Fatal(err)

@@ -15,17 +15,17 @@ func IsDataSet(dir string) bool {
 	return err == nil || !atomicfile.IsMissing(err)
 }
 
-// Glance compares the sizes of the files in dir with the manifest, without reading
+// CheckSizes compares the sizes of the files in dir with the manifest, without reading
 // them, so that it finds missing and truncated files at once. The first difference is a
 // *DamageError. Verify reads everything.
-func Glance(dir string) error {
-	if err := glance(dir); err != nil {
+func CheckSizes(dir string) error {
+	if err := checkSizes(dir); err != nil {
 		return fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return nil
 }
 
-func glance(dir string) error {
+func checkSizes(dir string) error {
 	m, err := readSound(dir)
 	if err != nil {
 		return err
