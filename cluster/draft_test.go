@@ -146,7 +146,7 @@ func TestVectorsSurviveTheirFile(t *testing.T) {
 
 var hashing = Hashing{Dim: 256, MinN: 2, MaxN: 4, IDF: true}
 
-func TestHashingPutsLikeWordsTogether(t *testing.T) {
+func TestHashingOfSimilarWordsIsSimilar(t *testing.T) {
 	x, err := Embed(context.Background(), hashing, "{}",
 		[]string{"road bridge", "railway bridge", "Road Bridge", "volcano", "pont"})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestHashingFeaturesStayWithinWords(t *testing.T) {
 
 // The vectors are part of the format of a draft: another hash would be another
 // encoder.
-func TestHashingIsFixedForever(t *testing.T) {
+func TestHashingEqualsItsDefinition(t *testing.T) {
 	v, err := Hashing{Dim: 4, MinN: 2, MaxN: 2}.Encode(context.Background(), []string{"sea"})
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestKMeansIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestKMeansMoreStartsKeepTheEarlierOnes(t *testing.T) {
+func TestMoreKMeansStartsRepeatTheFirstOnes(t *testing.T) {
 	x := planted(300, 6, 10, 1.2, 8)
 	two := run(t, KMeans{K: 12, NInit: 2}, x, 4)
 	five := run(t, KMeans{K: 12, NInit: 5}, x, 4)
@@ -118,7 +118,7 @@ func TestKMeansRefillsEmptyCluster(t *testing.T) {
 	}
 }
 
-func TestKMeansOfFewerDistinctRowsThanClusters(t *testing.T) {
+func TestKMeansWithFewerDistinctRowsThanClusters(t *testing.T) {
 	x := pack(t, [][]float32{{3, 4}, {3, 4}, {3, 4}, {0, 1}, {0, 1}, {2, 0}})
 	for _, spherical := range []bool{false, true} {
 		r := run(t, KMeans{K: 5, NInit: 4, Spherical: spherical}, x, 1)
@@ -134,7 +134,7 @@ func TestKMeansOfFewerDistinctRowsThanClusters(t *testing.T) {
 	}
 }
 
-func TestKMeansBearsRowsFarFromTheOrigin(t *testing.T) {
+func TestKMeansIsAccurateFarFromTheOrigin(t *testing.T) {
 	x := planted(200, 4, 5, 0.2, 2)
 	far := NewMatrix(x.Rows, x.Cols)
 	for i, v := range x.Data { // a multiple of 1/64 survives the shift by 100,000 in float32
@@ -159,7 +159,7 @@ func TestKMeansStopsEarlyWithATolerance(t *testing.T) {
 	}
 }
 
-func TestKMeansRefusesWhatItCannotDo(t *testing.T) {
+func TestKMeansRefusesInvalidOptions(t *testing.T) {
 	x := planted(10, 3, 2, 1, 1)
 	nan := planted(10, 3, 2, 1, 1)
 	nan.Row(7)[1] = float32(math.NaN())

@@ -95,7 +95,7 @@ func (w *descent) assign() (moved int, inertia float64) {
 	} else {
 		w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
 	}
-	w.hold()
+	w.keepKnown()
 	clear(w.sizes)
 	clear(w.masses)
 	for i, k := range w.index {
@@ -115,8 +115,8 @@ func (w *descent) assign() (moved int, inertia float64) {
 	return moved, inertia
 }
 
-// hold keeps the rows of known groups in their groups.
-func (w *descent) hold() {
+// keepKnown keeps the rows of known groups in their groups.
+func (w *descent) keepKnown() {
 	if w.known == nil {
 		return
 	}

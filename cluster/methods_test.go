@@ -26,7 +26,7 @@ func TestElkanFindsLloydsPartition(t *testing.T) {
 	}
 }
 
-func TestWeightIsTheSameAsRepeatedRows(t *testing.T) {
+func TestWeightsEqualRepeatedRows(t *testing.T) {
 	x := planted(60, 5, 4, 0.8, 3)
 	weights := make([]float64, x.Rows)
 	repeated := Matrix{Cols: x.Cols}
@@ -99,7 +99,7 @@ func TestEveryMethodIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestMiniBatchComesNearLloyd(t *testing.T) {
+func TestMiniBatchApproachesLloyd(t *testing.T) {
 	x := planted(3000, 12, 10, 0.4, 1)
 	batch, full := run(t, KMeans{K: 10, NInit: 3, Algorithm: MiniBatch, Batch: 256}, x, 1),
 		run(t, KMeans{K: 10, NInit: 3}, x, 1)
@@ -139,7 +139,7 @@ func TestAverageLinkageMergesByMeanDistance(t *testing.T) {
 	}
 }
 
-func TestPictureIsTheSameOnAnyNumberOfCoresAndBearsEqualRows(t *testing.T) {
+func TestTSNEIsTheSameOnAnyNumberOfCoresAndAcceptsEqualRows(t *testing.T) {
 	x := planted(150, 10, 5, 0.5, 1)
 	copy(x.Row(7), x.Row(8))
 	var pictures [2]*Picture
@@ -183,7 +183,7 @@ func TestKnownGroupKeepsItsNameAndTagsTheirImages(t *testing.T) {
 	}
 }
 
-func TestKnownTagIsFoundByItsItemToo(t *testing.T) {
+func TestKnownTagIsAlsoFoundByItsItem(t *testing.T) {
 	class := func(name, qid string, parent int32) labels.Class {
 		return labels.Class{Name: name, QID: qid, Parent: parent}
 	}

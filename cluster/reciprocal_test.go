@@ -11,7 +11,7 @@ import (
 
 // Merging all pairs of nearest clusters at once and following a chain are two ways
 // to one tree. On a line of growing gaps there is one such pair at a time.
-func TestRoundsAndTheChainGrowTheSameTree(t *testing.T) {
+func TestReciprocalRoundsAndChainBuildTheSameTree(t *testing.T) {
 	gaps := NewMatrix(60, 1)
 	for i := range gaps.Rows {
 		gaps.Data[i] = float32(math.Pow(1.3, float64(i)))

@@ -10,7 +10,7 @@ import (
 
 // All rows learn of centroids some at a time; the pool and the judges know each at
 // once, whether the judges are all rows, some, or read from the products of all.
-func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
+func TestSeedingDistancesAreThoseToTheChosenRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	x := NewMatrix(2000, 16)
 	for i := range x.Data {
@@ -53,7 +53,7 @@ func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 				}
 				s.compare(t, want)
 			}
-			s.tell()
+			s.updateDistances()
 			for i, d := range s.all.nearest {
 				closeTo(t, i, d, want[i])
 				for k, row := range rows {

@@ -19,7 +19,7 @@ func shown() *labels.Draft {
 			{ID: 7, Name: "12", Members: []labels.Member{{Tag: 2}}}}}
 }
 
-func TestAClusterIsFoundByNameBeforeId(t *testing.T) {
+func TestClusterIsFoundByNameBeforeID(t *testing.T) {
 	for which, want := range map[string]int{"church": 0, "12": 1, "7": 1} {
 		if at, err := Find(shown(), which); err != nil || at != want {
 			t.Errorf("%s is cluster %d (%v), want %d", which, at, err, want)

@@ -26,7 +26,7 @@ func TestSmoothIsTheUnitMeanOfARowAndItsNearest(t *testing.T) {
 	}
 }
 
-func TestSmoothLeavesARowThatItsNeighboursCancel(t *testing.T) {
+func TestSmoothKeepsARowWhoseNeighboursCancel(t *testing.T) {
 	y, err := Smooth(Matrix{Rows: 2, Cols: 1, Data: []float32{3, -3}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestNeighbourhoodIsAtMostHalfACluster(t *testing.T) {
 	}
 }
 
-func TestPartitionOfOtherRowsHasTheirMeans(t *testing.T) {
+func TestPartitionHasTheMeansOfTheGivenRows(t *testing.T) {
 	x := planted(60, 5, 4, 0.3, 2)
 	y, err := Smooth(x, 3, nil)
 	if err != nil {

@@ -138,7 +138,7 @@ func edit(t *testing.T, text, old, new string) string {
 	return strings.Replace(text, old, new, 1)
 }
 
-func TestReadDraftNamesWhatIsWrong(t *testing.T) {
+func TestReadDraftErrorsNameTheField(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is not supported`},
 		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is not a draft file of hgld`},
@@ -169,7 +169,7 @@ func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
+func TestReadHierarchyErrorsNameTheField(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_hierarchy": 1`, `"hgld_hierarchy": 2`, `h:2: format version 2 of hgld_hierarchy is not supported`},
 		"class twice":    {`"name":"ocean"`, `"name":"lake"`, `h: tag: class "lake" occurs twice, as class 1 and class 3`},

@@ -259,7 +259,7 @@ func TestWriteCSVInAnotherForm(t *testing.T) {
 	}
 }
 
-func TestWriteCSVRefusesWhatAReaderWould(t *testing.T) {
+func TestWriteCSVRefusesInvalidTables(t *testing.T) {
 	for _, text := range []string{"Vi\xf1a", "a\x00", strings.Repeat("x", maxLine+1)} {
 		table := mustRead(t, csvTexts["three columns, CRLF"], "train.csv")
 		table.Rows[0].Names[1] = text

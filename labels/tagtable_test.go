@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTagTableHasARowALandmark(t *testing.T) {
+func TestTagTableHasOneRowPerLandmark(t *testing.T) {
 	const text = "\ufeff\"split\",landmark_id,instance_of,wikidata_id,category,source\r\n" +
 		"train,0,horse  racing venue,Q837662,http://x/A,a\r\n" +
 		"index,0,\" \",,\"http://x/B,_C\",\"two\nlines\"\r\n" +

@@ -103,7 +103,7 @@ func TestPageIsTheSameTwice(t *testing.T) {
 }
 
 // Rows that all fall together, as PCA of equal tags does, are still a page.
-func TestPageOfOnePlaceIsDrawn(t *testing.T) {
+func TestMapOfCoincidentPointsIsDrawn(t *testing.T) {
 	p := newPage(plain(6))
 	p.Positions = cluster.NewMatrix(6, 2)
 	for _, x := range block(t, render(t, p)).Tags.X {
@@ -113,7 +113,7 @@ func TestPageOfOnePlaceIsDrawn(t *testing.T) {
 	}
 }
 
-func TestPageAsksTheNetworkForNothing(t *testing.T) {
+func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	text := render(t, newPage(plain(12)))
 	if m := regexp.MustCompile(`(?i)(src|href|url\()\s*=?\s*["']?https?:|@import|fetch\(|XMLHttpRequest|WebSocket`).FindString(text); m != "" {
 		t.Errorf("the page holds %q", m)

@@ -52,11 +52,11 @@ func (s *Space) Name(group int, v []float32) {
 			s.learn(g, tag, 1)
 		}
 	}
-	p.turn()
+	p.updateDirection()
 }
 
-// turn computes the direction.
-func (p *prototype) turn() {
+// updateDirection computes the direction.
+func (p *prototype) updateDirection() {
 	v := make([]float64, len(p.name))
 	for k := range v {
 		v[k] = nameWeight*p.name[k] + p.sum[k]
@@ -102,10 +102,10 @@ func (s *Space) truncate(groups int) {
 	s.groups = s.groups[:groups]
 }
 
-// turned returns the distance of directions from x, of unit length, to a group: √(2 − 2cos),
+// directionDistance returns the distance of directions from x, of unit length, to a group: √(2 − 2cos),
 // which orders groups as the cosine does. It returns false for a group without tags and
 // without a name that is known.
-func (s *Space) turned(c *centroid, x []float64) (float64, bool) {
+func (s *Space) directionDistance(c *centroid, x []float64) (float64, bool) {
 	along, norm := 0.0, 1.0
 	switch {
 	case c.prototype != nil:

@@ -37,7 +37,7 @@ func at(degrees float64) []float32 {
 	return []float32{float32(math.Cos(r)), float32(math.Sin(r))}
 }
 
-func TestADeclaredGroupWithoutMembersIsNearItsName(t *testing.T) {
+func TestEmptyDeclaredGroupIsNearItsName(t *testing.T) {
 	s := compass(t, 10, 80, 60)
 	any := func(int) bool { return false }
 	if near, _ := s.Nearest([]int{0}, 5, any); !slices.Equal(near, []int{0}) {
@@ -61,7 +61,7 @@ func TestADeclaredGroupWithoutMembersIsNearItsName(t *testing.T) {
 	}
 }
 
-func TestDecidedTagsPullAGroupFromItsNameAndOthersDoNot(t *testing.T) {
+func TestOnlyDecidedTagsMoveAPrototype(t *testing.T) {
 	s := compass(t, 30, 60, 90)
 	s.Name(1, at(0))
 	direction := func() float64 {

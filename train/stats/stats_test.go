@@ -206,7 +206,7 @@ func TestMeansOfClassesCountAClassOnce(t *testing.T) {
 
 // A figure that is the same for all queries has an interval of no width, and one query
 // says nothing of how sure it is.
-func TestIntervalsOfLittle(t *testing.T) {
+func TestIntervalsOfFewUnits(t *testing.T) {
 	b := Bootstrap{Confidence: 0.95, Resamples: 200, Method: Expanded}
 	if got := b.Intervals(ByQuery([][]float64{{1, 1, 1}}))[0]; got != (Interval{1, 1}) {
 		t.Errorf("of equal values: %v", got)
