@@ -50,7 +50,7 @@ func create(path string, perm fs.FileMode) (*File, error) {
 		}
 		return &File{File: f, path: path}, nil
 	}
-	target, err := follow(path)
+	target, err := resolveLinks(path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func create(path string, perm fs.FileMode) (*File, error) {
 	made := &File{File: f, path: path, target: target}
 	if old != nil {
 		if err := f.Chmod(old.Mode().Perm()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return nil, errors.Join(made.named(err), made.Close())
+			return nil, errors.Join(made.nameTarget(err), made.Close())
 		}
 	}
 	return made, nil
@@ -71,9 +71,9 @@ func create(path string, perm fs.FileMode) (*File, error) {
 // maxLinks is the length of a chain of symbolic links that Linux follows, too.
 const maxLinks = 40
 
-// follow returns the file that symbolic links at path lead to, whether it is there
+// resolveLinks returns the file that symbolic links at path lead to, whether it is there
 // or not.
-func follow(path string) (string, error) {
+func resolveLinks(path string) (string, error) {
 	target := path
 	for range maxLinks {
 		to, err := os.Readlink(target)
@@ -102,7 +102,7 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err != nil || kept(f) {
+		if err != nil || lockTemporary(f) {
 			return f, err
 		}
 		if err := f.Close(); err != nil {
@@ -111,10 +111,10 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	}
 }
 
-// kept locks a new temporary file, so that nobody takes it for a leftover. It says
+// lockTemporary locks a new temporary file, so that nobody takes it for a leftover. It says
 // false if another process did so before the lock. On a file system without locks
 // nobody removes leftovers.
-func kept(f *os.File) bool {
+func lockTemporary(f *os.File) bool {
 	if errors.As(filelock.Take(f), new(*filelock.LockedError)) {
 		return false
 	}
@@ -122,8 +122,8 @@ func kept(f *os.File) bool {
 	return named || err != nil
 }
 
-// named makes an error of the temporary file speak of the file that a user knows.
-func (f *File) named(err error) error {
+// nameTarget makes an error of the temporary file speak of the file that a user knows.
+func (f *File) nameTarget(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
 		if e.Path == f.Name() {
@@ -138,7 +138,7 @@ func (f *File) named(err error) error {
 // Write is that of os.File, with errors that name the file asked for.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
-	return n, f.named(err)
+	return n, f.nameTarget(err)
 }
 
 // WriteString is Write for a string.
@@ -147,7 +147,7 @@ func (f *File) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
 // ReadFrom is that of os.File, with errors that name the file asked for.
 func (f *File) ReadFrom(r io.Reader) (int64, error) {
 	n, err := f.File.ReadFrom(r)
-	return n, f.named(err)
+	return n, f.nameTarget(err)
 }
 
 // Commit flushes the file to disk and renames it to its final name. After an
@@ -161,25 +161,25 @@ func (f *File) Commit() error {
 		return f.File.Close()
 	}
 	if err := f.Sync(); err != nil {
-		return f.named(err)
+		return f.nameTarget(err)
 	}
 	if !renamesOpen {
 		if err := f.File.Close(); err != nil {
-			return f.named(err)
+			return f.nameTarget(err)
 		}
 	}
 	if err := os.Rename(f.Name(), f.target); err != nil {
-		return f.named(err)
+		return f.nameTarget(err)
 	}
 	f.done = true
-	if err := f.end(); err != nil {
-		return f.named(err)
+	if err := f.release(); err != nil {
+		return f.nameTarget(err)
 	}
 	return SyncDir(filepath.Dir(f.target))
 }
 
-// end gives the lock back and closes the file, if Commit has not done so before.
-func (f *File) end() error {
+// release gives the lock back and closes the file, if Commit has not done so before.
+func (f *File) release() error {
 	if !renamesOpen {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (f *File) Close() error {
 		f.File.Close()
 		return os.Remove(f.Name())
 	}
-	defer f.end() // behind the removal: as long as the lock is held, nobody else removes the file
+	defer f.release() // behind the removal: as long as the lock is held, nobody else removes the file
 	return os.Remove(f.Name())
 }
 

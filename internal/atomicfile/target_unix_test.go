@@ -13,7 +13,7 @@ import (
 
 // The pipe stands in for /dev/null, which a mistake here would take away from the
 // whole system.
-func TestDeviceIsWrittenAndStays(t *testing.T) {
+func TestDeviceIsWrittenInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestDeviceIsWrittenAndStays(t *testing.T) {
 	}
 }
 
-func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
+func TestFileModeIsKeptOrFollowsTheUmask(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := filepath.Join(dir, "old"), filepath.Join(dir, "fresh")
 	if err := os.WriteFile(old, nil, 0o640); err != nil {
@@ -62,7 +62,7 @@ func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
 	}
 }
 
-func TestPrivateFileIsPrivateFromTheStart(t *testing.T) {
+func TestPrivateFileIsNeverReadableByOthers(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	path := filepath.Join(t.TempDir(), "private")
 	f, err := create(path, 0o600)

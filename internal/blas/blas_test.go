@@ -173,7 +173,7 @@ func TestSgemmAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestOpenFollowsTheChoice(t *testing.T) {
+func TestOpenFollowsTheVariable(t *testing.T) {
 	if lib, err := Open("gonum"); err != nil || !strings.HasPrefix(lib.String(), "gonum") {
 		t.Errorf("Open(gonum) = %v, %v", lib, err)
 	}

@@ -80,7 +80,7 @@ func TestCallPairReturnsBothWordsOfAStructure(t *testing.T) {
 	}
 }
 
-func TestOpenTellsWhyEachNameFailed(t *testing.T) {
+func TestOpenErrorsNameEveryAttempt(t *testing.T) {
 	_, err := Open("libnothing-a.so", "/nowhere/libnothing-b.so")
 	if err == nil {
 		t.Fatal("a library that does not exist was opened")

@@ -146,7 +146,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := t.begin(); err != nil {
 		return Result{}, err
 	}
-	if err := t.all(ctx); err != nil {
+	if err := t.fetchAll(ctx); err != nil {
 		return t.result, err
 	}
 	t.result.Bytes = t.state.Done
@@ -199,15 +199,15 @@ func (t *transfer) begin() error {
 	return t.file.Truncate(t.state.Done)
 }
 
-// all repeats parts until the file is complete.
-func (t *transfer) all(ctx context.Context) error {
+// fetchAll repeats parts until the file is complete.
+func (t *transfer) fetchAll(ctx context.Context) error {
 	wait := t.Wait
 	if wait == 0 {
 		wait = firstWait
 	}
 	for left := attempts; ; {
 		before := t.state.Done
-		err := t.part(ctx)
+		err := t.fetchPart(ctx)
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -231,8 +231,8 @@ func (t *transfer) all(ctx context.Context) error {
 
 func (t *transfer) temporary(err error) error { return &TemporaryError{t.state.Done, err} }
 
-// part asks for what is missing and writes it.
-func (t *transfer) part(ctx context.Context) error {
+// fetchPart asks for what is missing and writes it.
+func (t *transfer) fetchPart(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
@@ -284,12 +284,12 @@ func (t *transfer) failed(err error) error {
 func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusPartialContent:
-		return false, t.continued(resp)
+		return false, t.checkRange(resp)
 	case code == http.StatusRequestedRangeNotSatisfiable && t.state.Done > 0:
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
 			return true, nil // an earlier transfer was stopped behind its last byte
 		}
-		return false, t.another("%s: the file on the server is shorter than the part that was already fetched", t.URL)
+		return false, t.discard("%s: the file on the server is shorter than the part that was already fetched", t.URL)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 			return false, fmt.Errorf("%s: the server encodes the file as %.40q; hgld asked for plain bytes", t.URL, coding)
@@ -302,23 +302,23 @@ func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 	}
 }
 
-// continued checks that a part is the one that was asked for.
-func (t *transfer) continued(resp *http.Response) error {
+// checkRange checks that a part is the one that was asked for.
+func (t *transfer) checkRange(resp *http.Response) error {
 	var from, upto, total int64
 	header := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
 	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
-		return t.another("%s: the server sent the part %.60q of a different file", t.URL, header)
+		return t.discard("%s: the server sent the part %.60q of a different file", t.URL, header)
 	}
 	if now := validator(resp.Header); now != "" && now != t.state.Validator {
-		return t.another("%s: the file on the server has changed", t.URL)
+		return t.discard("%s: the file on the server has changed", t.URL)
 	}
 	t.state.Total = max(t.state.Total, total)
 	return nil
 }
 
-// another drops what there is of a file that is no longer the server's, and returns the reason.
-func (t *transfer) another(format string, args ...any) error {
+// discard drops what there is of a file that is no longer the server's, and returns the reason.
+func (t *transfer) discard(format string, args ...any) error {
 	if err := t.restart("", 0, true); err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func wantFile(t *testing.T, path string, want []byte) {
 	}
 }
 
-func TestCutTransferGoesOnWhereItEnded(t *testing.T) {
+func TestInterruptedTransferResumes(t *testing.T) {
 	s := serve(t, content(1<<20))
 	s.cutAfter = 300_000
 	part := filepath.Join(t.TempDir(), "part")
@@ -161,7 +161,7 @@ func TestChangedFileOnTheServerIsFetchedWhole(t *testing.T) {
 }
 
 // A server that ignores If-Range sends a part of the new file, under its new ETag.
-func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
+func TestPartOfAChangedFileIsNotAppended(t *testing.T) {
 	s := serve(t, content(100_000))
 	part := half(t, s)
 	s.content, s.tag = bytes.Repeat([]byte("b"), 100_000), `"two"`
@@ -176,7 +176,7 @@ func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
 }
 
 // Such a server answers 416, with a text, where its new file is shorter than what was fetched.
-func TestAnswerThatThereIsNoSuchPartIsNotAppended(t *testing.T) {
+func TestRangeNotSatisfiableIsNotAppended(t *testing.T) {
 	s := serve(t, content(100_000))
 	part := half(t, s)
 	s.content, s.tag = []byte("short"), `"two"`
@@ -201,7 +201,7 @@ func TestServerWithoutRangesSendsTheFileWhole(t *testing.T) {
 }
 
 // Without a validator nobody knows whether the rest belongs to the beginning.
-func TestWithoutAValidatorNothingIsContinued(t *testing.T) {
+func TestTransferWithoutValidatorRestarts(t *testing.T) {
 	s := serve(t, content(100_000))
 	s.tag = ""
 	part := half(t, s)
@@ -212,7 +212,7 @@ func TestWithoutAValidatorNothingIsContinued(t *testing.T) {
 }
 
 // A record that claims more than is on disk, and one that is damaged, vouch for nothing.
-func TestDamagedRecordsVouchForNothing(t *testing.T) {
+func TestDamagedStateRestartsTheTransfer(t *testing.T) {
 	for _, record := range []string{`{"url":"URL/w","validator":"\"one\"","done":60000}`, "{", ""} {
 		s := serve(t, content(100_000))
 		part := half(t, s)
@@ -226,7 +226,7 @@ func TestDamagedRecordsVouchForNothing(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreNotRepeated(t *testing.T) {
+func TestClientErrorsAreNotRetried(t *testing.T) {
 	s := serve(t, nil)
 	for _, code := range []int{404, 403, 401} {
 		s.status, s.ranges = code, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestSecondHolderLearnsTheFirst(t *testing.T) {
+func TestLockedErrorNamesTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 }
 
 // A lock file that is readable to others can be locked by them.
-func TestLockFileIsItsOwnersAlone(t *testing.T) {
+func TestLockFileIsPrivateToItsUser(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"new": 0, "of an earlier version": 0o644, "shared on purpose": 0o666} {
 		path := filepath.Join(dir, name)

@@ -181,7 +181,7 @@ var coloursOnWhite = [][3]byte{
 	{0, 240, 255}, {50, 240, 215}, {100, 240, 175}, {202, 247, 195}, {227, 247, 175}, {252, 247, 155},
 }
 
-func TestAlphaLiesOnWhiteInEveryFormat(t *testing.T) {
+func TestAlphaIsBlendedOnWhite(t *testing.T) {
 	m := colours()
 	deep := image.NewNRGBA64(m.Rect)
 	for y := range 4 {
@@ -285,7 +285,7 @@ func TestPlainFormatsKeepTheirPixels(t *testing.T) {
 	}
 }
 
-func TestGifFrameLiesOnItsCanvas(t *testing.T) {
+func TestGIFFrameIsPlacedOnItsCanvas(t *testing.T) {
 	frame := image.NewPaletted(image.Rect(2, 1, 4, 3), color.Palette{color.NRGBA{10, 20, 30, 255}, color.NRGBA{}})
 	frame.Pix[3] = 1
 	var buf bytes.Buffer

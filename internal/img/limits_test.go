@@ -60,7 +60,7 @@ type fakeJPEG func(w, h int) (*RGB, error)
 
 func (f fakeJPEG) DecodeJPEG(_ []byte, w, h int) (*RGB, error) { return f(w, h) }
 
-func TestSecondJPEGDecoderIsAskedFirst(t *testing.T) {
+func TestLibraryDecodesJPEGFirst(t *testing.T) {
 	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
 		image.NewRGBA(image.Rect(0, 0, 2, 1)))
 	d := &Decoder{JPEG: fakeJPEG(func(w, h int) (*RGB, error) { return &RGB{w, h, []byte{1, 2, 3, 4, 5, 6}}, nil })}

@@ -181,7 +181,7 @@ func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
 		t.end(call)
 		return nil, errTurbo
 	}
-	t.keep(call)
+	t.putBack(call)
 	return m, nil
 }
 
@@ -201,8 +201,8 @@ func (t *turbo) take() *turboCall {
 	return &turboCall{handle: handle}
 }
 
-// keep stores a decompressor for the next call.
-func (t *turbo) keep(call *turboCall) {
+// putBack stores a decompressor for the next call.
+func (t *turbo) putBack(call *turboCall) {
 	call.file, call.pixels = nil, nil
 	select {
 	case t.idle <- call:

@@ -208,8 +208,8 @@ func mutated(r *rand.Rand, data []byte) []byte {
 	return b
 }
 
-// TestMutatedJPEGsDoNotHarm: a crash of the library would end the process.
-func TestMutatedJPEGsDoNotHarm(t *testing.T) {
+// TestMutatedJPEGsNeverCrash: a crash of the library would end the process.
+func TestMutatedJPEGsNeverCrash(t *testing.T) {
 	standard, fast := decoders(t)
 	if fast == nil {
 		return
@@ -316,7 +316,7 @@ func resident() int {
 	return kb
 }
 
-func TestOpenJPEGFollowsTheChoice(t *testing.T) {
+func TestOpenJPEGFollowsTheVariable(t *testing.T) {
 	if lib, err := OpenJPEG("off"); lib != nil || err != nil {
 		t.Errorf("off: %v, %v", lib, err)
 	}

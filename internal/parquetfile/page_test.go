@@ -33,7 +33,7 @@ func readByPage(p *File, leaf Leaf) ([]parquet.Value, error) {
 
 // Pages that are read by themselves have the values that the column has as a whole: by any
 // compression and version, from a dictionary or not, in several row groups.
-func TestPagesAreReadByThemselves(t *testing.T) {
+func TestSinglePagesAreRead(t *testing.T) {
 	type texts struct {
 		Plain  *string `parquet:"plain,optional"`
 		Shared string  `parquet:"shared,dict"`

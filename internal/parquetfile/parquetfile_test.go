@@ -193,7 +193,7 @@ func someRows(n int) []row {
 }
 
 // What the library writes passes, by any compression and either version of pages.
-func TestSoundFilesAreRead(t *testing.T) {
+func TestValidFilesAreRead(t *testing.T) {
 	rows := someRows(3000)
 	for _, codec := range []compress.Codec{
 		&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli,
@@ -278,7 +278,7 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 }
 
 // A struct of the format stays below what the footer's bound counts for it.
-func TestStructsAreSmallerThanCounted(t *testing.T) {
+func TestMemoryBoundCoversTheStructs(t *testing.T) {
 	for _, size := range []int64{sizeOf[format.RowGroup](), sizeOf[format.ColumnChunk](), sizeOf[format.SchemaElement](),
 		sizeOf[format.KeyValue](), sizeOf[format.PageEncodingStats](), sizeOf[format.SortingColumn]()} {
 		if size > goSize(thriftStruct) {

@@ -48,7 +48,7 @@ func TestApplySetsACopyOfAnEntry(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesWhatAnEntryCannotHold(t *testing.T) {
+func TestApplyRefusesInvalidSettings(t *testing.T) {
 	for want, values := range map[string]map[string]any{
 		`per_tuple: "2.5" is not a whole number`:             {"per_tuple": 2.5},
 		`widths: "[8, 16.5]" is not a list`:                  {"widths": []any{8, 16.5}},

@@ -15,7 +15,7 @@ const session = "1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e45766
 	"0f000000000000006d532b090900000040fc54d94110033a020801c78f2cbc" +
 	"1a00000000000000129bd82d0900000040fc54d94110032a0d0a0b0a046c6f7373150000003f35f132ef"
 
-func TestFileIsThatOfTheLibrary(t *testing.T) {
+func TestEventsEqualThoseOfTensorBoard(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Unix(1_700_000_000, 0)
 	w, err := Create(dir, 2, at)

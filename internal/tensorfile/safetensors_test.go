@@ -181,7 +181,7 @@ func TestWriteSafetensorsRefusesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestCutFileIsAnError(t *testing.T) {
+func TestTruncatedFileIsAnError(t *testing.T) {
 	data := written(t, sample, map[string]string{"k": "v"})
 	for n := range len(data) {
 		if _, err := ReadSafetensors(bytes.NewReader(data[:n]), int64(n)); err == nil {

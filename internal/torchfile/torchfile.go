@@ -307,7 +307,7 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	if err != nil {
 		return nil, nil, damaged("the zip archive is cut or damaged: %v", err)
 	}
-	if err := apart(z); err != nil {
+	if err := checkOverlap(z); err != nil {
 		return nil, nil, err
 	}
 	archive := &zipStorages{members: map[string]*zip.File{}}
@@ -344,8 +344,8 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	return root, archive, err
 }
 
-// apart checks that no members share bytes, by which a small archive could hold many large ones.
-func apart(z *zip.Reader) error {
+// checkOverlap checks that no members share bytes, by which a small archive could hold many large ones.
+func checkOverlap(z *zip.Reader) error {
 	type span struct {
 		from, upto int64
 		name       string
