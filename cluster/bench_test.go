@@ -11,7 +11,7 @@ import (
 )
 
 // rowsVariable names an .npy file of rows [N,D] to benchmark with, as
-// scripts/bench_cluster.sh does; without it they have the size of the tags of
+// scripts/bench_cluster does; without it they have the size of the tags of
 // H-GLDv2, 5,700 × 512.
 const rowsVariable = "HGLD_BENCH_ROWS"
 
