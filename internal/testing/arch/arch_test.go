@@ -63,7 +63,7 @@ var may = map[string][]string{
 	"train/index":      {"train", "train/retrieval", "train/device", "train/embeddings", "train/export", "labels"},
 	"train/export":     {"train", "train/backbone", "train/nn"},
 	"train/pretrained": {"train/backbone"},
-	"train/qrels":      {"train/retrieval", "train/device"},
+	"train/qrels":      {"train/device"},
 	"train/selection":  {"train", "train/embeddings", "labels"},
 	"train/history":    {"train", "train/retrieval", "train/metric", "train/selection", "train/stats"},
 	"train/recipe":     {"train", "train/retrieval", "train/history"},
