@@ -21,8 +21,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// listed is a Source of one step whose records are a function of the title. A call
-// may ask for size titles.
+// listed is a Source of one step whose records are a function of the title. A call may ask for size
+// titles.
 type listed struct {
 	size  int
 	reply func(title string) (labels.Record, error)
@@ -60,7 +60,7 @@ func (l *listed) Read(_ string, keys []string, _ []scrape.Answer) (map[string]sc
 	return facts, nil
 }
 
-// texts lists the values, which may be what no record can hold.
+// texts makes the values of a record. They may be invalid in a record.
 func texts(rec labels.Record) (all []string) {
 	for _, v := range rec.Values {
 		all = append(all, v.Text)
@@ -121,8 +121,7 @@ func TestBatchSourceGetsFullBatches(t *testing.T) {
 	}
 }
 
-// A call that fails ends the titles of its batch alone, and only those are asked
-// for again.
+// A failed call fails only the titles of its batch, and only these are requested again.
 func TestFailedBatchIsRequestedAgain(t *testing.T) {
 	broken := true
 	source := &listed{size: 5}
@@ -148,7 +147,7 @@ func TestFailedBatchIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// later stops a crawl.
+// later is an error that stops a crawl.
 type later struct{ at time.Time }
 
 func (l later) Error() string      { return "come back later" }

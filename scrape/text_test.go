@@ -9,8 +9,7 @@ import (
 	"hgld/scrape"
 )
 
-// The paper's count is one of all its landmarks: beside a part of them it says
-// nothing.
+// The paper counts all its landmarks, so its count is not comparable with a part of them.
 func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
 		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,

@@ -28,7 +28,7 @@ func mustRun(t testing.TB, cfg scrape.Config) (*scrape.Report, []byte, []labels.
 	return report, data, sourcetest.Records(t, data)
 }
 
-// patient is a crawl that goes on however often the server fails.
+// patient lets a crawl continue however often the server fails.
 func patient(c *sourcetest.Crawl) {
 	c.Polite.Refusals, c.Polite.Failures, c.Polite.Retries = 1000, 1000, 30
 }

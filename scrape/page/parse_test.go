@@ -42,8 +42,8 @@ func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 	}
 }
 
-// valueTexts is what the published scrapers select, with a full HTML parser:
-// independent of Parse.
+// valueTexts returns what the published scrapers select, found with a full HTML parser,
+// independently of Parse.
 func valueTexts(t *testing.T, body []byte) []string {
 	t.Helper()
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
@@ -144,7 +144,7 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 	}
 }
 
-// box wraps rows as a page does, without the script in the head.
+// box wraps rows in a page without the script in the head.
 func box(rows string) string {
 	return `<html><body><div id="mw-content-text"><table id="wdinfobox"><tbody>` + rows +
 		"</tbody></table></div></body></html>"
@@ -235,7 +235,7 @@ func TestRowRule(t *testing.T) {
 	}
 }
 
-// A page in another language has a tag that its English reader would not find.
+// The tag on a page in another language must not be taken for an English one.
 func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 	data, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv"))
 	if err != nil {

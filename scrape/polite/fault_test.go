@@ -37,7 +37,7 @@ func TestRetryAfterParsesSecondsAndDates(t *testing.T) {
 	}
 }
 
-// failing answers n requests with a status and then with "page".
+// failing answers n requests with a status and the next ones with "page".
 func failing(n int32, status int, retryAfter string) http.HandlerFunc {
 	var seen atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ func TestTemporaryFailuresAreRetried(t *testing.T) {
 		if err != nil || body != "page" || code != 200 || tr.Requests() != 5 {
 			t.Errorf("HTTP %d three times: %q, %d, %v, %d requests", status, body, code, err, tr.Requests())
 		}
-		// 1 + 2 + 4 s, each times 0.5 to 1; a 429 that names no time waits 5 s at least.
+		// 1 + 2 + 4 s, each times 0.5 to 1; after a 429 without a time at least 5 s.
 		least, most := 3500*time.Millisecond, 7100*time.Millisecond
 		if status == 429 {
 			least, most = 15*time.Second, 15100*time.Millisecond
@@ -80,7 +80,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		if err != nil || body != "page" {
 			t.Fatal(body, err)
 		}
-		// With a date the first wait ends at the date, so the second is a back-off.
+		// The first wait ends at the date, so the second is a back-off.
 		if got := clock.total(); got < c.want-time.Second || got > c.want+6*time.Second {
 			t.Errorf("Retry-After %s twice: waited %v, want about %v", c.header, got, c.want)
 		}
@@ -178,8 +178,8 @@ func TestBreakerOpensWithoutANetwork(t *testing.T) {
 	}
 }
 
-// A site that is overloaded refuses and fails in turn; neither of the two is in a
-// row of its own.
+// An overloaded site alternates between refusals and failures, so neither occurs several times in a
+// row.
 func TestBreakerOpensAfterRefusalsAndFailuresInTurn(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {

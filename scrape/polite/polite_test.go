@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// stillClock needs no time: a sleep moves it on at once.
+// stillClock advances only when somebody sleeps.
 type stillClock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -50,7 +50,7 @@ func (c *stillClock) total() (sum time.Duration) {
 	return sum
 }
 
-// site is a server whose answers a test writes, without robots.txt.
+// site is a server with answers of the test's own, without robots.txt.
 func site(t *testing.T, answer http.HandlerFunc) (*httptest.Server, Settings, *stillClock) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +168,7 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// robots.txt and nine pages are ten requests: nine gaps of half a second.
+	// robots.txt and nine pages are ten requests with nine gaps of half a second.
 	if got := clock.total(); got < 4400*time.Millisecond || got > 4600*time.Millisecond {
 		t.Errorf("ten requests at 2/s took %v, want 4.5 s", got)
 	}

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// commons is the part of the real file that matters here.
+// commons is the relevant part of the real file.
 const commons = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\nDisallow: /w/\n" +
 	"Disallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
-// lawful is a site whose robots.txt a test writes.
+// lawful is a site with a robots.txt of the test's own.
 func lawful(t *testing.T, law http.HandlerFunc) (*httptest.Server, Settings, *stillClock) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
