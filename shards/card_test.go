@@ -20,7 +20,7 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	m := mustBuild(t, src, dir, small()).Manifest
 	card := Card{Title: `Places "of" <Earth>`, License: "cc-by-4.0", URL: "https://example.org", Citation: "Ann, 2026"}
 	before := contents(t, dir)
-	for range 2 { // the same bytes the second time
+	for range 2 { // the second card has the same bytes
 		if err := WriteCard(t.Context(), dir, card); err != nil {
 			t.Fatal(err)
 		}

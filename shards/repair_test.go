@@ -30,8 +30,8 @@ func TestRepairMakesTheSameSidecars(t *testing.T) {
 	}
 }
 
-// TestRepairRebuildsTheCompanionFiles harms each file beside the shards that follows from
-// them, and all of them at once.
+// TestRepairRebuildsTheCompanionFiles damages each companion file that the shards can restore, and
+// all of them at once.
 func TestRepairRebuildsTheCompanionFiles(t *testing.T) {
 	dir := t.TempDir()
 	src := newSource(t, 30)
@@ -70,11 +70,11 @@ func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 	mustBuild(t, newSource(t, 30), dir, small())
 	sameContents(t, contents(t, dir), before)
 	flip(t, filepath.Join(dir, TaxonomyFile), 5, 1)
-	_, err = Repair(t.Context(), dir, nil) // no writer
+	_, err = Repair(t.Context(), dir, nil) // no taxonomy writer
 	wantError(t, err, TaxonomyFile)
 }
 
-// BUILD.json stands before taxonomy.skos.ttl in the manifest.
+// BUILD.json precedes taxonomy.skos.ttl in the manifest.
 func TestRepairContinuesAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())

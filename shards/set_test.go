@@ -14,7 +14,7 @@ import (
 	"hgld/labels"
 )
 
-// A View is what the trainer asks of a data set.
+// A View is what the trainer needs of a data set.
 var _ interface {
 	Len() int
 	Levels() []string
@@ -178,7 +178,7 @@ func TestReadersStopWithTheContext(t *testing.T) {
 			t.Errorf("Images: %v", err)
 		}
 	}
-	for range v.Rows(t.Context(), false) { // after a cancelled one, and left early
+	for range v.Rows(t.Context(), false) { // after a cancelled iteration, and left early
 		break
 	}
 }
@@ -202,8 +202,8 @@ func TestFolderWithoutManifestIsRefused(t *testing.T) {
 	wantError(t, err, ManifestFile, "hgld shards build")
 }
 
-// TestLandmarksOfTwoSplitsAreDistinct: GLDv2 numbers train and index apart, so id 5
-// is two landmarks; id 0 is one, and no NULL.
+// GLDv2 numbers train and index separately, so id 5 is two landmarks. Id 0 is a landmark, and not
+// NULL.
 func TestLandmarksOfTwoSplitsAreDistinct(t *testing.T) {
 	src := newSource(t, 12)
 	src.levels = []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel}

@@ -17,7 +17,7 @@ func TestSlicesTogetherEqualABuild(t *testing.T) {
 	var group sync.WaitGroup
 	sum := make([]*Slice, 3)
 	for n := range sum {
-		group.Go(func() { // all at once, as on several machines
+		group.Go(func() { // concurrently, as on several machines
 			s, err := BuildSlice(t.Context(), newSource(t, 60), dir, n+1, len(sum), small())
 			if err != nil {
 				t.Error(err)
@@ -82,7 +82,7 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 	}
 }
 
-// must returns the value of a call that may not fail.
+// must returns the value of a call that must not fail.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()
@@ -129,8 +129,8 @@ func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	}
 }
 
-// A slice removes what a killed process left of its own shards, and nothing that
-// another slice is writing.
+// A slice removes what a killed process left of its own shards, but nothing that another slice
+// writes.
 func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Plan(t.Context(), newSource(t, 60), dir, small())

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUnreadableFolderIsAnError puts a link that leads to itself in the
-// place of a folder: root cannot list it either.
+// TestUnreadableFolderIsAnError replaces a folder by a link to itself, which root cannot list
+// either.
 func TestUnreadableFolderIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("data", filepath.Join(dir, "data")); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// spoiled puts something that is no plain file where a file of a data set was.
+// spoiled replaces a file of a data set by something that is not a plain file.
 var spoiled = map[string]func(path string) error{
 	"gone":         func(string) error { return nil },
 	"a loop":       func(path string) error { return os.Symlink(filepath.Base(path), path) }, // root cannot read it either
@@ -24,8 +24,8 @@ var spoiled = map[string]func(path string) error{
 	"a link out":   func(path string) error { return os.Symlink("/etc/hostname", path) },
 }
 
-// TestVerifyContinuesAfterAnUnreadableFile spoils every file of a data set in turn, and
-// one more at the end of the list, which must be found too.
+// TestVerifyContinuesAfterAnUnreadableFile spoils every file of a data set in turn, and one more at
+// the end of the list, which must be found too.
 func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 30), dir, small())
@@ -55,7 +55,7 @@ func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 	}
 }
 
-// verifyInTime fails the test where Verify hangs, as at a named pipe.
+// verifyInTime fails the test if Verify blocks, for example on a named pipe.
 func verifyInTime(t *testing.T, dir string) []*DamageError {
 	t.Helper()
 	done := make(chan *Verified, 1)
@@ -76,8 +76,8 @@ func verifyInTime(t *testing.T, dir string) []*DamageError {
 	}
 }
 
-// Where a named pipe or a link out of the folder has the name of a file that is to be
-// written, that is an error: the one would block, the other write elsewhere.
+// If a file to be written has the name of a named pipe or of a link out of the folder, the build
+// fails. It would block on the first, and write elsewhere through the second.
 func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "precious")
 	shards := []string{"data/train-00000-of-00002.idx", "data/train-00001-of-00002.parquet"}
@@ -93,7 +93,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // a build of ours began here
+			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // the mark of an unfinished build of ours
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
@@ -114,7 +114,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 	}
 }
 
-// Links within the folder are files like others.
+// Links within the folder are treated like files.
 func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
@@ -138,8 +138,8 @@ func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 	wantError(t, err, "this data set is not finished")
 }
 
-// wrongSidecar changes the sidecar of the first shard and makes its hash right in the
-// manifest and in SHA256SUMS.
+// wrongSidecar changes the sidecar of the first shard, and corrects its hash in the manifest and in
+// SHA256SUMS.
 func wrongSidecar(t *testing.T, dir string, change func(*index) []byte) (name string) {
 	t.Helper()
 	m, err := ReadManifest(dir)
@@ -186,7 +186,7 @@ func TestWrongSidecarWithTheRightHashIsDamageThatRepairMends(t *testing.T) {
 	}
 }
 
-// A manifest that SHA256SUMS does not agree with is not made right by a repair.
+// Repair does not accept a manifest that differs from SHA256SUMS.
 func TestRepairRefusesADamagedManifest(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
@@ -249,7 +249,7 @@ func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 			}
 			err := CheckSizes(dir)
 			damage := (*DamageError)(nil)
-			lists := name == ManifestFile || name == SumsFile // which disagree then
+			lists := name == ManifestFile || name == SumsFile // a change makes the two lists disagree
 			if !lists && (!errors.As(err, &damage) || damage.File != name) || err == nil {
 				t.Errorf("%s: error %v", name, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Omniglot as published: every alphabet has characters of the same names.
+// In Omniglot as published, every alphabet has characters of the same names.
 func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 	files := tree{}
 	for _, name := range []string{"Greek/character01/1.png", "Greek/character02/1.png", "Latin/character01/1.png",
@@ -125,7 +125,7 @@ func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	}
 }
 
-// A folder around all others, such as an archive has, would be a level of one class.
+// A folder that wraps all others, as archives have, would be a level with one class.
 func TestWrappingFolderIsNotAClass(t *testing.T) {
 	two, split := tree{"photos/a/1.jpg": "x", "photos/b/2.jpg": "y"}, tree{"d/train/a/1.jpg": "x", "d/test/b/2.jpg": "y"}
 	for name, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestWrappingFolderIsNotAClass(t *testing.T) {
 	}
 }
 
-// Network drives keep thumbnails in folders of the names of the images.
+// Network drives store thumbnails in folders named like the images.
 func TestSystemFoldersAreSkipped(t *testing.T) {
 	got, err := items(t, Folder{}, Settings{Input: tree{"a/1.jfif": "x", "a/@eaDir/1.jpg/SYNOPHOTO_THUMB_S.jpg": "y",
 		"#recycle/b/2.jpg": "z", "$RECYCLE.BIN/3.jpg": "z"}.folder(t)})

@@ -25,7 +25,7 @@ func TestSplitWhoseFolderCannotBeReadHasNoMissingImages(t *testing.T) {
 	}
 }
 
-// heals is a store whose file could not be looked at, and can be opened later.
+// heals is a store with a file that cannot be examined at first, but can be opened later.
 type heals struct{ store }
 
 func (heals) find(string) (entry, error) { return entry{}, fs.ErrPermission }

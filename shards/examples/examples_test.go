@@ -104,7 +104,7 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	}
 }
 
-// A folder that can show nothing is refused.
+// A folder without usable images is refused.
 func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
 	dir := t.TempDir()
 	tags, flat := filepath.Join(dir, "tags.jsonl"), filepath.Join(dir, "flat")
