@@ -49,7 +49,7 @@ func TestWeightsEqualRepeatedRows(t *testing.T) {
 }
 
 func TestKnownRowsStayAndOthersJoinOrOpenClusters(t *testing.T) {
-	// Group 0 spans 0 and 10, group 1 is at 100; 1 and 99 join them, 500 is far from both.
+	// Group 0 spans 0 and 10, and group 1 is at 100. 1 and 99 join them, and 500 is far from both.
 	x := pack(t, [][]float32{{0}, {10}, {100}, {1}, {99}, {500}, {501}})
 	known := &Known{Names: []string{"low", "high"}, Of: []int32{0, 0, 1, -1, -1, -1, -1}}
 	for _, a := range []Algorithm{Lloyd, Elkan, MiniBatch} {
@@ -58,7 +58,7 @@ func TestKnownRowsStayAndOthersJoinOrOpenClusters(t *testing.T) {
 			t.Errorf("algorithm %d: labels %v, want %v", a, r.Labels, want)
 		}
 	}
-	// A row of a group stays where another centroid is nearer.
+	// A row of a group stays there even if another centroid is nearer.
 	far := &Known{Names: []string{"low", "high"}, Of: []int32{0, 1, 1, -1, -1, -1, -1}}
 	far.Of[5] = 0
 	if r := run(t, KMeans{K: 2, Known: far}, x, 1); r.Labels[5] != 0 || r.Labels[1] != 1 {

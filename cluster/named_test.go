@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 )
 
-// planToName is a plan for tags at the given angles, in degrees.
+// planToName returns a plan for tags at the given angles, in degrees.
 func planToName(t *testing.T, angles ...float64) *Plan {
 	t.Helper()
 	var tags []labels.DraftTag
@@ -42,7 +42,7 @@ func TestTagsClearlyNearestToANameAreInItsGroup(t *testing.T) {
 	if err := p.NameGroups([]string{"east", "north", "north-east by a hair"}, atAngles(0, 90, 92), 0.05); err != nil {
 		t.Fatal(err)
 	}
-	// 85° is nearer to 90° than to 92°, but not clearly.
+	// 85° is nearer to 90° than to 92°, but not by much.
 	r, err := p.Run(context.Background(), 5, 1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"hgld/labels"
 )
 
-// shown is a draft of two clusters; the second is named like the id of the first.
+// shown returns a draft of two clusters. The name of the second is the id of the first.
 func shown() *labels.Draft {
 	return &labels.Draft{Origin: labels.Origin{Groups: "names.txt"},
 		Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church"}, Landmarks: 3, Images: 9},

@@ -129,7 +129,7 @@ func TestDocumentsRoundTripKeepsEveryField(t *testing.T) {
 	}
 }
 
-// edit replaces the one place of old in text.
+// edit replaces the only occurrence of old in text.
 func edit(t *testing.T, text, old, new string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
@@ -202,8 +202,8 @@ func FuzzReadHierarchy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { roundTrip(t, data, readHierarchy) })
 }
 
-// roundTrip demands that what can be read can be written and read again, and
-// that the second writing gives the bytes of the first.
+// roundTrip checks that everything that can be read can be written and read again, and that the
+// second writing gives the bytes of the first.
 func roundTrip(t *testing.T, data []byte, read func(io.Reader) (func(io.Writer) error, error)) {
 	var once, twice bytes.Buffer
 	write, err := read(bytes.NewReader(data))

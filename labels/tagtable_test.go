@@ -63,7 +63,7 @@ func TestTagTableErrorsNameTheRow(t *testing.T) {
 	}
 }
 
-// What the reader takes, the writer of tags.jsonl takes.
+// The writer of tags.jsonl accepts everything that the reader accepts.
 func TestLongestTagFitsIntoItsLine(t *testing.T) {
 	long := strings.Repeat("\x01", maxTagField)
 	text := "split,landmark_id,tag,category,wikidata_id\ntrain,1," + long + "," + long + "," + long + "\n"

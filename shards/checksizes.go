@@ -8,8 +8,8 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// IsDataSet reports whether dir holds a data set. It is true if that cannot be found out; [Open]
-// then says why.
+// IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
+// determined; [Open] then returns the reason.
 func IsDataSet(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ManifestFile))
 	return err == nil || !atomicfile.IsMissing(err)

@@ -83,7 +83,7 @@ func TestOnlyTemporaryFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestWritersKeepEachOthersTemporaryFiles has many of them at one file.
+// TestWritersKeepEachOthersTemporaryFiles lets many writers replace the same file.
 func TestWritersKeepEachOthersTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")

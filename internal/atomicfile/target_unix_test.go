@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The pipe stands in for /dev/null, which a mistake here would take away from the
-// whole system.
+// The pipe replaces /dev/null, which a bug here would remove from the whole system.
 func TestDeviceIsWrittenInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits for the other end
+	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that neither end waits for the other
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Between opening the file and locking it, the owner may remove it; a system that
-// removes no open file has no such moment.
+// The owner may remove the file after another process opened it and before that locks it. This
+// cannot happen on a system that cannot remove open files.
 func TestRemovedFileIsNotLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	owner, err := Acquire(path)

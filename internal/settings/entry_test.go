@@ -13,7 +13,7 @@ type part struct {
 	Count int `yaml:"n"`
 }
 
-// entry has settings of its own, parts, and a Check method.
+// entry has its own settings, parts, and a Check method.
 type entry struct {
 	PerTuple int
 	Widths   []int

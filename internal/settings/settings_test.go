@@ -87,7 +87,7 @@ func TestSectionWithoutValuesKeepsTheDefaults(t *testing.T) {
 	}
 }
 
-// loss: happier is loss: {name: happier}, in a file and in -o loss=happier.
+// loss: happier means loss: {name: happier}, in a file and in -o loss=happier.
 func TestStringForAGroupSetsItsName(t *testing.T) {
 	p := probeDefaults()
 	if err := fillText("kind: deep", &p); err != nil || p.Kind.Name != "deep" {

@@ -26,7 +26,7 @@ func TestProgressBarIsRedrawnAndRemoved(t *testing.T) {
 	}
 }
 
-// The steps of an earlier process say nothing of the speed of this one.
+// The steps of an earlier process do not affect the speed of this one.
 func TestTimeLeftIgnoresEarlierProcesses(t *testing.T) {
 	now := time.Now()
 	p := &Progress{total: 1000, Began: now.Add(-10 * time.Second), last: now}
