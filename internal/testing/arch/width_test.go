@@ -14,14 +14,14 @@ import (
 
 const longestLine = 120 // characters
 
-// wide lists the folders whose lines are not all broken yet. One whose lines are is taken
-// off the list and stays off.
+// wide lists the folders with lines that are still too long. A folder without such lines is removed
+// from the list for good.
 var wide = []string{}
 
-// data are files whose long lines are literals of binary data.
+// data lists files whose long lines are literals of binary data.
 var data = []string{"internal/img/decode_test.go", "internal/img/limits_test.go"}
 
-// Lines fit on a screen. Exempt are struct tags, raw strings, and generated files.
+// Struct tags, raw strings and generated files are exempt.
 func TestLinesAreNotTooLong(t *testing.T) {
 	found := map[string]bool{}
 	for _, f := range parseAll(t) {

@@ -18,14 +18,14 @@ import (
 	"hgld/internal/parquetfile"
 )
 
-// keep looks for a finished shard, under its name or its temporary one. It is kept if
-// its sidecar is complete, its hash equals the sidecar's, its footer names the same
-// plan, and the images that failed still fail. The decoder of its HEIC and AVIF images must be the one of this
-// build, so that one version decodes all images of a data set. keep returns an error only for a fault
-// of the disk; any other shard is built again.
-func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
-	for _, at := range []string{p.name, waiting(p.name)} {
-		m, ok, err := b.keepAt(ctx, p, at)
+// reuseShard looks for a finished shard under its final or its temporary name. The shard is kept
+// if its sidecar is complete, its hash equals the sidecar's, its footer names the same plan, and
+// the images that failed still fail. Its HEIC and AVIF images must come from the decoder of this
+// build, so that one version decodes all images of a data set. reuseShard returns an error only if
+// the disk fails; any other shard is built again.
+func (b *builder) reuseShard(ctx context.Context, p *planned) (made, bool, error) {
+	for _, at := range []string{p.name, waitingPath(p.name)} {
+		m, ok, err := b.reuseShardAt(ctx, p, at)
 		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*DamageError)) {
 			return m, ok, err
 		}
@@ -36,7 +36,7 @@ func (b *builder) keep(ctx context.Context, p *planned) (made, bool, error) {
 // maxSidecar bounds the size of a sidecar. Ten million rows with 7 levels take 520 MB.
 const maxSidecar = 1 << 30
 
-func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool, error) {
+func (b *builder) reuseShardAt(ctx context.Context, p *planned, at string) (made, bool, error) {
 	sidecar, err := readPlain(b.dir, indexName(at), maxSidecar)
 	if err != nil {
 		return made{}, false, err
@@ -54,7 +54,7 @@ func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool
 		return made{}, false, nil
 	}
 	note, err := readFooter(f, x.shardBytes)
-	if err != nil || note.Plan != p.key || series(note.Tool) != series(b.o.Tool) || !b.sameHEIF(note.HEIF) {
+	if err != nil || note.Plan != p.key || minorVersion(note.Tool) != minorVersion(b.o.Tool) || !b.sameHEIF(note.HEIF) {
 		return made{}, false, nil
 	}
 	sha := sha256.New()
@@ -64,7 +64,7 @@ func (b *builder) keepAt(ctx context.Context, p *planned, at string) (made, bool
 	if [32]byte(sha.Sum(nil)) != x.shardSHA {
 		return made{}, false, nil
 	}
-	if same, err := b.failAgain(ctx, p, note.Failures); err != nil || !same {
+	if same, err := b.stillFail(ctx, p, note.Failures); err != nil || !same {
 		return made{}, false, err
 	}
 	file := x.file(sidecar)
@@ -77,9 +77,9 @@ func (b *builder) sameHEIF(version string) bool {
 	return version == "" || b.o.HEIF != nil && b.o.HEIF.Version() == version
 }
 
-// failAgain tries the images that are missing from a shard once more. An image may have
+// stillFail tries the images that are missing from a shard once more. An image may have
 // been repaired without a change of its size, which the plan does not notice.
-func (b *builder) failAgain(ctx context.Context, p *planned, failures []Failure) (bool, error) {
+func (b *builder) stillFail(ctx context.Context, p *planned, failures []Failure) (bool, error) {
 	k := 0
 	for _, f := range failures { // in the order of the items
 		for k < len(p.items) && p.items[k].ID != f.ID {
@@ -96,10 +96,10 @@ func (b *builder) failAgain(ctx context.Context, p *planned, failures []Failure)
 	return true, nil
 }
 
-// series returns the version of hgld without its last number. Releases that differ only
+// minorVersion returns the version of hgld without its last number. Releases that differ only
 // in that number make the same rows from the same inputs, so they may build a data set
 // together.
-func series(tool string) string {
+func minorVersion(tool string) string {
 	parts := strings.SplitN(tool, ".", 3)
 	if len(parts) < 3 {
 		return tool

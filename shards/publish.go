@@ -12,23 +12,23 @@ import (
 	"hgld/labels"
 )
 
-// finish publishes the data set. It first writes the companion files under temporary
+// publish publishes the data set. It first writes the companion files under temporary
 // names. It then removes the manifest of an earlier build, unless it equals the new
 // one, renames the waiting shards, and writes the new manifest last. A folder with a
 // manifest therefore always has the files that the manifest lists.
-func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error) {
+func (b *builder) publish(ctx context.Context, src Source) (r *Result, err error) {
 	var failures []Failure
 	for _, m := range b.made {
 		failures = append(failures, m.failures...)
 	}
-	was, err := lookAt(b.dir)
+	was, err := readFinished(b.dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.refuse(failures, was); err != nil {
+	if err := b.checkPublish(failures, was); err != nil {
 		return nil, err
 	}
-	to := &beside{dir: b.dir}
+	to := &companionWriter{dir: b.dir}
 	defer func() { err = errors.Join(err, to.close()) }()
 	if r, err = b.describe(ctx, src, to); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 			return nil, err
 		}
 	}
-	if err := b.takePlaces(); err != nil {
+	if err := b.renameWaiting(); err != nil {
 		return nil, err
 	}
 	if err := to.commit(); err != nil {
@@ -63,7 +63,7 @@ func (b *builder) finish(ctx context.Context, src Source) (r *Result, err error)
 }
 
 // describe makes the manifest and the companion files.
-func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result, error) {
+func (b *builder) describe(ctx context.Context, src Source, to *companionWriter) (*Result, error) {
 	inputs, err := src.Inputs(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (b *builder) describe(ctx context.Context, src Source, to *beside) (*Result
 	return r, nil
 }
 
-// heif returns what converted HEIC and AVIF images: the same in all shards, see keep.
+// heif returns what converted HEIC and AVIF images: the same in all shards, see reuseShard.
 func (b *builder) heif() string {
 	for _, m := range b.made {
 		if m.heif != "" {

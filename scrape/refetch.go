@@ -11,13 +11,13 @@ import (
 	"hgld/labels"
 )
 
-// why is the reason for fetching a fact again.
-type why string
+// refetchReason is the reason for fetching a fact again.
+type refetchReason string
 
 const (
-	damaged      why = "damaged" // a stored response does not match its hash
-	insufficient why = "more"    // the stored responses no longer yield the fact
-	wanted       why = "wanted"  // requested by Config.Retry
+	damaged      refetchReason = "damaged" // a stored response does not match its hash
+	insufficient refetchReason = "more"    // the stored responses no longer yield the fact
+	wanted       refetchReason = "wanted"  // requested by Config.Retry
 )
 
 // lost is the name of the retry that refetches titles whose stored responses are gone.
@@ -53,12 +53,13 @@ func (cfg *Config) retries() ([]Retry, error) {
 
 // finding builds the record of a title, or returns the tasks that are still missing.
 func (s *state) finding(tx *sql.Tx, source Source, title string) (labels.Record, []Task, error) {
-	rec, tasks, _, err := s.trace(tx, source, title)
+	rec, tasks, _, err := s.findingWithTasks(tx, source, title)
 	return rec, tasks, err
 }
 
-// trace is like finding and also returns the tasks whose facts it looked up.
-func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Record, lacking, used []Task, err error) {
+// findingWithTasks is like finding and also returns the tasks whose facts it looked up.
+func (s *state) findingWithTasks(tx *sql.Tx, source Source, title string) (
+	rec labels.Record, lacking, used []Task, err error) {
 	rec, lacking = source.Finding(title, func(t Task) (Fact, bool) {
 		if err != nil {
 			return nil, false
@@ -85,29 +86,29 @@ func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Recor
 }
 
 // markFact marks a fact for fetching again.
-func markFact(tx *sql.Tx, t Task, reason why) error {
+func markFact(tx *sql.Tx, t Task, reason refetchReason) error {
 	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE step = ? AND key = ?`, string(reason), t.Step, t.Key)
 	return err
 }
 
 // markBatch marks all facts of a batch of responses.
-func markBatch(tx *sql.Tx, batch int64, reason why) error {
+func markBatch(tx *sql.Tx, batch int64, reason refetchReason) error {
 	_, err := tx.Exec(`UPDATE fact SET again = ? WHERE batch = ?`, string(reason), batch)
 	return err
 }
 
-// marked returns the number of facts marked for fetching again.
-func (s *state) marked() (n int, err error) {
+// countMarked returns the number of facts marked for fetching again.
+func (s *state) countMarked() (n int, err error) {
 	if s.old {
 		return 0, nil
 	}
 	err = s.db.QueryRow(`SELECT count(*) FROM fact WHERE again <> ''`).Scan(&n)
-	return n, s.fault(err)
+	return n, s.namedError(err)
 }
 
-// want marks the facts that the retries select, in one transaction. An interrupted run
+// markRetries marks the facts that the retries select, in one transaction. An interrupted run
 // therefore resumes without naming the retries again.
-func (s *state) want(source Source, titles []string, retries []Retry) error {
+func (s *state) markRetries(source Source, titles []string, retries []Retry) error {
 	if len(retries) == 0 {
 		return nil
 	}
@@ -122,12 +123,12 @@ func (s *state) want(source Source, titles []string, retries []Retry) error {
 			chosen[o] = true
 		}
 		if r.Lost {
-			if gone, err = s.gone(); err != nil {
+			if gone, err = s.lostBatches(); err != nil {
 				return err
 			}
 		}
 	}
-	return s.within(func(tx *sql.Tx) error {
+	return s.inTransaction(func(tx *sql.Tx) error {
 		for _, batch := range gone {
 			if err := markBatch(tx, batch, wanted); err != nil {
 				return err
@@ -137,7 +138,7 @@ func (s *state) want(source Source, titles []string, retries []Retry) error {
 			if !chosen[outcomes[title]] {
 				continue
 			}
-			_, _, used, err := s.trace(tx, source, title)
+			_, _, used, err := s.findingWithTasks(tx, source, title)
 			if err != nil {
 				return err
 			}
@@ -151,11 +152,11 @@ func (s *state) want(source Source, titles []string, retries []Retry) error {
 	})
 }
 
-// gone returns the batches with at least one response whose file is missing.
-func (s *state) gone() ([]int64, error) {
+// lostBatches returns the batches with at least one response whose file is missing.
+func (s *state) lostBatches() ([]int64, error) {
 	rows, err := s.db.Query(`SELECT batch, sha256 FROM response`)
 	if err != nil {
-		return nil, s.fault(err)
+		return nil, s.namedError(err)
 	}
 	defer rows.Close()
 	var gone []int64
@@ -163,7 +164,7 @@ func (s *state) gone() ([]int64, error) {
 		var batch int64
 		var sum string
 		if err := rows.Scan(&batch, &sum); err != nil {
-			return nil, s.fault(err)
+			return nil, s.namedError(err)
 		}
 		if len(sum) < 2 {
 			return nil, fmt.Errorf("response %d: %.80q is not a sha256; the state is damaged", batch, sum)
@@ -176,5 +177,5 @@ func (s *state) gone() ([]int64, error) {
 			return nil, &ReadError{URL: s.raw.path(sum), Err: err}
 		}
 	}
-	return gone, s.fault(rows.Err())
+	return gone, s.namedError(rows.Err())
 }

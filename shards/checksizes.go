@@ -8,24 +8,24 @@ import (
 	"hgld/internal/atomicfile"
 )
 
-// IsDataSet reports whether dir holds a data set. It is true if that cannot be found out; [Open]
-// then says why.
+// IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
+// determined; [Open] then returns the reason.
 func IsDataSet(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ManifestFile))
 	return err == nil || !atomicfile.IsMissing(err)
 }
 
-// Glance compares the sizes of the files in dir with the manifest, without reading
+// CheckSizes compares the sizes of the files in dir with the manifest, without reading
 // them, so that it finds missing and truncated files at once. The first difference is a
 // *DamageError. Verify reads everything.
-func Glance(dir string) error {
-	if err := glance(dir); err != nil {
+func CheckSizes(dir string) error {
+	if err := checkSizes(dir); err != nil {
 		return fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return nil
 }
 
-func glance(dir string) error {
+func checkSizes(dir string) error {
 	m, err := readSound(dir)
 	if err != nil {
 		return err
