@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 CGO_ENABLED=0 go build -o "$work/hgld" ./cmd/hgld
 for labels in "${@:-5700 57000}"; do
   for n in $labels; do
-    HGLD_BINARY="$work/hgld" HGLD_BENCH_LABELS=$n go test -count=1 -tags browser -timeout 10m -run TestBrowserBench -v ./cmd/hgld | grep -E 'labels:|^(FAIL|ok)'
+    HGLD_BINARY="$work/hgld" HGLD_BENCH_LABELS=$n go test -count=1 -tags browser -timeout 10m -run '^TestKeyTimes$' -v ./curate/serve/browsertest | grep -E 'labels:|^(FAIL|ok)'
   done
 done
 go test -count=1 -run TestGreedyCurator -v ./cmd/hgld | grep -E 'actions|^(FAIL|ok)'

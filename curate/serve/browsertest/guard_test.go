@@ -1,6 +1,6 @@
 //go:build browser
 
-package main
+package browsertest
 
 import (
 	"encoding/json"
@@ -9,21 +9,18 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
-
-	"hgld/curate"
 	"hgld/curate/serve"
+
+	"github.com/chromedp/chromedp"
 )
 
-// overhearing is a server that notes all that it is sent, and shows a page that
-// tells it what it can find.
+// overhearing is a server that records everything it is sent. Its page sends it what the page can
+// find in the browser.
 type overhearing struct {
 	page string
 
@@ -60,7 +57,7 @@ func (o *overhearing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all is what was overheard, in pieces that could be a secret.
+// all is what was overheard, in pieces that could be secrets.
 func (o *overhearing) all() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +78,7 @@ func (o *overhearing) dumped() string {
 	return strings.Join(o.dumps, "\n")
 }
 
-// tellAll is a script that sends what it finds to its own server.
+// tellAll is a page whose script sends what it finds to its own server.
 const tellAll = `<!DOCTYPE html><title>local</title><script type="module">
 const found = [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)];
 for (const path of %s) {
@@ -93,18 +90,17 @@ await fetch("/dump", {method: "POST", body: found.join("\n")});
 document.title = "told";
 </script>`
 
-// tries asks a server for everything with each of the texts in each place where a
-// secret could stand, as a program can, and returns what was answered otherwise
-// than by a refusal.
-func tries(t *testing.T, address string, texts []string) (answered []string) {
+// accepted sends requests to a server with each of the texts in each place for a secret, as a
+// program can, and returns the answers that are not refusals.
+func accepted(t *testing.T, s *server, texts []string) (answered []string) {
 	t.Helper()
+	address := "127.0.0.1:" + s.port
 	ask := func(method, path, body, token, cookie string) {
 		r, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
 		if err != nil {
 			return // no such address
 		}
-		_, port, _ := strings.Cut(address, ":")
-		r.Header = http.Header{serve.TokenHeader: {token}, "Cookie": {"hgld-" + port + "=" + cookie},
+		r.Header = http.Header{serve.TokenHeader: {token}, "Cookie": {"hgld-" + s.port + "=" + cookie},
 			"Origin": {"http://" + address}, "Content-Type": {"application/json"}}
 		resp, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
@@ -129,17 +125,14 @@ func tries(t *testing.T, address string, texts []string) (answered []string) {
 	return answered
 }
 
-// Another local server that the curator opens in the same browser learns nothing by
-// which it, or its page, could read the labels or make an edit. A browser sends a
-// cookie to all ports of a host.
-func TestBrowserGivesAnotherPortNothing(t *testing.T) {
-	dir := smallProject(t)
-	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna")
-	base := s.url[:strings.Index(s.url, "#")]
-	b := newBrowser(t, 1280, 800, false)
-	b.open(s.url)
-	b.keys(kb.Escape, "l", "m")
-	b.take("one")
+// Another local server that the curator opens in the same browser learns no secret with which it,
+// or its page, could read the labels or make an edit. A browser sends a cookie to all ports of a
+// host.
+func TestOtherPortsLearnNoSecret(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	base := s.address()
+	b.Keys("l")
+	b.moveTo("one")
 	b.saved(1)
 	if found := eval[string](b, `document.cookie + location.href`); strings.Contains(found, "key=") ||
 		strings.Contains(found, "hgld") {
@@ -149,9 +142,9 @@ func TestBrowserGivesAnotherPortNothing(t *testing.T) {
 		fmt.Sprintf(`[%q, %q, %q, %q]`, base, base+"api/state", base+"page/app.js", base+"api/changes?since=0"))}
 	web := httptest.NewServer(o)
 	defer web.Close()
-	other := b.tab()
-	other.run(chromedp.Navigate(web.URL))
-	other.until("the page of the other port has told all", `document.title === "told"`)
+	other := b.NewTab()
+	other.Run(chromedp.Navigate(web.URL))
+	other.Until("the page of the other port has told all", `document.title === "told"`)
 	if dump := o.dumped(); strings.Contains(dump, "church") || strings.Contains(dump, "edits.jsonl") {
 		t.Errorf("the page of another port has read:\n%s", dump)
 	}
@@ -161,48 +154,41 @@ func TestBrowserGivesAnotherPortNothing(t *testing.T) {
 			t.Errorf("the server of another port was sent %q", text)
 		}
 	}
-	if answered := tries(t, strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/"), o.all()); len(answered) > 0 {
+	if answered := accepted(t, s, o.all()); len(answered) > 0 {
 		t.Errorf("with what it was sent it was answered:\n%s", strings.Join(answered, "\n"))
 	}
-	b.clean()
 	s.stop()
-	if c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl")); err != nil || len(c.Edits) != 1 {
-		t.Errorf("the log has %d edits, %v; want Anna's own", len(c.Edits), err)
+	if edits := s.edits(); len(edits) != 1 {
+		t.Errorf("the log has %d edits; want Anna's own", len(edits))
 	}
 }
 
-// A program that takes the port when the server has ended is not believed that an
-// edit is saved, is not even told it, and learns nothing that the next server
-// accepts, though its page runs at the page's own address. The edits that wait are
-// sent once the next link has been opened.
-func TestBrowserIsNotFooledByWhoTakesThePort(t *testing.T) {
-	dir := smallProject(t)
-	port := freePort(t)
-	s := serveIn(t, dir, "--port", port, "--by", "Anna")
-	b := newBrowser(t, 1280, 800, false)
-	b.open(s.url)
-	b.keys(kb.Escape, "l", "m")
-	b.take("one")
+// A program takes the port after the server has ended. The page neither sends it an edit nor
+// believes that one is saved. Though its own page runs at the same address, the program learns
+// nothing that the next server accepts. Unsaved edits are sent once the next link is opened.
+func TestPageRejectsAServerThatTakesThePort(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	b.Keys("l")
+	b.moveTo("one")
 	b.saved(1)
-	reloaded := b.tab()
-	reloaded.open(s.next())
+	reloaded := b.anotherTab(s)
 	s.kill()
 
 	o := &overhearing{page: fmt.Sprintf(tellAll, `["/"]`)}
-	l, err := net.Listen("tcp", "127.0.0.1:"+port)
+	l, err := net.Listen("tcp", "127.0.0.1:"+s.port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	squatter := &http.Server{Handler: o}
 	go squatter.Serve(l) // ends by Close
-	b.until("the page knows", `document.getElementById("alarm").textContent.includes("has ended. Nothing is lost")`)
-	b.keys("j", "m")
-	b.take("two")
-	b.keys("j", "m")
-	b.take("three")
-	b.until("two wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
-	reloaded.run(chromedp.Navigate("http://127.0.0.1:" + port + "/?again"))
-	reloaded.until("the squatter's page has told all", `document.title === "told"`)
+	b.alarms("has ended. Nothing is lost")
+	b.Keys("j")
+	b.moveTo("two")
+	b.Keys("j")
+	b.moveTo("three")
+	b.unsaved(2)
+	reloaded.Run(chromedp.Navigate(s.address() + "?again"))
+	reloaded.Until("the squatter's page has told all", `document.title === "told"`)
 	if dump := o.dumped(); !strings.Contains(dump, "hgld pass") {
 		t.Errorf("the squatter's page did not find what the tab had:\n%s", dump)
 	}
@@ -217,57 +203,15 @@ func TestBrowserIsNotFooledByWhoTakesThePort(t *testing.T) {
 	}
 
 	s.start()
-	if answered := tries(t, "127.0.0.1:"+port, o.all()); len(answered) > 0 {
+	if answered := accepted(t, s, o.all()); len(answered) > 0 {
 		t.Errorf("with what the squatter was sent the next server answers:\n%s", strings.Join(answered, "\n"))
 	}
-	b.until("they still wait", `document.getElementById("saved").textContent === "NOT SAVED: 2 edits"`)
+	b.unsaved(2)
 	b.openHere(s.url)
 	b.saved(3)
-	b.until("calm again", `document.getElementById("alarm").hidden`)
-	b.clean()
+	b.calm()
 	s.stop()
-	c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var to []string
-	for _, e := range c.Edits {
-		to = append(to, e.To)
-	}
-	if fmt.Sprint(to) != "[one two three]" {
+	if to := targets(s.edits()); fmt.Sprint(to) != "[one two three]" {
 		t.Errorf("the log has %v", to)
-	}
-}
-
-// Edits that wait in a tab are sent by another tab that opens the next link, after
-// the first was closed too; the first learns that they are.
-func TestBrowserSendsWhatWaitsFromAnotherTab(t *testing.T) {
-	dir := smallProject(t)
-	s := serveIn(t, dir, "--port", freePort(t), "--by", "Anna")
-	b := newBrowser(t, 1280, 800, false)
-	b.open(s.url)
-	b.keys(kb.Escape)
-	s.kill()
-	b.until("the alarm", `document.getElementById("alarm").textContent.includes("server is gone")`)
-	b.keys("l", "m")
-	b.take("one")
-	b.until("it waits", `document.getElementById("saved").textContent === "NOT SAVED: 1 edit"`)
-	s.start()
-	other := b.tab()
-	other.open(s.url)
-	other.saved(1)
-	b.until("the first tab knows", `document.getElementById("alarm").textContent.includes("has ended. Nothing is lost")`)
-
-	// A tab without a pass, and one with that of a server that has ended, say what to do.
-	stranger := b.tab()
-	stranger.run(chromedp.Navigate(s.url[:strings.Index(s.url, "#")]))
-	stranger.until("it says so", `document.getElementById("alarm").textContent.includes("has no access; open the latest link")`)
-	b.run(chromedp.Reload())
-	b.until("it says so", `document.getElementById("alarm").textContent.includes("has ended. Open the latest link")`)
-	b.openHere(s.next())
-	b.saved(1)
-	s.stop()
-	if c, err := curate.ReadLog(filepath.Join(dir, "edits.jsonl")); err != nil || len(c.Edits) != 1 {
-		t.Errorf("the log has %d edits, %v; want one", len(c.Edits), err)
 	}
 }

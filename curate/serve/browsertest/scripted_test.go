@@ -1,6 +1,6 @@
 //go:build browser
 
-package main
+package browsertest
 
 import (
 	"encoding/json"
@@ -12,25 +12,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp/kb"
-
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/program"
+	"hgld/internal/testing/tagdata"
 	"hgld/labels"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
-// scripted curates on the page as a person who knows where each label belongs once it has
-// been read on the screen. It counts what a person does and reads.
+// scripted is a script that curates as a person would who knows the group of each label after
+// reading it on the screen. It counts the actions and the labels read.
 type scripted struct {
-	b     *browser
+	b     *page
 	log   string
 	truth map[string]string
 
-	read         int // labels looked at to decide them, one that is looked at twice twice
+	read         int // labels read, counted once for each time
 	keys, clicks int
 	began        int // edits of the import
 }
 
-// seen is a row of the screen: its labels, the group that is proposed, and its number.
+// seen is a row of the screen: its labels, the proposed group, and the number of its first label.
 type seen struct {
 	Labels []string
 	Group  string
@@ -42,13 +44,13 @@ func (c *scripted) press(keys ...string) {
 	for _, k := range keys {
 		c.keys += len([]rune(k))
 	}
-	c.b.keys(keys...)
+	c.b.Keys(keys...)
 }
 
-// look lists the first n open rows in a section of the screen, "" for all of it, and
-// counts them as read.
+// look returns the first n open rows in a section of the screen, or in all sections for "", and
+// counts their labels as read.
 func (c *scripted) look(section string, n int) []seen {
-	c.b.t.Helper()
+	c.b.TB.Helper()
 	rows := eval[[]seen](c.b, fmt.Sprintf(`(() => { const out = []; let here = %q === "";
 		for (const e of document.querySelector("#grid .space").children) {
 			if (e.classList.contains("break") || e.querySelector(".break")) { here = %q === "" || e.innerText.startsWith(%q); continue; }
@@ -73,37 +75,37 @@ func (c *scripted) mark(rows []seen) {
 	}
 	list, _ := json.Marshal(at)
 	c.clicks += len(rows)
-	c.b.run(evaluateVoid(fmt.Sprintf(`for (const i of %s) document.querySelector('#grid [data-tag="' + i + '"]').click(); 0`, list)))
+	c.b.Exec(fmt.Sprintf(`for (const i of %s) document.querySelector('#grid [data-tag="' + i + '"]').click(); 0`, list))
 }
 
-// version is the number of edits that the page has had acknowledged.
+// version is the number of saved edits.
 func (c *scripted) version() int {
-	c.b.until("all is saved", `/^saved #\d+$/.test(document.getElementById("saved").textContent)`)
+	c.b.Until("all is saved", `/^saved #\d+$/.test(document.getElementById("saved").textContent)`)
 	return eval[int](c.b, `Number(document.getElementById("saved").textContent.match(/\d+/)[0])`)
 }
 
 // move marks rows and moves them to a group: by a digit if it is suggested, or else by
 // typing its name.
 func (c *scripted) move(rows []seen, group string) {
-	c.b.t.Helper()
+	c.b.TB.Helper()
 	before := c.version()
 	c.mark(rows)
-	c.b.until("suggestions", `document.querySelector(".near:not(.stale) .suggestion")`)
+	c.b.Until("suggestions", `document.querySelector(".near:not(.stale) .suggestion")`)
 	near := eval[[]string](c.b, `[...document.querySelectorAll(".near:not(.stale) .suggestion .name")].map((e) => e.innerText.replaceAll("␣", " "))`)
 	if n := slices.Index(near, group); n >= 0 {
 		c.press(fmt.Sprint(n + 1))
 	} else {
 		c.press("m")
-		c.b.until("the dialog", `document.querySelector("dialog[open] input")`)
+		c.b.Until("the dialog", `document.querySelector("dialog[open] input")`)
 		c.press(group, kb.Enter)
-		c.b.until("the dialog is closed", `!document.querySelector("dialog[open]")`)
+		c.b.Until("the dialog is closed", `!document.querySelector("dialog[open]")`)
 	}
 	c.b.saved(before + 1)
 }
 
-// sortOut moves rows that are not in the group where they belong, those of one group at
-// once, and returns the others.
-func (c *scripted) sortOut(rows []seen, here func(seen) string) (right []seen) {
+// moveWrong moves the rows that belong elsewhere, with one edit for each target group, and returns
+// the others.
+func (c *scripted) moveWrong(rows []seen, here func(seen) string) (right []seen) {
 	wrong := map[string][]seen{}
 	for _, r := range rows {
 		if to := c.of(r); to == here(r) {
@@ -118,11 +120,11 @@ func (c *scripted) sortOut(rows []seen, here func(seen) string) (right []seen) {
 	return right
 }
 
-// walk reads every group and decides all that is in it.
+// walk reads every group and decides all its labels.
 func (c *scripted) walk(labels int) {
 	for turns := 0; !c.finished(labels); turns++ {
 		if turns > 3*labels {
-			c.b.t.Fatal("the walk does not end")
+			c.b.TB.Fatal("the walk does not end")
 		}
 		heading := strings.ReplaceAll(c.b.heading(), "␣", " ")
 		rows := c.look("", 1<<20)
@@ -130,7 +132,7 @@ func (c *scripted) walk(labels int) {
 			c.press("j")
 			continue
 		}
-		right := c.sortOut(rows, func(seen) string { return heading })
+		right := c.moveWrong(rows, func(seen) string { return heading })
 		if len(right) > 0 {
 			c.edit("a")
 		} else {
@@ -143,12 +145,13 @@ func (c *scripted) finished(labels int) bool {
 	return eval[bool](c.b, fmt.Sprintf(`[...document.querySelectorAll(".meter")].some((e) => e.title.startsWith("%d of %d labels"))`, labels, labels))
 }
 
-// answered waits until the screen of proposals is of the last edit.
+// answered waits until the screen of proposals is up to date with the last edit.
 func (c *scripted) answered(stage string) {
-	c.b.until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("rest").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
+	c.b.Until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("rest").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
 }
 
-// propose proposes all that is open and puts all of it below the slider, least sure first.
+// propose proposes all open labels and moves the slider so that all are below it, least sure
+// first.
 func (c *scripted) propose() {
 	c.answered("choose")
 	c.press(strings.Repeat("]", 20))
@@ -166,9 +169,9 @@ func (c *scripted) edit(key string) {
 	c.b.saved(before + 1)
 }
 
-// check reads rows, moves the wrong ones and calls the others right.
+// check moves the wrong rows and confirms the others as right.
 func (c *scripted) check(rows []seen) {
-	if right := c.sortOut(rows, func(r seen) string { return r.Group }); len(right) > 0 {
+	if right := c.moveWrong(rows, func(r seen) string { return r.Group }); len(right) > 0 {
 		before := c.version()
 		c.mark(right)
 		c.press("y")
@@ -176,9 +179,9 @@ func (c *scripted) check(rows []seen) {
 	}
 }
 
-// assign proposes all that is open, reads a drawn sample and the n least sure, sorts them
-// out, takes the others back and proposes again by what was learned, once for each n. At
-// last it checks the sample and confirms the rest.
+// assign repeats for each n of reads: it proposes all open labels, checks a drawn sample and the
+// least sure ones, n rows in all, and takes the rest back. Then it proposes once more, checks the
+// sample and confirms the rest.
 func (c *scripted) assign(reads []int) {
 	c.press("R")
 	for _, n := range reads {
@@ -192,18 +195,18 @@ func (c *scripted) assign(reads []int) {
 	c.edit("a")
 }
 
-// sampleSize is the number of labels that the page draws.
+// sampleSize is the number of labels that the page draws at first.
 const sampleSize = 20
 
-// TestBrowserCuratorLong curates the labels whose group is known, with the 78 names declared:
-// it walks through all groups, or assigns by proposals. It needs the weights of MiniLM, and
-// is run by scripts/bench_curator.
-func TestBrowserCuratorLong(t *testing.T) {
+// TestScriptedCuratorLong curates the labels whose group is known. The 78 names of groups are
+// declared. It walks through all groups, or assigns labels by proposals. It needs the weights
+// of MiniLM; scripts/bench_curator runs it.
+func TestScriptedCuratorLong(t *testing.T) {
 	weights := os.Getenv("CURATOR_WEIGHTS")
 	if weights == "" {
 		t.Fatal("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
 	}
-	pairs := readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
+	pairs := tagdata.Table(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
 	t.Log("| labels | draft | strategy | seed | actions a label | labels read | keys | clicks | right | wrong |")
 	for _, hand := range []bool{false, true} {
 		if only := os.Getenv("CURATOR_LABELS"); only != "" && (only == "hand") != hand {
@@ -222,7 +225,7 @@ func TestBrowserCuratorLong(t *testing.T) {
 				if draft == "--groups" {
 					args = append(args, "--groups", "groups.txt")
 				}
-				runHgld(t, dir, args...)
+				program.Run(t, dir, args...)
 				for _, s := range strategies(len(truth)) {
 					c := curateWith(t, dir, fmt.Sprintf("%s-%d", draft, seed), truth, s)
 					wrong := c.wrong(dir)
@@ -235,8 +238,8 @@ func TestBrowserCuratorLong(t *testing.T) {
 	}
 }
 
-// strategy is a way to curate: the number of labels to read in each round of proposals; a
-// walk through all groups if there are none.
+// strategy is a way to curate: a walk through all groups, or rounds of proposals with the number
+// of labels to read in each.
 type strategy struct {
 	name  string
 	reads []int
@@ -259,55 +262,54 @@ func strategies(n int) []strategy {
 	return list
 }
 
-// curatorProject is a project with vectors of the labels and the names of the groups.
+// curatorProject has vectors of the labels and the names of the groups.
 func curatorProject(t *testing.T, weights string, truth map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	writeTags(t, filepath.Join(dir, "tags.jsonl"), slices.Sorted(maps.Keys(truth)))
+	tagdata.Write(t, filepath.Join(dir, "tags.jsonl"), slices.Sorted(maps.Keys(truth)))
 	config := fmt.Sprintf("embed:\n  encoder: bert\n  weights: %s\n", weights)
 	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var names strings.Builder
-	for _, row := range readTable(t, ',',
+	for _, row := range tagdata.Table(t, ',',
 		goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))[1:] {
 		names.WriteString(row[0] + "\n")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "groups.txt"), []byte(names.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runHgld(t, dir, "embed", "--quiet")
+	program.Run(t, dir, "embed", "--quiet")
 	return dir
 }
 
-// curateWith curates the draft of a folder from the start by a strategy.
+// curateWith curates the draft of a folder from an empty log by a strategy.
 func curateWith(t *testing.T, dir, draft string, truth map[string]string, how strategy) *scripted {
 	t.Helper()
 	log := "log" + strings.NewReplacer(" ", "-", ",", "", "[", "", "]", "").Replace(draft+how.name) + ".jsonl"
-	runHgld(t, dir, "curate", "import", "--log", log, "groups.txt")
-	s := serveIn(t, dir, "--port", "0", "--log", log)
-	b := newBrowser(t, 1280, 7000, false) // all that is read is in sight
-	b.open(s.url)
+	program.Run(t, dir, "curate", "import", "--log", log, "groups.txt")
+	s := startServer(t, dir, "--log", log)
+	b := newPage(t, 1280, 7000, false) // all rows are in sight
+	b.Open(s.url)
 	c := &scripted{b: b, log: filepath.Join(dir, log), truth: truth}
 	c.began = c.version()
-	b.until("measured", `document.body.dataset.measured === "yes"`)
+	b.Until("measured", `document.body.dataset.measured === "yes"`)
 	if how.walk {
 		c.walk(len(truth))
 	} else {
 		c.assign(how.reads)
 	}
-	b.clean()
 	return c
 }
 
-// wrong counts the labels that are not where they belong, as the hierarchy of the log says.
+// wrong counts the labels that are in a wrong group of the log's hierarchy.
 func (c *scripted) wrong(dir string) (n int) {
-	c.b.t.Helper()
+	c.b.TB.Helper()
 	out := filepath.Join(dir, "out.json")
-	runHgld(c.b.t, dir, "curate", "apply", "-o", "out="+out, "draft.json", c.log)
+	program.Run(c.b.TB, dir, "curate", "apply", "-o", "out="+out, "draft.json", c.log)
 	h, err := labels.OpenHierarchy(out)
 	if err != nil {
-		c.b.t.Fatal(err)
+		c.b.TB.Fatal(err)
 	}
 	for i, class := range h.Levels[0].Classes {
 		if names := h.Names(h.PathOf(int32(i))); len(names) < 2 || names[1] != c.truth[class.Name] {
