@@ -33,11 +33,11 @@ func members(e curate.Edit) (n int) {
 	return n
 }
 
-// restSays waits until the screen of proposals shows a text.
-func (b *page) restSays(text string) {
+// proposalsSay waits until the screen of proposals shows a text.
+func (b *page) proposalsSay(text string) {
 	b.TB.Helper()
 	b.Until(fmt.Sprintf("the proposals say %q", text),
-		fmt.Sprintf(`document.getElementById("rest").innerText.replace(/\s+/g, " ").includes(%q)`, text))
+		fmt.Sprintf(`document.getElementById("proposals").innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
 // sizes checks the screen at the usual sizes.
@@ -61,12 +61,12 @@ func TestRestIsAssignedByProposals(t *testing.T) {
 		b := newPage(t, 1280, 800, dark)
 		b.Open(s.url)
 		b.Keys("R")
-		b.restSays("12 of 23 open labels would be proposed") // the surer half
+		b.proposalsSay("12 of 23 open labels would be proposed") // the surer half
 		b.sizes(scheme, "choose")
 		b.Keys("]", "]", "]")
-		b.restSays("surest 65 %")
+		b.proposalsSay("surest 65 %")
 		b.Keys("[")
-		b.restSays("14 of 23 open labels")
+		b.proposalsSay("14 of 23 open labels")
 		if n := eval[int](b, `Number(document.querySelector("#grid .card").getAttribute("aria-setsize"))`); n != 14 {
 			t.Errorf("%d cards are shown, want 14", n)
 		}
@@ -76,7 +76,7 @@ func TestRestIsAssignedByProposals(t *testing.T) {
 		if e.Op != curate.Propose || members(e) != 14 {
 			t.Fatalf("%s of %d labels, want a proposal of 14", e.Op, members(e))
 		}
-		b.restSays("14 labels proposed. Check the drawn ones")
+		b.proposalsSay("14 labels proposed. Check the drawn ones")
 		b.says("Proposed “church” and 13 more for ")
 		b.sizes(scheme, "check")
 		b.checkSample(s, begin)
@@ -93,30 +93,30 @@ func (b *page) checkSample(s *server, begin int) {
 	drawn := b.cards()
 	b.Keys("y")
 	b.saved(begin + 2)
-	b.restSays("1 of 14 drawn labels checked: 1 right, 0 wrong")
+	b.proposalsSay("1 of 14 drawn labels checked: 1 right, 0 wrong")
 	if e := s.lastEdit(); e.Op != curate.Accept || e.From[0].Name != drawn[0] {
 		b.TB.Errorf("y made %s of %v, want that of %q accepted", e.Op, e.From, drawn[0])
 	}
 	b.Keys("0")
 	b.saved(begin + 3)
-	b.restSays("1 right, 1 wrong")
+	b.proposalsSay("1 right, 1 wrong")
 	if e := s.lastEdit(); e.Op != curate.Withdraw || e.Note == "" || e.From[0].Name != drawn[1] {
 		b.TB.Errorf("0 made %s of %v, want that of %q taken back as wrong", e.Op, e.From, drawn[1])
 	}
 	b.moveTo("museum")
 	b.saved(begin + 4)
-	b.restSays("3 of 14 drawn labels checked")
-	b.restSays("of the 11 labels left are expected to be wrong (95 %:")
+	b.proposalsSay("3 of 14 drawn labels checked")
+	b.proposalsSay("of the 11 labels left are expected to be wrong (95 %:")
 	b.Keys("[")
-	b.restSays("surest 55 %")
-	before, told := b.cards(), b.Text("#rest div")
+	b.proposalsSay("surest 55 %")
+	before, told := b.cards(), b.Text("#proposals div")
 	b.Reload()
-	b.restSays("3 of 14 drawn labels checked")
+	b.proposalsSay("3 of 14 drawn labels checked")
 	b.Until("the same cards", `document.querySelectorAll("#grid .card").length === 11`)
 	if after := b.cards(); !slices.Equal(after, before) {
 		b.TB.Errorf("after a reload the cards are %q, want %q", after, before)
 	}
-	if again := b.Text("#rest div"); again != told {
+	if again := b.Text("#proposals div"); again != told {
 		b.TB.Errorf("after a reload it says %q, want %q", again, told)
 	}
 }
@@ -132,7 +132,7 @@ func (b *page) checkStanding(scheme string) {
 		"the row of the tree": `document.querySelector("#tree .row.current").innerText.includes("?")`,
 		"the state":           `document.getElementById("side").innerText.includes("proposed")`,
 		"the progress":        `[...document.querySelectorAll(".meter")].some((e) => e.title.includes("11 proposed"))`,
-		"the screen's button": `document.querySelector('[data-view="rest"]').innerText.includes("11")`,
+		"the screen's button": `document.querySelector('[data-view="proposals"]').innerText.includes("11")`,
 	} {
 		if !eval[bool](b, script) {
 			b.TB.Errorf("%s does not show that labels are proposed", what)
@@ -140,7 +140,7 @@ func (b *page) checkStanding(scheme string) {
 	}
 	b.Ctrl("k")
 	b.take("Assign the rest")
-	b.restSays("3 of 14 drawn labels checked")
+	b.proposalsSay("3 of 14 drawn labels checked")
 }
 
 // decideRest takes a group back and undoes that. It confirms a group, the labels above the
@@ -159,46 +159,46 @@ func (b *page) decideRest(s *server) {
 		return members(e) + len(e.From)
 	}
 	here := func() int {
-		return eval[int](b, `Number([...document.querySelectorAll("#rest .buttons button")].find((e) => e.innerText.endsWith(" b")).innerText.match(/ ([0-9]+) b$/)[1])`)
+		return eval[int](b, `Number([...document.querySelectorAll("#proposals .buttons button")].find((e) => e.innerText.endsWith(" b")).innerText.match(/ ([0-9]+) b$/)[1])`)
 	}
 	want := here()
 	if n := step("B", curate.Withdraw); n != want {
 		b.TB.Errorf("B took back %d labels, want %d", n, want)
 	}
-	b.restSays(fmt.Sprintf("of the %d label", left-want))
+	b.proposalsSay(fmt.Sprintf("of the %d label", left-want))
 	step("u", curate.Revert)
-	b.restSays(fmt.Sprintf("of the %d labels", left))
+	b.proposalsSay(fmt.Sprintf("of the %d labels", left))
 	want = here()
 	left -= want
 	if n := step("b", curate.Confirm); n != want {
 		b.TB.Errorf("b confirmed %d labels, want %d", n, want)
 	}
-	b.restSays(fmt.Sprintf("of the %d label", left))
+	b.proposalsSay(fmt.Sprintf("of the %d label", left))
 	n := step("A", curate.Confirm)
 	if left -= n; n == 0 || left == 0 {
 		b.TB.Errorf("A confirmed %d labels and left %d, want some of each", n, left)
 	}
-	b.restSays(fmt.Sprintf("of the %d label", left))
+	b.proposalsSay(fmt.Sprintf("of the %d label", left))
 	if n := step("a", curate.Confirm); n != left {
 		b.TB.Errorf("a confirmed %d labels, want %d", n, left)
 	}
-	b.restSays("would be proposed")
+	b.proposalsSay("would be proposed")
 	if strings.Contains(b.Text("#tree"), "?") {
 		b.TB.Error("the tree shows proposals where there are none")
 	}
 }
 
-// A long pause hardly changes the pace, and a reload keeps it.
-func TestPaceCountsPausesAsTwoMinutes(t *testing.T) {
+// A long pause hardly changes the rate, and a reload keeps it.
+func TestRateCountsPausesAsTwoMinutes(t *testing.T) {
 	_, b := openPage(t, smallProject(t))
 	b.Exec(`window.late = 0; const now = Date.now.bind(Date); Date.now = () => now() + window.late; 0`)
-	hidden := `document.getElementById("pace").hidden`
+	hidden := `document.getElementById("rate").hidden`
 	decided := func() int {
 		return eval[int](b, `Number([...document.querySelectorAll(".meter")].find((e) => e.title.includes("labels")).title.split(" ")[0])`)
 	}
 	for k := 1; decided() < 10; k++ {
 		if !eval[bool](b, hidden) {
-			t.Fatalf("a pace is told after %d labels", decided())
+			t.Fatalf("a rate is shown after %d labels", decided())
 		}
 		minutes := 1
 		if k == 2 {
@@ -208,21 +208,21 @@ func TestPaceCountsPausesAsTwoMinutes(t *testing.T) {
 		b.Keys("a")
 		b.saved(k)
 		if decided() >= 10 {
-			b.Until("a pace", "!"+hidden)
+			b.Until("a rate", "!"+hidden)
 			// k edits take k minutes, and one more if the night was among them.
 			took := k + min(1, k/2)
-			hourly := eval[int](b, `parseInt(document.getElementById("pace").textContent)`)
+			hourly := eval[int](b, `parseInt(document.getElementById("rate").textContent)`)
 			if want := decided() * 60 / took; hourly > want+1 || 10*hourly < 9*want { // the test's own seconds count, too
 				t.Errorf("%d labels an hour, want about %d", hourly, want)
 			}
 		}
 	}
-	if text := b.Text("#pace"); !strings.HasSuffix(text, " min left") {
-		t.Errorf("the pace is %q, want the minutes that are left", text)
+	if text := b.Text("#rate"); !strings.HasSuffix(text, " min left") {
+		t.Errorf("the rate is %q, want the minutes that are left", text)
 	}
-	b.Readable("light-1280-pace")
+	b.Readable("light-1280-rate")
 	b.Reload()
-	b.Until("the pace is kept", "!"+hidden)
+	b.Until("the rate is kept", "!"+hidden)
 }
 
 // Another page decides some labels of a proposal differently before the first page confirms the
@@ -231,24 +231,24 @@ func TestConfirmLeavesWhatOthersDecided(t *testing.T) {
 	dir := namedProject(t)
 	s, b := openPage(t, dir, "--log", "edits.jsonl")
 	b.Keys("R")
-	b.restSays("12 of 23 open labels would be proposed")
+	b.proposalsSay("12 of 23 open labels would be proposed")
 	begin := s.lastEdit().Seq
 	b.Keys("a")
 	b.saved(begin + 1)
-	b.restSays("12 labels proposed")
+	b.proposalsSay("12 labels proposed")
 	proposed := s.lastEdit().Parts
 	other := b.anotherTab(s)
 	other.Keys("R")
-	other.restSays("12 labels proposed")
+	other.proposalsSay("12 labels proposed")
 	moved, withdrawn := other.cards()[0], other.cards()[1]
 	other.moveTo("elsewhere")
 	other.saved(begin + 2)
 	other.Keys("0")
 	other.saved(begin + 3)
-	b.restSays("2 of 12 drawn labels checked: 0 right, 2 wrong")
+	b.proposalsSay("2 of 12 drawn labels checked: 0 right, 2 wrong")
 	b.Keys("a")
 	b.saved(begin + 4)
-	other.restSays("open labels would be proposed") // nothing is left to check
+	other.proposalsSay("open labels would be proposed") // nothing is left to check
 	confirmed := s.lastEdit()
 	if confirmed.Op != curate.Confirm || members(confirmed) != 10 {
 		t.Errorf("%s of %d labels, want the 10 that the other page left", confirmed.Op, members(confirmed))

@@ -147,7 +147,7 @@ func (c *scripted) finished(labels int) bool {
 
 // answered waits until the screen of proposals is up to date with the last edit.
 func (c *scripted) answered(stage string) {
-	c.b.Until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("rest").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
+	c.b.Until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("proposals").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
 }
 
 // propose proposes all open labels and moves the slider so that all are below it, least sure
@@ -155,11 +155,11 @@ func (c *scripted) answered(stage string) {
 func (c *scripted) propose() {
 	c.answered("choose")
 	c.press(strings.Repeat("]", 20))
-	c.b.restSays("surest 100 %")
+	c.b.proposalsSay("surest 100 %")
 	c.edit("a")
 	c.answered("check")
 	c.press(strings.Repeat("[", 20))
-	c.b.restSays("surest 0 %")
+	c.b.proposalsSay("surest 0 %")
 }
 
 // edit presses a key that makes an edit.
