@@ -128,9 +128,9 @@ func TestGoldenAgreement(t *testing.T) {
 	}
 }
 
-// Where two annotators agree on everything the interval has no width at all, also
-// where the shares are no binary fractions.
-func TestPerfectAgreementHasNoInterval(t *testing.T) {
+// The interval has no width if two annotators agree on everything, even if the shares are not
+// exact binary fractions.
+func TestPerfectAgreementHasZeroStandardError(t *testing.T) {
 	for n := 2; n < 60; n++ {
 		table := [][]int{{n, 0, 0, 0}, {0, 2*n + 1, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 0}}
 		g := Agree(table, []int{0, 0, 1, 1})
@@ -141,7 +141,7 @@ func TestPerfectAgreementHasNoInterval(t *testing.T) {
 	}
 }
 
-func TestAgreementOfNothingIsUndefined(t *testing.T) {
+func TestAgreementWithoutItemsIsUndefined(t *testing.T) {
 	for _, table := range [][][]int{{}, {{0}}, {{0, 0}, {0, 0}}} {
 		g := Agree(table, nil)
 		if g.Raw != nil || g.Kappa != nil || g.KappaCI != nil || g.AC1 != nil || g.Alpha != nil {

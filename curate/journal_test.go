@@ -77,19 +77,19 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgo
 			}
 			return nil
 		}
-		before := s.now.clone()
+		before := s.state.clone()
 		version := s.Version()
 		_, err := s.Apply(e, save)
 		if err != nil {
 			if s.Version() != version {
 				t.Fatalf("seed %d: %s was refused (%v) and is edit %d", seed, e.Op, err, s.Version())
 			}
-			s.now.check(t, seed, before)
+			s.state.check(t, seed, before)
 			continue
 		}
-		s.now.check(t, seed, oracle(t, s.draft, s.edits, s.tolerant))
+		s.state.check(t, seed, oracle(t, s.draft, s.edits, s.tolerant))
 		var changed []Place
-		for l, nodes := range s.now.levels {
+		for l, nodes := range s.state.levels {
 			for i, n := range nodes {
 				if i >= len(before.levels[l]) || n != before.levels[l][i] {
 					changed = append(changed, Place{l, i})
@@ -104,7 +104,7 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgo
 	return forgot
 }
 
-func TestTheStateIsTheReplayOfTheEditsThatHold(t *testing.T) {
+func TestStateEqualsReplayOfActiveEdits(t *testing.T) {
 	forgot := 0
 	for seed := range uint64(80) {
 		checkJournal(t, start(t, churches(t)), seed, 60, journalRoom)
@@ -117,7 +117,7 @@ func TestTheStateIsTheReplayOfTheEditsThatHold(t *testing.T) {
 	}
 }
 
-func FuzzTheStateIsTheReplayOfTheEditsThatHold(f *testing.F) {
+func FuzzStateEqualsReplayOfActiveEdits(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		checkJournal(t, start(t, churches(t)), seed, 60, journalRoom)
@@ -125,7 +125,7 @@ func FuzzTheStateIsTheReplayOfTheEditsThatHold(f *testing.F) {
 	})
 }
 
-func TestTheStateIsTheReplayOnAnotherDraftToo(t *testing.T) {
+func TestStateEqualsReplayOnAnotherDraft(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
 	forgot := 0
 	for seed := range uint64(40) {
@@ -146,11 +146,11 @@ func TestTheStateIsTheReplayOnAnotherDraftToo(t *testing.T) {
 
 // A log that cannot be replayed leaves the session without edits, whatever of it
 // has been done.
-func TestAFailedReplayLeavesNothing(t *testing.T) {
+func TestFailedReplayLeavesTheSessionEmpty(t *testing.T) {
 	for _, room := range []int{journalRoom, 1} {
 		s := start(t, churches(t))
 		s.journal.room = room
-		before := s.now.clone()
+		before := s.state.clone()
 		edits := []Edit{
 			{Seq: 1, Op: Move, From: refs("hill", "bridge"), To: "new"},
 			{Seq: 2, Base: 1, Op: Move, From: refs("volcano"), To: "new"},
@@ -159,7 +159,7 @@ func TestAFailedReplayLeavesNothing(t *testing.T) {
 		if _, err := s.Load(edits); err == nil {
 			t.Fatal("a log of another draft was loaded")
 		}
-		s.now.check(t, 0, before)
+		s.state.check(t, 0, before)
 		if _, err := s.Load(edits[:2]); err != nil || s.Version() != 2 {
 			t.Errorf("the good part of it: version %d, %v", s.Version(), err)
 		}

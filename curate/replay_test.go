@@ -147,7 +147,7 @@ func FuzzReplayEqualsTheLiveSession(f *testing.F) {
 
 // A log may come from anywhere: whatever it holds, a replay ends with an error or
 // a report.
-func TestReplayOnAnotherDraftNeverBreaks(t *testing.T) {
+func TestReplayOnAnotherDraftKeepsInvariants(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
 	for seed := range uint64(60) {
 		live := wander(t, churches(t), seed, 40)
@@ -168,7 +168,7 @@ func TestReplayOnAnotherDraftNeverBreaks(t *testing.T) {
 	}
 }
 
-func TestReplayOnAnotherDraftReportsWhatCameOfEachEdit(t *testing.T) {
+func TestReplayOnAnotherDraftReportsOutcomes(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: Accept, From: refs("church@Q1", "chapel@Q2"), To: "church"}, // chapel has another text now
@@ -209,7 +209,7 @@ func TestReplayOnAnotherDraftReportsWhatCameOfEachEdit(t *testing.T) {
 	}
 }
 
-func TestReplayLeavesADoubtfulTagAlone(t *testing.T) {
+func TestReplaySkipsAmbiguousTags(t *testing.T) {
 	s := start(t, draftOf(t, "a: fort@Q1 wall"))
 	do(t, s, Edit{Op: Move, From: refs("fort@Q1"), To: "castle"})
 	for _, tags := range []string{"a: fort@Q5 fort@Q6", "a: fort@Q9", "a: keep@Q1 ward@Q1"} {
@@ -221,7 +221,7 @@ func TestReplayLeavesADoubtfulTagAlone(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesALogOfAnotherDraft(t *testing.T) {
+func TestLoadRejectsALogOfAnotherDraft(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
 	other := start(t, draftOf(t, "peak: mountain@Q3 hillock"))

@@ -65,7 +65,7 @@ func reopen(t *testing.T, data []byte) (*Contents, error) {
 
 // A crash while an edit is appended leaves any part of its line behind a log that
 // still ends with its count: the part is cut off and named.
-func TestTornLastLineIsCutAndNamed(t *testing.T) {
+func TestTornLastLineIsCutAndReported(t *testing.T) {
 	for n := range 3 {
 		_, before := newLog(t, n)
 		_, after := newLog(t, n+1)
@@ -99,7 +99,7 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 }
 
 // A copy that was cut lacks edits that were acknowledged, wherever it was cut.
-func TestCutCopyIsDamage(t *testing.T) {
+func TestTruncatedCopyIsDamage(t *testing.T) {
 	path, data := newLog(t, 12)
 	for size := range len(data) - 1 {
 		_, err := parseLog(path, data[:size])
@@ -159,9 +159,9 @@ func TestOldLogIsReadAndGoesOn(t *testing.T) {
 	}
 }
 
-// The dashes of the line before the last are written when the last is on disk. A
-// power cut may lose them.
-func TestLostDashesAreNoDamage(t *testing.T) {
+// The dashes of the line before the last one are written once the last line is on disk. A power cut
+// may lose them.
+func TestCountRestoredByAPowerCutIsNoDamage(t *testing.T) {
 	_, before := newLog(t, 9)
 	_, after := newLog(t, 10)
 	data := append(slices.Clone(before), after[len(before):]...)
@@ -175,7 +175,7 @@ func TestLostDashesAreNoDamage(t *testing.T) {
 }
 
 // A power cut may leave zeros in the place of any part of the last line, and of its end.
-func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
+func TestZerosAfterAPowerCutAreCutAndReported(t *testing.T) {
 	_, before := newLog(t, 11)
 	_, after := newLog(t, 12)
 	added := bytes.SplitAfter(after, []byte("\n"))[12]
@@ -210,7 +210,7 @@ func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
 
 // The dashes of two digits may be torn between two sectors. The edit behind them is on
 // the disk by then.
-func TestTornDashesAreDashes(t *testing.T) {
+func TestPartlyWrittenDashesCountAsDashes(t *testing.T) {
 	_, data := newLog(t, 12)
 	at := bytes.Index(data, []byte(`"end":"--"`)) + len(`"end":"`)
 	for _, text := range []string{"1-", "-0"} {

@@ -212,7 +212,7 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 		}
 		address, key, draft := words[0], words[1], words[2]
 		var p pass
-		if code := sendTo(t, address, opening, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
+		if code := sendTo(t, address, openPath, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
 			t.Fatalf("kill %d: the link gives %d", kill, code)
 		}
 		killed := make(chan struct{})

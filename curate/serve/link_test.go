@@ -13,7 +13,7 @@ import (
 
 // Edits that wait in a browser belong to one log, whenever it is served; a copy in
 // another folder, or another log of the same name, does not get them.
-func TestQueueNameIsThatOfOneLog(t *testing.T) {
+func TestQueueNameIsUniqueToALog(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	anna, ben := curate.Header{Version: 2, By: "anna", DraftSHA256: "ab"},
@@ -34,7 +34,7 @@ func TestQueueNameIsThatOfOneLog(t *testing.T) {
 	}
 }
 
-func TestALinkIsShownOrWrittenForItsOwner(t *testing.T) {
+func TestLinkIsShownOrWrittenForItsOwner(t *testing.T) {
 	shown := Link{Base: "http://127.0.0.1:1"}
 	if text, err := shown.Give("k"); text != "http://127.0.0.1:1/#key=k" || err != nil || shown.Remove() != nil {
 		t.Errorf("shown: %q, %v", text, err)

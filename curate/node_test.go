@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestChangedNamesWhatAnEditChanged(t *testing.T) {
+func TestChangedListsTheNodesOfTheLastEdit(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: Move, From: refs("hill", "aqueduct@Q4"), To: "landform"})
 	// hill and aqueduct; peak and bridge have a child less, landform is new.
@@ -22,7 +22,7 @@ func TestChangedNamesWhatAnEditChanged(t *testing.T) {
 	}
 }
 
-func TestUndoAndRedoWalkBackAndForth(t *testing.T) {
+func TestUndoAndRedoFollowTheLog(t *testing.T) {
 	s := start(t, churches(t))
 	check := func(what string, undo, redo int) {
 		t.Helper()

@@ -30,11 +30,11 @@ type Node struct {
 
 // Size returns the number of places of a level, including those of groups that are
 // gone.
-func (s *Session) Size(level int) int { return len(s.now.levels[level]) }
+func (s *Session) Size(level int) int { return len(s.state.levels[level]) }
 
 // Node returns the node at a place.
 func (s *Session) Node(level, at int) Node {
-	n := s.now.at(level, int32(at))
+	n := s.state.at(level, int32(at))
 	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
 		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
 }
@@ -42,7 +42,7 @@ func (s *Session) Node(level, at int) Node {
 // Places lists every place, level by level.
 func (s *Session) Places() []Place {
 	var all []Place
-	for l, nodes := range s.now.levels {
+	for l, nodes := range s.state.levels {
 		for i := range nodes {
 			all = append(all, Place{l, i})
 		}

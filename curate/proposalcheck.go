@@ -64,9 +64,9 @@ func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error)
 	return c, nil
 }
 
-// Left lists the tags of the Propose with the number seq that are still only proposed, in
-// the order of the edit.
-func (s *Session) Left(seq int) []int {
+// OpenProposals lists the tags of the Propose with the number seq that are not decided yet, in the
+// order of the edit.
+func (s *Session) OpenProposals(seq int) []int {
 	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *Session) Left(seq int) []int {
 func (s *Session) stillProposed(tags []int32) []int {
 	var list []int
 	for _, i := range tags {
-		if s.now.at(0, i).proposed {
+		if s.state.at(0, i).proposed {
 			list = append(list, int(i))
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Session) stillProposed(tags []int32) []int {
 // there is none.
 func (s *Session) lastProposal() int {
 	for i := len(s.edits) - 1; i >= 0; i-- {
-		if s.active[i] && s.edits[i].Op == Propose && len(s.Left(i+1)) > 0 {
+		if s.active[i] && s.edits[i].Op == Propose && len(s.OpenProposals(i+1)) > 0 {
 			return i + 1
 		}
 	}
@@ -132,7 +132,7 @@ func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string)
 	right := map[int32]bool{}
 	for i := seq; i < len(s.edits); i++ {
 		e := &s.edits[i]
-		if !s.active[i] || !e.looks() {
+		if !s.active[i] || !e.reviewsTags() {
 			continue
 		}
 		for _, r := range e.From {
@@ -151,8 +151,8 @@ func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string)
 	return right
 }
 
-// looks reports whether the author of an edit has looked at its tags one by one.
-func (e *Edit) looks() bool {
+// reviewsTags reports whether the author of an edit has reviewed its tags one by one.
+func (e *Edit) reviewsTags() bool {
 	return e.Op == Accept || e.Op == Move || e.Op == Drop || (e.Op == Confirm || e.Op == Withdraw) && e.Note != ""
 }
 

@@ -8,7 +8,7 @@ import (
 // OwnName returns the name of a group if a person chose it: in an edit, or in the list of
 // groups that the draft was made with. It returns "" for other clusters and removed groups.
 func (s *Session) OwnName(group int) string {
-	n := s.now.at(1, int32(group))
+	n := s.state.at(1, int32(group))
 	known := group < len(s.draft.Clusters) && s.draft.Clusters[group].Known
 	if n.gone || !n.declared && !known {
 		return ""
@@ -21,8 +21,8 @@ func (s *Session) OwnName(group int) string {
 func (s *Session) Unproposed() []int {
 	refused := s.Refused()
 	var tags []int
-	for i := range s.now.levels[0] {
-		if n := s.now.at(0, int32(i)); !n.decided && !n.proposed && !refused[i] {
+	for i := range s.state.levels[0] {
+		if n := s.state.at(0, int32(i)); !n.decided && !n.proposed && !refused[i] {
 			tags = append(tags, i)
 		}
 	}
@@ -35,12 +35,12 @@ func (s *Session) Unproposed() []int {
 func (s *Session) ProposedParts(groups []string) ([]Part, error) {
 	var tags []int
 	in := map[int]string{}
-	for i := range s.now.levels[0] {
-		n := s.now.at(0, int32(i))
+	for i := range s.state.levels[0] {
+		n := s.state.at(0, int32(i))
 		if !n.proposed {
 			continue
 		}
-		name := s.now.at(1, n.parent).Name
+		name := s.state.at(1, n.parent).Name
 		if len(groups) == 0 || slices.Contains(groups, name) {
 			tags, in[i] = append(tags, i), name
 		}
@@ -66,7 +66,7 @@ func (s *Session) PartsOf(tags []int, group map[int]string) []Part {
 			at[group[tag]] = k
 			parts = append(parts, Part{To: group[tag]})
 		}
-		parts[k].Members = append(parts[k].Members, s.now.at(0, int32(tag)).Ref)
+		parts[k].Members = append(parts[k].Members, s.state.at(0, int32(tag)).Ref)
 	}
 	return parts
 }
