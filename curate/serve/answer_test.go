@@ -58,7 +58,8 @@ func TestAnswersAreWrittenWithoutTheLock(t *testing.T) {
 		name, body string
 		answer     http.HandlerFunc
 	}{
-		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history}, {"finish", "{}", s.writeHierarchy},
+		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history},
+		{"finish", "{}", s.writeHierarchy},
 		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates},
 		{"candidates", `{"group":99}`, s.candidates},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},

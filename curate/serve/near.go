@@ -120,8 +120,9 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.K < 2 || q.K > 8 || q.K > len(q.Tags) {
-		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d parts; want 2 to "+
-			"8 parts, with at least one label each", len(q.Tags), q.K)})
+		why := fmt.Sprintf("a split of %d labels into %d parts; want 2 to 8 parts, with at least one label each",
+			len(q.Tags), q.K)
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: why})
 		return
 	}
 	parts, err := s.c.Splitter.Split(r.Context(), q.Tags, q.K, q.Seed)
@@ -272,5 +273,6 @@ func (s *Server) agreement(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "this is not an adjudication", http.StatusNotFound)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": s.c.Compared, "table": s.c.Compared.Table})
+	c := s.c.Compared
+	writeJSON(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": c, "table": c.Table})
 }

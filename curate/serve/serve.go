@@ -220,7 +220,8 @@ func New(c Config) (*Server, error) {
 // readDraft records the cluster of each tag in the draft, and computes the draft's identifier.
 func (s *Server) readDraft() {
 	d := s.session.Draft()
-	s.draftCluster, s.draftDistance, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
+	n := len(d.Tags)
+	s.draftCluster, s.draftDistance, s.outlier = make([]int32, n), make([]float32, n), make([]bool, n)
 	for k, c := range d.Clusters {
 		for _, m := range c.Members {
 			s.draftCluster[m.Tag], s.draftDistance[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier

@@ -91,7 +91,8 @@ func TestScreensShowTheLabelsOfTheirGroup(t *testing.T) {
 	t.Run("groups by name", func(t *testing.T) {
 		dir := smallProject(t)
 		writeGroupNames(t, dir)
-		program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--groups", "groups.txt", "--k", "9", "--replace", "--quiet")
+		program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--groups", "groups.txt",
+			"--k", "9", "--replace", "--quiet")
 		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,8 @@ func TestImagesFitThePanelAndFollowTheLabel(t *testing.T) {
 	b.Keys("l")
 	b.Until("those of the next label", fmt.Sprintf(`document.querySelector(".pictures img").src !== %q`, first))
 	if eval[bool](b, `window.firstPicture.isConnected`) {
-		t.Error("the image element of one label was used again for another: it shows the old image until the new one is loaded")
+		t.Error("the image element of one label was used again for another: it shows the old image " +
+			"until the new one is loaded")
 	}
 	b.Shot("light-pictures")
 	b.Keys("i")

@@ -113,7 +113,8 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 		}
 	}
 	s.stop()
-	if text := program.Run(t, dir, "curate", "apply", "--out", "again.json"); !strings.Contains(text, "again.json written") {
+	text := program.Run(t, dir, "curate", "apply", "--out", "again.json")
+	if !strings.Contains(text, "again.json written") {
 		t.Error(text)
 	}
 	if a, b := mustRead(t, filepath.Join(dir, "hierarchy.json")), mustRead(t, filepath.Join(dir, "again.json")); a != b {

@@ -57,7 +57,8 @@ func TestPressAndDragSurviveEditsOfOthers(t *testing.T) {
 
 	// A drag, with edits before it begins and on its way.
 	label := b.Text("#cell-0 .label")
-	if _, err := chromedp.Call(b.Context(), input.SetInterceptDrags, input.SetInterceptDragsParams{Enabled: true}); err != nil {
+	intercept := input.SetInterceptDragsParams{Enabled: true}
+	if _, err := chromedp.Call(b.Context(), input.SetInterceptDrags, intercept); err != nil {
 		t.Fatal(err)
 	}
 	begun := make(chan *input.DragData, 1)
