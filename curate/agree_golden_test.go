@@ -9,9 +9,8 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// compareJSON holds what v encodes to against the expected fields: numbers to a
-// relative 1e-12 (standard errors and intervals, which the reference computes by
-// another route, to 1e-9), null only to null.
+// compareJSON compares the JSON form of v with the expected fields. Numbers may differ by a relative
+// 1e-12; standard errors and intervals, which the reference computes differently, by 1e-9.
 func compareJSON(t *testing.T, v any, expected map[string]any, names map[string]string) {
 	t.Helper()
 	data, err := json.Marshal(v)

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// two curates the churches twice: A and B agree on church, mountain and
-// aqueduct, differ on hill (dropped or peak) and volcano, and each alone decides
-// a tag.
+// two curates the churches twice. A and B agree on church, mountain and aqueduct and differ on hill
+// (dropped or peak) and volcano. Each decides one tag that the other does not.
 func two(t *testing.T) (a, b *Session) {
 	a, b = start(t, churches(t)), start(t, churches(t))
 	do(t, a,

@@ -10,8 +10,7 @@ import (
 	"hgld/labels"
 )
 
-// oracle is the definition: the state after the edits that hold, replayed on the
-// draft without a journal.
+// oracle is the definition of the state: the active edits replayed on the draft without a journal.
 func oracle(t *testing.T, d *labels.Draft, edits []Edit, tolerant bool) *state {
 	t.Helper()
 	s := newState(d, len(DefaultLevels))
@@ -60,9 +59,9 @@ func (s *state) check(t *testing.T, seed uint64, want *state) {
 
 var errDisk = errors.New("no space left")
 
-// checkJournal makes random edits, of which some are impossible, some reverts and
-// some not saved. room is that of the journal: a small one forgets edits, which is
-// reported, since not every seed makes it.
+// checkJournal makes random edits. Some are impossible, some are reverts and some fail to be saved.
+// room is that of the journal. A small journal drops records; checkJournal reports whether it did,
+// because not every seed leads to that.
 func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgot bool) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	s.journal.room = room
@@ -144,8 +143,8 @@ func TestStateEqualsReplayOnAnotherDraft(t *testing.T) {
 	}
 }
 
-// A log that cannot be replayed leaves the session without edits, whatever of it
-// has been done.
+// A log that cannot be replayed leaves the session without edits, even if some of them were
+// applied.
 func TestFailedReplayLeavesTheSessionEmpty(t *testing.T) {
 	for _, room := range []int{journalRoom, 1} {
 		s := start(t, churches(t))

@@ -237,7 +237,7 @@ func TestFullDiskLeavesTheLogUnchanged(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary play the process that is killed.
+// TestMain lets the test binary act as the process that is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("CURATE_TEST_APPEND"); path != "" {
 		appendForever(path)
@@ -273,8 +273,8 @@ func anyEdit(seq int) Edit {
 	return e
 }
 
-// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times,
-// or as often as HGLD_KILLS says.
+// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times, or $HGLD_KILLS
+// times.
 func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
 	kills := 12
 	if text := os.Getenv("HGLD_KILLS"); text != "" {
@@ -314,7 +314,7 @@ func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
 	}
 }
 
-// What stands in a line is checked even if its checksum is right.
+// The contents of a line are checked even if its checksum is right.
 func FuzzParseLog(f *testing.F) {
 	_, data := newLog(f, 2)
 	header, rest, _ := bytes.Cut(data, []byte("\n"))

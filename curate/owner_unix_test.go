@@ -103,7 +103,7 @@ func TestAppendFailsIfTheLogWasReplaced(t *testing.T) {
 	}
 }
 
-// What a log is made with is its owner's alone, unless the owner says otherwise.
+// A new log can be read by its owner only. An existing log keeps the mode that its owner gave it.
 func TestLogIsReadableByItsOwnerOnly(t *testing.T) {
 	path, _ := newLog(t, 1)
 	for _, name := range []string{path, path + ".lock"} {

@@ -160,8 +160,8 @@ func TestCheckProposalEstimatesErrors(t *testing.T) {
 	}
 }
 
-// A tag that is taken back with a note counts as wrong and is known as refused; one that is
-// taken back without says nothing.
+// A tag that is withdrawn with a note counts as wrong and as refused. One that is withdrawn without a
+// note does not count.
 func TestWithdrawnTagCountsAsWrong(t *testing.T) {
 	s := start(t, draftOf(t, "all: a b c d"))
 	do(t, s, proposal("church: a b c"), Edit{Op: Withdraw, From: refs("a"), Note: "wrong"},

@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 )
 
-// randomEdit proposes an edit that may or may not be possible.
+// randomEdit returns an edit that may or may not be possible.
 func randomEdit(s *Session, random *rand.Rand) Edit {
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
 	var tags []Ref
@@ -73,8 +73,7 @@ func randomParts(s *Session, name string, random *rand.Rand) []Part {
 	return parts
 }
 
-// wander applies random edits, holds the session to its promises on the way and
-// returns it.
+// wander applies random edits, checks the invariants of the session after each, and returns it.
 func wander(t testing.TB, d *labels.Draft, seed uint64, edits int) *Session {
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := start(t, d)
@@ -145,8 +144,7 @@ func FuzzReplayEqualsTheLiveSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkReplay(t, seed) })
 }
 
-// A log may come from anywhere: whatever it holds, a replay ends with an error or
-// a report.
+// A log may come from anywhere. Whatever it contains, a replay ends with an error or a report.
 func TestReplayOnAnotherDraftKeepsInvariants(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
 	for seed := range uint64(60) {

@@ -64,7 +64,7 @@ func do(t testing.TB, s *Session, edits ...Edit) {
 	}
 }
 
-// snapshot is all that can be seen of a session, apart from the order of groups.
+// snapshot is the visible state of a session, apart from the order of groups.
 func snapshot(t testing.TB, s *Session) map[string]any {
 	t.Helper()
 	all := map[string]any{}

@@ -37,8 +37,8 @@ func oldLog(t testing.TB, n int) []byte {
 	return data
 }
 
-// reopen opens a log of the given bytes, appends an edit to it and returns what it
-// held. What the log then holds is checked.
+// reopen opens a log with the given bytes, appends an edit to it and returns its former contents. It
+// checks the new contents.
 func reopen(t *testing.T, data []byte) (*Contents, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
@@ -63,8 +63,8 @@ func reopen(t *testing.T, data []byte) (*Contents, error) {
 	return c, nil
 }
 
-// A crash while an edit is appended leaves any part of its line behind a log that
-// still ends with its count: the part is cut off and named.
+// A crash during an append may leave any part of the line after a log that still ends with its count.
+// The part is cut off and reported.
 func TestTornLastLineIsCutAndReported(t *testing.T) {
 	for n := range 3 {
 		_, before := newLog(t, n)
@@ -98,7 +98,7 @@ func TestTornLastLineIsCutAndReported(t *testing.T) {
 	}
 }
 
-// A copy that was cut lacks edits that were acknowledged, wherever it was cut.
+// A truncated copy lacks acknowledged edits, wherever it was cut.
 func TestTruncatedCopyIsDamage(t *testing.T) {
 	path, data := newLog(t, 12)
 	for size := range len(data) - 1 {
@@ -174,7 +174,7 @@ func TestCountRestoredByAPowerCutIsNoDamage(t *testing.T) {
 	}
 }
 
-// A power cut may leave zeros in the place of any part of the last line, and of its end.
+// A power cut may leave zeros in place of any part of the last line and its line end.
 func TestZerosAfterAPowerCutAreCutAndReported(t *testing.T) {
 	_, before := newLog(t, 11)
 	_, after := newLog(t, 12)
@@ -208,8 +208,8 @@ func TestZerosAfterAPowerCutAreCutAndReported(t *testing.T) {
 	}
 }
 
-// The dashes of two digits may be torn between two sectors. The edit behind them is on
-// the disk by then.
+// A power cut may write only some of the dashes, because they can be in two sectors. The edit after
+// them is then on disk.
 func TestPartlyWrittenDashesCountAsDashes(t *testing.T) {
 	_, data := newLog(t, 12)
 	at := bytes.Index(data, []byte(`"end":"--"`)) + len(`"end":"`)

@@ -9,8 +9,8 @@ import (
 	"hgld/curate"
 )
 
-// TestForgedRequestsAreRefused sends what other pages, other users and names that
-// point at this machine could send. None is answered, GETs included.
+// TestForgedRequestsAreRefused sends requests that other pages, other users and names that point at
+// this machine could send. None is answered, GETs included.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	s, a, path := newServer(t, testDraft(30), func(c *Config) { c.Examples = exampleFake{} })
 	good := "/image/" + s.guard.stamp("good")
@@ -155,8 +155,8 @@ func TestSecretsEndWithTheServer(t *testing.T) {
 	}
 }
 
-// An answer is proved by the secret that no request carries. One that is refused is
-// not, so that a page never takes it for its server's.
+// The secret, which no request carries, proves an answer. A refusal has no proof, so that a page
+// never takes it for an answer of its server.
 func TestAnswersCarryAProof(t *testing.T) {
 	s, a, _ := newServer(t, testDraft(10), nil)
 	ask := func(method, path, body, nonce, token string) (int, string) {

@@ -10,8 +10,8 @@ import (
 	"hgld/curate"
 )
 
-// A log may have more levels than tags, groups and kinds; each group has a level,
-// and every edit of groups can be made in each.
+// A log may have more levels than tags, groups and kinds. Edits of groups work on every level above
+// the tags.
 func TestFourLevelsAreEdited(t *testing.T) {
 	levels := []string{"tag", "supercategory", "family", "kind"}
 	draft := testDraft(30)

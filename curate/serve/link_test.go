@@ -11,8 +11,8 @@ import (
 	"hgld/curate"
 )
 
-// Edits that wait in a browser belong to one log, whenever it is served; a copy in
-// another folder, or another log of the same name, does not get them.
+// Unsaved edits in a browser belong to one log, whenever it is served. A copy in another folder, or
+// another log with the same name, does not get them.
 func TestQueueNameIsUniqueToALog(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
