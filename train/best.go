@@ -197,7 +197,7 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
 	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
-	o := EvalOptions{Metrics: r.parts.metrics}
+	o := retrieval.Evaluation{Metrics: r.parts.metrics}
 	var result *retrieval.Result
 	var err error
 	switch {
