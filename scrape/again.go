@@ -64,7 +64,7 @@ func (s *state) trace(tx *sql.Tx, source Source, title string) (rec labels.Recor
 			return nil, false
 		}
 		used = append(used, t)
-		fact, known, e := s.fact(tx, source, t)
+		fact, known, e := s.fact(tx, t)
 		err = e
 		return fact, known
 	})
@@ -98,9 +98,6 @@ func markBatch(tx *sql.Tx, batch int64, reason why) error {
 
 // marked returns the number of facts marked for fetching again.
 func (s *state) marked() (n int, err error) {
-	if s.old {
-		return 0, nil
-	}
 	err = s.db.QueryRow(`SELECT count(*) FROM fact WHERE again <> ''`).Scan(&n)
 	return n, s.fault(err)
 }
