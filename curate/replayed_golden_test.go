@@ -9,8 +9,8 @@ import (
 	"hgld/labels"
 )
 
-// testdata/replayed holds a draft, a log of 140 random edits of every operation that hgld
-// had before it knew proposals, and the hierarchies that it then wrote.
+// testdata/replayed holds a draft, a log of 140 random edits of every operation
+// but those on proposals, and the hierarchies that follow from them.
 func TestALogWithoutProposalsReplaysToTheSameBytes(t *testing.T) {
 	dir := filepath.Join("testdata", "replayed")
 	c, err := OpenCuration(filepath.Join(dir, "draft.json"))
