@@ -98,9 +98,6 @@ func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*
 	drawing, err := p.Draw()
 	if errors.Is(err, report.ErrEmpty) {
 		err = fmt.Errorf("no run has values of %s to draw", what)
-		if what == "grad_norm" {
-			err = withHint(err, "older runs recorded it only if optim.clip was set")
-		}
 	}
 	return drawing, err
 }
