@@ -8,6 +8,7 @@ import (
 
 	"hgld/labels"
 	"hgld/train/device/cpu"
+	"hgld/train/retrieval"
 )
 
 // coarser is the images of a data set with the labels of one level alone.
@@ -37,7 +38,7 @@ func TestBenchmarksAreTheLevelsOfOneResult(t *testing.T) {
 		{Query: &Subset{Of: coarse, Rows: all(3, 20)}},
 	}
 	dir := t.TempDir()
-	var got *Result
+	var got *retrieval.Result
 	for _, e := range mustTrain(t, c, Data{Train: d, Benchmarks: parts}, Options{Dir: dir}) {
 		if e.Kind == Evaluated {
 			if e.On != watchTest || got != nil {

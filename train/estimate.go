@@ -9,6 +9,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/observe"
 	"hgld/train/grad"
+	"hgld/train/retrieval"
 )
 
 // Estimate is what a run will need, computed before it allocates anything.
@@ -84,7 +85,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
 	}
 	if r.config.Model.Projection != "" {
-		if err := r.lane.do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
+		if err := r.thread.Do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
 			return nil, err
 		}
 		l.peak = l.used
@@ -92,7 +93,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	full := r.loader.newBatch()
 	e.Host = int64(r.loader.prefetch+1) * int64(full.bytes())
 	clear(l.work)
-	err = r.lane.do(func() error {
+	err = r.thread.Do(func() error {
 		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
 		return err
 	})
@@ -108,7 +109,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	}
 	for _, sides := range parts {
 		if sides[0] != nil {
-			err = errors.Join(err, r.lane.do(func() error { r.planEvaluation(sides); return nil }))
+			err = errors.Join(err, r.thread.Do(func() error { r.planEvaluation(sides); return nil }))
 			e.Evaluation = l.peak
 		}
 	}
@@ -131,7 +132,7 @@ func (r *Run) planProjection(l *ledger) int64 {
 // queries that rank each other.
 func (r *Run) planEvaluation(sides []Dataset) {
 	n, b := r.network, r.o.Backend
-	e := &Evaluation{Levels: sides[0].Levels()}
+	e := &retrieval.Evaluation{Levels: sides[0].Levels()}
 	var vectors []device.Array
 	for i, side := range sides {
 		if side == nil {
@@ -148,7 +149,7 @@ func (r *Run) planEvaluation(sides []Dataset) {
 			e.Query.Labels = e.Gallery.Labels
 		}
 	}
-	newMeter(b, e).free()
+	retrieval.Rehearse(b, e)
 	for _, v := range vectors {
 		b.Free(v.Buf)
 	}

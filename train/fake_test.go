@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"image/png"
 	"sync"
+	"testing"
 
 	"hgld/internal/sketch"
 	"hgld/labels"
+	"hgld/train/metric"
 )
 
 // places is a data set of small drawings: every place is a class, its form the
@@ -54,3 +56,13 @@ func (d *places) Image(_ context.Context, i int) ([]byte, error) {
 }
 
 func (d *places) ID(i int) string { return fmt.Sprintf("view-%04d", i) }
+
+// hierarchical returns H-AP, a metric of all levels.
+func hierarchical(t *testing.T) metric.Set {
+	t.Helper()
+	set, err := metric.ParseSet([]string{"H-AP"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}

@@ -10,6 +10,7 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // Vectored is a Dataset that holds vectors from another model instead of images. A run on it
@@ -121,7 +122,7 @@ func vectorOf(d Dataset, dst []byte, i int) error {
 
 // MeasureVectors evaluates the vectors themselves, scaled to unit length, with the metrics of c.
 // It is the baseline that a head has to improve.
-func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) (*Result, error) {
+func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) (*retrieval.Result, error) {
 	v, ok := AsVectored(d)
 	if !ok {
 		return nil, fmt.Errorf("train: the data are images, want vectors")
@@ -130,8 +131,8 @@ func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) 
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("run.metrics: %w", err)}
 	}
-	e := &Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
-	if e.Query.Vectors, err = Upload(b, vectorRows{v}, true); err != nil {
+	e := &retrieval.Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
+	if e.Query.Vectors, err = retrieval.Upload(b, vectorRows{v}, true); err != nil {
 		return nil, err
 	}
 	defer b.Free(e.Query.Vectors.Buf)
@@ -140,7 +141,7 @@ func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) 
 		e.Self = append(e.Self, int32(i))
 	}
 	e.Gallery = e.Query
-	return Evaluate(ctx, b, e)
+	return retrieval.Evaluate(ctx, b, e)
 }
 
 // vectorRows reads the vectors of a data set as if they were a file.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
 	"sync"
 
 	"hgld/internal/img"
@@ -300,14 +299,6 @@ func cropOf(in Input) cropFunc {
 		panic(err)
 	}
 	return crop
-}
-
-// workersOr returns n, or the number of processors if n is 0.
-func workersOr(n int) int {
-	if n > 0 {
-		return n
-	}
-	return runtime.GOMAXPROCS(0)
 }
 
 // position is the next batch of a run in the sampler's stream.

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"runtime"
 
 	"hgld/internal/img"
 	"hgld/labels"
@@ -11,6 +13,7 @@ import (
 	"hgld/train/device/bf16"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/retrieval"
 )
 
 // network is a retrieval network on a device. A run trains it; a Model evaluates it.
@@ -167,7 +170,8 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 	}
 	l := &loader{
 		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, packs: n.packs(false), skip: o.skip,
+		workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), prefetch: max(o.prefetch, 1), width: n.width,
+		packs: n.packs(false), skip: o.skip,
 	}
 	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
 	defer in.free(n.b)
@@ -180,7 +184,7 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 		if err != nil {
 			return err
 		}
-		err = o.lane.do(func() error {
+		err = o.thread.Do(func() error {
 			in.upload(n.b, b)
 			if e == nil {
 				e = tape.Keep(record(tape, in))
@@ -201,19 +205,19 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 }
 
 type embedOptions struct {
-	lane              *lane
+	thread            *device.Thread
 	workers, prefetch int
 	progress          func(done, total int)
 	skip              func(row int, err *ImageError) bool // see loader
 }
 
 // side embeds a data set and collects its labels and names.
-func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, error) {
+func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (retrieval.Side, error) {
 	vectors, err := n.embed(ctx, d, o)
 	if err != nil {
-		return Side{}, err
+		return retrieval.Side{}, err
 	}
-	s := Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
+	s := retrieval.Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
 	for i := range s.Labels {
 		s.Labels[i], s.IDs[i] = d.Labels(i), d.ID(i)
 	}

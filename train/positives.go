@@ -27,7 +27,7 @@ func (o *objective) comparisons() []loss.Comparison {
 
 // hasPositive reports whether the loss of a batch is defined: one of its queries has a positive
 // in the batch or in the memory that the next step reads. at is the time of the schedules, in
-// steps or epochs. It runs on the lane before the step.
+// steps or epochs. It runs on the device's thread before the step.
 func (s *step) hasPositive(from *batch, at int) (bool, error) {
 	needed := s.objective.undefined()
 	if len(needed) == 0 {

@@ -122,7 +122,7 @@ func sameEvaluation(t *testing.T, dir string, d *places, events []Event) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	got, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	began := time.Now()
 	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
 	features := new(backbone.Features)
-	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers,
+	err = r.network.features(ctx, &some, embedOptions{thread: r.thread, workers: r.config.Run.Workers,
 		prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
@@ -56,7 +56,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 			return true, fmt.Errorf("train: model.projection: %w", err)
 		}
 	}
-	err = r.lane.do(func() error {
+	err = r.thread.Do(func() error {
 		r.network.net.Project(r.o.Backend, weight, bias)
 		if ema := r.step.update.ema; ema != nil {
 			ema.Restart(r.o.Backend)

@@ -42,7 +42,7 @@ func TestProjectionStartsFromPrincipalComponents(t *testing.T) {
 		// The projected features have mean 0, no correlations, and with whitening
 		// variance 1: the definition, computed here from the features.
 		var features [][]float32
-		err = r.network.features(context.Background(), d, embedOptions{lane: r.lane}, func(x *tensor.Tensor) error {
+		err = r.network.features(context.Background(), d, embedOptions{thread: r.thread}, func(x *tensor.Tensor) error {
 			for i := range x.Rows() {
 				features = append(features, x.Row(i))
 			}

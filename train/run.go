@@ -1,11 +1,13 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"runtime"
 	"time"
 
 	"hgld/internal/filelock"
@@ -13,6 +15,7 @@ import (
 	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/retrieval"
 )
 
 // Data is the input of a run. Without Gallery, the items of Query rank each other, each left out
@@ -69,7 +72,7 @@ type Run struct {
 	o      Options
 
 	lock    *filelock.Lock // on the run directory
-	lane    *lane
+	thread  *device.Thread
 	network *network
 	step    *step
 	loader  *loader
@@ -122,8 +125,8 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.watchable(data); err != nil {
 		return nil, &ConfigError{err}
 	}
-	r := &Run{config: config, parts: p, data: data, o: o, lane: newLane(o.Backend), saved: -1}
-	err = r.lane.do(r.prepare)
+	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
+	err = r.thread.Do(r.prepare)
 	if err == nil {
 		err = r.reserve(asked)
 	}
@@ -150,7 +153,7 @@ func (r *Run) reserve(asked Config) error {
 		}
 	}
 	if _, own := r.o.Backend.(device.Graphs); own {
-		return r.lane.do(func() error {
+		return r.thread.Do(func() error {
 			r.network.arena.Reserve(int(e.Peak - e.Kept))
 			return r.o.Backend.Sync()
 		})
@@ -182,7 +185,7 @@ func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 
 // prepare reads the labels, builds the network and the loss, and loads the newest checkpoint.
 func (r *Run) prepare() error {
-	if err := checkLevels(r.data.Train.Levels()); err != nil {
+	if err := retrieval.CheckLevels(r.data.Train.Levels()); err != nil {
 		return &ConfigError{err}
 	}
 	list, err := paths(r.data.Train)
@@ -215,8 +218,8 @@ func (r *Run) prepare() error {
 	r.loader = &loader{
 		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
 		decoder: r.network.decoder, training: true, seed: r.config.Seed,
-		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
-		packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
+		workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), prefetch: max(r.config.Run.Prefetch, 1),
+		width: r.network.width, packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
 	}
 	if err := r.loader.checkPacked(); err != nil {
 		return err
@@ -247,7 +250,7 @@ func (r *Run) Left() []string { return r.left }
 // Close ends the goroutine that uses the backend and releases the lock on the run
 // directory.
 func (r *Run) Close() error {
-	err := errors.Join(r.lane.do(r.step.close), r.lane.close())
+	err := errors.Join(r.thread.Do(r.step.close), r.thread.Close())
 	if r.lock != nil {
 		err = errors.Join(err, r.lock.Close())
 	}
@@ -397,7 +400,7 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 	}
 	var out outcome
 	var compares bool
-	err := r.lane.do(func() (err error) {
+	err := r.thread.Do(func() (err error) {
 		if compares, err = r.step.hasPositive(b, at); err != nil {
 			return err
 		}

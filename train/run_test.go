@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/train/device/cpu"
+	"hgld/train/retrieval"
 )
 
 // tiny is a configuration that takes a few milliseconds a step: drawings of 16
@@ -109,7 +110,7 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 	if first, last := mean(l[:10]), mean(l[70:]); len(l) != 80 || last > 0.7*first {
 		t.Errorf("mean loss of the first ten of %d steps %.3f, of the last ten %.3f", len(l), first, last)
 	}
-	var trained *Result
+	var trained *retrieval.Result
 	for _, e := range events {
 		if e.Kind == Evaluated {
 			trained = e.Result
@@ -120,7 +121,7 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
+	"hgld/train/retrieval"
 )
 
 // step is one step of the training. It is recorded on first use and then replayed. It is
@@ -42,9 +43,9 @@ type outcome struct {
 
 // TermValue is one term of a weighted loss in one step.
 type TermValue struct {
-	Name   string  `json:"name"`   // of the term, such as nsm
-	Weight float64 `json:"weight"` // in the sum
-	Value  Number  `json:"value"`  // without the weight
+	Name   string           `json:"name"`   // of the term, such as nsm
+	Weight float64          `json:"weight"` // in the sum
+	Value  retrieval.Number `json:"value"`  // without the weight
 }
 
 // ticket is a queued step. The host need not wait for it, because a step with a non-finite value
@@ -87,7 +88,7 @@ func (t *ticket) outcome() (outcome, error) {
 	o := outcome{loss: number(lossNumber), norm: number(normNumber), rates: t.rates,
 		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0}
 	for i, p := range t.parts {
-		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: Number(number(firstPart + i))})
+		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstPart + i))})
 	}
 	return o, nil
 }
@@ -122,7 +123,7 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 }
 
 // queue queues a step with a batch. at is the time of the schedules, in steps or epochs from 0.
-// It runs on the lane.
+// It runs on the device's thread.
 func (s *step) queue(from *batch, at int) (*ticket, error) {
 	b := s.n.b
 	s.in.upload(b, from)

@@ -139,7 +139,7 @@ func (n peerNet) stepsOn(tb testing.TB, batch, steps int) (s speed, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	images := batchesOf(tb, r, 1)[0]
 	take := func(steps int) error {
-		return r.lane.do(func() error {
+		return r.thread.Do(func() error {
 			for range steps {
 				t, err := r.step.queue(images, 0)
 				if err != nil {

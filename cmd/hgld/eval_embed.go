@@ -16,8 +16,8 @@ import (
 	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/train"
+	"hgld/train/embeddings"
 	"hgld/train/index"
-	"hgld/train/vectors"
 )
 
 const evalEmbedExamples = "  hgld eval embed photos                  photos.npy of a folder of images; " +
@@ -177,7 +177,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	case labelFile != "" && !vectored:
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
-		d, err := vectors.ReadFrozen(&vectors.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say,
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say,
 			Typed: func(vectors, labels string) string { return "hgld eval embed --labels " + labels + " … " + vectors }})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:

@@ -6,6 +6,7 @@ import (
 
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/retrieval"
 )
 
 // Hit is a neighbour of a query.
@@ -22,17 +23,17 @@ type Hit struct {
 // row. own is a row to leave out, or −1. On the host the vectors are read from their file. A
 // value that is not finite is an error that names its row.
 func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, k, own int) (hits []Hit, err error) {
-	gallery, err := train.SideOf(b, x.vectors, true)
+	gallery, err := retrieval.SideOf(b, x.vectors, true)
 	if err != nil {
 		return nil, err
 	}
 	defer gallery.Free(b)
-	q, err := train.SideOf(b, &held{query, len(query)}, true)
+	q, err := retrieval.SideOf(b, &held{query, len(query)}, true)
 	if err != nil {
 		return nil, err
 	}
 	defer q.Free(b)
-	s := train.Search{Query: q, Gallery: gallery, K: k}
+	s := retrieval.Search{Query: q, Gallery: gallery, K: k}
 	if own >= 0 {
 		s.Self = []int32{int32(own)}
 	}

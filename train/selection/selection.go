@@ -11,7 +11,6 @@ import (
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/embeddings"
-	"hgld/train/vectors"
 )
 
 // Images selects the images of a folder of shards to train on, and the queries and gallery of an
@@ -170,11 +169,11 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. They have no splits; a share of the classes may be
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
+	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
 		Typed: func(vectors, labels string) string {
 			return fmt.Sprintf("hgld train run --embeddings %s --labels %s", vectors, labels)
 		}}
-	all, err := vectors.ReadFrozen(in)
+	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err
 	}
