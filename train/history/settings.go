@@ -13,7 +13,6 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/exitcode"
-	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/selection"
 )
@@ -90,7 +89,7 @@ func ReadSettings(run string) (*Settings, error) {
 		return nil, err
 	}
 	s := DefaultSettings()
-	if err := settings.Unmarshal(text, &s); err != nil {
+	if err := yaml.Unmarshal(text, &s); err != nil {
 		return nil, exitcode.With(exitcode.Usage, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err})
 	}
 	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
