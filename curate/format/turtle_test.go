@@ -34,7 +34,8 @@ func TestRelativeIRIsAreResolvedAgainstTheBase(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want <%s>", text, triples, err, want)
 		}
 	}
-	if _, err := parseTurtle([]byte("@base <http://x/> .\n<%zz> a <y> ."), "x"); err == nil || !strings.HasPrefix(err.Error(), "x:2: ") {
+	_, err := parseTurtle([]byte("@base <http://x/> .\n<%zz> a <y> ."), "x")
+	if err == nil || !strings.HasPrefix(err.Error(), "x:2: ") {
 		t.Errorf("<%%zz> is no IRI: %v", err)
 	}
 }

@@ -103,8 +103,8 @@ func (l *lineEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error
 
 // Error is what is wrong with a row.
 type Error struct {
-	Line int // where the row begins
-	Err  error
+	Line int   // where the row begins
+	Err  error // the mistake, without the line
 }
 
 // Error names the line.
@@ -160,8 +160,8 @@ func (t *Reader) Read() ([]string, error) {
 	}
 	row, err := t.csv.Read()
 	if errors.Is(err, csv.ErrFieldCount) {
-		return nil, &Error{t.Line(), fmt.Errorf("%d columns, and the first line has %d; put quotes around a cell that holds %c",
-			len(row), t.csv.FieldsPerRecord, t.csv.Comma)}
+		return nil, &Error{t.Line(), fmt.Errorf("%d columns, and the first line has %d; put quotes around a cell "+
+			"that holds %c", len(row), t.csv.FieldsPerRecord, t.csv.Comma)}
 	}
 	var at *csv.ParseError
 	if errors.As(err, &at) {
