@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"hgld/train/input"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
 
 // Benchmark is a test of one level with its own images. The queries rank the gallery or, without
 // one, each other. DyML-Vehicle and -Animal have one for each level.
-type Benchmark struct{ Query, Gallery Dataset }
+type Benchmark struct{ Query, Gallery input.Dataset }
 
 // checkBenchmarks returns an error for a benchmark that does not have exactly one
 // level.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/train/device/cpu"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 )
 
@@ -21,7 +22,7 @@ func watchedRun(t *testing.T) (Config, Data) {
 	c, d := tiny(24)
 	c.Sampler.Batch = 8
 	c.Run.Evaluate, c.Run.Checkpoint, c.Run.Keep = 3, 4, 1
-	rest, held, err := HoldOut(d, 0.25, 1)
+	rest, held, err := input.HoldOut(d, 0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,11 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
 	"hgld/train/loss"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
+	"hgld/train/testing/places"
 )
 
 // The tests of this file each hold a defect of the released trainers off. Others of
@@ -22,13 +24,13 @@ import (
 // A class has one number on both sides. Numbered anew on each, from 0, the query's
 // class 3 would be the gallery's class 1.
 func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
-	d := &places{forms: 2, perForm: 2, views: 2, size: 20}
-	query, gallery := &Subset{Of: d, Rows: []int{6}}, &Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
-	q, err := paths(query)
+	d := &places.Set{Forms: 2, PerForm: 2, Views: 2, Size: 20}
+	query, gallery := &input.Subset{Of: d, Rows: []int{6}}, &input.Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
+	q, err := input.Paths(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := paths(gallery)
+	g, err := input.Paths(gallery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +52,13 @@ func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
 
 // reads counts how often images are read.
 type reads struct {
-	*places
+	*places.Set
 	n atomic.Int64
 }
 
 func (r *reads) Image(ctx context.Context, i int) ([]byte, error) {
 	r.n.Add(1)
-	return r.places.Image(ctx, i)
+	return r.Set.Image(ctx, i)
 }
 
 // In two passes an image is drawn once: both passes see the same pixels. The weights
@@ -67,7 +69,7 @@ func TestTwoPassesSeeTheSamePixels(t *testing.T) {
 	c.Run.Workers, c.Run.Prefetch = 1, 1
 	first := func(chunk int) ([]float32, int64) {
 		c.Passes.Chunk = chunk
-		data := &reads{places: d}
+		data := &reads{Set: d}
 		dir := t.TempDir()
 		mustTrain(t, c, Data{Train: data}, Options{Dir: dir})
 		return values(t, dir, modelFile, "fc.weight"), data.n.Load()

@@ -11,6 +11,7 @@ import (
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
@@ -28,13 +29,13 @@ type Model struct {
 
 // TrainedOn reports whether d holds exactly the images and labels that the model was
 // trained on.
-func (m *Model) TrainedOn(d Dataset) (bool, error) {
-	list, err := paths(d)
+func (m *Model) TrainedOn(d input.Dataset) (bool, error) {
+	list, err := input.Paths(d)
 	if err != nil {
 		return false, err
 	}
-	known := m.state.Pixels == "" || m.state.Pixels == pixels(d)
-	return known && m.state.Data == fingerprint(d, list), nil
+	known := m.state.Pixels == "" || m.state.Pixels == input.Pixels(d)
+	return known && m.state.Data == input.FingerprintOf(d, list), nil
 }
 
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
@@ -135,7 +136,7 @@ func (m *Model) Close() error { return m.thread.Close() }
 
 // Evaluate embeds query and gallery and measures retrieval. Without a gallery the queries rank
 // each other, and each is left out of its own ranking.
-func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*retrieval.Result, error) {
+func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, o EvalOptions) (*retrieval.Result, error) {
 	e := &retrieval.Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
 		Threads: m.Config.Run.Threads, Observer: o.Look, Mean: o.Mean, Intervals: o.Intervals,
@@ -162,7 +163,7 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOpti
 	return retrieval.EvaluateOn(ctx, m.network.b, m.thread, e)
 }
 
-func (m *Model) side(ctx context.Context, d Dataset, o EvalOptions) (retrieval.Side, error) {
+func (m *Model) side(ctx context.Context, d input.Dataset, o EvalOptions) (retrieval.Side, error) {
 	return m.network.side(ctx, d, embedOptions{
 		thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
 	})
@@ -176,11 +177,11 @@ func (m *Model) free(s retrieval.Side) {
 }
 
 // Embed returns the embeddings of a data set, one row per item.
-func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
+func (m *Model) Embed(ctx context.Context, d input.Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
 	return m.embed(ctx, d, embedOptions{progress: progress})
 }
 
-func (m *Model) embed(ctx context.Context, d Dataset, o embedOptions) (tensorfile.Tensor, error) {
+func (m *Model) embed(ctx context.Context, d input.Dataset, o embedOptions) (tensorfile.Tensor, error) {
 	o.thread, o.workers, o.prefetch = m.thread, m.Config.Run.Workers, m.Config.Run.Prefetch
 	s, err := m.network.side(ctx, d, o)
 	if err != nil {

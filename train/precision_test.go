@@ -13,6 +13,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/testing/places"
 )
 
 // mixedNets are small networks of every kind of layer.
@@ -115,7 +116,7 @@ func isLonger(t tensorfile.Tensor) bool {
 
 // sameEvaluation opens the checkpoint of a run again and compares its evaluation with the one
 // that the run made of its averaged weights.
-func sameEvaluation(t *testing.T, dir string, d *places, events []Event) {
+func sameEvaluation(t *testing.T, dir string, d *places.Set, events []Event) {
 	t.Helper()
 	m, err := Open(dir, cpu.New(2), nil, false)
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device/cpu"
 	"hgld/train/tensor"
+	"hgld/train/testing/places"
 )
 
 // whitened is a training whose projection starts from principal components.
-func whitened(steps int, kind string) (Config, *places) {
+func whitened(steps int, kind string) (Config, *places.Set) {
 	c, d := tiny(steps)
 	c.Model.Standard, c.Model.Dim, c.Model.Projection = "l2", 8, kind
 	return c, d

@@ -15,21 +15,22 @@ import (
 	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 )
 
 // Data is the input of a run. Without Gallery, the items of Query rank each other, each left out
 // of its own ranking. Validation is always ranked that way.
 type Data struct {
-	Train Dataset // required
+	Train input.Dataset // required
 
 	// Validation holds classes that were held out of Train for evaluations during training; see
 	// [HoldOut]. It may be nil.
-	Validation Dataset
+	Validation input.Dataset
 
 	// Query and Gallery are the test. It is evaluated when the run is complete, and earlier only
 	// if Upkeep.Watch asks for it. Both may be nil.
-	Query, Gallery Dataset
+	Query, Gallery input.Dataset
 
 	// Benchmarks are a test in several parts, used instead of Query.
 	Benchmarks []Benchmark
@@ -75,7 +76,7 @@ type Run struct {
 	thread  *device.Thread
 	network *network
 	step    *step
-	loader  *loader
+	loader  *input.Loader
 	paths   []labels.Path // of the training items, with classes numbered from 0
 
 	classes  []int // classes per level
@@ -188,14 +189,14 @@ func (r *Run) prepare() error {
 	if err := retrieval.CheckLevels(r.data.Train.Levels()); err != nil {
 		return &ConfigError{err}
 	}
-	list, err := paths(r.data.Train)
+	list, err := input.Paths(r.data.Train)
 	if err != nil {
 		return err
 	}
-	if err := checkTree(r.data.Train, list); err != nil {
+	if err := input.CheckTree(r.data.Train, list); err != nil {
 		return err
 	}
-	dense, counts := renumber(list)
+	dense, counts := input.Renumber(list)
 	r.paths, r.classes = dense, counts
 	first, err := r.parts.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
@@ -215,16 +216,18 @@ func (r *Run) prepare() error {
 	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
 		return &ConfigError{err}
 	}
-	r.loader = &loader{
-		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
-		decoder: r.network.decoder, training: true, seed: r.config.Seed,
-		workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), prefetch: max(r.config.Run.Prefetch, 1),
-		width: r.network.width, packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
+	r.loader = &input.Loader{
+		Data: r.data.Train, Labels: dense, Size: r.parts.sampler.Size(), In: r.config.Input, Filter: r.parts.filter,
+		Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
+		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
+		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
 	}
-	if err := r.loader.checkPacked(); err != nil {
-		return err
+	if bytes := r.loader.PackedBytes(); r.loader.Packs && bytes > input.MostDecoded {
+		return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
+			"%.0f GiB, want at most %d: lower it, or set run.resample=host", r.loader.Prefetch, bytes/(1<<30),
+			input.MostDecoded>>30)}
 	}
-	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
+	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
 		Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
@@ -345,12 +348,12 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	if r.complete() {
 		return true, nil
 	}
-	plan := epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
+	plan := input.Epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
 	if r.o.Overfit {
-		plan = repeatFirst(plan)
+		plan = input.RepeatFirst(plan)
 	}
 	asked := time.Now()
-	for b, err := range r.loader.batches(ctx, plan) {
+	for b, err := range r.loader.Batches(ctx, plan) {
 		if err != nil {
 			return true, r.stopped(ctx, err)
 		}
@@ -390,10 +393,10 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 }
 
 // trainBatch takes one step and advances the position.
-func (r *Run) trainBatch(b *batch) (Event, error) {
+func (r *Run) trainBatch(b *input.Batch) (Event, error) {
 	at := r.state.Step
 	if r.config.Steps == 0 {
-		at = b.epoch
+		at = b.Epoch
 	}
 	var out outcome
 	var compares bool
@@ -412,12 +415,12 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 		return Event{}, fmt.Errorf("train: step %d: %w", r.state.Step+1, err)
 	}
 	r.state.Step++
-	r.state.Position = position{Epoch: b.epoch, Batch: b.index + 1}
-	if b.last {
-		r.state.Position = position{Epoch: b.epoch + 1}
+	r.state.Position = input.Position{Epoch: b.Epoch, Batch: b.Index + 1}
+	if b.Last {
+		r.state.Position = input.Position{Epoch: b.Epoch + 1}
 	}
 	e := Event{Kind: Stepped, Rate: out.rates.backbone, HeadRate: out.rates.head, ProxyRate: out.rates.proxies,
-		Images: len(b.rows)}
+		Images: len(b.Rows)}
 	if out.finite {
 		if !math.IsInf(out.norm, 0) { // the sum of squares overflows before the gradient does
 			e.Norm = &out.norm
@@ -429,8 +432,8 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 		return e, nil
 	}
 	r.state.Skipped++
-	e = Event{Kind: Skipped, Images: len(b.rows), Batch: &BatchOf{Epoch: b.epoch, Index: b.index}}
-	for _, row := range b.rows {
+	e = Event{Kind: Skipped, Images: len(b.Rows), Batch: &BatchOf{Epoch: b.Epoch, Index: b.Index}}
+	for _, row := range b.Rows {
 		e.IDs = append(e.IDs, r.data.Train.ID(row))
 	}
 	return e, nil

@@ -11,12 +11,14 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
 	"hgld/train/retrieval"
+	"hgld/train/testing/places"
 )
 
 // tiny is a configuration that takes a few milliseconds a step: drawings of 16
 // places in four forms, a net of three small convolutions.
-func tiny(steps int) (Config, *places) {
+func tiny(steps int) (Config, *places.Set) {
 	c := Default()
 	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
 	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
@@ -26,7 +28,7 @@ func tiny(steps int) (Config, *places) {
 	c.Epochs, c.Steps = 0, steps
 	c.Seed = 11
 	c.Run.Checkpoint = 0
-	return c, &places{forms: 4, perForm: 4, views: 6, size: 20}
+	return c, &places.Set{Forms: 4, PerForm: 4, Views: 6, Size: 20}
 }
 
 // train runs to the end, or to the first error, and returns the events.
@@ -220,7 +222,7 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 	other := c
 	other.Optim.Rate, other.Sampler.M = 0.5, 2
-	_, err := trainAll(t, context.Background(), other, Data{Train: &places{forms: 4, perForm: 4, views: 7, size: 20}},
+	_, err := trainAll(t, context.Background(), other, Data{Train: &places.Set{Forms: 4, PerForm: 4, Views: 7, Size: 20}},
 		Options{Dir: dir})
 	var refused *ResumeError
 	if !errors.As(err, &refused) {
@@ -269,8 +271,8 @@ func replayAllocatesNothing(t *testing.T, where string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var b *batch
-	for b = range r.loader.batches(context.Background(), epochs(r.parts.sampler, r.paths, 1, position{})) {
+	var b *input.Batch
+	for b = range r.loader.Batches(context.Background(), input.Epochs(r.parts.sampler, r.paths, 1, input.Position{})) {
 		break // and so end the workers, whose allocations would count
 	}
 	take := func() {

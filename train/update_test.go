@@ -260,7 +260,7 @@ func TestRandomNumbersDependOnTheStep(t *testing.T) {
 	}
 	defer r.Close()
 	for want := range 3 {
-		if _, err := wait(r.step.queue(r.loader.newBatch(), 0)); err != nil {
+		if _, err := wait(r.step.queue(r.loader.NewBatch(), 0)); err != nil {
 			t.Fatal(err)
 		}
 		key := make([]byte, 8)

@@ -15,6 +15,7 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/metric"
 	"hgld/train/report"
 	"hgld/train/retrieval"
@@ -179,7 +180,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *retrieval.
 			"name the splits with --query and --gallery, or hold out a share of the classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = train.First(data.Query, j.limit)
+		data.Query = input.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
@@ -187,7 +188,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *retrieval.
 	}
 	if s.LeaveOutCopies && data.Gallery != nil {
 		copies := 0
-		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
+		if o.Self, copies, err = input.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
 		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))

@@ -9,6 +9,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
@@ -33,7 +34,7 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
 		}
 	}
 	var err error
-	of.Images, err = train.Fingerprint(data.Evaluated()...)
+	of.Images, err = input.Fingerprint(data.Evaluated()...)
 	return of, err
 }
 
@@ -95,9 +96,9 @@ func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) 
 	of := &retrieval.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
 	choice, measured := s.Images, data.Evaluated()
 	if e.On == "validation" {
-		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []train.Dataset{data.Validation}
+		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []input.Dataset{data.Validation}
 	}
 	of.Data = choice.Evaluated()
-	of.Images, err = train.Fingerprint(measured...)
+	of.Images, err = input.Fingerprint(measured...)
 	return of, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/retrieval"
 )
 
@@ -53,14 +54,14 @@ func (x *Index) hit(place, row int, score float32) Hit {
 
 // Locate sets the paths of the hits' images, if d knows them. A hit whose id is not in d keeps an
 // empty path.
-func Locate(ctx context.Context, hits []Hit, d train.Dataset) error {
+func Locate(ctx context.Context, hits []Hit, d input.Dataset) error {
 	at := make(map[string]int, len(hits)) // indices of the hits
 	for i, h := range hits {
 		at[h.ID] = i
 	}
 	for row := range d.Len() {
 		if i, is := at[d.ID(row)]; is {
-			path, err := train.Path(ctx, d, row)
+			path, err := input.Path(ctx, d, row)
 			if err != nil {
 				return fmt.Errorf("index: %w", err)
 			}

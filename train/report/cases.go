@@ -12,7 +12,7 @@ import (
 	"hgld/train/retrieval"
 )
 
-// Pictured is Items with images. A train.Dataset implements it.
+// Pictured is Items with images. An input.Dataset implements it.
 type Pictured interface {
 	Items
 

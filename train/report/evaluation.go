@@ -14,7 +14,7 @@ import (
 	"hgld/train/retrieval"
 )
 
-// Items is one side of an evaluation, queries or gallery. Both train.Dataset and Rows
+// Items is one side of an evaluation, queries or gallery. Both input.Dataset and Rows
 // implement it.
 type Items interface {
 	// Len returns the number of items.

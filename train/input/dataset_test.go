@@ -1,4 +1,4 @@
-package train
+package input
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/labels"
+	"hgld/train/testing/places"
 )
 
 // rows is a data set of labels alone.
@@ -70,7 +71,7 @@ func TestHoldOutTakesItsShareOfEveryFamily(t *testing.T) {
 }
 
 func TestHoldOutIsAFunctionOfItsSeed(t *testing.T) {
-	d := &places{forms: 4, perForm: 5, views: 3}
+	d := &places.Set{Forms: 4, PerForm: 5, Views: 3}
 	_, a, err := HoldOut(d, 0.4, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -84,11 +85,11 @@ func TestHoldOutIsAFunctionOfItsSeed(t *testing.T) {
 
 func fingerprintOf(t *testing.T, d Dataset) string {
 	t.Helper()
-	list, err := paths(d)
+	list, err := Paths(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fingerprint(d, list)
+	return FingerprintOf(d, list)
 }
 
 func TestHoldOutRefusesAShareThatLeavesOneSideEmpty(t *testing.T) {
@@ -102,17 +103,17 @@ func TestHoldOutRefusesAShareThatLeavesOneSideEmpty(t *testing.T) {
 
 func TestLevelsMustBeATree(t *testing.T) {
 	d := rows{{0, 0}, {1, 1}, {0, 1}}
-	err := checkTree(d, []labels.Path(d))
+	err := CheckTree(d, []labels.Path(d))
 	if err == nil || !strings.Contains(err.Error(), `fine "a" has two parents: A and C`) {
 		t.Errorf("error %v", err)
 	}
-	if err := checkTree(d, []labels.Path{{-1, 0}, {-1, 1}, {0, -1}}); err != nil {
+	if err := CheckTree(d, []labels.Path{{-1, 0}, {-1, 1}, {0, -1}}); err != nil {
 		t.Errorf("items without a class were taken for one: %v", err)
 	}
 }
 
 func TestClassesAreCountedFromTheData(t *testing.T) {
-	dense, counts := renumber([]labels.Path{{70, 3}, {-1, 3}, {5, 9}, {70, 3}})
+	dense, counts := Renumber([]labels.Path{{70, 3}, {-1, 3}, {5, 9}, {70, 3}})
 	want := []labels.Path{{1, 0}, {-1, 0}, {0, 1}, {1, 0}}
 	for i := range want {
 		if dense[i].Shared(want[i]) != want[i].Shared(want[i]) || dense[i][0] != want[i][0] {

@@ -1,52 +1,15 @@
-package train
+package input
 
 import (
 	"encoding/binary"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 
 	"hgld/internal/img"
 	"hgld/train/device"
 )
-
-// Values of run.resample.
-const (
-	resampleAuto   = "auto"
-	resampleHost   = "host"
-	resampleDevice = "device"
-)
-
-var resamples = []string{resampleAuto, resampleHost, resampleDevice}
-
-// Settle replaces auto by what suits the device: images are resampled on a device with
-// memory of its own, and otherwise by the workers that decode them.
-func (u *Upkeep) Settle(b device.Backend) {
-	where := resampleHost
-	if u.resampleOn(b) {
-		where = resampleDevice
-	}
-	u.Resample = where
-}
-
-// resampleOn reports whether images are resampled on b. Checkpoints do not hold the setting, and
-// an empty value means auto.
-func (u *Upkeep) resampleOn(b device.Backend) bool {
-	switch u.Resample {
-	case resampleHost:
-		return false
-	case resampleDevice:
-		return true
-	}
-	_, own := b.(device.Graphs)
-	return own
-}
-
-// packs reports whether images go to the device as decoded. Training images that are distorted
-// after resampling do not.
-func (n *network) packs(training bool) bool {
-	return n.resample && n.width == 0 && !(training && n.in.distorts())
-}
 
 // packing holds the sizes of the arrays of device.Image's Resample for a batch. Every image has
 // room for its finished form, whatever its size. Spare room can be used by any of them.
@@ -58,16 +21,16 @@ type packing struct {
 }
 
 const (
-	packedTimes = 10      // mean pixels of a decoded part per pixel of a finished image
-	mostSpare   = 1 << 30 // bytes
-	mostUnits   = 1 << 30 // so that an index fits in 32 bits
-	packedTaps  = 48      // words per pixel of a side: Lanczos at the mean size, both axes
-	mostTaps    = 1 << 25 // words
+	MeanPixels = 10      // mean pixels of a decoded part per pixel of a finished image
+	mostSpare  = 1 << 30 // bytes
+	mostUnits  = 1 << 30 // so that an index fits in 32 bits
+	packedTaps = 48      // words per pixel of a side: Lanczos at the mean size, both axes
+	mostTaps   = 1 << 25 // words
 )
 
 func newPacking(rows, side int) packing {
 	p := packing{rows: rows, side: side, finished: units(3 * side * side)}
-	p.spare = max(0, min((packedTimes-1)*rows*p.finished, mostSpare/device.ImageUnit, mostUnits-rows*p.finished))
+	p.spare = max(0, min((MeanPixels-1)*rows*p.finished, mostSpare/device.ImageUnit, mostUnits-rows*p.finished))
 	p.weights = 3*side + min(rows*packedTaps*side, mostTaps)
 	return p
 }
@@ -123,30 +86,29 @@ func (p *packed) reserve(units, words int) (at, tapsAt int, fits bool) {
 	return at, tapsAt, true
 }
 
-// add places an image in a row, with the taps in c. It reports whether there was room.
-func (p *packed) add(row int, src *img.RGB, at placement, c *cutter) bool {
-	c.across.Set(at.part.Dx(), at.w, c.filter, at.across)
-	c.down.Set(at.part.Dy(), at.h, c.filter, at.down)
-	left, right := c.across.Span()
-	top, bottom := c.down.Span()
+// add places the part of an image that begins at corner in a row, with the taps of its axes, from
+// which it skips what no pixel reads. It reports whether there was room.
+func (p *packed) add(row int, src *img.RGB, corner image.Point, horizontal, vertical *img.Taps) bool {
+	left, right := horizontal.Span()
+	top, bottom := vertical.Span()
 	if left == right || top == bottom {
 		return true // black
 	}
-	c.across.Skip(left)
-	c.down.Skip(top)
-	across, w, h := words(&c.across), right-left, bottom-top
-	first, taps, fits := p.reserve(units(3*w*h), across+words(&c.down))
+	horizontal.Skip(left)
+	vertical.Skip(top)
+	across, w, h := words(horizontal), right-left, bottom-top
+	first, taps, fits := p.reserve(units(3*w*h), across+words(vertical))
 	if !fits {
 		return false
 	}
 	pixels := p.pixels[first*device.ImageUnit:][:3*w*h]
 	for y := range h {
-		from := 3 * ((at.part.Min.Y+top+y)*src.W + at.part.Min.X + left)
+		from := 3 * ((corner.Y+top+y)*src.W + corner.X + left)
 		copy(pixels[3*w*y:3*w*(y+1)], src.Pix[from:])
 	}
-	p.write(taps, &c.across)
-	p.write(taps+across, &c.down)
-	p.describe(row, first, w, h, taps, c.across.Width, taps+across, c.down.Width)
+	p.write(taps, horizontal)
+	p.write(taps+across, vertical)
+	p.describe(row, first, w, h, taps, horizontal.Width, taps+across, vertical.Width)
 	return true
 }
 
@@ -181,15 +143,10 @@ func (p *packed) write(at int, t *img.Taps) {
 	}
 }
 
-// checkPacked returns an error if the batches take more host memory than a run may hold.
-func (l *loader) checkPacked() error {
-	p := newPacking(l.size, l.in.Size)
-	bytes := float64(p.bytes()) * float64(l.prefetch+1)
-	if !l.packs || bytes <= mostDecoded {
-		return nil
-	}
-	return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
-		"%.0f GiB, want at most %d: lower it, or set run.resample=host", l.prefetch, bytes/(1<<30), mostDecoded>>30)}
+// PackedBytes returns the host memory that the batches of a loader take if the device resamples.
+func (l *Loader) PackedBytes() float64 {
+	p := newPacking(l.Size, l.In.Size)
+	return float64(p.bytes()) * float64(l.Prefetch+1)
 }
 
 // size returns the bytes of host memory.
@@ -218,9 +175,4 @@ func (i *packedInputs) upload(b device.Backend, p *packed) {
 // resample computes the finished images.
 func (i *packedInputs) resample(b device.Backend, dst device.Array) {
 	b.Resample(dst, i.pixels, i.taps, i.images)
-}
-
-// sender returns a function that uploads images to one of the places, from any goroutine.
-func (i *inputs) sender(b device.Backend) func(place int, images *packed) {
-	return func(place int, images *packed) { i.packed[place].upload(b, images) }
 }

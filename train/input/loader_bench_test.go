@@ -1,4 +1,4 @@
-package train
+package input
 
 import (
 	"bytes"
@@ -53,29 +53,30 @@ func BenchmarkWorker(b *testing.B) {
 	}
 	for _, size := range [][2]int{{1024, 768}, {341, 256}} {
 		d := newPhotos(b, size[0], size[1])
-		for _, where := range []string{resampleHost, resampleDevice, "none"} {
+		for _, where := range []string{"host", "device", "none"} {
 			b.Run(fmt.Sprintf("%d×%d/%s", size[0], size[1], where), func(b *testing.B) {
-				in := Default().Input
-				l := &loader{data: d, size: d.Len(), in: in, decoder: &img.Decoder{JPEG: library}, training: true,
-					packs: where == resampleDevice}
-				if l.labels, err = paths(d); err != nil {
+				in := Default()
+				l := &Loader{Data: d, Size: d.Len(), In: in, Decoder: &img.Decoder{JPEG: library}, Training: true,
+					Packs: where == "device"}
+				if l.Labels, err = Paths(d); err != nil {
 					b.Fatal(err)
 				}
-				c, batch := &cutter{in: in, crop: cropOf(in)}, l.newBatch()
-				batch.rows = make([]int, l.size)
-				for i := range batch.rows {
-					batch.rows[i] = i
+				f, batch := newFramer(in, img.Bilinear), l.NewBatch()
+				c := l.newCutter(f)
+				batch.Rows = make([]int, l.Size)
+				for i := range batch.Rows {
+					batch.Rows[i] = i
 				}
 				for i := 0; b.Loop(); i++ {
-					if i%l.size == 0 {
+					if i%l.Size == 0 {
 						l.pad(batch)
-						batch.index++
+						batch.Index++
 					}
 					if where == "none" {
-						if _, failed := l.decode(b.Context(), i%l.size); failed != nil {
+						if _, failed := l.decode(b.Context(), i%l.Size); failed != nil {
 							b.Fatal(failed)
 						}
-					} else if err := l.load(b.Context(), c, slot{batch, i % l.size}); err != nil {
+					} else if err := l.load(b.Context(), f, c, slot{batch, i % l.Size}); err != nil {
 						b.Fatal(err)
 					}
 				}

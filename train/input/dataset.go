@@ -1,12 +1,7 @@
-// Package train is stage 5 of hgld. It reads images with a hierarchy of labels through a Dataset
-// (data/*.parquet, opened by cmd/hgld), trains a retrieval network, and writes checkpoints to a
-// run directory. checkpoint.go specifies its layout.
-//
-// A run is an iterator of events (see [Run.Events]); the package prints nothing. The result of a
-// run depends only on its configuration, data and seed. It does not depend on the number of
-// threads or workers, nor on how often the run was stopped and resumed. [Evaluate] also measures
-// embeddings made by other programs.
-package train
+// Package input is what a training reads: data sets of labelled images or vectors, and the batches
+// that a [Loader] makes of them, decoded, cropped and distorted, on the host or for a device that
+// resamples. It knows no network.
+package input
 
 import (
 	"context"
@@ -197,15 +192,14 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 	return rest, held, nil
 }
 
-// Random streams, one for each purpose.
+// Random streams, one for each purpose. Stream 3 fits a projection.
 const (
-	holdOutStream = iota + 1
-	augmentStream
-	projectionStream
+	holdOutStream = 1
+	augmentStream = 2
 )
 
-// paths returns the labels of all items. It fails if an item does not have all levels.
-func paths(d Dataset) ([]labels.Path, error) {
+// Paths returns the labels of all items. It fails if an item does not have all levels.
+func Paths(d Dataset) ([]labels.Path, error) {
 	levels := len(d.Levels())
 	if levels == 0 || d.Len() == 0 {
 		return nil, fmt.Errorf("train: the data set has %d items and %d levels, want at least one of each", d.Len(), levels)
@@ -220,9 +214,9 @@ func paths(d Dataset) ([]labels.Path, error) {
 	return list, nil
 }
 
-// checkTree verifies that every class has one parent. Only then is the number of equal labels the
+// CheckTree verifies that every class has one parent. Only then is the number of equal labels the
 // number of shared levels.
-func checkTree(d Dataset, list []labels.Path) error {
+func CheckTree(d Dataset, list []labels.Path) error {
 	parent := make([]map[int32]int, len(d.Levels())) // class -> first item that has it
 	for l := range parent {
 		parent[l] = map[int32]int{}
@@ -241,9 +235,9 @@ func checkTree(d Dataset, list []labels.Path) error {
 	return nil
 }
 
-// renumber numbers the classes of each level from 0, in the order of their numbers and without
+// Renumber numbers the classes of each level from 0, in the order of their numbers and without
 // gaps. It also returns the number of classes of each level.
-func renumber(list []labels.Path) (dense []labels.Path, counts []int) {
+func Renumber(list []labels.Path) (dense []labels.Path, counts []int) {
 	levels := len(list[0])
 	numbers := make([]map[int32]int32, levels)
 	for l := range levels {
@@ -284,41 +278,37 @@ func Fingerprint(sets ...Dataset) (string, error) {
 		if d == nil {
 			continue
 		}
-		list, err := paths(d)
+		list, err := Paths(d)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(h, i, fingerprint(d, list), pixels(d))
+		fmt.Fprintln(h, i, FingerprintOf(d, list), Pixels(d))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Pixels returns a fingerprint of the images that the items come from, or "" if the data set has
-// none.
-func Pixels(d Dataset) string { return pixels(d) }
-
-// pixels returns a fingerprint of the images that the items come from, or "" if the data set has
 // none. A subset has the fingerprint of the whole.
-func pixels(d Dataset) string {
+func Pixels(d Dataset) string {
 	switch d := d.(type) {
 	case interface{ Fingerprint() string }:
 		sum := sha256.Sum256([]byte(d.Fingerprint()))
 		return hex.EncodeToString(sum[:])
 	case *Subset:
-		return pixels(d.Of)
+		return Pixels(d.Of)
 	case *joined:
 		all := ""
 		for _, part := range d.parts {
-			all += pixels(part)
+			all += Pixels(part)
 		}
 		return all
 	}
 	return ""
 }
 
-// fingerprint identifies the items and their labels. A data set can give a stronger fingerprint,
+// FingerprintOf identifies the items and their labels. A data set can give a stronger fingerprint,
 // such as the hash of a manifest that covers the pixels, by a method Fingerprint() string.
-func fingerprint(d Dataset, list []labels.Path) string {
+func FingerprintOf(d Dataset, list []labels.Path) string {
 	h := sha256.New()
 	for l, name := range d.Levels() {
 		fmt.Fprintf(h, "%d %q\n", l, name)

@@ -1,4 +1,4 @@
-package train
+package input
 
 import (
 	"slices"
@@ -18,19 +18,17 @@ func ramp(w, h int) *img.RGB {
 }
 
 func TestPaddedCropMovesAWindow(t *testing.T) {
-	in := Input{Size: 16, Crop: "padded", Pad: 3, Resize: 0}
-	c := &cutter{in: in, crop: cropOf(in)}
+	in := Settings{Size: 16, Crop: "padded", Pad: 3, Resize: 0}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
 	seen := map[[2]int]bool{}
 	for i := range 400 {
-		var out img.RGB
-		at, _ := c.place(16, 16, sample.NewRandom(uint64(i)))
-		c.cut(&out, ramp(16, 16), at)
+		out := c.finished(ramp(16, 16), c.view(16, 16, sample.NewRandom(uint64(i))))
 		// The window stands at (dx, dy) of the image: its pixel (8, 8) shows (8+dx, 8+dy).
-		dx, dy := int(out.Pix[3*(8*16+8)])-8, int(out.Pix[3*(8*16+8)+1])-8
+		dx, dy := int(out[3*(8*16+8)])-8, int(out[3*(8*16+8)+1])-8
 		seen[[2]int{dx, dy}] = true
 		for y := range 16 {
 			for x := range 16 {
-				p := out.Pix[3*(y*16+x):][:3]
+				p := out[3*(y*16+x):][:3]
 				want := []byte{0, 0, 0}
 				if sx, sy := x+dx, y+dy; sx >= 0 && sx < 16 && sy >= 0 && sy < 16 {
 					want = []byte{byte(sx), byte(sy), 200}
@@ -47,14 +45,21 @@ func TestPaddedCropMovesAWindow(t *testing.T) {
 }
 
 func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
-	in := Input{Size: 12, Crop: "centre", Resize: 16}
-	c := &cutter{in: in, crop: cropOf(in)}
-	var a, b img.RGB
-	at, _ := c.place(40, 30, sample.NewRandom(1))
-	c.cut(&a, ramp(40, 30), at)
-	c.cut(&b, ramp(40, 30), c.centre(40, 30))
+	in := Settings{Size: 12, Crop: "centre", Resize: 16}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	a := slices.Clone(c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(1))))
+	b := c.finished(ramp(40, 30), c.view(40, 30, nil))
 	want := img.CenterCrop(img.Resize(ramp(40, 30), 21, 16, img.Bilinear), 12, 12)
-	if !slices.Equal(a.Pix, want.Pix) || !slices.Equal(b.Pix, want.Pix) {
+	if !slices.Equal(a, want.Pix) || !slices.Equal(b, want.Pix) {
 		t.Error("not the centre of the image with a short side of 16")
+	}
+}
+
+func TestSquashedImagesAreResizedToASquare(t *testing.T) {
+	in := Settings{Size: 12, Crop: "centre", Resize: 16, Squash: true}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	got := c.finished(ramp(40, 30), c.view(40, 30, nil))
+	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got, want.Pix) {
+		t.Error("not the centre of the image as a square of 16")
 	}
 }

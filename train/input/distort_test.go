@@ -1,9 +1,8 @@
-package train
+package input
 
 import (
 	"bytes"
 	"math"
-	"slices"
 	"testing"
 
 	"hgld/internal/img"
@@ -104,38 +103,5 @@ func TestEraseFillsARectangleWithTheMean(t *testing.T) {
 	// five standard deviations of a binomial share
 	if share := float64(erased) / float64(total); math.Abs(share-0.25) > 5*math.Sqrt(0.25*0.75/float64(total)) {
 		t.Errorf("%.3f of the images are erased, want about 0.25", share)
-	}
-}
-
-// Distortions depend on the seed, the epoch and the place in the batch alone: not on the number
-// of workers, nor on where a run was interrupted.
-func TestDistortedRunsAreRepeatable(t *testing.T) {
-	c, d := tiny(6)
-	c.Input.Jitter = Jitter{0.4, 0.4, 0.4, 0.1}
-	c.Input.RandAugment = RandAugment{2, 9}
-	c.Input.Erase = Erase{0.5, [2]float64{0.1, 0.3}, [2]float64{0.5, 2}}
-	losses := func(workers int, dirs ...Options) (list []float64) {
-		c := c
-		c.Run.Workers = workers
-		for _, o := range dirs {
-			for _, e := range mustTrain(t, c, Data{Train: d}, o) {
-				if e.Kind == Stepped {
-					list = append(list, *e.Loss)
-				}
-			}
-		}
-		return list
-	}
-	dir := t.TempDir()
-	want := losses(1, Options{})
-	if got := losses(3, Options{}); !slices.Equal(got, want) {
-		t.Errorf("3 workers: %v, want %v", got, want)
-	}
-	if got := losses(2, Options{Dir: dir, Limit: 2}, Options{Dir: dir}); !slices.Equal(got, want) {
-		t.Errorf("interrupted: %v, want %v", got, want)
-	}
-	c.Input.Jitter, c.Input.RandAugment, c.Input.Erase = Jitter{}, RandAugment{}, Erase{}
-	if got := losses(1, Options{}); slices.Equal(got, want) {
-		t.Error("the distortions change nothing")
 	}
 }
