@@ -154,7 +154,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.Finish = func() (string, error) { return o.finish(j) }
+	c.WriteHierarchy = func() (string, error) { return o.finish(j) }
 	return o.listen(j, c)
 }
 
@@ -166,7 +166,7 @@ func (o *serveOptions) makeLog() error {
 	if _, err := os.Stat(o.draft); err != nil {
 		return withHint(err, "hgld cluster run makes a draft")
 	}
-	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, now())
+	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another server has just created the log; opening it reports that
 	}
