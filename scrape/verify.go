@@ -52,9 +52,6 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	defer s.close()
-	if s.old {
-		return nil, fmt.Errorf("scrape: %s has format 1; `hgld scrape run --reparse` converts it", cfg.State)
-	}
 	v := &Verification{Problems: []string{}}
 	if err := s.verify(ctx, cfg, v); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)

@@ -85,7 +85,7 @@ var internalMay = map[string][]string{
 	"internal/settings":   {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
 		"internal/filehash", "internal/registry"},
-	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorboard": {"internal/atomicfile"},
 	"internal/tensorfile":  {"internal/half"},
 	"internal/texttable":   {"internal/registry"},
 	"internal/torchfile":   {"internal/tensorfile"},
