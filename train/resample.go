@@ -38,8 +38,7 @@ func (u *Upkeep) resampleOn(b device.Backend) bool {
 	case resampleDevice:
 		return true
 	}
-	_, own := b.(device.Graphs)
-	return own
+	return device.OwnMemory(b)
 }
 
 // packs reports whether images go to the device as decoded. Training images that are distorted

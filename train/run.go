@@ -149,7 +149,7 @@ func (r *Run) reserve(asked Config) error {
 			return err
 		}
 	}
-	if _, own := r.o.Backend.(device.Graphs); own {
+	if device.OwnMemory(r.o.Backend) {
 		return r.lane.do(func() error {
 			r.network.arena.Reserve(int(e.Peak - e.Kept))
 			return r.o.Backend.Sync()
