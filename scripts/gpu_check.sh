@@ -34,6 +34,7 @@ trap 'rm -rf "$work"' EXIT
 budget=${BUDGET:-540} # seconds in all
 small=${HGLD_GPU_CHECK_SMALL:-}
 python=${PYTHON:-python3}
+[ -n "$small" ] || export HGLD_EXHAUSTIVE=1 # a card has time for every case
 export HGLD_GPU_CHECK=1 HGLD_GOLDENS=$here/goldens HGLD_GPU_CHECK_DIGESTS=$here/digests HGLD_TURBOJPEG=off
 # The driver compiles the kernels once, in the first parts. Containers of NVIDIA's switch its cache off.
 export CUDA_CACHE_PATH=$work/compiled CUDA_CACHE_DISABLE=0 CUDA_CACHE_MAXSIZE=1073741824

@@ -11,7 +11,8 @@ func TestRankLossWithVectorsMatchesTheDefinition(t *testing.T) {
 		first: []int32{0}, stop: []int32{1}}
 	u, slope := upper{}, []float64{0}
 	_, _, gathers := u.gatherFast(c.x, 0)
-	if !gathers || !u.spreadFast(slope, 0, 1, c.y) || expNegsFast(make([]float64, 4)) != 4 || !c.sweepFast(1, []float64{0, 0}) {
+	if !gathers || !u.spreadFast(slope, 0, 1, c.y) || expNegsFast(make([]float64, 4)) != 4 ||
+		!c.sweepFast(1, []float64{0, 0}) {
 		t.Error("a loop in Go runs instead of the vector loop")
 	}
 	rowsMatchTheDefinition(t, false)
