@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 }
 
 // A backend that has both types is not wrapped.
-func TestNothingToWiden(t *testing.T) {
+func TestBackendWithBothTypesIsNotWrapped(t *testing.T) {
 	b := Backend(cpu.New(1))
 	if again := Backend(b); again != b {
 		t.Error("a backend with every type was wrapped")
