@@ -9,6 +9,8 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/observe"
 	"hgld/train/grad"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // Estimate is what a run will need, computed before it allocates anything.
@@ -84,15 +86,15 @@ func Plan(config Config, data Data) (*Estimate, error) {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
 	}
 	if r.config.Model.Projection != "" {
-		if err := r.lane.do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
+		if err := r.thread.Do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
 			return nil, err
 		}
 		l.peak = l.used
 	}
-	full := r.loader.newBatch()
-	e.Host = int64(r.loader.prefetch+1) * int64(full.bytes())
+	full := r.loader.NewBatch()
+	e.Host = int64(r.loader.Prefetch+1) * int64(full.Bytes())
 	clear(l.work)
-	err = r.lane.do(func() error {
+	err = r.thread.Do(func() error {
 		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
 		return err
 	})
@@ -102,13 +104,13 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Peak = l.peak
 	e.setWork(l.work)
 	l.peak = l.used
-	parts := [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
+	parts := [][]input.Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
 	for _, b := range r.data.Benchmarks {
-		parts = append(parts, []Dataset{b.Query, b.Gallery})
+		parts = append(parts, []input.Dataset{b.Query, b.Gallery})
 	}
 	for _, sides := range parts {
 		if sides[0] != nil {
-			err = errors.Join(err, r.lane.do(func() error { r.planEvaluation(sides); return nil }))
+			err = errors.Join(err, r.thread.Do(func() error { r.planEvaluation(sides); return nil }))
 			e.Evaluation = l.peak
 		}
 	}
@@ -123,15 +125,15 @@ func (r *Run) planProjection(l *ledger) int64 {
 	tape := grad.NewTape(b, n.arena).Evaluate()
 	width := n.normalised(tape, in, n.net.Features).Value.Cols()
 	tape.Free()
-	in.free(b)
+	in.Free(b)
 	return l.peak + backbone.FeatureBytes(len(fitRows(len(r.paths), r.config.Model.FitOn, r.config.Seed)), width)
 }
 
 // planEvaluation counts the arrays of an evaluation in order: of queries and gallery, or of
 // queries that rank each other.
-func (r *Run) planEvaluation(sides []Dataset) {
+func (r *Run) planEvaluation(sides []input.Dataset) {
 	n, b := r.network, r.o.Backend
-	e := &Evaluation{Levels: sides[0].Levels()}
+	e := &retrieval.Evaluation{Levels: sides[0].Levels()}
 	var vectors []device.Array
 	for i, side := range sides {
 		if side == nil {
@@ -142,13 +144,13 @@ func (r *Run) planEvaluation(sides []Dataset) {
 		width := n.forward(tape, in).Value.Cols()
 		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))
 		tape.Free()
-		in.free(b)
+		in.Free(b)
 		e.Gallery.Labels = make([]labels.Path, side.Len())
 		if i == 0 {
 			e.Query.Labels = e.Gallery.Labels
 		}
 	}
-	newMeter(b, e).free()
+	retrieval.Rehearse(b, e)
 	for _, v := range vectors {
 		b.Free(v.Buf)
 	}

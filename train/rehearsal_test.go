@@ -15,7 +15,9 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
+	"hgld/train/input"
 	"hgld/train/loss"
+	"hgld/train/testing/places"
 )
 
 // counting is a backend that counts what is allocated.
@@ -51,7 +53,7 @@ func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, d := tiny(3)
 			change(&c)
-			plan, err := Plan(c, Data{Train: d, Query: &Subset{Of: d, Rows: []int{1, 2, 3}}, Gallery: d})
+			plan, err := Plan(c, Data{Train: d, Query: &input.Subset{Of: d, Rows: []int{1, 2, 3}}, Gallery: d})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +83,7 @@ func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 				t.Errorf("%d parameters, want %d; %+v", n, r.Parameters(), plan)
 			}
 			b.peak = b.used
-			r.data.Query, r.data.Gallery = &Subset{Of: d, Rows: []int{1, 2, 3}}, d
+			r.data.Query, r.data.Gallery = &input.Subset{Of: d, Rows: []int{1, 2, 3}}, d
 			if _, err := r.evaluate(context.Background(), watchTest); err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +142,7 @@ func TestPlanCountsTheArithmetic(t *testing.T) {
 // Nothing of the size batch × positives × gallery, as the released code has: every
 // loss of the table in memory that grows with the square of the batch at most.
 func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
-	d := &places{forms: 2, perForm: 4, views: 64, size: 20}
+	d := &places.Set{Forms: 2, PerForm: 4, Views: 64, Size: 20}
 	for preset, table := range map[string][]string{"paper": loss.All.Names()} {
 		for _, name := range table {
 			peak := func(batch int) float64 {

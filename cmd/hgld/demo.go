@@ -13,6 +13,7 @@ import (
 	"hgld/cmd/hgld/internal/demo"
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/input"
 	"hgld/train/selection"
 )
 
@@ -83,7 +84,7 @@ const isolated = "isolated"
 
 // heldOut holds the images of the classes that were held out of training.
 type heldOut struct {
-	train.Dataset
+	input.Dataset
 	data *selection.Data
 }
 

@@ -15,8 +15,10 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/metric"
 	"hgld/train/report"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -131,9 +133,9 @@ func runEval(j *job, s *evalSettings) error {
 	o := train.EvalOptions{Metrics: set, Ties: ties, Mean: mean, Intervals: intervals, Gap: s.Gap, GapSeed: s.Seed,
 		PerQuery: s.PerQuery || s.Report != ""} // the report shows single queries
 	if j.profile {
-		o.Parts = new(train.Parts)
+		o.Parts = new(retrieval.Timing)
 	}
-	var result *train.Result
+	var result *retrieval.Result
 	if s.Ranking != "" {
 		result, err = evalRankings(j, s, o)
 	} else if s.Embeddings != "" {
@@ -160,7 +162,7 @@ func runEval(j *job, s *evalSettings) error {
 }
 
 // evalModel evaluates the network of a run on images.
-func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Result, err error) {
+func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *retrieval.Result, err error) {
 	choice, err := s.choice()
 	if err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 			"name the splits with --query and --gallery, or hold out a share of the classes with --hold-out")
 	}
 	if j.limit > 0 {
-		data.Query = train.First(data.Query, j.limit)
+		data.Query = input.First(data.Query, j.limit)
 	}
 	ranked := data.Gallery
 	if ranked == nil {
@@ -186,7 +188,7 @@ func evalModel(j *job, s *evalSettings, o train.EvalOptions) (result *train.Resu
 	}
 	if s.LeaveOutCopies && data.Gallery != nil {
 		copies := 0
-		if o.Self, copies, err = train.Copies(j.ctx, data.Query, data.Gallery); err != nil {
+		if o.Self, copies, err = input.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
 		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
@@ -263,7 +265,7 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 // evalBenchmarks evaluates a test that consists of several data sets, one per level. It
 // returns a usage error for outputs that show single rankings, which need one data set.
 func evalBenchmarks(j *job, s *evalSettings, o train.EvalOptions, choice *selection.Images,
-	data *selection.Data) (result *train.Result, err error) {
+	data *selection.Data) (result *retrieval.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool

@@ -10,11 +10,11 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/report"
-	"hgld/train/vectors"
+	"hgld/train/retrieval"
 )
 
 // evalEmbeddings evaluates vectors from files.
-func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
+func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*retrieval.Result, error) {
 	in := s.input(j)
 	if err := in.Complete(); err != nil {
 		return nil, withCode(exitUsage, err)
@@ -44,11 +44,11 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 	if err != nil {
 		return nil, err
 	}
-	evaluate := train.Evaluate
+	evaluate := retrieval.Evaluate
 	if s.Levels == "independent" && s.Qrels == "" {
-		evaluate = train.EvaluateIndependent
+		evaluate = retrieval.EvaluateIndependent
 	} else {
-		e.Look = outputs.Look()
+		e.Observer = outputs.Look()
 	}
 	of, err := s.filesMeasured()
 	if err != nil {
@@ -65,7 +65,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 }
 
 // items returns queries and gallery, with their images if --images names any.
-func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
+func (s *evalSettings) items(j *job, e *embeddings.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
 	a, b := report.Rows{Side: &e.Query}, report.Rows{Side: &e.Gallery}
 	if s.Images == "" || s.Report == "" {
 		return a, b, io.NopCloser(nil), nil
@@ -79,21 +79,21 @@ func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery repo
 }
 
 // input collects the files to read and how to read them.
-func (s *evalSettings) input(j *job) *vectors.Input {
-	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+func (s *evalSettings) input(j *job) *embeddings.Input {
+	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
 		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
 		Typed: typedAs("hgld eval run")}
 }
 
 // choose copies the metrics and options to e.
-func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
+func (s *evalSettings) choose(e *embeddings.Evaluation, o train.EvalOptions) {
 	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
-	e.Intervals, e.Gap, e.GapSeed, e.Parts = o.Intervals, o.Gap, o.GapSeed, o.Parts
+	e.Intervals, e.Gap, e.GapSeed, e.Timing = o.Intervals, o.Gap, o.GapSeed, o.Parts
 }
 
 // evalRankings evaluates the rankings of another program.
-func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
+func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*retrieval.Result, error) {
 	if j.limit > 0 {
 		return nil, usagef("--limit selects the first vectors, but --ranking has no vectors")
 	}
@@ -104,8 +104,8 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 	s.choose(e, o)
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
 		len(e.Gallery.Labels), count(len(e.Levels), "level"))
-	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
-	var short *train.ReachError
+	r, err := retrieval.EvaluateRankings(j.ctx, &e.Evaluation, list)
+	var short *retrieval.ReachError
 	if errors.As(err, &short) {
 		return nil, withHint(usagef("%s: %w", s.Ranking, err),
 			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", max(short.Has, 1))
@@ -120,7 +120,7 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 // asUsage gives errors about files that do not fit together the exit code of wrong usage.
 // Errors that have an exit code, and errors about impossible values, keep theirs.
 func asUsage(err error) error {
-	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
+	if exitCode(err) != exitFailed || errors.As(err, new(*embeddings.ValuesError)) {
 		return err
 	}
 	return withCode(exitUsage, err)

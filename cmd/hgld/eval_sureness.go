@@ -1,13 +1,13 @@
 package main
 
-import "hgld/train"
+import "hgld/train/retrieval"
 
 // units maps the settings mean and resample to what is averaged or resampled.
-var units = map[string]train.Unit{"query": train.ByQuery, "class": train.ByClass}
+var units = map[string]retrieval.Unit{"query": retrieval.ByQuery, "class": retrieval.ByClass}
 
 // sureness checks the settings of means and intervals. It returns the unit of the means
 // and how to compute intervals, nil without intervals.
-func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, err error) {
+func (s *evalSettings) sureness() (mean retrieval.Unit, intervals *retrieval.Intervals, err error) {
 	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
 		if _, known := units[of.value]; !known {
 			return "", nil, usagef("%s is %.80q, want query or class", of.flag, of.value)
@@ -36,10 +36,10 @@ func (s *evalSettings) sureness() (mean train.Unit, intervals *train.Intervals, 
 		}
 	}
 	if s.Mean == "class" {
-		mean = train.ByClass
+		mean = retrieval.ByClass
 	}
 	if s.Intervals {
-		intervals = train.NewIntervals(units[s.Resample], s.Seed)
+		intervals = retrieval.NewIntervals(units[s.Resample], s.Seed)
 	}
 	return mean, intervals, nil
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
 	"hgld/train/export"
+	"hgld/train/retrieval"
 )
 
 // embeddingFiles writes 60 vectors of twelve landmarks in three kinds, as .npy
@@ -85,13 +85,13 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func readResult(t *testing.T, path string) *train.Result {
+func readResult(t *testing.T, path string) *retrieval.Result {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := new(train.Result)
+	r := new(retrieval.Result)
 	if err := json.Unmarshal(text, r); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func readResult(t *testing.T, path string) *train.Result {
 
 func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 	embeddingFiles(t)
-	var want *train.Result
+	var want *retrieval.Result
 	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"},
 		{"e.parquet", "l.csv"}, {"e.npy", "e.parquet"}, {"e.parquet", ""}} {
 		args := []string{"eval", "run", "--embeddings", files[0]}
@@ -227,7 +227,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	measure := func(args ...string) *train.Result {
+	measure := func(args ...string) *retrieval.Result {
 		t.Helper()
 		args = append([]string{"eval", "run", "--embeddings", "e.npy", "--metrics", "R@1,AP,NDCG,MRR"}, args...)
 		if code, out, errs := run(t, args...); code != 0 {

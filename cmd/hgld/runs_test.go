@@ -12,6 +12,7 @@ import (
 
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
@@ -25,8 +26,8 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if _, err := s.Write(); err != nil {
 		t.Fatal(err)
 	}
-	result := &train.Result{On: "test", Values: []train.Value{
-		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
+	result := &retrieval.Result{On: "test", Values: []retrieval.Value{
+		{Key: "R@1_level0", Mean: retrieval.Number(hap + 0.1)}, {Key: "H-AP", Mean: retrieval.Number(hap)},
 	}}
 	if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), result); err != nil {
 		t.Fatal(err)

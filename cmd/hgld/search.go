@@ -19,6 +19,7 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/index"
+	"hgld/train/input"
 	"hgld/train/report"
 )
 
@@ -74,7 +75,7 @@ type searching struct {
 	model                                   evalSettings
 	x                                       *index.Index
 	opened                                  []io.Closer
-	own                                     train.Dataset // images of a run; nil: the index is a file
+	own                                     input.Dataset // images of a run; nil: the index is a file
 }
 
 func (s *searching) close() (err error) {
@@ -275,7 +276,7 @@ func (s *searching) embedder() (*index.Embedder, error) {
 }
 
 // report writes the page. Without images, it writes only the table and tells the user.
-func (s *searching) report(r *index.Found, d train.Dataset) error {
+func (s *searching) report(r *index.Found, d input.Dataset) error {
 	f := report.FoundIn(s.x, r)
 	f.Path, f.Index = s.page, s.index
 	if d == nil {
@@ -291,7 +292,7 @@ func (s *searching) report(r *index.Found, d train.Dataset) error {
 
 // pictures opens the images of the index. It returns nil if their place is unknown or they
 // are missing. If no page is wanted it opens only shards, whose ids are not paths.
-func (s *searching) pictures() (train.Dataset, error) {
+func (s *searching) pictures() (input.Dataset, error) {
 	path := s.images
 	if s.own != nil && path == "" {
 		return s.own, nil

@@ -10,8 +10,8 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/shards/dataset"
-	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // imageFolders returns the folders next to a CSV that contain its images.
@@ -75,8 +75,8 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 
 // checkLevelCount returns an error for more levels than training and evaluation support.
 func checkLevelCount(levels []string) error {
-	if n := len(levels); n > train.MostLevels {
-		return usagef("there are %d levels; want at most %d: name fewer with --levels", n, train.MostLevels)
+	if n := len(levels); n > retrieval.MostLevels {
+		return usagef("there are %d levels; want at most %d: name fewer with --levels", n, retrieval.MostLevels)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/history"
+	"hgld/train/input"
 	"hgld/train/selection"
 )
 
@@ -164,8 +165,8 @@ func runTrain(j *job, s *trainSettings) (err error) {
 }
 
 // sayBefore prints the metrics of the input vectors, which the head should improve on.
-func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
-	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
+func sayBefore(j *job, b device.Backend, r *train.Run, held input.Dataset) error {
+	if _, are := input.AsVectored(held); !are || r.Step() > 0 || j.json {
 		return nil
 	}
 	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())

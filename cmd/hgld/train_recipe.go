@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/recipe"
+	"hgld/train/retrieval"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that " +
@@ -92,7 +92,7 @@ func showRecipe(c *cli.Context, j *job) error {
 		j.print("%s", r.Text)
 		return nil
 	}
-	var result *train.Result
+	var result *retrieval.Result
 	if run := c.String("run"); run != "" {
 		if result, err = testOf(run); err != nil {
 			return err

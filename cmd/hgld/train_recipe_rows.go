@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // testOf reads the test result of a run. It returns an error if the run was only evaluated
 // on validation classes.
-func testOf(run string) (*train.Result, error) {
+func testOf(run string) (*retrieval.Result, error) {
 	result, err := readEvaluation(run)
 	if err == nil && result.On == "validation" {
 		err = withHint(usagef("%s of %s is on the validation classes, but the paper's numbers are on the test",
@@ -22,7 +22,7 @@ func testOf(run string) (*train.Result, error) {
 }
 
 // readEvaluation reads the last evaluation of a run.
-func readEvaluation(run string) (*train.Result, error) {
+func readEvaluation(run string) (*retrieval.Result, error) {
 	path := filepath.Join(run, history.EvaluationFile)
 	r, err := history.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
