@@ -104,11 +104,12 @@ func TestTilesChangeNoBytes(t *testing.T) {
 	split := " matmul.split=4 convgradw.split=3"
 	for _, dtype := range []device.DType{device.F32, device.BF16} {
 		want, wantSplit := tuned(t, b, dtype, small+one), tuned(t, b, dtype, small+split)
+		got, gotSplit := tuned(t, b, dtype, large+one), tuned(t, b, dtype, large+split)
 		for i, of := range []string{"MatMul", "ConvGradW", "Conv", "ConvGradX"} {
-			if got := tuned(t, b, dtype, large+one)[i]; !bytes.Equal(got, want[i]) {
+			if !bytes.Equal(got[i], want[i]) {
 				t.Errorf("%v %s: tiles of 64 and 128 give different bytes", dtype, of)
 			}
-			if got := tuned(t, b, dtype, large+split)[i]; !bytes.Equal(got, wantSplit[i]) {
+			if !bytes.Equal(gotSplit[i], wantSplit[i]) {
 				t.Errorf("%v %s in splits: tiles of 64 and 128 give different bytes", dtype, of)
 			}
 		}
