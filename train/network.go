@@ -12,6 +12,7 @@ import (
 	"hgld/train/device/bf16"
 	"hgld/train/grad"
 	"hgld/train/input"
+	"hgld/train/loss"
 	"hgld/train/nn"
 	"hgld/train/retrieval"
 )
@@ -40,7 +41,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		d = new(img.Decoder)
 	}
 	n := &network{
-		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
+		b: b, arena: device.NewArena(b), store: store, activations: c.Model.Activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
@@ -90,9 +91,9 @@ func (n *network) normalised(t *grad.Tape, in *input.Arrays, f nn.Layer) *grad.V
 	return e
 }
 
-// embedBatch is the number of images that an evaluation embeds at a time. It is the same for all
-// data sets, because the rounding of a product may depend on its shape.
-const embedBatch = 64
+// EmbedBatch is the number of images that a model embeds at a time. It is the same for all data
+// sets, because the rounding of a product may depend on its shape.
+const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
@@ -108,25 +109,25 @@ func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (o
 
 // through records a pass over images and runs it on a data set, with the crop of an evaluation.
 // It calls each for every batch of results, with the number of rows before it.
-func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var, o embedOptions,
-	each func(done int, rows device.Array) error) error {
+func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var,
+	o embedOptions, each func(done int, rows device.Array) error) error {
 	list, err := input.Paths(d)
 	if err != nil {
 		return err
 	}
 	l := &input.Loader{
-		Data: d, Labels: list, Size: embedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
+		Data: d, Labels: list, Size: EmbedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
 		Workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), Prefetch: max(o.prefetch, 1), Width: n.width,
 		Packs: n.packs(false), Skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()), l.Packs)
+	in := n.newInputs(EmbedBatch, len(d.Levels()), l.Packs)
 	defer in.Free(n.b)
 	l.Send = in.Sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
 	done := 0
-	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), embedBatch)) {
+	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), EmbedBatch)) {
 		if err != nil {
 			return err
 		}
@@ -175,6 +176,6 @@ const backbonePrefix = backbone.Prefix
 
 // lossScope is the scope of the loss's parameters in the store. lossPrefix begins their names.
 const (
-	lossScope  = "loss"
+	lossScope  = loss.ParamScope
 	lossPrefix = lossScope + "."
 )

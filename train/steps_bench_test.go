@@ -10,12 +10,13 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
+	"hgld/train/device/observe"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/device/testing/emu"
 	"hgld/train/testing/places"
 )
 
-// Variables of BenchmarkSteps, which scripts/gpu_check.sh sets.
+// Variables of BenchmarkSteps, which scripts/gpu_check sets.
 const (
 	// stepsVariable names the JSON file that is written, with a table beside it (.md).
 	stepsVariable = "HGLD_GPU_CHECK_STEPS"
@@ -241,7 +242,7 @@ func (t *stepsTable) begin(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	t.Card = card.Name()
-	rates, err := MeasureRates(card, device.BF16)
+	rates, err := observe.MeasureRates(card, device.BF16)
 	if err = errors.Join(err, card.Close()); err != nil {
 		tb.Fatal(err)
 	}

@@ -149,15 +149,12 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if c.Queue, err = serve.QueueName(o.log, contents.Header); err != nil {
 		return err
 	}
-	if err := o.dropSecret(); err != nil {
-		return err
-	}
 	closeVectors, err := o.fill(j, &c, files)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.Finish = func() (string, error) { return o.finish(j) }
+	c.WriteHierarchy = func() (string, error) { return o.finish(j) }
 	return o.listen(j, c)
 }
 
@@ -169,7 +166,7 @@ func (o *serveOptions) makeLog() error {
 	if _, err := os.Stat(o.draft); err != nil {
 		return withHint(err, "hgld cluster run makes a draft")
 	}
-	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, now())
+	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another server has just created the log; opening it reports that
 	}
@@ -321,14 +318,5 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 		return err
 	}
 	j.say("stopped; %s has %s", o.log, count(c.Session.Version(), "edit"))
-	return nil
-}
-
-// dropSecret removes the file by which earlier versions of hgld recognised a browser. It
-// is no longer used.
-func (o *serveOptions) dropSecret() error {
-	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return nil
 }
