@@ -146,7 +146,7 @@ func (r *Run) reserve() error {
 	if e == nil {
 		return nil
 	}
-	if _, own := r.o.Backend.(device.Graphs); own {
+	if device.OwnMemory(r.o.Backend) {
 		return r.thread.Do(func() error {
 			r.network.arena.Reserve(int(e.Peak - e.Kept))
 			return r.o.Backend.Sync()

@@ -1,6 +1,6 @@
 // Tensor cores on the processor. The places of elements are those that the PTX ISA gives
 // for mma.m16n8k16 and ldmatrix, written down from there and not from the kernels.
-#include "tensor.h"
+#include "tensorcore.h"
 #include "codes.h"
 #include "launch.h"
 #include "race.h"

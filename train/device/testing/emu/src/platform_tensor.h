@@ -1,19 +1,7 @@
-// The emulator's half of ../../tensor.h.
+// platform_tensor.h for the emulator: train/device/cuda/platform/platform_tensor.h for a C++ compiler.
 #pragma once
-#include "emu.h"
-
-namespace hg_emu {
-
-void mma(float *d, const u32 *a, const u32 *b);
-void ldmatrix(u32 *v, const void *row, bool transposed);
-void copy_async(void *to, const void *from, u32 bytes);
-void copy_commit();
-
-// copy_wait makes the running thread's copies but those of the last groups. With a line of PTX,
-// they are compared with what other threads do.
-void copy_wait(u32 but, const char *file = nullptr, int line = 0);
-
-} // namespace hg_emu
+#include "platform.h"
+#include "tensorcore.h"
 
 HG_DEVICE void hg_mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) { hg_emu::mma(d, a, b); }
 template <bool TRANSPOSED> HG_DEVICE void hg_ldmatrix(u32 (&v)[4], const void *row) {
