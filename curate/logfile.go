@@ -262,7 +262,7 @@ func (l *Log) ours() error {
 			"restore it, or start again with the new one")
 	case held.Size() != l.size:
 		return fmt.Errorf("another program has changed the file: it has %d bytes instead of %d; "+
-			"check it with `hgld curate log`, then start again", held.Size(), l.size)
+			"check the log, then start again", held.Size(), l.size)
 	}
 	lockHeld, err := l.lock.Held()
 	if err != nil || lockHeld {

@@ -196,10 +196,10 @@ func TestLabelsOfARowCannotGrowIntoTheNext(t *testing.T) {
 
 func TestUnfinishedFolderIsNoDataSet(t *testing.T) {
 	_, err := Open(t.TempDir())
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, new(*UnfinishedError)) {
 		t.Errorf("error %v", err)
 	}
-	wantError(t, err, ManifestFile, "hgld shards build")
+	wantError(t, err, ManifestFile, "not finished")
 }
 
 // TestLandmarksOfTwoSplitsStayApart: GLDv2 numbers train and index apart, so id 5

@@ -153,7 +153,7 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 	if m.Version == 1 {
 		v.result.Notes = append(v.result.Notes,
-			fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
+			fmt.Sprintf("written by %s, before data sets had %s, %s and %s; building it again with the same inputs adds them",
 				m.Tool, AttributionFile, StatsFile, BuildFile))
 		return nil
 	}

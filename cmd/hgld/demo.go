@@ -55,15 +55,7 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	o.Embed = func(ctx context.Context, dir string, runs []string) (demo.Pictures, [][][]float32, error) {
 		return embedHeldOut(ctx, &o, dir, runs)
 	}
-	err := demo.Run(ctx, o)
-	switch {
-	case errors.As(err, new(*demo.StoppedError)):
-		return withHint(withCode(exitInterrupted, err),
-			"the demo cannot be resumed; start it again: hgld demo --out another-folder")
-	case errors.Is(err, demo.ErrInUse):
-		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
-	}
-	return err
+	return demo.Run(ctx, o)
 }
 
 // runIsolated runs a command in the demo's project and ignores HGLD_* variables, which

@@ -90,7 +90,7 @@ func argumentMeant(path, first string) string {
 		return "hgld train run --data " + first + " trains on these shards"
 	case embeddings.IsKind(first) && (path == "train run" || path == "eval run"):
 		if labels, err := embeddings.LabelsFor("", first); err != nil || labels == "" {
-			return typedAs("hgld "+path)(first, "LABELS.csv")
+			return typedAs("hgld "+path, first, "LABELS.csv")
 		}
 		return "hgld " + path + " --embeddings " + first
 	case path == "train run":

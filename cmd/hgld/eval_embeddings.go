@@ -17,7 +17,7 @@ import (
 func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*retrieval.Result, error) {
 	in := s.input(j)
 	if err := in.Complete(); err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, labelsHint(withCode(exitUsage, err), "hgld eval run")
 	}
 	s.Labels, s.GalleryLabels = in.Labels, in.GalleryLabels
 	b, err := j.openDevice(s.Threads)
@@ -26,7 +26,7 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*retrieval.Re
 	}
 	e, err := in.Load(b)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, independentHint(asUsage(err))
 	}
 	defer e.Close()
 	s.choose(e, o)
@@ -82,8 +82,7 @@ func (s *evalSettings) items(j *job, e *embeddings.Evaluation) (query, gallery r
 func (s *evalSettings) input(j *job) *embeddings.Input {
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
-		Typed: typedAs("hgld eval run")}
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say}
 }
 
 // choose copies the metrics and options to e.
@@ -99,7 +98,7 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*retrieval.Resu
 	}
 	e, list, err := s.input(j).LoadRankings(s.Ranking)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, independentHint(asUsage(err))
 	}
 	s.choose(e, o)
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
@@ -126,11 +125,30 @@ func asUsage(err error) error {
 	return withCode(exitUsage, err)
 }
 
-// typedAs returns a function that formats command with the given files, for hints.
-func typedAs(command string) func(vectors, labels string) string {
-	return func(vectors, labels string) string {
-		return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+// typedAs returns a command with files of vectors and labels, for hints.
+func typedAs(command, vectors, labels string) string {
+	return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+}
+
+// labelsHint adds the whole command to the error of labels that are missing or swapped.
+func labelsHint(err error, command string) error {
+	var none *embeddings.NoLabelsError
+	var swapped *embeddings.SwappedError
+	switch {
+	case errors.As(err, &swapped):
+		return withHint(err, "%s", typedAs(command, swapped.Vectors, swapped.Table))
+	case errors.As(err, &none) && !none.Gallery && len(none.Tables) > 0:
+		return withHint(err, "%s", typedAs(command, none.Vectors, none.Tables[0]))
 	}
+	return err
+}
+
+// independentHint adds the setting for columns of labels that do not form a tree.
+func independentHint(err error) error {
+	if errors.As(err, new(*embeddings.NoTreeError)) {
+		return withHint(err, "for columns that do not form a tree, use --levels independent")
+	}
+	return err
 }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.

@@ -156,9 +156,13 @@ func (s *searching) listQueries() ([]index.Query, error) {
 	if s.byID {
 		return []index.Query{{Name: s.id}}, nil
 	}
-	p, err := dataset.OpenPictures(s.ctx, s.args)
+	decoder, _, err := imageDecoder()
 	if err != nil {
 		return nil, err
+	}
+	p, err := dataset.OpenPictures(s.ctx, decoder, s.args)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
 	}
 	s.opened = append(s.opened, p)
 	s.sayAll("note: %s", p.Notes)

@@ -49,15 +49,10 @@ func (s *shardsSettings) outInInput() error {
 	return nil
 }
 
-// sourceError adds exit codes and hints to the errors of an importer.
+// sourceError adds exit codes to the errors of an importer.
 func sourceError(err error) error {
 	if errors.As(err, new(*registry.UnknownError)) {
 		return withCode(exitUsage, err)
-	}
-	if errors.As(err, new(*dataset.OrderError)) {
-		return withHint(withCode(exitUsage, err),
-			"list --levels from the finest to the coarsest; if the order is right, rename one of the two "+
-				"classes with equal names")
 	}
 	return err
 }

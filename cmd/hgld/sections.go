@@ -29,7 +29,7 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: knownFolder, Advice: meantFile,
+		Folder: knownFolder, Ended: ended,
 	}
 }
 

@@ -76,12 +76,11 @@ var may = map[string][]string{
 
 // internalMay lists what a package below internal may import of ours.
 var internalMay = map[string][]string{
-	"internal/atomicfile": {"internal/filelock"},
-	"internal/blas":       {"internal/dlopen"},
-	"internal/download":   {"internal/atomicfile", "internal/filelock"},
-	"internal/settings":   {"internal/registry"},
-	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
-		"internal/filehash", "internal/registry"},
+	"internal/atomicfile":  {"internal/filelock"},
+	"internal/blas":        {"internal/dlopen"},
+	"internal/download":    {"internal/atomicfile", "internal/filelock"},
+	"internal/settings":    {"internal/registry"},
+	"internal/pipeline":    {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry"},
 	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
 	"internal/tensorfile":  {"internal/half"},
 	"internal/texttable":   {"internal/registry"},
