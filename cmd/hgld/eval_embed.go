@@ -47,8 +47,8 @@ func evalEmbedCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o := embedChoice{s: evalSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best"),
-				Threads: c.Int("threads")}, split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
+			o := embedChoice{model: evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
+				threads: c.Int("threads"), split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
 				missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
 		},
@@ -57,7 +57,8 @@ func evalEmbedCommand() *cli.Command {
 
 // embedChoice holds the flags of `hgld eval embed`.
 type embedChoice struct {
-	s                  evalSettings // model
+	model              evalModelSettings
+	threads            int
 	split, labels, out string
 	missing            float64
 }
@@ -100,15 +101,15 @@ func (o *embedChoice) run(j *job) (err error) {
 	if j.limit > 0 {
 		data = input.First(data, j.limit)
 	}
-	m, err := o.s.model(j)
+	m, err := o.model.open(j, o.threads)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.s.state(m))
+	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.model.stepsText(m))
 	p := j.progress("embed", data.Len())
 	defer p.End()
-	w := index.Writer{Path: o.out, Run: o.s.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
+	w := index.Writer{Path: o.out, Run: o.model.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
 		Progress: func(done, _ int) { p.Set(done, "") }}
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"hgld/train/selection"
 )
 
-// subject describes what evalModel evaluates. It also tells the user if the training
+// subject describes what evaluateModel evaluates. It also tells the user if the training
 // images have changed since training.
-func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
+func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
 	data *selection.Data) (*retrieval.Subject, error) {
-	of := &retrieval.Subject{Run: s.Run, Data: choice.Evaluated()}
-	if !s.Untrained {
+	of := &retrieval.Subject{Run: e.Model.Run, Data: choice.Evaluated()}
+	if !e.Model.Untrained {
 		of.Checkpoint, of.Step = m.Path, m.Step
 		sum, err := m.WeightsSum()
 		if err != nil {
 			return nil, trainError(err)
 		}
 		of.Weights = sum
-		if of.Changed, err = changedSince(m, s.Run); err != nil {
+		if of.Changed, err = changedSince(m, e.Model.Run); err != nil {
 			return nil, err
 		}
 		if of.Changed != "" {
@@ -64,8 +64,8 @@ func changedSince(m *train.Model, run string) (string, error) {
 		settings.Images.Files()[0]), nil
 }
 
-// filesMeasured describes the vectors and labels of an evaluation by their checksums.
-func (s *evalSettings) filesMeasured() (*retrieval.Subject, error) {
+// measured describes the vectors and labels of an evaluation by their checksums.
+func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
 	of := &retrieval.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
 	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
 		if value != "" {
@@ -87,8 +87,8 @@ func (s *evalSettings) filesMeasured() (*retrieval.Subject, error) {
 	return of, nil
 }
 
-// ofRun describes the evaluation that a run made of itself.
-func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
+// runSubject describes the evaluation that a run made of itself.
+func runSubject(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {
 		return nil, trainError(err)

@@ -185,7 +185,7 @@ func TestEvalTakesBothSidesFromOneTable(t *testing.T) {
 
 // Judgements that say what the labels say give the same figures, in each kind of file;
 // junk is taken out as an ignored column takes it out.
-func TestEvalMeasuresByJudgements(t *testing.T) {
+func TestEvalMeasuresByQrels(t *testing.T) {
 	embeddingFiles(t)
 	var ids, qrels, solution, both strings.Builder
 	truth := map[string]map[string][]string{}
@@ -276,7 +276,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 }
 
 // What hgld ranks and writes for trec_eval, it measures alike when it reads it back.
-func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
+func TestEvalMeasuresRankingsToTheirDepth(t *testing.T) {
 	embeddingFiles(t)
 	metrics := []string{"--metrics", "R@1,mAP@20"}
 	if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x",
@@ -308,7 +308,7 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 	}
 }
 
-func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
+func TestEvalWarnsAboutOddFiles(t *testing.T) {
 	embeddingFiles(t)
 	f, err := os.Create("zero.npy")
 	if err != nil {
@@ -333,7 +333,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 }
 
 // Where eval.json cannot be written, an evaluation of hours is not lost.
-func TestEvalPrintsWhatItCannotKeep(t *testing.T) {
+func TestEvalPrintsAResultThatItCannotWrite(t *testing.T) {
 	embeddingFiles(t)
 	code, out, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--out", "nowhere/e.json")
 	if code != exitFailed || !strings.Contains(out, "H-AP") || !strings.Contains(errs, "nowhere") {
@@ -341,7 +341,7 @@ func TestEvalPrintsWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
+func TestEvalNamesTheErrorsInItsFiles(t *testing.T) {
 	embeddingFiles(t)
 	if err := os.WriteFile("empty.csv", nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -370,7 +370,8 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
 		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, but none is called "embeddings"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
-		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "row or average"},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage,
+			`unknown order of ties "none"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage,
 			"the gallery has labels but no vectors"},
 	} {

@@ -27,6 +27,7 @@ import (
 	"hgld/train/index"
 	"hgld/train/pretrained"
 	"hgld/train/report"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 	textenc "hgld/train/text"
 	"hgld/train/tune"
@@ -88,7 +89,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*cluster.OptionError](exitUsage, nil),
 	sentinel(cluster.ErrNoImages, exitUsage, "name lists of images with --counts train.csv"),
 	kind(exitOK, func(*cluster.EncoderError) string {
-		return "name the first one in the section embed, or make new vectors with `hgld embed`"
+		return "name the first one in embed.encoder, or make new vectors with `hgld embed`"
 	}),
 	kind(exitOK, func(*pages.SweepError) string { return "want the output of `hgld cluster sweep --json`" }),
 
@@ -149,6 +150,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
+	kind[*retrieval.LevelsError](exitUsage, nil),
 	kind(exitUsage, func(*train.ResumeError) string {
 		return "rename the run directory to keep the run, or delete it, and the same command trains anew; --out names " +
 			"another directory; or restore the settings of this run"
@@ -245,7 +247,7 @@ func missingInput(e *pipeline.MissingInputError) string {
 	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):
 		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
 	}
-	if meant := meantFile(*e.Setting, e.Path); meant != "" {
+	if meant := fileAdvice(*e.Setting, e.Path); meant != "" {
 		return meant
 	}
 	if len(e.Setting.Path) > 1 {

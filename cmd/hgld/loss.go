@@ -19,7 +19,7 @@ const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.c
 	"the definition in float64, to test another implementation against. Every row is a query."
 
 func lossCommand() *cli.Command {
-	return computing(&cli.Command{
+	return withDeviceFlag(&cli.Command{
 		Name: "loss", Usage: "value and gradient of a loss on embeddings of any program", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},

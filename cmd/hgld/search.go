@@ -57,7 +57,7 @@ func searchCommand() *cli.Command {
 			}
 			s := searching{job: j, index: c.String("index"), id: c.String("id"), byID: c.IsSet("id"), labels: c.String("labels"),
 				k: c.Int("neighbours"), format: c.String("format"), page: c.String("report"), images: c.String("images"),
-				model: evalSettings{Run: c.String("run"), Best: c.Bool("best"), Threads: c.Int("threads")}}
+				model: evalModelSettings{Run: c.String("run"), Best: c.Bool("best")}, threads: c.Int("threads")}
 			if j.json {
 				s.format = "json"
 			}
@@ -71,8 +71,8 @@ type searching struct {
 	*job
 	index, id, labels, format, page, images string
 	byID                                    bool
-	k                                       int
-	model                                   evalSettings
+	k, threads                              int
+	model                                   evalModelSettings
 	x                                       *index.Index
 	opened                                  []io.Closer
 	own                                     input.Dataset // images of a run; nil: the index is a file
@@ -123,7 +123,7 @@ func (s *searching) run() error {
 			return err
 		}
 	}
-	if search.Backend, err = s.openDevice(s.model.Threads); err != nil {
+	if search.Backend, err = s.openDevice(s.threads); err != nil {
 		return err
 	}
 	p := s.progress("search", len(queries))
@@ -214,7 +214,7 @@ func (s *searching) openRun() error {
 		return usagef("--labels and --run need an index that is a file of vectors, but %s is a folder", s.index)
 	}
 	s.model.Run = s.index
-	choice, err := s.model.choice()
+	choice, err := new(evalImageSettings).choice(s.index)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *searching) openRun() error {
 // openModel opens the model of a run or checkpoint.
 func (s *searching) openModel(run string) (*train.Model, error) {
 	s.model.Run = run
-	m, err := s.model.model(s.job)
+	m, err := s.model.open(s.job, s.threads)
 	if err == nil {
 		s.opened = append(s.opened, m)
 	}

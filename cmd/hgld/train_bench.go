@@ -46,7 +46,7 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
 	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Files()[0])
-	o, err := j.rehearsing(s, 0)
+	o, err := j.rehearsalOptions(s, 0)
 	if err != nil {
 		return err
 	}

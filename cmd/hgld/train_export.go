@@ -102,7 +102,7 @@ func runExport(j *job, o exportChoice) (err error) {
 
 // embed computes the embeddings of the selected images.
 func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error) {
-	choice, err := (&evalSettings{Run: o.run, Data: o.data, Query: o.split}).choice()
+	choice, err := (&evalImageSettings{Data: o.data, Query: o.split}).choice(o.run)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/testfile"
 )
 
 // files are the settings of a stage in tests.
@@ -43,7 +45,7 @@ func (j *told) Close() error                   { j.closed++; return nil }
 func projectHere(t *testing.T, text string, specs ...Spec[files]) *told {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	writeIn(t, ".", ProjectFile, text)
+	testfile.Write(t, ".", ProjectFile, text)
 	l := &Pipeline{Tool: "1.0"}
 	for _, s := range specs {
 		l.Stages = append(l.Stages, New(s).Stage)
@@ -109,7 +111,7 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 		missing.Setting.Key() != "in" {
 		t.Fatalf("%v, %+v", err, missing)
 	}
-	writeIn(t, ".", "source", "x")
+	testfile.Write(t, ".", "source", "x")
 	if err := Run(j, p.pipeline.Stages); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 	if got, want := states(), "a done: a.txt -> a run\nb done: b.txt -> b run\n"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
 	}
-	writeIn(t, ".", "source", "y")
+	testfile.Write(t, ".", "source", "y")
 	if got, want := states(), "a stale: source changed since -> a run\n"+
 		"b stale: a comes first and is not done -> b run\nnext: a run"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
@@ -170,11 +172,11 @@ func TestHooksOfAStageChangeItsState(t *testing.T) {
 
 func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	a := spec("a", "")
-	a.Checks = []func(*files) error{func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }}
+	a.Check = func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
 	err := Run(j, p.Stages())
-	if !errors.As(err, new(*StagesError)) || err.Error() != "hgld.yaml: section a: size is 3, want less" {
+	if !errors.As(err, new(*StagesError)) || err.Error() != "hgld.yaml: stage a: size is 3, want less" {
 		t.Error(err)
 	}
 	_, err = p.Until("aa")
@@ -202,7 +204,7 @@ func TestStagesThatAreOffTakeNoPart(t *testing.T) {
 	if err := Run(j, p.Stages()); !errors.As(err, &missing) || missing.Writer != "" || missing.Path != "a.txt" {
 		t.Errorf("%v, %+v: no stage in use writes a.txt", err, missing)
 	}
-	writeIn(t, ".", "a.txt", "x")
+	testfile.Write(t, ".", "a.txt", "x")
 	if err := Run(j, p.Stages()); err != nil {
 		t.Fatal(err)
 	}

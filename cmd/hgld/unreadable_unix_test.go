@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/testfile"
 	"hgld/scrape"
 )
 
@@ -26,7 +27,7 @@ func unreadable(t *testing.T, path string) {
 	}
 }
 
-func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
+func TestDiskErrorIsNotAUsageError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	unreadable(t, "kept")
 	for tags, want := range map[string]int{"kept/tags.jsonl": exitFailed, "nowhere/tags.jsonl": exitUsage} {
@@ -36,10 +37,10 @@ func TestErrorOfTheDiskIsNoWrongSetting(t *testing.T) {
 	}
 }
 
-func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
+func TestUnreadableFileIsNotTreatedAsMissing(t *testing.T) {
 	run := func(t *testing.T) string {
 		dir := t.TempDir()
-		writeIn(t, dir, "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")
+		testfile.Write(t, dir, "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")
 		return dir
 	}
 	fingerprinted := func(dir string) error {
@@ -55,7 +56,7 @@ func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
 		},
 		"a manifest": func(t *testing.T) (string, error) {
 			dir := t.TempDir()
-			writeIn(t, dir, "SHA256SUMS", "")
+			testfile.Write(t, dir, "SHA256SUMS", "")
 			unreadable(t, filepath.Join(dir, "MANIFEST.json"))
 			return "MANIFEST.json", fingerprinted(dir)
 		},
@@ -82,7 +83,7 @@ func TestFailureToLookIsNotTakenForAbsence(t *testing.T) {
 		},
 		"a folder of images": func(t *testing.T) (string, error) {
 			t.Chdir(t.TempDir())
-			writeIn(t, ".", "images.csv", "path\nphotos/1.jpg\n")
+			testfile.Write(t, ".", "images.csv", "path\nphotos/1.jpg\n")
 			unreadable(t, "photos")
 			_, err := (&shardsSettings{Dataset: "csv", Input: "images.csv"}).imageFolders()
 			return "photos", err

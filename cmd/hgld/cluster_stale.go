@@ -10,7 +10,7 @@ import (
 	"hgld/cluster"
 )
 
-// otherVectors says why the vectors of a draft are not the ones that the section embed
+// otherVectors says why the vectors of a draft are not the ones that the stage embed
 // describes. It returns "" if they are, or if embed names no encoder. before holds the
 // states of the preceding stages.
 func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.State) (string, error) {

@@ -46,6 +46,21 @@ func (f fileEncoder) missing() error {
 			"hashing needs none", f.name)
 }
 
+// encoderNamed returns the entry of the table with this name.
+func encoderNamed(name string) (cluster.Encoder, error) {
+	e, err := encoders.Get("encoder", name)
+	return e, withCode(exitUsage, err)
+}
+
+// checkEncoder returns an error for an unknown encoder. A setting may be empty.
+func checkEncoder(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := encoderNamed(name)
+	return err
+}
+
 // opener opens the device that an encoder computes on. threads applies to the CPU.
 type opener func(threads int) (device.Backend, error)
 
@@ -56,9 +71,9 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
 				"--encoder hashing needs none and compares spellings")
 	}
-	e, err := encoders.Get("encoder", s.Encoder)
+	e, err := encoderNamed(s.Encoder)
 	if err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, err
 	}
 	f, isFile := e.(fileEncoder)
 	switch {
@@ -80,3 +95,7 @@ func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
 	}
 	return e, err
 }
+
+// hashing is the encoder that needs no weights. Its vectors depend on the other tags,
+// so they are not cached.
+var hashing = cluster.Hashing{Dim: 512, MinN: 2, MaxN: 4, IDF: true}

@@ -20,8 +20,8 @@ import (
 var slips = []string{"0", "-1", "1e9", "2147483648", ".nan", "many", "-1e300", ".inf"}
 
 // nested writes a value under a dotted key as YAML.
-func nested(section string, path []string, value string) string {
-	text := section + ":\n"
+func nested(stage string, path []string, value string) string {
+	text := stage + ":\n"
 	for i, key := range path {
 		text += strings.Repeat("  ", i+1) + key + ":"
 		if i == len(path)-1 {
@@ -43,12 +43,12 @@ func asList(t reflect.Type, value string) string {
 	return value
 }
 
-// Every number of every section has bounds, which config check knows: whatever stands
+// Every number of every stage has bounds, which config check knows: whatever stands
 // in its place is taken or refused by name, and nothing panics.
 func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 	t.Chdir(t.TempDir())
 	swept := 0
-	for _, s := range sections() {
+	for _, s := range stages().Stages {
 		for _, f := range settings.Fields(s.Settings()) {
 			if !settings.Numeric(f.Value.Type()) {
 				continue
@@ -149,7 +149,7 @@ func numbersOf(v reflect.Value, path []string) (list [][]string) {
 
 // The same of the settings of every entry of the tables: losses, samplers, backbones,
 // optimizers, schedules. A configuration that is taken must also build.
-func TestSettingsOfEntriesHaveBounds(t *testing.T) {
+func TestSettingsOfRegistryEntriesHaveBounds(t *testing.T) {
 	values := []any{0, -1, 1e9, int64(1) << 31, ".nan", "many", []any{1e9}, []any{-1}}
 	swept := 0
 	for group, table := range entries() {

@@ -69,7 +69,7 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 }
 
 // A stamp of an hgld that did not have a setting yet is not stale for it.
-func TestStampOfBeforeASettingIsStillGood(t *testing.T) {
+func TestStampWithoutANewSettingIsStillGood(t *testing.T) {
 	pictureShards(t)
 	if code, _, errs := run(t, "train", "run"); code != 0 {
 		t.Fatal(errs)
@@ -141,7 +141,7 @@ func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 }
 
 // A key with dots is one of a group, and the same key twice is an error.
-func TestKeysWithDotsAreThoseOfGroups(t *testing.T) {
+func TestDottedKeysNameMembersOfGroups(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
 		"train:\n  optim.lr: 0.5\n  loss.settings.tau: 0.25\n  model.backbone: resnet18\n": "",

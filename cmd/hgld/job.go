@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
+	"hgld/train/device"
 )
 
 // job is a running command: its outputs, its context, and the options that all commands
@@ -26,8 +31,9 @@ type job struct {
 	project *pipeline.Project
 	args    []string // arguments after the flags
 
-	device, deviceOrigin string      // name of the device, and where it was set
-	opened               []io.Closer // open devices
+	device, deviceOrigin string        // name of the device, and where it was set
+	cards                []device.Kind // kinds of GPUs to choose from
+	opened               []io.Closer   // open devices
 }
 
 // newJob opens the project and reads the common flags.
@@ -36,7 +42,7 @@ func newJob(c *cli.Context) (*job, error) {
 		return nil, usagef("--limit is %d; want a number of items, or 0 for all", n)
 	}
 	l := stages()
-	l.Isolated = c.App.Metadata[isolated] == true
+	l.Isolated = environmentOf(c).isolated
 	p, err := l.Open(c.String("project"))
 	if err != nil {
 		return nil, err
@@ -51,7 +57,7 @@ func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
-		replace: c.Bool("replace"), profile: c.Bool("profile"),
+		replace: c.Bool("replace"), profile: c.Bool("profile"), cards: environmentOf(c).cards,
 		project: p, args: c.Args().Slice(),
 	}
 }
@@ -109,64 +115,57 @@ func (j *job) heading(st pipeline.State) string {
 	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(j.project), typed(j.project, st.Command))
 }
 
-// stageAction makes the command-line action of a stage.
-func stageAction(s pipeline.Stage) cli.ActionFunc {
+// anyNumber is the upper limit for commands that take any number of arguments.
+const anyNumber = 1 << 30
+
+// newJobWithArgs calls newJob for a command that takes least to most arguments. It returns a
+// usage error for any other number; what names the arguments in that error.
+func newJobWithArgs(c *cli.Context, least, most int, what string) (*job, error) {
+	j, err := newJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(j.args); n < least || n > most {
+		return nil, usagef("%s takes %s; got %s", commandPath(c), what, count(n, "argument"))
+	}
+	return j, nil
+}
+
+// action returns the action of a command that runs in a project. It passes the opened
+// project to run, and releases the devices that run opened when run returns.
+func action(run func(*cli.Context, *job) error) cli.ActionFunc {
+	return actionWithArgs(0, anyNumber, "", run)
+}
+
+// actionWithArgs is like action, for a command that takes least to most arguments. what names the
+// arguments in the error for any other number.
+func actionWithArgs(least, most int, what string, run func(*cli.Context, *job) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		j, err := newJob(c)
+		j, err := newJobWithArgs(c, least, most, what)
 		if err != nil {
 			return err
 		}
-		own := s.Settings()
-		if err := j.project.Load(c, s.Name, own); err != nil {
-			return err
-		}
-		return s.Execute(j, own)
+		return errors.Join(run(c, j), j.Close())
 	}
 }
 
-// stageCommand makes the command of a stage: its flags come from the settings.
-func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
-	return &cli.Command{
-		Name: name, Usage: usage, Description: examples,
-		Flags:  append(flagsOf(s.Settings()), stageFlags()...),
-		Action: stageAction(s),
+func writeJSON(j *job, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(v); err != nil {
+		return err
 	}
+	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
+	return err
 }
 
-// stageFlags returns the flags that every stage takes.
-func stageFlags() []cli.Flag {
-	return append(commonFlags(),
-		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
-		changedFlag(),
-		overrideFlag(),
-	)
-}
+// count is [terminal.Count].
+func count(n int, noun string) string { return terminal.Count(n, noun) }
 
-// overrideFlag sets any setting, including those without a flag.
-func overrideFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: pipeline.OverrideFlag, Aliases: []string{"o"},
-		Usage: "set any setting of the stage: `key=value`"}
-}
-
-// changedFlag accepts inputs that changed after a stage wrote them.
-func changedFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "changed",
-		Usage: "accept inputs that changed after a stage wrote them, and record that"}
-}
-
-// commonFlags returns the flags of every command that works in a project.
-func commonFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "project", Aliases: []string{"C"},
-			Usage: "folder with hgld.yaml (default: the current folder or the nearest parent that has one)"},
-		&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
-	}
-}
-
-// group returns a command that only has subcommands. Without one it shows its help; for a
-// misspelt one it returns an error that names the nearest.
-func group(name, usage, examples string, subcommands ...*cli.Command) *cli.Command {
-	return &cli.Command{Name: name, Usage: usage, Description: examples, Subcommands: subcommands,
-		Action: needsSubcommand}
+// sha256File returns the SHA-256 of a file, in hex.
+func sha256File(path string) (string, error) {
+	sum, _, err := filehash.SHA256(context.Background(), path)
+	return sum, err
 }

@@ -11,10 +11,11 @@ import (
 
 // The application leaves the library's variables alone: another one in the same process
 // describes its flags in its own way.
-func TestApplicationDescribesItsFlagsWithoutAGlobal(t *testing.T) {
+func TestHelpLeavesTheGlobalFlagStringerAlone(t *testing.T) {
 	was := reflect.ValueOf(cli.FlagStringer).Pointer()
 	var out strings.Builder
-	if err := newApp(&out, io.Discard, nil).Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
+	app := newApp(environment{stdout: &out, stderr: io.Discard}, nil)
+	if err := app.Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n",

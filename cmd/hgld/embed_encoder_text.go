@@ -22,7 +22,7 @@ var (
 
 // openWeights finds the files of an encoder and opens the device that it runs on.
 func openWeights(s *embedSettings, on opener) (device.Backend, textenc.Files, error) {
-	files, err := filesOf(s.Weights)
+	files, err := weightFiles(s.Weights)
 	if err != nil {
 		return nil, files, err
 	}
@@ -46,7 +46,7 @@ func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	return textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
 }
 
-// filesOf returns the files of weights at path, with their SHA-256.
-func filesOf(path string) (textenc.Files, error) {
+// weightFiles returns the files of weights at path, with their SHA-256.
+func weightFiles(path string) (textenc.Files, error) {
 	return textenc.FindFiles(context.Background(), path)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"hgld/internal/filehash"
+	"github.com/urfave/cli/v2"
+
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
@@ -21,7 +21,8 @@ import (
 // projectFile is the name of a project's configuration.
 const projectFile = pipeline.ProjectFile
 
-// stages returns the pipeline of hgld. Each stage is a section of hgld.yaml.
+// stages returns the pipeline of hgld: a table with a row for each stage, in order. The file of
+// its command declares the row: name, command, settings, inputs, outputs and checks.
 func stages() *pipeline.Pipeline {
 	return &pipeline.Pipeline{
 		Stages: []pipeline.Stage{
@@ -29,23 +30,41 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: knownFolder, Ended: ended,
+		Folder: identifyFolder, Ended: ended,
 	}
 }
-
-// sections lists the stages in order.
-func sections() []pipeline.Stage { return stages().Stages }
-
-// stageNames lists the names of the stages in order.
-func stageNames() []string { return stages().Names() }
 
 // onJob adapts a function that takes a *job to the pipeline, which passes its job through.
 func onJob[S any](run func(*job, *S) error) func(pipeline.Job, *S) error {
 	return func(j pipeline.Job, s *S) error { return run(j.(*job), s) }
 }
 
-// knownFolder returns the files that identify a data set or a run directory.
-func knownFolder(dir string) (pipeline.Folder, bool, error) {
+// stageAction makes the command-line action of a stage.
+func stageAction(s pipeline.Stage) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		j, err := newJob(c)
+		if err != nil {
+			return err
+		}
+		own := s.Settings()
+		if err := j.project.Load(c, s.Name, own); err != nil {
+			return err
+		}
+		return s.Execute(j, own)
+	}
+}
+
+// stageCommand makes the command of a stage: its flags come from the settings.
+func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, Description: examples,
+		Flags:  append(flagsOf(s.Settings()), stageFlags()...),
+		Action: stageAction(s),
+	}
+}
+
+// identifyFolder returns the files that identify a data set or a run directory.
+func identifyFolder(dir string) (pipeline.Folder, bool, error) {
 	files, err := history.Files(dir)
 	if err != nil {
 		return pipeline.Folder{}, false, err
@@ -66,9 +85,9 @@ func knownFolder(dir string) (pipeline.Folder, bool, error) {
 	return pipeline.Folder{Files: files}, len(files) > 0, nil
 }
 
-// meantFile handles a file that does not exist. It says which file was probably meant, or
+// fileAdvice handles a file that does not exist. It says which file was probably meant, or
 // returns "".
-func meantFile(f settings.Field, path string) string {
+func fileAdvice(f settings.Field, path string) string {
 	if meant := embeddings.Meant(path); strings.HasSuffix(f.Flag(), "embeddings") && meant != "" {
 		return fmt.Sprintf("did you mean --%s %s?", f.Flag(), meant)
 	}
@@ -86,10 +105,4 @@ func publishedWeights(f settings.Field, path string) string {
 		return ""
 	}
 	return "want a file of weights: hgld models show " + path + " says where they are published"
-}
-
-// sha256File returns the SHA-256 of a file, in hex.
-func sha256File(path string) (string, error) {
-	sum, _, err := filehash.SHA256(context.Background(), path)
-	return sum, err
 }

@@ -11,7 +11,7 @@ import (
 
 // What an earlier process did took it no time: 10 titles of 100 in ten seconds leave
 // 40, not 60 in a hurry.
-func TestResumedCrawlReckonsWithItsOwnTitles(t *testing.T) {
+func TestProgressOfAResumedCrawlCountsItsOwnTitles(t *testing.T) {
 	bar := terminal.NewProgress(io.Discard, "scraping", 100)
 	bar.Began = time.Now().Add(-10 * time.Second)
 	show := showCrawl(bar, 50)

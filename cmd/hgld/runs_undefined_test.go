@@ -9,7 +9,7 @@ import (
 )
 
 // A random sampler gives some batches no query with a positive.
-func TestStepsWithoutALossAreNoZeros(t *testing.T) {
+func TestUndefinedLossesAreNotAveragedAsZero(t *testing.T) {
 	pictureShards(t)
 	code, _, errs := run(t, tinyRun("-o", "sampler.name=random", "-o", "sampler.batch=4", "-o", "run.checkpoint=0",
 		"--out", "runs/sparse")...)
@@ -52,7 +52,7 @@ func TestStepsWithoutALossAreNoZeros(t *testing.T) {
 	}
 }
 
-func TestNormThatWasNotRecordedIsNotDrawn(t *testing.T) {
+func TestUnrecordedGradientNormIsNotPlotted(t *testing.T) {
 	threeRuns(t)
 	code, _, errs := run(t, "runs", "plot", "--what", "grad_norm", "--out", "n.svg", "runs/happier-seed1")
 	if code == 0 || !strings.Contains(errs, "no run has values of grad_norm") ||

@@ -32,7 +32,7 @@ func TestMessagesAboutSettingsAreShort(t *testing.T) {
 }
 
 // Whatever way a text takes to the terminal, it does nothing there.
-func TestNothingPrintedIsACommand(t *testing.T) {
+func TestOutputEscapesTerminalControls(t *testing.T) {
 	const evil = "a\x1b[2J\u009b1m\x7f\u202eb\rc"
 	var out bytes.Buffer
 	j := &job{stdout: &out, stderr: &out}
