@@ -160,7 +160,7 @@ func embedError(j *job, err error) error {
 	if errors.As(err, new(*index.OtherError)) {
 		return withHint(withCode(exitUsage, err), "write to another file: --out OTHER.npy")
 	}
-	return trainError(err)
+	return err
 }
 
 // skipBroken leaves out files that cannot be read or decoded as images.

@@ -86,7 +86,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*retrieval
 			j.say("level %q: no query shares its class with another item; if the column only names the rows, call it id", level)
 		}
 	}
-	return r, outputs.Finish(j.ctx, r, trainError(err))
+	return r, outputs.Finish(j.ctx, r, err)
 }
 
 // items returns queries and gallery, with their images if --images names any.

@@ -21,7 +21,6 @@ import (
 	"hgld/shards/dataset"
 	"hgld/shards/examples"
 	"hgld/train"
-	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/index"
@@ -141,10 +140,6 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	}),
 
 	// train and runs
-	kind(exitOK, func(*device.OutOfMemory) string {
-		return "use a smaller -o sampler.batch, or compute the same batch in chunks: " +
-			"-o passes.chunk=32; --dry-run prints how much memory a training needs"
-	}),
 	kind[*selection.Error](exitUsage, nil),
 	kind(exitUsage, func(*selection.NoSplitsError) string {
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"

@@ -306,10 +306,15 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	return e.Result.Table(j.stdout)
 }
 
-// trainError adds the next step if another process has the run.
+// trainError adds the next step of a training that another process has, or that needs more memory
+// than there is.
 func trainError(err error) error {
-	if errors.As(err, new(*filelock.LockedError)) {
+	switch {
+	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "wait for that process, or give this run its own directory with --out")
+	case errors.As(err, new(*device.OutOfMemory)):
+		return withHint(err, "use a smaller -o sampler.batch, or compute the same batch in chunks: "+
+			"-o passes.chunk=32; --dry-run prints how much memory a training needs")
 	}
 	return err
 }
