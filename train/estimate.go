@@ -60,6 +60,20 @@ type GroupSize struct {
 	Values int    `json:"values"` // number of values
 }
 
+// ItemsText returns "vectors" or "images".
+func ItemsText(vectors bool) string {
+	if vectors {
+		return "vectors"
+	}
+	return "images"
+}
+
+// AbsentText describes the classes without an image in the first epoch.
+func AbsentText(absent, classes int) string {
+	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class samplers"+
+		" skip classes with fewer than sampler.m items", absent, classes)
+}
+
 // Plan computes what a run needs. It takes a step in which every array is counted but none is
 // allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
 func Plan(config Config, data Data) (*Estimate, error) {
@@ -72,7 +86,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	if config.Run.Resample != resampleDevice {
 		config.Run.Resample = resampleHost
 	}
-	r, err := New(config, data, Options{Backend: b, planned: true})
+	r, err := New(config, data, Options{Backend: b})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +185,7 @@ func (l *ledger) count(c observe.Call, _ func()) {
 		w = &OpWork{Op: c.Op}
 		l.work[c.Op] = w
 	}
-	w.add(c)
+	w.Add(c)
 }
 
 // countedBuffer has a size and no memory.

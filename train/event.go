@@ -52,3 +52,6 @@ type BatchOf struct {
 	Epoch int `json:"epoch"` // from 0
 	Index int `json:"index"` // from 0, within the epoch
 }
+
+// Taken reports whether e ends a step, whether or not the step changed the network.
+func (e *Event) Taken() bool { return e.Kind == Stepped || e.Kind == Skipped }

@@ -40,7 +40,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		d = new(img.Decoder)
 	}
 	n := &network{
-		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
+		b: b, arena: device.NewArena(b), store: store, activations: c.Model.Activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
@@ -108,8 +108,8 @@ func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (o
 
 // through records a pass over images and runs it on a data set, with the crop of an evaluation.
 // It calls each for every batch of results, with the number of rows before it.
-func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var, o embedOptions,
-	each func(done int, rows device.Array) error) error {
+func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var,
+	o embedOptions, each func(done int, rows device.Array) error) error {
 	list, err := input.Paths(d)
 	if err != nil {
 		return err

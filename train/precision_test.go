@@ -163,7 +163,7 @@ func TestAutoSuitsTheDevice(t *testing.T) {
 		want string
 	}{{cpu.New(1), precisionFloat32}, {shortDevice{}, precisionBFloat16}} {
 		a := Architecture{Precision: precisionAuto}
-		if a.settle(c.b, ""); a.Precision != c.want {
+		if a.Settle(c.b, ""); a.Precision != c.want {
 			t.Errorf("auto is %s on %T, want %s", a.Precision, c.b, c.want)
 		}
 	}

@@ -249,7 +249,13 @@ func batchesOf(t testing.TB, r *Run, n int) (list []*input.Batch) {
 // before it begins.
 func TestStepsMemoryIsReserved(t *testing.T) {
 	c, d := tiny(4)
-	r, err := New(c, Data{Train: d}, Options{Backend: newRecorder()})
+	b := newRecorder()
+	c.Run.Settle(b)
+	plan, err := Plan(c, Data{Train: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(c, Data{Train: d}, Options{Backend: b, Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,9 +60,11 @@ type Options struct {
 	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
 	Overfit bool
 
-	planned bool      // the run is only planned: nothing is reserved for it
-	plan    *Estimate // estimates of Plan, if known
-	memory  int64     // bytes of host memory; 0: ask the machine
+	// Plan is what the run needs, from [Plan]. New refuses a run that cannot fit, and reserves the
+	// memory of a step on a device with its own. nil: nothing is checked or reserved.
+	Plan *Estimate
+
+	memory int64 // bytes of host memory; 0: ask the machine
 }
 
 // Run is a training, new or resumed.
@@ -117,8 +119,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.fitVectors(data.Train); err != nil {
 		return nil, &ConfigError{err}
 	}
-	config.Model.settle(o.Backend, o.Dir)
-	asked := config
+	config.Model.Settle(o.Backend, o.Dir)
 	p, err := config.resolve()
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
 	err = r.thread.Do(r.prepare)
 	if err == nil {
-		err = r.reserve(asked)
+		err = r.reserve()
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -140,18 +141,10 @@ func New(config Config, data Data, o Options) (*Run, error) {
 // reserve checks that the planned memory exists. On a device with its own memory it allocates
 // that of a step in one piece. A host would hand out more than it has, then stall or kill a
 // process. A run that cannot fit is therefore refused with a *device.OutOfMemory.
-func (r *Run) reserve(asked Config) error {
-	if r.o.planned {
-		return nil
-	}
-	e := r.o.plan
+func (r *Run) reserve() error {
+	e := r.o.Plan
 	if e == nil {
-		asked.Run.Settle(r.o.Backend)
-		var err error
-		asked.Run.Settle(r.o.Backend)
-		if e, err = Plan(asked, r.data); err != nil {
-			return err
-		}
+		return nil
 	}
 	if _, own := r.o.Backend.(device.Graphs); own {
 		return r.thread.Do(func() error {

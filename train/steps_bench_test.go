@@ -10,6 +10,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
+	"hgld/train/device/observe"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/device/testing/emu"
 	"hgld/train/testing/places"
@@ -241,7 +242,7 @@ func (t *stepsTable) begin(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	t.Card = card.Name()
-	rates, err := MeasureRates(card, device.BF16)
+	rates, err := observe.MeasureRates(card, device.BF16)
 	if err = errors.Join(err, card.Close()); err != nil {
 		tb.Fatal(err)
 	}

@@ -128,8 +128,13 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Config.Run.Settle(b)
+	plan, err := train.Plan(s.Config, data.ForTraining())
+	if err != nil {
+		return trainError(err)
+	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
-		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
+		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
 	})
 	if err != nil {
 		return trainError(err)

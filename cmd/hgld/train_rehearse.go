@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
+	"hgld/train/cost"
 )
 
 // A rehearsal runs some steps of a training and writes nothing.
@@ -73,7 +74,7 @@ func forecastRun(j *job, s *trainSettings) error {
 		return err
 	}
 	o.Limit = min(o.Limit, plan.Steps)
-	f := train.NewForecast(plan)
+	f := cost.NewForecast(plan)
 	if !j.json {
 		j.print("%s", f.Needs())
 	}
@@ -100,7 +101,7 @@ func overfitBatch(j *job, s *trainSettings) error {
 	}
 	p := j.progress("overfit", steps)
 	defer p.End()
-	f, err := train.Overfit(j.ctx, s.Config, data.ForTraining(), o, func(step int, loss float64) {
+	f, err := cost.Overfit(j.ctx, s.Config, data.ForTraining(), o, func(step int, loss float64) {
 		p.Set(step, fmt.Sprintf("loss %.4f", loss))
 	})
 	p.End()
@@ -134,7 +135,7 @@ func profileSteps(j *job, s *trainSettings) error {
 	if err != nil {
 		return err
 	}
-	p, err := train.NewProfile(j.ctx, s.Config, data.ForTraining(), o)
+	p, err := cost.NewProfile(j.ctx, s.Config, data.ForTraining(), o)
 	switch {
 	case err != nil:
 		return err

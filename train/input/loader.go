@@ -140,6 +140,7 @@ func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.
 	}
 }
 
+// NewBatch returns the memory of a batch.
 func (l *Loader) NewBatch() *Batch {
 	levels := len(l.Data.Levels())
 	b := &Batch{Crop: make([]int32, l.Size*3), Labels: make([]int32, l.Size*levels)}

@@ -1,15 +1,20 @@
-package train
+// Package cost foretells what a training takes, by taking some of its steps: the time of a run, the
+// speed of a step, the time of each operation beside what the device's rates allow. It stands
+// above train, whose Plan counts memory and arithmetic.
+package cost
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"time"
+
+	"hgld/train"
 )
 
 // Forecast is the memory and the time that a run will take.
 type Forecast struct {
-	*Estimate
+	*train.Estimate
 	Parameters int     `json:"parameters"`       // trained values
 	Timed      int     `json:"steps_timed"`      // steps taken to measure it
 	StepTime   float64 `json:"seconds_a_step"`   // median of the timed steps
@@ -21,7 +26,7 @@ type Forecast struct {
 }
 
 // NewForecast starts from the estimates of a plan.
-func NewForecast(plan *Estimate) *Forecast {
+func NewForecast(plan *train.Estimate) *Forecast {
 	f := &Forecast{Estimate: plan}
 	for _, g := range plan.Groups {
 		f.Parameters += g.Values
@@ -30,9 +35,9 @@ func NewForecast(plan *Estimate) *Forecast {
 }
 
 // Measure takes o.Limit steps, at least one, and times them. Every step trains all groups.
-func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) error {
-	o.plan = f.Estimate
-	if err := Rehearse(ctx, c.steady(), data, o, f.time); err != nil {
+func (f *Forecast) Measure(ctx context.Context, c train.Config, data train.Data, o train.Options) error {
+	o.Plan = f.Estimate
+	if err := Rehearse(ctx, steady(c), data, o, f.time); err != nil {
 		return err
 	}
 	f.close()
@@ -40,8 +45,8 @@ func (f *Forecast) Measure(ctx context.Context, c Config, data Data, o Options) 
 }
 
 // time records the duration of a step from its event.
-func (f *Forecast) time(e Event) {
-	if e.taken() {
+func (f *Forecast) time(e train.Event) {
+	if e.Taken() {
 		f.times = append(f.times, e.Seconds)
 		f.total, f.waited = f.total+e.Seconds, f.waited+e.Waited
 	}
@@ -60,10 +65,10 @@ func (f *Forecast) close() {
 
 // Needs describes the run and its memory.
 func (f *Forecast) Needs() string {
-	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", f.items(), f.Images, f.Classes,
+	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", train.ItemsText(f.Vectors), f.Images, f.Classes,
 		f.Steps, f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
-		text += fmt.Sprintf("            %s\n", AbsentText(f.Absent, f.Classes[0]))
+		text += fmt.Sprintf("            %s\n", train.AbsentText(f.Absent, f.Classes[0]))
 	}
 	text += fmt.Sprintf("parameters  %d", f.Parameters)
 	for i, g := range f.Groups {
@@ -86,30 +91,13 @@ func (f *Forecast) Needs() string {
 		map[bool]string{true: "a vector", false: "an image"}[f.Vectors])
 }
 
-// items returns "vectors" or "images", whichever the run trains on.
-func (e *Estimate) items() string { return ItemsText(e.Vectors) }
-
-// ItemsText returns "vectors" or "images".
-func ItemsText(vectors bool) string {
-	if vectors {
-		return "vectors"
-	}
-	return "images"
-}
-
 // Lasts describes the time of the run.
 func (f *Forecast) Lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
 	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
 		"steps\n",
 		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, map[bool]string{true: "vectors", false: "img"}[f.Vectors],
-		100*f.Waited, f.items(), whole)
+		100*f.Waited, train.ItemsText(f.Vectors), whole)
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
-// AbsentText describes the classes without an image in the first epoch.
-func AbsentText(absent, classes int) string {
-	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class samplers"+
-		" skip classes with fewer than sampler.m items", absent, classes)
-}

@@ -1,10 +1,9 @@
-package train
+package observe
 
 import (
 	"time"
 
 	"hgld/train/device"
-	"hgld/train/device/observe"
 )
 
 // Rates are measured speeds of a device on large arrays. An operation is faster only if its
@@ -85,6 +84,6 @@ func timeOf(b device.Backend, work func(), runs int) time.Duration {
 	return max(time.Since(began), time.Nanosecond)
 }
 
-// seconds returns the modelled time of a call: its bytes at the rate of copies or its products at
+// Seconds returns the modelled time of a call: its bytes at the rate of copies or its products at
 // their rate, whichever is longer.
-func (r Rates) seconds(c observe.Call) float64 { return max(c.Bytes/r.Copy, c.FLOPs/r.Products) }
+func (r Rates) Seconds(c Call) float64 { return max(c.Bytes/r.Copy, c.FLOPs/r.Products) }

@@ -1,4 +1,4 @@
-package train
+package cost
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // BenchResult is the speed of a training: the times of its steps and the settings measured.
-type BenchResult struct {
+type BenchmarkResult struct {
 	Backbone string `json:"backbone"` // name
 	Loss     string `json:"loss"`     // name
 	Batch    int    `json:"batch"`    // images
@@ -17,7 +17,7 @@ type BenchResult struct {
 }
 
 // Text describes the time of a step and the images per second.
-func (r BenchResult) Text() string {
+func (r BenchmarkResult) Text() string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s with %s, batches of %d images of %d pixels, %d threads\n", r.Backbone, r.Loss, r.Batch, r.Size,
 		r.Threads)

@@ -1,4 +1,4 @@
-package train
+package cost
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hgld/train"
 	"hgld/train/device"
 	"hgld/train/device/observe"
 )
@@ -28,24 +29,24 @@ type Profile struct {
 	Waited float64 `json:"waited"`
 
 	// Rates are the rates that the modelled times are computed from.
-	Rates Rates `json:"rates"`
+	Rates observe.Rates `json:"rates"`
 }
 
 // NewProfile measures the device's rates, then takes o.Limit steps. It does not measure the
 // first, which allocates. It measures nothing if the run has only one step.
-func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, error) {
-	c.Model.settle(o.Backend, "")
+func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Options) (*Profile, error) {
+	c.Model.Settle(o.Backend, "")
 	c.Run.Settle(o.Backend) // before the observer hides what kind of backend it is
 	p := new(Profile)
 	var err error
-	if p.Rates, err = MeasureRates(o.Backend, c.Model.activations()); err != nil {
+	if p.Rates, err = observe.MeasureRates(o.Backend, c.Model.Activations()); err != nil {
 		return nil, err
 	}
 	times := profiler{map[string]*OpTime{}, p.Rates}
 	o.Backend = times.watch(o.Backend)
-	err = Rehearse(ctx, c.steady(), data, o, func(e Event) {
+	err = Rehearse(ctx, steady(c), data, o, func(e train.Event) {
 		switch {
-		case !e.taken():
+		case !e.Taken():
 		case e.Step == 1:
 			clear(times.byName)
 		default:
@@ -59,12 +60,12 @@ func NewProfile(ctx context.Context, c Config, data Data, o Options) (*Profile, 
 // profiler measures the time of a training by operation.
 type profiler struct {
 	byName map[string]*OpTime
-	rates  Rates
+	rates  observe.Rates
 }
 
 // OpTime is the time of all calls of an operation, and their work.
 type OpTime struct {
-	OpWork
+	train.OpWork
 	Seconds float64 `json:"seconds"` // of all calls
 
 	// Modelled is the time of all calls at the device's rates. A call takes the time of its bytes
@@ -87,12 +88,12 @@ func (p profiler) watch(b device.Backend) device.Backend {
 func (p profiler) add(c observe.Call, took time.Duration) {
 	t := p.byName[c.Op]
 	if t == nil {
-		t = &OpTime{OpWork: OpWork{Op: c.Op}}
+		t = &OpTime{OpWork: train.OpWork{Op: c.Op}}
 		p.byName[c.Op] = t
 	}
-	t.OpWork.add(c)
+	t.OpWork.Add(c)
 	t.Seconds += took.Seconds()
-	t.Modelled += p.rates.seconds(c)
+	t.Modelled += p.rates.Seconds(c)
 }
 
 // list returns the measured operations, longest first.

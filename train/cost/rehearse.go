@@ -1,18 +1,26 @@
-package train
+package cost
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"hgld/train"
 )
 
 // Rehearse takes steps of a run without a run directory and without evaluations, and passes each
-// event to see. Options.Limit bounds the steps.
-func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Event)) (err error) {
+// event to see. Options.Limit bounds the steps. Without Options.Plan it plans the run first.
+func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Options, see func(train.Event)) (err error) {
 	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
-	c.Run.Evaluate, c.Run.Watch = 0, Default().Run.Watch
-	r, err := New(c, data, o)
+	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
+	if o.Plan == nil {
+		c.Run.Settle(o.Backend)
+		if o.Plan, err = train.Plan(c, data); err != nil {
+			return err
+		}
+	}
+	r, err := train.New(c, data, o)
 	if err != nil {
 		return err
 	}
@@ -28,13 +36,10 @@ func Rehearse(ctx context.Context, c Config, data Data, o Options, see func(Even
 
 // steady returns c without what slows down or skips the first steps: frozen groups, low rates and
 // the fit of a projection.
-func (c Config) steady() Config {
+func steady(c train.Config) train.Config {
 	c.Schedule.WarmUp, c.Schedule.Freeze, c.Model.Projection = 0, 0, ""
 	return c
 }
-
-// taken reports whether e ends a step, whether or not the step changed the network.
-func (e *Event) taken() bool { return e.Kind == Stepped || e.Kind == Skipped }
 
 // Overfitting is the course of a training on a single batch. Every correctly wired network lowers
 // its loss.
@@ -48,15 +53,15 @@ type Overfitting struct {
 
 // Overfit trains on one batch for o.Limit steps. It passes each loss to see, and fails if no step
 // has a finite loss.
-func Overfit(ctx context.Context, c Config, data Data, o Options, see func(step int, loss float64)) (*Overfitting,
+func Overfit(ctx context.Context, c train.Config, data train.Data, o train.Options, see func(step int, loss float64)) (*Overfitting,
 	error) {
 	o.Overfit = true
 	f := new(Overfitting)
-	err := Rehearse(ctx, c, data, o, func(e Event) {
-		if e.Kind == Skipped {
+	err := Rehearse(ctx, c, data, o, func(e train.Event) {
+		if e.Kind == train.Skipped {
 			f.Skipped++
 		}
-		if e.Kind == Stepped && e.Loss != nil {
+		if e.Kind == train.Stepped && e.Loss != nil {
 			f.Losses = append(f.Losses, *e.Loss)
 			see(e.Step, *e.Loss)
 		}
@@ -73,11 +78,11 @@ const BenchWarmUp = 3
 
 // Bench measures the given number of training steps, after BenchWarmUp others. It passes the
 // number of steps taken, of both kinds, to see.
-func Bench(ctx context.Context, c Config, data Data, o Options, steps int, see func(taken int)) (StepTimes, error) {
+func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options, steps int, see func(taken int)) (StepTimes, error) {
 	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
-	var list []Event
-	err := Rehearse(ctx, c, data, o, func(e Event) {
-		if !e.taken() {
+	var list []train.Event
+	err := Rehearse(ctx, c, data, o, func(e train.Event) {
+		if !e.Taken() {
 			return
 		}
 		see(e.Step)
@@ -108,7 +113,7 @@ type StepTimes struct {
 }
 
 // timesOf summarises the times of steps. It returns zeros for none.
-func timesOf(steps []Event) StepTimes {
+func timesOf(steps []train.Event) StepTimes {
 	var seconds []float64
 	total, waited, images := 0.0, 0.0, 0
 	for _, e := range steps {
