@@ -17,7 +17,7 @@ import (
 //     line before (from 0 for the header), as eight hexadecimal digits. It detects lines
 //     that were changed, lost, moved, or pasted from another log.
 //   - "end" is the number of edits in the last line and dashes in every other (see
-//     seal.go). Format version 1 does not have it.
+//     checksum.go). Format version 1 does not have it.
 //
 // A line is acknowledged once it is on disk. What a crash leaves of the next line has no
 // valid checksum. It is cut off when the log is opened for writing, and the line before

@@ -37,8 +37,8 @@ func oldLog(t testing.TB, n int) []byte {
 	return data
 }
 
-// reopen opens a log of the given bytes, appends an edit to it and returns what it
-// held. What the log then holds is checked.
+// reopen opens a log with the given bytes, appends an edit to it and returns its former contents. It
+// checks the new contents.
 func reopen(t *testing.T, data []byte) (*Contents, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
@@ -63,9 +63,9 @@ func reopen(t *testing.T, data []byte) (*Contents, error) {
 	return c, nil
 }
 
-// A crash while an edit is appended leaves any part of its line behind a log that
-// still ends with its count: the part is cut off and named.
-func TestTornLastLineIsCutAndNamed(t *testing.T) {
+// A crash during an append may leave any part of the line after a log that still ends with its count.
+// The part is cut off and reported.
+func TestTornLastLineIsCutAndReported(t *testing.T) {
 	for n := range 3 {
 		_, before := newLog(t, n)
 		_, after := newLog(t, n+1)
@@ -98,8 +98,8 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 	}
 }
 
-// A copy that was cut lacks edits that were acknowledged, wherever it was cut.
-func TestCutCopyIsDamage(t *testing.T) {
+// A truncated copy lacks acknowledged edits, wherever it was cut.
+func TestTruncatedCopyIsDamage(t *testing.T) {
 	path, data := newLog(t, 12)
 	for size := range len(data) - 1 {
 		_, err := parseLog(path, data[:size])
@@ -159,9 +159,9 @@ func TestOldLogIsReadAndGoesOn(t *testing.T) {
 	}
 }
 
-// The dashes of the line before the last are written when the last is on disk. A
-// power cut may lose them.
-func TestLostDashesAreNoDamage(t *testing.T) {
+// The dashes of the line before the last one are written once the last line is on disk. A power cut
+// may lose them.
+func TestCountRestoredByAPowerCutIsNoDamage(t *testing.T) {
 	_, before := newLog(t, 9)
 	_, after := newLog(t, 10)
 	data := append(slices.Clone(before), after[len(before):]...)
@@ -174,8 +174,8 @@ func TestLostDashesAreNoDamage(t *testing.T) {
 	}
 }
 
-// A power cut may leave zeros in the place of any part of the last line, and of its end.
-func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
+// A power cut may leave zeros in place of any part of the last line and its line end.
+func TestZerosAfterAPowerCutAreCutAndReported(t *testing.T) {
 	_, before := newLog(t, 11)
 	_, after := newLog(t, 12)
 	added := bytes.SplitAfter(after, []byte("\n"))[12]
@@ -208,9 +208,9 @@ func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
 	}
 }
 
-// The dashes of two digits may be torn between two sectors. The edit behind them is on
-// the disk by then.
-func TestTornDashesAreDashes(t *testing.T) {
+// A power cut may write only some of the dashes, because they can be in two sectors. The edit after
+// them is then on disk.
+func TestPartlyWrittenDashesCountAsDashes(t *testing.T) {
 	_, data := newLog(t, 12)
 	at := bytes.Index(data, []byte(`"end":"--"`)) + len(`"end":"`)
 	for _, text := range []string{"1-", "-0"} {

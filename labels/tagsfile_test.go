@@ -80,7 +80,7 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	}
 }
 
-func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
+func TestTagsWriterRefusesInvalidRecords(t *testing.T) {
 	good := Record{Landmark: 1, Split: Train, Outcome: OK, Tag: "park"}
 	with := func(change func(*Record)) Record {
 		r := good

@@ -35,18 +35,18 @@ func (s *state) outcomes() (map[string]labels.Outcome, error) {
 	}
 	rows, err := s.db.Query(`SELECT title, outcome FROM ` + table)
 	if err != nil {
-		return nil, s.fault(err)
+		return nil, s.namedError(err)
 	}
 	defer rows.Close()
 	all := map[string]labels.Outcome{}
 	for rows.Next() {
 		var title, outcome string
 		if err := rows.Scan(&title, &outcome); err != nil {
-			return nil, s.fault(err)
+			return nil, s.namedError(err)
 		}
 		all[title] = labels.Outcome(outcome)
 	}
-	return all, s.fault(rows.Err())
+	return all, s.namedError(rows.Err())
 }
 
 // record returns the record of a title.
@@ -54,7 +54,7 @@ func (s *state) record(title string) (labels.Record, error) {
 	var text string
 	var rec labels.Record
 	if err := s.found.QueryRow(title).Scan(&text); err != nil {
-		return rec, fmt.Errorf("%s: %w", title, s.fault(err))
+		return rec, fmt.Errorf("%s: %w", title, s.namedError(err))
 	}
 	if err := json.Unmarshal([]byte(text), &rec); err != nil {
 		return rec, fmt.Errorf("%s: %w", title, err)

@@ -14,8 +14,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// realRows makes places of the 919 real rows of GLDv2's train split: 850 with the tag
-// that somebody has scraped, 76 with their item.
+// realRows returns places for the 919 real rows of GLDv2's train split. 850 have the tag that
+// others have scraped, 76 their item.
 func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	t.Helper()
 	f, err := os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv"))
@@ -53,8 +53,8 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	return places, urls
 }
 
-// Through either source the 919 real rows have the tags that others have scraped, byte
-// for byte, and with --paper-text as the page printed them.
+// Both sources must give the 919 real rows the tags that others have scraped, byte for byte; with
+// --paper-text, as the page printed them.
 func TestRealRowsHaveTheirTags(t *testing.T) {
 	t.Parallel()
 	places, urls := realRows(t)

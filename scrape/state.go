@@ -78,7 +78,7 @@ func (s *state) openRaw(lost bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		var kept int
 		if e := s.db.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM response LIMIT 1)`).Scan(&kept); e != nil {
-			return s.fault(e)
+			return s.namedError(e)
 		}
 		if kept > 0 && !lost {
 			return &ReadError{Err: err}
@@ -158,17 +158,17 @@ func (s *state) open(mode string, settings map[string]string) error {
 	}
 	s.lookup, err = s.db.Prepare(`SELECT batch, data FROM fact WHERE step = ? AND key = ? AND again = ''`)
 	if err != nil {
-		return s.fault(err)
+		return s.namedError(err)
 	}
 	s.found, err = s.db.Prepare(`SELECT record FROM finding WHERE title = ?`)
-	return s.fault(err)
+	return s.namedError(err)
 }
 
 // check compares the settings with those of the first run, in alphabetical order. With
 // create, it also creates the tables of a new state, stores the settings, and converts an
 // old format. All of this is one transaction.
 func (s *state) check(settings map[string]string, create bool) error {
-	return s.within(func(tx *sql.Tx) error {
+	return s.inTransaction(func(tx *sql.Tx) error {
 		tables, err := s.tables(tx, create)
 		if err != nil || tables == 0 && !create {
 			return cmp.Or(err, errUnborn)
@@ -223,22 +223,22 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	return n, nil
 }
 
-// within runs use in one transaction. The transaction is durable when within returns nil.
-func (s *state) within(use func(*sql.Tx) error) error {
+// inTransaction runs use in one transaction. It is durable once inTransaction returns nil.
+func (s *state) inTransaction(use func(*sql.Tx) error) error {
 	tx, err := s.db.Begin()
 	if err != nil {
-		return s.fault(err)
+		return s.namedError(err)
 	}
 	if err := use(tx); err != nil {
 		_ = tx.Rollback() // it fails if SQLite has rolled back already; err says more
-		return s.fault(err)
+		return s.namedError(err)
 	}
-	return s.fault(tx.Commit())
+	return s.namedError(tx.Commit())
 }
 
-// fault adds the file name to an error of SQLite and translates a full disk to ENOSPC.
+// namedError adds the file name to an error of SQLite and translates a full disk to ENOSPC.
 // SQLite reports one as SQLITE_FULL or, for its shared-memory file, as an I/O error.
-func (s *state) fault(err error) error {
+func (s *state) namedError(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
@@ -260,7 +260,7 @@ func (s *state) close() error {
 		}
 	}
 	if s.db != nil {
-		errs = append(errs, s.fault(s.db.Close()))
+		errs = append(errs, s.namedError(s.db.Close()))
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

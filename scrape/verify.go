@@ -75,7 +75,7 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 }
 
 func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
-	again, err := s.marked()
+	again, err := s.countMarked()
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := s.within(func(tx *sql.Tx) error { return s.verifyBatch(tx, cfg.Source, b, v) }); err != nil {
+		if err := s.inTransaction(func(tx *sql.Tx) error { return s.verifyBatch(tx, cfg.Source, b, v) }); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 		return false, err
 	}
 	v.Titles++
-	return true, s.within(func(tx *sql.Tx) error {
+	return true, s.inTransaction(func(tx *sql.Tx) error {
 		rec, lacking, err := s.finding(tx, source, title)
 		if err != nil || len(lacking) > 0 { // marked or failed: counted elsewhere
 			return err

@@ -35,7 +35,7 @@ func allRows(tb testing.TB, dir string) []*Row {
 	return all
 }
 
-// textRows reads a table of texts; NULL is "".
+// textRows reads a table of texts. NULL becomes "".
 func textRows(tb testing.TB, f *parquet.File) [][]string {
 	tb.Helper()
 	var all [][]string
@@ -104,9 +104,9 @@ func TestAttributionHasARowForEveryImage(t *testing.T) {
 	}
 }
 
-// TestNoAttributionIsNoFile builds a data set without attributions over one that had
-// them: what was modified alone makes no row.
-func TestNoAttributionIsNoFile(t *testing.T) {
+// TestAttributionFileIsOmittedIfEmpty builds a data set without attributions over one that had
+// them. A row needs more than the flag that an image was modified.
+func TestAttributionFileIsOmittedIfEmpty(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 20), dir, small())
 	src := newSource(t, 20)
@@ -121,7 +121,7 @@ func TestNoAttributionIsNoFile(t *testing.T) {
 	mustBuild(t, src, fresh, o)
 	got := contents(t, dir)
 	sameContents(t, got, contents(t, fresh))
-	for _, name := range []string{AttributionFile, TaxonomyFile} { // one level is no hierarchy
+	for _, name := range []string{AttributionFile, TaxonomyFile} { // one level is not a hierarchy
 		if _, there := got[name]; there {
 			t.Errorf("%s is there", name)
 		}
@@ -137,7 +137,7 @@ func TestNoAttributionIsNoFile(t *testing.T) {
 	}
 }
 
-// TestStatsAreThoseOfTheRows counts again, by the definitions.
+// TestStatsAreThoseOfTheRows counts again, by definition.
 func TestStatsAreThoseOfTheRows(t *testing.T) {
 	dir := t.TempDir()
 	src := newSource(t, 90)
@@ -201,8 +201,8 @@ func TestStatsAreThoseOfTheRows(t *testing.T) {
 	}
 }
 
-// sameDistribution compares with the definition: the quantile q is the smallest value
-// that at least a share q of the values does not exceed.
+// sameDistribution compares with the definition: the quantile q is the smallest value that is not
+// exceeded by at least a share q of the values.
 func sameDistribution(t *testing.T, what string, got Distribution, values []int) {
 	t.Helper()
 	sum := 0
@@ -218,7 +218,7 @@ func sameDistribution(t *testing.T, what string, got Distribution, values []int)
 					upTo++
 				}
 			}
-			if float64(upTo) >= q*float64(len(values))-1e-9 { // q·n is exact but for rounding
+			if float64(upTo) >= q*float64(len(values))-1e-9 { // q·n is exact except for rounding
 				best = min(best, v)
 			}
 		}
@@ -254,7 +254,7 @@ func TestStatsOfAnEmptySplitAreZero(t *testing.T) {
 	}
 }
 
-func TestBuildRecordSaysWhatItWasToldAndNoTimeOfItsOwn(t *testing.T) {
+func TestBuildRecordHasTheGivenProvenanceAndNoTime(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
 	o.Made = Provenance{Source: json.RawMessage(`{"dataset":"gldv2"}`), Curation: json.RawMessage(`{"logs":[{"sha256":"ab"}]}`),
@@ -274,8 +274,8 @@ func TestBuildRecordSaysWhatItWasToldAndNoTimeOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOtherProvenanceReplacesTheRecordAlone keeps all shards.
-func TestOtherProvenanceReplacesTheRecordAlone(t *testing.T) {
+// TestChangedProvenanceReplacesOnlyTheBuildRecord also checks that all shards are kept.
+func TestChangedProvenanceReplacesOnlyTheBuildRecord(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
 	mustBuild(t, newSource(t, 30), dir, o)
@@ -296,9 +296,9 @@ func TestOtherProvenanceReplacesTheRecordAlone(t *testing.T) {
 	}
 }
 
-// TestFailureBesideTheShardsLeavesTheOldDataSet stops a build, whose shards are all
-// there, while it writes the last of the companions.
-func TestFailureBesideTheShardsLeavesTheOldDataSet(t *testing.T) {
+// TestFailedCompanionFileKeepsTheOldDataSet stops a build with complete shards while it writes the
+// last companion file.
+func TestFailedCompanionFileKeepsTheOldDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	before := contents(t, dir)
@@ -311,7 +311,7 @@ func TestFailureBesideTheShardsLeavesTheOldDataSet(t *testing.T) {
 	_, err := Build(t.Context(), newSource(t, 30), dir, o)
 	wantError(t, err, "no more")
 	after := contents(t, dir)
-	delete(after, lockName) // says that a build is not finished
+	delete(after, lockName) // marks an unfinished build
 	sameContents(t, after, before)
 	if v := mustVerify(t, dir); len(v.Damage) > 0 {
 		t.Error(v.Damage)
@@ -379,9 +379,9 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 	}
 }
 
-// TestAttributionIsCutIntoRowGroups writes more rows than the library may hold.
+// TestAttributionIsCutIntoRowGroups writes more rows than the Parquet library may buffer.
 func TestAttributionIsCutIntoRowGroups(t *testing.T) {
-	to := &beside{dir: t.TempDir()}
+	to := &companionWriter{dir: t.TempDir()}
 	f, err := to.create(AttributionFile)
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"hgld/internal/testing/smalldisk"
 )
 
-// TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 48, 64 … KiB until
-// one is large enough. Nothing may open as a data set on one that was too small, and
-// with more room the next build must come to the right bytes.
-func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
+// TestDiskFullLeavesAValidState builds on disks of 32, 48, 64 … KiB until one is large enough. On a
+// smaller one nothing may open as a data set, and with more room the next build must give the right
+// bytes.
+func TestDiskFullLeavesAValidState(t *testing.T) {
 	src := newSource(t, 40)
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())
@@ -29,8 +29,8 @@ func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
 		func(dir string) { sameContents(t, contents(t, dir), want) })
 }
 
-// TestDiskFullKeepsTheFinishedSet builds a second data set in the place of one, with
-// other shards, on disks that are full at every point of it.
+// TestDiskFullKeepsTheFinishedSet rebuilds a data set with other shards, on disks that are full at
+// every point of the build.
 func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 	src := newSource(t, 40)
 	other := small()

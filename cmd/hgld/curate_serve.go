@@ -157,7 +157,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.Finish = func() (string, error) { return o.finish(j) }
+	c.WriteHierarchy = func() (string, error) { return o.finish(j) }
 	return o.listen(j, c)
 }
 

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// diskTrouble says why the disk takes no more data. It returns "" for other errors.
+// diskTrouble returns why the disk accepts no more data, or "" for other errors.
 func diskTrouble(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -19,17 +19,17 @@ const (
 	exitTemporary   = 5   // a network or a disk failed for the moment: run the command again
 	exitNoGPU       = 6   // the graphics card asked for cannot be used
 	exitNoProject   = 10  // no hgld.yaml here
-	exitLocked      = 11  // another process works on this; the message has its pid
+	exitLocked      = 11  // another process works here; the message has its pid
 	exitDiskFull    = 12  // the disk is full or read-only; finished files are safe
 	exitInterrupted = 130 // stopped by a signal, state saved
 )
 
-// coded is an error with an exit code and, where one is known, the next step.
+// coded is an error with an exit code or a hint.
 type coded struct {
 	code      int
 	err       error
 	hint      string
-	retryable bool // the same command may succeed with what failed
+	retryable bool // the same command may succeed if it is run again
 }
 
 func (e *coded) Error() string { return e.err.Error() }
@@ -58,8 +58,8 @@ func unlessRefused(code int, err error) int {
 	return exitFailed
 }
 
-// withHint returns err with a next step for the user, which is printed on a line of its
-// own. The exit code stays what it was. withHint returns nil for nil.
+// withHint returns err with a next step for the user, which is printed on its own line. The exit
+// code stays the same. withHint returns nil for nil.
 func withHint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -72,10 +72,9 @@ func usagef(format string, args ...any) error {
 	return withCode(exitUsage, fmt.Errorf(format, args...))
 }
 
-// retryable marks an error of code [exitSomeFailed] whose items may succeed when the same
-// command runs again, as after a failure of the network. A stage that ends with such
-// an error is not done. Without the mark the items have failed for good, and the
-// stage's result counts as complete.
+// retryable marks an error of code [exitSomeFailed] whose items may succeed if the same command runs
+// again, for example after a network failure. A stage that ends with such an error is not done.
+// Without the mark the items have failed for good, and the stage counts as complete.
 func retryable(err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +82,7 @@ func retryable(err error) error {
 	return &coded{code: exitCode(err), err: err, retryable: true}
 }
 
-// isRetryable reports whether [retryable] marked err or an error within it.
+// isRetryable reports whether err, or an error that it wraps, was marked by [retryable].
 func isRetryable(err error) bool {
 	found := false
 	walk(err, func(err error) bool {
@@ -99,7 +98,7 @@ func ended(err error) (complete, again bool) {
 	return exitCode(err) == exitSomeFailed, isRetryable(err)
 }
 
-// exitCode returns the exit code of an error: [exitDiskFull] if the disk takes no more data,
+// exitCode returns the exit code of an error: [exitDiskFull] if the disk accepts no more data,
 // else the code of the outermost error that has one by [withCode] or in the table of
 // [advice], else [exitInterrupted] if a context was cancelled, else [exitFailed].
 func exitCode(err error) int {
@@ -125,8 +124,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// hints lists the next steps in err, each once. Of several hints around one error it
-// returns the outermost; of errors that are joined it returns one each.
+// hints returns the hints in err without duplicates. Of nested hints it returns the outermost; of
+// joined errors it returns one each.
 func hints(err error) []string {
 	var list []string
 	walk(err, func(err error) bool {
@@ -153,8 +152,8 @@ func adviceOf(err error) (code int, hint string) {
 	return exitOK, ""
 }
 
-// walk calls visit for err and the errors within it, outermost first. It looks inside one only
-// if visit returns true for it.
+// walk calls visit for err and the errors that it wraps, outermost first. It descends into one only
+// if visit returns true.
 func walk(err error, visit func(error) (deeper bool)) {
 	if err == nil || !visit(err) {
 		return

@@ -61,9 +61,9 @@ func hostile(seed uint64) *Document {
 	return d
 }
 
-// A file of zero bytes, as a crash leaves it, is no list of groups, nor is any other
-// file that holds what no text does.
-func TestNoTextIsNoCuration(t *testing.T) {
+// A file of zero bytes, as a crash leaves it, is not read as a list of groups, and neither is any
+// other file that is not text.
+func TestBinaryFilesAreRejected(t *testing.T) {
 	for data, want := range map[string]string{
 		string(make([]byte, 6808)):         "lost.csv: all of its 6808 bytes are zero: the file is damaged",
 		"church\nhill\n\x00\x00\x00":       "lost.csv:3: contains a zero byte",
@@ -84,7 +84,7 @@ func TestNoTextIsNoCuration(t *testing.T) {
 
 // Whatever labels are called: what a format holds comes back from it, byte for
 // byte, and the file is taken for what it is.
-func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
+func TestHostileNamesRoundTripThroughEveryFormat(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		if err := d.Hierarchy.Check(); err != nil {
@@ -126,7 +126,7 @@ func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
 }
 
 // A file that hgld has written has no errors, whatever its names look like.
-func TestLintAcceptsWhatIsWritten(t *testing.T) {
+func TestLintAcceptsWrittenFiles(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {

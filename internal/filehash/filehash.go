@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// pieceBytes is how much is read between two looks at the context.
+// pieceBytes is the number of bytes read between two checks of the context.
 const pieceBytes = 1 << 20
 
 // SHA256 returns the SHA-256 of a file in hexadecimal, and its size in bytes.
@@ -28,8 +28,8 @@ func SHA256(ctx context.Context, path string) (sum string, size int64, err error
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// Copy writes all of in to h, a hash or several of them, and returns the number of
-// bytes. It returns the error of ctx as soon as ctx has ended.
+// Copy writes all of in to h, which is a hash or several of them. It returns the number of bytes.
+// It returns the error of ctx as soon as ctx has ended.
 func Copy(ctx context.Context, h io.Writer, in io.Reader) (size int64, err error) {
 	buf := make([]byte, pieceBytes)
 	for {

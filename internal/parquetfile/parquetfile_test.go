@@ -106,11 +106,11 @@ func readAll(path string) (values []parquet.Value, err error) {
 	return values, nil
 }
 
-// A header may declare anything; what is allocated is bounded by what is there.
+// A header may declare any size; the allocated memory is bounded by the actual data.
 func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 	const huge = math.MaxInt32
 	four := []byte{1, 0, 0, 0}
-	list := func(field byte, kind byte) []byte { // a list of 2^31−1 in a struct that ends there
+	list := func(field byte, kind byte) []byte { // a list of 2^31−1 elements in a struct that ends there
 		return append([]byte{field<<4 | thriftList, 15<<4 | kind}, binary.AppendUvarint(nil, huge)...)
 	}
 	text := append([]byte{6<<4 | thriftBinary}, binary.AppendUvarint(nil, huge)...)
@@ -165,7 +165,7 @@ func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 			if !errors.As(err, new(*FormatError)) {
 				t.Errorf("%v, want a *FormatError", err)
 			}
-			const most = 64 << 20 // the files have up to 8 MiB, which is read with some copies
+			const most = 64 << 20 // the files have up to 8 MiB, of which reading makes some copies
 			if n := after.TotalAlloc - before.TotalAlloc; n > most {
 				t.Errorf("%d MiB were allocated, want %d at most: %v", n>>20, most>>20, err)
 			}
@@ -192,8 +192,8 @@ func someRows(n int) []row {
 	return rows
 }
 
-// What the library writes passes, by any compression and either version of pages.
-func TestSoundFilesAreRead(t *testing.T) {
+// The reader accepts what the library writes, with any compression and both versions of pages.
+func TestValidFilesAreRead(t *testing.T) {
 	rows := someRows(3000)
 	for _, codec := range []compress.Codec{
 		&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli,
@@ -218,7 +218,7 @@ func TestSoundFilesAreRead(t *testing.T) {
 	}
 }
 
-// The library unpacks LZ4 to other bytes than were packed.
+// The library decompresses LZ4 to other bytes than were compressed.
 func TestLZ4IsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lz4.parquet")
 	if err := parquet.WriteFile(path, someRows(10), parquet.Compression(&parquet.Lz4Raw)); err != nil {
@@ -229,7 +229,7 @@ func TestLZ4IsRefused(t *testing.T) {
 	}
 }
 
-// Texts that begin alike are read too.
+// Texts with a common beginning are read, too.
 func TestPrefixesAreRead(t *testing.T) {
 	type text struct {
 		Text string `parquet:"text,delta"`
@@ -248,8 +248,8 @@ func TestPrefixesAreRead(t *testing.T) {
 	}
 }
 
-// A file that is changed anywhere gives values or an error, and neither a panic nor
-// memory beyond the bounds.
+// A file that is changed anywhere gives values or an error. It causes no panic, and no memory use
+// beyond the bounds.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	var whole bytes.Buffer
 	if err := parquet.Write(&whole, someRows(40), parquet.Compression(&parquet.Zstd)); err != nil {
@@ -277,8 +277,8 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 	}
 }
 
-// A struct of the format stays below what the footer's bound counts for it.
-func TestStructsAreSmallerThanCounted(t *testing.T) {
+// A struct of the format is at most as large as the bound for the footer assumes.
+func TestMemoryBoundCoversTheStructs(t *testing.T) {
 	for _, size := range []int64{sizeOf[format.RowGroup](), sizeOf[format.ColumnChunk](), sizeOf[format.SchemaElement](),
 		sizeOf[format.KeyValue](), sizeOf[format.PageEncodingStats](), sizeOf[format.SortingColumn]()} {
 		if size > goSize(thriftStruct) {

@@ -34,7 +34,7 @@ func probeDefaults() probe {
 	return p
 }
 
-func TestSettingTakesOnlyWhatItsKindCanHold(t *testing.T) {
+func TestSetRefusesValuesOfAnotherKind(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
 		{"k", "12", ""}, {"k", "1e3", ""}, {"k", "2.0", ""}, {"name", "", ""},
 		{"ks", "", ""}, {"ks", "1,2", ""}, {"more", "", ""}, {"scale", "0.5,1", ""},
@@ -87,8 +87,8 @@ func TestSectionWithoutValuesKeepsTheDefaults(t *testing.T) {
 	}
 }
 
-// loss: happier is loss: {name: happier}, in a file and in -o loss=happier.
-func TestTextForAGroupIsItsName(t *testing.T) {
+// loss: happier means loss: {name: happier}, in a file and in -o loss=happier.
+func TestStringForAGroupSetsItsName(t *testing.T) {
 	p := probeDefaults()
 	if err := fillText("kind: deep", &p); err != nil || p.Kind.Name != "deep" {
 		t.Errorf("name %q, %v", p.Kind.Name, err)

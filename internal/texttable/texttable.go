@@ -1,4 +1,4 @@
-// Package texttable writes a small table of text for a terminal, a page or a paper.
+// Package texttable writes a small table as text, Markdown, LaTeX or CSV.
 package texttable
 
 import (
@@ -105,12 +105,12 @@ func (c Table) markdown() string {
 	return b.String()
 }
 
-// latexText writes what has a meaning in LaTeX as itself.
+// latexText escapes the characters that have a meaning in LaTeX.
 var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
 	"<", "$<$", "*", `$^*$`)
 
-// latex is a tabular with the rules of the package booktabs.
+// latex returns a tabular with the rules of the package booktabs.
 func (c Table) latex() string {
 	var b strings.Builder
 	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")

@@ -13,7 +13,7 @@ import (
 	"hgld/shards"
 )
 
-// noRecords is the folder of somebody without a project.
+// noRecords is a project folder without stages.
 type noRecords struct{}
 
 func (noRecords) Changed(string) (string, error) { return "", nil }
@@ -22,7 +22,7 @@ func (noRecords) Labels(string) (*LabelsRecord, string, error) {
 	return nil, "no project is here", nil
 }
 
-func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
+func TestProvenanceEndsAtLabelsWithoutARecord(t *testing.T) {
 	trace := New(noRecords{}, nil)
 	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
 		t.Fatal(err)
@@ -33,8 +33,8 @@ func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
 	}
 }
 
-// The encoder's name has the hash of its weights; a draft is followed only to the very
-// tags that it was made of.
+// The encoder's name contains the hash of its weights. A draft is followed only to exactly the tags
+// that it was made of.
 func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

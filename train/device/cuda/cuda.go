@@ -28,7 +28,7 @@ import (
 	"hgld/train/device"
 )
 
-//go:generate ../../../scripts/ptx
+//go:generate ../../../scripts/build_ptx
 
 // Backend computes on one card. Only one goroutine may call operations. Any goroutine may call
 // Upload.
