@@ -32,9 +32,9 @@ const (
 type countKind int
 
 const (
-	uncounted countKind = iota // nothing: the line is of format version 1
-	final                      // the log ends here
-	followed                   // a later edit was acknowledged
+	none     countKind = iota // there is no line
+	final                     // the log ends here
+	followed                  // a later edit was acknowledged
 )
 
 // count is the field "end" of a line.
@@ -77,12 +77,12 @@ func seal(object []byte, before uint32, edits int) ([]byte, sealed) {
 // unseal checks a line and returns what it holds. edits is the number of edits up to
 // this line.
 func unseal(line []byte, before uint32, edits int) (s sealed, err error) {
-	rest, ended := bytes.CutSuffix(line, []byte(lineEnd))
-	if digits := strconv.Itoa(edits); ended {
-		s.count, rest = cutCount(rest, digits)
+	rest, counted := bytes.CutSuffix(line, []byte(lineEnd))
+	if counted {
+		s.count, rest, counted = cutCount(rest, strconv.Itoa(edits))
 	}
-	if !ended || len(rest) < sealSize {
-		return s, errors.New("the line has no checksum")
+	if !counted || len(rest) < sealSize {
+		return s, errors.New("the line does not end with its checksum and count")
 	}
 	body := rest[:len(rest)-sealSize]
 	s.crc = crc32.Update(before, castagnoli, body)
@@ -93,21 +93,20 @@ func unseal(line []byte, before uint32, edits int) (s sealed, err error) {
 	return s, nil
 }
 
-// cutCount removes the count from a line that has lost its line end. What is left ends
-// with the quote of the checksum.
-func cutCount(line []byte, digits string) (count, []byte) {
-	if at := len(line) - len(digits); at >= 0 {
-		if rest, has := bytes.CutSuffix(line[:at], []byte(countStart)); has {
-			switch found := string(line[at:]); {
-			case found == digits:
-				return count{is: final, at: int64(at), n: len(digits)}, rest
-			case partlyDashes(found, digits):
-				torn := found != string(dashes(len(digits)))
-				return count{is: followed, at: int64(at), n: len(digits), torn: torn}, rest
-			}
-		}
+// cutCount removes the count from a line that has lost its line end. It returns false if
+// the line does not have this count, or dashes in its place.
+func cutCount(line []byte, digits string) (count, []byte, bool) {
+	at := max(len(line)-len(digits), 0)
+	rest, has := bytes.CutSuffix(line[:at], []byte(countStart))
+	c := count{is: final, at: int64(at), n: len(digits)}
+	found := string(line[at:])
+	if !has || !partlyDashes(found, digits) {
+		return c, rest, false
 	}
-	return count{}, append(bytes.Clone(line), '"') // version 1: the quote belongs to the checksum
+	if found != digits {
+		c.is, c.torn = followed, found != string(dashes(len(digits)))
+	}
+	return c, rest, true
 }
 
 // partlyDashes reports whether dashes have begun to replace digits: a power cut may tear

@@ -149,7 +149,7 @@ func TestDamageErrorNamesFileAndLine(t *testing.T) {
 }
 
 func TestLogOfANewerFormatIsRejected(t *testing.T) {
-	object := []byte(`{"hgld_edits":3,"draft_sha256":"ab","levels":["tag","group"]}`)
+	object := []byte(`{"hgld_edits":2,"draft_sha256":"ab","levels":["tag","group"]}`)
 	line, _ := seal(object, 0, 0)
 	if _, err := parseLog("e.jsonl", append(line, '\n')); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("error %v", err)

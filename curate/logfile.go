@@ -215,9 +215,7 @@ func (l *Log) append(e Edit) error {
 	if err := l.write(line); err != nil {
 		return err
 	}
-	if l.last.is == final {
-		l.unmarked = append(l.unmarked, l.last)
-	}
+	l.unmarked = append(l.unmarked, l.last)
 	l.last = s.count.from(l.size)
 	l.seq, l.crc, l.size = e.Seq, s.crc, l.size+int64(len(line))
 	_ = l.writeDashes() // the edit is on disk in any case; the next one tries again

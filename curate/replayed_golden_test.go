@@ -10,7 +10,7 @@ import (
 )
 
 // testdata/replayed has a draft, a log of 140 random edits with every operation except those of
-// proposals, and the hierarchies that a version without proposals wrote.
+// proposals, and the hierarchies that follow from them.
 func TestLogWithoutProposalsGivesTheGoldenHierarchy(t *testing.T) {
 	dir := filepath.Join("testdata", "replayed")
 	c, err := OpenCuration(filepath.Join(dir, "draft.json"))

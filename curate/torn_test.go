@@ -4,38 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-// oldLog is a log of format version 1: its lines end with the checksum.
-func oldLog(t testing.TB, n int) []byte {
-	t.Helper()
-	var data []byte
-	var crc uint32
-	line := func(object []byte) {
-		body := object[:len(object)-1]
-		crc = crc32.Update(crc, castagnoli, body)
-		data = fmt.Appendf(data, "%s,\"crc\":\"%08x\"}\n", body, crc)
-	}
-	header := Header{Version: 1, By: "anna", Draft: "draft.json", DraftSHA256: "ab12", Levels: DefaultLevels}
-	object, err := header.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	line(object)
-	for i := range n {
-		if object, err = testEdit(i + 1).MarshalJSON(); err != nil {
-			t.Fatal(err)
-		}
-		line(object)
-	}
-	return data
-}
 
 // reopen opens a log with the given bytes, appends an edit to it and returns its former contents. It
 // checks the new contents.
@@ -115,47 +89,6 @@ func TestTruncatedCopyIsDamage(t *testing.T) {
 	}
 	if c, err := parseLog(path, data[:len(data)-1]); err != nil || len(c.Edits) != 12 {
 		t.Errorf("without its last line end: %v", err)
-	}
-}
-
-// A log of version 1 has no count: a cut copy of it cannot be told from a crash, and
-// the message does not say that it can.
-func TestOldLogIsReadAndGoesOn(t *testing.T) {
-	data := oldLog(t, 2)
-	c, err := parseLog("edits.jsonl", data)
-	if err != nil || len(c.Edits) != 2 || c.Header.Version != 1 {
-		t.Fatalf("%d edits, version %d, %v", len(c.Edits), c.Header.Version, err)
-	}
-	header := bytes.IndexByte(data, '\n') + 1
-	for size := header; size <= len(data); size++ {
-		if near := bytes.IndexByte(data[max(size-4, 0):min(size+4, len(data))], '\n'); near < 0 && size%9 != 0 {
-			continue // every place near a line end, every ninth elsewhere
-		}
-		c, err := reopen(t, data[:size])
-		if err != nil {
-			t.Fatalf("%d of %d bytes: %v", size, len(data), err)
-		}
-		whole := bytes.Count(data[header:size], []byte("\n"))
-		if size < len(data) && data[size] == '\n' && size > header {
-			whole++
-		}
-		torn := size > bytes.LastIndexByte(data[:size], '\n')+1 && data[min(size, len(data)-1)] != '\n'
-		if len(c.Edits) != whole || (c.Torn != nil) != torn {
-			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
-		}
-		if torn && !strings.Contains(c.Torn.String(), "unless this is a truncated copy") {
-			t.Fatalf("torn line: %v", c.Torn)
-		}
-	}
-	for i := range data {
-		for bit := range 8 {
-			data[i] ^= 1 << bit
-			var damage *DamageError
-			if _, err := parseLog("edits.jsonl", data); !errors.As(err, &damage) {
-				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
-			}
-			data[i] ^= 1 << bit
-		}
 	}
 }
 

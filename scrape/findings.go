@@ -29,11 +29,7 @@ func putFinding(tx *sql.Tx, rec labels.Record, tries int) (bool, error) {
 
 // outcomes returns the outcome of every title that has one.
 func (s *state) outcomes() (map[string]labels.Outcome, error) {
-	table := "finding"
-	if s.old {
-		table = "page"
-	}
-	rows, err := s.db.Query(`SELECT title, outcome FROM ` + table)
+	rows, err := s.db.Query(`SELECT title, outcome FROM finding`)
 	if err != nil {
 		return nil, s.namedError(err)
 	}

@@ -65,7 +65,7 @@ func (s *state) findingWithTasks(tx *sql.Tx, source Source, title string) (
 			return nil, false
 		}
 		used = append(used, t)
-		fact, known, e := s.fact(tx, source, t)
+		fact, known, e := s.fact(tx, t)
 		err = e
 		return fact, known
 	})
@@ -99,9 +99,6 @@ func markBatch(tx *sql.Tx, batch int64, reason refetchReason) error {
 
 // countMarked returns the number of facts marked for fetching again.
 func (s *state) countMarked() (n int, err error) {
-	if s.old {
-		return 0, nil
-	}
 	err = s.db.QueryRow(`SELECT count(*) FROM fact WHERE again <> ''`).Scan(&n)
 	return n, s.namedError(err)
 }

@@ -42,7 +42,6 @@ type state struct {
 	db   *sql.DB
 	raw  rawStore
 	lock *filelock.Lock // nil if opened for reading
-	old  bool           // format 1, open for reading: it has outcomes and no facts
 
 	lookup *sql.Stmt // of a fact
 	found  *sql.Stmt // of a finding
@@ -153,10 +152,10 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.db.SetMaxOpenConns(1) // one writer; readers never wait for a lock
-	if err := s.check(settings, mode == "rwc"); err != nil || s.old {
+	if err := s.check(settings, mode == "rwc"); err != nil {
 		return err
 	}
-	s.lookup, err = s.db.Prepare(`SELECT batch, data FROM fact WHERE step = ? AND key = ? AND again = ''`)
+	s.lookup, err = s.db.Prepare(`SELECT data FROM fact WHERE step = ? AND key = ? AND again = ''`)
 	if err != nil {
 		return s.namedError(err)
 	}
@@ -165,8 +164,8 @@ func (s *state) open(mode string, settings map[string]string) error {
 }
 
 // check compares the settings with those of the first run, in alphabetical order. With
-// create, it also creates the tables of a new state, stores the settings, and converts an
-// old format. All of this is one transaction.
+// create, it also creates the tables of a new state and stores the settings. All of this
+// is one transaction.
 func (s *state) check(settings map[string]string, create bool) error {
 	return s.inTransaction(func(tx *sql.Tx) error {
 		tables, err := s.tables(tx, create)
@@ -191,8 +190,7 @@ func (s *state) check(settings map[string]string, create bool) error {
 	})
 }
 
-// tables returns 0 if the database has no tables. With create, it creates them, or converts
-// those of format 1.
+// tables returns 0 if the database has no tables. With create, it creates them.
 func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&n); err != nil {
 		return 0, err
@@ -211,12 +209,7 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	if err := tx.QueryRow(`SELECT value FROM meta WHERE key = 'format'`).Scan(&format); err != nil {
 		return n, fmt.Errorf("its format: %w", err)
 	}
-	switch {
-	case format == "1" && create:
-		return n, convertVersion1(tx)
-	case format == "1":
-		s.old = true
-	case format != strconv.Itoa(stateVersion):
+	if format != strconv.Itoa(stateVersion) {
 		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format),
 			Want: strconv.Quote(strconv.Itoa(stateVersion))}
 	}

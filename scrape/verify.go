@@ -24,11 +24,6 @@ type Verification struct {
 	Derived   bool     `json:"-"`         // a new run from the stored responses mends some of them
 }
 
-// OldStateError is the error for a state in the format of an earlier version.
-type OldStateError struct{ Dir string }
-
-func (e *OldStateError) Error() string { return e.Dir + " has format 1" }
-
 // mostProblems limits the list: a missing folder means 300,000 problems.
 const mostProblems = 1000
 
@@ -64,9 +59,6 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	defer s.close()
-	if s.old {
-		return nil, fmt.Errorf("scrape: %w", &OldStateError{cfg.State})
-	}
 	v := &Verification{Problems: []string{}}
 	if err := s.verify(ctx, cfg, v); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)

@@ -38,8 +38,8 @@ type Companion struct {
 	SHA256 Hash   `json:"sha256"`         // of the file
 }
 
-// checkCompanions checks that the manifest lists the companion files of its version,
-// each once and in order.
+// checkCompanions checks that the manifest lists the companion files, each once and in
+// order, and that StatsFile and BuildFile are among them.
 func (m *Manifest) checkCompanions() error {
 	known := companionFiles()
 	for _, c := range m.Companions {
@@ -49,12 +49,9 @@ func (m *Manifest) checkCompanions() error {
 		}
 		known = known[at+1:]
 	}
-	if m.Version == 1 && len(m.Companions) > 0 {
-		return fmt.Errorf("%s is listed, but data sets of version 1 have no companion files", m.Companions[0].Name)
-	}
 	for _, name := range []string{StatsFile, BuildFile} {
-		if m.Version > 1 && m.companion(name) == nil {
-			return fmt.Errorf("%s is missing; version %d requires it", name, m.Version)
+		if m.companion(name) == nil {
+			return fmt.Errorf("%s is not among the companions", name)
 		}
 	}
 	return nil

@@ -289,7 +289,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"hgld_shards":2}`))
+	f.Add([]byte(`{"hgld_shards":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := decodeManifest(data)
 		if err != nil || m.Version > FormatVersion {

@@ -28,11 +28,10 @@ type VerifyOptions struct {
 
 // Verified is the outcome of Verify.
 type Verified struct {
-	Files  int            `json:"files"`           // compared
-	Rows   int            `json:"rows"`            // compared
-	Bytes  int64          `json:"bytes"`           // read
-	Damage []*DamageError `json:"damage"`          // what differs, in the order of the files
-	Notes  []string       `json:"notes,omitempty"` // what is no damage, but worth knowing
+	Files  int            `json:"files"`  // compared
+	Rows   int            `json:"rows"`   // compared
+	Bytes  int64          `json:"bytes"`  // read
+	Damage []*DamageError `json:"damage"` // what differs, in the order of the files
 }
 
 // Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS, every file
@@ -148,15 +147,8 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// companions compares the companion files with their hashes. Data sets of version 1
-// have none, which is no damage.
+// companions compares the companion files with their hashes.
 func (v *verifier) companions(ctx context.Context, m *Manifest) error {
-	if m.Version == 1 {
-		v.result.Notes = append(v.result.Notes,
-			fmt.Sprintf("written by %s, before data sets had %s, %s and %s; building it again with the same inputs adds them",
-				m.Tool, AttributionFile, StatsFile, BuildFile))
-		return nil
-	}
 	for _, name := range companionFiles() {
 		if c := m.companion(name); c != nil {
 			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {

@@ -27,11 +27,11 @@ func checkBenchmarks(list []Benchmark) error {
 
 // Benchmarks measures the benchmarks in order. The result has one level for each. Overall is the
 // mean over them, as in DyML. Metrics over several levels are left out.
-func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*retrieval.Result, error) {
+func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o retrieval.Evaluation) (*retrieval.Result, error) {
 	if err := checkBenchmarks(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
-	o.PerQuery, o.Self, o.Look = false, nil, nil // they belong to a single data set
+	o.PerQuery, o.Self, o.Observer = false, nil, nil // they belong to a single data set
 	all := &retrieval.Result{Version: retrieval.ResultVersion, Self: true, Overall: map[string]retrieval.Number{}}
 	var keys []string
 	var means []float64

@@ -29,10 +29,10 @@ type Best struct {
 	Step       int              `json:"step"`       // step of the checkpoint
 	Checkpoint string           `json:"checkpoint"` // its folder, relative to the run directory
 	Evaluated  int              `json:"evaluated"`  // step of the latest evaluation
-	Newest     retrieval.Number `json:"newest"`     // value of that evaluation; absent in older files
+	Newest     retrieval.Number `json:"newest"`     // value of that evaluation
 }
 
-// BestVersion is the format version of best.json that this hgld writes.
+// BestVersion is the format version of best.json.
 const BestVersion = 1
 
 // Values of run.watch: the part of the data that is evaluated during training.
@@ -197,7 +197,7 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
 	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
-	o := EvalOptions{Metrics: r.parts.metrics}
+	o := retrieval.Evaluation{Metrics: r.parts.metrics}
 	var result *retrieval.Result
 	var err error
 	switch {

@@ -124,9 +124,6 @@ type Schedule struct {
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 
 	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts all rates when evaluations stop improving
-
-	// Old reports that a file used the keys from when warmup meant frozen groups.
-	Old bool `yaml:"-" json:"-"`
 }
 
 // Upkeep holds the settings that do not change the result of a run.
@@ -207,6 +204,9 @@ func (c *Config) lookUp() (p parts, err error) {
 	if err := c.check(); err != nil {
 		return p, err
 	}
+	if err := c.checkSampler(); err != nil {
+		return p, err
+	}
 	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
 		return p,
 			fmt.Errorf("from is %s, which sets the whole network: remove model.weights and model.projection",
@@ -281,12 +281,10 @@ func (c *Config) lookUp() (p parts, err error) {
 }
 
 // checkSampler returns an error if sampler.settings has keys that the sampler group overrides.
-// Runs of earlier versions may have them, and can still be resumed.
 func (c *Config) checkSampler() error {
-	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
-		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
-			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key,
-				other, key, value, key)}
+	for _, key := range []string{"batch", "m"} {
+		if value, given := c.Sampler.Settings[key]; given {
+			return fmt.Errorf("sampler.settings.%s is %v: want sampler.%s alone", key, value, key)
 		}
 	}
 	return nil

@@ -227,9 +227,6 @@ func (r *Run) prepare() error {
 			return err
 		}
 	}
-	if err := r.config.checkSampler(); err != nil {
-		return err
-	}
 	if r.left, err = r.network.warmStart(&r.config, &r.parts); err != nil {
 		return err
 	}

@@ -71,7 +71,6 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	sentinel(scrape.ErrMoreNeeded, exitTemporary, "`hgld scrape run` without --reparse fetches the rest"),
 	kind(exitOK, func(*scrape.NoVersionsError) string { return "--since needs --source api" }),
 	sentinel(scrape.ErrNoTagsBefore, exitOK, "run without --since first"),
-	kind(exitOK, func(*scrape.OldStateError) string { return "`hgld scrape run --reparse` converts it" }),
 
 	// embed and cluster
 	kind(exitOK, func(*cluster.MissingTextsError) string {

@@ -68,8 +68,8 @@ func TestBinaryFilesAreRejected(t *testing.T) {
 		string(make([]byte, 6808)):         "lost.csv: all of its 6808 bytes are zero: the file is damaged",
 		"church\nhill\n\x00\x00\x00":       "lost.csv:3: contains a zero byte",
 		"c\x00h\x00u\x00r\x00c\x00h\x00":   "lost.csv:1: contains a zero byte: the file is damaged, or not in UTF-8",
-		"group,parent\nkirche,\nb\xe4r,\n": "lost.csv:3: is not UTF-8",
-		"\xff\xfe\x01":                     "lost.csv:1: is not UTF-8",
+		"group,parent\nkirche,\nb\xe4r,\n": `lost.csv:3: "b\xe4r" is not UTF-8`,
+		"\xff\xfe\x01":                     `lost.csv:1: "\xff\xfe\x01" is not UTF-8`,
 	} {
 		d, err := Read([]byte(data), "lost.csv", "", labels.ReadOptions{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -16,8 +16,8 @@ import (
 func TestQueueNameIsUniqueToALog(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	anna, ben := curate.Header{Version: 2, By: "anna", DraftSHA256: "ab"},
-		curate.Header{Version: 2, By: "ben", DraftSHA256: "ab"}
+	anna, ben := curate.Header{Version: curate.LogVersion, By: "anna", DraftSHA256: "ab"},
+		curate.Header{Version: curate.LogVersion, By: "ben", DraftSHA256: "ab"}
 	names := map[string]bool{}
 	for _, log := range []struct {
 		path string

@@ -73,20 +73,8 @@ func take(f *os.File) (bool, error) {
 	if named, err := Named(f, f.Name()); err != nil || !named {
 		return false, err
 	}
-	held, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	if err := f.Truncate(0); err != nil {
 		return false, err
-	}
-	if mode := held.Mode().Perm(); mode&0o077 != 0 && mode&0o022 == 0 {
-		// An earlier version made it readable to others. One that others may write was
-		// opened to them on purpose.
-		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) &&
-			!errors.Is(err, errors.ErrUnsupported) {
-			return false, err
-		}
 	}
 	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err == nil, err

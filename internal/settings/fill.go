@@ -47,9 +47,6 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s:%d: %s: %s is not a group of keys", s.file, line, strings.Join(path, "."), quote(node))
 	}
-	if group, ok := v.Addr().Interface().(Outdated); ok {
-		node = group.Modern(node)
-	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]

@@ -13,12 +13,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"hgld/internal/atomicfile"
-	"hgld/internal/protowire"
 )
 
 // Scalar is a value of a curve.
@@ -63,10 +65,11 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 	}
 	w := &Writer{file: file}
 	const start = 1 // SessionLog.START
-	err = w.event(at, 0, protowire.AppendBytes(nil, 3, "brain.Event:2"))
+	err = w.event(at, 0, protowire.AppendString(tag(nil, 3, protowire.BytesType), "brain.Event:2"))
 	if err == nil {
 		// Readers discard values of this step and of later ones.
-		err = w.event(at, step+1, protowire.AppendBytes(nil, 7, protowire.AppendNumber(nil, 1, start)))
+		status := protowire.AppendVarint(tag(nil, 1, protowire.VarintType), start)
+		err = w.event(at, step+1, protowire.AppendBytes(tag(nil, 7, protowire.BytesType), status))
 	}
 	if err != nil {
 		file.Close()
@@ -79,11 +82,11 @@ func Create(dir string, step int, at time.Time) (*Writer, error) {
 func (w *Writer) Add(at time.Time, step int, values ...Scalar) error {
 	var summary []byte
 	for _, v := range values {
-		value := protowire.AppendBytes(nil, 1, v.Tag)
-		value = protowire.AppendFloat(value, 2, float32(v.Value))
-		summary = protowire.AppendBytes(summary, 1, value)
+		value := protowire.AppendString(tag(nil, 1, protowire.BytesType), v.Tag)
+		value = protowire.AppendFixed32(tag(value, 2, protowire.Fixed32Type), math.Float32bits(float32(v.Value)))
+		summary = protowire.AppendBytes(tag(summary, 1, protowire.BytesType), value)
 	}
-	return w.event(at, step, protowire.AppendBytes(nil, 5, summary))
+	return w.event(at, step, protowire.AppendBytes(tag(nil, 5, protowire.BytesType), summary))
 }
 
 // Close closes the file.
@@ -92,9 +95,9 @@ func (w *Writer) Close() error { return w.file.Close() }
 // event writes a record with one field besides time and step.
 func (w *Writer) event(at time.Time, step int, field []byte) error {
 	w.buf = append(w.buf[:0], make([]byte, 12)...)
-	w.buf = protowire.AppendDouble(w.buf, 1, float64(at.UnixNano())/1e9)
+	w.buf = protowire.AppendFixed64(tag(w.buf, 1, protowire.Fixed64Type), math.Float64bits(float64(at.UnixNano())/1e9))
 	if step != 0 { // protocol buffers omit zeros
-		w.buf = protowire.AppendNumber(w.buf, 2, int64(step))
+		w.buf = protowire.AppendVarint(tag(w.buf, 2, protowire.VarintType), uint64(step))
 	}
 	w.buf = append(w.buf, field...)
 	data := w.buf[12:]
@@ -104,6 +107,9 @@ func (w *Writer) event(at time.Time, step int, field []byte) error {
 	_, err := w.file.Write(w.buf)
 	return err
 }
+
+// tag appends the number of a field and the type of its value.
+var tag = protowire.AppendTag
 
 // masked returns the checksum of a record. TensorFlow masks the CRC because a CRC of data that
 // contains CRCs is weak.

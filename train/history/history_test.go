@@ -228,7 +228,7 @@ func TestDamagedLogIsAFormatError(t *testing.T) {
 	}
 }
 
-// A setting that an older run does not have gets its default.
+// A setting that the file lacks gets its default.
 func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	if s, err := ReadSettings(dir); s != nil || err != nil {

@@ -84,7 +84,7 @@ var internalMay = map[string][]string{
 	"internal/download":    {"internal/atomicfile", "internal/filelock"},
 	"internal/settings":    {"internal/registry"},
 	"internal/pipeline":    {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry"},
-	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorboard": {"internal/atomicfile"},
 	"internal/tensorfile":  {"internal/half"},
 	"internal/texttable":   {"internal/registry"},
 	"internal/torchfile":   {"internal/tensorfile"},
