@@ -61,24 +61,6 @@ func ReadBest(run string) (Best, error) {
 	return b, nil
 }
 
-// watchable checks that the data for evaluations during training exist, if the configuration asks
-// for them.
-func (c *Config) watchable(d Data) error {
-	switch {
-	case len(d.Benchmarks) > 0 && d.Query != nil:
-		return errors.New("the test has both queries and benchmarks, want one of them")
-	case c.Run.Watch == watchTest && !d.tested():
-		return fmt.Errorf("run.watch is test, but the data has no test queries: name them, or set run.watch=validation")
-	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
-		return fmt.Errorf("run.evaluate is %d, but there are no validation classes: hold some out of the training "+
-			"(hold_out), or set run.watch=test to evaluate the test during training", c.Run.Evaluate)
-	}
-	if err := c.checkPatience(d); err != nil {
-		return err
-	}
-	return checkBenchmarks(d.Benchmarks)
-}
-
 // evaluationDue reports whether the run must be evaluated now. It depends only on the state.
 func (r *Run) evaluationDue() bool {
 	every := r.config.Run.Evaluate

@@ -124,7 +124,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := config.watchable(data); err != nil {
+	if err := config.validateData(data); err != nil {
 		return nil, &ConfigError{err}
 	}
 	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
