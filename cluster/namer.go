@@ -95,7 +95,15 @@ func (l *Lazy) Name() string { return l.Of }
 // Watch implements Cacheable.
 func (l *Lazy) Watch(f func(done int)) { l.watch = f }
 
-// Encode opens the encoder and encodes texts.
+// EncoderError is the error for vectors of another encoder than the one that is set.
+type EncoderError struct{ Made, Set string }
+
+func (e *EncoderError) Error() string {
+	return fmt.Sprintf("the vectors were made by %s, but the encoder is now %s", e.Made, e.Set)
+}
+
+// Encode opens the encoder and encodes texts. It returns an [EncoderError] if the encoder is not
+// l.Of.
 func (l *Lazy) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -105,8 +113,7 @@ func (l *Lazy) Encode(ctx context.Context, texts []string) ([][]float32, error) 
 		return nil, err
 	}
 	if e.Name() != l.Of {
-		return nil, fmt.Errorf("the vectors were made by %s, but the encoder is now %s; name the first one in the section "+
-			"embed, or make new vectors with `hgld embed`", l.Of, e.Name())
+		return nil, &EncoderError{l.Of, e.Name()}
 	}
 	if c, ok := e.(Cacheable); ok && l.watch != nil {
 		c.Watch(l.watch)

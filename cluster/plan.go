@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"hgld/internal/blas"
@@ -139,10 +140,13 @@ func (o Options) resolve() (Method, Init, error) {
 	case o.NInit < 1:
 		err = fmt.Errorf("n_init is %d; want a number of starts, at least 1", o.NInit)
 	case o.Whiten && o.PCA == 0:
-		err = fmt.Errorf("whiten scales principal components; say how many with --pca")
+		err = fmt.Errorf("whiten scales principal components; set pca to their number")
 	}
 	return method, init, err
 }
+
+// ErrNoImages is the error of weighing tags by their images if none were counted.
+var ErrNoImages = errors.New("tags cannot be weighed by images: none were counted")
 
 // WeighBy sets what tags count by in k-means, a name of Weights; every tag counts at
 // least 1. Images must have been counted before (CountImages). The error is an
@@ -166,7 +170,7 @@ func (p *Plan) WeighBy(name string) error {
 		p.base.Weights = nil
 		return nil
 	case name == "images" && images == 0:
-		return optionf("to weigh tags by images, name image lists with --counts train.csv; no images were counted")
+		return &OptionError{ErrNoImages}
 	}
 	p.base.Weights = weights
 	return nil

@@ -141,7 +141,7 @@ func parseLog(path string, data []byte) (*Contents, error) {
 			}
 			return c, c.whole(path)
 		case err != nil && line == 1 && !bytes.Contains(text, []byte(`"hgld_edits"`)):
-			return c, &DamageError{path, 1, "this is not a log of edits, as `hgld curate serve` writes it"}
+			return c, &DamageError{path, 1, "this is not a log of edits"}
 		case err != nil:
 			return c, &DamageError{path, line, err.Error()}
 		}

@@ -260,7 +260,7 @@ func (l *Log) checkFile() error {
 			"restore it, or start again with the new one")
 	case held.Size() != l.size:
 		return fmt.Errorf("another program has changed the file: it has %d bytes instead of %d; "+
-			"check it with `hgld curate log`, then start again", held.Size(), l.size)
+			"check the log, then start again", held.Size(), l.size)
 	}
 	lockHeld, err := l.lock.Held()
 	if err != nil || lockHeld {

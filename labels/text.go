@@ -68,8 +68,9 @@ func (s Stats) ReasonsText() string {
 }
 
 // Text formats the comparison of two files for a person; a and b are their names. It lists the
-// first limit differences of each kind, or all if limit is 0.
-func (c *Comparison) Text(a, b string, limit int) string {
+// first limit differences of each kind, or all if limit is 0; more says how to list
+// all.
+func (c *Comparison) Text(a, b string, limit int, more string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "A = %s, B = %s: %d landmarks with a label in both, %d the same; %d only in A, %d only in B\n", a, b,
 		c.Both, c.Same, len(c.OnlyA), len(c.OnlyB))
@@ -91,7 +92,7 @@ func (c *Comparison) Text(a, b string, limit int) string {
 		fmt.Fprintf(&out, "%s/%d %s: %q in A, %q in B\n", ch.Split, ch.Landmark, ch.Level, ch.A, ch.B)
 	}
 	if n := len(c.Changes) - shown; n > 0 {
-		fmt.Fprintf(&out, "… and %d more differences (--limit 0 lists all)\n", n)
+		fmt.Fprintf(&out, "… and %d more differences (%s)\n", n, more)
 	}
 	return out.String() + keysText("only in A", c.OnlyA, limit) + keysText("only in B", c.OnlyB, limit)
 }

@@ -13,9 +13,9 @@ func TestLimitOfAComparisonCountsTheRest(t *testing.T) {
 		Changes: []Change{{A: "p"}, {A: "q"}, {A: "r"}}}
 	for limit, want := range map[int][]string{
 		0: {"coarse: 3 differ\n", `"v" in A`, `"r" in A`, "/8\n"},
-		1: {`"x" in A`, "  … and 1 more\n", "… and 2 more differences", "/7\n", "… and 1 more only in A\n"},
+		1: {`"x" in A`, "  … and 1 more\n", "… and 2 more differences (--all lists them)\n", "/7\n", "… and 1 more only in A\n"},
 	} {
-		text := c.Text("a.csv", "b.csv", limit)
+		text := c.Text("a.csv", "b.csv", limit, "--all lists them")
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("limit %d: no %q in\n%s", limit, w, text)

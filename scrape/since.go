@@ -48,12 +48,23 @@ type Tagged struct {
 
 func tagged(r labels.Record) Tagged { return Tagged{r.Outcome, r.Tag, r.Raw, r.QID} }
 
+// NoVersionsError is the error for a source that cannot tell what has changed.
+type NoVersionsError struct{ Source string }
+
+func (e *NoVersionsError) Error() string {
+	return fmt.Sprintf("the source %s cannot tell what has changed", e.Source)
+}
+
+// ErrNoTagsBefore is wrapped by the error of a run that lists changes if there is no tags.jsonl of
+// an earlier run.
+var ErrNoTagsBefore = errors.New("changes are found by the tags of an earlier run")
+
 // watch requests the versions of all known facts and marks those that have changed for
 // fetching again. It commits batch by batch.
 func (s *state) watch(ctx context.Context, source Source) error {
 	w, ok := source.(Watcher)
 	if !ok {
-		return fmt.Errorf("the source %s cannot tell what has changed; --since needs --source api", source.Name())
+		return &NoVersionsError{source.Name()}
 	}
 	for _, step := range w.Steps() {
 		known, err := s.versions(w, step)
@@ -122,7 +133,7 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
 	records, err := labels.OpenTags(o.Tags)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--since needs the tags of an earlier run: %w; run without --since first", err)
+		return nil, fmt.Errorf("%w: %w", ErrNoTagsBefore, err)
 	}
 	if err != nil {
 		return nil, err

@@ -154,8 +154,9 @@ func (s Stats) Text() string {
 	return w.String()
 }
 
-// Text says what was compared and lists the first problems, at most n.
-func (v *Verification) Text(n int) string {
+// Text says what was compared and lists the first problems, at most n; more says how to list the
+// rest.
+func (v *Verification) Text(n int, more string) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s, %s and %s compared", terminal.Count(v.Responses, "response"), terminal.Count(v.Facts, "fact"),
 		terminal.Count(v.Titles, "finding"))
@@ -166,8 +167,8 @@ func (v *Verification) Text(n int) string {
 	for _, problem := range v.Problems[:min(n, len(v.Problems))] {
 		fmt.Fprintf(w, "  %s\n", problem)
 	}
-	if more := len(v.Problems) - n; more > 0 {
-		fmt.Fprintf(w, "  … and %d more; --json lists them\n", more)
+	if left := len(v.Problems) - n; left > 0 {
+		fmt.Fprintf(w, "  … and %d more; %s\n", left, more)
 	}
 	return w.String()
 }

@@ -70,8 +70,8 @@ func TestStatsListWhatPoliciesAndPaperKeep(t *testing.T) {
 func TestVerificationListsTheFirstProblems(t *testing.T) {
 	v := &scrape.Verification{Responses: 1, Facts: 2, Titles: 0, Again: 3, Problems: []string{"a", "b", "c"}}
 	want := "1 response, 2 facts and 0 findings compared; 3 to be fetched again\n  a\n  b\n  … and 1 more; " +
-		"--json lists them\n"
-	if got := v.Text(2); got != want {
+		"--all lists them\n"
+	if got := v.Text(2, "--all lists them"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

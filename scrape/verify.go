@@ -21,10 +21,17 @@ type Verification struct {
 	Titles    int      `json:"titles"`    // findings, all compared with their facts
 	Again     int      `json:"again"`     // facts that the next run fetches again
 	Problems  []string `json:"problems"`  // one line each, at most mostProblems
+	Derived   bool     `json:"-"`         // a new run from the stored responses mends some of them
 }
 
 // mostProblems limits the list: a missing folder means 300,000 problems.
 const mostProblems = 1000
+
+// derived adds a problem in what is made of the stored responses.
+func (v *Verification) derived(format string, args ...any) {
+	v.Derived = true
+	v.problem(format, args...)
+}
 
 func (v *Verification) problem(format string, args ...any) {
 	switch len(v.Problems) {
@@ -126,8 +133,7 @@ func (s *state) verifyBatch(tx *sql.Tx, source Source, b batch, v *Verification)
 			return err
 		}
 		if data != "" && data != string(facts[key]) {
-			v.problem("%s %s: the stored fact differs from its response; `hgld scrape run --reparse` rebuilds it", b.step,
-				key)
+			v.derived("%s %s: the stored fact differs from its response", b.step, key)
 		}
 	}
 	return nil
@@ -154,7 +160,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 		}
 		have, err := json.Marshal(kept)
 		if err == nil && !bytes.Equal(want, have) {
-			v.problem("%s: the finding differs from its facts; `hgld scrape run --reparse` rebuilds it", title)
+			v.derived("%s: the finding differs from its facts", title)
 		}
 		return err
 	})
@@ -179,8 +185,7 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	case err != nil:
 		v.problem("%w", err)
 	case line > 0:
-		v.problem("%s:%d: differs from the state with policy %s; `hgld scrape run --reparse` writes it again",
-			cfg.Out.Tags, line, cfg.Out.Policy)
+		v.derived("%s:%d: differs from the state with policy %s", cfg.Out.Tags, line, cfg.Out.Policy)
 	}
 	return nil
 }

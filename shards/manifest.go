@@ -148,6 +148,16 @@ func readSound(dir string) (*Manifest, error) {
 // maxManifest bounds MANIFEST.json: 200,000 landmarks take 10 MB.
 const maxManifest = 512 << 20
 
+// UnfinishedError is the error for a folder without a manifest. It is fs.ErrNotExist.
+type UnfinishedError struct{}
+
+func (e *UnfinishedError) Error() string {
+	return ManifestFile + " is missing, so this data set is not finished"
+}
+
+// Unwrap returns fs.ErrNotExist.
+func (e *UnfinishedError) Unwrap() error { return fs.ErrNotExist }
+
 // errNewer is in the error for a data set with a format that this version of hgld does
 // not read yet.
 var errNewer = errors.New("newer")
@@ -155,8 +165,7 @@ var errNewer = errors.New("newer")
 func readManifest(dir string) (*Manifest, []byte, error) {
 	data, err := readPlain(dir, ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s is missing, so this data set is not finished; run `hgld shards build`: %w", ManifestFile,
-			fs.ErrNotExist)
+		return nil, nil, &UnfinishedError{}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -9,8 +9,9 @@ import (
 )
 
 // Text formats a manifest as tables for a person: the files, and of each level the first limit
-// classes with their images in every split; limit 0 lists all classes.
-func (m *Manifest) Text(limit int) string {
+// classes with their images in every split; limit 0 lists all classes,
+// and more says how to do that.
+func (m *Manifest) Text(limit int, more string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-40s %10s %10s\n", "file", "rows", "size")
 	for _, f := range m.Files {
@@ -32,7 +33,7 @@ func (m *Manifest) Text(limit int) string {
 		b.WriteString("\n")
 		for c, name := range l.Classes {
 			if limit > 0 && c == limit {
-				fmt.Fprintf(&b, "… %d more; --limit 0 prints all\n", len(l.Classes)-c)
+				fmt.Fprintf(&b, "… %d more; %s\n", len(l.Classes)-c, more)
 				break
 			}
 			fmt.Fprintf(&b, "%-40s", name)

@@ -56,15 +56,15 @@ func (e *RefusedError) first() string {
 	return fmt.Sprintf("; the first: %s: %s", At(f.Path, f.Where), f.Error)
 }
 
-// List names the first images that would be left out, one a line.
-func (e *RefusedError) List(most int) string {
+// List names the first images that would be left out, one a line; more says how to list the rest.
+func (e *RefusedError) List(most int, more string) string {
 	var lines []string
 	for i := range e.Failures[:min(most, len(e.Failures))] {
 		f := &e.Failures[i]
 		lines = append(lines, fmt.Sprintf("%s: %s: %s", At(f.Path, f.Where), f.Class, f.Error))
 	}
-	if more := len(e.Failures) - most; more > 0 {
-		lines = append(lines, fmt.Sprintf("… %d more; --json prints all", more))
+	if left := len(e.Failures) - most; left > 0 {
+		lines = append(lines, fmt.Sprintf("… %d more; %s", left, more))
 	}
 	return strings.Join(lines, "\n")
 }

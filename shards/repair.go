@@ -129,7 +129,7 @@ func (s *Set) repairCompanions(ctx context.Context, taxonomy TaxonomyWriter) (fi
 		switch f := to.file(name); {
 		case f == nil:
 			damage = append(damage, &DamageError{name, -1,
-				"cannot be rebuilt from the shards; run `hgld shards build` with the same inputs"})
+				"cannot be rebuilt from the shards; build the data set again with the same inputs"})
 		case f.hash() != s.companionSum(name).SHA256:
 			damage = append(damage, &DamageError{name, -1, "made anew, it differs from " + ManifestFile})
 		default:

@@ -63,7 +63,7 @@ func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 	flip(t, filepath.Join(dir, StatsFile), 20, 1)
 	flip(t, filepath.Join(dir, BuildFile), 20, 1)
 	fixed, err := Repair(t.Context(), dir, listClasses)
-	wantError(t, err, BuildFile, "hgld shards build")
+	wantError(t, err, BuildFile, "build the data set again")
 	if !errors.As(err, new(*DamageError)) || !slices.Equal(fixed, []string{StatsFile}) {
 		t.Errorf("repaired %v, %v", fixed, err)
 	}

@@ -245,7 +245,7 @@ func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
 		return err
 	}
 	if crc != sh.index.shardCRC {
-		return &DamageError{sh.file.Name, -1, fmt.Sprintf("checksum %08x, want %08x; run `hgld shards verify`", crc,
+		return &DamageError{sh.file.Name, -1, fmt.Sprintf("checksum %08x, want %08x", crc,
 			sh.index.shardCRC)}
 	}
 	sh.sound = true

@@ -319,7 +319,7 @@ func (sh *shard) read(buf []byte, from, to int) error {
 	for r := from; r < to; r++ {
 		at := int(x.offsets[r] - start)
 		if got := crc32.Checksum(buf[at:at+int(x.lengths[r])], castagnoli()); got != x.crcs[r] {
-			return &DamageError{sh.file.Name, r, fmt.Sprintf("image %s: checksum %08x, want %08x; run `hgld shards verify`",
+			return &DamageError{sh.file.Name, r, fmt.Sprintf("image %s: checksum %08x, want %08x",
 				x.ids[r], got, x.crcs[r])}
 		}
 	}

@@ -196,10 +196,10 @@ func TestLabelsOfARowHaveNoSpareCapacity(t *testing.T) {
 
 func TestFolderWithoutManifestIsRefused(t *testing.T) {
 	_, err := Open(t.TempDir())
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, new(*UnfinishedError)) {
 		t.Errorf("error %v", err)
 	}
-	wantError(t, err, ManifestFile, "hgld shards build")
+	wantError(t, err, ManifestFile, "not finished")
 }
 
 // GLDv2 numbers train and index separately, so id 5 is two landmarks. Id 0 is a landmark, and not

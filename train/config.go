@@ -9,7 +9,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 
 	"hgld/internal/img"

@@ -43,7 +43,7 @@ func (c *Config) fitVectors(d input.Dataset) error {
 	v, is := input.AsVectored(d)
 	switch {
 	case !is && c.ofVectors():
-		return fmt.Errorf("model.backbone is vectors, but the data are images: name the vectors with --embeddings")
+		return fmt.Errorf("model.backbone is vectors, but the data are images: set embeddings to a file of vectors")
 	case !is:
 		return nil
 	case !c.ofVectors() && c.Model.Backbone.Name != Default().Model.Backbone.Name:

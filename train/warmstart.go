@@ -31,9 +31,7 @@ func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
 // checkpoint of a whole network, hgld's or SupRank's. It skips the classifier.
 func (n *network) pretrained(spec backbone.Spec, path string) (left []string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil,
-			&ConfigError{fmt.Errorf("model.weights is %s, a folder: want a safetensors file of a backbone; "+
-				"to start from the whole network of a run, use --from %s", path, path)}
+		return nil, &ConfigError{&WeightsFolderError{path}}
 	}
 	tensors, err := readWeights("model.weights", path)
 	if err != nil {
@@ -45,7 +43,7 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 		kept[i].Name = backbonePrefix + kept[i].Name
 	}
 	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
-		return nil, &ConfigError{fmt.Errorf("model.weights: %s: %w; %s", path, err, fittingBackbone(tensors))}
+		return nil, &ConfigError{unfit(fmt.Errorf("model.weights: %s: %w", path, err), tensors)}
 	}
 	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool {
 		return strings.HasPrefix(t.Name,
@@ -164,14 +162,30 @@ func readWeights(key, path string) ([]tensorfile.Tensor, error) {
 	return tensors, nil
 }
 
-// fittingBackbone returns a sentence that names the known backbone that the weights fit.
-func fittingBackbone(tensors []tensorfile.Tensor) string {
+// WeightsFolderError is the error for a folder in place of a file of weights.
+type WeightsFolderError struct{ Path string }
+
+func (e *WeightsFolderError) Error() string {
+	return fmt.Sprintf("model.weights is %s, a folder: want a safetensors file of a backbone", e.Path)
+}
+
+// UnfitError is the error for weights that fit no known backbone.
+type UnfitError struct{ Err error }
+
+func (e *UnfitError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the difference from the configured backbone.
+func (e *UnfitError) Unwrap() error { return e.Err }
+
+// unfit adds to the error of weights the known backbone that they fit, or returns an
+// [UnfitError].
+func unfit(err error, tensors []tensorfile.Tensor) error {
 	for _, e := range backbone.All {
 		store := nn.NewStore()
 		e.Value.Build(store.Group("all"), backbone.Options{})
 		if store.Compare(backbone.Pretrained(e.Value, tensors), "") == nil {
-			return fmt.Sprintf("these weights fit %s: set model.backbone.name=%s", e.Name, e.Name)
+			return fmt.Errorf("%w; these weights fit %s: set model.backbone.name=%[2]s", err, e.Name)
 		}
 	}
-	return "hgld models check tells which backbone a file fits"
+	return &UnfitError{err}
 }

@@ -102,8 +102,8 @@ func TestWarmStartNamesWhatDoesNotFit(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	c.From, c.Model.Weights = "", first
-	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); err == nil ||
-		!strings.Contains(err.Error(), "--from "+first) {
+	var folder *WeightsFolderError
+	if _, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)}); !errors.As(err, &folder) || folder.Path != first {
 		t.Errorf("error %v", err)
 	}
 }

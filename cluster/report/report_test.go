@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -309,8 +310,8 @@ func TestSweepIsDrawnByMeasure(t *testing.T) {
 		t.Errorf("%d lines are drawn, want 4", n)
 	}
 	for _, text := range []string{"", "{}", "[]", `[{"inertia":1}]`, `[{"k":"x"}]`} {
-		if _, err := ReadSweep([]byte(text), "sweep.json"); err == nil || !strings.HasPrefix(err.Error(), "sweep.json") ||
-			!strings.Contains(err.Error(), "hgld cluster sweep --json") {
+		if _, err := ReadSweep([]byte(text), "sweep.json"); !errors.As(err, new(*SweepError)) ||
+			!strings.HasPrefix(err.Error(), "sweep.json") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,25 +34,35 @@ type point struct {
 // estimate is a measure with its deviation over the seeds, 0 if there is none.
 type estimate struct{ mean, deviation float64 }
 
+// SweepError is the error of a file that is not the measures of a sweep.
+type SweepError struct {
+	Name string // of the file
+	Err  error  // what is wrong in it
+}
+
+func (e *SweepError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
+
+// Unwrap returns what is wrong in the file.
+func (e *SweepError) Unwrap() error { return e.Err }
+
 // ReadSweep reads what `hgld cluster sweep --json` prints, a list of objects with the
 // number of clusters k and measures, into a plot for each measure. A measure is a
 // number, or an object with mean and deviation. Points with different "settings" are
-// different lines.
+// different lines. The error is a [SweepError].
 func ReadSweep(text []byte, name string) ([]Plot, error) {
 	var objects []map[string]any
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&objects); err != nil {
-		return nil, fmt.Errorf("%s: %w; want the output of `hgld cluster sweep --json`", name, err)
+		return nil, &SweepError{name, err}
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s: has no points; want the output of `hgld cluster sweep --json`", name)
+		return nil, &SweepError{name, errors.New("has no points")}
 	}
 	var points []point
 	fields := map[string]bool{}
 	for i, o := range objects {
 		k, ok := o["k"].(float64)
 		if !ok {
-			return nil, fmt.Errorf("%s: point %d has no number of clusters k; want the output of `hgld cluster sweep --json`",
-				name, i+1)
+			return nil, &SweepError{name, fmt.Errorf("point %d has no number of clusters k", i+1)}
 		}
 		p := point{k: k, values: map[string]estimate{}}
 		if settings, ok := o["settings"].(map[string]any); ok {

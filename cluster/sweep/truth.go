@@ -61,7 +61,7 @@ func ReadTruth(path, judge string) (*Truth, error) {
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, optionf("--judge %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
+		return nil, optionf("judge %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
 			strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {

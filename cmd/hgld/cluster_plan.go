@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"hgld/cluster"
@@ -14,21 +13,12 @@ func (s *clusterSettings) options() cluster.Options {
 		Spherical: s.Spherical, Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: s.Smooth}
 }
 
-// optionCode gives a [cluster.OptionError] the exit code of a usage error.
-func optionCode(err error) error {
-	var option *cluster.OptionError
-	if errors.As(err, &option) {
-		return withCode(exitUsage, err)
-	}
-	return err
-}
-
 // planCluster checks the settings before any long computation, and reads the files that
 // they name. k is the number of clusters, or 0 if it is not known yet. Missing vectors
 // are computed, and written if keep is set.
 func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, cluster.VectorsOrigin, error) {
 	fail := func(err error) (*cluster.Plan, cluster.VectorsOrigin, error) {
-		return nil, cluster.VectorsOrigin{}, optionCode(err)
+		return nil, cluster.VectorsOrigin{}, err
 	}
 	if err := s.options().Check(); err != nil {
 		return fail(err)
@@ -57,7 +47,7 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 	if err := p.SetVectors(x); err != nil {
 		return fail(err)
 	}
-	return p, made, optionCode(nameGroups(j, p, s, made))
+	return p, made, nameGroups(j, p, s, made)
 }
 
 // keepGroups reads the groups of an earlier curation.

@@ -95,7 +95,7 @@ func runClusterSweep(c *cli.Context, j *job) error {
 func readTruth(path, judge string) (*sweep.Truth, error) {
 	if path != "" {
 		t, err := sweep.ReadTruth(path, judge)
-		return t, optionCode(err)
+		return t, err
 	}
 	if judge != "" {
 		return nil, usagef("--judge selects rows of the file of --truth, which is not given")
@@ -129,7 +129,7 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 		for _, k := range ks {
 			p, err := w.Measure(w.ctx, w.plan, own.options(), k, own.Seed)
 			if err != nil {
-				return nil, optionCode(err)
+				return nil, err
 			}
 			p.Settings = varied
 			points = append(points, p)
@@ -146,7 +146,7 @@ func (w *clusterSweep) choose(s *clusterSettings) error {
 		0, false, 0, 0
 	made := fmt.Sprintf("%+v", same)
 	if made == w.made {
-		return optionCode(w.plan.SetOptions(s.options()))
+		return w.plan.SetOptions(s.options())
 	}
 	w.made = made
 	var err error

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
-	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
@@ -146,28 +144,9 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 	return err
 }
 
-// logError adds the exit code and the next step to an error of a log.
+// logError adds the next step to the error of a log that does not exist.
 func logError(err error) error {
-	var damage *curate.DamageError
-	var locked *filelock.LockedError
-	var misplaced *curate.AdjudicationError
-	var mismatch *curate.MismatchError
-	switch {
-	case errors.As(err, &damage) && damage.Line > 1:
-		return withHint(withCode(exitIntegrity, err),
-			"restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
-			filepath.Base(damage.Path))
-	case errors.As(err, &damage):
-		return withCode(exitIntegrity, err)
-	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "end that process, or wait for it")
-	case errors.As(err, &misplaced):
-		return withCode(exitUsage, err)
-	case errors.As(err, &mismatch):
-		return withCode(exitIntegrity, err)
-	case errors.Is(err, curate.ErrConflict):
-		return withHint(err, "--on-conflict skip replays all other edits and lists these")
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}
 	return err

@@ -42,5 +42,5 @@ func runCurateDiff(c *cli.Context, j *job) error {
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", j.args[0], j.args[1], err)
 	}
-	return j.show(d, d.Text(j.args[0], j.args[1], j.limit))
+	return j.show(d, d.Text(j.args[0], j.args[1], j.limit, listsAll))
 }

@@ -88,8 +88,8 @@ func formatHint(err error, path string) error {
 	switch {
 	case err == nil || errors.As(err, &split):
 		return labelHint(err, path)
-	case errors.Is(err, format.ErrOther):
-		return withCode(exitUsage, err)
+	case errors.As(err, new(*format.OtherError)):
+		return err
 	}
 	return withHint(err, "`hgld curate lint %s` lists all its errors; if its format was misjudged, name it with "+
 		"--format FORMAT", filepath.Base(path))

@@ -34,7 +34,7 @@ func runCurateSalvage(j *job, from, to string) error {
 	var damage *curate.DamageError
 	switch {
 	case errors.As(err, &damage):
-		return withHint(withCode(exitIntegrity, err),
+		return withHint(err,
 			"no edit can be kept without the header, which names the draft: restore the log from a backup")
 	case errors.Is(err, fs.ErrExist):
 		return withHint(err, "name another file after %s", filepath.Base(from))

@@ -58,15 +58,7 @@ func runDemo(ctx context.Context, cards []device.Kind, o demo.Options) error {
 	o.Embed = func(ctx context.Context, dir string, runs []string) (demo.Pictures, [][][]float32, error) {
 		return embedHeldOut(ctx, &o, cards, dir, runs)
 	}
-	err := demo.Run(ctx, o)
-	switch {
-	case errors.As(err, new(*demo.StoppedError)):
-		return withHint(withCode(exitInterrupted, err),
-			"the demo cannot be resumed; start it again: hgld demo --out another-folder")
-	case errors.Is(err, demo.ErrInUse):
-		return withHint(withCode(exitUsage, err), "name a folder that does not exist yet: hgld demo --out new-folder")
-	}
-	return err
+	return demo.Run(ctx, o)
 }
 
 // runIn runs a command in the demo's project. It does not count failed items as an error.

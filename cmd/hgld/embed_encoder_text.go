@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
-	"strings"
 
 	"hgld/cluster"
 	"hgld/train/device"
@@ -46,28 +43,10 @@ func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
-	if errors.Is(err, textenc.ErrActivation) {
-		return nil, withHint(withCode(exitUsage, err), "set it: -o clip.activation=quick_gelu, or gelu")
-	}
-	return e, err
+	return textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
 }
 
 // weightFiles returns the files of weights at path, with their SHA-256.
 func weightFiles(path string) (textenc.Files, error) {
-	files, err := textenc.FindFiles(context.Background(), path)
-	if pickle := (*textenc.PickleError)(nil); errors.As(err, &pickle) {
-		return files, pickleHint(pickle)
-	}
-	if errors.As(err, new(*textenc.NoWeightsError)) {
-		err = withHint(withCode(exitUsage, err),
-			"hgld embed --list says which files are needed; --weights also takes a file with another name")
-	}
-	return files, err
-}
-
-// pickleHint adds the next step to the error of a file that would have to be unpickled.
-func pickleHint(err *textenc.PickleError) error {
-	return withHint(withCode(exitUsage, err), "scripts/convert_weights.py %s %s converts it", err.Path,
-		strings.TrimSuffix(err.Path, filepath.Ext(err.Path))+".safetensors")
+	return textenc.FindFiles(context.Background(), path)
 }

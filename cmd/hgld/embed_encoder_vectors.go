@@ -33,7 +33,7 @@ type vectorSettings struct {
 func openImported(s *embedSettings) (cluster.Encoder, error) {
 	path := s.Weights
 	if torchfile.Named(path) {
-		return nil, pickleHint(&textenc.PickleError{Path: path})
+		return nil, &textenc.PickleError{Path: path}
 	}
 	var x cluster.Matrix
 	var texts []string

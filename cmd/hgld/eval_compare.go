@@ -173,11 +173,7 @@ func (o compareOptions) report(j *job, files []string, results []*retrieval.Resu
 			j.say("the page has no pictures: %s and %s were not both written by hgld eval export", j.args[0], j.args[1])
 		}
 	}
-	err := pageError(v.Write(j.ctx))
-	if errors.As(err, new(*report.MetricError)) {
-		return withHint(withCode(exitUsage, err), "name one of them with --by, such as AP_level0")
-	}
-	return err
+	return pageError(v.Write(j.ctx))
 }
 
 // fitsPaper returns an error for a result whose levels or number of queries differ from

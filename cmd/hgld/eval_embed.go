@@ -160,7 +160,7 @@ func embedError(j *job, err error) error {
 	if errors.As(err, new(*index.OtherError)) {
 		return withHint(withCode(exitUsage, err), "write to another file: --out OTHER.npy")
 	}
-	return trainError(err)
+	return err
 }
 
 // skipBroken leaves out files that cannot be read or decoded as images.
@@ -178,8 +178,7 @@ func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer,
 	case labelFile != "" && !vectored:
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
-		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say,
-			Typed: func(vectors, labels string) string { return "hgld eval embed --labels " + labels + " … " + vectors }})
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

@@ -41,7 +41,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 	s := &e.Files
 	source := s.input(j)
 	if err := source.Complete(); err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, labelsHint(withCode(exitUsage, err), "hgld eval run")
 	}
 	s.Labels, s.GalleryLabels = source.Labels, source.GalleryLabels
 	b, err := j.openDevice(e.Threads)
@@ -50,7 +50,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 	}
 	in, err := source.Load(b)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, independentHint(asUsage(err))
 	}
 	defer in.Close()
 	setOptions(in, o, e.Threads)
@@ -85,7 +85,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 			j.say("level %q: no query shares its class with another item; if the column only names the rows, call it id", level)
 		}
 	}
-	return r, outputs.Finish(j.ctx, r, trainError(err))
+	return r, outputs.Finish(j.ctx, r, err)
 }
 
 // items returns queries and gallery, with their images if --images names any.
@@ -106,8 +106,7 @@ func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery re
 func (s *evalFileSettings) input(j *job) *embeddings.Input {
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
-		Typed: typedAs("hgld eval run")}
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say}
 }
 
 // setOptions copies the options to an evaluation of files.
@@ -124,7 +123,7 @@ func (e *evaluation) evaluateRankings(j *job, o retrieval.Evaluation) (*retrieva
 	s := &e.Files
 	in, list, err := s.input(j).LoadRankings(s.Ranking)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, independentHint(asUsage(err))
 	}
 	setOptions(in, o, e.Threads)
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(in.Query.Labels),
@@ -151,11 +150,30 @@ func asUsage(err error) error {
 	return withCode(exitUsage, err)
 }
 
-// typedAs returns a function that formats command with the given files, for hints.
-func typedAs(command string) func(vectors, labels string) string {
-	return func(vectors, labels string) string {
-		return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+// typedAs returns a command with files of vectors and labels, for hints.
+func typedAs(command, vectors, labels string) string {
+	return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+}
+
+// labelsHint adds the whole command to the error of labels that are missing or swapped.
+func labelsHint(err error, command string) error {
+	var none *embeddings.NoLabelsError
+	var swapped *embeddings.SwappedError
+	switch {
+	case errors.As(err, &swapped):
+		return withHint(err, "%s", typedAs(command, swapped.Vectors, swapped.Table))
+	case errors.As(err, &none) && !none.Gallery && len(none.Tables) > 0:
+		return withHint(err, "%s", typedAs(command, none.Vectors, none.Tables[0]))
 	}
+	return err
+}
+
+// independentHint adds the setting for columns of labels that do not form a tree.
+func independentHint(err error) error {
+	if errors.As(err, new(*embeddings.NoTreeError)) {
+		return withHint(err, "for columns that do not form a tree, use --levels independent")
+	}
+	return err
 }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.

@@ -280,7 +280,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 	add("norows", "has no vectors", parquetOf(t, []row{}))
 	add("two", "columns a and b both match", parquetOf(t, []two{{"f", []float32{1}, []float32{2}}}))
 	add("none", "no column is a list of floats;", parquetOf(t, []none{{"f", "x"}}))
-	add("bare", "no column label_0 or level_0;", parquetOf(t, []bare{{[]float32{1, 2}}, {[]float32{2, 1}}}))
+	add("bare", "no column label_0 or level_0", parquetOf(t, []bare{{[]float32{1, 2}}, {[]float32{2, 1}}}))
 	add("csvinside", "not a Parquet file: it ends with", []byte(soundLabels))
 	return list
 }

@@ -92,7 +92,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	defer done()
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
 	if err != nil {
-		return nil, trainError(err)
+		return nil, err
 	}
 	result.Of = of
 	return result, nil
@@ -113,7 +113,7 @@ func (s *evalModelSettings) open(j *job, threads int) (*train.Model, error) {
 		return nil, err
 	}
 	m, err := train.Open(path, b, decoder, s.Untrained)
-	return m, trainError(err)
+	return m, err
 }
 
 // stepsText says how long the network was trained.
@@ -174,7 +174,7 @@ func (e *evaluation) evaluateBenchmarks(j *job, o retrieval.Evaluation, choice *
 	defer done()
 	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)
 	if err != nil {
-		return nil, trainError(err)
+		return nil, err
 	}
 	result.Of = of
 	return result, nil
@@ -192,7 +192,7 @@ func checkpointOf(run string, best bool) (string, error) {
 			train.BestFile),
 			"without --best (in hgld.yaml: eval.best: false) the newest checkpoint is taken")
 	}
-	return filepath.Join(run, b.Checkpoint), trainError(err)
+	return filepath.Join(run, b.Checkpoint), err
 }
 
 // choice returns the images to evaluate a model on: those of the settings if given, otherwise

@@ -23,7 +23,7 @@ func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
 		of.Checkpoint, of.Step = m.Path, m.Step
 		sum, err := m.WeightsSum()
 		if err != nil {
-			return nil, trainError(err)
+			return nil, err
 		}
 		of.Weights = sum
 		if of.Changed, err = changedSince(m, e.Model.Run); err != nil {
@@ -91,7 +91,7 @@ func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
 func runSubject(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {
-		return nil, trainError(err)
+		return nil, err
 	}
 	of := &retrieval.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
 	choice, measured := s.Images, data.Evaluated()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,6 +52,10 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	j := jobIn(c, &pipeline.Project{})
 	src, _, err := s.openSource(j)
+	if setting := (*dataset.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "columns.path" {
+		return nil, withHint(err, "build shards without a project: hgld shards build --dataset %s --input %s -o %s=%s",
+			s.Dataset, input, setting.Setting, strings.Join(setting.Values, ","))
+	}
 	if err != nil {
 		return nil, err
 	}

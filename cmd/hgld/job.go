@@ -107,6 +107,14 @@ func (j *job) Options() pipeline.Options {
 // Say is say, exported for package pipeline.
 func (j *job) Say(format string, args ...any) { j.say(format, args...) }
 
+// Start says why a stage runs, and its command.
+func (j *job) Start(st pipeline.State) { j.say("%s", j.heading(st)) }
+
+// heading returns why a stage runs, and its command.
+func (j *job) heading(st pipeline.State) string {
+	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(j.project), typed(j.project, st.Command))
+}
+
 // anyNumber is the upper limit for commands that take any number of arguments.
 const anyNumber = 1 << 30
 

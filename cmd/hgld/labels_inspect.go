@@ -142,7 +142,7 @@ func runLabelsCheck(c *cli.Context, j *job) error {
 			printChecked(j, f)
 		}
 		if comparison != nil {
-			j.print("%s", comparison.Text(files[0].File, against, j.limit))
+			j.print("%s", comparison.Text(files[0].File, against, j.limit, listsAll))
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -49,13 +50,15 @@ func lossCommand() *cli.Command {
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
-		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say,
-		Typed: typedAs("hgld loss --loss " + l.Name)}
+		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {
-		err = losscheck.CheckFile(to)
+		if err = losscheck.CheckFile(to); err != nil {
+			err = fmt.Errorf("--gradient: %w", err)
+		}
 	}
+	err = labelsHint(err, "hgld loss --loss "+l.Name)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

@@ -47,8 +47,8 @@ func TestLossOfVectors(t *testing.T) {
 	for want, args := range map[string][]string{
 		`did you mean "happier"`:        {"--loss", "hapier", "--embeddings", "e.npy", "--labels", "l.csv"},
 		"needs --loss and --embeddings": {"--loss", "happier"},
-		"needs --labels":                {"--loss", "happier", "--embeddings", "e.npy"},
-		"--gradient is g.txt, want a":   {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
+		"needs labels":                  {"--loss", "happier", "--embeddings", "e.npy"},
+		"--gradient: g.txt: want a":     {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
 		"smooth-ap has no proxies": {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies",
 			"p.safetensors"},
 		"want less than 2, the number of levels": {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings",

@@ -100,7 +100,7 @@ func adviceOn(path, argument string) string {
 // vectorsArgument is the advice on a file of vectors that was given as an argument.
 func vectorsArgument(command, file string) string {
 	if labels, err := embeddings.LabelsFor("", file); err != nil || labels == "" {
-		return typedAs(command)(file, "LABELS.csv")
+		return typedAs(command, file, "LABELS.csv")
 	}
 	return command + " --embeddings " + file
 }

@@ -138,24 +138,18 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 // fetchError adds the exit code and the next step to the error of a fetch.
 func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	var status *download.StatusError
-	var temporary *download.TemporaryError
 	var torch *torchfile.FormatError
 	switch {
-	case errors.As(err, &temporary):
-		return withHint(withCode(exitTemporary, err), "run the same command again: it continues after %d bytes",
-			temporary.Bytes)
+	case errors.As(err, new(*download.TemporaryError)):
+		return err
 	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
 		return withHint(err, "the server requires a login: download the file with its own client, and name it with --from")
 	case errors.As(err, &status):
 		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "another hgld process is fetching the same file")
-	case errors.Is(err, pretrained.ErrExists):
-		return withHint(withCode(exitUsage, err), "replace it with --replace, or name another file with --out")
-	case errors.Is(err, pretrained.ErrSum):
-		return withHint(withCode(exitIntegrity, err), "the file is damaged, or is not the one that was published")
-	case errors.Is(err, pretrained.ErrFit):
-		return withHint(withCode(exitIntegrity, err), "hgld models list lists the networks")
+		return withHint(err, "another hgld process is fetching the same file")
+	case errors.Is(err, pretrained.ErrExists), errors.Is(err, pretrained.ErrSum), errors.Is(err, pretrained.ErrFit):
+		return err
 	case errors.As(err, &torch) && torch.Refused != "":
 		return withHint(withCode(exitIntegrity, err), "hgld reads only numbers: save the network's state_dict(), or try "+
 			"scripts/convert_weights.py")

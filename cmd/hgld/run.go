@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 )
 
 func runCommand() *cli.Command {
@@ -25,6 +29,9 @@ func runCommand() *cli.Command {
 				return err
 			}
 			list, err := j.project.Until(c.String("until"))
+			if errors.As(err, new(*registry.UnknownError)) {
+				return fmt.Errorf("--until: %w", err)
+			}
 			if err != nil {
 				return err
 			}
@@ -48,7 +55,7 @@ func printPlan(j *job, first int) error {
 	}
 	for _, st := range plan {
 		if st.Run {
-			j.print("%s\n", st.Heading(j.project))
+			j.print("%s\n", j.heading(st.State))
 		} else {
 			j.print("%-8s %s\n", st.Stage, st.State.State)
 		}

@@ -152,7 +152,7 @@ func (t *tuning) begin() error {
 	}
 	t.search, err = tune.Open(t.out, t.plan)
 	if errors.As(err, new(*tune.OtherPlanError)) {
-		return withHint(withCode(exitUsage, err), "name another folder for this search with --out")
+		return err
 	}
 	if bad := t.plan.Check(); bad != nil {
 		return withHint(withCode(exitUsage, bad), "hgld runs tune --help has examples")

@@ -68,11 +68,15 @@ func runScrapeVerify(c *cli.Context, j *job) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	if err := j.show(v, v.Text(20)); err != nil {
+	if err := j.show(v, v.Text(20, "--json lists them")); err != nil {
 		return err
 	}
 	if len(v.Problems) > 0 {
-		return withCode(exitIntegrity, fmt.Errorf("%s: %s found", s.State, count(len(v.Problems), "problem")))
+		err := withCode(exitIntegrity, fmt.Errorf("%s: %s found", s.State, count(len(v.Problems), "problem")))
+		if v.Derived {
+			err = withHint(err, "`hgld scrape run --reparse` rebuilds facts, findings and tags from the stored responses")
+		}
+		return err
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/filelock"
 	"hgld/internal/terminal"
 	"hgld/labels"
@@ -28,29 +27,24 @@ func showCrawl(bar *terminal.Progress, before int) func(scrape.Progress) {
 // scrapeError adds exit codes and hints to the errors of a crawl.
 func scrapeError(s *scrapeSettings, err error) error {
 	var (
-		locked     *filelock.LockedError
-		mismatch   *scrape.MismatchError
-		damage     *scrape.DamageError
 		unread     *scrape.ReadError
 		incomplete *scrape.IncompleteError
 		stop       *polite.StopError
 		malformed  *scrape.MalformedRunError
 	)
 	switch {
-	case errors.As(err, &locked):
-		return withHint(withCode(exitLocked, err), "wait for that process, or interrupt it: it saves its state")
-	case errors.As(err, &mismatch):
-		return withHint(withCode(exitUsage, err), "keep both in separate folders: --state another-folder")
+	case errors.As(err, new(*filelock.LockedError)):
+		return withHint(err, "wait for that process, or interrupt it: it saves its state")
+	case errors.As(err, new(*scrape.MismatchError)):
+		return err
 	case errors.As(err, &unread) && errors.Is(err, fs.ErrNotExist):
 		return withHint(withCode(exitIntegrity, err),
 			"restore the missing files in %s; if that is impossible, `hgld scrape run --retry lost` fetches their pages again",
 			filepath.Join(s.State, "raw"))
 	case errors.As(err, &unread):
 		return withHint(err, "nothing was removed: run the same command again once the file can be read")
-	case errors.As(err, &damage):
-		return withHint(withCode(exitIntegrity, err), "`hgld scrape run` without --reparse fetches the damaged pages again")
-	case errors.Is(err, scrape.ErrMoreNeeded):
-		return withHint(withCode(exitTemporary, err), "`hgld scrape run` without --reparse fetches the rest")
+	case errors.As(err, new(*scrape.DamageError)), errors.Is(err, scrape.ErrMoreNeeded):
+		return err
 	case errors.As(err, &malformed):
 		return withHint(withCode(exitTemporary, err),
 			"open %s in a browser; the same command continues, and --retry malformed also fetches those titles again", s.BaseURL)
@@ -83,7 +77,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		err := withCode(exitSomeFailed,
 			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier results are kept",
 				count(len(r.Stale), "title"), r.Stale[0]))
-		return exitcode.Retryable(withHint(err, "the same command tries again"))
+		return retryable(withHint(err, "the same command tries again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil
@@ -91,7 +85,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	err := withCode(exitSomeFailed, fmt.Errorf("%s failed; %s lists them", count(len(r.Failed), "landmark"),
 		filepath.Join(s.State, "report.json")))
 	if slices.ContainsFunc(r.Failed, func(f scrape.Failure) bool { return f.Outcome == labels.Retryable }) {
-		return exitcode.Retryable(withHint(err, "the same command retries those with the outcome error_retryable"))
+		return retryable(withHint(err, "the same command retries those with the outcome error_retryable"))
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (s *searching) run() error {
 	all, failed := search.All(s.ctx, queries)
 	p.End()
 	if len(all) == 0 {
-		return trainError(failed)
+		return failed
 	}
 	d, err := s.pictures()
 	if err == nil && d != nil {
@@ -156,9 +156,13 @@ func (s *searching) listQueries() ([]index.Query, error) {
 	if s.byID {
 		return []index.Query{{Name: s.id}}, nil
 	}
-	p, err := dataset.OpenPictures(s.ctx, s.args)
+	decoder, _, err := imageDecoder()
 	if err != nil {
 		return nil, err
+	}
+	p, err := dataset.OpenPictures(s.ctx, decoder, s.args)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
 	}
 	s.opened = append(s.opened, p)
 	s.sayAll("note: %s", p.Notes)
@@ -231,7 +235,7 @@ func (s *searching) openRun() error {
 	}
 	sum, err := m.WeightsSum()
 	if err != nil {
-		return trainError(err)
+		return err
 	}
 	if s.x = index.Made(s.ctx, ".", sum, s.own, openVectors); s.x != nil {
 		s.opened = append(s.opened, s.x)
@@ -242,7 +246,7 @@ func (s *searching) openRun() error {
 	p := s.progress("embed", s.own.Len())
 	defer p.End()
 	s.x, err = index.Of(s.ctx, m, s.own, func(done, _ int) { p.Set(done, "") })
-	return trainError(err)
+	return err
 }
 
 // openModel opens the model of a run or checkpoint.

@@ -239,38 +239,15 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	return o, nil
 }
 
-// shardsError adds exit codes and hints to the package's errors.
+// shardsError adds the next steps that hold for data sets alone.
 func shardsError(err error) error {
-	var refused *shards.RefusedError
 	switch {
-	case errors.As(err, &refused):
-		return refusedHint(err, refused)
-	case errors.As(err, new(*shards.ReadError)):
-		return withHint(withCode(exitTemporary, err),
-			"no image was left out; the same command continues once the file can be read")
-	case errors.As(err, new(*shards.InputError)):
-		return withCode(exitIntegrity, err)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "wait for that process, or stop it: its finished shards are kept")
-	case errors.As(err, new(*shards.DamageError)):
-		return withHint(withCode(exitIntegrity, err), "`hgld shards verify` shows the extent of the damage")
+		return withHint(err, "wait for that process, or stop it: its finished shards are kept")
 	case errors.As(err, new(*labels.ParentsError)):
 		return withHint(err, "`hgld labels check` lists all such rows of the label file")
 	}
 	return err
-}
-
-// refusedHint adds the next step to the error of a build that was not published.
-func refusedHint(err error, r *shards.RefusedError) error {
-	switch {
-	case r.Fewer:
-		return withHint(err, "the finished data set is unchanged; repair the input, write to another folder (--out), "+
-			"or replace it: `hgld shards build --replace`")
-	case len(r.Failures) == r.Images:
-		return withHint(err, "check the paths of the images, or name their folder with --images")
-	}
-	return withHint(err, "repair them, or allow their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
-		r.Share())
 }
 
 // listRefused prints the images that kept a data set from being published: all of them as
@@ -282,7 +259,7 @@ func listRefused(j *job, err error) {
 	case j.json:
 		refused.WriteJSON(j.stdout) // the command returns the refusal as its error
 	case len(refused.Failures) > 1: // if there is only one, the error names it
-		j.say("%s", refused.List(10))
+		j.say("%s", refused.List(10, "--json prints all"))
 	}
 }
 
@@ -324,11 +301,6 @@ func (s *shardsSettings) outInInput() error {
 func sourceError(err error) error {
 	if errors.As(err, new(*registry.UnknownError)) {
 		return withCode(exitUsage, err)
-	}
-	if errors.As(err, new(*dataset.OrderError)) {
-		return withHint(withCode(exitUsage, err),
-			"list --levels from the finest to the coarsest; if the order is right, rename one of the two "+
-				"classes with equal names")
 	}
 	return err
 }

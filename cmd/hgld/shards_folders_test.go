@@ -56,8 +56,8 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`,
 				"coarsest first", "--levels product,group"}},
 		{"--dataset folder --input near --out other", exitFailed,
-			[]string{"the folders testing, training may be splits or classes; say which: --split-folders " +
-				"testing=test,training=train"}},
+			[]string{"the folders testing, training may be splits or classes; say which",
+				"--split-folders testing=test,training=train"}},
 		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0,
 			[]string{"train: 1 image ", "test: 1 image "}},
 		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,

@@ -44,7 +44,7 @@ func shardsLsCommand() *cli.Command {
 			if err != nil {
 				return shardsError(err)
 			}
-			return j.show(m.Summary(), m.Text(j.limit))
+			return j.show(m.Summary(), m.Text(j.limit, "--limit 0 prints all"))
 		}),
 	}
 }
@@ -207,7 +207,7 @@ func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified,
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		if dataset.FirstImage(dir) != "" {
-			return nil, dataset.BuildFirst(err, dir)
+			return nil, withHint(err, "%s", buildFirst(dir))
 		}
 		return nil, withHint(err, "`hgld shards build` makes a data set")
 	}

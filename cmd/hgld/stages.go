@@ -30,7 +30,7 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: identifyFolder, Advice: fileAdvice,
+		Folder: identifyFolder, Ended: ended,
 	}
 }
 

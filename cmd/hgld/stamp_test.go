@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/pipeline"
 	"hgld/internal/testing/testfile"
 	"hgld/labels"
@@ -88,8 +87,8 @@ func TestScrapeWithRetryableFailuresIsNotDone(t *testing.T) {
 	j := &job{json: true, stdout: io.Discard}
 	for outcome, want := range map[labels.Outcome]bool{labels.Retryable: true, labels.Failed: false} {
 		err := printScrape(j, &scrapeSettings{}, &scrape.Report{Failed: []scrape.Failure{{Outcome: outcome}}})
-		if exitCode(err) != exitSomeFailed || exitcode.IsRetryable(err) != want {
-			t.Errorf("%s: %v, repeatable %v, want %v", outcome, err, exitcode.IsRetryable(err), want)
+		if exitCode(err) != exitSomeFailed || isRetryable(err) != want {
+			t.Errorf("%s: %v, repeatable %v, want %v", outcome, err, isRetryable(err), want)
 		}
 	}
 }
@@ -148,7 +147,7 @@ func TestNextCommandNamesTheProjectThatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.project.Asked = "elsewhere"
-	if next := j.project.Next(states); !strings.Contains(next, "then hgld scrape run -C elsewhere (") {
+	if next := nextCommand(j.project, states); !strings.Contains(next, "then hgld scrape run -C elsewhere (") {
 		t.Errorf("next: %s", next)
 	}
 }

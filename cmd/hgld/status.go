@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,7 +23,7 @@ func statusCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			next := j.project.Next(states)
+			next := nextCommand(j.project, states)
 			if j.json {
 				return writeJSON(j, map[string]any{"project": j.project.Dir, "stages": j.project.AsNamed(states),
 					"off": j.project.Off(), "next": next})
@@ -38,10 +39,31 @@ func statusCommand() *cli.Command {
 				line = "everything is done"
 			}
 			if next == "" && pipeline.AllDone(states, "shards", "train") {
-				line += "; " + j.project.Typed("search IMAGE") + " finds the images nearest to a new one"
+				line += "; " + typed(j.project, "search IMAGE") + " finds the images nearest to a new one"
 			}
 			j.print("\n%s\n", line)
 			return nil
 		}),
 	}
+}
+
+// nextCommand returns what the user should do next, or "" if every stage is done.
+func nextCommand(p *pipeline.Project, states []pipeline.State) string {
+	next, lacks := pipeline.Next(states)
+	switch {
+	case next == nil:
+		return ""
+	case len(lacks) > 0:
+		return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.Named(lacks), ", "),
+			typed(p, next.Command), next.Command)
+	}
+	return typed(p, next.Command)
+}
+
+// typed returns a command as a user types it for a project: "hgld run -C DIR".
+func typed(p *pipeline.Project, command string) string {
+	if p.Asked != "" {
+		command += " -C " + p.Asked
+	}
+	return "hgld " + command
 }

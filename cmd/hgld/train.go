@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/input"
-	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -309,30 +307,15 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	return e.Result.Table(j.stdout)
 }
 
-// trainError adds exit codes and next steps to the trainer's errors.
+// trainError adds the next step of a training that another process has, or that needs more memory
+// than there is.
 func trainError(err error) error {
-	var resume *train.ResumeError
-	var damaged *train.DamagedError
 	switch {
-	case err == nil || errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &resume):
-		return withHint(withCode(exitUsage, err),
-			"rename the run directory to keep the run, or delete it, and the same command trains anew; --out names "+
-				"another directory; or restore the settings of this run")
-	case errors.As(err, &damaged):
-		if folder := filepath.Dir(damaged.Path); strings.HasPrefix(filepath.Base(folder), "step-") {
-			return withHint(withCode(exitIntegrity, err),
-				"an older checkpoint may be intact: hgld train resume falls back to it; start a new run in another "+
-					"folder with --out")
-		}
-		return withHint(withCode(exitIntegrity, err), "remove only the file %s", damaged.Path)
-	case errors.As(err, new(*shards.DamageError)):
-		return withCode(exitIntegrity, err)
-	case errors.As(err, new(*train.ConfigError)), errors.As(err, new(*retrieval.LevelsError)):
-		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(withCode(exitLocked, err), "wait for that process, or give this run its own directory with --out")
+		return withHint(err, "wait for that process, or give this run its own directory with --out")
+	case errors.As(err, new(*device.OutOfMemory)):
+		return withHint(err, "use a smaller -o sampler.batch, or compute the same batch in chunks: "+
+			"-o passes.chunk=32; --dry-run prints how much memory a training needs")
 	}
 	return err
 }

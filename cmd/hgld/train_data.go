@@ -26,7 +26,7 @@ func openData(s *selection.Images) (*selection.Data, error) {
 		return nil, err
 	}})
 	if s.Embeddings != "" {
-		err = asUsage(err)
+		err = labelsHint(asUsage(err), "hgld train run")
 	}
 	return d, err
 }
@@ -34,9 +34,6 @@ func openData(s *selection.Images) (*selection.Data, error) {
 // openShards opens a folder of shards.
 func openShards(folder string) (splitSet, error) {
 	set, err := shards.Open(folder)
-	if errors.As(err, new(*shards.DamageError)) {
-		err = withHint(withCode(exitIntegrity, err), "hgld shards verify shows the extent of the damage")
-	}
 	return splitSet{set}, err
 }
 

@@ -75,7 +75,7 @@ func runExport(j *job, o exportChoice) (err error) {
 	}
 	m, err := train.Open(path, b, decoder, false)
 	if err != nil {
-		return trainError(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	j.say("exporting %s: %s after %d steps", m.Path, m.Config.Model.Backbone.Name, m.Step)
@@ -127,5 +127,5 @@ func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error)
 	p := j.progress("embed", images.Len())
 	defer p.End()
 	e, err := export.Embed(j.ctx, m, images, func(done, _ int) { p.Set(done, "") })
-	return e, trainError(err)
+	return e, err
 }

@@ -43,7 +43,7 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		t.Errorf("the graph has no input called vectors, or one of images (%v)", err)
 	}
 	for want, args := range map[string][]string{
-		"needs --labels":                {"--embeddings", "e.npy"},
+		"needs labels":                  {"--embeddings", "e.npy"},
 		"query and benchmarks name":     {"--embeddings", "e.parquet", "--query", "test"},
 		"which reads images":            {"--embeddings", "e.parquet", "-o", "model.backbone=resnet18"},
 		"leaves one side without":       {"--embeddings", "e.parquet", "--hold-out", "0.001"},

@@ -12,7 +12,7 @@ import (
 // Text lists the differences of two documents, one a line, with the tags, landmarks and
 // images that they touch. a and b are the names of the documents, and limit is the most
 // tags to name of a change; 0 names all.
-func (d *Difference) Text(a, b string, limit int) string {
+func (d *Difference) Text(a, b string, limit int, more string) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s in both, %d in the same group; %d only in %s, %d only in %s\n", terminal.Count(d.Tags, "tag"),
 		d.Equal, len(d.TagsGone), a, len(d.TagsNew), b)
@@ -32,8 +32,8 @@ func (d *Difference) Text(a, b string, limit int) string {
 	for _, p := range d.Parents {
 		fmt.Fprintf(w, "other parent: %q from %q to %q (%s)\n", p.Group, p.A, p.B, touched(p.Landmarks, p.Images))
 	}
-	writeTags(w, "tag only in "+a, d.TagsGone, limit)
-	writeTags(w, "tag only in "+b, d.TagsNew, limit)
+	writeTags(w, "tag only in "+a, d.TagsGone, limit, more)
+	writeTags(w, "tag only in "+b, d.TagsNew, limit, more)
 	if d.None() {
 		fmt.Fprintf(w, "nothing differs\n")
 	}
@@ -41,10 +41,10 @@ func (d *Difference) Text(a, b string, limit int) string {
 }
 
 // writeTags lists the tags of one document, at most limit unless that is 0.
-func writeTags(w *strings.Builder, what string, tags []TagChange, limit int) {
+func writeTags(w *strings.Builder, what string, tags []TagChange, limit int, more string) {
 	for i, t := range tags {
 		if limit > 0 && i == limit {
-			fmt.Fprintf(w, "%s: %d more (--limit 0 lists all)\n", what, len(tags)-i)
+			fmt.Fprintf(w, "%s: %d more (%s)\n", what, len(tags)-i, more)
 			return
 		}
 		fmt.Fprintf(w, "%s: %q in %s (%s)\n", what, t.Name, groupText(t.Group), touched(t.Landmarks, t.Images))

@@ -15,12 +15,12 @@ func TestDiffTextNamesGroupsAndTheFirstTags(t *testing.T) {
 		`moved: no group -> "d" (1 tag, 5 landmarks): t` + "\n" +
 		`tag only in B: "n" in "g" (2 landmarks)` + "\n" +
 		`tag only in B: "m" in no group (0 landmarks)` + "\n" +
-		"tag only in B: 1 more (--limit 0 lists all)\n"
-	if got := d.Text("A", "B", 2); got != want {
+		"tag only in B: 1 more (--all lists them)\n"
+	if got := d.Text("A", "B", 2, "--all lists them"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got, want := new(Difference).Text("A", "B", 0), "0 tags in both, 0 in the same group; 0 only in A, 0 only in B\n"+
-		"nothing differs\n"; got != want {
+	if got, want := new(Difference).Text("A", "B", 0, ""),
+		"0 tags in both, 0 in the same group; 0 only in A, 0 only in B\nnothing differs\n"; got != want {
 		t.Errorf("of none: %q, want %q", got, want)
 	}
 }

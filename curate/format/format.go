@@ -90,15 +90,27 @@ func Detect(data []byte) string {
 	return Formats[at].Name
 }
 
-// ownFiles are hgld's files that no format reads, by their first field.
-var ownFiles = []struct{ field, next string }{
-	{"hgld_edits", "a log of edits: `hgld curate log` lists it, `hgld curate apply` makes hierarchy.json of it"},
-	{"hgld_tags", "the tags of stage 1: `hgld cluster run` makes a draft of them"},
+// The kinds of files of hgld that no format reads.
+const (
+	EditsFile = "a log of edits"
+	TagsFile  = "the tags of stage 1"
+)
+
+// ownFiles are these kinds by the first field of a file.
+var ownFiles = map[string]string{"hgld_edits": EditsFile, "hgld_tags": TagsFile}
+
+// OtherError is the error for a file of hgld that is not in one of the formats.
+type OtherError struct {
+	Name string // of the file
+	Kind string // EditsFile or TagsFile
 }
 
-// ErrOther is wrapped by the error of a file of hgld that is not in one of the formats.
-// The error says what to do with it.
-var ErrOther = errors.New("none of the formats of a curation, but")
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("%s: none of the formats of a curation, but %s", e.Name, e.Kind)
+}
+
+// ErrNoLandmarks is the error of writing a document without landmarks as a label file.
+var ErrNoLandmarks = errors.New("a label file has one row per landmark, and this document has no landmarks")
 
 // noText returns an error if a file contains zero bytes, as a crash or a failing disk
 // leaves them and UTF-16 has them. Almost any other file could be a list of groups.
@@ -118,9 +130,9 @@ func noText(data []byte, name string) error {
 // like.
 func choose(data []byte, name, format string) (string, Format, error) {
 	if format == "" {
-		for _, own := range ownFiles {
-			if isDocument(own.field)(data) {
-				return "", Format{}, fmt.Errorf("%s: %w %s", name, ErrOther, own.next)
+		for field, kind := range ownFiles {
+			if isDocument(field)(data) {
+				return "", Format{}, &OtherError{name, kind}
 			}
 		}
 		format = Detect(data)

@@ -218,8 +218,8 @@ func TestUnknownFormatSuggestsTheNearest(t *testing.T) {
 }
 
 func TestLabelsNeedLandmarks(t *testing.T) {
-	if _, err := church().Write(&bytes.Buffer{}, "labels"); err == nil || !strings.Contains(err.Error(), "--tags") {
-		t.Errorf("error %v, want one that says where landmarks come from", err)
+	if _, err := church().Write(&bytes.Buffer{}, "labels"); !errors.Is(err, ErrNoLandmarks) {
+		t.Errorf("error %v, want ErrNoLandmarks", err)
 	}
 }
 
@@ -234,13 +234,14 @@ func TestListOfGroupsKeepsItsCounts(t *testing.T) {
 }
 
 func TestOtherFilesOfHgldAreRecognised(t *testing.T) {
-	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": "curate log",
-		`{"hgld_tags":1}` + "\n": "cluster run"} {
+	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": EditsFile,
+		`{"hgld_tags":1}` + "\n": TagsFile} {
 		_, err := Read([]byte(text), "x.jsonl", "", labels.ReadOptions{})
-		if !errors.Is(err, ErrOther) || !strings.HasPrefix(err.Error(), "x.jsonl: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		var other *OtherError
+		if !errors.As(err, &other) || !strings.HasPrefix(err.Error(), "x.jsonl: ") || other.Kind != want {
+			t.Errorf("%s: error %v, want one of %q", text, err, want)
 		}
-		if _, err := Lint([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.Is(err, ErrOther) {
+		if _, err := Lint([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.As(err, new(*OtherError)) {
 			t.Errorf("lint: error %v", err)
 		}
 	}

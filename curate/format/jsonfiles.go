@@ -149,8 +149,7 @@ func readLabels(data []byte, name string, o labels.ReadOptions) (*Document, erro
 // writeLabels writes the landmarks of d. A file that was read is written byte for byte.
 func writeLabels(w io.Writer, d *Document) error {
 	if d.Table == nil {
-		return fmt.Errorf("a label file has one row per landmark, and this document has no landmarks; give those of stage " +
-			"1 with --tags tags.jsonl, or run `hgld labels build`")
+		return ErrNoLandmarks
 	}
 	if d.form == "" {
 		return labels.WriteCSV(w, d.Table, "")

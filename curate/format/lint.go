@@ -256,7 +256,7 @@ func nameFaults(file string, row int, column, kind, name string) []Problem {
 	plain := strings.Join(strings.Fields(name), " ")
 	for _, p := range labels.Lint(kind, map[string]bool{name: true}) {
 		add(true, kind+" "+strings.TrimPrefix(p.Text, "class "), fmt.Sprintf("%.80q, unless the source spells it so", plain),
-			"compare with the draft: --draft draft.json")
+			"compare with the draft")
 	}
 	if number := strings.TrimFunc(numberIn.FindString(name), unicode.IsSpace); number != "" {
 		add(true, fmt.Sprintf("%s %.80q contains a number (%.80q)", kind, name, number), "a name without its count",

@@ -136,7 +136,7 @@ func (g *guard) foreignReason(r *http.Request) string {
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
 		return "only GET and POST requests are answered"
 	case !slices.Contains(g.hosts, r.Host):
-		return "this host is not served; use the link that `hgld curate serve` prints, through a tunnel with the same port " +
+		return "this host is not served; use the link that the server prints, through a tunnel with the same port " +
 			"on both sides"
 	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
 		return "this request comes from another page"
@@ -165,7 +165,7 @@ func (g *guard) accessReason(r *http.Request) string {
 			return "this image name was not given to the page; reload it"
 		}
 	case !equal(r.Header.Get(TokenHeader), g.token()):
-		return "this page has no access; open the latest link of `hgld curate serve`"
+		return "this page has no access; open the latest link that the server printed"
 	}
 	return ""
 }
@@ -201,7 +201,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.guard.open(link.Key) {
-		refuse(w, "this link has been used, or its server has ended; open the latest link of `hgld curate serve`")
+		refuse(w, "this link has been used, or its server has ended; open the latest link that the server printed")
 		return
 	}
 	writeJSON(w, http.StatusOK, pass{Token: s.guard.token(), Secret: s.guard.secret, Queue: s.c.Queue})

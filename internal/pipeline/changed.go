@@ -8,9 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"time"
-
-	"hgld/internal/exitcode"
 )
 
 // change is an input that differs from what an earlier stage wrote. It is damaged, or a user
@@ -23,7 +20,7 @@ type change struct {
 }
 
 // TrustInputs compares the files that the stage reads with the stamps of the stages that wrote
-// them. If a file differs, it returns an error of code [exitcode.Integrity]. If the job
+// them. If a file differs, it returns a [ChangedError]. If the job
 // accepts changed files, it records the change in the stamp instead. It does not compare
 // folders, which have their own hashes.
 func (s Stage) TrustInputs(j Job, own any) error {
@@ -42,7 +39,8 @@ func (s Stage) TrustInputs(j Job, own any) error {
 		case o.Changed:
 			list = append(list, c.accept(o.Project))
 		default:
-			list = append(list, s.distrust(o.Project, c))
+			list = append(list, &ChangedError{o.Project, s.Command, c.path, c.by.Command, c.was.Finished,
+				c.was.sum(o.Project.Inside(c.path)), c.now})
 		}
 	}
 	return errors.Join(list...)
@@ -67,18 +65,6 @@ func (p *Project) Accepted(path string) (command string, err error) {
 		}
 	}
 	return "", nil
-}
-
-// distrust returns the error for a stage that would read a changed file.
-func (s Stage) distrust(p *Project, c *change) error {
-	err := fmt.Errorf("%s: %s was changed after `hgld %s` wrote it on %s: its sha256 is %s, and was %s", s.Command, c.path,
-		c.by.Command, c.was.Finished.Format(time.DateTime), c.now, c.was.sum(p.Inside(c.path)))
-	advice := "`%s` writes it again"
-	if c.by.Name == s.Name {
-		advice = "delete it, and `%s` makes it again"
-	}
-	return exitcode.Hint(exitcode.With(exitcode.Integrity, err), advice+"; if it was changed on purpose, "+
-		"--changed accepts it and records that", p.Typed(c.by.Command))
 }
 
 // changeOf compares a file with the stamps of the stages that write it. If it matches none,

@@ -1,13 +1,11 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 )
 
@@ -23,12 +21,12 @@ func (p *Project) readStages() error {
 	}
 	var names []string
 	if node.Kind != yaml.SequenceNode || node.Decode(&names) != nil || len(names) == 0 {
-		return usagef("%s:%d: %s: expected a list of stages, such as [%s]", p.File, node.Line, StagesKey,
+		return settingsf("%s:%d: %s: expected a list of stages, such as [%s]", p.File, node.Line, StagesKey,
 			strings.Join(p.engine().Names(), ", "))
 	}
 	for _, name := range names {
 		if !slices.Contains(p.engine().Names(), name) {
-			return usagef("%s:%d: %s: %w", p.File, node.Line, StagesKey,
+			return settingsf("%s:%d: %s: %w", p.File, node.Line, StagesKey,
 				registry.Unknown("stage", name, p.engine().Names()))
 		}
 	}
@@ -68,12 +66,11 @@ func (p *Project) Until(name string) ([]Stage, error) {
 		return list[:i+1], nil
 	}
 	if off := p.Off(); slices.Contains(off, name) {
-		return nil, exitcode.Hint(usagef("stage %s is off: %s lists the stages in use under \"%s\"", name, p.File, StagesKey),
-			"add %s to that list", name)
+		return nil, &OffError{name, p.File}
 	}
 	var names []string
 	for _, s := range list {
 		names = append(names, s.Name)
 	}
-	return nil, exitcode.With(exitcode.Usage, fmt.Errorf("--until: %w", registry.Unknown("stage", name, names)))
+	return nil, inSettings(registry.Unknown("stage", name, names))
 }

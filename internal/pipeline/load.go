@@ -8,7 +8,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/settings"
 )
 
@@ -18,7 +17,7 @@ const OverrideFlag = "override"
 // Load fills the settings of a stage. own points to its defaults. Flags take precedence over
 // -o assignments, then HGLD_* variables, then hgld.yaml or the file given to
 // [Project.UseFile]. If line is nil, there is no command line, and the result is the project's
-// own settings. Errors have code [exitcode.Usage].
+// own settings. Errors are [SettingsError]s.
 func (p *Project) Load(line settings.Flags, stage string, own any) error {
 	s := p.Section(stage, own)
 	s.Defaults()
@@ -40,13 +39,13 @@ func (p *Project) Load(line settings.Flags, stage string, own any) error {
 	if err == nil {
 		err = s.Check(func(key string) string { return p.Origin(stage + "." + key) })
 	}
-	return exitcode.With(exitcode.Usage, err)
+	return inSettings(err)
 }
 
 // LoadFile fills the settings of a stage from hgld.yaml alone. own points to its defaults.
-// Errors have code [exitcode.Usage].
+// Errors are [SettingsError]s.
 func (p *Project) LoadFile(stage string, own any) error {
-	return exitcode.With(exitcode.Usage, p.fill(p.Section(stage, own), source{p.File, p.values[stage]}))
+	return inSettings(p.fill(p.Section(stage, own), source{p.File, p.values[stage]}))
 }
 
 // Section wraps the settings that own points to so that they can be filled. name is their key in
@@ -76,8 +75,8 @@ func (p *Project) anchor(fields []settings.Field) {
 
 // UseFile makes [Project.Load] read the settings of a stage from another file. The file contains
 // them alone, as run.yaml does, or under the name of the stage, as hgld.yaml does. Relative paths
-// in it start at its folder. own points to settings of the stage. Errors have code [exitcode.Usage], except
-// that a file which exists and cannot be read has none.
+// in it start at its folder. own points to settings of the stage. Errors are [SettingsError]s, except
+// for a file that exists and cannot be read.
 func (p *Project) UseFile(stage, path string, own any) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !IsMissing(err) {
@@ -86,7 +85,7 @@ func (p *Project) UseFile(stage, path string, own any) error {
 	if err == nil {
 		err = p.use(stage, path, text, own)
 	}
-	return exitcode.With(exitcode.Usage, err)
+	return inSettings(err)
 }
 
 // use is UseFile for a file with the given text.

@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/settings"
 )
 
@@ -42,9 +41,10 @@ type Pipeline struct {
 	Isolated bool
 	// Folder describes a folder of a known kind. It returns false for others. It may be nil.
 	Folder func(dir string) (Folder, bool, error)
-	// Advice suggests what to do if an input that a setting names does not exist. It returns ""
-	// if it has no better advice than naming another file. It may be nil.
-	Advice func(f settings.Field, path string) string
+	// Ended says how a stage ended with this error: whether its files are complete although some
+	// items failed, and whether the same command may succeed with these. If it is nil, every
+	// error means that the stage has failed.
+	Ended func(err error) (complete, again bool)
 }
 
 // Names lists the names of the stages.
@@ -54,6 +54,14 @@ func (l *Pipeline) Names() []string {
 		names[i] = s.Name
 	}
 	return names
+}
+
+// ended is Ended, for every error and pipeline.
+func (l *Pipeline) ended(err error) (complete, again bool) {
+	if err == nil || l.Ended == nil {
+		return false, false
+	}
+	return l.Ended(err)
 }
 
 // Options are the options that a command line applies to every stage.
@@ -70,6 +78,8 @@ type Options struct {
 type Job interface {
 	// Options returns what the command line asked for.
 	Options() Options
+	// Start reports that a stage whose result is not good starts.
+	Start(st State)
 	// Say reports progress to the user.
 	Say(format string, args ...any)
 	// Close releases what a stage opened, such as a device.
@@ -89,7 +99,10 @@ func (p *Project) Check(stages []Stage) error {
 			wrong = append(wrong, fmt.Errorf("%s: stage %s: %w", p.File, s.Name, err))
 		}
 	}
-	return exitcode.Hint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &StagesError{errors.Join(wrong...)}
 }
 
 // Run executes each stage whose result is not good. It stops after a stage in which some items
@@ -101,8 +114,8 @@ func Run(j Job, stages []Stage) error {
 	}
 	for i, s := range stages {
 		ran, err := s.runStale(j)
-		if exitcode.Of(err) == exitcode.SomeFailed && i+1 < len(stages) {
-			return errors.Join(err, p.stoppedAfter(s, stages[i+1], exitcode.IsRetryable(err)))
+		if complete, again := p.engine().ended(err); complete && i+1 < len(stages) {
+			return errors.Join(err, &StoppedError{p, s.Name, stages[i+1].Command, again})
 		}
 		if err != nil {
 			return err
@@ -112,17 +125,6 @@ func Run(j Job, stages []Stage) error {
 		}
 	}
 	return nil
-}
-
-// stoppedAfter returns the error of a run that ended before its last stage, with the
-// command that continues it.
-func (p *Project) stoppedAfter(s, next Stage, retryable bool) error {
-	err := exitcode.With(exitcode.SomeFailed, fmt.Errorf("run: stopped after %s", s.Name))
-	if retryable {
-		return exitcode.Hint(err, "`%s` tries them again first; `%s` goes on without them",
-			p.Typed("run"), p.Typed(next.Command))
-	}
-	return exitcode.Hint(err, "`%s` goes on without them", p.Typed("run"))
 }
 
 // runStale executes a stage unless its result is good. It reports whether it did.
@@ -136,6 +138,6 @@ func (s Stage) runStale(j Job) (bool, error) {
 	if err != nil || st.Good(o.Limit) {
 		return false, err
 	}
-	j.Say("%s", st.Heading(o.Project))
+	j.Start(st)
 	return true, s.Execute(j, own)
 }

@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 )
@@ -53,8 +52,8 @@ type source struct {
 }
 
 // Open finds hgld.yaml and checks its form. It looks in dir or, if dir is "", in the current
-// folder and its parents. If dir contains none, it returns an error of code
-// [exitcode.NoProject]. If dir is "" and there is none, it returns a project without a file,
+// folder and its parents. If dir contains none, it returns a
+// [NoProjectError]. If dir is "" and there is none, it returns a project without a file,
 // since every stage also works from flags alone.
 func (l *Pipeline) Open(dir string) (*Project, error) {
 	p := &Project{Asked: dir, pipeline: l}
@@ -72,7 +71,7 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 			return l.Stages[slices.Index(l.Names(), stage)].Settings()
 		})
 		if err != nil {
-			return nil, exitcode.With(exitcode.Usage, err)
+			return nil, inSettings(err)
 		}
 	}
 	if p.File == "" {
@@ -81,8 +80,7 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 	p.Dir = filepath.Dir(p.File)
 	data, err := os.ReadFile(p.File)
 	if errors.Is(err, os.ErrNotExist) {
-		err := fmt.Errorf("no %s in %s", ProjectFile, dir)
-		return nil, exitcode.Hint(exitcode.With(exitcode.NoProject, err), "`hgld init %s` starts a project there", dir)
+		return nil, &NoProjectError{dir}
 	}
 	if err != nil {
 		return nil, err
@@ -104,24 +102,24 @@ func (p *Project) parse(data []byte) error {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil
 	} else if err != nil {
-		return usagef("%s: %w", p.File, err)
+		return settingsf("%s: %w", p.File, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return usagef("%s: more than one YAML document; a project has one", p.File)
+		return settingsf("%s: more than one YAML document; a project has one", p.File)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return usagef("%s:%d: expected stages such as \"cluster:\"", p.File, root.Line)
+		return settingsf("%s:%d: expected stages such as \"cluster:\"", p.File, root.Line)
 	}
 	p.values = map[string]*yaml.Node{}
 	names := slices.Concat([]string{versionKey, StagesKey}, p.engine().Keys, p.engine().Names())
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if !slices.Contains(names, key.Value) {
-			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("key", key.Value, names))
+			return settingsf("%s:%d: %w", p.File, key.Line, registry.Unknown("key", key.Value, names))
 		}
 		if p.values[key.Value] != nil {
-			return usagef("%s:%d: key %.80q appears twice", p.File, key.Line, key.Value)
+			return settingsf("%s:%d: key %.80q appears twice", p.File, key.Line, key.Value)
 		}
 		p.values[key.Value] = value
 	}
@@ -138,19 +136,14 @@ func (p *Project) checkVersion() error {
 	}
 	var v int
 	if err := node.Decode(&v); err != nil || v < 1 {
-		return usagef("%s:%d: hgld: expected the format version, a whole number such as %d", p.File, node.Line,
+		return settingsf("%s:%d: hgld: expected the format version, a whole number such as %d", p.File, node.Line,
 			ProjectVersion)
 	}
 	if v > ProjectVersion {
-		return usagef("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.File, node.Line, v,
+		return settingsf("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.File, node.Line, v,
 			ProjectVersion)
 	}
 	return nil
-}
-
-// usagef returns an error about the configuration of a project, of code [exitcode.Usage].
-func usagef(format string, args ...any) error {
-	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...))
 }
 
 // engine returns the pipeline of the project. For the zero Project it is empty.
@@ -161,14 +154,12 @@ func (p *Project) engine() *Pipeline {
 	return p.pipeline
 }
 
-// Require returns an error of code [exitcode.NoProject] if there is no hgld.yaml.
+// Require returns a [NoProjectError] if there is no hgld.yaml.
 func (p *Project) Require() error {
 	if p.File != "" {
 		return nil
 	}
-	err := fmt.Errorf("there is no %s here or in any parent folder", ProjectFile)
-	return exitcode.Hint(exitcode.With(exitcode.NoProject, err),
-		"`hgld init my-project` starts a project; `hgld demo` shows one")
+	return &NoProjectError{}
 }
 
 // Value returns the node of a top-level key in hgld.yaml, or nil if the key is missing.
@@ -247,14 +238,6 @@ func (p *Project) Named(paths []string) []string {
 		list[i] = p.Inside(path)
 	}
 	return list
-}
-
-// Typed returns a command as a user types it for this project: "hgld run -C DIR".
-func (p *Project) Typed(command string) string {
-	if p.Asked != "" {
-		command += " -C " + p.Asked
-	}
-	return "hgld " + command
 }
 
 // relative returns a copy of prints whose paths are relative to the project's folder, so that

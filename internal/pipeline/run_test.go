@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/testing/testfile"
 )
 
@@ -38,6 +37,7 @@ type told struct {
 
 func (j *told) Options() Options               { return j.options }
 func (j *told) Say(format string, args ...any) { j.said = append(j.said, fmt.Sprintf(format, args...)) }
+func (j *told) Start(st State)                 { j.Say("%s %s", st.Stage, st.State) }
 func (j *told) Close() error                   { j.closed++; return nil }
 
 // projectHere turns the test's current folder into a project with this hgld.yaml and these
@@ -63,15 +63,13 @@ func open(t *testing.T, l *Pipeline, dir string) *Project {
 }
 
 func TestRunStopsAtAFailureAndResumes(t *testing.T) {
-	failed := exitcode.With(exitcode.SomeFailed, errors.New("2 images left out"))
+	failed, retryable := errors.New("2 images left out"), errors.New("2 images left out for now")
 	for _, c := range []struct {
 		err   error
-		hint  string
 		again []string // stages that work when the same command runs again
 	}{
-		{failed, "`hgld run` goes on without them", []string{"second"}},
-		{exitcode.Retryable(failed),
-			"`hgld run` tries them again first; `hgld second run` goes on without them", []string{"first"}},
+		{failed, []string{"second"}},
+		{retryable, []string{"first"}},
 	} {
 		var ran []string
 		worker := func(name string, end error) Spec[files] {
@@ -81,14 +79,20 @@ func TestRunStopsAtAFailureAndResumes(t *testing.T) {
 			return s
 		}
 		j := projectHere(t, "{}\n", worker("first", c.err), worker("second", nil))
-		stages := j.options.Project.pipeline.Stages
-		err := Run(j, stages)
-		if exitcode.Of(err) != exitcode.SomeFailed || !slices.Equal(ran, []string{"first"}) || j.closed != 1 {
-			t.Errorf("%v worked, %v; want the first alone, and code 3", ran, err)
+		l := j.options.Project.pipeline
+		l.Ended = func(err error) (complete, again bool) {
+			again = errors.Is(err, retryable)
+			return again || errors.Is(err, failed), again
 		}
-		hints := exitcode.Hints(err)
-		if !slices.Contains(hints, c.hint) || !strings.Contains(err.Error(), "2 images left out") {
-			t.Errorf("%v, hints %q; want %q", err, hints, c.hint)
+		stages := l.Stages
+		err := Run(j, stages)
+		if !errors.Is(err, c.err) || !slices.Equal(ran, []string{"first"}) || j.closed != 1 {
+			t.Errorf("%v worked, %v; want the first alone, and its error", ran, err)
+		}
+		var stopped *StoppedError
+		if !errors.As(err, &stopped) || stopped.Stage != "first" || stopped.Next != "second run" ||
+			stopped.Retryable != (c.err == retryable) {
+			t.Errorf("%v, %+v", err, stopped)
 		}
 		ran = nil
 		err = Run(j, stages)
@@ -102,9 +106,10 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 	j := projectHere(t, "b: {size: 5}\n", spec("a", "source"), spec("b", "a.txt"))
 	p := j.options.Project
 	err := Run(j, p.pipeline.Stages)
-	if err == nil || !strings.Contains(err.Error(), "a run: source does not exist") ||
-		!slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
-		t.Fatalf("%v, hints %q", err, exitcode.Hints(err))
+	var missing *MissingInputError
+	if !errors.As(err, &missing) || err.Error() != "a run: source does not exist" || missing.Writer != "" ||
+		missing.Setting.Key() != "in" {
+		t.Fatalf("%v, %+v", err, missing)
 	}
 	testfile.Write(t, ".", "source", "x")
 	if err := Run(j, p.pipeline.Stages); err != nil {
@@ -118,16 +123,19 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 		}
 		text := ""
 		for _, st := range list {
-			text += st.Heading(p) + "\n"
+			text += fmt.Sprintf("%s %s: %s -> %s\n", st.Stage, st.State, st.Describe(p), st.Command)
 		}
-		return text + p.Next(list)
+		if next, _ := Next(list); next != nil {
+			text += "next: " + next.Command
+		}
+		return text
 	}
-	if got, want := states(), "a        done: a.txt -> hgld a run\nb        done: b.txt -> hgld b run\n"; got != want {
+	if got, want := states(), "a done: a.txt -> a run\nb done: b.txt -> b run\n"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
 	}
 	testfile.Write(t, ".", "source", "y")
-	if got, want := states(), "a        stale: source changed since -> hgld a run\n"+
-		"b        stale: a comes first and is not done -> hgld b run\nhgld a run"; got != want {
+	if got, want := states(), "a stale: source changed since -> a run\n"+
+		"b stale: a comes first and is not done -> b run\nnext: a run"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
 	}
 	j.said = nil
@@ -168,12 +176,12 @@ func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
 	err := Run(j, p.Stages())
-	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: stage a: size is 3, want less" {
-		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	if !errors.As(err, new(*StagesError)) || err.Error() != "hgld.yaml: stage a: size is 3, want less" {
+		t.Error(err)
 	}
 	_, err = p.Until("aa")
-	if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), `did you mean "a"`) {
-		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	if !errors.As(err, new(*SettingsError)) || !strings.Contains(err.Error(), `did you mean "a"`) {
+		t.Error(err)
 	}
 }
 
@@ -189,11 +197,12 @@ func TestDisabledStagesAreSkipped(t *testing.T) {
 	if !slices.Equal(p.Off(), []string{"a"}) {
 		t.Errorf("off: %q, want a", p.Off())
 	}
-	if next, want := p.Next(list), "provide a.txt, then hgld b run (or hgld b run --help)"; next != want {
-		t.Errorf("next %q, want %q", next, want)
+	if next, lacks := Next(list); next == nil || next.Command != "b run" || !slices.Equal(lacks, []string{"a.txt"}) {
+		t.Errorf("next %+v, which lacks %q; want b run, which lacks a.txt", next, lacks)
 	}
-	if err := Run(j, p.Stages()); !slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
-		t.Errorf("%v, hints %q: no stage in use writes a.txt", err, exitcode.Hints(err))
+	var missing *MissingInputError
+	if err := Run(j, p.Stages()); !errors.As(err, &missing) || missing.Writer != "" || missing.Path != "a.txt" {
+		t.Errorf("%v, %+v: no stage in use writes a.txt", err, missing)
 	}
 	testfile.Write(t, ".", "a.txt", "x")
 	if err := Run(j, p.Stages()); err != nil {
@@ -206,8 +215,8 @@ func TestDisabledStagesAreSkipped(t *testing.T) {
 	if err != nil || len(until) != 1 {
 		t.Errorf("until b: %d stages, %v", len(until), err)
 	}
-	if _, err := p.Until("a"); exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), "stage a is off") {
-		t.Errorf("code %d: %v", exitcode.Of(err), err)
+	if _, err := p.Until("a"); !errors.As(err, new(*OffError)) || !strings.Contains(err.Error(), "stage a is off") {
+		t.Error(err)
 	}
 }
 
@@ -223,7 +232,7 @@ func TestListOfStagesIsRead(t *testing.T) {
 		if want == "" && (err != nil || len(p.Stages()) != 1) {
 			t.Errorf("%q: %v, want all stages", text, err)
 		}
-		if want != "" && (exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), want)) {
+		if want != "" && (!errors.As(err, new(*SettingsError)) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/settings"
 )
 
@@ -104,13 +101,13 @@ func New[S any](spec Spec[S]) StageOf[S] {
 	return StageOf[S]{Stage: s, defaults: spec.Defaults}
 }
 
-// SettingError adds an exit code to an error from checking settings. The code is wrong
-// configuration, unless a file could not be read, which says nothing about the settings.
+// SettingError returns an error from checking settings as a [SettingsError], unless a file could
+// not be read, which says nothing about the settings.
 func SettingError(err error) error {
 	if errors.As(err, new(*fs.PathError)) && !IsMissing(err) {
 		return err
 	}
-	return exitcode.With(exitcode.Usage, err)
+	return inSettings(err)
 }
 
 // Defaults returns a copy of the default settings. The copy shares maps and slices.
@@ -168,49 +165,37 @@ func (s Stage) Execute(j Job, own any) error {
 		return fmt.Errorf("%s: %w", s.Command, err)
 	}
 	err = errors.Join(s.run(j, own), j.Close())
-	if err != nil && exitcode.Of(err) != exitcode.SomeFailed {
+	complete, again := p.engine().ended(err)
+	if err != nil && !complete {
 		return err
 	}
-	return errors.Join(err, s.Record(j, own, before, out, exitcode.IsRetryable(err)))
+	return errors.Join(err, s.Record(j, own, before, out, again))
 }
 
-// MissingInput returns an error for the first input that does not exist, with the command that
-// writes it. It returns nil if all exist.
+// MissingInput returns a [MissingInputError] for the first input that does not exist, or nil if
+// all exist.
 func (s Stage) MissingInput(p *Project, own any) error {
 	in, _ := s.files(own)
-	for _, path := range Missing(in) {
-		err := fmt.Errorf("%s: %s does not exist", s.Command, path)
-		for _, other := range p.Stages() {
-			o := other.settings()
-			if p.Load(nil, other.Name, o) != nil {
-				continue
-			}
-			if _, out := other.files(o); slices.Contains(out, path) {
-				return exitcode.Hint(err, "`%s` writes it", p.Typed(other.Command))
-			}
-		}
-		for _, f := range settings.Fields(own) {
-			if f.IsInput() && settings.Text(f.Value) == path {
-				return exitcode.Hint(err, "%s", p.engine().another(f, path))
-			}
-		}
-		return exitcode.Hint(err, "name another file: hgld %s --help", s.Command)
+	missing := Missing(in)
+	if len(missing) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// another suggests how to set f to another file.
-func (l *Pipeline) another(f settings.Field, path string) string {
-	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "~") {
-		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
-	}
-	if l.Advice != nil {
-		if advice := l.Advice(f, path); advice != "" {
-			return advice
+	e := &MissingInputError{Project: p, Command: s.Command, Path: missing[0]}
+	for _, other := range p.Stages() {
+		o := other.settings()
+		if p.Load(nil, other.Name, o) != nil {
+			continue
+		}
+		if _, out := other.files(o); slices.Contains(out, e.Path) {
+			e.Writer = other.Command
+			return e
 		}
 	}
-	if len(f.Path) > 1 {
-		return fmt.Sprintf("name another one: -o %s=…", f.Key())
+	for _, f := range settings.Fields(own) {
+		if f.IsInput() && settings.Text(f.Value) == e.Path {
+			e.Setting = &f
+			return e
+		}
 	}
-	return fmt.Sprintf("name another one: --%s …", f.Flag())
+	return e
 }

@@ -49,11 +49,6 @@ func (st State) Describe(p *Project) string {
 	return "ready"
 }
 
-// Heading returns why the stage runs, and its command.
-func (st State) Heading(p *Project) string {
-	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(p), p.Typed(st.Command))
-}
-
 // States returns the states of the stages in use in order, for a run with this limit. A stage that
 // reads the output of a stage that is not done is stale as well.
 func (p *Project) States(limit int) ([]State, error) {
@@ -152,19 +147,17 @@ func AllDone(states []State, stages ...string) bool {
 	return true
 }
 
-// Next returns the command that the user should run next, or "" if every stage is done.
-func (p *Project) Next(states []State) string {
-	for _, s := range states {
-		if s.State == Done {
-			continue
-		}
-		if len(s.Missing) > 0 && !writtenBy(states, s.Missing) {
-			return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.Named(s.Missing), ", "),
-				p.Typed(s.Command), s.Command)
-		}
-		return p.Typed(s.Command)
+// Next returns the first stage that is not done, or nil if all are. lacks are its missing inputs
+// if the user has to provide one, since no stage writes it.
+func Next(states []State) (next *State, lacks []string) {
+	i := slices.IndexFunc(states, func(s State) bool { return s.State != Done })
+	if i < 0 {
+		return nil, nil
 	}
-	return ""
+	if missing := states[i].Missing; !writtenBy(states, missing) {
+		lacks = missing
+	}
+	return &states[i], lacks
 }
 
 // writtenBy reports for each path whether some stage writes it.
@@ -253,7 +246,7 @@ func (was Stamp) compare(in, out map[string]string, text string) (state, why str
 	case was.Partial:
 		return Stale, "some items failed last time"
 	case was.Limit > 0:
-		return Trial, fmt.Sprintf("made with --limit %d", was.Limit)
+		return Trial, fmt.Sprintf("the first %d items only", was.Limit)
 	}
 	return Done, ""
 }

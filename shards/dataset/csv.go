@@ -168,15 +168,13 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case unknown != nil:
 		return unknown
 	case c.path < 0:
-		return fmt.Errorf("no column path among %s; name another one with -o columns.path=%s, or call the column path",
-			shortList(header), likelyColumn(header, "url", "img", "image_url"))
+		return setting("columns.path", likelyColumn(header, "url", "img", "image_url"))(
+			"no column path among %s; name another one, or call the column path", shortList(header))
 	case src.labels != nil && c.landmark < 0:
-		return fmt.Errorf("no column landmark_id among %s to join the labels by; name another one with -o "+
-			"columns.landmark=COLUMN",
-			shortList(header))
+		return setting("columns.landmark")("no column landmark_id among %s to join the labels by", shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return fmt.Errorf("no label columns level_0, level_1 … among %s; name others with --levels, finest first: "+
-			"--levels %s", shortList(header), cmp.Or(strings.Join(src.unusedColumns(header), ","), "COLUMN"))
+		return setting("levels", strings.Join(src.unusedColumns(header), ","))(
+			"no label columns level_0, level_1 … among %s", shortList(header))
 	}
 	return nil
 }

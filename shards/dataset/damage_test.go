@@ -35,7 +35,7 @@ func damagedSOP(t *testing.T) map[string]damaged {
 	const train, test = "Ebay_train.txt", "Ebay_test.txt"
 	return map[string]damaged{
 		"sop, no lists": {SOP{}, without(without(sopTree(t), train), test), nil,
-			[]string{"sop", "no Ebay_train.txt", "--input"}},
+			[]string{"sop", "no Ebay_train.txt", "input must be"}},
 		"sop, one list": {SOP{}, without(sopTree(t), test), nil,
 			[]string{"Ebay_test.txt is missing", "part of the published data set"}},
 		"sop, empty":         {SOP{}, tree{train: "", test: sopColumns}, nil, []string{"Ebay_train.txt is empty"}},

@@ -46,9 +46,9 @@ type Importer interface {
 var All = registry.Table[Importer]{
 	{Name: "folder", About: "class folders of any depth: fruit/apple/red/1.jpg; a first folder called train, val, test " +
 		"… is the split", Value: Folder{}},
-	{Name: "csv", About: "a table with a path, label columns (--levels, finest first) or a landmark_id (--labels), and " +
+	{Name: "csv", About: "a table with a path, label columns (levels, finest first) or a landmark_id (labels), and " +
 		"optionally split, author, license …", Value: CSV{}},
-	{Name: "parquet", About: "a Hugging Face data set in Parquet: images with their bytes, label columns (--levels, " +
+	{Name: "parquet", About: "a Hugging Face data set in Parquet: images with their bytes, label columns (levels, " +
 		"finest first), splits by file name (train-00000-of-00002.parquet)", Value: Parquet{}},
 	{Name: "gldv2", About: "Google Landmarks v2 from its tables and TARs, with the labels of stage 3: landmark < " +
 		"supercategory < kind", Value: GLDv2{}},
@@ -56,11 +56,10 @@ var All = registry.Table[Importer]{
 		Value: SOP{}},
 	{Name: "cub", About: "CUB-200-2011, classes 1–100 against 101–200: class < family < order", Value: CUB{}},
 	{Name: "inaturalist",
-		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; --levels species,group for " +
+		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; levels species,group for " +
 			"iNat-base", Value: INaturalist{}},
-	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; --levels fine for the benchmark " +
-		"of " +
-		"that level", Value: DyML{}},
+	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; levels fine for the benchmark " +
+		"of that level", Value: DyML{}},
 	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, " +
 		"gallery", Value: InShop{}},
 }

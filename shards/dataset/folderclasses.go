@@ -59,15 +59,11 @@ func splitFolders(tops []string, asked []string) (map[string]labels.Split, error
 	case exact == len(tops):
 		return own, nil
 	case exact+near == len(tops) && len(tops) > 1:
-		return nil,
-			fmt.Errorf("the folders %s may be splits or classes; say which: --split-folders %s for splits, --split-folders %s "+
-				"for classes",
-				strings.Join(tops, ", "), strings.Join(proposal, ","), asClasses)
+		return nil, setting("split_folders", strings.Join(proposal, ","), asClasses)(
+			"the folders %s may be splits or classes; say which", strings.Join(tops, ", "))
 	case exact > 1:
-		return nil,
-			fmt.Errorf("some of the folders %s have names of splits and others do not; say what they are: --split-folders "+
-				"FOLDER=SPLIT,… for splits (each one of %v), or --split-folders %s for classes",
-				shortList(tops), labels.Splits, asClasses)
+		return nil, setting("split_folders", "FOLDER=SPLIT,…", asClasses)("some of the folders %s have names of "+
+			"splits (%v) and others do not; say what they are", shortList(tops), labels.Splits)
 	}
 	return nil, nil
 }
@@ -121,7 +117,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 	depths := slices.Sorted(maps.Keys(count))
 	if count[0] > 0 && src.table != "" {
 		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; %s seems to describe them: import "+
-			"that file, and name its columns of classes with --levels, finest first", count[0], len(src.files), example[0],
+			"that file, and name its columns of classes, finest first, as levels", count[0], len(src.files), example[0],
 			src.table)
 	}
 	if count[0] > 0 {
@@ -138,10 +134,10 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 		found = append(found, fmt.Sprintf("at depth %d: %d, like %s", d, count[d], example[d]))
 	}
 	inner := path.Base(path.Dir(example[depths[0]]))
-	return 0, fmt.Errorf("every image needs a class at every level, but the images are at different depths (%s). "+
-		"Use the innermost folder for the missing levels with --uneven %s (%s/%s), or name the classes of each "+
+	return 0, setting("uneven", repeatInnermost)("every image needs a class at every level, but the images are at "+
+		"different depths (%s). Use the innermost folder for the missing levels (%s/%s), or name the classes of each "+
 		"image in a table, and import that: a .csv with the columns path and one for each level",
-		strings.Join(found, "; "), repeatInnermost, inner, inner)
+		strings.Join(found, "; "), inner, inner)
 }
 
 // checkNesting asks about folders whose finer class is on top, as in apple/fruit: each
@@ -173,7 +169,7 @@ func (src *folderSource) checkNesting(depth int) error {
 			parents := slices.Sorted(maps.Keys(above[name]))
 			return fmt.Errorf("the levels seem to be reversed: each of the folders %s contains only one folder, "+
 				"%s; the coarser class must be on top: %s/%s/image.jpg. "+
-				"Swap the folders, or name the classes of each image in a table (--dataset csv)",
+				"Swap the folders, or name the classes of each image in a table",
 				shortList(parents), name, name, parents[0])
 		}
 	}

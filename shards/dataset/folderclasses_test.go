@@ -56,7 +56,7 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 	}
 	defer src.Close()
 	const want = "2 files left out, in formats that hgld reads by libheif (.heic: 2); install it (apt install libheif1, " +
-		"brew install libheif; `hgld doctor` says what is missing), or save them as JPEG; " +
+		"brew install libheif), or save them as JPEG; " +
 		"1 file left out, in formats that hgld does not read (.cr2: 1); save them as JPEG to use them"
 	const others = "3 files left out, not images by their names (.mp4: 1, .txt: 1, no extension: 1)"
 	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want, others}) {
@@ -74,7 +74,7 @@ func TestFoldersNamedLikeSplitsAreRefused(t *testing.T) {
 	near := tree{"training/a/1.jpg": "x", "testing/a/2.jpg": "y", "validation/b/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: near})
 	wantError(t, err, "the folders testing, training, validation may be splits or classes",
-		"--split-folders testing=test,training=train,validation=val", "--split-folders none")
+		"split_folders=testing=test,training=train,validation=val|none")
 	got, err := items(t, Folder{}, Settings{Input: near,
 		SplitFolders: []string{"testing=test", "training=train", "validation=val"}})
 	if want := []string{"testing/a/2.jpg test a", "training/a/1.jpg train a",
@@ -91,7 +91,7 @@ func TestFoldersNamedLikeSplitsAreRefused(t *testing.T) {
 	wantError(t, err, "images_background=train,images_evaluation=test")
 	_, err = items(t, Folder{}, Settings{Input: tree{"train/a/1.jpg": "", "test/a/2.jpg": "",
 		"extra/a/3.jpg": ""}.folder(t)})
-	wantError(t, err, "extra, test, train", "--split-folders")
+	wantError(t, err, "extra, test, train", "split_folders=")
 	for asked, want := range map[string]string{"training": "want FOLDER=SPLIT", "training=trian": "want FOLDER=SPLIT",
 		"trainig=train": `names "trainig"`, "training=train": "does not name testing"} {
 		_, err := items(t, Folder{}, Settings{Input: near, SplitFolders: []string{asked}})
@@ -102,7 +102,7 @@ func TestFoldersNamedLikeSplitsAreRefused(t *testing.T) {
 func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})
-	wantError(t, err, "the levels alphabet,character seem to be coarsest first", "--levels character,alphabet")
+	wantError(t, err, "the levels alphabet,character seem to be coarsest first")
 	_, err = items(t, Folder{}, Settings{Input: tree{"apple/fruit/1.jpg": "", "pear/fruit/2.jpg": "",
 		"juice/drink/3.jpg": ""}.folder(t)})
 	wantError(t, err, "the levels seem to be reversed", "fruit/apple/image.jpg")
@@ -112,13 +112,13 @@ func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"group", "product"}}
 	_, err = items(t, CSV{}, s)
 	wantError(t, err, "t.csv", "the levels group,product seem to be coarsest first",
-		`group "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`, "--levels product,group")
-	if !errors.As(err, new(*OrderError)) {
-		t.Errorf("%T", err)
+		`group "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`)
+	if order := (*OrderError)(nil); !errors.As(err, &order) || !slices.Equal(order.Right(), []string{"product", "group"}) {
+		t.Errorf("%T %v", err, err)
 	}
 	same := tree{"t.csv": "path,fine,coarse\n1.jpg,apple,fruit\n2.jpg,juice,drink\n"}.folder(t)
 	_, err = items(t, CSV{}, Settings{Input: filepath.Join(same, "t.csv"), Levels: []string{"coarse", "fine"}})
-	wantError(t, err, "the levels coarse,fine seem to be coarsest first", "--levels fine,coarse")
+	wantError(t, err, "the levels coarse,fine seem to be coarsest first")
 	s.Levels = []string{"product", "group"}
 	if _, err := items(t, CSV{}, s); err != nil {
 		t.Error(err)
@@ -157,7 +157,7 @@ func TestWrappingFolderIsNotAClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	const want = "photos: the folder of all images is no class; name 2 levels with --levels to make it one"
+	const want = "photos: the folder of all images is no class; name 2 levels to make it one"
 	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {
 		t.Errorf("%q", notes)
 	}

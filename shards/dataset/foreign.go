@@ -33,8 +33,8 @@ func (f foreign) add(name string) {
 func (f foreign) String() string {
 	var notes []string
 	if n, list := f.countWhere(func(ext string) bool { return slices.Contains(phones, ext) }); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s left out, in formats that hgld reads by libheif (%s); install it (%s; `hgld "+
-			"doctor` says what is missing), or save them as JPEG", terminal.Count(n, "file"), list, img.HEIFPackages))
+		notes = append(notes, fmt.Sprintf("%s left out, in formats that hgld reads by libheif (%s); install it (%s), or "+
+			"save them as JPEG", terminal.Count(n, "file"), list, img.HEIFPackages))
 	}
 	if n, list := f.countWhere(func(ext string) bool { return !slices.Contains(phones, ext) }); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s left out, in formats that hgld does not read (%s); save them as JPEG to "+

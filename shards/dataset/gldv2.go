@@ -151,8 +151,8 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 		}
 	}
 	if len(g.labels) == 0 {
-		return errors.New("no labels: want --labels, such as the labels.csv of `hgld labels build`, or " +
-			"train_label_to_hierarchical.csv and index_label_to_hierarchical.csv among the tables")
+		return setting("labels")("no labels: want a label file, or train_label_to_hierarchical.csv and " +
+			"index_label_to_hierarchical.csv among the tables")
 	}
 	return nil
 }
@@ -164,8 +164,8 @@ func (g *gldv2) put(id string, split, space labels.Split, landmark, where string
 	}
 	of := g.labels[space]
 	if of == nil {
-		return fmt.Errorf("there are no labels of split %s; want %s_label_to_hierarchical.csv, or --labels with both "+
-			"splits", space, space)
+		return setting("labels")("there are no labels of split %s; want %s_label_to_hierarchical.csv, or a label file "+
+			"with both splits", space, space)
 	}
 	item := shards.Item{Split: space}
 	if err := of.label(&item, landmark); err != nil {

@@ -297,7 +297,7 @@ func TestGLDv2MistakesAreNamed(t *testing.T) {
 		want           []string
 	}{
 		"no table":  {"", "", "", Settings{}, []string{"no train_clean.csv and no train.csv"}},
-		"no labels": {"metadata/x_label_to_hierarchical.csv", "", "", Settings{}, []string{"no labels: want --labels"}},
+		"no labels": {"metadata/x_label_to_hierarchical.csv", "", "", Settings{}, []string{"no labels: want a label file"}},
 		"one label file": {"metadata/index_label_to_hierarchical.csv", "", "", Settings{},
 			[]string{"index_image_to_landmark.csv:2:", "no labels of split index"}},
 		"column": {"metadata/train_clean.csv", "landmark_id,", "landmark,", Settings{},

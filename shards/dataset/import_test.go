@@ -158,9 +158,9 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"outside any class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
 		{tree{"train/1.jpg": "", "train/metadata.csv": ""}, Settings{},
-			[]string{"train/metadata.csv seems to describe them", "--levels"}},
+			[]string{"train/metadata.csv seems to describe them", "levels"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
-			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "--uneven repeat", "(a/a)",
+			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "uneven=repeat", "(a/a)",
 				"a .csv with the columns path"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
 			[]string{"outside any class folder: 1 of 3, 3.jpg first"}},
@@ -230,7 +230,7 @@ func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 	dir := tree{"photos/a 1.jpg": "x", "t.csv": "url,level_0\nhttps://example.org/x/a%201.jpg?size=big,x\n"}.folder(t)
 	s := Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "photos")}
 	_, err := items(t, CSV{}, s)
-	wantError(t, err, "no column path among url, level_0; name another one with -o columns.path=url")
+	wantError(t, err, "no column path among url, level_0; name another one", "columns.path=url")
 	s.Columns.Path = "url"
 	src, err := CSV{}.Open(t.Context(), s)
 	if err != nil {
@@ -431,9 +431,13 @@ func wantError(tb testing.TB, err error, parts ...string) {
 		tb.Errorf("no error, want one with %q", parts)
 		return
 	}
+	text := err.Error()
+	if s := (*SettingError)(nil); errors.As(err, &s) {
+		text += fmt.Sprintf("; %s=%s", s.Setting, strings.Join(s.Values, "|"))
+	}
 	for _, p := range parts {
-		if !strings.Contains(err.Error(), p) {
-			tb.Errorf("error %q does not say %q", err, p)
+		if !strings.Contains(text, p) {
+			tb.Errorf("error %q does not say %q", text, p)
 		}
 	}
 }
@@ -471,8 +475,8 @@ func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"path,fine\n1.jpg,K\xf6ln\n":   "t.csv: line 2: ",
 		"path,fine\n1.jpg,a,b\n":       "t.csv: line 2 has 3 columns",
-		"path,fine,top\n1.jpg,a,b\n":   "--levels fine,top",
-		"what,level_0\n1.jpg,a\n":      "-o columns.path=COLUMN",
+		"path,fine,top\n1.jpg,a,b\n":   "levels=fine,top",
+		"what,level_0\n1.jpg,a\n":      "columns.path=",
 		"path,level_0\n/abc/1.jpg,a\n": "want one within the folder of images, /",
 	} {
 		file := filepath.Join(here, "t.csv")

@@ -15,10 +15,9 @@ type OrderError struct {
 	Why    string   // "category is coarser than product"
 }
 
-// Error states the evidence and the right order.
+// Error states the evidence.
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("%s: the levels %s seem to be coarsest first; name them finest first: --levels %s",
-		e.Why, strings.Join(e.Levels, ","), strings.Join(e.Right(), ","))
+	return fmt.Sprintf("%s: the levels %s seem to be coarsest first", e.Why, strings.Join(e.Levels, ","))
 }
 
 // Right lists the levels finest first.

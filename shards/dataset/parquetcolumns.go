@@ -33,8 +33,7 @@ func (t *parquetTable) imageLeaves(name string) (image parquetfile.Leaf, names *
 	}
 	if !slices.Contains(columns, name) {
 		if len(columns) > 0 {
-			return image, nil, fmt.Errorf("%w; name the column of images with -o columns.path=COLUMN",
-				registry.Unknown("column of images", name, columns))
+			return image, nil, setting("columns.path")("%w", registry.Unknown("column of images", name, columns))
 		}
 		return image, nil, fmt.Errorf("no column of images among %s; want a struct of bytes and path, like the feature "+
 			"Image "+
@@ -105,13 +104,11 @@ func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
 	case len(classes) == 1:
 		return classes, nil
 	case len(classes) > 1:
-		return nil, fmt.Errorf("the columns %s all contain classes; choose among them with --levels, finest first",
-			strings.Join(classes, ", "))
+		return nil, setting("levels")("the columns %s all contain classes", strings.Join(classes, ", "))
 	case slices.Contains(possible, "label"):
 		return []string{"label"}, nil
 	}
-	return nil, fmt.Errorf("no column of classes was found; name the columns with --levels, finest first, from %s",
-		shortList(possible))
+	return nil, setting("levels")("no column of classes was found among %s", shortList(possible))
 }
 
 // classLabel is the type of a feature whose values are numbers of classes.
@@ -278,6 +275,6 @@ func unclearSplits(names []string, splits map[string]labels.Split) error {
 		}
 		proposal = append(proposal, name+"="+string(splits[name]))
 	}
-	return fmt.Errorf("the splits of the files %s are unknown; name the split of each with --split-folders %s (one of %v)",
-		shortList(unclear), strings.Join(proposal, ","), labels.Splits)
+	return setting("split_folders", strings.Join(proposal, ","))(
+		"the splits of the files %s are unknown; name the split of each, one of %v", shortList(unclear), labels.Splits)
 }

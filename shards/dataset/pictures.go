@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/img"
 )
 
@@ -24,12 +22,9 @@ type Pictures struct {
 }
 
 // OpenPictures lists image files: those that paths name, and those in folders that they name. If the
-// only image cannot be read, OpenPictures fails. All errors have the code [exitcode.Usage].
-func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
-	decoder, err := img.DefaultDecoder()
-	if err != nil {
-		return nil, exitcode.Hint(exitcode.With(exitcode.Usage, err), "unset the variable")
-	}
+// only image cannot be read, OpenPictures fails. A path
+// that does not exist is a [NoPictureError].
+func OpenPictures(ctx context.Context, decoder *img.Decoder, paths []string) (*Pictures, error) {
 	p := &Pictures{decoder: decoder}
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -38,13 +33,11 @@ func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
 			err = p.folder(ctx, path)
 		case err == nil:
 			p.add(path, func() ([]byte, error) { return os.ReadFile(path) })
-		case strings.Contains(path, "://"):
-			err = exitcode.Hint(err, "download it first: the query is an image file on this machine")
 		default:
-			err = exitcode.Hint(err, "the query is an image file; --id searches for a row of the index")
+			err = &NoPictureError{path, err}
 		}
 		if err != nil {
-			return nil, exitcode.With(exitcode.Usage, errors.Join(err, p.Close()))
+			return nil, errors.Join(err, p.Close())
 		}
 	}
 	if len(p.Names) != 1 {
@@ -57,7 +50,7 @@ func OpenPictures(ctx context.Context, paths []string) (*Pictures, error) {
 		}
 	}
 	if err != nil {
-		return nil, exitcode.With(exitcode.Usage, errors.Join(err, p.Close()))
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }

@@ -138,7 +138,7 @@ func topWith(st store, marks []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no %s found; --input must be the folder, .zip or .tar as it was published, with its lists",
+	return "", fmt.Errorf("no %s found; input must be the folder, .zip or .tar as it was published, with its lists",
 		strings.Join(marks, " and no "))
 }
 

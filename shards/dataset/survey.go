@@ -105,7 +105,7 @@ func (s *Survey) Lines() (list []string) {
 		}
 	}
 	if err := s.Learnable(); err != nil {
-		list = append(list, fmt.Sprintf("careful: %v; add images before hgld run, or evaluate alone (shards.split: test)",
+		list = append(list, fmt.Sprintf("careful: %v; add images before training, or evaluate alone (shards.split: test)",
 			err))
 	}
 	return list

@@ -129,7 +129,7 @@ func (s *tarStore) compareMD5(published string) error {
 		return err
 	}
 	return &shards.InputError{Err: fmt.Errorf("%s: its MD5 is %s, but the published one is %s; download it again, "+
-		"then continue with `hgld shards build`", s.name, got.md5, published)}
+		"then build again", s.name, got.md5, published)}
 }
 
 // position returns the position of an image. tar is false for an image in a folder.

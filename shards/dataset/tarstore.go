@@ -125,7 +125,7 @@ func (s *tarStore) index() error {
 		case tar.TypeLink:
 			return bad("is a hard link, not a plain file")
 		case tar.TypeGNUSparse:
-			return bad("is a sparse file; pack it without --sparse")
+			return bad("is a sparse file; pack it as a plain one")
 		default:
 			if mode := h.FileInfo().Mode(); !mode.IsRegular() {
 				return bad("is " + kindOf(mode) + ", not a plain file")
@@ -134,7 +134,7 @@ func (s *tarStore) index() error {
 		}
 		for key := range h.PAXRecords {
 			if strings.HasPrefix(key, "GNU.sparse.") {
-				return bad("is a sparse file; pack it without --sparse")
+				return bad("is a sparse file; pack it as a plain one")
 			}
 		}
 		if h.Size < 0 || h.Size > s.was.Size()-at {

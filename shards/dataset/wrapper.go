@@ -52,7 +52,7 @@ func (src *folderSource) wrapNote() string {
 		return ""
 	}
 	folders := strings.Join(strings.Split(src.files[0].path, "/")[:src.wrap], "/")
-	return fmt.Sprintf("%s: the folder of all images is no class; name %s with --levels to make it one",
+	return fmt.Sprintf("%s: the folder of all images is no class; name %s to make it one",
 		folders, terminal.Count(src.depth+src.wrap, "level"))
 }
 

@@ -129,7 +129,7 @@ func (x *Examples) indexTags() error {
 			QID     string         `json:"qid"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("%s:%d: %w; `hgld labels check` lists all errors of the file", x.tags.Name(), number, err)
+			return &RowError{x.tags.Name(), number, err}
 		}
 		if i, known := at[tagKey{r.Tag, r.QID}]; known && r.Outcome == labels.OK && len(x.lines[i]) < landmarksKept {
 			x.lines[i] = append(x.lines[i], start)

@@ -2,7 +2,6 @@ package embeddings
 
 import (
 	"archive/zip"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 )
 
@@ -33,7 +31,7 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 	case parquet && (len(found) == 0 || hasClasses(vectors)):
 		return vectors, nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%s are both beside %s: choose one with --labels", strings.Join(found, " and "), vectors)
+		return "", &TwoTablesError{found, vectors}
 	case len(found) == 1:
 		return found[0], nil
 	}
@@ -115,39 +113,22 @@ func Meant(path string) string {
 	return found[0]
 }
 
-// unknownKind is the error for a file that [Open] does not read. It includes a command that
-// converts the file.
+// unknownKind is the error for a file that [Open] does not read.
 func unknownKind(path string) error {
 	extension := filepath.Ext(path)
-	err := fmt.Errorf("%s: %w", path, registry.Unknown("kind of file", extension, kinds))
-	npy := strings.TrimSuffix(path, extension) + ".npy"
-	python := func(format string, args ...any) error {
-		return exitcode.Hint(err, "python3 -c 'import numpy as np; %s' makes %s of it", fmt.Sprintf(format, args...), npy)
+	e := &KindError{Path: path, Err: registry.Unknown("kind of file", extension, kinds)}
+	if extension == ".npz" {
+		e.Array = matrixIn(path)
 	}
-	switch extension {
-	case ".npz":
-		return python("np.save(%q, np.load(%q)[%q])", npy, path, matrixIn(path))
-	case ".csv", ".tsv", ".txt":
-		comma := map[string]string{".csv": `, delimiter=","`}[extension]
-		return exitcode.Hint(err, "for labels, use --labels; if it holds vectors, python3 -c 'import numpy as np; "+
-			"np.save(%q, np.loadtxt(%q%s))' makes %s of it", npy, path, comma, npy)
-	case ".h5", ".hdf5":
-		return exitcode.Hint(err, "python3 -c 'import h5py, numpy as np; np.save(%q, h5py.File(%q)[\"NAME\"][:])' makes "+
-			"%s of its dataset NAME", npy, path, npy)
-	case ".pkl", ".pickle", ".joblib":
-		return exitcode.Hint(err, "hgld does not open pickles, because they can run any program: use "+
-			"np.save(%q, x) in the program that made it", npy)
-	}
-	return err
+	return e
 }
 
 // npyShape matches the shape in the header of a .npy file.
 var npyShape = regexp.MustCompile(`'shape': \(([^)]*)\)`)
 
 // matrixIn returns the name of the first array of an .npz that has rows and columns, or else of
-// the first.
-func matrixIn(path string) string {
-	name := "NAME"
+// the first. It returns "" if the archive cannot be read.
+func matrixIn(path string) (name string) {
 	archive, err := zip.OpenReader(path)
 	if err != nil {
 		return name

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	"hgld/internal/exitcode"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/qrels"
@@ -44,10 +42,6 @@ type Input struct {
 	// devices they are uploaded.
 	Stay bool
 
-	// Typed returns the command as a user would type it with these files, for errors; nil: no
-	// command is suggested.
-	Typed func(vectors, labels string) string
-
 	// Open opens a file of vectors.
 	Open func(path string) (Vectors, error)
 
@@ -59,58 +53,35 @@ type Input struct {
 // checks that none is missing. Its errors are usage errors.
 func (in *Input) Complete() (err error) {
 	if IsTable(in.Embeddings) && IsKind(in.Labels) {
-		err = fmt.Errorf("--embeddings names the table %s and --labels names the vectors %s: swap them", in.Embeddings,
-			in.Labels)
-		return in.typed(err, in.Labels, in.Embeddings)
+		return &SwappedError{Table: in.Embeddings, Vectors: in.Labels}
 	}
 	for _, path := range []string{in.Embeddings, in.GalleryEmbeddings} {
 		if err := CheckKind(path); path != "" && err != nil {
 			return err
 		}
 	}
-	if in.Labels, err = in.labelsOf(in.Embeddings, in.Labels, "--labels"); err != nil {
+	if in.Labels, err = in.labelsOf(in.Embeddings, in.Labels, false); err != nil {
 		return err
 	}
 	if in.GalleryEmbeddings == "" && in.GalleryLabels != "" {
 		return errors.New("the gallery has labels but no vectors: name both or neither")
 	}
-	in.GalleryLabels, err = in.labelsOf(in.GalleryEmbeddings, in.GalleryLabels, "--gallery-labels")
+	in.GalleryLabels, err = in.labelsOf(in.GalleryEmbeddings, in.GalleryLabels, true)
 	return err
 }
 
 // labelsOf finds the labels of vectors. If it uses a table beside them, it says which.
-func (in *Input) labelsOf(vectors, named, flag string) (string, error) {
+func (in *Input) labelsOf(vectors, named string, gallery bool) (string, error) {
 	found, err := LabelsFor(named, vectors)
 	switch {
 	case err != nil || vectors == "" || found == named && found != "":
 		return found, err
 	case found == "":
-		return "", in.propose(fmt.Errorf("%s needs %s with a row for each vector: no .csv or .tsv of the same name exists",
-			vectors, flag), vectors, flag)
+		return "", &NoLabelsError{vectors, gallery, Tables(vectors)}
 	case found != vectors:
 		in.Say("%s has the labels of %s", found, vectors)
 	}
 	return found, nil
-}
-
-// propose adds a hint: the command with a table of the folder, or what a table looks like.
-func (in *Input) propose(err error, vectors, flag string) error {
-	tables := Tables(vectors)
-	switch {
-	case len(tables) == 0:
-		return exitcode.Hint(err, "a table of labels has a heading such as id,product,category: the levels, finest first")
-	case flag != "--labels":
-		return exitcode.Hint(err, "%s names one of %s", flag, strings.Join(tables[:min(len(tables), 5)], ", "))
-	}
-	return in.typed(err, vectors, tables[0])
-}
-
-// typed adds a hint: the command with these files, if Typed is set.
-func (in *Input) typed(err error, vectors, labels string) error {
-	if in.Typed == nil {
-		return err
-	}
-	return exitcode.Hint(err, "%s", in.Typed(vectors, labels))
 }
 
 // Evaluation is an evaluation whose vectors are on the device, or stay in their files.

@@ -115,7 +115,7 @@ func (c *Classes) Read(path string) (*Rows, error) {
 }
 
 // proposeOrder adds to the error of a class with two parents an order of the columns that forms a
-// tree.
+// tree, or returns a [NoTreeError].
 func (s *sheet) proposeOrder(err error) error {
 	if !errors.As(err, new(*labels.ParentsError)) {
 		return err
@@ -124,7 +124,7 @@ func (s *sheet) proposeOrder(err error) error {
 		return fmt.Errorf("%w; the columns are %s, want the finest first: %s forms a tree", err,
 			strings.Join(s.levels, ", "), strings.Join(order, ", "))
 	}
-	return fmt.Errorf("%w; for columns that do not form a tree, use --levels independent", err)
+	return &NoTreeError{err}
 }
 
 // ignored numbers the values of the column Ignore.

@@ -67,7 +67,7 @@ func (t *table) matrix(held int) (Vectors, error) {
 		return nil, err
 	}
 	if leaf == nil {
-		return nil, errors.New("no column is a list of floats; want one, such as the column embedding of `hgld train export`")
+		return nil, errors.New("no column is a list of floats; want one, such as the column embedding of an export")
 	}
 	c := collector{held: held}
 	err = t.vectors(*leaf, c.add, func(row, values, want int) error {
@@ -174,7 +174,7 @@ func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error)
 		columns, names = append(columns, *leaf), append(names, name)
 	}
 	if len(columns) == 0 {
-		return nil, nil, errors.New("no column label_0 or level_0; give the labels as a .csv with --labels")
+		return nil, nil, ErrNoClasses
 	}
 	return columns, names, nil
 }

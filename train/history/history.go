@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/exitcode"
 	"hgld/train"
 	"hgld/train/retrieval"
 	"hgld/train/stats"
@@ -38,8 +37,7 @@ const (
 	boardFolder       = "tensorboard"
 )
 
-// FormatError reports a damaged file in a run directory. It has the exit code of damaged data, or
-// that of a usage error for settings.
+// FormatError reports a damaged file in a run directory.
 type FormatError struct {
 	// Path is the file.
 	Path string
@@ -59,6 +57,17 @@ func (e *FormatError) Error() string {
 
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
+
+// SettingsError reports settings of a run that cannot be read, which a user may have edited.
+type SettingsError struct {
+	Path string // of the file
+	Err  error  // the cause
+}
+
+func (e *SettingsError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *SettingsError) Unwrap() error { return e.Err }
 
 // Run holds the contents of a run directory.
 type Run struct {
@@ -122,7 +131,7 @@ func ReadEvents(path string) ([]train.Event, error) {
 		}
 		var e train.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, exitcode.With(exitcode.Integrity, &FormatError{path, n, err})
+			return nil, &FormatError{path, n, err}
 		}
 		list = append(list, e)
 	}
@@ -142,10 +151,10 @@ func ReadResult(path string) (*retrieval.Result, error) {
 			path, r.Version, retrieval.ResultVersion)
 	}
 	if err != nil {
-		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
+		return nil, &FormatError{Path: path, Err: err}
 	}
 	if err := r.Check(); err != nil {
-		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
+		return nil, &FormatError{Path: path, Err: err}
 	}
 	return r, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/registry"
 	"hgld/internal/report"
 	"hgld/train"
@@ -253,8 +252,8 @@ func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
 	if err := os.WriteFile(path, []byte("seed: [\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSettings(dir); !errors.As(err, new(*FormatError)) || exitcode.Of(err) != exitcode.Usage {
-		t.Errorf("%v of exit code %d, want a usage error", err, exitcode.Of(err))
+	if _, err := ReadSettings(dir); !errors.As(err, new(*SettingsError)) {
+		t.Errorf("%v, want an error of the settings", err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/exitcode"
 	"hgld/train"
 	"hgld/train/selection"
 )
@@ -75,7 +74,7 @@ func (s *Settings) Write() (same bool, err error) {
 
 // ReadSettings reads the settings of a run, given its directory or one of its checkpoints. It
 // returns nil if there are none. Settings that the file lacks have their defaults.
-// Invalid YAML is a *FormatError with the exit code of a usage error.
+// Invalid YAML is a *SettingsError.
 func ReadSettings(run string) (*Settings, error) {
 	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
@@ -90,7 +89,7 @@ func ReadSettings(run string) (*Settings, error) {
 	}
 	s := DefaultSettings()
 	if err := yaml.Unmarshal(text, &s); err != nil {
-		return nil, exitcode.With(exitcode.Usage, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err})
+		return nil, &SettingsError{filepath.Join(run, SettingsFile), err}
 	}
 	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
 		if *path != "" {

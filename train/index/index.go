@@ -242,14 +242,21 @@ func (h *held) Close() error { return nil }
 // Close closes the file.
 func (x *Index) Close() error { return x.vectors.Close() }
 
+// IDError says that an id is not that of one row of an index.
+type IDError struct{ text string }
+
+func (e *IDError) Error() string { return e.text }
+
+func idErrorf(format string, args ...any) error { return &IDError{fmt.Sprintf(format, args...)} }
+
 // Row returns the row of an id. It fails if no row or several rows have the id.
 func (x *Index) Row(id string) (int, error) {
 	row := slices.Index(x.IDs, id)
 	if row < 0 {
-		return 0, fmt.Errorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
+		return 0, idErrorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
 	}
 	if again := slices.Index(x.IDs[row+1:], id); again >= 0 {
-		return 0, fmt.Errorf("index: rows %d and %d of %s both have the id %.80q", row, row+1+again, x.Path, id)
+		return 0, idErrorf("index: rows %d and %d of %s both have the id %.80q", row, row+1+again, x.Path, id)
 	}
 	return row, nil
 }
@@ -270,7 +277,10 @@ func (x *Index) Vector(row int) ([]float32, error) {
 }
 
 // ModelError says that the vectors of an index come from another model than the query.
-type ModelError struct{ text string }
+type ModelError struct {
+	Model string // run or checkpoint that embeds the query
+	text  string
+}
 
 // Error says how the two differ.
 func (e *ModelError) Error() string { return "index: " + e.text }
@@ -280,12 +290,12 @@ func (e *ModelError) Error() string { return "index: " + e.text }
 func (x *Index) Fits(weights, model string, width int) error {
 	_, own := x.vectors.Rows()
 	if x.Info != nil && x.Info.Weights != weights {
-		return &ModelError{fmt.Sprintf("%s was made by the weights %.12s of %s after %d steps, but %s has %.12s: scores of "+
-			"different models cannot be compared", x.Path, x.Info.Weights, x.Info.Run, x.Info.Step, model, weights)}
+		return &ModelError{model, fmt.Sprintf("%s was made by the weights %.12s of %s after %d steps, but %s has %.12s: "+
+			"scores of different models cannot be compared", x.Path, x.Info.Weights, x.Info.Run, x.Info.Step, model, weights)}
 	}
 	if own != width {
-		return &ModelError{fmt.Sprintf("the vectors of %s have %d numbers, but an embedding of %s has %d: they come from "+
-			"different models", x.Path, own, model, width)}
+		return &ModelError{model, fmt.Sprintf("the vectors of %s have %d numbers, but an embedding of %s has %d: they "+
+			"come from different models", x.Path, own, model, width)}
 	}
 	return nil
 }

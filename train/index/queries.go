@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"hgld/internal/exitcode"
 	"hgld/internal/texttable"
 	"hgld/train"
 	"hgld/train/device"
@@ -50,8 +49,8 @@ type Search struct {
 	Failed   func(error)    // called for an image among several that cannot be read
 }
 
-// All answers queries. It returns what it found, and an error of code [exitcode.SomeFailed] if some
-// images among several could not be read.
+// All answers queries. It returns what it found, and an [UnreadError] if some images
+// among several could not be read.
 func (s *Search) All(ctx context.Context, queries []Query) (all []Found, err error) {
 	for i, q := range queries {
 		f, err := s.one(ctx, q)
@@ -70,10 +69,28 @@ func (s *Search) All(ctx context.Context, queries []Query) (all []Found, err err
 		s.Progress(i + 1)
 	}
 	if left := len(queries) - len(all); left > 0 {
-		err = exitcode.With(exitcode.SomeFailed, fmt.Errorf("search: %d of %d images cannot be read", left, len(queries)))
+		err = &UnreadError{left, len(queries)}
 	}
 	return all, err
 }
+
+// UnreadError says that some images among several queries could not be read.
+type UnreadError struct{ Unread, Of int }
+
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("search: %d of %d images cannot be read", e.Unread, e.Of)
+}
+
+// DamageError says that the vectors of an index cannot be searched.
+type DamageError struct {
+	Path string // of the index
+	Err  error  // what is wrong with its vectors
+}
+
+func (e *DamageError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns what is wrong with the vectors.
+func (e *DamageError) Unwrap() error { return e.Err }
 
 // ImageError says that the image of a query cannot be read.
 type ImageError struct {
@@ -94,7 +111,7 @@ func (s *Search) one(ctx context.Context, q Query) (f Found, err error) {
 	var v []float32
 	if q.Image == nil {
 		if f.Own, err = s.Index.Row(q.Name); err != nil {
-			return f, exitcode.With(exitcode.Usage, err)
+			return f, err
 		}
 		v, err = s.Index.Vector(f.Own)
 	} else {
@@ -104,25 +121,24 @@ func (s *Search) one(ctx context.Context, q Query) (f Found, err error) {
 		return f, err
 	}
 	if f.Hits, err = s.Index.Nearest(ctx, s.Backend, v, s.K, f.Own); err != nil {
-		return f, exitcode.With(exitcode.Integrity, fmt.Errorf("%s: %w", s.Index.Path, err))
+		return f, &DamageError{s.Index.Path, err}
 	}
 	return f, nil
 }
 
 func (s *Search) embed(ctx context.Context, q Query, f *Found) (v []float32, err error) {
 	if f.Picture, err = q.Image(); err != nil {
-		return nil, exitcode.With(exitcode.Usage, &ImageError{q.Name, err})
+		return nil, &ImageError{q.Name, err}
 	}
 	if v, err = EmbedImage(ctx, s.Embedder.Model, q.Name, f.Picture); err != nil {
 		var broken *input.ImageError
 		if errors.As(err, &broken) {
-			err = exitcode.With(exitcode.Usage, &ImageError{q.Name, broken.Err})
+			err = &ImageError{q.Name, broken.Err}
 		}
 		return nil, err
 	}
 	if err := s.Index.Fits(s.Embedder.weights, s.Embedder.Run, len(v)); err != nil {
-		return nil, exitcode.Hint(exitcode.With(exitcode.Usage, err), "leave --run out, or make the index again: "+
-			"hgld eval embed --run %s", s.Embedder.Run)
+		return nil, err
 	}
 	return v, nil
 }

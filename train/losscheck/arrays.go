@@ -52,7 +52,7 @@ func (r *Report) WriteGradient(w io.Writer, path string) error {
 // CheckFile returns an error for a file that WriteGradient cannot write.
 func CheckFile(path string) error {
 	if ext := filepath.Ext(path); ext != ".npy" && ext != ".safetensors" {
-		return fmt.Errorf("--gradient is %s, want a .npy file, or .safetensors for the proxies and theirs too", path)
+		return fmt.Errorf("%s: want a .npy file, or .safetensors for the proxies and theirs too", path)
 	}
 	return nil
 }

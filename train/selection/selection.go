@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"hgld/internal/exitcode"
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/embeddings"
@@ -79,6 +78,29 @@ type Set interface {
 	Close() error
 }
 
+// Error says that a selection contradicts itself or does not fit the files.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the contradiction.
+func (e *Error) Unwrap() error { return e.Err }
+
+// misfit returns err as an [Error], or nil for nil.
+func misfit(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{err}
+}
+
+// NoSplitsError is the error for a test by splits of vectors, which have none.
+type NoSplitsError struct{ Embeddings string }
+
+func (e *NoSplitsError) Error() string {
+	return "query and benchmarks name images, but embeddings is " + e.Embeddings
+}
+
 // Opener opens the files that a selection names.
 type Opener struct {
 	// Shards opens a folder of shards.
@@ -128,10 +150,10 @@ func (d *Data) Evaluated() []input.Dataset {
 }
 
 // Open opens the files and selects the images. A selection that contradicts itself or does not
-// fit the files has the exit code of a usage error. Errors of the Opener keep their own.
+// fit the files is an [Error]; errors of the Opener are not.
 func (s *Images) Open(o Opener) (*Data, error) {
 	if err := s.check(); err != nil {
-		return nil, exitcode.With(exitcode.Usage, err)
+		return nil, misfit(err)
 	}
 	if s.Embeddings != "" {
 		return s.openVectors(o)
@@ -152,8 +174,7 @@ func (s *Images) Open(o Opener) (*Data, error) {
 func (s *Images) check() error {
 	switch {
 	case s.Embeddings != "" && (s.Query != "" || len(s.Benchmarks) > 0):
-		return exitcode.Hint(fmt.Errorf("query and benchmarks name images, but embeddings is %s", s.Embeddings),
-			"--hold-out 0.2 keeps a fifth of the classes for validation")
+		return &NoSplitsError{s.Embeddings}
 	case s.Embeddings != "":
 		return nil
 	case s.Gallery != "" && s.Query == "":
@@ -170,16 +191,13 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. They have no splits; a share of the classes may be
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
-		Typed: func(vectors, labels string) string {
-			return fmt.Sprintf("hgld train run --embeddings %s --labels %s", vectors, labels)
-		}}
+	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {}}
 	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err
 	}
 	d := &Data{Data: train.Data{Train: all}}
-	return d, exitcode.With(exitcode.Usage, d.holdOut(s))
+	return d, misfit(d.holdOut(s))
 }
 
 // openImages opens the folder of shards and selects the images to train on and those of the test.
@@ -189,7 +207,7 @@ func (d *Data) openImages(s *Images, o Opener) error {
 		return err
 	}
 	d.sets = append(d.sets, set)
-	return exitcode.With(exitcode.Usage, d.choose(s, set))
+	return misfit(d.choose(s, set))
 }
 
 // openBenchmarks opens the parts of a test. Without a gallery split, the queries are ranked
@@ -203,7 +221,7 @@ func (d *Data) openBenchmarks(folders []string, o Opener) error {
 		d.sets = append(d.sets, set)
 		query, err := set.Split(labels.Query)
 		if err != nil {
-			return exitcode.With(exitcode.Usage, err)
+			return misfit(err)
 		}
 		b := train.Benchmark{Query: query}
 		if gallery, err := set.Split(labels.Gallery); err == nil {

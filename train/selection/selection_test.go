@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/exitcode"
 	"hgld/labels"
 	"hgld/train/input"
 )
@@ -136,7 +135,7 @@ func TestBenchmarkWithoutAGalleryRanksItsQueries(t *testing.T) {
 	}
 }
 
-func TestSelectionThatDoesNotFitIsAUsageError(t *testing.T) {
+func TestSelectionThatDoesNotFitIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		want   string
 		opened bool // before the mistake shows
@@ -153,8 +152,8 @@ func TestSelectionThatDoesNotFitIsAUsageError(t *testing.T) {
 		s := Default()
 		c.change(&s)
 		d, closed, err := open(s)
-		if d != nil || err == nil || !strings.Contains(err.Error(), c.want) || exitcode.Of(err) != exitcode.Usage {
-			t.Errorf("%v of exit code %d, want a usage error with %q", err, exitcode.Of(err), c.want)
+		if d != nil || err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, new(*Error)) {
+			t.Errorf("%v, want a selection's error with %q", err, c.want)
 		}
 		if c.opened != slices.Contains(*closed, "shards") {
 			t.Errorf("%v: closed %v", err, *closed)
@@ -162,10 +161,10 @@ func TestSelectionThatDoesNotFitIsAUsageError(t *testing.T) {
 	}
 }
 
-func TestErrorOfTheOpenerKeepsItsExitCode(t *testing.T) {
+func TestErrorOfTheOpenerStaysAsItIs(t *testing.T) {
 	s := Default()
 	s.Benchmarks = []string{"nowhere"}
-	if _, closed, err := open(s); exitcode.Of(err) != exitcode.Failed || !slices.Equal(*closed, []string{"shards"}) {
-		t.Errorf("%v of exit code %d; closed %v", err, exitcode.Of(err), *closed)
+	if _, closed, err := open(s); err == nil || errors.As(err, new(*Error)) || !slices.Equal(*closed, []string{"shards"}) {
+		t.Errorf("%v; closed %v", err, *closed)
 	}
 }

@@ -1,14 +1,14 @@
 //go:build unix
 
-package exitcode
+package main
 
 import (
 	"errors"
 	"syscall"
 )
 
-// DiskTrouble returns why the disk accepts no more data, or "" for other errors.
-func DiskTrouble(err error) string {
+// diskTrouble returns why the disk accepts no more data, or "" for other errors.
+func diskTrouble(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full"

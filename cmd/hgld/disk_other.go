@@ -1,6 +1,6 @@
 //go:build !unix
 
-package exitcode
+package main
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ const (
 	errorWriteProtect   syscall.Errno = 19
 )
 
-// DiskTrouble returns why the disk accepts no more data, or "" for other errors.
-func DiskTrouble(err error) string {
+// diskTrouble returns why the disk accepts no more data, or "" for other errors.
+func diskTrouble(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errorDiskFull), errors.Is(err, errorHandleDiskFull):
 		return "the disk is full"

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/cluster"
+	pages "hgld/cluster/report"
+	"hgld/cmd/hgld/internal/demo"
+	"hgld/curate"
+	"hgld/curate/format"
+	"hgld/internal/download"
+	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
+	"hgld/scrape"
+	"hgld/shards"
+	"hgld/shards/dataset"
+	"hgld/shards/examples"
+	"hgld/train"
+	"hgld/train/embeddings"
+	"hgld/train/history"
+	"hgld/train/index"
+	"hgld/train/pretrained"
+	"hgld/train/report"
+	"hgld/train/retrieval"
+	"hgld/train/selection"
+	textenc "hgld/train/text"
+	"hgld/train/tune"
+)
+
+// advice is the table of exit codes and next steps for the errors that packages return. The
+// first row that knows an error counts. A command that knows more than the error does adds its
+// own hint by [withHint], which takes precedence.
+var advice = []func(err error) (code int, hint string, ok bool){
+	kind(exitLocked, func(*filelock.LockedError) string { return "end that process, or wait for it" }),
+	kind(exitTemporary, func(e *download.TemporaryError) string {
+		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
+	}),
+
+	// projects and stages
+	kind[*pipeline.SettingsError](exitUsage, nil),
+	kind(exitOK, func(*pipeline.StagesError) string {
+		return "hgld config show --origin says where a value comes from"
+	}),
+	kind(exitNoProject, func(e *pipeline.NoProjectError) string {
+		if e.Dir == "" {
+			return "`hgld init my-project` starts a project; `hgld demo` shows one"
+		}
+		return fmt.Sprintf("`hgld init %s` starts a project there", e.Dir)
+	}),
+	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
+	kind(exitIntegrity, changedInput),
+	kind(exitOK, missingInput),
+	kind(exitSomeFailed, stoppedRun),
+	kind(exitInterrupted, func(*demo.StoppedError) string {
+		return "the demo cannot be resumed; start it again: hgld demo --out another-folder"
+	}),
+	sentinel(demo.ErrInUse, exitUsage, "name a folder that does not exist yet: hgld demo --out new-folder"),
+
+	// scrape
+	kind(exitUsage, func(*scrape.MismatchError) string {
+		return "keep both in separate folders: --state another-folder"
+	}),
+	kind(exitIntegrity, func(*scrape.DamageError) string {
+		return "`hgld scrape run` without --reparse fetches the damaged pages again"
+	}),
+	sentinel(scrape.ErrMoreNeeded, exitTemporary, "`hgld scrape run` without --reparse fetches the rest"),
+	kind(exitOK, func(*scrape.NoVersionsError) string { return "--since needs --source api" }),
+	sentinel(scrape.ErrNoTagsBefore, exitOK, "run without --since first"),
+
+	// embed and cluster
+	kind(exitOK, func(*cluster.MissingTextsError) string {
+		return "hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag"
+	}),
+	sentinel(textenc.ErrActivation, exitUsage, "set it: -o clip.activation=quick_gelu, or gelu"),
+	kind(exitUsage, func(*textenc.NoWeightsError) string {
+		return "hgld embed --list says which files are needed; --weights also takes a file with another name"
+	}),
+	kind(exitUsage, func(e *textenc.PickleError) string {
+		return fmt.Sprintf("scripts/convert_weights.py %s %s converts it", e.Path,
+			strings.TrimSuffix(e.Path, filepath.Ext(e.Path))+".safetensors")
+	}),
+	kind[*cluster.OptionError](exitUsage, nil),
+	sentinel(cluster.ErrNoImages, exitUsage, "name lists of images with --counts train.csv"),
+	kind(exitOK, func(*cluster.EncoderError) string {
+		return "name the first one in embed.encoder, or make new vectors with `hgld embed`"
+	}),
+	kind(exitOK, func(*pages.SweepError) string { return "want the output of `hgld cluster sweep --json`" }),
+
+	// curate
+	kind(exitIntegrity, func(e *curate.DamageError) string {
+		if e.Line <= 1 {
+			return ""
+		}
+		return fmt.Sprintf("restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
+			filepath.Base(e.Path))
+	}),
+	kind[*curate.AdjudicationError](exitUsage, nil),
+	kind[*curate.MismatchError](exitIntegrity, nil),
+	sentinel(curate.ErrConflict, exitOK, "--on-conflict skip replays all other edits and lists these"),
+	kind(exitUsage, func(e *format.OtherError) string {
+		if e.Kind == format.EditsFile {
+			return "`hgld curate log` lists it, `hgld curate apply` makes hierarchy.json of it"
+		}
+		return "`hgld cluster run` makes a draft of them"
+	}),
+	sentinel(format.ErrNoLandmarks, exitOK,
+		"give those of stage 1 with --tags tags.jsonl, or run `hgld labels build`"),
+	kind(exitOK, func(*examples.RowError) string { return "`hgld labels check` lists all errors of the file" }),
+
+	// shards
+	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitOK, refusedBuild),
+	kind(exitTemporary, func(*shards.ReadError) string {
+		return "no image was left out; the same command continues once the file can be read"
+	}),
+	kind[*shards.InputError](exitIntegrity, nil),
+	kind(exitIntegrity, func(*shards.DamageError) string { return "`hgld shards verify` shows the extent of the damage" }),
+	kind(exitOK, datasetSetting),
+	kind(exitUsage, func(e *dataset.OrderError) string {
+		return "name them finest first: --levels " + strings.Join(e.Right(), ",") +
+			"; if the order is right, rename one of the two classes with equal names"
+	}),
+	kind(exitUsage, func(e *dataset.NotShardsError) string {
+		if !e.Buildable {
+			return "`hgld shards build` writes one"
+		}
+		return buildFirst(e.Path)
+	}),
+	kind(exitUsage, func(e *dataset.NoPictureError) string {
+		if strings.Contains(e.Path, "://") {
+			return "download it first: the query is an image file on this machine"
+		}
+		return "the query is an image file; --id searches for a row of the index"
+	}),
+
+	// train and runs
+	kind[*selection.Error](exitUsage, nil),
+	kind(exitUsage, func(*selection.NoSplitsError) string {
+		return "--hold-out 0.2 keeps a fifth of the classes for validation"
+	}),
+	kind[*train.ConfigError](exitUsage, nil),
+	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind(exitUsage, func(*train.ResumeError) string {
+		return "rename the run directory to keep the run, or delete it, and the same command trains anew; --out names " +
+			"another directory; or restore the settings of this run"
+	}),
+	kind(exitIntegrity, func(e *train.DamagedError) string {
+		if !strings.HasPrefix(filepath.Base(filepath.Dir(e.Path)), "step-") {
+			return "remove only the file " + e.Path
+		}
+		return "an older checkpoint may be intact: hgld train resume falls back to it; start a new run in another " +
+			"folder with --out"
+	}),
+	kind(exitOK, func(e *train.WeightsFolderError) string {
+		return "to start from the whole network of a run, use --from " + e.Path
+	}),
+	kind(exitOK, func(*train.UnfitError) string { return "hgld models check tells which backbone a file fits" }),
+	kind[*history.FormatError](exitIntegrity, nil),
+	kind[*history.SettingsError](exitUsage, nil),
+	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
+	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
+	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),
+	sentinel(pretrained.ErrFit, exitIntegrity, "hgld models list lists the networks"),
+
+	// vectors and searches
+	kind(exitOK, func(*embeddings.TwoTablesError) string { return "choose one with --labels" }),
+	sentinel(embeddings.ErrNoClasses, exitOK, "give the labels as a .csv with --labels"),
+	kind(exitOK, convertVectors),
+	kind(exitOK, missingLabels),
+	kind(exitUsage, func(*report.MetricError) string { return "name one of them with --by, such as AP_level0" }),
+	kind[*index.IDError](exitUsage, nil),
+	kind[*index.ImageError](exitUsage, nil),
+	kind[*index.UnreadError](exitSomeFailed, nil),
+	kind[*index.DamageError](exitIntegrity, nil),
+	kind(exitUsage, func(e *index.ModelError) string {
+		return "leave --run out, or make the index again: hgld eval embed --run " + e.Model
+	}),
+}
+
+// kind is the row of the errors of type E. Code [exitOK] leaves the exit code to the errors
+// within. A nil hint gives none.
+func kind[E error](code int, hint func(E) string) func(error) (int, string, bool) {
+	return func(err error) (int, string, bool) {
+		e, ok := err.(E)
+		if !ok || hint == nil {
+			return code, "", ok
+		}
+		return code, hint(e), true
+	}
+}
+
+// sentinel is the row of one error.
+func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
+	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// stoppedRun is the hint for a run that ended before its last stage.
+func stoppedRun(e *pipeline.StoppedError) string {
+	again := typed(e.Project, "run")
+	if e.Retryable {
+		return fmt.Sprintf("`%s` tries them again first; `%s` goes on without them", again, typed(e.Project, e.Next))
+	}
+	return fmt.Sprintf("`%s` goes on without them", again)
+}
+
+// refusedBuild is the hint for a build that was not published.
+func refusedBuild(e *shards.RefusedError) string {
+	switch {
+	case e.Fewer:
+		return "the finished data set is unchanged; repair the input, write to another folder (--out), " +
+			"or replace it: `hgld shards build --replace`"
+	case len(e.Failures) == e.Images:
+		return "check the paths of the images, or name their folder with --images"
+	}
+	return fmt.Sprintf("repair them, or allow their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
+		e.Share())
+}
+
+// changedInput is the hint for an input that was changed after a stage wrote it.
+func changedInput(e *pipeline.ChangedError) string {
+	way := "`%s` writes it again"
+	if e.Writer == e.Reader {
+		way = "delete it, and `%s` makes it again"
+	}
+	return fmt.Sprintf(way+"; if it was changed on purpose, --changed accepts it and records that",
+		typed(e.Project, e.Writer))
+}
+
+// missingInput is the hint for an input that does not exist.
+func missingInput(e *pipeline.MissingInputError) string {
+	switch {
+	case e.Writer != "":
+		return fmt.Sprintf("`%s` writes it", typed(e.Project, e.Writer))
+	case e.Setting == nil:
+		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
+	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):
+		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+	}
+	if meant := fileAdvice(*e.Setting, e.Path); meant != "" {
+		return meant
+	}
+	if len(e.Setting.Path) > 1 {
+		return fmt.Sprintf("name another one: -o %s=…", e.Setting.Key())
+	}
+	return fmt.Sprintf("name another one: --%s …", e.Setting.Flag())
+}
+
+// datasetSetting is the hint for a data set that another setting of its importer would mend.
+func datasetSetting(e *dataset.SettingError) string {
+	value := func(otherwise string) string { return cmp.Or(strings.Join(e.Values, ""), otherwise) }
+	switch {
+	case e.Setting == "levels":
+		return "name the columns of classes, finest first: --levels " + value("COLUMN,…")
+	case e.Setting == "split_folders" && len(e.Values) == 2:
+		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", e.Values[0], e.Values[1])
+	case e.Setting == "split_folders":
+		return "--split-folders " + value("NAME=SPLIT,…")
+	case e.Setting == "uneven":
+		return "--uneven repeat uses the innermost folder"
+	case e.Setting == "labels":
+		return "--labels names a label file, such as the labels.csv of `hgld labels build`"
+	}
+	return fmt.Sprintf("name another one: -o %s=%s", e.Setting, value("COLUMN"))
+}
+
+// buildFirst is the hint for images or a table in place of shards.
+func buildFirst(input string) string {
+	switch dataset.Kind(input) {
+	case "folder":
+		return "build shards from class folders: hgld shards build --dataset folder --input " + input
+	case "parquet":
+		return "build shards from a Hugging Face data set: hgld shards build --dataset parquet --input " + input
+	}
+	return "build shards from it: hgld shards build --input " + input
+}
+
+// missingLabels is the hint for vectors without labels.
+func missingLabels(e *embeddings.NoLabelsError) string {
+	flag := map[bool]string{false: "--labels", true: "--gallery-labels"}[e.Gallery]
+	if len(e.Tables) == 0 {
+		return flag + " names a table with a heading such as id,product,category: the levels, finest first"
+	}
+	return fmt.Sprintf("%s names one of %s", flag, strings.Join(e.Tables[:min(len(e.Tables), 5)], ", "))
+}
+
+// convertVectors is the hint for a file of vectors of another kind.
+func convertVectors(e *embeddings.KindError) string {
+	extension := filepath.Ext(e.Path)
+	npy := strings.TrimSuffix(e.Path, extension) + ".npy"
+	from, to := strconv.Quote(e.Path), strconv.Quote(npy)
+	switch extension {
+	case ".npz":
+		return fmt.Sprintf("python3 -c 'import numpy as np; np.save(%s, np.load(%s)[%s])' makes %s of it", to, from,
+			strconv.Quote(cmp.Or(e.Array, "NAME")), npy)
+	case ".csv", ".tsv", ".txt":
+		comma := map[string]string{".csv": `, delimiter=","`}[extension]
+		return fmt.Sprintf("for labels, use --labels; if it holds vectors, python3 -c 'import numpy as np; "+
+			"np.save(%s, np.loadtxt(%s%s))' makes %s of it", to, from, comma, npy)
+	case ".h5", ".hdf5":
+		return fmt.Sprintf("python3 -c 'import h5py, numpy as np; np.save(%s, h5py.File(%s)[\"NAME\"][:])' makes "+
+			"%s of its dataset NAME", to, from, npy)
+	case ".pkl", ".pickle", ".joblib":
+		return fmt.Sprintf("hgld does not open pickles, because they can run any program: use "+
+			"np.save(%s, x) in the program that made it", to)
+	}
+	return ""
+}
+
+// listsAll tells the reader of a shortened list how to see all of it.
+const listsAll = "--limit 0 lists all"
