@@ -9,6 +9,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 
 	"hgld/internal/img"
