@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// landmarksToKill is the size of a crawl that is killed: about 65 commits each.
-var landmarksToKill = map[string]int{"page": 150, "api": 1500}
+// landmarksToKill is the size of a crawl that is killed: about 30 commits each.
+var landmarksToKill = map[string]int{"page": 70, "api": 700}
 
 // crawlProcess prints a line "commit" for every commit, and then the titles that it
 // acknowledges.
@@ -77,11 +77,11 @@ func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	})
 }
 
-// TestKilledCrawlLosesNothing kills a crawling process ten times, or as often as
+// TestKilledCrawlLosesNothing kills a crawling process three times, or as often as
 // HGLD_KILLS says, at random moments.
 func TestKilledCrawlLosesNothing(t *testing.T) {
 	t.Parallel()
-	kills := 10
+	kills := 3
 	if text := os.Getenv("HGLD_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
@@ -148,7 +148,7 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	left := random.IntN(25)
+	left := random.IntN(12)
 	if random.IntN(4) == 0 { // while it starts
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 		left = 0
