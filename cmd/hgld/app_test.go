@@ -14,7 +14,8 @@ import (
 func TestApplicationDescribesItsFlagsWithoutAGlobal(t *testing.T) {
 	was := reflect.ValueOf(cli.FlagStringer).Pointer()
 	var out strings.Builder
-	if err := newApp(&out, io.Discard, nil).Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
+	args := []string{"hgld", "cluster", "run", "--help"}
+	if err := newApp(&out, io.Discard, args).Run(args); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n",
