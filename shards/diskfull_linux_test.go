@@ -6,7 +6,7 @@ import (
 	"hgld/internal/testing/smalldisk"
 )
 
-// TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 48, 64 … KiB until
+// TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 96, 160 … KiB until
 // one is large enough. Nothing may open as a data set on one that was too small, and
 // with more room the next build must come to the right bytes.
 func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
@@ -14,7 +14,7 @@ func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())
 	want := contents(t, fresh)
-	smalldisk.Run(t, 32, 16,
+	smalldisk.Run(t, 32, 64,
 		func(dir string) error {
 			_, err := Build(t.Context(), src, dir, small())
 			if err == nil {
@@ -38,7 +38,7 @@ func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, other)
 	want := contents(t, fresh)
-	smalldisk.Run(t, 64, 16,
+	smalldisk.Run(t, 64, 64,
 		func(dir string) error {
 			if _, err := Build(t.Context(), src, dir, small()); err != nil {
 				return err

@@ -4,6 +4,7 @@ package longdata
 
 import (
 	"bytes"
+	"hgld/internal/testing/effort"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,8 +31,7 @@ var word = regexp.MustCompile(`[\pL\pN_.]+`)
 
 // Replace gives read the file sample with each of its words, in turn, replaced by a
 // megabyte of others. It must return no error, or one that is short and has no
-// character on which a terminal acts. A short test, as under the race detector, takes one word
-// in five.
+// character on which a terminal acts. A test that is not exhaustive takes one word in five.
 func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	t.Helper()
 	if err := read(sample); err != nil {
@@ -39,7 +39,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	}
 	failed := 0
 	for i, at := range word.FindAllIndex(sample, -1) {
-		if testing.Short() && i%5 > 0 {
+		if !effort.Exhaustive() && i%5 > 0 {
 			continue
 		}
 		for _, with := range []string{long[i%2], long[2+i%3]} { // of all, one word in six has each
