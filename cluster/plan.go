@@ -9,7 +9,7 @@ import (
 	"hgld/labels"
 )
 
-// Options are the settings of a clustering of tags, as the section "cluster" of
+// Options are the settings of a clustering of tags, as the stage "cluster" of
 // hgld.yaml names them.
 type Options struct {
 	// Algorithm is a name in Methods.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"hgld/train/input"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // Benchmark is a test of one level with its own images. The queries rank the gallery or, without
 // one, each other. DyML-Vehicle and -Animal have one for each level.
-type Benchmark struct{ Query, Gallery Dataset }
+type Benchmark struct{ Query, Gallery input.Dataset }
 
 // checkBenchmarks returns an error for a benchmark that does not have exactly one
 // level.
@@ -25,12 +27,12 @@ func checkBenchmarks(list []Benchmark) error {
 
 // Benchmarks measures the benchmarks in order. The result has one level for each. Overall is the
 // mean over them, as in DyML. Metrics over several levels are left out.
-func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*Result, error) {
+func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*retrieval.Result, error) {
 	if err := checkBenchmarks(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
 	o.PerQuery, o.Self, o.Look = false, nil, nil // they belong to a single data set
-	all := &Result{Version: ResultVersion, Self: true, Overall: map[string]Number{}}
+	all := &retrieval.Result{Version: retrieval.ResultVersion, Self: true, Overall: map[string]retrieval.Number{}}
 	var keys []string
 	var means []float64
 	for i, b := range list {
@@ -54,7 +56,7 @@ func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions)
 		}
 	}
 	for name, mean := range metric.Overall(keys, means) {
-		all.Overall[name] = Number(mean)
+		all.Overall[name] = retrieval.Number(mean)
 	}
 	return all, nil
 }

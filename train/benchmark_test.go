@@ -8,17 +8,20 @@ import (
 
 	"hgld/labels"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
+	"hgld/train/retrieval"
+	"hgld/train/testing/places"
 )
 
 // coarser is the images of a data set with the labels of one level alone.
 type coarser struct {
-	*places
+	*places.Set
 	level int
 }
 
-func (c *coarser) Levels() []string         { return c.places.Levels()[c.level : c.level+1] }
-func (c *coarser) Classes(int) []string     { return c.places.Classes(c.level) }
-func (c *coarser) Labels(i int) labels.Path { return c.places.Labels(i)[c.level : c.level+1] }
+func (c *coarser) Levels() []string         { return c.Set.Levels()[c.level : c.level+1] }
+func (c *coarser) Classes(int) []string     { return c.Set.Classes(c.level) }
+func (c *coarser) Labels(i int) labels.Path { return c.Set.Labels(i)[c.level : c.level+1] }
 
 // A test in parts has a level for each part, of its own images, and their mean. It
 // is measured when the run is complete, in place of queries.
@@ -33,11 +36,11 @@ func TestBenchmarksAreTheLevelsOfOneResult(t *testing.T) {
 	}
 	fine, coarse := &coarser{d, 0}, &coarser{d, 1}
 	parts := []Benchmark{
-		{Query: &Subset{Of: fine, Rows: all(0, 8)}, Gallery: fine},
-		{Query: &Subset{Of: coarse, Rows: all(3, 20)}},
+		{Query: &input.Subset{Of: fine, Rows: all(0, 8)}, Gallery: fine},
+		{Query: &input.Subset{Of: coarse, Rows: all(3, 20)}},
 	}
 	dir := t.TempDir()
-	var got *Result
+	var got *retrieval.Result
 	for _, e := range mustTrain(t, c, Data{Train: d, Benchmarks: parts}, Options{Dir: dir}) {
 		if e.Kind == Evaluated {
 			if e.On != watchTest || got != nil {

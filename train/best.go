@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/registry"
+	"hgld/train/retrieval"
 )
 
 // BestFile is the file in a run directory that holds a Best.
@@ -21,14 +22,14 @@ const BestFile = "best.json"
 
 // Best is the checkpoint with the highest value of a metric.
 type Best struct {
-	Version    int    `json:"hgld_best"`  // format version
-	Metric     string `json:"metric"`     // its key, such as H-AP
-	Value      Number `json:"value"`      // the highest so far
-	On         string `json:"on"`         // data that was measured: validation or test
-	Step       int    `json:"step"`       // step of the checkpoint
-	Checkpoint string `json:"checkpoint"` // its folder, relative to the run directory
-	Evaluated  int    `json:"evaluated"`  // step of the latest evaluation
-	Newest     Number `json:"newest"`     // value of that evaluation; absent in older files
+	Version    int              `json:"hgld_best"`  // format version
+	Metric     string           `json:"metric"`     // its key, such as H-AP
+	Value      retrieval.Number `json:"value"`      // the highest so far
+	On         string           `json:"on"`         // data that was measured: validation or test
+	Step       int              `json:"step"`       // step of the checkpoint
+	Checkpoint string           `json:"checkpoint"` // its folder, relative to the run directory
+	Evaluated  int              `json:"evaluated"`  // step of the latest evaluation
+	Newest     retrieval.Number `json:"newest"`     // value of that evaluation; absent in older files
 }
 
 // BestVersion is the format version of best.json that this hgld writes.
@@ -108,10 +109,10 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 			return proceed, err
 		}
-		r.best = Best{Version: BestVersion, Metric: key, Value: Number(value), On: e.On, Step: r.state.Step,
+		r.best = Best{Version: BestVersion, Metric: key, Value: retrieval.Number(value), On: e.On, Step: r.state.Step,
 			Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
 	}
-	r.best.Evaluated, r.best.Newest = r.state.Step, Number(value)
+	r.best.Evaluated, r.best.Newest = r.state.Step, retrieval.Number(value)
 	if err := r.writeBest(); err != nil {
 		return true, err
 	}
@@ -190,14 +191,14 @@ func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed 
 func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	began := time.Now()
 	swap := func() error {
-		return r.lane.do(func() error { r.step.update.swap(r.o.Backend); return r.o.Backend.Sync() })
+		return r.thread.Do(func() error { r.step.update.swap(r.o.Backend); return r.o.Backend.Sync() })
 	}
 	if err := swap(); err != nil {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
-	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, lane: r.lane}
+	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
 	o := EvalOptions{Metrics: r.parts.metrics}
-	var result *Result
+	var result *retrieval.Result
 	var err error
 	switch {
 	case on == watchValidation:

@@ -16,6 +16,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/tensorfile"
+	"hgld/train/input"
 )
 
 // A checkpoint is a folder of the run directory:
@@ -53,7 +54,7 @@ const CheckpointVersion = 2
 type state struct {
 	Version  int               `json:"hgld_checkpoint"`
 	Step     int               `json:"step"`                         // optimizer steps taken, including skipped ones
-	Position position          `json:"position"`                     // position of the next batch
+	Position input.Position    `json:"position"`                     // position of the next batch
 	Skipped  int               `json:"skipped_in_a_row"`             // steps in a row with a non-finite value
 	Steps    map[string]int    `json:"optimizer_steps"`              // by group; "ema": the moving average
 	Started  bool              `json:"projection_started,omitempty"` // the projection was fitted to principal components

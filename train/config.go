@@ -1,3 +1,11 @@
+// Package train is stage 5 of hgld. It reads images with a hierarchy of labels through an
+// [input.Dataset], trains a retrieval network, and writes checkpoints to a run directory.
+// checkpoint.go specifies its layout.
+//
+// A run is an iterator of events (see [Run.Events]); the package prints nothing. The result of a
+// run depends only on its configuration, data and seed. It does not depend on the number of
+// threads or workers, nor on how often the run was stopped and resumed. Package retrieval also
+// measures embeddings made by other programs.
 package train
 
 import (
@@ -6,9 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/train/backbone"
+	"hgld/train/input"
 	"hgld/train/loss"
 	"hgld/train/metric"
 	"hgld/train/optim"
@@ -18,20 +28,20 @@ import (
 // Config holds the settings of a run that decide its result. Omitted fields take their values
 // from Default. Class counts are read from the data, never configured.
 type Config struct {
-	Input    Input        `yaml:"input" json:"input"`            // images
-	Model    Architecture `yaml:"model" json:"model"`            // network
-	Loss     Loss         `yaml:"loss" json:"loss"`              // loss and its preset
-	Sampler  Sampler      `yaml:"sampler" json:"sampler"`        // batches
-	Optim    Optim        `yaml:"optim" json:"optim"`            // optimizer and rates
-	Schedule Schedule     `yaml:"schedule" json:"schedule"`      // schedules of the rates
-	EMA      Average      `yaml:"ema" json:"ema,omitzero"`       // moving average of the weights
-	Memory   CrossBatch   `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
-	Passes   Passes       `yaml:"passes" json:"passes,omitzero"` // batches in chunks
-	Epochs   int          `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
-	Steps    int          `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, instead of epochs; 0: train for epochs"`
-	Seed     uint64       `yaml:"seed" json:"seed" usage:"seed of weights, batches and augmentation"`
-	Stop     EarlyStop    `yaml:"stop" json:"stop,omitzero"` // ends a run before its last step
-	Run      Upkeep       `yaml:"run" json:"-"`              // settings that do not change the result
+	Input    input.Settings `yaml:"input" json:"input"`            // images
+	Model    Architecture   `yaml:"model" json:"model"`            // network
+	Loss     Loss           `yaml:"loss" json:"loss"`              // loss and its preset
+	Sampler  Sampler        `yaml:"sampler" json:"sampler"`        // batches
+	Optim    Optim          `yaml:"optim" json:"optim"`            // optimizer and rates
+	Schedule Schedule       `yaml:"schedule" json:"schedule"`      // schedules of the rates
+	EMA      Average        `yaml:"ema" json:"ema,omitzero"`       // moving average of the weights
+	Memory   CrossBatch     `yaml:"memory" json:"memory,omitzero"` // earlier embeddings as a second gallery
+	Passes   Passes         `yaml:"passes" json:"passes,omitzero"` // batches in chunks
+	Epochs   int            `yaml:"epochs" json:"epochs" range:"0 1e7" usage:"epochs of the sampler"`
+	Steps    int            `yaml:"steps" json:"steps" range:"0 1e9" usage:"optimizer steps, instead of epochs; 0: train for epochs"`
+	Seed     uint64         `yaml:"seed" json:"seed" usage:"seed of weights, batches and augmentation"`
+	Stop     EarlyStop      `yaml:"stop" json:"stop,omitzero"` // ends a run before its last step
+	Run      Upkeep         `yaml:"run" json:"-"`              // settings that do not change the result
 
 	From string `yaml:"from" json:"from,omitempty" path:"in" usage:"run directory, checkpoint or exported .safetensors whose whole network a new run starts from, with new proxies and a new optimizer"`
 }
@@ -44,27 +54,6 @@ type Named struct {
 
 // IsZero reports whether n selects nothing. Checkpoints then omit it.
 func (n Named) IsZero() bool { return n.Name == "" && len(n.Settings) == 0 }
-
-// Input says how an image becomes the input of the network: resampled as in Pillow, then
-// (pixel/255 − Mean)/Std. Mean and Std default to those of the backbone's published weights.
-type Input struct {
-	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"side of the network's input, in pixels"`
-	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
-	Scale  [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"resized: range of the crop's share of the area"`
-	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: range of width divided by height"`
-	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: width of the black frame around the centre crop, in pixels"`
-	Flip   bool       `yaml:"flip" json:"flip" usage:"training: mirror every second image"`
-	Resize int        `yaml:"resize" json:"resize" range:"0 8192" usage:"evaluation: short side before the centre crop; 0: the whole image, whatever its shape"`
-	Filter string     `yaml:"filter" json:"filter" usage:"bilinear, bicubic or lanczos"`
-	Mean   [3]float32 `yaml:"mean" json:"mean" range:"-1000 1000" usage:"mean of red, green and blue in 0…1; with std 0, the mean that belongs to the backbone's weights"`
-	Std    [3]float32 `yaml:"std" json:"std" range:"0 1000" usage:"standard deviation of red, green and blue in 0…1; 0: the one that belongs to the backbone's weights"`
-	Squash bool       `yaml:"squash" json:"squash,omitempty" usage:"evaluation: resize to a square of side resize, whatever the shape, before the centre crop"`
-	Scales []float64  `yaml:"scales" json:"scales,omitempty" range:"0.001 1000" usage:"evaluation: average the embeddings of copies scaled by these factors; empty: only the image itself"`
-
-	Jitter      Jitter      `yaml:"jitter" json:"jitter,omitzero"`           // training: random colours
-	RandAugment RandAugment `yaml:"randaugment" json:"randaugment,omitzero"` // training: random operations
-	Erase       Erase       `yaml:"erase" json:"erase,omitzero"`             // training: erase a rectangle
-}
 
 // Architecture is the retrieval network: backbone, pooling, standardisation and projection, with
 // output vectors of unit length.
@@ -158,11 +147,7 @@ type Upkeep struct {
 // Default returns a small network for a CPU. The published recipes are written as changes to it.
 func Default() Config {
 	return Config{
-		Input: Input{
-			Size: 224, Crop: "resized", Scale: [2]float64{0.16, 1}, Ratio: [2]float64{0.75, 4.0 / 3}, Pad: 4, Flip: true,
-			Resize: 256, Filter: "bilinear", RandAugment: RandAugment{Magnitude: 9},
-			Erase: Erase{Scale: [2]float64{0.02, 0.33}, Ratio: [2]float64{0.3, 3.3}},
-		},
+		Input: input.Default(),
 		Model: Architecture{Backbone: Named{Name: "convnet"}, Pooling: "gem", Standard: "layernorm",
 			Precision: precisionAuto, Dim: 128},
 		Loss:     Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"},
@@ -193,7 +178,7 @@ type parts struct {
 
 	projection projection
 	metrics    metric.Set
-	filter     filter
+	filter     img.Filter
 }
 
 // ConfigError names the wrong setting and the expected value.
@@ -289,7 +274,7 @@ func (c *Config) lookUp() (p parts, err error) {
 	if p.metrics, err = metric.ParseSet(c.Run.Metrics); err != nil {
 		return p, fmt.Errorf("run.metrics: %w", err)
 	}
-	if p.filter, err = filters.Get("filter", c.Input.Filter); err != nil {
+	if p.filter, err = input.Filters.Get("filter", c.Input.Filter); err != nil {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
 	return p, nil
@@ -356,20 +341,16 @@ func (c *Config) fits(f backbone.Facts) error {
 	return nil
 }
 
-// mostDecoded bounds the bytes of images that a run decodes ahead. A greater value is taken for a
-// typing error.
-const mostDecoded = 64 << 30
-
 // check checks the numbers of a configuration.
 func (c *Config) check() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
 	if bytes := float64(c.rowBytes()) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
-		1)+1); bytes > mostDecoded {
+		1)+1); bytes > input.MostDecoded {
 		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
 			"take %.0f GiB, want at most %d",
-			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), mostDecoded>>30)
+			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), input.MostDecoded>>30)
 	}
 	in, e, none := c.Input, c.Input.Erase, [3]float32{}
 	for _, rule := range []struct {
@@ -435,7 +416,7 @@ func (c *Config) check() error {
 	if !slices.Contains(watched, c.Run.Watch) {
 		return fmt.Errorf("run.watch: %w", registry.Unknown("part of the data", c.Run.Watch, watched))
 	}
-	if _, err := cropTable.Get("crop", in.Crop); err != nil {
+	if _, err := input.Crops.Get("crop", in.Crop); err != nil {
 		return fmt.Errorf("input.crop: %w", err)
 	}
 	return nil

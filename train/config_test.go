@@ -2,11 +2,9 @@ package train
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
-	"hgld/internal/img"
 	"hgld/train/device/cpu"
 )
 
@@ -30,16 +28,6 @@ func TestPixelsAreNormalisedAsTheBackboneWants(t *testing.T) {
 	c.Input.Mean, c.Input.Std = [3]float32{}, [3]float32{1, 1, 1}
 	if _, err := c.resolve(); err != nil || c.Input.Mean != [3]float32{} {
 		t.Errorf("what is given became %v, %v", c.Input.Mean, err)
-	}
-}
-
-func TestSquashedImagesAreResizedToASquare(t *testing.T) {
-	in := Input{Size: 12, Crop: "centre", Resize: 16, Squash: true}
-	c := &cutter{in: in, crop: cropOf(in)}
-	var got img.RGB
-	c.cut(&got, ramp(40, 30), c.centre(40, 30))
-	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got.Pix, want.Pix) {
-		t.Error("not the centre of the image as a square of 16")
 	}
 }
 

@@ -7,9 +7,13 @@ import (
 	"testing"
 
 	"hgld/labels"
+	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
 	"hgld/train/loss"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
+	"hgld/train/testing/places"
 )
 
 // The tests of this file each hold a defect of the released trainers off. Others of
@@ -17,65 +21,30 @@ import (
 // memory in memory, half-written checkpoints in checkpoint and diskfull, the memory
 // of losses in rehearsal, equal relevances that count twice in metric.
 
-// measured evaluates vectors of one dimension, by AP.
-func measured(t *testing.T, e *Evaluation, query, gallery []float32, ql, gl []labels.Path) *Result {
-	t.Helper()
-	b := cpu.New(2)
-	e.Query, e.Gallery = sideOf(t, b, matrix{1, query}, ql), sideOf(t, b, matrix{1, gallery}, gl)
-	e.Levels, e.Metrics, e.PerQuery = []string{"a", "b"}[:len(ql[0])], metric.Set{metric.AP{}}, true
-	r, err := Evaluate(context.Background(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// The first neighbour of a query is not always the query: an item of a higher score,
-// or of the same score and a lower row, stands before it. To drop the first place
-// would drop a negative here, and count the query itself as its positive.
-func TestQueryIsLeftOutByItsRowAndNotByItsPlace(t *testing.T) {
-	r := measured(t, &Evaluation{Self: []int32{1}}, []float32{1}, []float32{2, 1, 0.5}, []labels.Path{{0}},
-		[]labels.Path{{1}, {0}, {0}})
-	if ap := r.Mean("AP_level0"); ap != 0.5 {
-		t.Errorf("AP %v, want 1/2: the negative first, then the positive", ap)
-	}
-}
-
-func TestLastItemOfTheGalleryIsRanked(t *testing.T) {
-	r := measured(t, &Evaluation{}, []float32{1}, []float32{3, 2, 1}, []labels.Path{{0}}, []labels.Path{{1}, {1}, {0}})
-	if ap := r.Mean("AP_level0"); ap != 1.0/3 {
-		t.Errorf("AP %v, want 1/3: the positive is the last of three", ap)
-	}
-}
-
-// A query without a positive has no AP. The others of its block have theirs.
-func TestUndefinedQueryTakesNoOtherWithIt(t *testing.T) {
-	const n = 300
-	query, paths := make([]float32, n), make([]labels.Path, n)
-	for i := range n {
-		query[i], paths[i] = 1, labels.Path{0}
-	}
-	paths[7] = labels.Path{5}
-	r := measured(t, &Evaluation{}, query, []float32{2, 1}, paths, []labels.Path{{1}, {0}})
-	if v := r.value("AP_level0"); v.Mean != 0.5 || v.Skipped != 1 {
-		t.Errorf("AP %v with %d queries skipped, want 1/2 and 1", v.Mean, v.Skipped)
-	}
-}
-
 // A class has one number on both sides. Numbered anew on each, from 0, the query's
 // class 3 would be the gallery's class 1.
 func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
-	d := &places{forms: 2, perForm: 2, views: 2, size: 20}
-	query, gallery := &Subset{Of: d, Rows: []int{6}}, &Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
-	q, err := paths(query)
+	d := &places.Set{Forms: 2, PerForm: 2, Views: 2, Size: 20}
+	query, gallery := &input.Subset{Of: d, Rows: []int{6}}, &input.Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
+	q, err := input.Paths(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := paths(gallery)
+	g, err := input.Paths(gallery)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := measured(t, &Evaluation{}, []float32{1}, []float32{1, 2}, q, g)
+	b := cpu.New(2)
+	side := func(list []labels.Path, values ...float32) retrieval.Side {
+		a := device.New(b, device.F32, len(list), 1)
+		copy(b.Floats(a), values)
+		return retrieval.Side{Vectors: a, Labels: list}
+	}
+	r, err := retrieval.Evaluate(context.Background(), b, &retrieval.Evaluation{Query: side(q, 1), Gallery: side(g, 1, 2),
+		Levels: d.Levels(), Metrics: metric.Set{metric.AP{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if ap := r.Mean("AP_level0"); ap != 1 {
 		t.Errorf("AP %v, want 1: the other view of place 3 is ranked first", ap)
 	}
@@ -83,13 +52,13 @@ func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
 
 // reads counts how often images are read.
 type reads struct {
-	*places
+	*places.Set
 	n atomic.Int64
 }
 
 func (r *reads) Image(ctx context.Context, i int) ([]byte, error) {
 	r.n.Add(1)
-	return r.places.Image(ctx, i)
+	return r.Set.Image(ctx, i)
 }
 
 // In two passes an image is drawn once: both passes see the same pixels. The weights
@@ -100,7 +69,7 @@ func TestTwoPassesSeeTheSamePixels(t *testing.T) {
 	c.Run.Workers, c.Run.Prefetch = 1, 1
 	first := func(chunk int) ([]float32, int64) {
 		c.Passes.Chunk = chunk
-		data := &reads{places: d}
+		data := &reads{Set: d}
 		dir := t.TempDir()
 		mustTrain(t, c, Data{Train: data}, Options{Dir: dir})
 		return values(t, dir, modelFile, "fc.weight"), data.n.Load()

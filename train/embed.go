@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/labels"
+	"hgld/train/input"
 )
 
 // EmbedOptions are the options of EmbedAll.
@@ -18,25 +19,25 @@ type EmbedOptions struct {
 
 	// Skip decides whether an unusable image is left out. It must be safe for concurrent use.
 	// With nil, the first unusable image is an error.
-	Skip func(*ImageError) bool
+	Skip func(*input.ImageError) bool
 }
 
 // Embedded holds the embeddings of a data set.
 type Embedded struct {
-	Vectors tensorfile.Tensor // F32 [len(Rows),D], of unit length
-	Rows    []int             // item of each vector, ascending
-	Failed  []*ImageError     // skipped images, in their order
+	Vectors tensorfile.Tensor   // F32 [len(Rows),D], of unit length
+	Rows    []int               // item of each vector, ascending
+	Failed  []*input.ImageError // skipped images, in their order
 }
 
 // EmbedAll returns the embeddings of a data set. The data set may have no levels.
-func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embedded, error) {
+func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (*Embedded, error) {
 	type failure struct {
 		row int
-		err *ImageError
+		err *input.ImageError
 	}
 	var failed []failure
 	var mu sync.Mutex
-	skip := func(row int, err *ImageError) bool {
+	skip := func(row int, err *input.ImageError) bool {
 		if o.Skip == nil || !o.Skip(err) {
 			return false
 		}
@@ -45,7 +46,7 @@ func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embed
 		mu.Unlock()
 		return true
 	}
-	switch _, are := AsVectored(d); {
+	switch _, are := input.AsVectored(d); {
 	case are && !m.Config.ofVectors():
 		return nil, &ConfigError{errors.New("the model reads images, but the data are vectors")}
 	case !are && m.Config.ofVectors():
@@ -75,7 +76,7 @@ func (m *Model) EmbedAll(ctx context.Context, d Dataset, o EmbedOptions) (*Embed
 }
 
 // unlabelled adds a level without any class to a data set.
-type unlabelled struct{ Dataset }
+type unlabelled struct{ input.Dataset }
 
 // Levels names the level.
 func (unlabelled) Levels() []string { return []string{"none"} }

@@ -9,6 +9,8 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/observe"
 	"hgld/train/grad"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // Estimate is what a run will need, computed before it allocates anything.
@@ -58,6 +60,20 @@ type GroupSize struct {
 	Values int    `json:"values"` // number of values
 }
 
+// ItemsText returns "vectors" or "images".
+func ItemsText(vectors bool) string {
+	if vectors {
+		return "vectors"
+	}
+	return "images"
+}
+
+// AbsentText describes the classes without an image in the first epoch.
+func AbsentText(absent, classes int) string {
+	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class samplers"+
+		" skip classes with fewer than sampler.m items", absent, classes)
+}
+
 // Plan computes what a run needs. It takes a step in which every array is counted but none is
 // allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
 func Plan(config Config, data Data) (*Estimate, error) {
@@ -70,7 +86,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	if config.Run.Resample != resampleDevice {
 		config.Run.Resample = resampleHost
 	}
-	r, err := New(config, data, Options{Backend: b, planned: true})
+	r, err := New(config, data, Options{Backend: b})
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +100,15 @@ func Plan(config Config, data Data) (*Estimate, error) {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
 	}
 	if r.config.Model.Projection != "" {
-		if err := r.lane.do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
+		if err := r.thread.Do(func() error { e.Projection = r.planProjection(l); return nil }); err != nil {
 			return nil, err
 		}
 		l.peak = l.used
 	}
-	full := r.loader.newBatch()
-	e.Host = int64(r.loader.prefetch+1) * int64(full.bytes())
+	full := r.loader.NewBatch()
+	e.Host = int64(r.loader.Prefetch+1) * int64(full.Bytes())
 	clear(l.work)
-	err = r.lane.do(func() error {
+	err = r.thread.Do(func() error {
 		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
 		return err
 	})
@@ -102,13 +118,13 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	e.Peak = l.peak
 	e.setWork(l.work)
 	l.peak = l.used
-	parts := [][]Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
+	parts := [][]input.Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
 	for _, b := range r.data.Benchmarks {
-		parts = append(parts, []Dataset{b.Query, b.Gallery})
+		parts = append(parts, []input.Dataset{b.Query, b.Gallery})
 	}
 	for _, sides := range parts {
 		if sides[0] != nil {
-			err = errors.Join(err, r.lane.do(func() error { r.planEvaluation(sides); return nil }))
+			err = errors.Join(err, r.thread.Do(func() error { r.planEvaluation(sides); return nil }))
 			e.Evaluation = l.peak
 		}
 	}
@@ -123,15 +139,15 @@ func (r *Run) planProjection(l *ledger) int64 {
 	tape := grad.NewTape(b, n.arena).Evaluate()
 	width := n.normalised(tape, in, n.net.Features).Value.Cols()
 	tape.Free()
-	in.free(b)
+	in.Free(b)
 	return l.peak + backbone.FeatureBytes(len(fitRows(len(r.paths), r.config.Model.FitOn, r.config.Seed)), width)
 }
 
 // planEvaluation counts the arrays of an evaluation in order: of queries and gallery, or of
 // queries that rank each other.
-func (r *Run) planEvaluation(sides []Dataset) {
+func (r *Run) planEvaluation(sides []input.Dataset) {
 	n, b := r.network, r.o.Backend
-	e := &Evaluation{Levels: sides[0].Levels()}
+	e := &retrieval.Evaluation{Levels: sides[0].Levels()}
 	var vectors []device.Array
 	for i, side := range sides {
 		if side == nil {
@@ -142,13 +158,13 @@ func (r *Run) planEvaluation(sides []Dataset) {
 		width := n.forward(tape, in).Value.Cols()
 		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))
 		tape.Free()
-		in.free(b)
+		in.Free(b)
 		e.Gallery.Labels = make([]labels.Path, side.Len())
 		if i == 0 {
 			e.Query.Labels = e.Gallery.Labels
 		}
 	}
-	newMeter(b, e).free()
+	retrieval.Rehearse(b, e)
 	for _, v := range vectors {
 		b.Free(v.Buf)
 	}
@@ -169,7 +185,7 @@ func (l *ledger) count(c observe.Call, _ func()) {
 		w = &OpWork{Op: c.Op}
 		l.work[c.Op] = w
 	}
-	w.add(c)
+	w.Add(c)
 }
 
 // countedBuffer has a size and no memory.

@@ -1,5 +1,7 @@
 package train
 
+import "hgld/train/retrieval"
+
 // Kind is the kind of an Event.
 type Kind string
 
@@ -32,16 +34,16 @@ type Event struct {
 	ProxyRate float64 `json:"proxy_lr,omitempty"` // rate of the proxies
 	// Norm is the norm of the gradient of backbone and head before clipping. Older logs have it
 	// only if optim.clip was set.
-	Norm    *float64 `json:"grad_norm,omitempty"`
-	Images  int      `json:"images,omitempty"`  // images of the batch
-	Seconds float64  `json:"seconds,omitempty"` // duration of the step or the evaluation
-	Waited  float64  `json:"waited,omitempty"`  // part of Seconds spent waiting for images
-	Batch   *BatchOf `json:"batch,omitempty"`   // batch of a skipped step
-	IDs     []string `json:"ids,omitempty"`     // images of a skipped step
-	On      string   `json:"on,omitempty"`      // validation or test
-	Best    bool     `json:"best,omitempty"`    // the evaluation is the best so far
-	Result  *Result  `json:"result,omitempty"`  // result of the evaluation
-	Path    string   `json:"path,omitempty"`    // folder of the checkpoint
+	Norm    *float64          `json:"grad_norm,omitempty"`
+	Images  int               `json:"images,omitempty"`  // images of the batch
+	Seconds float64           `json:"seconds,omitempty"` // duration of the step or the evaluation
+	Waited  float64           `json:"waited,omitempty"`  // part of Seconds spent waiting for images
+	Batch   *BatchOf          `json:"batch,omitempty"`   // batch of a skipped step
+	IDs     []string          `json:"ids,omitempty"`     // images of a skipped step
+	On      string            `json:"on,omitempty"`      // validation or test
+	Best    bool              `json:"best,omitempty"`    // the evaluation is the best so far
+	Result  *retrieval.Result `json:"result,omitempty"`  // result of the evaluation
+	Path    string            `json:"path,omitempty"`    // folder of the checkpoint
 }
 
 // BatchOf identifies a batch in the sampler's stream. Together with the seed of the run it
@@ -50,3 +52,6 @@ type BatchOf struct {
 	Epoch int `json:"epoch"` // from 0
 	Index int `json:"index"` // from 0, within the epoch
 }
+
+// Taken reports whether e ends a step, whether or not the step changed the network.
+func (e *Event) Taken() bool { return e.Kind == Stepped || e.Kind == Skipped }

@@ -2,50 +2,15 @@ package train
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"hgld/internal/registry"
 	"hgld/train/backbone"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
-
-// Vectored is a Dataset that holds vectors from another model instead of images. A run on it
-// trains only a head: the network that model.backbone calls "vectors", and what follows it.
-type Vectored interface {
-	Dataset
-	// Width returns the size of a vector.
-	Width() int
-	// Vector returns the vector of item i. The caller must not change it.
-	Vector(i int) []float32
-}
-
-// AsVectored returns d as vectors, if it is Vectored or a subset of one.
-func AsVectored(d Dataset) (v Vectored, ok bool) {
-	switch d := d.(type) {
-	case Vectored:
-		return d, true
-	case *Subset:
-		if whole, ok := AsVectored(d.Of); ok {
-			return vectorSubset{d, whole}, true
-		}
-	}
-	return nil, false
-}
-
-// vectorSubset is a subset of vectors.
-type vectorSubset struct {
-	*Subset
-	whole Vectored
-}
-
-// Width returns the width of the whole data set.
-func (s vectorSubset) Width() int { return s.whole.Width() }
-
-// Vector returns the vector of the row.
-func (s vectorSubset) Vector(i int) []float32 { return s.whole.Vector(s.Rows[i]) }
 
 // ofVectors reports whether the network reads vectors.
 func (c *Config) ofVectors() bool { return c.Model.Backbone.Name == backbone.VectorsName }
@@ -71,18 +36,11 @@ func (c *Config) vectorWidth() int {
 }
 
 // rowBytes returns the bytes of one input of the network.
-func (c *Config) rowBytes() int { return rowBytes(c.vectorWidth(), c.Input.Size) }
-
-func rowBytes(width, side int) int {
-	if width > 0 {
-		return 4 * width
-	}
-	return 3 * side * side
-}
+func (c *Config) rowBytes() int { return input.RowBytes(c.vectorWidth(), c.Input.Size) }
 
 // fitVectors selects the network on vectors if the data are vectors, and sets its width.
-func (c *Config) fitVectors(d Dataset) error {
-	v, is := AsVectored(d)
+func (c *Config) fitVectors(d input.Dataset) error {
+	v, is := input.AsVectored(d)
 	switch {
 	case !is && c.ofVectors():
 		return fmt.Errorf("model.backbone is vectors, but the data are images: name the vectors with --embeddings")
@@ -106,23 +64,10 @@ func (c *Config) fitVectors(d Dataset) error {
 	return nil
 }
 
-// vectorOf copies the vector of item i to dst, as bytes.
-func vectorOf(d Dataset, dst []byte, i int) error {
-	v, ok := AsVectored(d)
-	if !ok || 4*v.Width() != len(dst) {
-		return &ConfigError{fmt.Errorf("the network reads vectors of %d numbers, but %s is not one: name vectors with "+
-			"--embeddings", len(dst)/4, d.ID(i))}
-	}
-	for k, x := range v.Vector(i) {
-		binary.LittleEndian.PutUint32(dst[4*k:], math.Float32bits(x))
-	}
-	return nil
-}
-
 // MeasureVectors evaluates the vectors themselves, scaled to unit length, with the metrics of c.
 // It is the baseline that a head has to improve.
-func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) (*Result, error) {
-	v, ok := AsVectored(d)
+func MeasureVectors(ctx context.Context, b device.Backend, d input.Dataset, c Config) (*retrieval.Result, error) {
+	v, ok := input.AsVectored(d)
 	if !ok {
 		return nil, fmt.Errorf("train: the data are images, want vectors")
 	}
@@ -130,8 +75,8 @@ func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) 
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("run.metrics: %w", err)}
 	}
-	e := &Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
-	if e.Query.Vectors, err = Upload(b, vectorRows{v}, true); err != nil {
+	e := &retrieval.Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
+	if e.Query.Vectors, err = retrieval.Upload(b, vectorRows{v}, true); err != nil {
 		return nil, err
 	}
 	defer b.Free(e.Query.Vectors.Buf)
@@ -140,11 +85,11 @@ func MeasureVectors(ctx context.Context, b device.Backend, d Dataset, c Config) 
 		e.Self = append(e.Self, int32(i))
 	}
 	e.Gallery = e.Query
-	return Evaluate(ctx, b, e)
+	return retrieval.Evaluate(ctx, b, e)
 }
 
 // vectorRows reads the vectors of a data set as if they were a file.
-type vectorRows struct{ of Vectored }
+type vectorRows struct{ of input.Vectored }
 
 // Rows returns the number of rows and columns.
 func (r vectorRows) Rows() (rows, cols int) { return r.of.Len(), r.of.Width() }

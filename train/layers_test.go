@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/train/device/cpu"
+	"hgld/train/testing/places"
 )
 
 // factorsOf returns the share of the rate by the name of a parameter of a backbone.
@@ -82,7 +83,7 @@ func TestParametersSteppedAlikeAreOneCall(t *testing.T) {
 		c := Default()
 		c.Model.Backbone.Name, c.Optim.NoDecay, c.Optim.LayerDecay = "convnet", set.noDecay, set.decay
 		c.Sampler.Batch, c.Sampler.M, c.Steps = 8, 4, 1
-		e, err := Plan(c, Data{Train: &places{forms: 8, perForm: 16, views: 4, size: 8}})
+		e, err := Plan(c, Data{Train: &places.Set{Forms: 8, PerForm: 16, Views: 4, Size: 8}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,10 +88,10 @@ func TestMemoryHasOnePlaceForEachImage(t *testing.T) {
 	config.Loss = Loss{Named: Named{Name: "xbm-contrastive"}, Preset: "paper"}
 	config.Memory = CrossBatch{Unique: true}
 	s, b := c.step(t, f, &config)
-	for i := range b.rows {
-		b.rows[i] = i
+	for i := range b.Rows {
+		b.Rows[i] = i
 	}
-	b.rows[5] = 6 // of an image that comes twice the last embedding stays
+	b.Rows[5] = 6 // of an image that comes twice the last embedding stays
 	for range 2 {
 		if _, err := wait(s.queue(b, 0)); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,9 @@ import (
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // Model is a trained network ready to embed images.
@@ -22,18 +24,18 @@ type Model struct {
 
 	state   state
 	network *network
-	lane    *lane
+	thread  *device.Thread
 }
 
 // TrainedOn reports whether d holds exactly the images and labels that the model was
 // trained on.
-func (m *Model) TrainedOn(d Dataset) (bool, error) {
-	list, err := paths(d)
+func (m *Model) TrainedOn(d input.Dataset) (bool, error) {
+	list, err := input.Paths(d)
 	if err != nil {
 		return false, err
 	}
-	known := m.state.Pixels == "" || m.state.Pixels == pixels(d)
-	return known && m.state.Data == fingerprint(d, list), nil
+	known := m.state.Pixels == "" || m.state.Pixels == input.Pixels(d)
+	return known && m.state.Data == input.FingerprintOf(d, list), nil
 }
 
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
@@ -71,17 +73,17 @@ type EvalOptions struct {
 	PerQuery bool                  // keep the values of every query
 	Progress func(done, total int) // images embedded; may be nil
 
-	Mean      Unit       // see Evaluation
-	Intervals *Intervals // see Evaluation
-	Gap       int        // see Evaluation
-	GapSeed   uint64     // see Evaluation
+	Mean      retrieval.Unit       // see Evaluation
+	Intervals *retrieval.Intervals // see Evaluation
+	Gap       int                  // see Evaluation
+	GapSeed   uint64               // see Evaluation
 
 	// Self is each query's row in the gallery, which is left out of its ranking, or −1. nil means
 	// that no query has one.
 	Self []int32
 
-	Look  *Look  // extra output; nil: none
-	Parts *Parts // see Evaluation
+	Look  *retrieval.Observer // extra output; nil: none
+	Parts *retrieval.Timing   // see Evaluation
 }
 
 // Open loads the network of a run directory from its newest checkpoint, or of a checkpoint
@@ -96,8 +98,8 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: s.Config, Step: s.Step, Path: folder, state: s, lane: newLane(b)}
-	err = m.lane.do(func() error {
+	m := &Model{Config: s.Config, Step: s.Step, Path: folder, state: s, thread: device.NewThread(b)}
+	err = m.thread.Do(func() error {
 		m.network = newNetwork(b, &m.Config, &p, d)
 		m.network.store.Build(b, m.Config.Seed)
 		if !untrained {
@@ -130,15 +132,15 @@ func (m *Model) load() error {
 }
 
 // Close ends the goroutine that uses the backend.
-func (m *Model) Close() error { return m.lane.close() }
+func (m *Model) Close() error { return m.thread.Close() }
 
 // Evaluate embeds query and gallery and measures retrieval. Without a gallery the queries rank
 // each other, and each is left out of its own ranking.
-func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOptions) (*Result, error) {
-	e := &Evaluation{
+func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, o EvalOptions) (*retrieval.Result, error) {
+	e := &retrieval.Evaluation{
 		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
-		Threads: m.Config.Run.Threads, Look: o.Look, Mean: o.Mean, Intervals: o.Intervals,
-		Gap: o.Gap, GapSeed: o.GapSeed, Parts: o.Parts,
+		Threads: m.Config.Run.Threads, Observer: o.Look, Mean: o.Mean, Intervals: o.Intervals,
+		Gap: o.Gap, GapSeed: o.GapSeed, Timing: o.Parts,
 	}
 	var err error
 	if e.Query, err = m.side(ctx, query, o); err != nil {
@@ -158,29 +160,29 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery Dataset, o EvalOpti
 		defer m.free(e.Gallery)
 		e.Self = o.Self
 	}
-	return e.run(ctx, m.network.b, m.lane)
+	return retrieval.EvaluateOn(ctx, m.network.b, m.thread, e)
 }
 
-func (m *Model) side(ctx context.Context, d Dataset, o EvalOptions) (Side, error) {
+func (m *Model) side(ctx context.Context, d input.Dataset, o EvalOptions) (retrieval.Side, error) {
 	return m.network.side(ctx, d, embedOptions{
-		lane: m.lane, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
+		thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
 	})
 }
 
-func (m *Model) free(s Side) {
-	m.lane.do(func() error {
+func (m *Model) free(s retrieval.Side) {
+	m.thread.Do(func() error {
 		m.network.b.Free(s.Vectors.Buf)
 		return nil
 	})
 }
 
 // Embed returns the embeddings of a data set, one row per item.
-func (m *Model) Embed(ctx context.Context, d Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
+func (m *Model) Embed(ctx context.Context, d input.Dataset, progress func(done, total int)) (tensorfile.Tensor, error) {
 	return m.embed(ctx, d, embedOptions{progress: progress})
 }
 
-func (m *Model) embed(ctx context.Context, d Dataset, o embedOptions) (tensorfile.Tensor, error) {
-	o.lane, o.workers, o.prefetch = m.lane, m.Config.Run.Workers, m.Config.Run.Prefetch
+func (m *Model) embed(ctx context.Context, d input.Dataset, o embedOptions) (tensorfile.Tensor, error) {
+	o.thread, o.workers, o.prefetch = m.thread, m.Config.Run.Workers, m.Config.Run.Prefetch
 	s, err := m.network.side(ctx, d, o)
 	if err != nil {
 		return tensorfile.Tensor{}, err
@@ -188,6 +190,6 @@ func (m *Model) embed(ctx context.Context, d Dataset, o embedOptions) (tensorfil
 	defer m.free(s)
 	t := tensorfile.Tensor{Name: "embeddings", DType: "F32", Shape: s.Vectors.Shape()}
 	t.Data = make([]byte, 4*s.Vectors.Len())
-	err = m.lane.do(func() error { return m.network.b.Wait(m.network.b.Download(t.Data, s.Vectors)) })
+	err = m.thread.Do(func() error { return m.network.b.Wait(m.network.b.Download(t.Data, s.Vectors)) })
 	return t, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
+	"hgld/train/testing/places"
 )
 
 // spoiled makes one result of an operation NaN, or infinite, in the named steps.
@@ -201,13 +203,13 @@ func spoilSteps(t *testing.T, place string, value float64) {
 }
 
 // checkSkipped compares what a skipped step says of its batch with the sampler.
-func checkSkipped(t *testing.T, c Config, d *places, e Event) {
+func checkSkipped(t *testing.T, c Config, d *places.Set, e Event) {
 	t.Helper()
 	p, err := c.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := paths(d)
+	list, err := input.Paths(d)
 	if err != nil {
 		t.Fatal(err)
 	}

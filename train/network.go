@@ -1,8 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
+	"runtime"
 
 	"hgld/internal/img"
 	"hgld/labels"
@@ -10,7 +11,9 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/bf16"
 	"hgld/train/grad"
+	"hgld/train/input"
 	"hgld/train/nn"
+	"hgld/train/retrieval"
 )
 
 // network is a retrieval network on a device. A run trains it; a Model evaluates it.
@@ -19,8 +22,8 @@ type network struct {
 	arena   *device.Arena
 	store   *nn.Store
 	net     *backbone.Retrieval
-	in      Input
-	filter  filter
+	in      input.Settings
+	filter  img.Filter
 	decoder *img.Decoder
 	width   int // width of the vectors that it reads; 0: it reads images
 
@@ -37,7 +40,7 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 		d = new(img.Decoder)
 	}
 	n := &network{
-		b: b, arena: device.NewArena(b), store: store, activations: c.Model.activations(),
+		b: b, arena: device.NewArena(b), store: store, activations: c.Model.Activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
 	}
@@ -53,73 +56,19 @@ func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network 
 	return n
 }
 
-// inputs are the arrays that a recorded pass reads. Each batch is uploaded into them.
-type inputs struct {
-	pixels device.Array // U8 [B,H,W,3], or the vectors F32 [B,D]
-	crop   device.Array // I32 [B,3]
-	labels device.Array // I32 [B,L]
-	bytes  []byte       // staging for crop and labels
-
-	packed [deviceSlots]*packedInputs // sources of resampling; nil: pixels are uploaded
-}
-
 // newInputs makes the arrays of a batch. packs says that images are resampled on the device.
-func (n *network) newInputs(size, levels int, packs bool) *inputs {
-	in := &inputs{
-		crop:   device.New(n.b, device.I32, size, 3),
-		labels: device.New(n.b, device.I32, size, levels),
-		bytes:  make([]byte, 4*size*max(levels, 3)),
-	}
-	if packs {
-		for i := range in.packed {
-			in.packed[i] = newPackedInputs(n.b, newPacking(size, n.in.Size))
-		}
-	}
-	if n.width > 0 {
-		in.pixels = device.New(n.b, device.F32, size, n.width)
-	} else {
-		in.pixels = device.New(n.b, device.U8, size, n.in.Size, n.in.Size, 3)
-	}
-	return in
+func (n *network) newInputs(size, levels int, packs bool) *input.Arrays {
+	return input.NewArrays(n.b, size, levels, n.width, n.in.Size, packs)
 }
 
-func (i *inputs) free(b device.Backend) {
-	all := []device.Array{i.pixels, i.crop, i.labels}
-	for _, p := range i.packed {
-		if p != nil {
-			all = append(all, p.pixels, p.taps, p.images)
-		}
-	}
-	for _, a := range all {
-		b.Free(a.Buf)
-	}
-}
-
-// upload brings a batch to the device. Images that the device resamples may be there already.
-func (i *inputs) upload(b device.Backend, from *batch) {
-	switch {
-	case from.packed == nil:
-		b.Upload(i.pixels, from.pixels)
-	case from.sent:
-		i.packed[from.place].resample(b, i.pixels)
-	default:
-		i.packed[0].upload(b, from.packed)
-		i.packed[0].resample(b, i.pixels)
-	}
-	b.Upload(i.crop, stage(i.bytes, from.crop))
-	b.Upload(i.labels, stage(i.bytes, from.labels))
-}
-
-// stage writes values into memory, which must be large enough, and returns the bytes written.
-func stage(memory []byte, values []int32) []byte {
-	for at, v := range values {
-		binary.LittleEndian.PutUint32(memory[4*at:], uint32(v))
-	}
-	return memory[:4*len(values)]
+// packs reports whether images go to the device as decoded. Training images that are distorted
+// after resampling do not.
+func (n *network) packs(training bool) bool {
+	return n.resample && n.width == 0 && !(training && n.in.Distorts())
 }
 
 // forward records the pass from pixels to embeddings [B,D] of unit length.
-func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
+func (n *network) forward(t *grad.Tape, in *input.Arrays) *grad.Var {
 	embed := n.net.Forward
 	if t.Evaluating() && len(n.in.Scales) > 0 {
 		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }
@@ -128,14 +77,14 @@ func (n *network) forward(t *grad.Tape, in *inputs) *grad.Var {
 }
 
 // normalised records the normalisation of pixels, followed by f.
-func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
+func (n *network) normalised(t *grad.Tape, in *input.Arrays, f nn.Layer) *grad.Var {
 	if n.width > 0 {
-		return f(t, t.Leaf(in.pixels, device.Array{}))
+		return f(t, t.Leaf(in.Pixels, device.Array{}))
 	}
 	n.store.Shorten(t)
-	x := t.Input(n.activations, in.pixels.Dims[0], n.in.Size, n.in.Size, 4)
+	x := t.Input(n.activations, in.Pixels.Dims[0], n.in.Size, n.in.Size, 4)
 	pixel := device.Pixel{Mean: n.in.Mean, Std: n.in.Std}
-	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.pixels, in.crop, pixel) })
+	t.Do(func(b device.Backend) { b.Pixels(x.Value, in.Pixels, in.Crop, pixel) })
 	e := f(t, x)
 	t.Done(x)
 	return e
@@ -146,7 +95,7 @@ func (n *network) normalised(t *grad.Tape, in *inputs, f nn.Layer) *grad.Var {
 const embedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
-func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out device.Array, err error) {
+func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
 	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
 		if out.Absent() {
 			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
@@ -159,40 +108,41 @@ func (n *network) embed(ctx context.Context, d Dataset, o embedOptions) (out dev
 
 // through records a pass over images and runs it on a data set, with the crop of an evaluation.
 // It calls each for every batch of results, with the number of rows before it.
-func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape, *inputs) *grad.Var, o embedOptions,
-	each func(done int, rows device.Array) error) error {
-	list, err := paths(d)
+func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var,
+	o embedOptions, each func(done int, rows device.Array) error) error {
+	list, err := input.Paths(d)
 	if err != nil {
 		return err
 	}
-	l := &loader{
-		data: d, labels: list, size: embedBatch, in: n.in, filter: n.filter, decoder: n.decoder,
-		workers: workersOr(o.workers), prefetch: max(o.prefetch, 1), width: n.width, packs: n.packs(false), skip: o.skip,
+	l := &input.Loader{
+		Data: d, Labels: list, Size: embedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
+		Workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), Prefetch: max(o.prefetch, 1), Width: n.width,
+		Packs: n.packs(false), Skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()), l.packs)
-	defer in.free(n.b)
-	l.send = in.sender(n.b)
+	in := n.newInputs(embedBatch, len(d.Levels()), l.Packs)
+	defer in.Free(n.b)
+	l.Send = in.Sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
 	done := 0
-	for b, err := range l.batches(ctx, inOrder(d.Len(), embedBatch)) {
+	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), embedBatch)) {
 		if err != nil {
 			return err
 		}
-		err = o.lane.do(func() error {
-			in.upload(n.b, b)
+		err = o.thread.Do(func() error {
+			in.Upload(n.b, b)
 			if e == nil {
 				e = tape.Keep(record(tape, in))
 			} else {
 				tape.Replay()
 			}
-			return each(done, e.Value.RowRange(0, len(b.rows)))
+			return each(done, e.Value.RowRange(0, len(b.Rows)))
 		})
 		if err != nil {
 			return err
 		}
-		done += len(b.rows)
+		done += len(b.Rows)
 		if o.progress != nil {
 			o.progress(done, d.Len())
 		}
@@ -201,19 +151,19 @@ func (n *network) through(ctx context.Context, d Dataset, record func(*grad.Tape
 }
 
 type embedOptions struct {
-	lane              *lane
+	thread            *device.Thread
 	workers, prefetch int
 	progress          func(done, total int)
-	skip              func(row int, err *ImageError) bool // see loader
+	skip              func(row int, err *input.ImageError) bool // see loader
 }
 
 // side embeds a data set and collects its labels and names.
-func (n *network) side(ctx context.Context, d Dataset, o embedOptions) (Side, error) {
+func (n *network) side(ctx context.Context, d input.Dataset, o embedOptions) (retrieval.Side, error) {
 	vectors, err := n.embed(ctx, d, o)
 	if err != nil {
-		return Side{}, err
+		return retrieval.Side{}, err
 	}
-	s := Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
+	s := retrieval.Side{Vectors: vectors, Labels: make([]labels.Path, d.Len()), IDs: make([]string, d.Len())}
 	for i := range s.Labels {
 		s.Labels[i], s.IDs[i] = d.Labels(i), d.ID(i)
 	}

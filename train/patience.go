@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"hgld/train/retrieval"
 )
 
 // Plateau cuts all rates, in addition to the schedules, when evaluations stop improving.
@@ -44,8 +46,8 @@ func (c *Config) checkPatience(d Data) error {
 // judgement is the result of a regular evaluation. A checkpoint stores those made before it was
 // saved.
 type judgement struct {
-	Step  int    `json:"step"`
-	Value Number `json:"value"` // of the metric that ranks evaluations
+	Step  int              `json:"step"`
+	Value retrieval.Number `json:"value"` // of the metric that ranks evaluations
 }
 
 // criterion says what the judgements of a run measure. A run whose course depends on them resumes
@@ -105,7 +107,7 @@ func (r *Run) heed(value float64) *Event {
 		return nil
 	}
 	before, _ := r.config.course(r.state.Judged)
-	r.state.Judged = append(slices.Clip(r.state.Judged), judgement{r.state.Step, Number(value)})
+	r.state.Judged = append(slices.Clip(r.state.Judged), judgement{r.state.Step, retrieval.Number(value)})
 	if r.follow() == before {
 		return nil
 	}

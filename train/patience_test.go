@@ -8,25 +8,26 @@ import (
 	"testing"
 
 	"hgld/train/device/cpu"
+	"hgld/train/retrieval"
 )
 
 func TestCourseFollowsTheEvaluations(t *testing.T) {
-	nan := Number(math.NaN())
+	nan := retrieval.Number(math.NaN())
 	for _, c := range []struct {
 		plateau, stop int
-		values        []Number
+		values        []retrieval.Number
 		cuts          int
 		stops         bool
 	}{
-		{2, 4, []Number{1, 2, 3, 4}, 0, false},
-		{2, 4, []Number{3, 1, 2}, 1, false},
-		{2, 4, []Number{3, 3, 3}, 1, false}, // an equal result is no better
-		{2, 4, []Number{3, 1, 1, 4, 1}, 1, false},
-		{2, 4, []Number{3, 1, 1, 1, 1}, 2, true},
-		{2, 0, []Number{3, 1, 1, 1, 1, 1, 1}, 3, false},
-		{0, 2, []Number{3, nan, 1}, 0, true},
-		{0, 2, []Number{nan, nan}, 0, true},
-		{0, 1, []Number{-1}, 0, false},
+		{2, 4, []retrieval.Number{1, 2, 3, 4}, 0, false},
+		{2, 4, []retrieval.Number{3, 1, 2}, 1, false},
+		{2, 4, []retrieval.Number{3, 3, 3}, 1, false}, // an equal result is no better
+		{2, 4, []retrieval.Number{3, 1, 1, 4, 1}, 1, false},
+		{2, 4, []retrieval.Number{3, 1, 1, 1, 1}, 2, true},
+		{2, 0, []retrieval.Number{3, 1, 1, 1, 1, 1, 1}, 3, false},
+		{0, 2, []retrieval.Number{3, nan, 1}, 0, true},
+		{0, 2, []retrieval.Number{nan, nan}, 0, true},
+		{0, 1, []retrieval.Number{-1}, 0, false},
 	} {
 		config := Config{Stop: EarlyStop{c.stop}}
 		if c.plateau > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/loss"
 )
 
@@ -27,16 +28,16 @@ func (o *objective) comparisons() []loss.Comparison {
 
 // hasPositive reports whether the loss of a batch is defined: one of its queries has a positive
 // in the batch or in the memory that the next step reads. at is the time of the schedules, in
-// steps or epochs. It runs on the lane before the step.
-func (s *step) hasPositive(from *batch, at int) (bool, error) {
+// steps or epochs. It runs on the device's thread before the step.
+func (s *step) hasPositive(from *input.Batch, at int) (bool, error) {
 	needed := s.objective.undefined()
 	if len(needed) == 0 {
 		return true, nil
 	}
-	levels := len(from.labels) / (len(from.crop) / 3)
-	rows := make([][]int32, len(from.rows))
+	levels := len(from.Labels) / (len(from.Crop) / 3)
+	rows := make([][]int32, len(from.Rows))
 	for i := range rows {
-		rows[i] = from.labels[i*levels : (i+1)*levels]
+		rows[i] = from.Labels[i*levels : (i+1)*levels]
 	}
 	seen := newLabelSet(needed)
 	for _, row := range rows {
@@ -45,7 +46,7 @@ func (s *step) hasPositive(from *batch, at int) (bool, error) {
 		}
 		seen.add(row)
 	}
-	remembered, err := s.objective.memory.labels(s.n.b, from.rows, s.update.steps, at)
+	remembered, err := s.objective.memory.labels(s.n.b, from.Rows, s.update.steps, at)
 	return slices.ContainsFunc(remembered, seen.share), err
 }
 

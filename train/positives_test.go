@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"hgld/train/device/cpu"
+	"hgld/train/input"
+	"hgld/train/testing/places"
 )
 
 // sparse is drawings of which a random batch seldom has two of a place.
-func sparse(steps int) (Config, *places) {
+func sparse(steps int) (Config, *places.Set) {
 	c, d := tiny(steps)
-	d.forms, d.perForm, d.views = 4, 16, 4
+	d.Forms, d.PerForm, d.Views = 4, 16, 4
 	c.Sampler.Name, c.Sampler.Batch = "random", 8
 	return c, d
 }
@@ -31,15 +33,15 @@ func TestStepsWithoutAPositiveHaveNoLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[int]bool{} // step -> a query of its batch has a positive
-		for w, err := range epochs(r.parts.sampler, r.paths, c.Seed, position{}) {
+		for w, err := range input.Epochs(r.parts.sampler, r.paths, c.Seed, input.Position{}) {
 			if err != nil || len(want) == c.Steps {
 				break
 			}
 			seen := map[int32]int{}
-			for _, row := range w.rows {
+			for _, row := range w.Rows {
 				seen[r.paths[row][0]]++
 			}
-			want[len(want)+1] = len(seen) < len(w.rows)
+			want[len(want)+1] = len(seen) < len(w.Rows)
 		}
 		without := 0
 		for e, err := range r.Events(context.Background()) {
@@ -95,7 +97,7 @@ func TestMemoryGivesPositives(t *testing.T) {
 func TestLossWithoutPositivesIsRefused(t *testing.T) {
 	for _, name := range []string{"sup-ap", "triplet", "calibration", "fast-ap", "blackbox-ap", "happier"} {
 		c, d := tiny(4)
-		c.Loss.Name, c.Sampler.Name, d.views = name, "random", 1
+		c.Loss.Name, c.Sampler.Name, d.Views = name, "random", 1
 		if name == "happier" { // which compares all levels
 			c.Sampler.Batch = 1
 		}

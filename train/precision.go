@@ -15,10 +15,10 @@ const (
 
 var precisions = []string{precisionAuto, precisionFloat32, precisionBFloat16}
 
-// settle replaces auto by the precision of the run in dir. In a new run it chooses bfloat16 if
+// Settle replaces auto by the precision of the run in dir. In a new run it chooses bfloat16 if
 // the device computes in it, and float32 otherwise. The checkpoint stores the choice, so that a
 // run can resume on another device.
-func (a *Architecture) settle(b device.Backend, dir string) {
+func (a *Architecture) Settle(b device.Backend, dir string) {
 	if a.Precision != precisionAuto {
 		return
 	}
@@ -46,8 +46,8 @@ func chosenPrecision(dir string) string {
 	return ""
 }
 
-// activations returns the storage type of the backbone's activations.
-func (a *Architecture) activations() device.DType {
+// Activations returns the storage type of the backbone's activations.
+func (a *Architecture) Activations() device.DType {
 	if a.Precision == precisionBFloat16 {
 		return device.BF16
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/testing/places"
 )
 
 // mixedNets are small networks of every kind of layer.
@@ -115,14 +116,14 @@ func isLonger(t tensorfile.Tensor) bool {
 
 // sameEvaluation opens the checkpoint of a run again and compares its evaluation with the one
 // that the run made of its averaged weights.
-func sameEvaluation(t *testing.T, dir string, d *places, events []Event) {
+func sameEvaluation(t *testing.T, dir string, d *places.Set, events []Event) {
 	t.Helper()
 	m, err := Open(dir, cpu.New(2), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	got, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestAutoSuitsTheDevice(t *testing.T) {
 		want string
 	}{{cpu.New(1), precisionFloat32}, {shortDevice{}, precisionBFloat16}} {
 		a := Architecture{Precision: precisionAuto}
-		if a.settle(c.b, ""); a.Precision != c.want {
+		if a.Settle(c.b, ""); a.Precision != c.want {
 			t.Errorf("auto is %s on %T, want %s", a.Precision, c.b, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
+	"hgld/train/input"
 	"hgld/train/loss"
 )
 
@@ -231,35 +232,30 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 }
 
 // batchesOf is the first n batches of a run.
-func batchesOf(t testing.TB, r *Run, n int) (list []*batch) {
+func batchesOf(t testing.TB, r *Run, n int) (list []*input.Batch) {
 	t.Helper()
-	for b, err := range r.loader.batches(t.Context(), epochs(r.parts.sampler, r.paths, 1, position{})) {
+	for b, err := range r.loader.Batches(t.Context(), input.Epochs(r.parts.sampler, r.paths, 1, input.Position{})) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := &batch{work: b.work, pixels: slices.Clone(b.pixels), crop: slices.Clone(b.crop),
-			labels: slices.Clone(b.labels), packed: clonePacked(b.packed)}
-		if list = append(list, kept); len(list) == n {
+		if list = append(list, b.Clone()); len(list) == n {
 			break
 		}
 	}
 	return list
 }
 
-// clonePacked copies what a batch has for a device that resamples.
-func clonePacked(p *packed) *packed {
-	if p == nil {
-		return nil
-	}
-	return &packed{packing: p.packing, pixels: slices.Clone(p.pixels), taps: slices.Clone(p.taps),
-		images: slices.Clone(p.images), used: p.used, words: p.words}
-}
-
 // A device with memory of its own gives a step what the plan says, in one piece and
 // before it begins.
 func TestStepsMemoryIsReserved(t *testing.T) {
 	c, d := tiny(4)
-	r, err := New(c, Data{Train: d}, Options{Backend: newRecorder()})
+	b := newRecorder()
+	c.Run.Settle(b)
+	plan, err := Plan(c, Data{Train: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(c, Data{Train: d}, Options{Backend: b, Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}

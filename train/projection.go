@@ -14,9 +14,14 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/input"
 	"hgld/train/sample"
 	"hgld/train/tensor"
 )
+
+// projectionStream is the random stream of the rows that a projection is fitted to. Package input
+// has the streams before it.
+const projectionStream = 3
 
 // projectionFile is the file in a run directory that holds the projection fitted to the data:
 // "weight" [Dim,C] and "bias" [Dim].
@@ -39,9 +44,9 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 		return true, nil
 	}
 	began := time.Now()
-	some := Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
+	some := input.Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
 	features := new(backbone.Features)
-	err = r.network.features(ctx, &some, embedOptions{lane: r.lane, workers: r.config.Run.Workers,
+	err = r.network.features(ctx, &some, embedOptions{thread: r.thread, workers: r.config.Run.Workers,
 		prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
@@ -56,7 +61,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 			return true, fmt.Errorf("train: model.projection: %w", err)
 		}
 	}
-	err = r.lane.do(func() error {
+	err = r.thread.Do(func() error {
 		r.network.net.Project(r.o.Backend, weight, bias)
 		if ema := r.step.update.ema; ema != nil {
 			ema.Restart(r.o.Backend)
@@ -82,8 +87,8 @@ func fitRows(total, n int, seed uint64) []int {
 
 // features calls add with the projection's input [n,C] for a data set, on the host, one batch at
 // a time.
-func (n *network) features(ctx context.Context, d Dataset, o embedOptions, add func(*tensor.Tensor) error) error {
-	record := func(t *grad.Tape, in *inputs) *grad.Var { return n.normalised(t, in, n.net.Features) }
+func (n *network) features(ctx context.Context, d input.Dataset, o embedOptions, add func(*tensor.Tensor) error) error {
+	record := func(t *grad.Tape, in *input.Arrays) *grad.Var { return n.normalised(t, in, n.net.Features) }
 	return n.through(ctx, d, record, o, func(_ int, rows device.Array) error {
 		block, err := tensor.FromDevice(n.b, rows)
 		if err != nil {

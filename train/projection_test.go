@@ -14,10 +14,11 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device/cpu"
 	"hgld/train/tensor"
+	"hgld/train/testing/places"
 )
 
 // whitened is a training whose projection starts from principal components.
-func whitened(steps int, kind string) (Config, *places) {
+func whitened(steps int, kind string) (Config, *places.Set) {
 	c, d := tiny(steps)
 	c.Model.Standard, c.Model.Dim, c.Model.Projection = "l2", 8, kind
 	return c, d
@@ -42,7 +43,7 @@ func TestProjectionStartsFromPrincipalComponents(t *testing.T) {
 		// The projected features have mean 0, no correlations, and with whitening
 		// variance 1: the definition, computed here from the features.
 		var features [][]float32
-		err = r.network.features(context.Background(), d, embedOptions{lane: r.lane}, func(x *tensor.Tensor) error {
+		err = r.network.features(context.Background(), d, embedOptions{thread: r.thread}, func(x *tensor.Tensor) error {
 			for i := range x.Rows() {
 				features = append(features, x.Row(i))
 			}

@@ -1,21 +1,19 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
-	"hgld/train/device/observe"
+	"hgld/train/input"
 	"hgld/train/loss"
+	"hgld/train/testing/places"
 )
 
 // counting is a backend that counts what is allocated.
@@ -51,7 +49,7 @@ func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, d := tiny(3)
 			change(&c)
-			plan, err := Plan(c, Data{Train: d, Query: &Subset{Of: d, Rows: []int{1, 2, 3}}, Gallery: d})
+			plan, err := Plan(c, Data{Train: d, Query: &input.Subset{Of: d, Rows: []int{1, 2, 3}}, Gallery: d})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +79,7 @@ func TestPlanEqualsWhatARunAllocates(t *testing.T) {
 				t.Errorf("%d parameters, want %d; %+v", n, r.Parameters(), plan)
 			}
 			b.peak = b.used
-			r.data.Query, r.data.Gallery = &Subset{Of: d, Rows: []int{1, 2, 3}}, d
+			r.data.Query, r.data.Gallery = &input.Subset{Of: d, Rows: []int{1, 2, 3}}, d
 			if _, err := r.evaluate(context.Background(), watchTest); err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +138,7 @@ func TestPlanCountsTheArithmetic(t *testing.T) {
 // Nothing of the size batch × positives × gallery, as the released code has: every
 // loss of the table in memory that grows with the square of the batch at most.
 func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
-	d := &places{forms: 2, perForm: 4, views: 64, size: 20}
+	d := &places.Set{Forms: 2, PerForm: 4, Views: 64, Size: 20}
 	for preset, table := range map[string][]string{"paper": loss.All.Names()} {
 		for _, name := range table {
 			peak := func(batch int) float64 {
@@ -162,24 +160,6 @@ func TestMemoryOfALossIsThatOfItsScores(t *testing.T) {
 	}
 }
 
-func TestOverfittingLearnsOneBatch(t *testing.T) {
-	c, d := tiny(5)
-	c.Schedule.Freeze = 3
-	o := Options{Backend: cpu.New(2), Limit: 60}
-	seen := 0
-	f, err := Overfit(context.Background(), c, Data{Train: d}, o, func(step int, loss float64) { seen = step })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.Losses); n != 60 || seen != 60 || f.Skipped != 0 || f.Losses[59] > 0.2*f.Losses[0] {
-		t.Errorf("%d steps, %d seen, %d skipped, losses %.3f", n, seen, f.Skipped, f.Losses)
-	}
-	o.Dir = t.TempDir()
-	if _, err := Overfit(context.Background(), c, Data{Train: d}, o, func(int, float64) {}); err == nil {
-		t.Error("a run directory was taken")
-	}
-}
-
 func TestRehearsalWritesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, d := tiny(4)
@@ -187,104 +167,6 @@ func TestRehearsalWritesNothing(t *testing.T) {
 	mustTrain(t, c, Data{Train: d, Validation: d}, Options{})
 	if list, err := os.ReadDir("."); err != nil || len(list) > 0 {
 		t.Errorf("%v, %v", list, err)
-	}
-}
-
-// The first step is not measured, and the warm-up, which would leave out the backbone's
-// gradients, is not taken.
-func TestProfileAccountsForTheStep(t *testing.T) {
-	c, d := tiny(5)
-	c.Schedule.Freeze = 2
-	p, err := NewProfile(context.Background(), c, Data{Train: d}, Options{Backend: cpu.New(1), Limit: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	calls := map[string]int{}
-	for _, op := range p.Operations {
-		sum += op.Seconds
-		calls[op.Op] = op.Calls
-	}
-	if p.Steps != 4 || calls["ConvGradW"] != 12 || calls["RankLoss"] != 4 || calls["Adam"] != 8 {
-		t.Errorf("%d steps, calls %v", p.Steps, calls)
-	}
-	if sum <= 0 || sum > p.Seconds || p.Waited > p.Seconds {
-		t.Errorf("operations take %v s of %v s, waiting %v s", sum, p.Seconds, p.Waited)
-	}
-	var table bytes.Buffer
-	if err := p.Table(&table); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
-		!strings.Contains(table.String(), "\nwaiting ") {
-		t.Errorf("%v\n%s", err, &table)
-	}
-}
-
-// Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
-// 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
-func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
-	times := profiler{map[string]*OpTime{}, Rates{Copy: 1e9, Products: 1e9}}
-	for _, c := range []observe.Call{
-		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
-	} {
-		times.add(c, 40*time.Millisecond)
-	}
-	p := Profile{Operations: times.list(), Seconds: 0.3, Steps: 2, Rates: times.rates}
-	for i, want := range []OpTime{
-		{OpWork{"Copy", 2, 0, 10e6}, 0.08, 0.01}, {OpWork{"MatMul", 1, 20e6, 5e6}, 0.04, 0.02},
-	} {
-		if got := p.Operations[i]; got.OpWork != want.OpWork || math.Abs(got.Seconds-want.Seconds) > 1e-12 ||
-			math.Abs(got.Modelled-want.Modelled) > 1e-12 {
-			t.Errorf("operation %d is %+v, want %+v", i, got, want)
-		}
-	}
-	var table bytes.Buffer
-	if err := p.Table(&table); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
-		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
-		"step                        150.00 100.0%     15.00   10.0\n",
-		"modelled: bytes at 1.0 GB/s, the rate of a large copy, or products at 1 GFLOP/s, " +
-			"the rate of a large product, ",
-	} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table has no %q:\n%s", want, &table)
-		}
-	}
-}
-
-// A device that sleeps 1 s for every GB that it moves, or for every 2 GFLOP, has these rates. It never
-// sleeps too short, and on a busy machine wakes up late.
-func TestRatesAreThoseOfTheDevice(t *testing.T) {
-	asleep := observe.Operations(cpu.New(1), func(c observe.Call, do func()) {
-		switch c.Op {
-		case "Copy":
-			time.Sleep(time.Duration(c.Bytes))
-		case "MatMul":
-			time.Sleep(time.Duration(c.FLOPs / 2))
-		default:
-			do()
-		}
-	})
-	r, err := MeasureRates(asleep, device.BF16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, share := range map[string]float64{"copies": r.Copy / 1e9, "products": r.Products / 2e9} {
-		if share < 0.25 || share > 1 {
-			t.Errorf("%s have %.2f of the rate", name, share)
-		}
-	}
-}
-
-func TestBenchLeavesOutItsWarmUp(t *testing.T) {
-	c, d := tiny(5)
-	var taken []int
-	times, err := Bench(context.Background(), c, Data{Train: d}, Options{Backend: cpu.New(1)}, 2, func(n int) {
-		taken = append(taken, n)
-	})
-	if err != nil || times.Steps != 2 || fmt.Sprint(taken) != "[1 2 3 4 5]" {
-		t.Errorf("%+v of steps %v, %v", times, taken, err)
 	}
 }
 
@@ -307,7 +189,7 @@ func TestRunThatDoesNotFitIsRefused(t *testing.T) {
 	}
 	want := fmt.Sprintf("a step needs %.1f MiB", float64(plan.Peak+plan.Host)/(1<<20))
 	for _, short := range []int64{0, 1} {
-		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1), memory: plan.Peak + plan.Host - short})
+		r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1), Plan: plan, memory: plan.Peak + plan.Host - short})
 		var memory *device.OutOfMemory
 		if got := errors.As(err, &memory); got != (short > 0) {
 			t.Errorf("%d bytes short: %v", short, err)

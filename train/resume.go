@@ -223,7 +223,7 @@ func (r *Run) save() (string, error) {
 		return "", nil
 	}
 	var tensors, average []tensorfile.Tensor
-	err := r.lane.do(func() (err error) {
+	err := r.thread.Do(func() (err error) {
 		if tensors, err = r.network.store.Export(r.o.Backend); err != nil {
 			return err
 		}

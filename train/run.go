@@ -1,11 +1,13 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"runtime"
 	"time"
 
 	"hgld/internal/filelock"
@@ -13,20 +15,22 @@ import (
 	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // Data is the input of a run. Without Gallery, the items of Query rank each other, each left out
 // of its own ranking. Validation is always ranked that way.
 type Data struct {
-	Train Dataset // required
+	Train input.Dataset // required
 
 	// Validation holds classes that were held out of Train for evaluations during training; see
 	// [HoldOut]. It may be nil.
-	Validation Dataset
+	Validation input.Dataset
 
 	// Query and Gallery are the test. It is evaluated when the run is complete, and earlier only
 	// if Upkeep.Watch asks for it. Both may be nil.
-	Query, Gallery Dataset
+	Query, Gallery input.Dataset
 
 	// Benchmarks are a test in several parts, used instead of Query.
 	Benchmarks []Benchmark
@@ -56,9 +60,11 @@ type Options struct {
 	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
 	Overfit bool
 
-	planned bool      // the run is only planned: nothing is reserved for it
-	plan    *Estimate // estimates of Plan, if known
-	memory  int64     // bytes of host memory; 0: ask the machine
+	// Plan is what the run needs, from [Plan]. New refuses a run that cannot fit, and reserves the
+	// memory of a step on a device with its own. nil: nothing is checked or reserved.
+	Plan *Estimate
+
+	memory int64 // bytes of host memory; 0: ask the machine
 }
 
 // Run is a training, new or resumed.
@@ -69,10 +75,10 @@ type Run struct {
 	o      Options
 
 	lock    *filelock.Lock // on the run directory
-	lane    *lane
+	thread  *device.Thread
 	network *network
 	step    *step
-	loader  *loader
+	loader  *input.Loader
 	paths   []labels.Path // of the training items, with classes numbered from 0
 
 	classes  []int // classes per level
@@ -113,8 +119,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.fitVectors(data.Train); err != nil {
 		return nil, &ConfigError{err}
 	}
-	config.Model.settle(o.Backend, o.Dir)
-	asked := config
+	config.Model.Settle(o.Backend, o.Dir)
 	p, err := config.resolve()
 	if err != nil {
 		return nil, err
@@ -122,10 +127,10 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.watchable(data); err != nil {
 		return nil, &ConfigError{err}
 	}
-	r := &Run{config: config, parts: p, data: data, o: o, lane: newLane(o.Backend), saved: -1}
-	err = r.lane.do(r.prepare)
+	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
+	err = r.thread.Do(r.prepare)
 	if err == nil {
-		err = r.reserve(asked)
+		err = r.reserve()
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -136,21 +141,13 @@ func New(config Config, data Data, o Options) (*Run, error) {
 // reserve checks that the planned memory exists. On a device with its own memory it allocates
 // that of a step in one piece. A host would hand out more than it has, then stall or kill a
 // process. A run that cannot fit is therefore refused with a *device.OutOfMemory.
-func (r *Run) reserve(asked Config) error {
-	if r.o.planned {
+func (r *Run) reserve() error {
+	e := r.o.Plan
+	if e == nil {
 		return nil
 	}
-	e := r.o.plan
-	if e == nil {
-		asked.Run.Settle(r.o.Backend)
-		var err error
-		asked.Run.Settle(r.o.Backend)
-		if e, err = Plan(asked, r.data); err != nil {
-			return err
-		}
-	}
 	if _, own := r.o.Backend.(device.Graphs); own {
-		return r.lane.do(func() error {
+		return r.thread.Do(func() error {
 			r.network.arena.Reserve(int(e.Peak - e.Kept))
 			return r.o.Backend.Sync()
 		})
@@ -182,17 +179,17 @@ func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 
 // prepare reads the labels, builds the network and the loss, and loads the newest checkpoint.
 func (r *Run) prepare() error {
-	if err := checkLevels(r.data.Train.Levels()); err != nil {
+	if err := retrieval.CheckLevels(r.data.Train.Levels()); err != nil {
 		return &ConfigError{err}
 	}
-	list, err := paths(r.data.Train)
+	list, err := input.Paths(r.data.Train)
 	if err != nil {
 		return err
 	}
-	if err := checkTree(r.data.Train, list); err != nil {
+	if err := input.CheckTree(r.data.Train, list); err != nil {
 		return err
 	}
-	dense, counts := renumber(list)
+	dense, counts := input.Renumber(list)
 	r.paths, r.classes = dense, counts
 	first, err := r.parts.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
@@ -212,16 +209,18 @@ func (r *Run) prepare() error {
 	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
 		return &ConfigError{err}
 	}
-	r.loader = &loader{
-		data: r.data.Train, labels: dense, size: r.parts.sampler.Size(), in: r.config.Input, filter: r.parts.filter,
-		decoder: r.network.decoder, training: true, seed: r.config.Seed,
-		workers: workersOr(r.config.Run.Workers), prefetch: max(r.config.Run.Prefetch, 1), width: r.network.width,
-		packs: r.network.packs(true), send: r.step.in.sender(r.network.b),
+	r.loader = &input.Loader{
+		Data: r.data.Train, Labels: dense, Size: r.parts.sampler.Size(), In: r.config.Input, Filter: r.parts.filter,
+		Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
+		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
+		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
 	}
-	if err := r.loader.checkPacked(); err != nil {
-		return err
+	if bytes := r.loader.PackedBytes(); r.loader.Packs && bytes > input.MostDecoded {
+		return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
+			"%.0f GiB, want at most %d: lower it, or set run.resample=host", r.loader.Prefetch, bytes/(1<<30),
+			input.MostDecoded>>30)}
 	}
-	r.state = state{Config: r.config, Data: fingerprint(r.data.Train, list), Pixels: pixels(r.data.Train),
+	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
 		Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
@@ -247,7 +246,7 @@ func (r *Run) Left() []string { return r.left }
 // Close ends the goroutine that uses the backend and releases the lock on the run
 // directory.
 func (r *Run) Close() error {
-	err := errors.Join(r.lane.do(r.step.close), r.lane.close())
+	err := errors.Join(r.thread.Do(r.step.close), r.thread.Close())
 	if r.lock != nil {
 		err = errors.Join(err, r.lock.Close())
 	}
@@ -345,12 +344,12 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	if r.complete() {
 		return true, nil
 	}
-	plan := epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
+	plan := input.Epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
 	if r.o.Overfit {
-		plan = repeatFirst(plan)
+		plan = input.RepeatFirst(plan)
 	}
 	asked := time.Now()
-	for b, err := range r.loader.batches(ctx, plan) {
+	for b, err := range r.loader.Batches(ctx, plan) {
 		if err != nil {
 			return true, r.stopped(ctx, err)
 		}
@@ -390,14 +389,14 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 }
 
 // trainBatch takes one step and advances the position.
-func (r *Run) trainBatch(b *batch) (Event, error) {
+func (r *Run) trainBatch(b *input.Batch) (Event, error) {
 	at := r.state.Step
 	if r.config.Steps == 0 {
-		at = b.epoch
+		at = b.Epoch
 	}
 	var out outcome
 	var compares bool
-	err := r.lane.do(func() (err error) {
+	err := r.thread.Do(func() (err error) {
 		if compares, err = r.step.hasPositive(b, at); err != nil {
 			return err
 		}
@@ -412,12 +411,12 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 		return Event{}, fmt.Errorf("train: step %d: %w", r.state.Step+1, err)
 	}
 	r.state.Step++
-	r.state.Position = position{Epoch: b.epoch, Batch: b.index + 1}
-	if b.last {
-		r.state.Position = position{Epoch: b.epoch + 1}
+	r.state.Position = input.Position{Epoch: b.Epoch, Batch: b.Index + 1}
+	if b.Last {
+		r.state.Position = input.Position{Epoch: b.Epoch + 1}
 	}
 	e := Event{Kind: Stepped, Rate: out.rates.backbone, HeadRate: out.rates.head, ProxyRate: out.rates.proxies,
-		Images: len(b.rows)}
+		Images: len(b.Rows)}
 	if out.finite {
 		if !math.IsInf(out.norm, 0) { // the sum of squares overflows before the gradient does
 			e.Norm = &out.norm
@@ -429,8 +428,8 @@ func (r *Run) trainBatch(b *batch) (Event, error) {
 		return e, nil
 	}
 	r.state.Skipped++
-	e = Event{Kind: Skipped, Images: len(b.rows), Batch: &BatchOf{Epoch: b.epoch, Index: b.index}}
-	for _, row := range b.rows {
+	e = Event{Kind: Skipped, Images: len(b.Rows), Batch: &BatchOf{Epoch: b.Epoch, Index: b.Index}}
+	for _, row := range b.Rows {
 		e.IDs = append(e.IDs, r.data.Train.ID(row))
 	}
 	return e, nil

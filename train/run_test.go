@@ -11,11 +11,14 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/train/device/cpu"
+	"hgld/train/input"
+	"hgld/train/retrieval"
+	"hgld/train/testing/places"
 )
 
 // tiny is a configuration that takes a few milliseconds a step: drawings of 16
 // places in four forms, a net of three small convolutions.
-func tiny(steps int) (Config, *places) {
+func tiny(steps int) (Config, *places.Set) {
 	c := Default()
 	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
 	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
@@ -25,7 +28,7 @@ func tiny(steps int) (Config, *places) {
 	c.Epochs, c.Steps = 0, steps
 	c.Seed = 11
 	c.Run.Checkpoint = 0
-	return c, &places{forms: 4, perForm: 4, views: 6, size: 20}
+	return c, &places.Set{Forms: 4, PerForm: 4, Views: 6, Size: 20}
 }
 
 // train runs to the end, or to the first error, and returns the events.
@@ -109,7 +112,7 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 	if first, last := mean(l[:10]), mean(l[70:]); len(l) != 80 || last > 0.7*first {
 		t.Errorf("mean loss of the first ten of %d steps %.3f, of the last ten %.3f", len(l), first, last)
 	}
-	var trained *Result
+	var trained *retrieval.Result
 	for _, e := range events {
 		if e.Kind == Evaluated {
 			trained = e.Result
@@ -120,7 +123,7 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +222,7 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 	other := c
 	other.Optim.Rate, other.Sampler.M = 0.5, 2
-	_, err := trainAll(t, context.Background(), other, Data{Train: &places{forms: 4, perForm: 4, views: 7, size: 20}},
+	_, err := trainAll(t, context.Background(), other, Data{Train: &places.Set{Forms: 4, PerForm: 4, Views: 7, Size: 20}},
 		Options{Dir: dir})
 	var refused *ResumeError
 	if !errors.As(err, &refused) {
@@ -268,8 +271,8 @@ func replayAllocatesNothing(t *testing.T, where string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var b *batch
-	for b = range r.loader.batches(context.Background(), epochs(r.parts.sampler, r.paths, 1, position{})) {
+	var b *input.Batch
+	for b = range r.loader.Batches(context.Background(), input.Epochs(r.parts.sampler, r.paths, 1, input.Position{})) {
 		break // and so end the workers, whose allocations would count
 	}
 	take := func() {

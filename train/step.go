@@ -7,7 +7,9 @@ import (
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/input"
 	"hgld/train/loss"
+	"hgld/train/retrieval"
 )
 
 // step is one step of the training. It is recorded on first use and then replayed. It is
@@ -15,7 +17,7 @@ import (
 // memory.
 type step struct {
 	n         *network
-	in        *inputs
+	in        *input.Arrays
 	self      device.Array // I32 [B]: query i of a batch is row i of its gallery
 	objective *objective
 
@@ -42,9 +44,9 @@ type outcome struct {
 
 // TermValue is one term of a weighted loss in one step.
 type TermValue struct {
-	Name   string  `json:"name"`   // of the term, such as nsm
-	Weight float64 `json:"weight"` // in the sum
-	Value  Number  `json:"value"`  // without the weight
+	Name   string           `json:"name"`   // of the term, such as nsm
+	Weight float64          `json:"weight"` // in the sum
+	Value  retrieval.Number `json:"value"`  // without the weight
 }
 
 // ticket is a queued step. The host need not wait for it, because a step with a non-finite value
@@ -87,7 +89,7 @@ func (t *ticket) outcome() (outcome, error) {
 	o := outcome{loss: number(lossNumber), norm: number(normNumber), rates: t.rates,
 		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0}
 	for i, p := range t.parts {
-		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: Number(number(firstPart + i))})
+		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstPart + i))})
 	}
 	return o, nil
 }
@@ -122,11 +124,11 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 }
 
 // queue queues a step with a batch. at is the time of the schedules, in steps or epochs from 0.
-// It runs on the lane.
-func (s *step) queue(from *batch, at int) (*ticket, error) {
+// It runs on the device's thread.
+func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	b := s.n.b
-	s.in.upload(b, from)
-	rerecord := s.objective.memory.prepare(b, from.rows, s.update.steps, at) || s.tape == nil
+	s.in.Upload(b, from)
+	rerecord := s.objective.memory.prepare(b, from.Rows, s.update.steps, at) || s.tape == nil
 	rerecord = s.update.adjust(at) || rerecord
 	s.update.prepare(b)
 	if rerecord {
@@ -175,7 +177,7 @@ func (s *step) record() {
 	guard := s.n.store.Guard
 	s.tape = grad.NewTape(s.n.b, s.n.arena)
 	s.tape.Do(func(b device.Backend) { b.Fill(guard, 0) })
-	switch chunks := s.passes.chunks(s.in.pixels.Dims[0]); {
+	switch chunks := s.passes.chunks(s.in.Pixels.Dims[0]); {
 	case s.passes.Accumulate:
 		s.value = s.accumulate(s.tape, chunks)
 	case len(chunks) > 1:
@@ -185,7 +187,7 @@ func (s *step) record() {
 	}
 	if !s.passes.Accumulate {
 		s.tape.Backward(s.value, device.Array{})
-		s.objective.memory.after(s.tape, s.embeddings, s.in.labels)
+		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
@@ -214,5 +216,5 @@ func (s *step) report(guard device.Array) {
 // lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
 	s.embeddings = t.Keep(e)
-	return s.objective.record(t, e, s.in.labels, s.self, s.objective.memory.before(t, e, s.in.labels))
+	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))
 }

@@ -10,8 +10,10 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
+	"hgld/train/device/observe"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/device/testing/emu"
+	"hgld/train/testing/places"
 )
 
 // Variables of BenchmarkSteps, which scripts/gpu_check.sh sets.
@@ -83,7 +85,7 @@ func (n peerNet) dim() int { return min(8*n.Size, 2048) }
 
 // data has twice as many images as a batch, as small drawings.
 func (n peerNet) data(batch int) Data {
-	return Data{Train: &places{forms: 8, perForm: (batch + 15) / 16, views: 4, size: 8}}
+	return Data{Train: &places.Set{Forms: 8, PerForm: (batch + 15) / 16, Views: 4, Size: 8}}
 }
 
 // speed is what was measured of a network on one side.
@@ -139,7 +141,7 @@ func (n peerNet) stepsOn(tb testing.TB, batch, steps int) (s speed, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	images := batchesOf(tb, r, 1)[0]
 	take := func(steps int) error {
-		return r.lane.do(func() error {
+		return r.thread.Do(func() error {
 			for range steps {
 				t, err := r.step.queue(images, 0)
 				if err != nil {
@@ -240,7 +242,7 @@ func (t *stepsTable) begin(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	t.Card = card.Name()
-	rates, err := MeasureRates(card, device.BF16)
+	rates, err := observe.MeasureRates(card, device.BF16)
 	if err = errors.Join(err, card.Close()); err != nil {
 		tb.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/testing/conformance"
+	"hgld/train/input"
 )
 
 // traceCase is a training of goldens/trace.
@@ -77,7 +78,7 @@ func (c traceCase) run(t *testing.T, f *tensorfile.File) {
 }
 
 // step is the step of a trace at its start, with its one batch.
-func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step, *batch) {
+func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step, *input.Batch) {
 	t.Helper()
 	p, err := config.resolve()
 	if err != nil {
@@ -85,16 +86,16 @@ func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step
 	}
 	backend := conformance.CardOr(t, cpu.New(2))
 	n := newNetwork(given{backend, images(t, backend, f, "init."+c.Seed+"/x")}, config, &p, nil)
-	b := &batch{work: work{rows: make([]int, 32)}, pixels: make([]byte, 32*16*16*3), crop: make([]int32, 32*3)}
+	b := &input.Batch{Work: input.Work{Rows: make([]int, 32)}, Pixels: make([]byte, 32*16*16*3), Crop: make([]int32, 32*3)}
 	classes, err := f.Float32("labels")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rows []labels.Path
 	for i, l := range classes {
-		b.labels = append(b.labels, int32(l))
+		b.Labels = append(b.Labels, int32(l))
 		if i%3 == 2 {
-			rows = append(rows, b.labels[i-2:])
+			rows = append(rows, b.Labels[i-2:])
 		}
 	}
 	s, err := newStep(n, config, &p, rows, []int{8, 4, 2})

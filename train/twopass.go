@@ -6,6 +6,7 @@ import (
 
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/input"
 	"hgld/train/loss"
 )
 
@@ -61,19 +62,14 @@ func (p Passes) chunks(n int) (list [][2]int) {
 	return list
 }
 
-// rows returns the inputs of rows [lo, hi) of the batch.
-func (i *inputs) rows(lo, hi int) *inputs {
-	return &inputs{pixels: i.pixels.RowRange(lo, hi), crop: i.crop.RowRange(lo, hi), labels: i.labels.RowRange(lo, hi)}
-}
-
 // twoPass records the embeddings of a batch chunk by chunk, and one loss over all of them.
 func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
-	of := map[device.Array]*inputs{}
+	of := map[device.Array]*input.Arrays{}
 	var pixels []device.Array
 	for _, c := range chunks {
-		in := s.in.rows(c[0], c[1])
-		of[in.pixels] = in
-		pixels = append(pixels, in.pixels)
+		in := s.in.Rows(c[0], c[1])
+		of[in.Pixels] = in
+		pixels = append(pixels, in.Pixels)
 	}
 	embed := func(t *grad.Tape, x *grad.Var) *grad.Var { return s.n.forward(t, of[x.Value]) }
 	return grad.TwoPass(t, pixels, embed, func(t *grad.Tape, e *grad.Var) *grad.Var { return s.lossOf(t, e) })
@@ -82,12 +78,12 @@ func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
 // accumulate records the loss of each chunk and its backward pass, one after the other, and
 // returns their mean weighted by rows.
 func (s *step) accumulate(t *grad.Tape, chunks [][2]int) *grad.Var {
-	all := s.in.pixels.Dims[0]
+	all := s.in.Pixels.Dims[0]
 	total := t.Keep(t.New(device.F32, 1))
 	t.Do(func(b device.Backend) { b.Fill(total.Value, 0) })
 	for _, c := range chunks {
-		in, share := s.in.rows(c[0], c[1]), t.Keep(t.New(device.F32, 1))
-		part := s.objective.record(t, s.n.forward(t, in), in.labels, s.self.RowRange(0, c[1]-c[0]), nil)
+		in, share := s.in.Rows(c[0], c[1]), t.Keep(t.New(device.F32, 1))
+		part := s.objective.record(t, s.n.forward(t, in), in.Labels, s.self.RowRange(0, c[1]-c[0]), nil)
 		t.Do(func(b device.Backend) {
 			b.Fill(share.Value, float32(c[1]-c[0])/float32(all))
 			b.Axpby(total.Value, 1, total.Value, float32(c[1]-c[0])/float32(all), part.Value)

@@ -49,7 +49,7 @@ func (c twoPassCase) run(t *testing.T, f *tensorfile.File) {
 	trace.Optimizer.Kind, trace.Optimizer.LR = "adam", 1e-3
 	config := trace.config(t)
 	s, b := trace.step(t, f, &config)
-	s.in.upload(s.n.b, b)
+	s.in.Upload(s.n.b, b)
 	one := s.gradients(t, func(t *grad.Tape) *grad.Var { return s.lossOf(t, s.n.forward(t, s.in)) })
 	traces.Within(t, "loss", 0, one.value, c.Value, traces.FirstLoss)
 	for name, got := range one.grads {

@@ -113,7 +113,7 @@ func TestEvaluationsUseTheAveragedWeights(t *testing.T) {
 	if v := values(t, dir, averageFile, "fc.weight"); !slices.Equal(exported(t, m, "fc.weight"), v) {
 		t.Error("an opened run has other weights than the averages")
 	}
-	after, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: allMetrics(t)})
+	after, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
 	if err != nil || after.Mean("H-AP") != during.Mean("H-AP") {
 		t.Errorf("H-AP %v, %v; in the run %v", after.Mean("H-AP"), err, during.Mean("H-AP"))
 	}
@@ -260,7 +260,7 @@ func TestRandomNumbersDependOnTheStep(t *testing.T) {
 	}
 	defer r.Close()
 	for want := range 3 {
-		if _, err := wait(r.step.queue(r.loader.newBatch(), 0)); err != nil {
+		if _, err := wait(r.step.queue(r.loader.NewBatch(), 0)); err != nil {
 			t.Fatal(err)
 		}
 		key := make([]byte, 8)

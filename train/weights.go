@@ -10,7 +10,7 @@ import (
 // the names of checkpoints: torchvision's or timm's after "backbone.", then pooling and fc.
 func (m *Model) Weights() ([]tensorfile.Tensor, error) {
 	var tensors []tensorfile.Tensor
-	err := m.lane.do(func() (err error) {
+	err := m.thread.Do(func() (err error) {
 		tensors, err = m.network.store.Export(m.network.b)
 		return err
 	})

@@ -15,8 +15,8 @@ type OpWork struct {
 	Bytes float64 `json:"bytes"`           // of the arrays read and written, each counted once
 }
 
-// add counts a call.
-func (w *OpWork) add(c observe.Call) {
+// Add counts a call.
+func (w *OpWork) Add(c observe.Call) {
 	w.Calls++
 	w.FLOPs += c.FLOPs
 	w.Bytes += c.Bytes

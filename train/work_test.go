@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/train/testing/places"
 )
 
 // The table of docs/gpu.md is what a plan of the published networks counts.
@@ -38,7 +39,7 @@ func workRow(t *testing.T, name string, frozen bool) string {
 		c.Model.Pooling = "none"
 	}
 	c.Sampler.Batch, c.Sampler.M, c.Steps = 256, 4, 1
-	e, err := Plan(c, Data{Train: &places{forms: 8, perForm: 16, views: 4, size: 8}})
+	e, err := Plan(c, Data{Train: &places.Set{Forms: 8, PerForm: 16, Views: 4, Size: 8}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,11 +15,12 @@ import (
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards/provenance"
 )
 
-// clusterSettings is the section "cluster" of hgld.yaml.
+// clusterSettings are the settings of the stage cluster.
 type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
@@ -63,7 +65,7 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 			return in, []string{s.Out, s.Vectors}
 		},
 		Run:     onJob(runCluster),
-		Checks:  []func(*clusterSettings) error{(*clusterSettings).check},
+		Check:   (*clusterSettings).check,
 		Rereads: func(s *clusterSettings) []string { return []string{s.Vectors} }, // computed if missing
 		Doubt: func(p *pipeline.Project, s *clusterSettings, before []pipeline.State) (string, error) {
 			return s.otherVectors(p, before)
@@ -74,6 +76,22 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 	})
 }
 
+// check finds unknown names and contradictions in the settings.
+func (s *clusterSettings) check() error {
+	if !slices.Contains(cluster.Weights, s.Weigh) {
+		return registry.Unknown("weight", s.Weigh, cluster.Weights)
+	}
+	if s.Prompt != "" {
+		if _, err := promptOf(s.Prompt); err != nil {
+			return err
+		}
+	}
+	if err := checkEncoder(s.Encoder); err != nil {
+		return err
+	}
+	return s.options().Check()
+}
+
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
@@ -82,7 +100,7 @@ func clusterCommand() *cli.Command {
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
-		computing(clusterRunCommand()),
+		withDeviceFlag(clusterRunCommand()),
 		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
 	)
 }
@@ -107,12 +125,12 @@ func clusterRunCommand() *cli.Command {
 // runCluster is `hgld cluster run`. It keeps a curated draft and writes the new one
 // next to it.
 func runCluster(j *job, s *clusterSettings) error {
-	curated, err := logsOn(j.project, s.Out)
+	curated, err := logsOfDraft(j.project, s.Out)
 	if err != nil {
 		return err
 	}
 	s.keep = len(curated) > 0 && !j.replace
-	draft, r, err := clustered(j, s)
+	draft, r, err := makeDraft(j, s)
 	if err != nil {
 		return err
 	}
@@ -129,9 +147,9 @@ func runCluster(j *job, s *clusterSettings) error {
 		s.keep = !bytes.Equal(was, text.Bytes())
 	}
 	if s.keep {
-		s.Out = newName(s.Out)
-		if others, err := logsOn(j.project, s.Out); err != nil || len(others) > 0 {
-			return errors.Join(err, bothCurated(kept, s.Out, append(curated, others...)))
+		s.Out = newFileName(s.Out)
+		if others, err := logsOfDraft(j.project, s.Out); err != nil || len(others) > 0 {
+			return errors.Join(err, bothCuratedError(kept, s.Out, append(curated, others...)))
 		}
 	}
 	if err := atomicfile.WriteFile(s.Out, text.Bytes()); err != nil {
@@ -140,11 +158,11 @@ func runCluster(j *job, s *clusterSettings) error {
 	if err := reportDraft(j, s, draft, r); err != nil || !s.keep {
 		return err
 	}
-	return keptDraft(kept, s.Out, curated)
+	return keptDraftError(kept, s.Out, curated)
 }
 
-// clustered makes the draft that the settings describe.
-func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, error) {
+// makeDraft makes the draft that the settings describe.
+func makeDraft(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, error) {
 	input, err := sha256File(s.Tags)
 	if err != nil {
 		return nil, nil, err
@@ -187,10 +205,10 @@ func clustered(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	return draft, r, err
 }
 
-// vectorsOf returns the vectors of the tags. It reads the existing file if that file was
+// tagVectors returns the vectors of the tags. It reads the existing file if that file was
 // made for these tags by the same encoder and prompt. Otherwise it computes the vectors
-// with the settings of the section embed, and writes them if keep is set.
-func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
+// with the settings of the stage embed, and writes them if keep is set.
+func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
 	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	x, have, err := cluster.ReadVectors(s.Vectors)
@@ -198,7 +216,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
 	}
 	exists := err == nil
-	e, err := embeddingOf(j, s, have)
+	e, err := encoderSettings(j, s, have)
 	if err != nil {
 		return cluster.Matrix{}, want, err
 	}
@@ -238,7 +256,7 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	}
 	if keep {
 		if s.keep && exists { // the existing vectors belong to the draft that is kept
-			s.Vectors = newName(s.Vectors)
+			s.Vectors = newFileName(s.Vectors)
 		}
 		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
 	} else {
@@ -247,10 +265,10 @@ func vectorsOf(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (c
 	return x, want, err
 }
 
-// embeddingOf returns the section embed with the encoder that a clustering names. If no
+// encoderSettings returns the settings of embed with the encoder that a clustering names. If no
 // encoder is named and the existing vectors needed no weights, it keeps their encoder and
 // prompt.
-func embeddingOf(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
+func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {
 		return nil, err

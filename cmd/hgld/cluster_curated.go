@@ -15,9 +15,9 @@ import (
 // A draft that was curated is not overwritten: its log refers to tags and groups that
 // another draft may not have. A new draft is written next to it as draft.new.json.
 
-// logsOn returns the logs with edits that were made for a draft: those of the project
+// logsOfDraft returns the logs with edits that were made for a draft: those of the project
 // and those in the draft's folder. It returns none if the draft does not exist.
-func logsOn(p *pipeline.Project, draft string) ([]*curate.LogFile, error) {
+func logsOfDraft(p *pipeline.Project, draft string) ([]*curate.LogFile, error) {
 	settings, err := curateStage().Load(p, nil)
 	if err != nil {
 		return nil, err
@@ -26,17 +26,17 @@ func logsOn(p *pipeline.Project, draft string) ([]*curate.LogFile, error) {
 	return logs, logError(err)
 }
 
-// newName returns the name of a new file next to another: draft.new.json for
+// newFileName returns the name of a new file next to another: draft.new.json for
 // draft.json.
-func newName(path string) string {
+func newFileName(path string) string {
 	ext := filepath.Ext(path)
 	return strings.TrimSuffix(path, ext) + ".new" + ext
 }
 
-// keptDraft returns the error for a clustering that kept a curated draft and wrote the
+// keptDraftError returns the error for a clustering that kept a curated draft and wrote the
 // new one next to it. The error says which file is which, what the logs would lose, and
 // how to continue.
-func keptDraft(draft, written string, logs []*curate.LogFile) error {
+func keptDraftError(draft, written string, logs []*curate.LogFile) error {
 	lost, err := curate.LostText(written, logs)
 	if err != nil {
 		return err
@@ -47,9 +47,9 @@ func keptDraft(draft, written string, logs []*curate.LogFile) error {
 		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
 }
 
-// bothCurated returns the error for a clustering that would overwrite a curated draft
+// bothCuratedError returns the error for a clustering that would overwrite a curated draft
 // under either of its two names.
-func bothCurated(draft, written string, logs []*curate.LogFile) error {
+func bothCuratedError(draft, written string, logs []*curate.LogFile) error {
 	err := fmt.Errorf("%s and %s were both curated, in %s; neither is overwritten", draft, written, curate.LogsText(logs))
 	return withHint(err, "name another file with --out, or overwrite %s with --replace", draft)
 }
@@ -58,11 +58,11 @@ func bothCurated(draft, written string, logs []*curate.LogFile) error {
 // lose on the new draft next to it or, if stage 2 is stale, that a new draft will be
 // written there. It returns "" if the draft was not curated.
 func (s *clusterSettings) curatedNote(p *pipeline.Project, stale bool) (string, error) {
-	logs, err := logsOn(p, s.Out)
+	logs, err := logsOfDraft(p, s.Out)
 	if err != nil || len(logs) == 0 {
 		return "", err
 	}
-	written := newName(s.Out)
+	written := newFileName(s.Out)
 	if _, err := os.Stat(written); errors.Is(err, fs.ErrNotExist) {
 		if !stale {
 			return "", nil

@@ -13,7 +13,7 @@ import (
 )
 
 // namerOf returns an encoder of group names that matches the vectors of the tags. It
-// opens the encoder of the section embed only when a name is not in the cache.
+// opens the encoder of the stage embed only when a name is not in the cache.
 func namerOf(j *job, made cluster.VectorsOrigin, tags []labels.DraftTag) (*cluster.Namer, error) {
 	n := &cluster.Namer{Encoder: hashing, Prompt: made.Prompt, Tags: cluster.Names(tags)}
 	if made.Encoder == hashing.Name() {

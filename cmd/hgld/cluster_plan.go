@@ -50,7 +50,7 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 	if err := keepGroups(j, p, s, k); err != nil {
 		return fail(err)
 	}
-	x, made, err := vectorsOf(j, s, p.Tags, keep)
+	x, made, err := tagVectors(j, s, p.Tags, keep)
 	if err != nil {
 		return fail(err)
 	}

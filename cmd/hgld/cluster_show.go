@@ -15,7 +15,7 @@ func clusterShowCommand() *cli.Command {
 			"  hgld cluster show 12                       the cluster with the id 12\n" +
 			"  hgld cluster show --draft other.json --json",
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "draft", Usage: "draft to read (default: the project's)"}),
-		Action: taking(0, 1, "the name or id of one cluster", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(0, 1, "the name or id of one cluster", func(c *cli.Context, j *job) error {
 			s, err := clusterStage().Load(j.project, nil)
 			if err != nil {
 				return err

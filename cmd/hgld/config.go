@@ -53,7 +53,7 @@ func checkConfig(c *cli.Context, j *job) error {
 	if err := j.project.Require(); err != nil {
 		return err
 	}
-	if err := j.project.Check(sections()); err != nil {
+	if err := j.project.Check(stages().Stages); err != nil {
 		return err
 	}
 	return j.show(map[string]any{"file": j.project.File, "ok": true}, j.project.File+": ok\n")

@@ -18,7 +18,7 @@ import (
 	"hgld/labels"
 )
 
-// curateSettings is the section "curate" of hgld.yaml.
+// curateSettings are the settings of the stage curate.
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
 	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: one curator's, or those of two curators and an adjudicator"`
@@ -35,8 +35,8 @@ func curateStage() pipeline.StageOf[curateSettings] {
 		Files: func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
 		},
-		Run:    onJob(runCurateApply),
-		Checks: []func(*curateSettings) error{(*curateSettings).check},
+		Run:   onJob(runCurateApply),
+		Check: (*curateSettings).check,
 		Note: func(_ *pipeline.Project, s *curateSettings, _ pipeline.State) (string, error) {
 			if text, err := s.otherDraftNote(); text != "" || err != nil {
 				return text, err
@@ -48,6 +48,12 @@ func curateStage() pipeline.StageOf[curateSettings] {
 			return count(n, "tag") + " proposed and not decided", logError(err)
 		},
 	})
+}
+
+// check finds unknown names in the settings.
+func (s *curateSettings) check() error {
+	_, err := conflictPolicy(s.OnConflict)
+	return err
 }
 
 func curateCommand() *cli.Command {

@@ -21,7 +21,7 @@ func curateAgreeCommand() *cli.Command {
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
 		),
-		Action: taking(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
 			if len(j.args) > 2 && c.String("adjudication") != "" {
 				return usagef("--adjudication decides between exactly two curators; got %d logs", len(j.args))
 			}
@@ -80,4 +80,23 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	}
 	j.print("%s", curate.DifferencesText(openTags, openParents, names))
 	return nil
+}
+
+// agreeMany is `hgld curate agree` for three or more curators.
+func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error {
+	c, err := curate.CompareMany(sessions)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(sessions))
+	for k := range names {
+		names[k] = files.Logs[k].Curator()
+		if slices.Contains(names[:k], names[k]) {
+			names[k] = files.Logs[k].Name
+		}
+	}
+	return j.show(struct {
+		Curators   []string               `json:"curators"`
+		Comparison *curate.ManyComparison `json:"comparison"`
+	}{names, c}, c.Text(names))
 }

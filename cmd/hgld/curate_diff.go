@@ -20,7 +20,7 @@ func curateDiffCommand() *cli.Command {
 				"is one)"},
 			&cli.IntFlag{Name: "limit", Usage: "name the first `N` tags of a change (0: all)", Value: 5},
 		),
-		Action: taking(2, 2, "two files", runCurateDiff),
+		Action: actionWithArgs(2, 2, "two files", runCurateDiff),
 	}
 }
 

@@ -30,7 +30,7 @@ func curateExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "tags",
 				Usage: "tags.jsonl of stage 1: landmarks for --to labels, counts for the others"},
 		),
-		Action: taking(0, 2, "a file to read and one to write", runCurateExport),
+		Action: actionWithArgs(0, 2, "a file to read and one to write", runCurateExport),
 	}
 }
 

@@ -32,7 +32,7 @@ func curateImportCommand() *cli.Command {
 				Value: "stop"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
 		),
-		Action: taking(1, 1, "one file", runCurateImport),
+		Action: actionWithArgs(1, 1, "one file", runCurateImport),
 	}
 }
 
@@ -131,8 +131,8 @@ func importError(err error, logPath, draftPath, file string) error {
 	return logError(err)
 }
 
-// now returns the time of an edit, in seconds and UTC.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+// editTime returns the time of an edit, in seconds and UTC.
+func editTime() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // runImport appends the edits of an import, or lists them in a dry run. It fails if the draft
 // lacks a tag; with --on-conflict skip it imports the others and returns exit code 3.

@@ -15,7 +15,7 @@ func curateLogCommand() *cli.Command {
 		Description: "  hgld curate log edits.jsonl             one edit per line\n" +
 			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
 		Flags: commonFlags(),
-		Action: taking(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
 			return runCurateLog(j, j.args[0])
 		}),
 	}

@@ -55,7 +55,7 @@ func proposalCommand(name, usage, examples string, flags []cli.Flag, plan propos
 			&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "list the tags by group and write nothing"}), flags...),
-		Action: taking(0, 0, "no arguments", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(0, 0, "no arguments", func(c *cli.Context, j *job) error {
 			return runProposal(c, j, plan)
 		})}
 }
@@ -93,7 +93,8 @@ func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
 		return err
 	}
 	if len(parts) > 0 && !dry {
-		e := curate.Edit{Base: session.Version(), At: now(), By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By), Op: op}
+		e := curate.Edit{Base: session.Version(), At: editTime(), Op: op,
+			By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By)}
 		if e.Parts = parts; op == curate.Withdraw {
 			e.Parts, e.From = nil, curate.Refs(parts)
 		}

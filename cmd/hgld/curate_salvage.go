@@ -18,7 +18,7 @@ func curateSalvageCommand() *cli.Command {
 		Description: "  hgld curate salvage edits.jsonl                  writes the sound edits to edits.salvaged.jsonl\n" +
 			"  hgld curate salvage edits.jsonl sound.jsonl      to another name; the damaged log is left unchanged",
 		Flags: commonFlags(),
-		Action: taking(1, 2, "a damaged log and the name of the new one", func(c *cli.Context, j *job) error {
+		Action: actionWithArgs(1, 2, "a damaged log and the name of the new one", func(c *cli.Context, j *job) error {
 			to := strings.TrimSuffix(j.args[0], filepath.Ext(j.args[0])) + ".salvaged" + filepath.Ext(j.args[0])
 			if len(j.args) == 2 {
 				to = j.args[1]

@@ -169,7 +169,7 @@ func (o *serveOptions) makeLog() error {
 	if _, err := os.Stat(o.draft); err != nil {
 		return withHint(err, "hgld cluster run makes a draft")
 	}
-	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, now())
+	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another server has just created the log; opening it reports that
 	}

@@ -13,6 +13,8 @@ import (
 	"hgld/cmd/hgld/internal/demo"
 	"hgld/internal/pipeline"
 	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/input"
 	"hgld/train/selection"
 )
 
@@ -37,10 +39,10 @@ func demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if err := usableDevice(name); err != nil { // checked before the earlier stages run
+			if err := usableDevice(name, environmentOf(c).cards); err != nil { // checked before the earlier stages run
 				return err
 			}
-			return runDemo(c.Context, demo.Options{
+			return runDemo(c.Context, environmentOf(c).cards, demo.Options{
 				Folder: c.String("out"), Steps: c.Int("steps"), Threads: c.Int("threads"), Device: name,
 				Stdout: c.App.Writer, Stderr: c.App.ErrWriter,
 			})
@@ -49,10 +51,12 @@ func demoCommand() *cli.Command {
 }
 
 // runDemo runs the demo with the commands of this program.
-func runDemo(ctx context.Context, o demo.Options) error {
-	o.Run = runIsolated
+func runDemo(ctx context.Context, cards []device.Kind, o demo.Options) error {
+	o.Run = func(ctx context.Context, stdout, stderr io.Writer, dir, command string, args ...string) error {
+		return environment{stdout: stdout, stderr: stderr, cards: cards, isolated: true}.runIn(ctx, dir, command, args...)
+	}
 	o.Embed = func(ctx context.Context, dir string, runs []string) (demo.Pictures, [][][]float32, error) {
-		return embedHeldOut(ctx, &o, dir, runs)
+		return embedHeldOut(ctx, &o, cards, dir, runs)
 	}
 	err := demo.Run(ctx, o)
 	switch {
@@ -65,25 +69,19 @@ func runDemo(ctx context.Context, o demo.Options) error {
 	return err
 }
 
-// runIsolated runs a command in the demo's project and ignores HGLD_* variables, which
-// are meant for other projects. It does not count failed items as an error.
-func runIsolated(ctx context.Context, stdout, stderr io.Writer, dir, command string, args ...string) error {
+// runIn runs a command in the demo's project. It does not count failed items as an error.
+func (e environment) runIn(ctx context.Context, dir, command string, args ...string) error {
 	line := append(append([]string{"hgld"}, strings.Fields(command)...), "--project", dir)
 	line = append(line, args...)
-	app := newApp(stdout, stderr, line)
-	app.Metadata = map[string]any{isolated: true}
-	if err := app.RunContext(ctx, line); exitCode(err) != exitSomeFailed {
+	if err := newApp(e, line).RunContext(ctx, line); exitCode(err) != exitSomeFailed {
 		return err
 	}
 	return nil
 }
 
-// isolated is the metadata key of an application that ignores HGLD_* variables.
-const isolated = "isolated"
-
 // heldOut holds the images of the classes that were held out of training.
 type heldOut struct {
-	train.Dataset
+	input.Dataset
 	data *selection.Data
 }
 
@@ -92,7 +90,7 @@ func (h heldOut) Close() error { return h.data.Close() }
 
 // embedHeldOut embeds the held-out images of the demo's project with each of its
 // models.
-func embedHeldOut(ctx context.Context, o *demo.Options, dir string,
+func embedHeldOut(ctx context.Context, o *demo.Options, cards []device.Kind, dir string,
 	runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
 	choice := selection.Default()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33
@@ -109,7 +107,7 @@ func embedHeldOut(ctx context.Context, o *demo.Options, dir string,
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &job{stderr: o.Stderr, device: o.Device, quiet: true}
+	j := &job{stderr: o.Stderr, device: o.Device, cards: cards, quiet: true}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	b, err := j.openDevice(o.Threads)
 	if err != nil {

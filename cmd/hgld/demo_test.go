@@ -96,7 +96,7 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 	stop()
 	o := demo.Options{Folder: "here", Steps: 1, Stdout: io.Discard, Stderr: io.Discard}
 	var stderr bytes.Buffer
-	if code := reportError(runDemo(ctx, o), &stderr); code != exitInterrupted {
+	if code := reportError(runDemo(ctx, nil, o), &stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if text := stderr.String(); !strings.Contains(text, "the demo cannot be resumed") ||

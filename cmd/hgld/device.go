@@ -24,21 +24,23 @@ const (
 	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N"
 )
 
-// cardKinds lists the kinds of GPUs in this build, in the order in which auto tries them.
-var cardKinds = []device.Kind{{
-	Name: "cuda",
-	Probe: func() (int, string, error) {
-		r, err := cuda.Probe()
-		if err != nil {
-			return 0, "", err
-		}
-		return r.First().Ordinal, r.First().Name, nil
-	},
-	Open: func(n int) (device.Backend, error) { return cuda.Open(n) },
-}}
+// builtCards lists the kinds of GPUs in this build, in the order in which auto tries them.
+func builtCards() []device.Kind {
+	return []device.Kind{{
+		Name: "cuda",
+		Probe: func() (int, string, error) {
+			r, err := cuda.Probe()
+			if err != nil {
+				return 0, "", err
+			}
+			return r.First().Ordinal, r.First().Name, nil
+		},
+		Open: func(n int) (device.Backend, error) { return cuda.Open(n) },
+	}}
+}
 
-// computing adds --device to a command.
-func computing(c *cli.Command) *cli.Command {
+// withDeviceFlag adds --device to a command.
+func withDeviceFlag(c *cli.Command) *cli.Command {
 	c.Flags = append(c.Flags, deviceFlag())
 	return c
 }
@@ -86,13 +88,31 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 // openDevice opens the device of a command. threads applies to the CPU.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
 
-// open opens a device. Close releases it.
+// open opens a device. auto opens the first usable GPU and reports it, and otherwise the CPU.
+// It returns an error if a GPU is named and not usable. Close releases the device.
 func (j *job) open(name string, threads int) (device.Backend, error) {
-	b, err := openDevice(name, threads, j.say)
+	p, err := device.ParsePlace(name)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	b, err := device.Opener{
+		Kinds: j.cards,
+		CPU:   func() device.Backend { return cpu.New(threads) },
+		Opened: func(kind string, card int, found string) {
+			j.say("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
+		},
+		Skipped: func(found string, err error) {
+			j.say("%s cannot be opened, so the CPU is used: %v", found, err)
+		},
+	}.Open(name, p)
+	if c, ok := b.(*cuda.Backend); ok {
+		c.Say = func(text string) { j.say("%s", text) }
+	}
 	if closer, ok := b.(io.Closer); ok && err == nil {
 		j.opened = append(j.opened, closer)
 	}
-	return b, err
+	return b, withHint(withCode(exitNoGPU, err),
+		"hgld doctor lists the devices of this machine; --device cpu uses the CPU")
 }
 
 // Close releases the devices that the job opened.
@@ -105,37 +125,13 @@ func (j *job) Close() error {
 	return errors.Join(errs...)
 }
 
-// openDevice opens a device. auto opens the first usable GPU and reports it, and otherwise
-// the CPU. It returns an error if a GPU is named and not usable.
-func openDevice(name string, threads int, say func(format string, args ...any)) (device.Backend, error) {
-	p, err := device.ParsePlace(name)
-	if err != nil {
-		return nil, withCode(exitUsage, err)
-	}
-	b, err := device.Opener{
-		Kinds: cardKinds,
-		CPU:   func() device.Backend { return cpu.New(threads) },
-		Opened: func(kind string, card int, found string) {
-			say("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
-		},
-		Skipped: func(found string, err error) {
-			say("%s cannot be opened, so the CPU is used: %v", found, err)
-		},
-	}.Open(name, p)
-	if c, ok := b.(*cuda.Backend); ok {
-		c.Say = func(text string) { say("%s", text) }
-	}
-	return b, withHint(withCode(exitNoGPU, err),
-		"hgld doctor lists the devices of this machine; --device cpu uses the CPU")
-}
-
 // usableDevice checks that a named device is usable.
-func usableDevice(name string) error {
+func usableDevice(name string, cards []device.Kind) error {
 	p, err := device.ParsePlace(name)
 	if err != nil || p.Kind == device.Auto {
 		return err
 	}
-	j := &job{quiet: true}
+	j := &job{quiet: true, cards: cards}
 	_, err = j.open(name, 1)
 	return errors.Join(err, j.Close())
 }

@@ -38,11 +38,9 @@ func (c *fakeCard) Close() error {
 	return nil
 }
 
-// install makes f the cards of this hgld until the test ends.
-func (f *fakeCards) install(t *testing.T) {
-	before := cardKinds
-	t.Cleanup(func() { cardKinds = before })
-	cardKinds = []device.Kind{{
+// kinds are the kinds of GPUs of this machine as f describes it.
+func (f *fakeCards) kinds() []device.Kind {
+	return []device.Kind{{
 		Name:  "cuda",
 		Probe: func() (int, string, error) { return 0, f.found, f.absent },
 		Open: func(n int) (device.Backend, error) {
@@ -58,16 +56,24 @@ func (f *fakeCards) install(t *testing.T) {
 	}}
 }
 
-// evaluate is a command that computes, in a folder with embeddings.
-func evaluate(t *testing.T, args ...string) (code int, stderr string) {
-	code, _, stderr = run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}, args...)...)
-	return code, stderr
+// runWithCards runs a command line on a machine with these kinds of GPUs.
+func runWithCards(t *testing.T, cards []device.Kind, args ...string) (code int, stderr string) {
+	t.Helper()
+	var errs strings.Builder
+	code = environment{stdout: io.Discard, stderr: &errs, cards: cards}.run(append([]string{"hgld"}, args...))
+	return code, errs.String()
 }
 
-func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
+// evaluate is a command that computes, in a folder with embeddings.
+func evaluate(t *testing.T, cards []device.Kind, args ...string) (code int, stderr string) {
+	t.Helper()
+	command := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"}
+	return runWithCards(t, cards, append(command, args...)...)
+}
+
+func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{found: "a made-up card"}
-	f.install(t)
 	for _, c := range []struct {
 		file, variable, flag string
 		opened               []int
@@ -98,7 +104,7 @@ func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
 			args = []string{"--device", c.flag}
 		}
 		f.opened, f.closed = nil, 0
-		code, errs := evaluate(t, args...)
+		code, errs := evaluate(t, f.kinds(), args...)
 		if code != exitOK || !slices.Equal(f.opened, c.opened) || f.closed != len(c.opened) {
 			t.Errorf("%s: exit code %d, cards %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened,
 				f.closed, errs)
@@ -109,38 +115,37 @@ func TestFlagBeatsVariableBeatsFileInTheChoiceOfTheDevice(t *testing.T) {
 	}
 }
 
-func TestAutoComputesOnTheProcessorWhereNoCardIsUsable(t *testing.T) {
+func TestAutoFallsBackToTheCPU(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
-	f.install(t)
-	if code, errs := evaluate(t); code != exitOK || strings.Contains(errs, "cuda") {
+	if code, errs := evaluate(t, f.kinds()); code != exitOK || strings.Contains(errs, "cuda") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
-	if code, errs := evaluate(t); code != exitOK ||
+	if code, errs := evaluate(t, f.kinds()); code != exitOK ||
 		!strings.Contains(errs, "so the CPU is used: its memory is full") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 
-func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
+func TestNamedDeviceThatIsNotUsableIsAnError(t *testing.T) {
 	embeddingFiles(t)
-	f := &fakeCards{absent: errors.New("no libcuda.so.1 in /usr/lib")}
+	absent := &fakeCards{absent: errors.New("no libcuda.so.1 in /usr/lib")}
+	present := &fakeCards{}
 	for _, c := range []struct {
-		change func()
-		name   string
-		code   int
-		want   string
+		cards []device.Kind
+		name  string
+		code  int
+		want  string
 	}{
-		{func() { f.install(t); cardKinds = nil }, "cuda", exitNoGPU, "device cuda: this build of hgld does not support it"},
-		{func() { f.install(t) }, "cuda", exitNoGPU, "device cuda: no libcuda.so.1 in /usr/lib"},
-		{func() { f.absent = nil }, "cuda:7", exitNoGPU, "device cuda:7: there are 2 cards, and no card 7"},
-		{func() {}, "cudda", exitUsage, `--device: unknown device "cudda": did you mean "cuda"?`},
-		{func() {}, "cpu:1", exitUsage, `--device: device "cpu:1": want one of auto, cpu, cuda`},
-		{func() {}, "cuda:x", exitUsage, "such as cuda:1"},
+		{nil, "cuda", exitNoGPU, "device cuda: this build of hgld does not support it"},
+		{absent.kinds(), "cuda", exitNoGPU, "device cuda: no libcuda.so.1 in /usr/lib"},
+		{present.kinds(), "cuda:7", exitNoGPU, "device cuda:7: there are 2 cards, and no card 7"},
+		{present.kinds(), "cudda", exitUsage, `--device: unknown device "cudda": did you mean "cuda"?`},
+		{present.kinds(), "cpu:1", exitUsage, `--device: device "cpu:1": want one of auto, cpu, cuda`},
+		{present.kinds(), "cuda:x", exitUsage, "such as cuda:1"},
 	} {
-		c.change()
-		code, errs := evaluate(t, "--device", c.name)
+		code, errs := evaluate(t, c.cards, "--device", c.name)
 		if code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("--device %s: exit code %d, want %d with %q\n%s", c.name, code, c.code, c.want, errs)
 		}
@@ -152,11 +157,10 @@ func TestCardThatIsAskedForAndNotUsableIsAnError(t *testing.T) {
 }
 
 // The demo does not find out at its sixth stage.
-func TestDemoAsksForItsDeviceFirst(t *testing.T) {
+func TestDemoChecksItsDeviceFirst(t *testing.T) {
 	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
-	f.install(t)
 	out := filepath.Join(t.TempDir(), "demo")
-	if code, _, errs := run(t, "demo", "--out", out, "--device", "cuda"); code != exitNoGPU ||
+	if code, errs := runWithCards(t, f.kinds(), "demo", "--out", out, "--device", "cuda"); code != exitNoGPU ||
 		!strings.Contains(errs, "no libcuda.so.1") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -191,7 +195,7 @@ func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
 }
 
 // A training's own device beats that of the project, and both bow to the command line.
-func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
+func TestRunDeviceOverridesTheDeviceOfTheProject(t *testing.T) {
 	for _, c := range []struct{ own, from, device, origin, want string }{
 		{"", "default", "cpu", "hgld.yaml:2", "cpu"},
 		{"cuda:1", "hgld.yaml:7", "cpu", "hgld.yaml:2", "cuda:1"},
@@ -211,13 +215,13 @@ func TestTrainingHasADeviceOfItsOwn(t *testing.T) {
 }
 
 // Every command that computes has the flag.
-func TestCommandsThatComputeHaveADevice(t *testing.T) {
-	app := newApp(io.Discard, io.Discard, []string{"hgld"})
+func TestComputingCommandsHaveADeviceFlag(t *testing.T) {
+	all := commands()
 	for _, name := range []string{
 		"train run", "train resume", "train bench", "train export", "train recipe run",
 		"eval run", "eval revisited", "embed", "cluster run", "cluster sweep", "run", "demo",
 	} {
-		commands, c := app.Commands, (*cli.Command)(nil)
+		commands, c := all, (*cli.Command)(nil)
 		for _, word := range strings.Fields(name) {
 			at := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == word })
 			if at < 0 {
@@ -231,9 +235,8 @@ func TestCommandsThatComputeHaveADevice(t *testing.T) {
 	}
 }
 
-// No file of the command but the door opens a processor, and the one that asks an
-// encoder for its name.
-func TestDevicesAreOpenedByTheDoorAlone(t *testing.T) {
+// Two files call cpu.New: device.go, and the one that asks an encoder for its name.
+func TestOnlyDeviceGoOpensTheCPUBackend(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -243,11 +246,11 @@ func TestDevicesAreOpenedByTheDoorAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_status.go" {
+		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_stale.go" {
 			continue
 		}
 		if strings.Contains(string(text), "cpu.New(") {
-			t.Errorf("%s opens a processor itself", file)
+			t.Errorf("%s opens the CPU backend itself", file)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func doctorCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			p, unreadable := stages().Open(c.String("project"))
 			j := jobIn(c, p)
-			findings := append(examine(), projectFinding(p, unreadable), writable())
+			findings := append(examineMachine(), projectFinding(p, unreadable), folderFinding())
 			if j.json {
 				return writeJSON(j, findings)
 			}
@@ -52,14 +52,14 @@ func doctorCommand() *cli.Command {
 	}
 }
 
-// examine inspects the machine. hgld runs without any of the things that it looks for;
+// examineMachine inspects the machine. hgld runs without any of the things that it looks for;
 // each makes something faster or adds a feature.
-func examine() []finding {
+func examineMachine() []finding {
 	b := thisBuild()
 	card, driver := cudaFinding()
 	return append([]finding{
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
-		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), features())},
+		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), vectorInstructions())},
 		blasFinding(),
 	}, slices.Concat(imageFindings(), []finding{card}, vendorFindings(driver))...)
 }
@@ -116,7 +116,7 @@ func projectFinding(p *pipeline.Project, err error) finding {
 			Advice: "hgld init my-project starts a project; single commands work without one"}
 	}
 	if err == nil {
-		err = p.Check(sections())
+		err = p.Check(stages().Stages)
 	}
 	if err != nil {
 		advice := append(hints(err), "hgld config check")[0]
@@ -129,8 +129,8 @@ func projectFinding(p *pipeline.Project, err error) finding {
 	return finding{Name: "project", OK: true, Text: text}
 }
 
-// features lists the available vector instructions.
-func features() string {
+// vectorInstructions lists the available vector instructions.
+func vectorInstructions() string {
 	var have []string
 	for _, f := range []struct {
 		name string
@@ -162,8 +162,8 @@ func imageFindings() (all []finding) {
 	return all
 }
 
-// writable checks that files can be written to the current folder.
-func writable() finding {
+// folderFinding checks that files can be written to the current folder.
+func folderFinding() finding {
 	dir, err := os.MkdirTemp(".", ".hgld-doctor-")
 	if err != nil {
 		return finding{Name: "folder", Text: err.Error(), Advice: "change to a folder in which you may write"}

@@ -17,7 +17,7 @@ import (
 	"hgld/labels"
 )
 
-// embedSettings is the section "embed" of hgld.yaml.
+// embedSettings are the settings of the stage embed.
 type embedSettings struct {
 	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
@@ -42,9 +42,18 @@ func embedStage() pipeline.StageOf[embedSettings] {
 			}
 			return in, []string{s.Out}
 		},
-		Run:    onJob(runEmbed),
-		Checks: []func(*embedSettings) error{(*embedSettings).check},
+		Run:   onJob(runEmbed),
+		Check: (*embedSettings).check,
 	})
+}
+
+// check finds unknown names in the settings.
+func (s *embedSettings) check() error {
+	if err := checkEncoder(s.Encoder); err != nil {
+		return err
+	}
+	_, err := s.prompt()
+	return err
 }
 
 func embedCommand() *cli.Command {
@@ -141,7 +150,7 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	if len(tags) == 0 {
 		return nil, withHint(fmt.Errorf("%s: none of its %s has a tag, so there is nothing to "+
 			"encode", path, count(len(records), "landmark")),
-			"`hgld scrape` finds tags")
+			"`hgld scrape run` finds tags")
 	}
 	carriers := 0
 	for _, t := range tags {

@@ -54,7 +54,7 @@ func TestVectorsAreReadFromParquet(t *testing.T) {
 	}
 }
 
-func TestVectorsThatCannotBeMeantAreRefused(t *testing.T) {
+func TestMalformedVectorTablesAreRefused(t *testing.T) {
 	for want, path := range map[string]string{
 		"want a text with 2": parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3}}),
 		"with different vectors": parquetFile(t, tableRow{1, "church", []float32{1, 2}},

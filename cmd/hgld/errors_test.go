@@ -13,7 +13,7 @@ type stubborn struct{ err error }
 
 func (s stubborn) Write([]byte) (int, error) { return 0, s.err }
 
-func TestOutputThatCannotBeWrittenIsNoSuccess(t *testing.T) {
+func TestWriteErrorOnStdoutFailsTheCommand(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestDiskThatTakesNoMoreHasACodeOfItsOwn(t *testing.T) {
+func TestFullDiskHasItsOwnExitCode(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{syscall.ENOSPC: "the disk is full", syscall.EDQUOT: "quota",
 		syscall.EROFS: "read-only"} {
 		var stderr bytes.Buffer

@@ -8,10 +8,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/texttable"
-	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/recipe"
 	"hgld/train/report"
+	"hgld/train/retrieval"
 )
 
 func evalCompareCommand() *cli.Command {
@@ -81,9 +81,9 @@ func (o compareOptions) check(files int) error {
 
 // pairs compares the results query by query. If a result lacks per-query values, it tells
 // the user and returns nil.
-func (o compareOptions) pairs(j *job, files []string, results []*train.Result) ([]history.Pair, error) {
-	pairs, err := history.Pairs(files, results, train.NewIntervals(units[o.resample], o.seed))
-	if errors.As(err, new(train.NoPerQueryError)) {
+func (o compareOptions) pairs(j *job, files []string, results []*retrieval.Result) ([]history.Pair, error) {
+	pairs, err := history.Pairs(files, results, retrieval.NewIntervals(units[o.resample], o.seed))
+	if errors.As(err, new(retrieval.NoPerQueryError)) {
 		j.say("the differences are not tested, because not all files have per-query values: " +
 			"hgld eval run --per-query stores them")
 		return nil, nil
@@ -95,7 +95,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 	if err := o.check(len(j.args)); err != nil {
 		return err
 	}
-	var results []*train.Result
+	var results []*retrieval.Result
 	for _, path := range j.args {
 		r, err := readResultFile(path)
 		if err != nil {
@@ -149,7 +149,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 }
 
 // report writes the page of two results.
-func (o compareOptions) report(j *job, files []string, results []*train.Result, pairs []history.Pair) error {
+func (o compareOptions) report(j *job, files []string, results []*retrieval.Result, pairs []history.Pair) error {
 	if len(pairs) == 0 {
 		return withHint(usagef("--report needs results with per-query values"),
 			"hgld eval export and hgld eval run --per-query store them")
@@ -182,7 +182,7 @@ func (o compareOptions) report(j *job, files []string, results []*train.Result, 
 
 // fitsPaper returns an error for a result whose levels or number of queries differ from
 // the recipe's data. With otherData it only reports the difference.
-func fitsPaper(j *job, r *recipe.Recipe, results []*train.Result, otherData bool) error {
+func fitsPaper(j *job, r *recipe.Recipe, results []*retrieval.Result, otherData bool) error {
 	for i, result := range results {
 		if r.Fits(result) {
 			continue

@@ -13,7 +13,7 @@ import (
 	"hgld/train/history"
 )
 
-func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
+func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"a.json": `{"hgld_eval":1,"queries":60502,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
@@ -47,7 +47,7 @@ func TestCompareQuotesThePaperBesideTheResults(t *testing.T) {
 	}
 }
 
-func TestPaperIsComparedWithItsOwnData(t *testing.T) {
+func TestPaperIsComparedOnItsOwnDataSet(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"few.json":    `{"hgld_eval":1,"queries":24,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
@@ -88,7 +88,7 @@ func revisitedFiles(t *testing.T, truth string) {
 	}
 }
 
-func TestRevisitedTakesJunkOutOfTheRanking(t *testing.T) {
+func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	revisitedFiles(t, `{"gnd": [{"easy": [1], "hard": [3], "junk": [0]}, {"easy": [], "hard": [4], "junk": []}]}`)
 	args := []string{"eval", "revisited", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--truth", "gnd.json"}
 	code, out, errs := run(t, append(args, "--json")...)

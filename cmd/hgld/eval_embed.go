@@ -15,9 +15,9 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
-	"hgld/train"
+	"hgld/train/embeddings"
 	"hgld/train/index"
-	"hgld/train/vectors"
+	"hgld/train/input"
 )
 
 const evalEmbedExamples = "  hgld eval embed photos                  photos.npy of a folder of images; " +
@@ -47,8 +47,8 @@ func evalEmbedCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o := embedChoice{s: evalSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best"),
-				Threads: c.Int("threads")}, split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
+			o := embedChoice{model: evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
+				threads: c.Int("threads"), split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
 				missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
 		},
@@ -57,7 +57,8 @@ func evalEmbedCommand() *cli.Command {
 
 // embedChoice holds the flags of `hgld eval embed`.
 type embedChoice struct {
-	s                  evalSettings // model
+	model              evalModelSettings
+	threads            int
 	split, labels, out string
 	missing            float64
 }
@@ -98,17 +99,17 @@ func (o *embedChoice) run(j *job) (err error) {
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
 	if j.limit > 0 {
-		data = train.First(data, j.limit)
+		data = input.First(data, j.limit)
 	}
-	m, err := o.s.model(j)
+	m, err := o.model.open(j, o.threads)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.s.state(m))
+	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.model.stepsText(m))
 	p := j.progress("embed", data.Len())
 	defer p.End()
-	w := index.Writer{Path: o.out, Run: o.s.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
+	w := index.Writer{Path: o.out, Run: o.model.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
 		Progress: func(done, _ int) { p.Set(done, "") }}
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
@@ -163,13 +164,13 @@ func embedError(j *job, err error) error {
 }
 
 // skipBroken leaves out files that cannot be read or decoded as images.
-func skipBroken(err *train.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
+func skipBroken(err *input.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
 // vectorKinds are the extensions of files of vectors.
 var vectorKinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
-func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer, error) {
+func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer, error) {
 	of := !shards.IsDataSet(path)
 	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
 	case split != "" && of:
@@ -177,7 +178,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 	case labelFile != "" && !vectored:
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
-		d, err := vectors.ReadFrozen(&vectors.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say,
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say,
 			Typed: func(vectors, labels string) string { return "hgld eval embed --labels " + labels + " … " + vectors }})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
@@ -199,7 +200,7 @@ func openItems(j *job, path, split, labelFile string) (train.Dataset, io.Closer,
 }
 
 // openSplits opens one split of shards, or all of them concatenated.
-func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
+func openSplits(folder, split string) (input.Dataset, io.Closer, error) {
 	set, err := openShards(folder)
 	if err != nil {
 		return nil, nil, err
@@ -208,7 +209,7 @@ func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
 	if split == "" {
 		names = set.Manifest().Splits()
 	}
-	var parts []train.Dataset
+	var parts []input.Dataset
 	for _, name := range names {
 		v, err := set.Split(name)
 		if err != nil {
@@ -219,5 +220,5 @@ func openSplits(folder, split string) (train.Dataset, io.Closer, error) {
 	if len(parts) == 1 {
 		return parts[0], set, nil
 	}
-	return train.Join(parts...), set, nil
+	return input.Join(parts...), set, nil
 }

@@ -126,7 +126,7 @@ func firstForm(t *testing.T) string {
 	return filepath.Base(filepath.Dir(list[0]))
 }
 
-func TestEmbedRefusesWhatItWouldSpoil(t *testing.T) {
+func TestEmbedRefusesWrongArgumentsAndOutputs(t *testing.T) {
 	trainedPictures(t)
 	for want, args := range map[string][]string{
 		"l.csv exists and is not part of an index": {"--out", "l.npy", "pictures/test"},
@@ -200,11 +200,11 @@ func TestHeadEmbedsVectors(t *testing.T) {
 }
 
 // An interrupted embedding goes on with the part that it was in, and ends with the same bytes.
-func TestEmbeddingContinues(t *testing.T) {
+func TestInterruptedEmbeddingContinues(t *testing.T) {
 	trainedPictures(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &job{ctx: ctx, stdout: io.Discard, stderr: io.Discard, device: device.Auto}
-	m, err := (&evalSettings{Run: "runs/a"}).model(j)
+	m, err := (&evalModelSettings{Run: "runs/a"}).open(j, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestEmbeddingContinues(t *testing.T) {
 }
 
 // A search in the images of a run does not embed them again where an index of them lies.
-func TestSearchOfARunTakesTheIndexThatIsThere(t *testing.T) {
+func TestSearchOfARunUsesItsExistingIndex(t *testing.T) {
 	trainedPictures(t)
 	query := "pictures/test/" + firstForm(t) + "/place0/8.png"
 	before, embedding := must(t, "search", "--index", "runs/a", query), ""

@@ -10,51 +10,76 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/report"
-	"hgld/train/vectors"
+	"hgld/train/retrieval"
 )
 
-// evalEmbeddings evaluates vectors from files.
-func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
-	in := s.input(j)
-	if err := in.Complete(); err != nil {
+// evalFileSettings name embeddings or rankings from files, which need no model, and their labels.
+type evalFileSettings struct {
+	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet, .pt) instead of a model"`
+	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: the .parquet of the vectors, or the .csv or .tsv of the same name"`
+	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
+	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Ranking           string `yaml:"ranking" path:"in" usage:"evaluate the rankings of another program instead of vectors, as deep as they go: a TREC run, or a .npy of gallery rows as faiss returns them"`
+	Qrels             string `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
+	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
+	Levels            string `yaml:"levels" usage:"tree, or independent if the label columns do not form a tree"`
+	Ignore            string `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
+	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
+}
+
+// named reports whether the settings name embeddings or rankings.
+func (s *evalFileSettings) named() bool { return s.Embeddings != "" || s.Ranking != "" }
+
+// inputs lists the files to read.
+func (s *evalFileSettings) inputs() []string {
+	labels, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // errors are reported when the file is read
+	gallery, _ := embeddings.LabelsFor(s.GalleryLabels, s.GalleryEmbeddings)
+	return []string{s.Ranking, s.Embeddings, labels, s.GalleryEmbeddings, gallery, s.Qrels}
+}
+
+// evaluateEmbeddings evaluates vectors from files.
+func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
+	s := &e.Files
+	source := s.input(j)
+	if err := source.Complete(); err != nil {
 		return nil, withCode(exitUsage, err)
 	}
-	s.Labels, s.GalleryLabels = in.Labels, in.GalleryLabels
-	b, err := j.openDevice(s.Threads)
+	s.Labels, s.GalleryLabels = source.Labels, source.GalleryLabels
+	b, err := j.openDevice(e.Threads)
 	if err != nil {
 		return nil, err
 	}
-	e, err := in.Load(b)
+	in, err := source.Load(b)
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	defer e.Close()
-	s.choose(e, o)
-	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Embeddings, len(e.Query.Labels),
-		len(e.Gallery.Labels), count(len(e.Levels), "level"))
-	p := j.progress("rank", len(e.Query.Labels))
+	defer in.Close()
+	setOptions(in, o, e.Threads)
+	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Embeddings, len(in.Query.Labels),
+		len(in.Gallery.Labels), count(len(in.Levels), "level"))
+	p := j.progress("rank", len(in.Query.Labels))
 	defer p.End()
-	e.Progress = func(done, _ int) { p.Set(done, "") }
-	query, gallery, images, err := s.items(j, e)
+	in.Progress = func(done, _ int) { p.Set(done, "") }
+	query, gallery, images, err := e.items(j, in)
 	if err != nil {
 		return nil, err
 	}
 	defer images.Close()
-	outputs, err := s.outputs(j, e.Levels, query, gallery, e.Same, e.Self, e.Classes.Names)
+	outputs, err := e.outputs(j, in.Levels, query, gallery, in.Same, in.Self, in.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
-	evaluate := train.Evaluate
+	evaluate := retrieval.Evaluate
 	if s.Levels == "independent" && s.Qrels == "" {
-		evaluate = train.EvaluateIndependent
+		evaluate = retrieval.EvaluateIndependent
 	} else {
-		e.Look = outputs.Look()
+		in.Observer = outputs.Look()
 	}
-	of, err := s.filesMeasured()
+	of, err := s.measured()
 	if err != nil {
 		return nil, errors.Join(err, outputs.Finish(j.ctx, nil, err))
 	}
-	r, err := evaluate(j.ctx, b, &e.Evaluation)
+	r, err := evaluate(j.ctx, b, &in.Evaluation)
 	if err == nil {
 		r.Of = of
 		for _, level := range r.WithoutPositives() {
@@ -65,12 +90,12 @@ func evalEmbeddings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result
 }
 
 // items returns queries and gallery, with their images if --images names any.
-func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
-	a, b := report.Rows{Side: &e.Query}, report.Rows{Side: &e.Gallery}
-	if s.Images == "" || s.Report == "" {
+func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery report.Items, _ io.Closer, err error) {
+	a, b := report.Rows{Side: &in.Query}, report.Rows{Side: &in.Gallery}
+	if e.Outputs.Images == "" || e.Outputs.Report == "" {
 		return a, b, io.NopCloser(nil), nil
 	}
-	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, s.Images, "", "")
+	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, e.Outputs.Images, "", "")
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -79,33 +104,34 @@ func (s *evalSettings) items(j *job, e *vectors.Evaluation) (query, gallery repo
 }
 
 // input collects the files to read and how to read them.
-func (s *evalSettings) input(j *job) *vectors.Input {
-	return &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
+func (s *evalFileSettings) input(j *job) *embeddings.Input {
+	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
 		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say,
 		Typed: typedAs("hgld eval run")}
 }
 
-// choose copies the metrics and options to e.
-func (s *evalSettings) choose(e *vectors.Evaluation, o train.EvalOptions) {
-	e.Metrics, e.Ties, e.Threads, e.PerQuery, e.Mean = o.Metrics, o.Ties, s.Threads, o.PerQuery, o.Mean
-	e.Intervals, e.Gap, e.GapSeed, e.Parts = o.Intervals, o.Gap, o.GapSeed, o.Parts
+// setOptions copies the options to an evaluation of files.
+func setOptions(in *embeddings.Evaluation, o train.EvalOptions, threads int) {
+	in.Metrics, in.Ties, in.Threads, in.PerQuery, in.Mean = o.Metrics, o.Ties, threads, o.PerQuery, o.Mean
+	in.Intervals, in.Gap, in.GapSeed, in.Timing = o.Intervals, o.Gap, o.GapSeed, o.Parts
 }
 
-// evalRankings evaluates the rankings of another program.
-func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, error) {
+// evaluateRankings evaluates the rankings of another program.
+func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
 	if j.limit > 0 {
 		return nil, usagef("--limit selects the first vectors, but --ranking has no vectors")
 	}
-	e, list, err := s.input(j).LoadRankings(s.Ranking)
+	s := &e.Files
+	in, list, err := s.input(j).LoadRankings(s.Ranking)
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	s.choose(e, o)
-	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(e.Query.Labels),
-		len(e.Gallery.Labels), count(len(e.Levels), "level"))
-	r, err := train.EvaluateRankings(j.ctx, &e.Evaluation, list)
-	var short *train.ReachError
+	setOptions(in, o, e.Threads)
+	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(in.Query.Labels),
+		len(in.Gallery.Labels), count(len(in.Levels), "level"))
+	r, err := retrieval.EvaluateRankings(j.ctx, &in.Evaluation, list)
+	var short *retrieval.ReachError
 	if errors.As(err, &short) {
 		return nil, withHint(usagef("%s: %w", s.Ranking, err),
 			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", max(short.Has, 1))
@@ -113,14 +139,14 @@ func evalRankings(j *job, s *evalSettings, o train.EvalOptions) (*train.Result, 
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))
 	}
-	r.Of, err = s.filesMeasured()
+	r.Of, err = s.measured()
 	return r, err
 }
 
 // asUsage gives errors about files that do not fit together the exit code of wrong usage.
 // Errors that have an exit code, and errors about impossible values, keep theirs.
 func asUsage(err error) error {
-	if exitCode(err) != exitFailed || errors.As(err, new(*vectors.ValuesError)) {
+	if exitCode(err) != exitFailed || errors.As(err, new(*embeddings.ValuesError)) {
 		return err
 	}
 	return withCode(exitUsage, err)

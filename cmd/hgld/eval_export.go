@@ -27,8 +27,8 @@ func evalExportCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			s := evalStage().Settings().(*evalSettings)
-			if err := j.project.Load(c, "eval", s); err != nil {
+			s, err := evalStage().Load(j.project, c)
+			if err != nil {
 				return err
 			}
 			return errors.Join(runEvalExport(j, s, c.Int("places")), j.Close())
@@ -40,16 +40,14 @@ func runEvalExport(j *job, s *evalSettings, places int) error {
 	if len(j.args) != 1 || j.args[0] == "" {
 		return withHint(usagef("eval export takes one PREFIX; got %d", len(j.args)), "hgld eval export runs/default/test")
 	}
-	s.PerQuery, s.Out, s.export = true, j.args[0]+".json", &report.Export{Prefix: j.args[0], Places: places}
-	if s.Ranking != "" {
+	s.Measures.PerQuery, s.Out = true, j.args[0]+".json"
+	if s.Files.Ranking != "" {
 		return usagef("eval export cannot write neighbours with --ranking, which has no vectors")
 	}
-	if err := s.check(); err != nil {
-		return withCode(exitUsage, err)
-	}
-	if err := runEval(j, s); err != nil {
+	e := &evaluation{evalSettings: s, export: &report.Export{Prefix: j.args[0], Places: places}}
+	if err := e.run(j); err != nil {
 		return err
 	}
-	j.say("written: %s", strings.Join(append([]string{s.Out}, s.export.Files()...), ", "))
+	j.say("written: %s", strings.Join(append([]string{s.Out}, e.export.Files()...), ", "))
 	return nil
 }

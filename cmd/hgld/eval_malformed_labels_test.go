@@ -224,7 +224,7 @@ func malformedSettings() (list []malformed) {
 		vectors + "--metrics AP#-1":                             "metric \"AP#-1\": want # and a",
 		vectors + "--metrics H-AP:nosuch":                       "metric \"H-AP:nosuch\": unknown",
 		vectors + "--metrics H-AP:pop^x":                        "metric \"H-AP:pop^x\": exponent",
-		vectors + "--ties first":                                "ties is \"first\", want row or",
+		vectors + "--ties first":                                "unknown order of ties \"first\"",
 		vectors + "--mean level":                                "mean is \"level\", want query or",
 		vectors + "--resample row":                              "resample is \"row\", want query",
 		vectors + "--levels forest":                             "levels is \"forest\", want tree",

@@ -9,11 +9,21 @@ import (
 	"hgld/train/report"
 )
 
+// evalOutputSettings name what is written besides the result.
+type evalOutputSettings struct {
+	Report     string `yaml:"report" path:"out" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
+	Images     string `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
+	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
+	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item must share with the query to be listed in PREFIX.qrels: 1 is the coarsest class, 0 all levels, the finest class"`
+}
+
 // outputs opens the outputs that the settings ask for. With same, query i is row i of the
 // gallery; otherwise self holds the gallery row of each query, or −1. classes returns the
 // class names of a level.
-func (s *evalSettings) outputs(j *job, levels []string, query, gallery report.Items, same bool, self []int32,
+func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Items, same bool, self []int32,
 	classes func(level int) []string) (*report.Outputs, error) {
+	s := &e.Outputs
 	var list []report.Output
 	if s.TREC != "" {
 		own := func(q int) int {
@@ -37,12 +47,12 @@ func (s *evalSettings) outputs(j *job, levels []string, query, gallery report.It
 	}
 	if s.Report != "" {
 		list = append(list, report.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
-			Gallery: gallery, Limit: j.limit, Seed: s.Seed, Map: j.drawMap}.Open())
+			Gallery: gallery, Limit: j.limit, Seed: e.Measures.Seed, Map: j.drawMap}.Open())
 	}
-	if s.export != nil {
-		e := *s.export
-		e.Levels, e.Classes, e.Query, e.Gallery, e.Limit = levels, classes, query, gallery, j.limit
-		out, err := e.Open()
+	if e.export != nil {
+		x := *e.export
+		x.Levels, x.Classes, x.Query, x.Gallery, x.Limit = levels, classes, query, gallery, j.limit
+		out, err := x.Open()
 		if err != nil {
 			return nil, errors.Join(err, report.Join(list...).Finish(j.ctx, nil, err))
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 func evalOverallCommand() *cli.Command {
@@ -30,7 +30,7 @@ func runEvalOverall(j *job) error {
 	if len(j.args) == 0 {
 		return usagef("name the results of `hgld eval run`, such as fine.json middle.json coarse.json")
 	}
-	var results []*train.Result
+	var results []*retrieval.Result
 	for _, file := range j.args {
 		r, err := readResultFile(file)
 		if err != nil {
@@ -46,7 +46,7 @@ func runEvalOverall(j *job) error {
 }
 
 // readResultFile reads what `hgld eval run` wrote.
-func readResultFile(path string) (*train.Result, error) {
+func readResultFile(path string) (*retrieval.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, history.EvaluationFile) // written by a run
 	}
@@ -57,9 +57,9 @@ func readResultFile(path string) (*train.Result, error) {
 	switch {
 	case r.Version == 0 || len(r.Levels) == 0:
 		return nil, usagef("%s is not a result of `hgld eval run`", path)
-	case r.Version > train.ResultVersion:
+	case r.Version > retrieval.ResultVersion:
 		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
-			path, r.Version, train.ResultVersion)
+			path, r.Version, retrieval.ResultVersion)
 	}
 	return r, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/labels"
-	"hgld/train"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 func evalRevisitedCommand() *cli.Command {
@@ -44,12 +44,12 @@ func evalRevisitedCommand() *cli.Command {
 // revisitedRow holds the means of a protocol in percent, over the queries that have a
 // positive in it.
 type revisitedRow struct {
-	Protocol string       `json:"protocol"`
-	MAP      train.Number `json:"mAP"`
-	MP1      train.Number `json:"mP@1"`
-	MP5      train.Number `json:"mP@5"`
-	MP10     train.Number `json:"mP@10"`
-	Skipped  int          `json:"skipped"`
+	Protocol string           `json:"protocol"`
+	MAP      retrieval.Number `json:"mAP"`
+	MP1      retrieval.Number `json:"mP@1"`
+	MP5      retrieval.Number `json:"mP@5"`
+	MP10     retrieval.Number `json:"mP@10"`
+	Skipped  int              `json:"skipped"`
 }
 
 func runEvalRevisited(c *cli.Context, j *job) error {
@@ -57,10 +57,10 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	var e train.Evaluation
+	var e retrieval.Evaluation
 	for _, side := range []struct {
 		file string
-		to   *train.Side
+		to   *retrieval.Side
 		of   labels.Path
 	}{{c.String("embeddings"), &e.Query, labels.Path{0}}, {c.String("gallery-embeddings"), &e.Gallery, labels.Path{-1}}} {
 		v, err := openVectors(side.file)
@@ -69,7 +69,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		}
 		defer v.Close() // ranking reads the gallery
 		rows, _ := v.Rows()
-		if *side.to, err = train.SideOf(b, v, c.Bool("unit")); err != nil {
+		if *side.to, err = retrieval.SideOf(b, v, c.Bool("unit")); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)
 		}
 		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
@@ -86,16 +86,16 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	j.say("ranking %d gallery items for %d queries", gallery, len(truth))
 	revisited := metric.NewRevisited(truth)
 	e.Levels, e.Threads = []string{"query"}, c.Int("threads")
-	e.Look = &train.Look{Places: gallery, Ranking: func(q int, rows []int32, _ []float32) error {
+	e.Observer = &retrieval.Observer{Places: gallery, Ranking: func(q int, rows []int32, _ []float32) error {
 		revisited.Add(q, rows)
 		return nil
 	}}
-	if _, err := train.Evaluate(j.ctx, b, &e); err != nil {
+	if _, err := retrieval.Evaluate(j.ctx, b, &e); err != nil {
 		return err
 	}
 	var rows []revisitedRow
 	for _, m := range revisited.Means() {
-		percent := func(v float64) train.Number { return train.Number(100 * v) }
+		percent := func(v float64) retrieval.Number { return retrieval.Number(100 * v) }
 		rows = append(rows, revisitedRow{m.Protocol.String(), percent(m.AP), percent(m.Precision[0]),
 			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped})
 	}
@@ -105,7 +105,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	j.print("%-8s %8s %8s %8s %8s %8s\n", "%", "mAP", "mP@1", "mP@5", "mP@10", "skipped")
 	for _, r := range rows {
 		j.print("%-8s", r.Protocol)
-		for _, v := range []train.Number{r.MAP, r.MP1, r.MP5, r.MP10} {
+		for _, v := range []retrieval.Number{r.MAP, r.MP1, r.MP5, r.MP10} {
 			j.print(" %8s", v.Decimals(2, "–"))
 		}
 		j.print(" %8d\n", r.Skipped)

@@ -9,22 +9,24 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
-// subject describes what evalModel evaluates. It also tells the user if the training
+// subject describes what evaluateModel evaluates. It also tells the user if the training
 // images have changed since training.
-func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
-	data *selection.Data) (*train.Subject, error) {
-	of := &train.Subject{Run: s.Run, Data: choice.Evaluated()}
-	if !s.Untrained {
+func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
+	data *selection.Data) (*retrieval.Subject, error) {
+	of := &retrieval.Subject{Run: e.Model.Run, Data: choice.Evaluated()}
+	if !e.Model.Untrained {
 		of.Checkpoint, of.Step = m.Path, m.Step
 		sum, err := m.WeightsSum()
 		if err != nil {
 			return nil, trainError(err)
 		}
 		of.Weights = sum
-		if of.Changed, err = changedSince(m, s.Run); err != nil {
+		if of.Changed, err = changedSince(m, e.Model.Run); err != nil {
 			return nil, err
 		}
 		if of.Changed != "" {
@@ -32,7 +34,7 @@ func (s *evalSettings) subject(j *job, m *train.Model, choice *selection.Images,
 		}
 	}
 	var err error
-	of.Images, err = train.Fingerprint(data.Evaluated()...)
+	of.Images, err = input.Fingerprint(data.Evaluated()...)
 	return of, err
 }
 
@@ -62,9 +64,9 @@ func changedSince(m *train.Model, run string) (string, error) {
 		settings.Images.Files()[0]), nil
 }
 
-// filesMeasured describes the vectors and labels of an evaluation by their checksums.
-func (s *evalSettings) filesMeasured() (*train.Subject, error) {
-	of := &train.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
+// measured describes the vectors and labels of an evaluation by their checksums.
+func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
+	of := &retrieval.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
 	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
 		if value != "" {
 			of.Settings[name] = value
@@ -80,23 +82,23 @@ func (s *evalSettings) filesMeasured() (*train.Subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		of.Files = append(of.Files, train.HashedFile{Path: path, SHA256: sum})
+		of.Files = append(of.Files, retrieval.HashedFile{Path: path, SHA256: sum})
 	}
 	return of, nil
 }
 
-// ofRun describes the evaluation that a run made of itself.
-func ofRun(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*train.Subject, error) {
+// runSubject describes the evaluation that a run made of itself.
+func runSubject(r *train.Run, s *trainSettings, data *selection.Data, e train.Event) (*retrieval.Subject, error) {
 	folder, sum, err := r.Saved()
 	if err != nil {
 		return nil, trainError(err)
 	}
-	of := &train.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
+	of := &retrieval.Subject{Run: s.Out, Checkpoint: folder, Weights: sum, Step: e.Step}
 	choice, measured := s.Images, data.Evaluated()
 	if e.On == "validation" {
-		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []train.Dataset{data.Validation}
+		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []input.Dataset{data.Validation}
 	}
 	of.Data = choice.Evaluated()
-	of.Images, err = train.Fingerprint(measured...)
+	of.Images, err = input.Fingerprint(measured...)
 	return of, err
 }

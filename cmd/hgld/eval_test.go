@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
 	"hgld/train/export"
+	"hgld/train/retrieval"
 )
 
 // embeddingFiles writes 60 vectors of twelve landmarks in three kinds, as .npy
@@ -85,13 +85,13 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func readResult(t *testing.T, path string) *train.Result {
+func readResult(t *testing.T, path string) *retrieval.Result {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := new(train.Result)
+	r := new(retrieval.Result)
 	if err := json.Unmarshal(text, r); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func readResult(t *testing.T, path string) *train.Result {
 
 func TestEvalOfEmbeddingsDoesNotDependOnTheFileFormat(t *testing.T) {
 	embeddingFiles(t)
-	var want *train.Result
+	var want *retrieval.Result
 	for _, files := range [][2]string{{"e.npy", "l.csv"}, {"e.safetensors", "l.csv"}, {"e.npy", "l.npy"},
 		{"e.parquet", "l.csv"}, {"e.npy", "e.parquet"}, {"e.parquet", ""}} {
 		args := []string{"eval", "run", "--embeddings", files[0]}
@@ -185,7 +185,7 @@ func TestEvalTakesBothSidesFromOneTable(t *testing.T) {
 
 // Judgements that say what the labels say give the same figures, in each kind of file;
 // junk is taken out as an ignored column takes it out.
-func TestEvalMeasuresByJudgements(t *testing.T) {
+func TestEvalMeasuresByQrels(t *testing.T) {
 	embeddingFiles(t)
 	var ids, qrels, solution, both strings.Builder
 	truth := map[string]map[string][]string{}
@@ -227,7 +227,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	measure := func(args ...string) *train.Result {
+	measure := func(args ...string) *retrieval.Result {
 		t.Helper()
 		args = append([]string{"eval", "run", "--embeddings", "e.npy", "--metrics", "R@1,AP,NDCG,MRR"}, args...)
 		if code, out, errs := run(t, args...); code != 0 {
@@ -276,7 +276,7 @@ func TestEvalMeasuresByJudgements(t *testing.T) {
 }
 
 // What hgld ranks and writes for trec_eval, it measures alike when it reads it back.
-func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
+func TestEvalMeasuresRankingsToTheirDepth(t *testing.T) {
 	embeddingFiles(t)
 	metrics := []string{"--metrics", "R@1,mAP@20"}
 	if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "x",
@@ -308,7 +308,7 @@ func TestEvalMeasuresARankingAsFarAsItReaches(t *testing.T) {
 	}
 }
 
-func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
+func TestEvalWarnsAboutOddFiles(t *testing.T) {
 	embeddingFiles(t)
 	f, err := os.Create("zero.npy")
 	if err != nil {
@@ -333,7 +333,7 @@ func TestEvalSaysWhatIsOddInItsFiles(t *testing.T) {
 }
 
 // Where eval.json cannot be written, an evaluation of hours is not lost.
-func TestEvalPrintsWhatItCannotKeep(t *testing.T) {
+func TestEvalPrintsAResultThatItCannotWrite(t *testing.T) {
 	embeddingFiles(t)
 	code, out, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--out", "nowhere/e.json")
 	if code != exitFailed || !strings.Contains(out, "H-AP") || !strings.Contains(errs, "nowhere") {
@@ -341,7 +341,7 @@ func TestEvalPrintsWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
+func TestEvalNamesTheErrorsInItsFiles(t *testing.T) {
 	embeddingFiles(t)
 	if err := os.WriteFile("empty.csv", nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -370,7 +370,8 @@ func TestEvalSaysWhatIsWrongWithItsFiles(t *testing.T) {
 		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
 		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, but none is called "embeddings"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
-		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage, "row or average"},
+		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage,
+			`unknown order of ties "none"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--gallery-labels", "l.csv"}, exitUsage,
 			"the gallery has labels but no vectors"},
 	} {

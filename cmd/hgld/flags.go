@@ -6,10 +6,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 )
 
-// flagsOf returns the flags of a section. ptr points to the section's settings.
+// flagsOf returns a flag for each setting in the struct that ptr points to.
 func flagsOf(ptr any) []cli.Flag {
 	var flags []cli.Flag
 	for _, f := range settings.Fields(ptr) {
@@ -31,4 +32,60 @@ func flagsOf(ptr any) []cli.Flag {
 		}
 	}
 	return flags
+}
+
+// stageFlags returns the flags that every stage takes.
+func stageFlags() []cli.Flag {
+	return append(commonFlags(),
+		&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` items"},
+		changedFlag(),
+		overrideFlag(),
+	)
+}
+
+// overrideFlag sets any setting, including those without a flag.
+func overrideFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: pipeline.OverrideFlag, Aliases: []string{"o"},
+		Usage: "set any setting of the stage: `key=value`"}
+}
+
+// changedFlag accepts inputs that changed after a stage wrote them.
+func changedFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "changed",
+		Usage: "accept inputs that changed after a stage wrote them, and record that"}
+}
+
+// commonFlags returns the flags of every command that works in a project.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "project", Aliases: []string{"C"},
+			Usage: "folder with hgld.yaml (default: the current folder or the nearest parent that has one)"},
+		&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
+	}
+}
+
+// flagBounds holds the bounds of numeric flags that are not settings. A setting declares
+// its bounds in the tag of its field.
+var flagBounds = map[string]settings.Bounds{
+	"threads": {Least: 0, Most: 1024}, "iterations": {Least: 1, Most: 1e6}, "seeds": {Least: 1, Most: 1000},
+	"measure": {Least: 1, Most: 1e6}, "trials": {Least: 2, Most: 1e4}, "eta": {Least: 2, Most: 100},
+	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
+}
+
+// checkFlagBounds returns an error for a numeric flag that is out of bounds.
+func checkFlagBounds(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		number, is := f.(*cli.IntFlag)
+		if !is || !c.IsSet(number.Name) {
+			continue
+		}
+		if want, bounded := flagBounds[number.Name]; bounded {
+			if x := float64(c.Int(number.Name)); x < want.Least || x > want.Most {
+				return withCode(exitUsage, &settings.BoundsError{Key: "--" + number.Name, Value: x, Want: want,
+					Whole: true})
+			}
+		}
+	}
+	return nil
 }

@@ -34,7 +34,7 @@ func phonePictures(t *testing.T) (heic string) {
 	return data
 }
 
-func TestPhotographsOfPhonesAreRead(t *testing.T) {
+func TestHEICImagesAreRead(t *testing.T) {
 	lib, err := img.DefaultHEIF()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestPhotographsOfPhonesAreRead(t *testing.T) {
 	}
 }
 
-func TestPhotographsOfPhonesWithoutLibheif(t *testing.T) {
+func TestHEICImagesWithoutLibheifAreNamed(t *testing.T) {
 	heic := phonePictures(t)
 	t.Setenv(img.HEIFVariable, "off")
 	code, _, errs := run(t, "shards", "build", "--dataset", "folder", "--input", "pictures", "--levels", "place,form",

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +14,10 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
-	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
-// labelsSettings is the section "labels" of hgld.yaml.
+// labelsSettings are the settings of the stage labels.
 type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
@@ -42,9 +39,24 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 			}
 			return []string{s.Tags, s.Hierarchy}, out
 		},
-		Run:    onJob(runLabelsBuild),
-		Checks: []func(*labelsSettings) error{(*labelsSettings).check},
+		Run:   onJob(runLabelsBuild),
+		Check: (*labelsSettings).check,
 	})
+}
+
+// check finds an unknown form, or one that contradicts the name of the file.
+func (s *labelsSettings) check() error {
+	_, err := s.form()
+	return err
+}
+
+// form returns the layout of the labels.
+func (s *labelsSettings) form() (labels.Form, error) {
+	form, err := labelForm(s.Form)
+	if err != nil {
+		return "", err
+	}
+	return form, checkFormInName(s.Out, form)
 }
 
 func labelsCommand() *cli.Command {
@@ -63,11 +75,11 @@ func labelsCommand() *cli.Command {
 
 // runLabelsBuild is `hgld labels build`.
 func runLabelsBuild(j *job, s *labelsSettings) error {
-	form, err := labelForm(s.Form)
+	form, err := s.form()
 	if err != nil {
 		return err
 	}
-	if err := checkLabelsOut(s, form); err != nil {
+	if err := s.checkOutputs(); err != nil {
 		return err
 	}
 	table, err := buildLabels(j, "labels build", s)
@@ -137,8 +149,8 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 	return atomicfile.WriteAll(files)
 }
 
-// checkLabelsOut returns an error for outputs that would overwrite each other or an input.
-func checkLabelsOut(s *labelsSettings, form labels.Form) error {
+// checkOutputs returns an error for outputs that would overwrite each other or an input.
+func (s *labelsSettings) checkOutputs() error {
 	if s.Out == "" {
 		return usagef("labels build: the labels have no file name; want one such as --out labels.csv")
 	}
@@ -152,7 +164,7 @@ func checkLabelsOut(s *labelsSettings, form labels.Form) error {
 			}
 		}
 	}
-	return checkFormInName(s.Out, form)
+	return nil
 }
 
 // checkFormInName returns a usage error for a file name whose extension belongs to another
@@ -276,17 +288,5 @@ func labelHint(err error, path string) error {
 	if wrong := (*labels.SplitError)(nil); errors.As(err, &wrong) {
 		return withHint(withCode(exitUsage, err), "--one-id-space declares a data set with one id space; GLDv2 has two")
 	}
-	return err
-}
-
-func writeJSON(j *job, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
 	return err
 }

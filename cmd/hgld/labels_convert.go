@@ -21,7 +21,7 @@ func labelsConvertCommand() *cli.Command {
 				Usage: "label `FILE` of the same split to take missing categories and tags from"},
 			&cli.IntFlag{Name: "limit", Usage: "convert the first `N` rows only"},
 		),
-		Action: taking(1, 2, "a file to read and one to write", runLabelsConvert),
+		Action: actionWithArgs(1, 2, "a file to read and one to write", runLabelsConvert),
 	}
 }
 

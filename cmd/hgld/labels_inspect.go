@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/settings"
-	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -23,7 +22,7 @@ func labelsStatsCommand() *cli.Command {
 				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
-		Action: taking(0, 1, "one file", runLabelsStats),
+		Action: actionWithArgs(0, 1, "one file", runLabelsStats),
 	}
 }
 
@@ -208,6 +207,3 @@ func printChecked(j *job, f labels.CheckedFile) {
 	}
 	j.print("%s: %s\n", f.File, verdict)
 }
-
-// count is [terminal.Count].
-func count(n int, noun string) string { return terminal.Count(n, noun) }

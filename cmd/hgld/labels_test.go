@@ -8,7 +8,7 @@ import (
 )
 
 // What is wrong with the command line is exit code 2, not a fault of the file.
-func TestSplitsThatContradictAreUsageErrors(t *testing.T) {
+func TestContradictingSplitsAreUsageErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"index_labels.csv": "landmark_id,category\n1,http://commons.wikimedia.org/wiki/Category:A\n",

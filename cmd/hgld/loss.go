@@ -7,8 +7,8 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/train"
+	"hgld/train/embeddings"
 	"hgld/train/losscheck"
-	"hgld/train/vectors"
 )
 
 const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
@@ -18,7 +18,7 @@ const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.c
 	"the definition in float64, to test another implementation against. Every row is a query."
 
 func lossCommand() *cli.Command {
-	return computing(&cli.Command{
+	return withDeviceFlag(&cli.Command{
 		Name: "loss", Usage: "value and gradient of a loss on embeddings of any program", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
@@ -48,7 +48,7 @@ func lossCommand() *cli.Command {
 }
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
-	in := &vectors.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
+	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say,
 		Typed: typedAs("hgld loss --loss " + l.Name)}
 	to := c.String("gradient")

@@ -14,16 +14,21 @@ import (
 
 func main() { os.Exit(hgld(os.Args, os.Stdout, os.Stderr)) }
 
-// hgld runs one command line and returns its exit code.
+// hgld runs one command line on this machine and returns its exit code.
 func hgld(args []string, stdout, stderr io.Writer) int {
+	return environment{stdout: stdout, stderr: stderr, cards: builtCards()}.run(args)
+}
+
+// run runs one command line and returns its exit code.
+func (e environment) run(args []string) int {
 	if asked := len(args) - 1; args[asked] == "--generate-bash-completion" && slices.Contains(args[:asked], "--") {
 		return exitOK // after "--" this is an ordinary argument, and the command would run
 	}
-	ctx, stop := interruptible(stderr)
+	ctx, stop := interruptible(e.stderr)
 	defer stop()
-	out := &output{to: stdout}
-	args = nameFirst(args)
-	return reportError(out.join(newApp(out, stderr, args).RunContext(ctx, args)), stderr)
+	out := &output{to: e.stdout}
+	e.stdout, args = out, moveNameLast(args)
+	return reportError(out.join(newApp(e, args).RunContext(ctx, args)), e.stderr)
 }
 
 // output is stdout. It keeps the first write error: callers of print ignore errors, but

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/testfile"
 )
 
 // mistake is a command line that a newcomer has typed, and what it must say.
@@ -79,9 +79,7 @@ func newcomersFolder(t *testing.T) {
 		"tau.yaml":   "loss: {name: happier, settings: {tau: 0.1}}\n",
 		"twice.yaml": "seed: 1\nseed: 2\n", "text.yaml": "just a text\n", "net.bin": "",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, ".", name, text)
 	}
 	if err := os.Symlink("../pictures", "outward/b"); err != nil {
 		t.Fatal(err)
@@ -141,7 +139,7 @@ func TestNewcomersMistakesAreExplained(t *testing.T) {
 		t.Errorf("%d mistakes, want 100", len(mistakes))
 	}
 	newcomersFolder(t)
-	flags := knownFlags(newApp(os.Stdout, os.Stderr, nil).Commands, map[string]bool{"--help": true, "--version": true})
+	flags := knownFlags(commands(), map[string]bool{"--help": true, "--version": true})
 	for _, m := range mistakes {
 		args := strings.Fields(m.args)
 		code, out, errs := run(t, args[1:]...)

@@ -40,9 +40,9 @@ func modelsFetchCommand() *cli.Command {
 	}
 }
 
-// nameFirst moves the name in `hgld models fetch NAME --from URL` to the end, because the
+// moveNameLast moves the name in `hgld models fetch NAME --from URL` to the end, because the
 // flag package wants arguments after flags.
-func nameFirst(args []string) []string {
+func moveNameLast(args []string) []string {
 	if len(args) < 5 || args[1] != "models" || args[2] != "fetch" || strings.HasPrefix(args[3], "-") {
 		return args
 	}
@@ -50,7 +50,7 @@ func nameFirst(args []string) []string {
 }
 
 func fetchModel(c *cli.Context) error {
-	j, err := jobWith(c, 1, 1, "the name of a network")
+	j, err := newJobWithArgs(c, 1, 1, "the name of a network")
 	if err != nil {
 		return err
 	}

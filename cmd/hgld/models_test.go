@@ -48,7 +48,7 @@ func check(t *testing.T, args ...string) (stdout string, code int) {
 	t.Helper()
 	args = append([]string{"hgld", "models", "check"}, args...)
 	var out, errs bytes.Buffer
-	err := newApp(&out, &errs, args[1:]).Run(args)
+	err := newApp(environment{stdout: &out, stderr: &errs}, args[1:]).Run(args)
 	return out.String(), exitCode(err)
 }
 

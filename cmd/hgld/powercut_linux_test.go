@@ -58,10 +58,10 @@ func projectFiles(dir string) (map[string]string, error) {
 // written finds the files that a stage has said to be written.
 var written = regexp.MustCompile(`(?m)^(\S+) written: `)
 
-// TestPowerCutsStopNoProject cuts the power at each call that hgld run makes on the
+// TestProjectSurvivesPowerCuts cuts the power at each call that hgld run makes on the
 // files of a project: what it had announced is there, status reads the project, and the
 // same command ends with the files of an undisturbed run.
-func TestPowerCutsStopNoProject(t *testing.T) {
+func TestProjectSurvivesPowerCuts(t *testing.T) {
 	tags := `{"hgld_tags":1,"tool":"hgld 1.0","source":"page"}` + "\n"
 	for i, tag := range []string{"road bridge", "railway bridge", "road bridge", "church building", "church",
 		"ocean area ", "bay area"} {

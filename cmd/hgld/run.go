@@ -29,16 +29,16 @@ func runCommand() *cli.Command {
 				return err
 			}
 			if c.Bool("dry-run") {
-				return planRun(j, len(list))
+				return printPlan(j, len(list))
 			}
 			return pipeline.Run(j, list)
 		}),
 	}
 }
 
-// planRun is `hgld run --dry-run`. It prints the state of the stages up to --until, and
+// printPlan is `hgld run --dry-run`. It prints the state of the stages up to --until, and
 // which of them would run.
-func planRun(j *job, first int) error {
+func printPlan(j *job, first int) error {
 	plan, err := j.project.Plan(j.limit, first)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
@@ -25,8 +26,8 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 	if _, err := s.Write(); err != nil {
 		t.Fatal(err)
 	}
-	result := &train.Result{On: "test", Values: []train.Value{
-		{Key: "R@1_level0", Mean: train.Number(hap + 0.1)}, {Key: "H-AP", Mean: train.Number(hap)},
+	result := &retrieval.Result{On: "test", Values: []retrieval.Value{
+		{Key: "R@1_level0", Mean: retrieval.Number(hap + 0.1)}, {Key: "H-AP", Mean: retrieval.Number(hap)},
 	}}
 	if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), result); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func threeRuns(t *testing.T) {
 	pastRunFiles(t, "runs/smooth-ap-seed1", 1, "smooth-ap", 0.4)
 }
 
-func TestRunsListReadsARunBehindAHalfLine(t *testing.T) {
+func TestRunsListReadsARunWithAPartialLastLine(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "list", "--json")
 	var list []history.Line
@@ -94,7 +95,7 @@ func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 	}
 }
 
-func TestRunsCompareTakesSeedsTogether(t *testing.T) {
+func TestRunsCompareGroupsRunsBySeed(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
 		"runs/happier-seed2", "runs/smooth-ap-seed1")
@@ -115,7 +116,7 @@ func TestRunsCompareTakesSeedsTogether(t *testing.T) {
 
 // The differences are 10, 20 and 18, of mean 16 and deviation √28; t of 2 degrees at 97.5 %
 // is 4.30265, so that the interval is 16 ± 13.145. One of 10, 20 and 3 holds 0.
-func TestRunsCompareJudgesBySeeds(t *testing.T) {
+func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for seed, v := range map[uint64][3]float64{1: {0.5, 0.4, 0.5}, 2: {0.6, 0.4, 0.4}, 3: {0.58, 0.4, 0.43},
 		4: {0.9, 0.9, 0.8}} {
@@ -182,7 +183,7 @@ func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 	}
 }
 
-func TestRunsCompareNamesWhatIsNoRun(t *testing.T) {
+func TestRunsCompareNamesFoldersThatAreNoRuns(t *testing.T) {
 	threeRuns(t)
 	if err := os.WriteFile("runs/notes.txt", nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func TestRunsCompareNamesWhatIsNoRun(t *testing.T) {
 	}
 }
 
-func TestRecipeShowPutsARunBesideThePaper(t *testing.T) {
+func TestRecipeShowComparesARunWithThePaper(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
 	for _, line := range []string{
@@ -220,7 +221,7 @@ func TestRecipesResolve(t *testing.T) {
 	}
 }
 
-func TestRecipeRunEndsBesideThePaper(t *testing.T) {
+func TestRecipeRunComparesItsResultWithThePaper(t *testing.T) {
 	pictureShards(t)
 	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
 		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
@@ -239,7 +240,7 @@ func TestRecipeRunEndsBesideThePaper(t *testing.T) {
 	}
 }
 
-func TestExportOfAChoiceOfImagesIsMeasuredAlike(t *testing.T) {
+func TestExportedEmbeddingsGiveTheMetricsOfTheRun(t *testing.T) {
 	pictureShards(t)
 	if code, _, errs := run(t, tinyRun("--query", "test", "--gallery", "train")...); code != 0 {
 		t.Fatal(errs)

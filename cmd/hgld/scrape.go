@@ -14,7 +14,7 @@ import (
 	"hgld/scrape/site"
 )
 
-// scrapeSettings is the section "scrape" of hgld.yaml.
+// scrapeSettings are the settings of the stage scrape.
 type scrapeSettings struct {
 	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
@@ -47,10 +47,19 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
 			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
-		Files:  func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
-		Run:    onJob(run),
-		Checks: []func(*scrapeSettings) error{(*scrapeSettings).check},
+		Files: func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
+		Run:   onJob(run),
+		Check: (*scrapeSettings).check,
 	})
+}
+
+// check finds unknown names in the settings.
+func (s *scrapeSettings) check() error {
+	if _, err := s.kind(); err != nil {
+		return err
+	}
+	_, err := scrape.Policies.Get("policy", s.Policy)
+	return err
 }
 
 func scrapeStage() pipeline.StageOf[scrapeSettings] { return scrapeStageOf(runScrape) }
@@ -86,16 +95,16 @@ func runScrapeCommand(c *cli.Context) error {
 	case c.Bool("reparse"):
 		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
-	asks := func(j *job, s *scrapeSettings) error { return askSite(j, s, retry, since) }
+	asks := func(j *job, s *scrapeSettings) error { return runCrawl(j, s, retry, since) }
 	return stageAction(scrapeStageOf(asks).Stage)(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
-func runScrape(j *job, s *scrapeSettings) error { return askSite(j, s, nil, false) }
+func runScrape(j *job, s *scrapeSettings) error { return runCrawl(j, s, nil, false) }
 
-// askSite is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
+// runCrawl is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
 // the pages that have changed.
-func askSite(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
+func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
 			return withCode(exitUsage, err)
@@ -175,7 +184,7 @@ func planScrape(c *cli.Context, j *job) error {
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	kind, err := site.Kinds.Get("source", s.Source)
+	kind, err := s.kind()
 	if err != nil {
 		return err
 	}

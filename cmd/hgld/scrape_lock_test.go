@@ -12,7 +12,7 @@ import (
 )
 
 // Wikimedia's limits hold for a machine, and not for each of its processes.
-func TestOneProcessAMachineAsksWikimedia(t *testing.T) {
+func TestOnlyOneProcessPerMachineScrapesWikimedia(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	first, err := filelock.Acquire(filepath.Join(dir, "hgld-wikimedia.lock"))
@@ -46,7 +46,7 @@ func TestOneProcessAMachineAsksWikimedia(t *testing.T) {
 }
 
 // In hgld.yaml one list may stand as a name, as it did before there could be several.
-func TestCategoriesAreOneNameOrSeveral(t *testing.T) {
+func TestCategoriesAreOneFileOrAList(t *testing.T) {
 	for text, want := range map[string]string{
 		"categories: a.csv\n":          "categories: a.csv\n",
 		"categories: [a.csv]\n":        "categories: a.csv\n",

@@ -23,11 +23,17 @@ func (s *scrapeSettings) site() site.Settings {
 		Version: version, Rate: s.Rate, InFlight: s.InFlight, MaxRequests: s.MaxRequests}
 }
 
+// kind returns the source named in the settings.
+func (s *scrapeSettings) kind() (site.Kind, error) {
+	kind, err := site.Kinds.Get("source", s.Source)
+	return kind, withCode(exitUsage, err)
+}
+
 // access returns access to the sites named in the settings, and to no others.
 func (s *scrapeSettings) access(j *job) (*site.Access, error) {
-	kind, err := site.Kinds.Get("source", s.Source)
+	kind, err := s.kind()
 	if err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, err
 	}
 	clock, err := scrape.AnswerClock()
 	if err != nil {
@@ -37,16 +43,16 @@ func (s *scrapeSettings) access(j *job) (*site.Access, error) {
 		j.say("%v; continuing at half the rate without waiting for them", err)
 	})
 	if err != nil && s.Contact == "" && w != nil && slices.ContainsFunc(w.Polite.Hosts, polite.Wikimedia) {
-		err = withHint(err, "say who you are: --contact you@university.edu, or contact: in the section scrape of hgld.yaml")
+		err = withHint(err, "say who you are: --contact you@university.edu, or scrape.contact in hgld.yaml")
 	}
 	return w, withCode(exitUsage, err)
 }
 
 // offlineConfig is like scrapeConfig, for commands that send no requests.
 func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
-	kind, err := site.Kinds.Get("source", s.Source)
+	kind, err := s.kind()
 	if err != nil {
-		return scrape.Config{}, withCode(exitUsage, err)
+		return scrape.Config{}, err
 	}
 	w, err := kind.Offline(s.site())
 	if err != nil {
@@ -103,7 +109,7 @@ func readCategories(paths []string, split labels.Split) (scrape.Input, error) {
 	case err == nil || errors.As(err, new(*fs.PathError)):
 		return input, err
 	case errors.As(err, new(*labels.SplitUnknownError)):
-		err = withHint(err, "name the split: --split train, or split: in the section scrape of hgld.yaml")
+		err = withHint(err, "name the split: --split train, or scrape.split in hgld.yaml")
 	case errors.As(err, &wrong) && wrong.Twice:
 		err = withHint(err, "each landmark of a split may be in one file only; name other splits in file names or a column")
 	case errors.As(err, &wrong):

@@ -15,9 +15,9 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-// TestSignalEndsAScrapeThatGoesOn sends each of the signals that ask for an end
+// TestScrapeContinuesAfterASignal sends each of the signals that ask for an end
 // once 20 pages were asked for.
-func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
+func TestScrapeContinuesAfterASignal(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGHUP} {
 		site, url := crawlSite(t, 60)
 		var once sync.Once
@@ -51,9 +51,9 @@ func TestSignalEndsAScrapeThatGoesOn(t *testing.T) {
 	}
 }
 
-// TestFakeWikimediaKeepsItsClientsToTheRules serves a site, crawls it within its rules
+// TestFakeWikimediaReportsClientsThatBreakTheRules serves a site, crawls it within its rules
 // and outside of them, and reads what it says at its end.
-func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
+func TestFakeWikimediaReportsClientsThatBreakTheRules(t *testing.T) {
 	t.Chdir(t.TempDir())
 	said, err := os.Create("said.txt")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestFakeWikimediaKeepsItsClientsToTheRules(t *testing.T) {
 	}
 }
 
-func TestSecondScrapeNamesTheFirst(t *testing.T) {
+func TestSecondScrapeNamesTheLockHolder(t *testing.T) {
 	site, url := crawlSite(t, 40)
 	code, out := 0, ""
 	var once sync.Once

@@ -19,6 +19,7 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/index"
+	"hgld/train/input"
 	"hgld/train/report"
 )
 
@@ -56,7 +57,7 @@ func searchCommand() *cli.Command {
 			}
 			s := searching{job: j, index: c.String("index"), id: c.String("id"), byID: c.IsSet("id"), labels: c.String("labels"),
 				k: c.Int("neighbours"), format: c.String("format"), page: c.String("report"), images: c.String("images"),
-				model: evalSettings{Run: c.String("run"), Best: c.Bool("best"), Threads: c.Int("threads")}}
+				model: evalModelSettings{Run: c.String("run"), Best: c.Bool("best")}, threads: c.Int("threads")}
 			if j.json {
 				s.format = "json"
 			}
@@ -70,11 +71,11 @@ type searching struct {
 	*job
 	index, id, labels, format, page, images string
 	byID                                    bool
-	k                                       int
-	model                                   evalSettings
+	k, threads                              int
+	model                                   evalModelSettings
 	x                                       *index.Index
 	opened                                  []io.Closer
-	own                                     train.Dataset // images of a run; nil: the index is a file
+	own                                     input.Dataset // images of a run; nil: the index is a file
 }
 
 func (s *searching) close() (err error) {
@@ -122,7 +123,7 @@ func (s *searching) run() error {
 			return err
 		}
 	}
-	if search.Backend, err = s.openDevice(s.model.Threads); err != nil {
+	if search.Backend, err = s.openDevice(s.threads); err != nil {
 		return err
 	}
 	p := s.progress("search", len(queries))
@@ -209,7 +210,7 @@ func (s *searching) openRun() error {
 		return usagef("--labels and --run need an index that is a file of vectors, but %s is a folder", s.index)
 	}
 	s.model.Run = s.index
-	choice, err := s.model.choice()
+	choice, err := new(evalImageSettings).choice(s.index)
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (s *searching) openRun() error {
 // openModel opens the model of a run or checkpoint.
 func (s *searching) openModel(run string) (*train.Model, error) {
 	s.model.Run = run
-	m, err := s.model.model(s.job)
+	m, err := s.model.open(s.job, s.threads)
 	if err == nil {
 		s.opened = append(s.opened, m)
 	}
@@ -275,7 +276,7 @@ func (s *searching) embedder() (*index.Embedder, error) {
 }
 
 // report writes the page. Without images, it writes only the table and tells the user.
-func (s *searching) report(r *index.Found, d train.Dataset) error {
+func (s *searching) report(r *index.Found, d input.Dataset) error {
 	f := report.FoundIn(s.x, r)
 	f.Path, f.Index = s.page, s.index
 	if d == nil {
@@ -291,7 +292,7 @@ func (s *searching) report(r *index.Found, d train.Dataset) error {
 
 // pictures opens the images of the index. It returns nil if their place is unknown or they
 // are missing. If no page is wanted it opens only shards, whose ids are not paths.
-func (s *searching) pictures() (train.Dataset, error) {
+func (s *searching) pictures() (input.Dataset, error) {
 	path := s.images
 	if s.own != nil && path == "" {
 		return s.own, nil

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -11,13 +13,15 @@ import (
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train/retrieval"
 )
 
-// shardsSettings is the section "shards" of hgld.yaml.
+// shardsSettings are the settings of the stage shards.
 type shardsSettings struct {
 	Dataset        string          `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
 	Input          string          `yaml:"input" path:"in" usage:"the CSV, the folder, .zip or .tar of class folders or of a published data set, or a folder of Parquet files"`
@@ -54,10 +58,31 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Files: func(s *shardsSettings) (in, out []string) {
 			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
 		},
-		Found:  (*shardsSettings).imageFolders,
-		Run:    onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
-		Checks: []func(*shardsSettings) error{(*shardsSettings).check},
+		Found: (*shardsSettings).imageFolders,
+		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
+		Check: (*shardsSettings).check,
 	})
+}
+
+// check finds an unknown data set and a wrong size of the shards.
+func (s *shardsSettings) check() error {
+	if _, err := s.importer(); err != nil {
+		return err
+	}
+	_, err := s.shardBytes()
+	return err
+}
+
+// shardBytes returns the largest size of a shard, or 0 if another setting decides it.
+func (s *shardsSettings) shardBytes() (int64, error) {
+	if s.Shards > 0 || s.ImagesPerShard > 0 {
+		return 0, nil
+	}
+	size, err := shards.ParseSize(s.ShardSize)
+	if err != nil {
+		return 0, usagef("shard_size: %w", err)
+	}
+	return size, nil
 }
 
 // shardsBuildCommand is the command of the stage plus the flag --replace, which applies to
@@ -112,7 +137,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	}
 	importer, err := s.importer()
 	if err != nil {
-		return nil, nil, withCode(exitUsage, err)
+		return nil, nil, err
 	}
 	if err := s.outInInput(); err != nil {
 		return nil, nil, err
@@ -201,12 +226,8 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
 		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
-	if s.Shards == 0 && s.ImagesPerShard == 0 {
-		size, err := shards.ParseSize(s.ShardSize)
-		if err != nil {
-			return nil, usagef("shard_size: %w", err)
-		}
-		o.ShardBytes = size
+	if o.ShardBytes, err = s.shardBytes(); err != nil {
+		return nil, err
 	}
 	if s.Hierarchy != "" {
 		h, err := labels.OpenHierarchy(s.Hierarchy)
@@ -280,4 +301,69 @@ func failureError(failures []shards.Failure, hint string) error {
 	}
 	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), shards.CountFailures(failures))
 	return withHint(withCode(exitSomeFailed, err), "%s", hint)
+}
+
+// outInInput returns an error if the output is inside the class folders, because the next
+// build would read it as images. Other data sets list their images by name.
+func (s *shardsSettings) outInInput() error {
+	if s.Dataset != "folder" {
+		return nil
+	}
+	for key, in := range map[string]string{"input": s.Input, "images": s.Images} {
+		if inside, err := dataset.Within(in, s.Out); err != nil {
+			return err
+		} else if inside {
+			return withHint(usagef("out is %s, which is inside %s, %s: the next build would read the data set as images",
+				s.Out, key, in), "name a folder next to it: --out %s", filepath.Base(filepath.Clean(in))+"-shards")
+		}
+	}
+	return nil
+}
+
+// sourceError adds exit codes and hints to the errors of an importer.
+func sourceError(err error) error {
+	if errors.As(err, new(*registry.UnknownError)) {
+		return withCode(exitUsage, err)
+	}
+	if errors.As(err, new(*dataset.OrderError)) {
+		return withHint(withCode(exitUsage, err),
+			"list --levels from the finest to the coarsest; if the order is right, rename one of the two "+
+				"classes with equal names")
+	}
+	return err
+}
+
+// importer returns the importer of the data set. It returns a usage error if the data set
+// is csv and the input is a folder.
+func (s *shardsSettings) importer() (dataset.Importer, error) {
+	importer, err := dataset.Find(s.Dataset)
+	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
+		err = withHint(fmt.Errorf("input is the folder %s, but the data set csv reads a table", s.Input),
+			"use --dataset %s to read it; read a published data set by its own name", dataset.Kind(s.Input))
+	}
+	return importer, withCode(exitUsage, err)
+}
+
+// imageFolders returns the folders next to a CSV that contain its images.
+func (s *shardsSettings) imageFolders() ([]string, error) {
+	if s.Dataset != "csv" || s.Images != "" {
+		return nil, nil
+	}
+	return dataset.ImageFolders(s.Input, s.Columns.Path)
+}
+
+// checkLevelCount returns an error for more levels than training and evaluation support.
+func checkLevelCount(levels []string) error {
+	if n := len(levels); n > retrieval.MostLevels {
+		return usagef("there are %d levels; want at most %d: name fewer with --levels", n, retrieval.MostLevels)
+	}
+	return nil
+}
+
+// shardsArgument is the advice on an argument to `hgld shards build`, which takes none.
+func shardsArgument(path string) string {
+	if _, err := os.Stat(path); err == nil && !strings.HasSuffix(path, ".csv") {
+		return "hgld shards build --dataset folder --input " + path
+	}
+	return "hgld shards build --input " + path
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/sketch"
+	"hgld/internal/testing/testfile"
 )
 
 // drawings writes a drawing to each path below a new folder, which becomes the
@@ -80,7 +81,7 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 
 // More levels than can be compared are no data set: 2,000 gave one that could not be
 // opened.
-func TestTooManyLevelsAreNoDataSet(t *testing.T) {
+func TestTooManyLevelsAreRefused(t *testing.T) {
 	drawings(t, "1.png")
 	var names []string
 	for l := range 2000 {
@@ -95,5 +96,26 @@ func TestTooManyLevelsAreNoDataSet(t *testing.T) {
 	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
 		!strings.Contains(errs, "there are 2000 levels; want at most 126") {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+func TestImageFoldersOfATableAreInputs(t *testing.T) {
+	dir := t.TempDir()
+	testfile.Write(t, dir, "images.csv", "landmark_id,path\n1,photos/a/1.jpg\n2,more/2.jpg\n3,flat.jpg\n"+
+		"4,../up/4.jpg\n5,gone/5.jpg\n6,photos/6.jpg\n")
+	testfile.Write(t, dir, "photos/a/1.jpg", "x")
+	testfile.Write(t, dir, "more/2.jpg", "x")
+	s := &shardsSettings{Dataset: "csv", Input: filepath.Join(dir, "images.csv")}
+	got, err := s.imageFolders()
+	if err != nil || len(got) != 2 || got[0] != filepath.Join(dir, "more") || got[1] != filepath.Join(dir, "photos") {
+		t.Errorf("folders %q, want more and photos; error %v", got, err)
+	}
+	s.Columns.Path = "file"
+	if got, err := s.imageFolders(); got != nil || err != nil {
+		t.Errorf("folders %q of a table without the column", got)
+	}
+	s.Columns.Path, s.Images = "", "photos.zip"
+	if got, err := s.imageFolders(); got != nil || err != nil {
+		t.Errorf("folders %q, and the images are in an archive", got)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"image/jpeg"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"hgld/internal/sketch"
+	"hgld/internal/testing/testfile"
 )
 
 // publishedTree is a small data set made up in a published layout: four classes
@@ -34,13 +34,7 @@ func (p *publishedTree) picture(t *testing.T, name string, class, view int) {
 func (p *publishedTree) write(t *testing.T, dir string) {
 	t.Helper()
 	for name, data := range p.files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, dir, name, data)
 	}
 }
 

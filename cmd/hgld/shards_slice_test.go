@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSlicesAndTheBuildAfterThem(t *testing.T) {
+func TestBuildCompletesTheSlices(t *testing.T) {
 	publishedFolders(t)
 	args := func(more ...string) []string {
 		return append([]string{"shards", more[0], "--dataset", "sop", "--input", "Stanford_Online_Products",

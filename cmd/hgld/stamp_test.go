@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/exitcode"
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/scrape"
 )
@@ -17,7 +18,7 @@ import (
 func projectHere(t *testing.T, text string) *job {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	writeIn(t, ".", projectFile, text)
+	testfile.Write(t, ".", projectFile, text)
 	p, err := stages().Open("")
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +56,8 @@ func recorded(t *testing.T, j *job, s pipeline.Stage, retryable bool, change fun
 
 func TestStampIsOfTheProjectsOwnResult(t *testing.T) {
 	j := projectHere(t, "train:\n  steps: 9\n")
-	writeIn(t, "runs/default", "events.jsonl", "{}\n")
-	writeIn(t, "shards", "MANIFEST.json", "{}\n")
+	testfile.Write(t, "runs/default", "events.jsonl", "{}\n")
+	testfile.Write(t, "shards", "MANIFEST.json", "{}\n")
 	s := trainStage().Stage
 	same := func(*trainSettings) {}
 	if st := recorded(t, j, s, false, same); st.State != "done" {
@@ -83,7 +84,7 @@ func TestStampIsOfTheProjectsOwnResult(t *testing.T) {
 	}
 }
 
-func TestScrapeThatMayDoBetterNextTimeIsNotDone(t *testing.T) {
+func TestScrapeWithRetryableFailuresIsNotDone(t *testing.T) {
 	j := &job{json: true, stdout: io.Discard}
 	for outcome, want := range map[labels.Outcome]bool{labels.Retryable: true, labels.Failed: false} {
 		err := printScrape(j, &scrapeSettings{}, &scrape.Report{Failed: []scrape.Failure{{Outcome: outcome}}})
@@ -95,13 +96,13 @@ func TestScrapeThatMayDoBetterNextTimeIsNotDone(t *testing.T) {
 
 func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 	j := projectHere(t, "train:\n  model: {weights: resnet.safetensors}\n")
-	writeIn(t, "runs/default", "events.jsonl", "{}\n")
-	writeIn(t, ".", "resnet.safetensors", "one")
+	testfile.Write(t, "runs/default", "events.jsonl", "{}\n")
+	testfile.Write(t, ".", "resnet.safetensors", "one")
 	s := trainStage().Stage
 	if st := recorded(t, j, s, false, func(*trainSettings) {}); st.State != "done" {
 		t.Fatalf("%s: %s, want done", st.State, st.Why)
 	}
-	writeIn(t, ".", "resnet.safetensors", "two")
+	testfile.Write(t, ".", "resnet.safetensors", "two")
 	settings, err := trainStage().Load(j.project, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 	if in, _ := s.Files(settings); !slices.Contains(pipeline.Missing(in), "resnet.safetensors") {
 		t.Error("weights that are gone are not missed")
 	}
-	writeIn(t, "runs/default", "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")
+	testfile.Write(t, "runs/default", "checkpoints/step-00000005/SHA256SUMS", "abc  model.safetensors\n")
 	if in, _ := s.Files(settings); slices.Contains(pipeline.Missing(in), "resnet.safetensors") {
 		t.Error("a run with a checkpoint cannot go on without the weights that it began with")
 	}
@@ -123,7 +124,7 @@ func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 
 func TestRunFileLeavesNoStampOutsideAProject(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeIn(t, ".", "run.yaml", "steps: 7\nout: here\n")
+	testfile.Write(t, ".", "run.yaml", "steps: 7\nout: here\n")
 	p, err := stages().Open("")
 	if err != nil {
 		t.Fatal(err)

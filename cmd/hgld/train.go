@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,14 @@ import (
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/embeddings"
 	"hgld/train/history"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
-// trainSettings is the section "train" of hgld.yaml.
+// trainSettings are the settings of the stage train.
 type trainSettings = history.Settings
 
 const (
@@ -43,11 +47,20 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Name: "train", Command: "train run",
 		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.Files(), append([]string{startOf(s)}, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), append([]string{startingWeights(s)}, s.Images.Benchmarks...)...), []string{s.Out}
 		},
-		Run:    onJob(runTrain),
-		Checks: []func(*trainSettings) error{checkTrain},
+		Run:   onJob(runTrain),
+		Check: checkTrain,
 	})
+}
+
+func checkTrain(s *trainSettings) error {
+	if s.Run.Device != "" {
+		if _, err := device.ParsePlace(s.Run.Device); err != nil {
+			return fmt.Errorf("run.device: %w", err)
+		}
+	}
+	return s.Config.Check()
 }
 
 func trainCommand() *cli.Command {
@@ -117,8 +130,13 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Config.Run.Settle(b)
+	plan, err := train.Plan(s.Config, data.ForTraining())
+	if err != nil {
+		return trainError(err)
+	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
-		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit,
+		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
 	})
 	if err != nil {
 		return trainError(err)
@@ -132,7 +150,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	total := r.Total()
 	if same && r.Step() >= total && history.IsDone(s.Out, r.Step()) {
-		return showDone(j, s.Out, r.Step())
+		return showFinishedRun(j, s.Out, r.Step())
 	}
 	where := "from the start"
 	if r.Resumed() != "" {
@@ -145,14 +163,14 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
 		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
 		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)
-	sayStart(j, s, r)
+	sayUnusualStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
 	if data.Query == nil && len(data.Benchmarks) == 0 {
 		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
-	if err := sayBefore(j, b, r, data.Validation); err != nil {
+	if err := printInputMetrics(j, b, r, data.Validation); err != nil {
 		return err
 	}
 	log, err := history.OpenLog(s.Out, r.Step())
@@ -163,9 +181,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	return trainError(followRun(j, r, s, data, total, log))
 }
 
-// sayBefore prints the metrics of the input vectors, which the head should improve on.
-func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error {
-	if _, are := train.AsVectored(held); !are || r.Step() > 0 || j.json {
+// printInputMetrics prints the metrics of the input vectors, which the head should improve on.
+func printInputMetrics(j *job, b device.Backend, r *train.Run, held input.Dataset) error {
+	if _, are := input.AsVectored(held); !are || r.Step() > 0 || j.json {
 		return nil
 	}
 	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())
@@ -176,9 +194,9 @@ func sayBefore(j *job, b device.Backend, r *train.Run, held train.Dataset) error
 	return result.Table(j.stdout)
 }
 
-// sayStart tells the user if the start of a run is unusual: a damaged checkpoint, weights
+// sayUnusualStart tells the user if the start of a run is unusual: a damaged checkpoint, weights
 // that are not used, or a complete run that continues.
-func sayStart(j *job, s *trainSettings, r *train.Run) {
+func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 	for _, d := range r.Damaged() {
 		j.say("%v; the run falls back to %s and keeps the damaged checkpoint as %s", d.Err,
 			filepath.Base(r.Resumed()), d.Path)
@@ -195,9 +213,9 @@ func sayStart(j *job, s *trainSettings, r *train.Run) {
 	}
 }
 
-// showDone prints the result of a run that was already complete. If settings under run
+// showFinishedRun prints the result of a run that was already complete. If settings under run
 // had changed, the run would be evaluated again instead.
-func showDone(j *job, run string, step int) error {
+func showFinishedRun(j *job, run string, step int) error {
 	j.say("%s is complete: %s; nothing is left to do", run, count(step, "step"))
 	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
@@ -278,7 +296,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	result.On = e.On
 	var err error
 	result.Tool = thisTool()
-	if result.Of, err = ofRun(r, s, data, e); err != nil {
+	if result.Of, err = runSubject(r, s, data, e); err != nil {
 		return err
 	}
 	if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
@@ -315,10 +333,37 @@ func trainError(err error) error {
 		return withHint(withCode(exitIntegrity, err), "remove only the file %s", damaged.Path)
 	case errors.As(err, new(*shards.DamageError)):
 		return withCode(exitIntegrity, err)
-	case errors.As(err, new(*train.ConfigError)):
+	case errors.As(err, new(*train.ConfigError)), errors.As(err, new(*retrieval.LevelsError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(withCode(exitLocked, err), "wait for that process, or give this run its own directory with --out")
 	}
 	return err
+}
+
+// startingWeights returns the file or run that a training starts from. If the run already has a
+// checkpoint it no longer needs that file, so startOf returns "" if the file is gone.
+func startingWeights(s *trainSettings) string {
+	path := cmp.Or(s.Model.Weights, s.From)
+	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
+		return ""
+	}
+	return path
+}
+
+// trainArgument is the advice on an argument to `hgld train run`, which takes none.
+func trainArgument(path string) string {
+	contains := func(name string) bool {
+		_, err := os.Stat(filepath.Join(path, name))
+		return err == nil
+	}
+	switch {
+	case contains(history.SettingsFile):
+		return "hgld train resume " + path + " continues that run"
+	case contains(shards.ManifestFile):
+		return "hgld train run --data " + path + " trains on these shards"
+	case embeddings.IsKind(path):
+		return vectorsArgument("hgld train run", path)
+	}
+	return "name a run file with --config"
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/train"
+	"hgld/train/cost"
 )
 
 func trainBenchCommand() *cli.Command {
@@ -40,20 +40,20 @@ func runBench(j *job, s *trainSettings, steps int) error {
 		return err
 	}
 	defer data.Close()
-	result := train.BenchResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch,
+	result := cost.BenchmarkResult{Backbone: s.Model.Backbone.Name, Loss: s.Loss.Name, Batch: s.Sampler.Batch,
 		Size: s.Input.Size, Threads: s.Config.Run.Threads}
 	if result.Threads == 0 {
 		result.Threads = runtime.GOMAXPROCS(0)
 	}
 	j.say("%d steps of %s with %s on %s", steps, result.Backbone, result.Loss, s.Images.Files()[0])
-	o, err := j.rehearsing(s, 0)
+	o, err := j.rehearsalOptions(s, 0)
 	if err != nil {
 		return err
 	}
 	result.Device = o.Backend.Name()
-	p := j.progress("bench", train.BenchWarmUp+steps)
+	p := j.progress("bench", cost.BenchWarmUp+steps)
 	defer p.End()
-	result.StepTimes, err = train.Bench(j.ctx, s.Config, data.Data, o, steps, func(taken int) { p.Set(taken, "") })
+	result.StepTimes, err = cost.Bench(j.ctx, s.Config, data.Data, o, steps, func(taken int) { p.Set(taken, "") })
 	if err != nil {
 		return trainError(err)
 	}

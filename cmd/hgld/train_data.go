@@ -7,7 +7,7 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
-	"hgld/train"
+	"hgld/train/input"
 	"hgld/train/selection"
 )
 
@@ -44,7 +44,7 @@ func openShards(folder string) (splitSet, error) {
 type splitSet struct{ *shards.Set }
 
 // Split implements selection.Set.
-func (s splitSet) Split(name labels.Split) (train.Dataset, error) {
+func (s splitSet) Split(name labels.Split) (input.Dataset, error) {
 	v, err := s.Set.Split(name)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/export"
+	"hgld/train/input"
 )
 
 const trainExportExamples = "  hgld train export net.onnx              the network of runs/default for any runtime\n" +
@@ -101,7 +102,7 @@ func runExport(j *job, o exportChoice) (err error) {
 
 // embed computes the embeddings of the selected images.
 func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error) {
-	choice, err := (&evalSettings{Run: o.run, Data: o.data, Query: o.split}).choice()
+	choice, err := (&evalImageSettings{Data: o.data, Query: o.split}).choice(o.run)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error)
 	if o.split != "" {
 		o.of = "query"
 	}
-	images, known := map[string]train.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[o.of]
+	images, known := map[string]input.Dataset{"query": data.Query, "gallery": data.Gallery, "train": data.Train}[o.of]
 	switch {
 	case !known:
 		return nil, withCode(exitUsage, registry.Unknown("images", o.of, []string{"query", "gallery", "train"}))
@@ -121,7 +122,7 @@ func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error)
 		return nil, withHint(usagef("the run of %s has no %s images", o.run, o.of), "--of train exports the training images")
 	}
 	if j.limit > 0 {
-		images = train.First(images, j.limit)
+		images = input.First(images, j.limit)
 	}
 	p := j.progress("embed", images.Len())
 	defer p.End()

@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/recipe"
+	"hgld/train/retrieval"
 )
 
 const trainRecipeExamples = "  hgld train recipe list                  the published runs, with the tables that " +
@@ -92,9 +92,9 @@ func showRecipe(c *cli.Context, j *job) error {
 		j.print("%s", r.Text)
 		return nil
 	}
-	var result *train.Result
+	var result *retrieval.Result
 	if run := c.String("run"); run != "" {
-		if result, err = testOf(run); err != nil {
+		if result, err = readTestResult(run); err != nil {
 			return err
 		}
 	}
@@ -238,4 +238,27 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 // recipeProject reads a recipe's file as a project.
 func recipeProject(r recipe.Recipe) (*pipeline.Project, error) {
 	return stages().Parse(r.Name+".yaml", r.Text)
+}
+
+// readTestResult reads the test result of a run. It returns an error if the run was only evaluated
+// on validation classes.
+func readTestResult(run string) (*retrieval.Result, error) {
+	result, err := readEvaluation(run)
+	if err == nil && result.On == "validation" {
+		err = withHint(usagef("%s of %s is on the validation classes, but the paper's numbers are on the test",
+			history.EvaluationFile, run),
+			"name the test with train.query to evaluate it when the run is complete, or evaluate it now with hgld eval run")
+	}
+	return result, err
+}
+
+// readEvaluation reads the last evaluation of a run.
+func readEvaluation(run string) (*retrieval.Result, error) {
+	path := filepath.Join(run, history.EvaluationFile)
+	r, err := history.ReadResult(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(usagef("%s has no %s: the run was not evaluated", run, history.EvaluationFile),
+			"hgld train run evaluates at the end if train.query or train.hold_out names the queries")
+	}
+	return r, err
 }

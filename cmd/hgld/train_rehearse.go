@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/train"
+	"hgld/train/cost"
 )
 
 // A rehearsal runs some steps of a training and writes nothing.
@@ -26,7 +27,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	for _, kind := range []struct {
 		flag string
 		of   rehearsal
-	}{{"dry-run", dryRun}, {"overfit", overfit}, {"profile", profile}} {
+	}{{"dry-run", forecastRun}, {"overfit", overfitBatch}, {"profile", profileSteps}} {
 		switch {
 		case !c.Bool(kind.flag):
 		case asked != nil:
@@ -38,8 +39,8 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 	return asked, nil
 }
 
-// rehearsing returns the training options of a rehearsal with the given number of steps.
-func (j *job) rehearsing(s *trainSettings, steps int) (o train.Options, err error) {
+// rehearsalOptions returns the training options of a rehearsal with the given number of steps.
+func (j *job) rehearsalOptions(s *trainSettings, steps int) (o train.Options, err error) {
 	o.Limit = steps
 	if o.Backend, err = j.openTraining(s); err != nil {
 		return o, err
@@ -56,14 +57,14 @@ func (j *job) limitOr(n int) int {
 	return n
 }
 
-// dryRun computes the memory of a run and then times some of its steps.
-func dryRun(j *job, s *trainSettings) error {
+// forecastRun computes the memory of a run and then times some of its steps.
+func forecastRun(j *job, s *trainSettings) error {
 	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
 	defer data.Close()
-	o, err := j.rehearsing(s, j.limitOr(3)+1)
+	o, err := j.rehearsalOptions(s, j.limitOr(3)+1)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func dryRun(j *job, s *trainSettings) error {
 		return err
 	}
 	o.Limit = min(o.Limit, plan.Steps)
-	f := train.NewForecast(plan)
+	f := cost.NewForecast(plan)
 	if !j.json {
 		j.print("%s", f.Needs())
 	}
@@ -83,8 +84,8 @@ func dryRun(j *job, s *trainSettings) error {
 	return j.show(f, f.Lasts())
 }
 
-// overfit checks that the network can learn.
-func overfit(j *job, s *trainSettings) error {
+// overfitBatch checks that the network can learn.
+func overfitBatch(j *job, s *trainSettings) error {
 	data, err := openData(&s.Images)
 	if err != nil {
 		return err
@@ -94,13 +95,13 @@ func overfit(j *job, s *trainSettings) error {
 	if steps < 2 {
 		return usagef("--limit is %d; want 2 or more, because one step cannot show that the loss falls", steps)
 	}
-	o, err := j.rehearsing(s, steps)
+	o, err := j.rehearsalOptions(s, steps)
 	if err != nil {
 		return err
 	}
 	p := j.progress("overfit", steps)
 	defer p.End()
-	f, err := train.Overfit(j.ctx, s.Config, data.ForTraining(), o, func(step int, loss float64) {
+	f, err := cost.Overfit(j.ctx, s.Config, data.ForTraining(), o, func(step int, loss float64) {
 		p.Set(step, fmt.Sprintf("loss %.4f", loss))
 	})
 	p.End()
@@ -123,18 +124,18 @@ func overfit(j *job, s *trainSettings) error {
 	return err
 }
 
-// profile times the operations of some training steps.
-func profile(j *job, s *trainSettings) error {
+// profileSteps times the operations of some training steps.
+func profileSteps(j *job, s *trainSettings) error {
 	data, err := openData(&s.Images)
 	if err != nil {
 		return err
 	}
 	defer data.Close()
-	o, err := j.rehearsing(s, j.limitOr(10)+1)
+	o, err := j.rehearsalOptions(s, j.limitOr(10)+1)
 	if err != nil {
 		return err
 	}
-	p, err := train.NewProfile(j.ctx, s.Config, data.ForTraining(), o)
+	p, err := cost.NewProfile(j.ctx, s.Config, data.ForTraining(), o)
 	switch {
 	case err != nil:
 		return err

@@ -365,7 +365,7 @@ func TestTrainRunLeavesALockedDirectoryAlone(t *testing.T) {
 	}
 }
 
-func TestRunFileStandsAloneOrUnderItsSection(t *testing.T) {
+func TestRunFileHoldsSettingsAloneOrUnderTrain(t *testing.T) {
 	pictureShards(t)
 	settings := strings.ReplaceAll(strings.TrimPrefix(tinyProject, "train:\n"), "\n  ", "\n")
 	settings = strings.TrimPrefix(settings, "  ") + "data: ../shards\n"
@@ -429,7 +429,7 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 
 // Without its sums a checkpoint is damaged: training falls back, an evaluation ends
 // with the code of damage.
-func TestCheckpointWithoutItsSums(t *testing.T) {
+func TestCheckpointWithoutChecksumsIsDamaged(t *testing.T) {
 	pictureShards(t)
 	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
 		t.Fatal(errs)

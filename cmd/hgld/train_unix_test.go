@@ -14,9 +14,9 @@ import (
 	"hgld/train/history"
 )
 
-// TestSignalSavesATrainingThatGoesOn interrupts a run once it has taken three
+// TestTrainingContinuesAfterASignal interrupts a run once it has taken three
 // steps; the same command then ends it with the bytes of a run in one go.
-func TestSignalSavesATrainingThatGoesOn(t *testing.T) {
+func TestTrainingContinuesAfterASignal(t *testing.T) {
 	pictureShards(t)
 	args := tinyRun("--steps", "150")
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGUSR1} {

@@ -7,7 +7,7 @@ import (
 )
 
 // Annotate adds the origin of each setting as a comment on its line. node holds the settings of
-// a section, or of a group in it, and path is its key.
+// a stage, or of a group in it, and path is its key.
 func (p *Project) Annotate(node *yaml.Node, path string) {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		here := path + "." + node.Content[i].Value
@@ -60,17 +60,17 @@ func (p *Project) Document(all map[string]any, keys []*yaml.Node, origin bool) (
 	return doc, nil
 }
 
-// Values returns settings of [Project.Resolved] by section and key. With origin each value
+// Values returns settings of [Project.Resolved] by stage and key. With origin each value
 // is an object with the keys value and origin.
 func (p *Project) Values(all map[string]any, origin bool) map[string]any {
 	out := map[string]any{}
-	for section, ptr := range all {
+	for stage, ptr := range all {
 		values := map[string]any{}
-		out[section] = values
+		out[stage] = values
 		for _, f := range settings.Fields(ptr) {
 			v := f.Value.Interface()
 			if origin {
-				v = map[string]any{"value": v, "origin": p.Origin(section + "." + f.Key())}
+				v = map[string]any{"value": v, "origin": p.Origin(stage + "." + f.Key())}
 			}
 			values[f.Key()] = v
 		}
@@ -78,7 +78,7 @@ func (p *Project) Values(all map[string]any, origin bool) map[string]any {
 	return out
 }
 
-// Schema returns a JSON Schema of hgld.yaml. more describes the keys that are no sections.
+// Schema returns a JSON Schema of hgld.yaml. more describes the keys that are no stages.
 func (l *Pipeline) Schema(more map[string]any) map[string]any {
 	properties := map[string]any{
 		versionKey: map[string]any{"type": "integer", "description": "format version", "maximum": ProjectVersion},

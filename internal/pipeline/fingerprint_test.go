@@ -5,19 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-)
 
-// writeIn makes a file in a folder of the test.
-func writeIn(t *testing.T, dir, name, text string) {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
+	"hgld/internal/testing/testfile"
+)
 
 // printOf returns the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
@@ -31,8 +21,8 @@ func printOf(t *testing.T, path string) string {
 
 func TestFolderIsKnownByItsContents(t *testing.T) {
 	dir := t.TempDir()
-	writeIn(t, dir, "a/1.jpg", "one")
-	writeIn(t, dir, "a/2.jpg", "two")
+	testfile.Write(t, dir, "a/1.jpg", "one")
+	testfile.Write(t, dir, "a/2.jpg", "two")
 	was := printOf(t, dir)
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "a", "1.jpg"), later, later); err != nil {
@@ -41,7 +31,7 @@ func TestFolderIsKnownByItsContents(t *testing.T) {
 	if printOf(t, dir) != was {
 		t.Error("a copy with other times is another folder")
 	}
-	writeIn(t, dir, "a/1.jpg", "eno")
+	testfile.Write(t, dir, "a/1.jpg", "eno")
 	if printOf(t, dir) == was {
 		t.Error("a file of the same size with other contents goes unnoticed")
 	}
@@ -53,8 +43,8 @@ func TestFolderIsKnownByItsContents(t *testing.T) {
 
 func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {
 	dir := t.TempDir()
-	writeIn(t, dir, "MANIFEST", "one\n")
-	writeIn(t, dir, "data", "x")
+	testfile.Write(t, dir, "MANIFEST", "one\n")
+	testfile.Write(t, dir, "data", "x")
 	known := Folder{Manifest: "MANIFEST"}
 	l := &Pipeline{Folder: func(string) (Folder, bool, error) { return known, true, nil }}
 	print := func() string {
@@ -66,7 +56,7 @@ func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {
 		return prints[dir]
 	}
 	was := print()
-	writeIn(t, dir, "data", "y")
+	testfile.Write(t, dir, "data", "y")
 	if print() != was || was != printOf(t, filepath.Join(dir, "MANIFEST")) {
 		t.Error("another file than the manifest counts")
 	}
@@ -76,11 +66,11 @@ func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {
 	}
 	known = Folder{Files: []string{"data"}}
 	was = print()
-	writeIn(t, dir, "MANIFEST", "two\n")
+	testfile.Write(t, dir, "MANIFEST", "two\n")
 	if print() != was {
 		t.Error("a file counts that is not among those of the folder")
 	}
-	writeIn(t, dir, "data", "z")
+	testfile.Write(t, dir, "data", "z")
 	if print() == was {
 		t.Error("a file of the folder changes unnoticed")
 	}
@@ -88,7 +78,7 @@ func TestFolderOfAKnownKindIsIdentifiedByItsManifest(t *testing.T) {
 
 func TestPathThroughAFileIsMissing(t *testing.T) {
 	dir := t.TempDir()
-	writeIn(t, dir, "tags.jsonl", "")
+	testfile.Write(t, dir, "tags.jsonl", "")
 	path := filepath.Join(dir, "tags.jsonl", "deeper")
 	if list := Missing([]string{"", path, dir}); len(list) != 1 || list[0] != path {
 		t.Errorf("missing: %q", list)

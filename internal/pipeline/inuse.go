@@ -17,7 +17,7 @@ const StagesKey = "stages"
 
 // readStages reads the list of stages in use.
 func (p *Project) readStages() error {
-	node := p.sections[StagesKey]
+	node := p.values[StagesKey]
 	if node == nil || node.Tag == "!!null" {
 		return nil
 	}

@@ -15,16 +15,16 @@ import (
 // OverrideFlag is the name of the flag whose values are assignments, key=value.
 const OverrideFlag = "override"
 
-// Load fills the settings of a section. own points to its defaults. Flags take precedence over
+// Load fills the settings of a stage. own points to its defaults. Flags take precedence over
 // -o assignments, then HGLD_* variables, then hgld.yaml or the file given to
 // [Project.UseFile]. If line is nil, there is no command line, and the result is the project's
 // own settings. Errors have code [exitcode.Usage].
-func (p *Project) Load(line settings.Flags, section string, own any) error {
-	s := p.Section(section, own)
+func (p *Project) Load(line settings.Flags, stage string, own any) error {
+	s := p.Section(stage, own)
 	s.Defaults()
 	p.anchor(settings.Fields(own))
-	from := source{p.File, p.sections[section]}
-	if other, ok := p.instead[section]; ok && line != nil {
+	from := source{p.File, p.values[stage]}
+	if other, ok := p.instead[stage]; ok && line != nil {
 		from = other
 	}
 	err := p.fill(s, from)
@@ -38,25 +38,25 @@ func (p *Project) Load(line settings.Flags, section string, own any) error {
 		err = s.Flags(line)
 	}
 	if err == nil {
-		err = s.Check(func(key string) string { return p.Origin(section + "." + key) })
+		err = s.Check(func(key string) string { return p.Origin(stage + "." + key) })
 	}
 	return exitcode.With(exitcode.Usage, err)
 }
 
-// LoadFile fills the settings of a section from hgld.yaml alone. own points to its defaults.
+// LoadFile fills the settings of a stage from hgld.yaml alone. own points to its defaults.
 // Errors have code [exitcode.Usage].
-func (p *Project) LoadFile(section string, own any) error {
-	return exitcode.With(exitcode.Usage, p.fill(p.Section(section, own), source{p.File, p.sections[section]}))
+func (p *Project) LoadFile(stage string, own any) error {
+	return exitcode.With(exitcode.Usage, p.fill(p.Section(stage, own), source{p.File, p.values[stage]}))
 }
 
-// Section wraps the settings that own points to as a section that can be filled. The project
-// records the origin of each value.
+// Section wraps the settings that own points to so that they can be filled. name is their key in
+// hgld.yaml. The project records the origin of each value.
 func (p *Project) Section(name string, own any) settings.Section {
 	return settings.Section{Name: name, Ptr: own, Words: p.engine().Words,
 		Origin: func(key, from string) { p.SetOrigin(name+"."+key, from) }}
 }
 
-// fill sets the values of a section that a file contains. Relative paths in it start at the
+// fill sets the values that a file contains. Relative paths in it start at the
 // project's folder.
 func (p *Project) fill(s settings.Section, from source) error {
 	set, err := s.File(from.file, from.node)
@@ -74,23 +74,23 @@ func (p *Project) anchor(fields []settings.Field) {
 	}
 }
 
-// UseFile makes [Project.Load] read a section from another file. The file contains the section
-// alone, as run.yaml does, or under its name, as hgld.yaml does. Relative paths in it start at
-// its folder. own points to settings of the section. Errors have code [exitcode.Usage], except
+// UseFile makes [Project.Load] read the settings of a stage from another file. The file contains
+// them alone, as run.yaml does, or under the name of the stage, as hgld.yaml does. Relative paths
+// in it start at its folder. own points to settings of the stage. Errors have code [exitcode.Usage], except
 // that a file which exists and cannot be read has none.
-func (p *Project) UseFile(section, path string, own any) error {
+func (p *Project) UseFile(stage, path string, own any) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !IsMissing(err) {
 		return err
 	}
 	if err == nil {
-		err = p.use(section, path, text, own)
+		err = p.use(stage, path, text, own)
 	}
 	return exitcode.With(exitcode.Usage, err)
 }
 
 // use is UseFile for a file with the given text.
-func (p *Project) use(section, path string, text []byte, own any) error {
+func (p *Project) use(stage, path string, text []byte, own any) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -99,7 +99,7 @@ func (p *Project) use(section, path string, text []byte, own any) error {
 		return fmt.Errorf("%s: expected settings, such as \"steps: 1000\"", path)
 	}
 	node := doc.Content[0]
-	if under := settings.Lookup(node, section); under != nil {
+	if under := settings.Lookup(node, stage); under != nil {
 		node = under
 	}
 	for _, f := range settings.Fields(own) {
@@ -120,7 +120,7 @@ func (p *Project) use(section, path string, text []byte, own any) error {
 	if p.instead == nil {
 		p.instead = map[string]source{}
 	}
-	p.instead[section] = source{path, node}
+	p.instead[stage] = source{path, node}
 	return nil
 }
 

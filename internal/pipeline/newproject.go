@@ -12,7 +12,7 @@ import (
 
 // NewProject describes the hgld.yaml of a project that is about to start.
 type NewProject struct {
-	// Head is the text above the sections.
+	// Head is the text above the stages.
 	Head string
 	// Stages names the stages in use. If empty, all of them are.
 	Stages []string

@@ -1,5 +1,5 @@
 // Package pipeline is the engine of stages. A stage reads files, writes files and has
-// settings, which are a section of hgld.yaml. The engine finds a project and loads the
+// settings, which stand under its name in hgld.yaml. The engine finds a project and loads the
 // settings of its stages. It records what each stage read and wrote, and derives from that
 // which results are stale and why. It runs the stale stages in order.
 //
@@ -32,7 +32,7 @@ import (
 type Pipeline struct {
 	// Stages lists the stages in order.
 	Stages []Stage
-	// Keys lists the other keys of hgld.yaml, besides the sections and the format version.
+	// Keys lists the other keys of hgld.yaml, besides the stages and the format version.
 	Keys []string
 	// Words holds other programs' names for settings.
 	Words settings.Synonyms
@@ -86,7 +86,7 @@ func (p *Project) Check(stages []Stage) error {
 			return err
 		}
 		if err := s.check(own); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: section %s: %w", p.File, s.Name, err))
+			wrong = append(wrong, fmt.Errorf("%s: stage %s: %w", p.File, s.Name, err))
 		}
 	}
 	return exitcode.Hint(errors.Join(wrong...), "hgld config show --origin says where a value comes from")

@@ -38,15 +38,15 @@ type Project struct {
 	Asked string
 
 	pipeline *Pipeline
-	inUse    []string // names of the stages in use; nil: all
-	sections map[string]*yaml.Node
-	instead  map[string]source // sections that come from files given on the command line
-	origin   map[string]string // "cluster.k" -> origin of its value
-	ways     map[string]string // path as commands use it -> path as in hgld.yaml or the defaults
-	here     string            // current folder at the start of the command, or "" if unknown
+	inUse    []string              // names of the stages in use; nil: all
+	values   map[string]*yaml.Node // top level of hgld.yaml
+	instead  map[string]source     // settings that come from files given on the command line
+	origin   map[string]string     // "cluster.k" -> origin of its value
+	ways     map[string]string     // path as commands use it -> path as in hgld.yaml or the defaults
+	here     string                // current folder at the start of the command, or "" if unknown
 }
 
-// source is a section in a file.
+// source holds the settings of a stage in a file.
 type source struct {
 	file string
 	node *yaml.Node
@@ -68,8 +68,8 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 		return nil, err
 	}
 	if !l.Isolated {
-		err := settings.CheckEnvironment(l.Names(), func(section string) any {
-			return l.Stages[slices.Index(l.Names(), section)].Settings()
+		err := settings.CheckEnvironment(l.Names(), func(stage string) any {
+			return l.Stages[slices.Index(l.Names(), stage)].Settings()
 		})
 		if err != nil {
 			return nil, exitcode.With(exitcode.Usage, err)
@@ -111,19 +111,19 @@ func (p *Project) parse(data []byte) error {
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return usagef("%s:%d: expected sections such as \"cluster:\"", p.File, root.Line)
+		return usagef("%s:%d: expected stages such as \"cluster:\"", p.File, root.Line)
 	}
-	p.sections = map[string]*yaml.Node{}
+	p.values = map[string]*yaml.Node{}
 	names := slices.Concat([]string{versionKey, StagesKey}, p.engine().Keys, p.engine().Names())
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if !slices.Contains(names, key.Value) {
-			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("section", key.Value, names))
+			return usagef("%s:%d: %w", p.File, key.Line, registry.Unknown("key", key.Value, names))
 		}
-		if p.sections[key.Value] != nil {
-			return usagef("%s:%d: section %.80q appears twice", p.File, key.Line, key.Value)
+		if p.values[key.Value] != nil {
+			return usagef("%s:%d: key %.80q appears twice", p.File, key.Line, key.Value)
 		}
-		p.sections[key.Value] = value
+		p.values[key.Value] = value
 	}
 	if err := p.checkVersion(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (p *Project) parse(data []byte) error {
 }
 
 func (p *Project) checkVersion() error {
-	node := p.sections[versionKey]
+	node := p.values[versionKey]
 	if node == nil {
 		return nil
 	}
@@ -172,10 +172,10 @@ func (p *Project) Require() error {
 }
 
 // Value returns the node of a top-level key in hgld.yaml, or nil if the key is missing.
-func (p *Project) Value(key string) *yaml.Node { return p.sections[key] }
+func (p *Project) Value(key string) *yaml.Node { return p.values[key] }
 
 // Origin returns the source of a setting's value when it was loaded, or "" if it was not
-// loaded. The key begins with the section: "cluster.k".
+// loaded. The key begins with the stage: "cluster.k".
 func (p *Project) Origin(key string) string { return p.origin[key] }
 
 // SetOrigin records the source of a setting's value, see [Project.Origin].

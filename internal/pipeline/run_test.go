@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/exitcode"
+	"hgld/internal/testing/testfile"
 )
 
 // files are the settings of a stage in tests.
@@ -44,7 +45,7 @@ func (j *told) Close() error                   { j.closed++; return nil }
 func projectHere(t *testing.T, text string, specs ...Spec[files]) *told {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	writeIn(t, ".", ProjectFile, text)
+	testfile.Write(t, ".", ProjectFile, text)
 	l := &Pipeline{Tool: "1.0"}
 	for _, s := range specs {
 		l.Stages = append(l.Stages, New(s).Stage)
@@ -105,7 +106,7 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 		!slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
 		t.Fatalf("%v, hints %q", err, exitcode.Hints(err))
 	}
-	writeIn(t, ".", "source", "x")
+	testfile.Write(t, ".", "source", "x")
 	if err := Run(j, p.pipeline.Stages); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 	if got, want := states(), "a        done: a.txt -> hgld a run\nb        done: b.txt -> hgld b run\n"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
 	}
-	writeIn(t, ".", "source", "y")
+	testfile.Write(t, ".", "source", "y")
 	if got, want := states(), "a        stale: source changed since -> hgld a run\n"+
 		"b        stale: a comes first and is not done -> hgld b run\nhgld a run"; got != want {
 		t.Errorf("states\n%s\nwant\n%s", got, want)
@@ -163,11 +164,11 @@ func TestHooksOfAStageChangeItsState(t *testing.T) {
 
 func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 	a := spec("a", "")
-	a.Checks = []func(*files) error{func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }}
+	a.Check = func(s *files) error { return fmt.Errorf("size is %d, want less", s.Size) }
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
 	err := Run(j, p.Stages())
-	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: section a: size is 3, want less" {
+	if exitcode.Of(err) != exitcode.Usage || err.Error() != "hgld.yaml: stage a: size is 3, want less" {
 		t.Errorf("code %d: %v", exitcode.Of(err), err)
 	}
 	_, err = p.Until("aa")
@@ -194,7 +195,7 @@ func TestStagesThatAreOffTakeNoPart(t *testing.T) {
 	if err := Run(j, p.Stages()); !slices.Equal(exitcode.Hints(err), []string{"name another one: --in …"}) {
 		t.Errorf("%v, hints %q: no stage in use writes a.txt", err, exitcode.Hints(err))
 	}
-	writeIn(t, ".", "a.txt", "x")
+	testfile.Write(t, ".", "a.txt", "x")
 	if err := Run(j, p.Stages()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"hgld/internal/settings"
 )
 
-// Spec declares a stage whose settings are an S. Found, Rereads, Doubt and Note may be nil.
+// Spec declares a stage whose settings are an S. Found, Check, Rereads, Doubt and Note may be nil.
 type Spec[S any] struct {
-	// Name is the section of hgld.yaml: "cluster".
+	// Name is its key in hgld.yaml: "cluster".
 	Name string
 	// Command is what a user types: "cluster run".
 	Command string
@@ -29,9 +29,9 @@ type Spec[S any] struct {
 	// Run does the work. If the job is stopped, it may save its progress and return early with
 	// context.Canceled.
 	Run func(j Job, s *S) error
-	// Checks find mistakes in the settings without reading data, such as unknown names. A
-	// command also finds the same mistakes when it reaches them.
-	Checks []func(s *S) error
+	// Check finds mistakes in the settings without reading data, such as unknown names. Run
+	// returns the same errors when it reaches them.
+	Check func(s *S) error
 	// Rereads names outputs that the stage reads if they exist.
 	Rereads func(s *S) []string
 	// Doubt returns the reason why a result that looks good is stale, or "". before holds the
@@ -41,10 +41,10 @@ type Spec[S any] struct {
 	Note func(p *Project, s *S, st State) (string, error)
 }
 
-// Stage is one step of a pipeline: a section of hgld.yaml, a command, and a line of `hgld
+// Stage is one step of a pipeline: a key of hgld.yaml, a command, and a line of `hgld
 // status`. It hides the type of its settings.
 type Stage struct {
-	// Name is the section of hgld.yaml: "cluster".
+	// Name is its key in hgld.yaml: "cluster".
 	Name string
 	// Command is what a user types: "cluster run".
 	Command string
@@ -76,10 +76,11 @@ func New[S any](spec Spec[S]) StageOf[S] {
 		files:    func(s any) ([]string, []string) { return spec.Files(s.(*S)) },
 		run:      func(j Job, s any) error { return spec.Run(j, s.(*S)) },
 		check: func(s any) error {
-			for _, check := range spec.Checks {
-				if err := check(s.(*S)); err != nil {
-					return SettingError(err)
-				}
+			if spec.Check == nil {
+				return nil
+			}
+			if err := spec.Check(s.(*S)); err != nil {
+				return SettingError(err)
 			}
 			return nil
 		},

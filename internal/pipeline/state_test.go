@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/testfile"
 )
 
 func TestStageComesAfterTheWriterOfAFolderAroundItsInput(t *testing.T) {
@@ -26,12 +28,12 @@ func TestInputsThatAnotherInputNamesAreWatched(t *testing.T) {
 	a.Found = func(*files) ([]string, error) { return []string{folder}, broken }
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
-	writeIn(t, ".", "table", "x")
-	writeIn(t, "photos", "1.jpg", "x")
+	testfile.Write(t, ".", "table", "x")
+	testfile.Write(t, "photos", "1.jpg", "x")
 	if err := Run(j, p.pipeline.Stages); err != nil {
 		t.Fatal(err)
 	}
-	writeIn(t, "photos", "2.jpg", "x")
+	testfile.Write(t, "photos", "2.jpg", "x")
 	if list, err := p.States(0); err != nil || list[0].State != Stale || list[0].Why != "photos changed since" {
 		t.Errorf("%+v, %v: want stale for its photos", list, err)
 	}

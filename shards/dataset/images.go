@@ -14,7 +14,7 @@ import (
 // Images are the image files of a folder, a .zip or a .tar in any layout, read in place: to
 // embed them, or to show them, without making shards. The id of an image is its path, with
 // slashes. Its folders are its classes where [Folder] could import them; otherwise there
-// are no levels. It implements train.Dataset.
+// are no levels. It implements input.Dataset.
 type Images struct {
 	source *folderSource
 	tree   *labels.Hierarchy // nil: the folders are not classes

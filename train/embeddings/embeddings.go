@@ -7,6 +7,9 @@
 // classes as strings or integers, finest level first. The file's metadata holds the names of
 // the levels under the keys "hgld.level_0", "hgld.level_1" and so on. `hgld train export`
 // writes such a file.
+//
+// [Input] prepares an evaluation of such files: it loads the vectors on the device, finds the
+// classes of their rows, and pairs rows by id.
 package embeddings
 
 import (

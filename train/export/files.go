@@ -12,6 +12,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train"
+	"hgld/train/input"
 )
 
 // kinds maps an extension to the function that writes such a file.
@@ -110,7 +111,7 @@ func (x *Files) parquet(path string) ([]string, error) {
 
 // Embed computes the embeddings of images with a network. progress receives the number of images
 // done.
-func Embed(ctx context.Context, m *train.Model, images train.Dataset,
+func Embed(ctx context.Context, m *train.Model, images input.Dataset,
 	progress func(done, total int)) (*Embeddings, error) {
 	vectors, err := m.Embed(ctx, images, progress)
 	if err != nil {

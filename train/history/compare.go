@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hgld/internal/texttable"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Comparison is a table of metrics from several sources.
@@ -25,16 +25,16 @@ type Comparison struct {
 // ComparedLine holds one metric in percent, with one value per source. The value is NaN (null
 // in JSON) if a source lacks the metric.
 type ComparedLine struct {
-	Key    string         `json:"key"`    // name of the metric
-	Values []train.Number `json:"values"` // as long as Sources
+	Key    string             `json:"key"`    // name of the metric
+	Values []retrieval.Number `json:"values"` // as long as Sources
 
 	// Intervals holds the confidence intervals as fractions, not percent. An entry is nil if its
 	// source has none.
-	Intervals []*train.Ends `json:"intervals,omitempty"`
+	Intervals []*retrieval.Ends `json:"intervals,omitempty"`
 }
 
 // Compare returns a table of every metric in any of the results.
-func Compare(names []string, results []*train.Result) Comparison {
+func Compare(names []string, results []*retrieval.Result) Comparison {
 	t := Comparison{Sources: names}
 	for _, key := range Keys(results) {
 		line := ComparedLine{Key: key}

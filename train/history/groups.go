@@ -8,7 +8,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/internal/settings"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Group is a set of runs that differ only in their seeds, or a single run.
@@ -36,7 +36,7 @@ var seedKeys = []string{"seed", "hold_out_seed"}
 // Measured returns the keys of the metrics to compare: those asked for, or all that the runs
 // have. It returns a *registry.UnknownError if no run has one that was asked for.
 func Measured(runs []*Run, asked []string) ([]string, error) {
-	var results []*train.Result
+	var results []*retrieval.Result
 	for _, r := range runs {
 		results = append(results, r.Result)
 	}
@@ -100,7 +100,7 @@ func commonStart(dirs []string) string {
 // measure computes the metrics of a group.
 func (g *Group) measure(keys []string) {
 	for _, key := range keys {
-		var values []train.Number
+		var values []retrieval.Number
 		for _, r := range g.Members {
 			values = append(values, Percent(r.Result, key))
 		}
@@ -117,8 +117,8 @@ func (g *Group) subtract(from *Group, keys []string) {
 }
 
 // bySeeds returns a metric of the runs, keyed by their seeds.
-func (g *Group) bySeeds(key string) map[[2]string]train.Number {
-	values := map[[2]string]train.Number{}
+func (g *Group) bySeeds(key string) map[[2]string]retrieval.Number {
+	values := map[[2]string]retrieval.Number{}
 	for _, r := range g.Members {
 		values[r.seeds()] = Percent(r.Result, key)
 	}

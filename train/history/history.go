@@ -25,6 +25,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/exitcode"
 	"hgld/train"
+	"hgld/train/retrieval"
 	"hgld/train/stats"
 )
 
@@ -68,7 +69,7 @@ type Run struct {
 	Events []train.Event
 
 	// Result is the last evaluation, or nil if there is none.
-	Result *train.Result
+	Result *retrieval.Result
 
 	// Settings are the settings that the run was made with, or nil if there are none.
 	Settings *Settings
@@ -128,12 +129,12 @@ func ReadEvents(path string) ([]train.Event, error) {
 }
 
 // ReadResult reads an evaluation from JSON. It does not check the format version.
-func ReadResult(path string) (*train.Result, error) {
+func ReadResult(path string) (*retrieval.Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	r := new(train.Result)
+	r := new(retrieval.Result)
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
@@ -206,16 +207,16 @@ func (r *Run) Steps() []train.Event {
 
 // Loss returns the mean loss over the last tenth of the steps that have one, at least one
 // step. It is NaN if no step has a loss.
-func (r *Run) Loss() train.Number {
+func (r *Run) Loss() retrieval.Number {
 	steps := slices.DeleteFunc(r.Steps(), func(e train.Event) bool { return e.Loss == nil })
 	sum, n := 0.0, max(1, len(steps)/10)
 	if len(steps) == 0 {
-		return train.Number(math.NaN())
+		return retrieval.Number(math.NaN())
 	}
 	for _, e := range steps[len(steps)-n:] {
 		sum += *e.Loss
 	}
-	return train.Number(sum / float64(n))
+	return retrieval.Number(sum / float64(n))
 }
 
 // WithoutLoss returns the number of steps without a loss.
@@ -230,7 +231,7 @@ func (r *Run) WithoutLoss() (n int) {
 
 // Speed returns the images per second over all steps except the first, which allocates memory.
 // It is NaN if there are no such steps.
-func (r *Run) Speed() train.Number {
+func (r *Run) Speed() retrieval.Number {
 	images, seconds := 0, 0.0
 	for i, e := range r.Steps() {
 		if i > 0 {
@@ -239,9 +240,9 @@ func (r *Run) Speed() train.Number {
 		}
 	}
 	if seconds == 0 {
-		return train.Number(math.NaN())
+		return retrieval.Number(math.NaN())
 	}
-	return train.Number(float64(images) / seconds)
+	return retrieval.Number(float64(images) / seconds)
 }
 
 // Trained returns the total time of all steps in whole seconds, without evaluations.
@@ -255,22 +256,22 @@ func (r *Run) Trained() time.Duration {
 
 // Percent returns a metric of a result in percent. It returns NaN if r is nil or lacks the
 // metric. The key is one of Result.Values, or "mean(NAME)" for the mean over the levels.
-func Percent(r *train.Result, key string) train.Number {
+func Percent(r *retrieval.Result, key string) retrieval.Number {
 	if r == nil {
-		return train.Number(math.NaN())
+		return retrieval.Number(math.NaN())
 	}
 	if name, ok := strings.CutPrefix(key, "mean("); ok {
 		if v, ok := r.Overall[strings.TrimSuffix(name, ")")]; ok {
 			return 100 * v
 		}
-		return train.Number(math.NaN())
+		return retrieval.Number(math.NaN())
 	}
-	return train.Number(100 * r.Mean(key))
+	return retrieval.Number(100 * r.Mean(key))
 }
 
 // Keys returns the metrics in any of the results, in the order of the first result. Results
 // may be nil.
-func Keys(results []*train.Result) []string {
+func Keys(results []*retrieval.Result) []string {
 	var keys []string
 	for _, r := range results {
 		if r == nil {
@@ -288,24 +289,24 @@ func Keys(results []*train.Result) []string {
 // Sample summarises a metric over several runs.
 type Sample struct {
 	// Mean is the mean of the defined values, or NaN if there are none.
-	Mean train.Number `json:"mean"`
+	Mean retrieval.Number `json:"mean"`
 
 	// Deviation is the sample standard deviation, with n−1 in the denominator. It is NaN for
 	// fewer than two values.
-	Deviation train.Number `json:"deviation"`
+	Deviation retrieval.Number `json:"deviation"`
 
 	// Low and High are the ends of Student's 95 % interval for the mean. They are NaN for fewer
 	// than two values.
-	Low  train.Number `json:"low"`
-	High train.Number `json:"high"` // see Low
+	Low  retrieval.Number `json:"low"`
+	High retrieval.Number `json:"high"` // see Low
 
 	// Count is the number of defined values.
 	Count int `json:"count"`
 }
 
 // SampleOf summarises values. It skips NaN.
-func SampleOf(values []train.Number) Sample {
-	nan := train.Number(math.NaN())
+func SampleOf(values []retrieval.Number) Sample {
+	nan := retrieval.Number(math.NaN())
 	s := Sample{Mean: nan, Deviation: nan, Low: nan, High: nan}
 	mean, square := 0.0, 0.0
 	var defined []float64
@@ -321,12 +322,12 @@ func SampleOf(values []train.Number) Sample {
 		square += d * (v - mean)
 	}
 	if s.Count > 0 {
-		s.Mean = train.Number(mean)
+		s.Mean = retrieval.Number(mean)
 	}
 	if s.Count > 1 {
-		s.Deviation = train.Number(math.Sqrt(square / float64(s.Count-1)))
+		s.Deviation = retrieval.Number(math.Sqrt(square / float64(s.Count-1)))
 		ends := stats.Paired(defined, seedConfidence).Interval
-		s.Low, s.High = train.Number(ends.Low), train.Number(ends.High)
+		s.Low, s.High = retrieval.Number(ends.Low), retrieval.Number(ends.High)
 	}
 	return s
 }

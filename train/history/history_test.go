@@ -13,6 +13,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/report"
 	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 func TestEventsAfterTheCheckpointAreDroppedOnResume(t *testing.T) {
@@ -66,18 +67,18 @@ func TestRunThatIsMeasuredAnewIsNotDone(t *testing.T) {
 }
 
 func TestSampleOfOneHasNoDeviation(t *testing.T) {
-	nan := train.Number(math.NaN())
-	if s := SampleOf([]train.Number{3, nan}); s.Mean != 3 || s.Count != 1 || !math.IsNaN(float64(s.Deviation)) {
+	nan := retrieval.Number(math.NaN())
+	if s := SampleOf([]retrieval.Number{3, nan}); s.Mean != 3 || s.Count != 1 || !math.IsNaN(float64(s.Deviation)) {
 		t.Errorf("%+v", s)
 	}
-	if s := SampleOf([]train.Number{nan}); !math.IsNaN(float64(s.Mean)) || s.Count != 0 {
+	if s := SampleOf([]retrieval.Number{nan}); !math.IsNaN(float64(s.Mean)) || s.Count != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := SampleOf([]train.Number{1, 3}); s.Mean != 2 || math.Abs(float64(s.Deviation)-math.Sqrt2) > 1e-15 {
+	if s := SampleOf([]retrieval.Number{1, 3}); s.Mean != 2 || math.Abs(float64(s.Deviation)-math.Sqrt2) > 1e-15 {
 		t.Errorf("%+v, want the deviation √2", s)
 	}
 	// Student's quantile for one degree of freedom is 12.706, by any table.
-	if s := SampleOf([]train.Number{1, nan, 3}); math.Abs(float64(s.Low)-(2-12.706)) > 5e-4 ||
+	if s := SampleOf([]retrieval.Number{1, nan, 3}); math.Abs(float64(s.Low)-(2-12.706)) > 5e-4 ||
 		math.Abs(float64(s.High)-(2+12.706)) > 5e-4 {
 		t.Errorf("%+v, want the interval 2 ± 12.706", s)
 	}
@@ -122,8 +123,8 @@ func TestTermsHaveCurves(t *testing.T) {
 
 func TestRunSumsUpItsEvents(t *testing.T) {
 	dir := t.TempDir()
-	result := &train.Result{Levels: []string{"a"}, Values: []train.Value{{Key: "H-AP", Mean: 0.5}},
-		Overall: map[string]train.Number{"AP": 0.25}}
+	result := &retrieval.Result{Levels: []string{"a"}, Values: []retrieval.Value{{Key: "H-AP", Mean: 0.5}},
+		Overall: map[string]retrieval.Number{"AP": 0.25}}
 	log, err := OpenLog(dir, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -247,15 +248,15 @@ func TestColumnsOfEqualNamesAreToldApartByFolders(t *testing.T) {
 }
 
 func TestMeanNeedsTheSameMetrics(t *testing.T) {
-	result := func(key string, mean train.Number) *train.Result {
-		return &train.Result{Levels: []string{"fine"}, Values: []train.Value{{Key: key, Mean: mean}}}
+	result := func(key string, mean retrieval.Number) *retrieval.Result {
+		return &retrieval.Result{Levels: []string{"fine"}, Values: []retrieval.Value{{Key: key, Mean: mean}}}
 	}
 	table, err := Mean([]string{"a/x.json", "y.json"},
-		[]*train.Result{result("AP_level0", 0.5), result("AP_level0", 0.25)})
+		[]*retrieval.Result{result("AP_level0", 0.5), result("AP_level0", 0.25)})
 	if err != nil || len(table.Rows) != 2 || table.Rows[0].File != "x.json" || table.Overall["AP"] != 0.375 {
 		t.Errorf("%+v, %v", table, err)
 	}
-	_, err = Mean([]string{"x.json", "y.json"}, []*train.Result{result("AP_level0", 0.5), result("R@1_level0", 0.5)})
+	_, err = Mean([]string{"x.json", "y.json"}, []*retrieval.Result{result("AP_level0", 0.5), result("R@1_level0", 0.5)})
 	if err == nil || !strings.Contains(err.Error(), "y.json does not have the metrics of x.json") {
 		t.Error(err)
 	}

@@ -12,24 +12,24 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Line summarises a run in a list of runs.
 type Line struct {
-	Run      string       `json:"run"`                          // run directory
-	State    string       `json:"state"`                        // see Run.State; "unread" if it cannot be read
-	Backbone string       `json:"backbone"`                     // name of the network
-	LossName string       `json:"loss_name"`                    // name of the loss
-	Seed     uint64       `json:"seed"`                         // seed of the training
-	Loss     train.Number `json:"loss"`                         // see Run.Loss
-	NoLoss   int          `json:"steps_without_loss,omitempty"` // no query of theirs had a positive
-	Speed    train.Number `json:"images_per_second"`            // see Run.Speed
-	On       string       `json:"on"`                           // images of the last evaluation; "" if there was none
-	Fine     train.Number `json:"r@1_percent"`                  // R@1 of the finest level
-	HAP      train.Number `json:"h_ap_percent"`                 // H-AP
-	Trained  float64      `json:"trained_seconds"`              // of all steps, without evaluations
-	Changed  time.Time    `json:"changed,omitzero"`             // see Run.Changed
+	Run      string           `json:"run"`                          // run directory
+	State    string           `json:"state"`                        // see Run.State; "unread" if it cannot be read
+	Backbone string           `json:"backbone"`                     // name of the network
+	LossName string           `json:"loss_name"`                    // name of the loss
+	Seed     uint64           `json:"seed"`                         // seed of the training
+	Loss     retrieval.Number `json:"loss"`                         // see Run.Loss
+	NoLoss   int              `json:"steps_without_loss,omitempty"` // no query of theirs had a positive
+	Speed    retrieval.Number `json:"images_per_second"`            // see Run.Speed
+	On       string           `json:"on"`                           // images of the last evaluation; "" if there was none
+	Fine     retrieval.Number `json:"r@1_percent"`                  // R@1 of the finest level
+	HAP      retrieval.Number `json:"h_ap_percent"`                 // H-AP
+	Trained  float64          `json:"trained_seconds"`              // of all steps, without evaluations
+	Changed  time.Time        `json:"changed,omitzero"`             // see Run.Changed
 }
 
 // Line returns the summary of a run with settings.
@@ -46,7 +46,7 @@ func (r *Run) Line() Line {
 
 // Unread returns the line of a run that cannot be read.
 func Unread(dir string) Line {
-	none := train.Number(math.NaN())
+	none := retrieval.Number(math.NaN())
 	return Line{Run: dir, State: "unread", Backbone: "–", LossName: "–", Loss: none, Speed: none, Fine: none, HAP: none}
 }
 

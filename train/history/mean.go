@@ -6,34 +6,34 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"hgld/train"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // MeanTable holds the metrics of several evaluations by level, and their unweighted
 // means: the overall accuracy of DyML.
 type MeanTable struct {
-	Names   []string                `json:"-"`       // metrics, in the order of the first file
-	Rows    []MeanRow               `json:"rows"`    // one per file and level
-	Overall map[string]train.Number `json:"overall"` // means over the rows
+	Names   []string                    `json:"-"`       // metrics, in the order of the first file
+	Rows    []MeanRow                   `json:"rows"`    // one per file and level
+	Overall map[string]retrieval.Number `json:"overall"` // means over the rows
 }
 
 // MeanRow holds the metrics of one level of a file.
 type MeanRow struct {
-	File   string                  `json:"file"`   // name without folder
-	Level  string                  `json:"level"`  // name of the level
-	Values map[string]train.Number `json:"values"` // by metric
+	File   string                      `json:"file"`   // name without folder
+	Level  string                      `json:"level"`  // name of the level
+	Values map[string]retrieval.Number `json:"values"` // by metric
 }
 
 // Mean collects the per-level metrics of results and averages them. It fails if the
 // results do not have the same metrics.
-func Mean(files []string, results []*train.Result) (*MeanTable, error) {
-	table := &MeanTable{Overall: map[string]train.Number{}}
+func Mean(files []string, results []*retrieval.Result) (*MeanTable, error) {
+	table := &MeanTable{Overall: map[string]retrieval.Number{}}
 	var keys []string
 	var means []float64
 	for i, r := range results {
 		for level, name := range r.Levels {
-			row := MeanRow{filepath.Base(files[i]), name, map[string]train.Number{}}
+			row := MeanRow{filepath.Base(files[i]), name, map[string]retrieval.Number{}}
 			suffix := fmt.Sprintf("_level%d", level)
 			for _, v := range r.Values {
 				if metricName, ok := strings.CutSuffix(v.Key, suffix); ok {
@@ -54,7 +54,7 @@ func Mean(files []string, results []*train.Result) (*MeanTable, error) {
 		}
 	}
 	for name, mean := range metric.Overall(keys, means) {
-		table.Overall[name] = train.Number(mean)
+		table.Overall[name] = retrieval.Number(mean)
 	}
 	return table, nil
 }
@@ -66,7 +66,7 @@ func (t *MeanTable) Text() string {
 	for _, row := range t.Rows {
 		width = max(width, utf8.RuneCountInString(row.File+" "+row.Level))
 	}
-	line := func(label string, values map[string]train.Number) {
+	line := func(label string, values map[string]retrieval.Number) {
 		fmt.Fprintf(w, "%-*s", width, label)
 		for _, n := range t.Names {
 			fmt.Fprintf(w, "  %7s", (100*values[n]).Decimals(2, "–"))

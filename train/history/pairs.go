@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"hgld/internal/texttable"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Pair compares a result with the first one, query by query.
@@ -18,9 +18,9 @@ type Pair struct {
 	Second string `json:"second"`
 
 	// Intervals holds the settings of the intervals and tests.
-	Intervals *train.Intervals `json:"intervals"`
+	Intervals *retrieval.Intervals `json:"intervals"`
 
-	*train.Pairing
+	*retrieval.Pairing
 }
 
 // significant is the largest corrected P that marks a difference.
@@ -29,21 +29,21 @@ const significant = 0.05
 // Pairs compares the first result with each of the others. It corrects P for the number of all
 // differences. Metrics that are means over classes are compared by class. It returns a
 // train.NoPerQueryError if a result lacks per-query values.
-func Pairs(names []string, results []*train.Result, n *train.Intervals) ([]Pair, error) {
-	if results[0].MeanOver == train.ByClass {
-		n.Resample = train.ByClass
+func Pairs(names []string, results []*retrieval.Result, n *retrieval.Intervals) ([]Pair, error) {
+	if results[0].MeanOver == retrieval.ByClass {
+		n.Resample = retrieval.ByClass
 	}
 	var pairs []Pair
-	var family []*train.Pairing
+	var family []*retrieval.Pairing
 	for i, r := range results[1:] {
-		p, err := train.Pair(results[0], r, n, 0)
+		p, err := retrieval.Pair(results[0], r, n, 0)
 		if err != nil {
 			return nil, fmt.Errorf("%s and %s: %w", names[0], names[i+1], err)
 		}
 		pairs = append(pairs, Pair{names[0], names[i+1], n, p})
 		family = append(family, p)
 	}
-	train.Correct(family)
+	retrieval.Correct(family)
 	return pairs, nil
 }
 
@@ -71,7 +71,7 @@ func PairsTable(pairs []Pair) texttable.Table {
 	for _, p := range pairs {
 		for _, d := range p.Differences {
 			row := []string{d.Key, p.First, p.Second}
-			for _, v := range []train.Number{d.First, d.Second, d.Mean, d.Interval[0], d.Interval[1]} {
+			for _, v := range []retrieval.Number{d.First, d.Second, d.Mean, d.Interval[0], d.Interval[1]} {
 				row = append(row, (100*v).Decimals(4, ""))
 			}
 			c.Rows = append(c.Rows, append(row, d.P.Decimals(6, ""), d.Holm.Decimals(6, ""), strconv.Itoa(d.Queries)))
@@ -86,7 +86,7 @@ func (p Pair) note(marked bool) string {
 	if p.ByRow {
 		by = "row"
 	}
-	if p.Intervals.Resample == train.ByClass {
+	if p.Intervals.Resample == retrieval.ByClass {
 		unit = "class"
 	}
 	parts := []string{fmt.Sprintf("%d queries paired by %s", p.Both, by)}
@@ -102,7 +102,7 @@ func (p Pair) note(marked bool) string {
 }
 
 // signed formats a difference in percent with its sign.
-func signed(v train.Number) string {
+func signed(v retrieval.Number) string {
 	text := (100 * v).Decimals(2, "–")
 	if v > 0 {
 		text = "+" + text
@@ -110,10 +110,10 @@ func signed(v train.Number) string {
 	return text
 }
 
-func span(e train.Ends) string { return signed(e[0]) + " to " + signed(e[1]) }
+func span(e retrieval.Ends) string { return signed(e[0]) + " to " + signed(e[1]) }
 
 // probability formats P with four decimals.
-func probability(p train.Number) string {
+func probability(p retrieval.Number) string {
 	if p < 0.0001 {
 		return "<0.0001"
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"hgld/internal/texttable"
-	"hgld/train"
+	"hgld/train/retrieval"
 	"hgld/train/stats"
 )
 
@@ -15,16 +15,16 @@ import (
 // covers the seeds that both groups have. The interval is Student's t interval.
 type SeedDifference struct {
 	// Mean is the mean of the differences.
-	Mean train.Number `json:"mean"`
+	Mean retrieval.Number `json:"mean"`
 
 	// Low is the lower end of the 95 % interval. It is NaN (null in JSON) for a single pair.
-	Low train.Number `json:"low"`
+	Low retrieval.Number `json:"low"`
 
 	// High is the upper end of the interval.
-	High train.Number `json:"high"`
+	High retrieval.Number `json:"high"`
 
 	// P is the p-value of Student's t test. It is NaN for a single pair.
-	P train.Number `json:"p"`
+	P retrieval.Number `json:"p"`
 
 	// Pairs is the number of pairs of runs.
 	Pairs int `json:"pairs"`
@@ -38,7 +38,7 @@ const seedConfidence = 0.95
 
 // Subtract compares two groups of runs. by[seeds] and from[seeds] hold a metric in percent. It
 // skips seeds that lack either value.
-func Subtract(by, from map[[2]string]train.Number) SeedDifference {
+func Subtract(by, from map[[2]string]retrieval.Number) SeedDifference {
 	var list []float64
 	for seeds, v := range by {
 		if other, both := from[seeds]; both && !math.IsNaN(float64(v-other)) {
@@ -46,11 +46,11 @@ func Subtract(by, from map[[2]string]train.Number) SeedDifference {
 		}
 	}
 	slices.Sort(list) // map order is random, and the rounding of a sum depends on the order
-	nan := train.Number(math.NaN())
+	nan := retrieval.Number(math.NaN())
 	s := stats.Paired(list, seedConfidence)
-	d := SeedDifference{train.Number(s.Mean), nan, nan, train.Number(s.P), s.Count, "undecided"}
+	d := SeedDifference{retrieval.Number(s.Mean), nan, nan, retrieval.Number(s.P), s.Count, "undecided"}
 	if s.Count > 1 {
-		d.Low, d.High = train.Number(s.Interval.Low), train.Number(s.Interval.High)
+		d.Low, d.High = retrieval.Number(s.Interval.Low), retrieval.Number(s.Interval.High)
 	}
 	switch {
 	case d.Low > 0:
@@ -78,7 +78,7 @@ func SeedTable(name, from string, keys []string, differences map[string]SeedDiff
 		Note: "Student's interval for the mean of paired differences"}
 	for _, key := range keys {
 		if d := differences[key]; d.Pairs > 0 {
-			ends := train.Ends{d.Low / 100, d.High / 100}
+			ends := retrieval.Ends{d.Low / 100, d.High / 100}
 			t.Rows = append(t.Rows, []string{key, signed(d.Mean / 100), span(ends), probability(d.P),
 				strconv.Itoa(d.Pairs), d.Verdict})
 		}

@@ -4,15 +4,16 @@ import (
 	"math"
 	"testing"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 func TestVerdictIsThatOfTheInterval(t *testing.T) {
-	zero := map[[2]string]train.Number{{"1", ""}: 0, {"2", ""}: 0, {"3", ""}: 0, {"4", ""}: train.Number(math.NaN())}
-	for want, list := range map[string][3]train.Number{
+	zero := map[[2]string]retrieval.Number{{"1", ""}: 0, {"2", ""}: 0, {"3", ""}: 0,
+		{"4", ""}: retrieval.Number(math.NaN())}
+	for want, list := range map[string][3]retrieval.Number{
 		"higher": {10, 20, 18}, "undecided": {10, 20, 3}, "lower": {-10, -20, -18},
 	} {
-		d := Subtract(map[[2]string]train.Number{{"1", ""}: list[0], {"2", ""}: list[1], {"3", ""}: list[2], {"4", ""}: 5,
+		d := Subtract(map[[2]string]retrieval.Number{{"1", ""}: list[0], {"2", ""}: list[1], {"3", ""}: list[2], {"4", ""}: 5,
 			{"5", ""}: 7}, zero)
 		if d.Verdict != want || d.Pairs != 3 {
 			t.Errorf("%v: %+v, want %s of 3 pairs", list, d, want)

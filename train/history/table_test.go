@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Every format has the values of every group; a deviation stands only where there are several.
 func TestGroupsAreWrittenInEveryFormat(t *testing.T) {
-	group := func(name string, values ...train.Number) *Group {
+	group := func(name string, values ...retrieval.Number) *Group {
 		g := &Group{Name: name, Metrics: map[string]Sample{"H-AP": SampleOf(values)}}
 		for range values {
 			g.Members = append(g.Members, &Run{Settings: &Settings{}})

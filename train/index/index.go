@@ -21,6 +21,7 @@ import (
 	"hgld/internal/filehash"
 	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/input"
 )
 
 // Version is the format version of [Info] that this hgld writes.
@@ -161,7 +162,7 @@ func numbers(rows int) []string {
 // Made opens the index of exactly these items, by a model with these weights, among the .npy and
 // .parquet files of a folder. It returns nil if there is none, and skips files that cannot be
 // used.
-func Made(ctx context.Context, folder, weights string, d train.Dataset,
+func Made(ctx context.Context, folder, weights string, d input.Dataset,
 	open func(string) (embeddings.Vectors, error)) *Index {
 	items := ""
 	for _, kind := range []string{"*.npy", "*.parquet"} {
@@ -186,7 +187,7 @@ func Made(ctx context.Context, folder, weights string, d train.Dataset,
 }
 
 // Of embeds a data set as an index in memory.
-func Of(ctx context.Context, m *train.Model, d train.Dataset, progress func(done, total int)) (*Index, error) {
+func Of(ctx context.Context, m *train.Model, d input.Dataset, progress func(done, total int)) (*Index, error) {
 	e, err := m.EmbedAll(ctx, d, train.EmbedOptions{Progress: progress})
 	if err != nil {
 		return nil, err
@@ -207,7 +208,7 @@ func Of(ctx context.Context, m *train.Model, d train.Dataset, progress func(done
 }
 
 // classNames returns the class names of an item, "" for no class.
-func classNames(d train.Dataset, i int) []string {
+func classNames(d input.Dataset, i int) []string {
 	names := make([]string, len(d.Levels()))
 	if len(names) == 0 {
 		return names

@@ -19,6 +19,7 @@ import (
 	"hgld/train"
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
+	"hgld/train/input"
 )
 
 // drawn is vectors of another model in two classes.
@@ -173,7 +174,7 @@ func TestInterruptedIndexContinues(t *testing.T) {
 func TestCompleteIndexIsKept(t *testing.T) {
 	m := head(t)
 	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy")}
-	write := func(d train.Dataset) bool {
+	write := func(d input.Dataset) bool {
 		t.Helper()
 		_, kept, err := w.Write(t.Context(), m, d)
 		if err != nil {
@@ -191,7 +192,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := func(weights string, d train.Dataset) bool {
+	made := func(weights string, d input.Dataset) bool {
 		x := Made(t.Context(), filepath.Dir(w.Path), weights, d, embeddings.Open)
 		return x != nil && x.Path == w.Path && x.Close() == nil
 	}

@@ -10,6 +10,7 @@ import (
 	"hgld/internal/texttable"
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/input"
 )
 
 // Embedder is the model that embeds queries.
@@ -113,7 +114,7 @@ func (s *Search) embed(ctx context.Context, q Query, f *Found) (v []float32, err
 		return nil, exitcode.With(exitcode.Usage, &ImageError{q.Name, err})
 	}
 	if v, err = EmbedImage(ctx, s.Embedder.Model, q.Name, f.Picture); err != nil {
-		var broken *train.ImageError
+		var broken *input.ImageError
 		if errors.As(err, &broken) {
 			err = exitcode.With(exitcode.Usage, &ImageError{q.Name, broken.Err})
 		}
@@ -135,7 +136,7 @@ func Images(names []string, open []func() ([]byte, error)) (all []Query) {
 }
 
 // LocateAll sets the paths of all hits, see [Locate].
-func LocateAll(ctx context.Context, all []Found, d train.Dataset) error {
+func LocateAll(ctx context.Context, all []Found, d input.Dataset) error {
 	for i := range all {
 		if err := Locate(ctx, all[i].Hits, d); err != nil {
 			return err

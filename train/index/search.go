@@ -6,6 +6,8 @@ import (
 
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // Hit is a neighbour of a query.
@@ -22,17 +24,17 @@ type Hit struct {
 // row. own is a row to leave out, or −1. On the host the vectors are read from their file. A
 // value that is not finite is an error that names its row.
 func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, k, own int) (hits []Hit, err error) {
-	gallery, err := train.SideOf(b, x.vectors, true)
+	gallery, err := retrieval.SideOf(b, x.vectors, true)
 	if err != nil {
 		return nil, err
 	}
 	defer gallery.Free(b)
-	q, err := train.SideOf(b, &held{query, len(query)}, true)
+	q, err := retrieval.SideOf(b, &held{query, len(query)}, true)
 	if err != nil {
 		return nil, err
 	}
 	defer q.Free(b)
-	s := train.Search{Query: q, Gallery: gallery, K: k}
+	s := retrieval.Search{Query: q, Gallery: gallery, K: k}
 	if own >= 0 {
 		s.Self = []int32{int32(own)}
 	}
@@ -52,14 +54,14 @@ func (x *Index) hit(place, row int, score float32) Hit {
 
 // Locate sets the paths of the hits' images, if d knows them. A hit whose id is not in d keeps an
 // empty path.
-func Locate(ctx context.Context, hits []Hit, d train.Dataset) error {
+func Locate(ctx context.Context, hits []Hit, d input.Dataset) error {
 	at := make(map[string]int, len(hits)) // indices of the hits
 	for i, h := range hits {
 		at[h.ID] = i
 	}
 	for row := range d.Len() {
 		if i, is := at[d.ID(row)]; is {
-			path, err := train.Path(ctx, d, row)
+			path, err := input.Path(ctx, d, row)
 			if err != nil {
 				return fmt.Errorf("index: %w", err)
 			}

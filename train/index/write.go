@@ -17,6 +17,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train"
 	"hgld/train/export"
+	"hgld/train/input"
 )
 
 // partRows is the number of items in a part. It is a multiple of the batch of an embedding, so
@@ -33,7 +34,7 @@ type Writer struct {
 	Run, Data string
 
 	// Skip decides whether an unusable image is left out. nil: no image is.
-	Skip func(*train.ImageError) bool
+	Skip func(*input.ImageError) bool
 
 	// MostFailed is the share of images that may be left out, in [0, 1].
 	MostFailed float64
@@ -91,7 +92,7 @@ func (w *Writer) free() error {
 
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
-func (w *Writer) Write(ctx context.Context, m *train.Model, d train.Dataset) (info *Info, kept bool, err error) {
+func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
 	if err := w.free(); err != nil {
 		return nil, false, err
 	}
@@ -161,9 +162,9 @@ func Resolve(vectors, path string) string {
 }
 
 // fingerprint identifies the items, their labels and, if the data set knows it, their content.
-func fingerprint(d train.Dataset) string {
+func fingerprint(d input.Dataset) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %q\n", train.Pixels(d), d.Levels())
+	fmt.Fprintf(h, "%s %q\n", input.Pixels(d), d.Levels())
 	for i := range d.Len() {
 		fmt.Fprintf(h, "%q %q\n", d.ID(i), classNames(d, i))
 	}
@@ -212,13 +213,13 @@ type part struct {
 }
 
 // part returns the items from lo on, read from their file or computed by the model.
-func (w *Writer) part(ctx context.Context, m *train.Model, d train.Dataset, folder string, lo int) (*part, error) {
+func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, folder string, lo int) (*part, error) {
 	path := partFile(folder, lo)
 	if p := readPart(path); p != nil {
 		return p, nil
 	}
 	hi := min(lo+w.partRows(), d.Len())
-	some := &train.Subset{Of: d}
+	some := &input.Subset{Of: d}
 	for i := lo; i < hi; i++ {
 		some.Rows = append(some.Rows, i)
 	}

@@ -10,10 +10,10 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/embeddings"
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
-	"hgld/train/vectors"
 )
 
 // Input selects the loss and the rows to compute it on.
@@ -21,7 +21,7 @@ type Input struct {
 	Loss train.Loss // loss, preset and settings
 
 	// Rows are the vectors as in the files. A separate gallery takes no gradient.
-	Rows *vectors.Evaluation
+	Rows *embeddings.Evaluation
 
 	Unit bool // normalise every row first; the gradient includes it
 

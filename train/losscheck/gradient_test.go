@@ -17,14 +17,13 @@ import (
 	"hgld/train/embeddings"
 	"hgld/train/loss"
 	"hgld/train/losscheck"
-	"hgld/train/vectors"
 )
 
 // files writes vectors and labels, and loads them.
-func files(t *testing.T, b *cpu.Backend, rows [][]float32, csv string) *vectors.Evaluation {
+func files(t *testing.T, b *cpu.Backend, rows [][]float32, csv string) *embeddings.Evaluation {
 	t.Helper()
 	dir := t.TempDir()
-	in := &vectors.Input{Embeddings: filepath.Join(dir, "e.npy"), Labels: filepath.Join(dir, "l.csv"),
+	in := &embeddings.Input{Embeddings: filepath.Join(dir, "e.npy"), Labels: filepath.Join(dir, "l.csv"),
 		Open: embeddings.Open, Say: t.Logf}
 	array(t, in.Embeddings, rows)
 	if err := os.WriteFile(in.Labels, []byte(csv), 0o644); err != nil {

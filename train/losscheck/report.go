@@ -8,8 +8,8 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/labels"
-	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/retrieval"
 )
 
 // Report holds a loss and its gradient on rows.
@@ -177,7 +177,7 @@ func digits(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return train.Number(*v).Decimals(12, "–")
+	return retrieval.Number(*v).Decimals(12, "–")
 }
 
 // flat returns labels in the form that the definition takes.

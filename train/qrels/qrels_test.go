@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -23,7 +23,7 @@ const solution = "id,images,Usage\nq1,a c,Private\nq2,b,Public\nq3,None,Ignored\
 
 func TestEveryKindOfFileIsRead(t *testing.T) {
 	gallery := []string{"a", "b", "c", "d"}
-	const J = train.Junk
+	const J = retrieval.Junk
 	for _, c := range []struct {
 		name, text, usage string
 		levels            []string

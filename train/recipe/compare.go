@@ -1,8 +1,8 @@
 package recipe
 
 import (
-	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // ComparedRow sets a row of a paper's table against the result of a run.
@@ -17,14 +17,14 @@ type ComparedRow struct {
 // ComparedNumber is one column of a ComparedRow, in percent. Missing values are NaN (null in
 // JSON).
 type ComparedNumber struct {
-	Key   string       `json:"key"`   // metric in eval.json, or mean(metric) over the levels
-	Paper train.Number `json:"paper"` // published number
-	Run   train.Number `json:"run"`   // result of the run
+	Key   string           `json:"key"`   // metric in eval.json, or mean(metric) over the levels
+	Paper retrieval.Number `json:"paper"` // published number
+	Run   retrieval.Number `json:"run"`   // result of the run
 }
 
 // Compare returns the rows of the papers that a recipe reproduces, together with the result of
 // a run. The result may be nil.
-func Compare(r Recipe, result *train.Result) ([]ComparedRow, error) {
+func Compare(r Recipe, result *retrieval.Result) ([]ComparedRow, error) {
 	tables, err := Published()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Compare(r Recipe, result *train.Result) ([]ComparedRow, error) {
 		}
 		row := ComparedRow{Paper: tables.Papers[table.Paper], Table: place.Table, Method: place.Method, Part: place.Part}
 		for _, n := range numbers {
-			row.Numbers = append(row.Numbers, ComparedNumber{n.Key, train.Number(n.Value), history.Percent(result, n.Key)})
+			row.Numbers = append(row.Numbers, ComparedNumber{n.Key, retrieval.Number(n.Value), history.Percent(result, n.Key)})
 		}
 		list = append(list, row)
 	}
@@ -51,7 +51,7 @@ func (r *ComparedRow) Title() string {
 
 // ComparePaper returns one table per row that a recipe reproduces. Its columns are "paper" and
 // one for each result.
-func ComparePaper(r Recipe, names []string, results []*train.Result) ([]history.Comparison, error) {
+func ComparePaper(r Recipe, names []string, results []*retrieval.Result) ([]history.Comparison, error) {
 	rows, err := Compare(r, nil)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func ComparePaper(r Recipe, names []string, results []*train.Result) ([]history.
 	for _, row := range rows {
 		t := history.Comparison{Title: row.Title(), Sources: append([]string{"paper"}, names...)}
 		for _, n := range row.Numbers {
-			line := history.ComparedLine{Key: n.Key, Values: []train.Number{n.Paper}}
+			line := history.ComparedLine{Key: n.Key, Values: []retrieval.Number{n.Paper}}
 			for _, result := range results {
 				line.Values = append(line.Values, history.Percent(result, n.Key))
 			}
@@ -73,6 +73,6 @@ func ComparePaper(r Recipe, names []string, results []*train.Result) ([]history.
 
 // Fits reports whether a result can come from the recipe's data, judged by its numbers of
 // levels and queries.
-func (r *Recipe) Fits(result *train.Result) bool {
+func (r *Recipe) Fits(result *retrieval.Result) bool {
 	return len(result.Levels) == len(r.Classes) && (r.Queries == 0 || r.Queries == result.Queries)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 func TestResultIsComparedWithThePaper(t *testing.T) {
@@ -13,8 +13,8 @@ func TestResultIsComparedWithThePaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := &train.Result{Levels: make([]string, len(r.Classes)), Queries: r.Queries,
-		Values: []train.Value{{Key: "H-AP", Mean: 0.5}}}
+	result := &retrieval.Result{Levels: make([]string, len(r.Classes)), Queries: r.Queries,
+		Values: []retrieval.Value{{Key: "H-AP", Mean: 0.5}}}
 	rows, err := Compare(r, result)
 	if err != nil || len(rows) != len(r.Rows) {
 		t.Fatalf("%d rows, %v; want %d", len(rows), err, len(r.Rows))
@@ -23,7 +23,7 @@ func TestResultIsComparedWithThePaper(t *testing.T) {
 	if at < 0 || rows[0].Numbers[at].Paper != 59.4 || rows[0].Numbers[at].Run != 50 {
 		t.Errorf("%+v", rows[0])
 	}
-	tables, err := ComparePaper(r, []string{"mine"}, []*train.Result{result})
+	tables, err := ComparePaper(r, []string{"mine"}, []*retrieval.Result{result})
 	if err != nil || len(tables) != len(rows) || !slices.Equal(tables[0].Sources, []string{"paper", "mine"}) {
 		t.Fatalf("%+v, %v", tables, err)
 	}
@@ -34,8 +34,8 @@ func TestResultIsComparedWithThePaper(t *testing.T) {
 	if other := tables[0].Rows[(at+1)%len(tables[0].Rows)]; !math.IsNaN(float64(other.Values[1])) {
 		t.Errorf("a metric that was not measured is %v", other.Values[1])
 	}
-	if !r.Fits(result) || r.Fits(&train.Result{Levels: result.Levels, Queries: r.Queries + 1}) ||
-		r.Fits(&train.Result{Queries: r.Queries}) {
+	if !r.Fits(result) || r.Fits(&retrieval.Result{Levels: result.Levels, Queries: r.Queries + 1}) ||
+		r.Fits(&retrieval.Result{Queries: r.Queries}) {
 		t.Errorf("levels %v and %d queries fit wrongly", r.Classes, r.Queries)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 func TestNotesAreBrokenIntoLines(t *testing.T) {
@@ -22,7 +22,7 @@ func TestNotesAreBrokenIntoLines(t *testing.T) {
 }
 
 func TestRowsShowTheRunOnlyIfItHasANumber(t *testing.T) {
-	none := train.Number(math.NaN())
+	none := retrieval.Number(math.NaN())
 	row := ComparedRow{Paper: "P", Table: "2", Method: "m", Part: "sop", Numbers: []ComparedNumber{{"AP", 50.04, none}}}
 	want := "\nP, table 2, m on sop (quoted, %)\n" +
 		"metric              paper\n" +

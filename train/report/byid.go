@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"hgld/train"
+	"hgld/train/input"
 )
 
 // ImagesByID returns a function that finds the image of an id.
-func ImagesByID(d train.Dataset) func(ctx context.Context, id string) ([]byte, error) {
+func ImagesByID(d input.Dataset) func(ctx context.Context, id string) ([]byte, error) {
 	rows := make(map[string]int, d.Len())
 	for i := range d.Len() {
 		rows[d.ID(i)] = i

@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"hgld/internal/report"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
-// Pictured is Items with images. A train.Dataset implements it.
+// Pictured is Items with images. An input.Dataset implements it.
 type Pictured interface {
 	Items
 
@@ -33,7 +33,7 @@ func (r ImagedRows) Image(ctx context.Context, i int) ([]byte, error) { return r
 
 // decisive returns the metric that ranks queries: H-AP, or the finest AP, or the first of the
 // result.
-func decisive(r *train.Result) string {
+func decisive(r *retrieval.Result) string {
 	for _, key := range []string{"H-AP", "AP_level0", "mAP@R_level0"} {
 		if r.PerQuery.Values[key] != nil {
 			return key
@@ -43,14 +43,14 @@ func decisive(r *train.Result) string {
 }
 
 // worst returns the queries with the lowest values, ascending, equal values by query.
-func worst(values []train.Number, n int) []int {
+func worst(values []retrieval.Number, n int) []int {
 	list := defined(values)
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	return list[:min(n, len(list))]
 }
 
 // defined returns the queries with a value.
-func defined(values []train.Number) (list []int) {
+func defined(values []retrieval.Number) (list []int) {
 	for q, v := range values {
 		if !math.IsNaN(float64(v)) {
 			list = append(list, q)
@@ -61,7 +61,7 @@ func defined(values []train.Number) (list []int) {
 
 // drawn returns n queries, drawn by seed among those that have a value and are not in but, in
 // their order.
-func drawn(values []train.Number, n int, seed uint64, but []int) []int {
+func drawn(values []retrieval.Number, n int, seed uint64, but []int) []int {
 	list := slices.DeleteFunc(defined(values), func(q int) bool { return slices.Contains(but, q) })
 	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
@@ -72,7 +72,7 @@ func drawn(values []train.Number, n int, seed uint64, but []int) []int {
 
 // cases shows the worst queries and some random others, as pictures, or as a table if there are
 // no images.
-func (p *page) cases(ctx context.Context, out *report.Page, r *train.Result) error {
+func (p *page) cases(ctx context.Context, out *report.Page, r *retrieval.Result) error {
 	key := decisive(r)
 	values := r.PerQuery.Values[key][:len(p.found)]
 	low := worst(values, pageCases)
@@ -139,7 +139,7 @@ func pictureOf(class, id string, image func() ([]byte, error)) report.Picture {
 }
 
 // queryTable lists queries with the first item that they find.
-func (p *page) queryTable(key string, values []train.Number, queries []int) *report.Table {
+func (p *page) queryTable(key string, values []retrieval.Number, queries []int) *report.Table {
 	t := &report.Table{Title: "Queries", Sort: true, Text: 2,
 		Head: []string{"query", key, "class", "first found", "its class"},
 		Note: fmt.Sprintf("Queries with the lowest %s, in percent, and random others, seed %d.", key, p.Seed)}

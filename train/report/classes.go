@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/report"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // classTables adds a table for each level: the means of its metrics for each of its classes,
 // worst class first.
-func (p *page) classTables(out *report.Page, r *train.Result) {
+func (p *page) classTables(out *report.Page, r *retrieval.Result) {
 	for level, name := range p.Levels {
 		var keys []string
 		suffix := fmt.Sprintf("_level%d", level)
@@ -38,7 +38,7 @@ func (p *page) classTables(out *report.Page, r *train.Result) {
 }
 
 // classTable returns the table of one level.
-func (p *page) classTable(r *train.Result, level int, name string, keys []string) *report.Table {
+func (p *page) classTable(r *retrieval.Result, level int, name string, keys []string) *report.Table {
 	queries := map[int32][]int{}
 	for q := range p.found {
 		class := p.Query.Labels(q)[level]
@@ -72,7 +72,7 @@ func (p *page) classTable(r *train.Result, level int, name string, keys []string
 	for _, class := range classes {
 		row := []report.Cell{{Text: p.className(level, class)}, {Text: fmt.Sprint(len(queries[class]))}}
 		for _, key := range keys {
-			row = append(row, report.Cell{Text: percent(train.Number(meanOf(r.PerQuery.Values[key], queries[class])))})
+			row = append(row, report.Cell{Text: percent(retrieval.Number(meanOf(r.PerQuery.Values[key], queries[class])))})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -95,7 +95,7 @@ func short(key string) string {
 
 // meanOf returns the mean over the queries for which the metric is defined, or NaN if there are
 // none.
-func meanOf(values []train.Number, queries []int) float64 {
+func meanOf(values []retrieval.Number, queries []int) float64 {
 	sum, n := 0.0, 0
 	for _, q := range queries {
 		if v := float64(values[q]); !math.IsNaN(v) {

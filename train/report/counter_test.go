@@ -3,7 +3,7 @@ package report
 import (
 	"context"
 
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // counter is an output that counts what it receives.
@@ -12,14 +12,14 @@ type counter struct {
 	finished, closed bool
 }
 
-func (c *counter) Look(l *train.Look) { l.Places = c.places }
+func (c *counter) Look(l *retrieval.Observer) { l.Places = c.places }
 
 func (c *counter) Ranking(_ int, rows []int32, _ []float32) error {
 	c.seen += len(rows)
 	return nil
 }
 
-func (c *counter) Finish(context.Context, *train.Result) error {
+func (c *counter) Finish(context.Context, *retrieval.Result) error {
 	c.finished = true
 	return nil
 }

@@ -11,10 +11,10 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
 	"hgld/labels"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
-// Items is one side of an evaluation, queries or gallery. Both train.Dataset and Rows
+// Items is one side of an evaluation, queries or gallery. Both input.Dataset and Rows
 // implement it.
 type Items interface {
 	// Len returns the number of items.
@@ -29,7 +29,7 @@ type Items interface {
 
 // Rows are vectors read from files. The name of an item is its id, or its row number if the
 // file has no ids.
-type Rows struct{ *train.Side }
+type Rows struct{ *retrieval.Side }
 
 // Len implements Items.
 func (r Rows) Len() int { return len(r.Side.Labels) }
@@ -48,13 +48,13 @@ func (r Rows) ID(i int) string {
 // Output is a report that an evaluation writes in addition to its metrics.
 type Output interface {
 	// Look requests the data that the output needs.
-	Look(l *train.Look)
+	Look(l *retrieval.Observer)
 
 	// Ranking receives the first rows of a query's ranking with their scores.
 	Ranking(query int, rows []int32, scores []float32) error
 
 	// Finish writes the output when the evaluation is complete.
-	Finish(ctx context.Context, r *train.Result) error
+	Finish(ctx context.Context, r *retrieval.Result) error
 
 	// Close releases open files. If Finish has not been called, it leaves no files behind.
 	Close() error
@@ -64,14 +64,14 @@ type Output interface {
 type Outputs struct {
 	list   []Output
 	places []int
-	shared train.Look
+	shared retrieval.Observer
 }
 
 // Join merges the requests of all outputs into one.
 func Join(list ...Output) *Outputs {
 	o := &Outputs{list: list}
 	for _, out := range list {
-		var l train.Look
+		var l retrieval.Observer
 		out.Look(&l)
 		o.places = append(o.places, l.Places)
 		o.shared.Places = max(o.shared.Places, l.Places)
@@ -95,7 +95,7 @@ func Join(list ...Output) *Outputs {
 }
 
 // Look returns the merged request.
-func (o *Outputs) Look() *train.Look { return &o.shared }
+func (o *Outputs) Look() *retrieval.Observer { return &o.shared }
 
 // UnshownError says that a page was written with empty frames instead of images.
 type UnshownError struct {
@@ -141,7 +141,7 @@ func write(ctx context.Context, path string, out *report.Page) error {
 // Finish writes all outputs. If the evaluation failed with err, it writes nothing. If an output
 // fails, it skips the remaining ones; an [UnshownError] does not count as a failure. It returns
 // the errors.
-func (o *Outputs) Finish(ctx context.Context, r *train.Result, err error) error {
+func (o *Outputs) Finish(ctx context.Context, r *retrieval.Result, err error) error {
 	for _, out := range o.list {
 		if err == nil || errors.As(err, new(*UnshownError)) {
 			err = errors.Join(err, out.Finish(ctx, r))

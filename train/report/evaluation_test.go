@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"hgld/labels"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 func TestBlanksOfNamesDoNotPartTRECColumns(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLegendHasAColourForEveryLevel(t *testing.T) {
 }
 
 func TestLeastIsWithinTheLevels(t *testing.T) {
-	rows := Rows{&train.Side{Labels: []labels.Path{{0, 0}}}}
+	rows := Rows{&retrieval.Side{Labels: []labels.Path{{0, 0}}}}
 	for _, o := range []TREC{{Least: 3, Places: 1}, {Least: -1, Places: 1}, {Least: 1, Places: 0}} {
 		o.Prefix, o.Levels, o.Query, o.Gallery = t.TempDir()+"/x", 2, rows, rows
 		if _, err := o.Open(); !errors.As(err, new(*LeastError)) {

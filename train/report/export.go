@@ -16,7 +16,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/tensorfile"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // Export writes the results of every query for other programs:
@@ -76,7 +76,7 @@ func (o Export) Open() (Output, error) {
 }
 
 // Look implements Output.
-func (e *exporting) Look(l *train.Look) { l.Places = e.Places }
+func (e *exporting) Look(l *retrieval.Observer) { l.Places = e.Places }
 
 // Ranking writes the row of a query. The writers keep their first error.
 func (e *exporting) Ranking(_ int, rows []int32, scores []float32) error {
@@ -95,7 +95,7 @@ func (e *exporting) Ranking(_ int, rows []int32, scores []float32) error {
 }
 
 // Finish implements Output.
-func (e *exporting) Finish(_ context.Context, r *train.Result) error {
+func (e *exporting) Finish(_ context.Context, r *retrieval.Result) error {
 	for i, f := range e.files {
 		if err := errors.Join(e.out[i].Flush()); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (e *exporting) gallery(w io.Writer) error {
 }
 
 // table writes the values of the queries.
-func (e *exporting) table(w io.Writer, r *train.Result) error {
+func (e *exporting) table(w io.Writer, r *retrieval.Result) error {
 	columns := parquet.Group{"id": parquet.String()}
 	// a fixed version, so that equal inputs give equal bytes
 	options := []parquet.WriterOption{parquet.CreatedBy("hgld", "1", "parquet-go")}

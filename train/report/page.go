@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"hgld/internal/report"
-	"hgld/train"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 const (
@@ -82,7 +82,7 @@ func spread(n, k int) []int {
 }
 
 // Look implements Output.
-func (p *page) Look(l *train.Look) {
+func (p *page) Look(l *retrieval.Observer) {
 	l.Places, l.Curves, l.Queries, l.Vector = pagePlaces, p.curves, p.points, p.vector
 }
 
@@ -105,7 +105,7 @@ func (p *page) Ranking(query int, rows []int32, _ []float32) error {
 func (p *page) Close() error { return nil }
 
 // Finish implements Output.
-func (p *page) Finish(ctx context.Context, r *train.Result) error {
+func (p *page) Finish(ctx context.Context, r *retrieval.Result) error {
 	out := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
 	p.table(&out, r)
 	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
@@ -121,7 +121,7 @@ func (p *page) Finish(ctx context.Context, r *train.Result) error {
 	return write(ctx, p.Path, &out)
 }
 
-func (p *page) subtitle(r *train.Result) string {
+func (p *page) subtitle(r *retrieval.Result) string {
 	s := fmt.Sprintf("%d queries, %d gallery items", r.Queries, r.Gallery)
 	if r.Self {
 		s += ", each query left out of its own ranking"
@@ -134,7 +134,7 @@ func (p *page) subtitle(r *train.Result) string {
 }
 
 // table adds a row for each level, and a note with the metrics over all levels.
-func (p *page) table(out *report.Page, r *train.Result) {
+func (p *page) table(out *report.Page, r *retrieval.Result) {
 	t := &report.Table{Title: "By level", Head: []string{"level"},
 		Note: "Means in percent over the queries for which the metric is defined."}
 	var names, graded []string
@@ -150,7 +150,7 @@ func (p *page) table(out *report.Page, r *train.Result) {
 	for h, level := range p.Levels {
 		row := []report.Cell{{Text: level}}
 		for _, name := range names {
-			row = append(row, report.Cell{Text: percent(train.Number(r.Mean(fmt.Sprintf("%s_level%d", name, h))))})
+			row = append(row, report.Cell{Text: percent(retrieval.Number(r.Mean(fmt.Sprintf("%s_level%d", name, h))))})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -161,7 +161,7 @@ func (p *page) table(out *report.Page, r *train.Result) {
 }
 
 // percent formats a fraction in percent, or "–" if it is undefined.
-func percent(v train.Number) string {
+func percent(v retrieval.Number) string {
 	if math.IsNaN(float64(v)) {
 		return "–"
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
-	"hgld/train"
+	"hgld/train/retrieval"
 )
 
 // TREC configures the files for trec_eval:
@@ -93,7 +93,7 @@ func (o TREC) Open() (Output, error) {
 }
 
 // Look implements Output.
-func (t *trecFiles) Look(l *train.Look) { l.Places = t.Places }
+func (t *trecFiles) Look(l *retrieval.Observer) { l.Places = t.Places }
 
 var trecBlanks = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D")
 
@@ -123,7 +123,7 @@ func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
 }
 
 // Finish implements Output.
-func (t *trecFiles) Finish(context.Context, *train.Result) error {
+func (t *trecFiles) Finish(context.Context, *retrieval.Result) error {
 	if err := errors.Join(t.runOut.Flush(), t.relOut.Flush()); err != nil {
 		return err
 	}

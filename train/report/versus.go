@@ -13,8 +13,8 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
 	"hgld/internal/tensorfile"
-	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/retrieval"
 )
 
 const (
@@ -32,10 +32,10 @@ type Versus struct {
 	Names [2]string
 
 	// Results must hold the values of every query.
-	Results [2]*train.Result
+	Results [2]*retrieval.Result
 
 	// Pairing is the comparison of the results.
-	Pairing *train.Pairing
+	Pairing *retrieval.Pairing
 
 	// Key is the metric that orders the changes; "": H-AP, or else the finest AP.
 	Key string
@@ -86,7 +86,7 @@ func (v Versus) Write(ctx context.Context) error {
 
 // changes returns the queries that have a value in both results, greatest change first.
 func (v Versus) changes() (list []change, err error) {
-	var values [2][]train.Number
+	var values [2][]retrieval.Number
 	for i, r := range v.Results {
 		if values[i] = r.PerQuery.Values[v.Key]; values[i] == nil {
 			return nil, &MetricError{v.Key, v.Names[i]}
@@ -125,7 +125,7 @@ func (v Versus) figures() *report.Table {
 }
 
 // signed formats a difference of fractions in percent, or "–" if it is undefined.
-func signed(v train.Number) string {
+func signed(v retrieval.Number) string {
 	text := percent(v)
 	if v > 0 {
 		return "+" + text
@@ -150,8 +150,8 @@ func (v Versus) table(changes []change) *report.Table {
 		t.Note += fmt.Sprintf(" The first %d of %d.", versusRows, n)
 	}
 	for _, c := range changes[:min(versusRows, len(changes))] {
-		t.Rows = append(t.Rows, []report.Cell{{Text: v.id(c)}, {Text: percent(train.Number(c.value[0]))},
-			{Text: percent(train.Number(c.value[1]))}, {Text: signed(train.Number(c.by()))}})
+		t.Rows = append(t.Rows, []report.Cell{{Text: v.id(c)}, {Text: percent(retrieval.Number(c.value[0]))},
+			{Text: percent(retrieval.Number(c.value[1]))}, {Text: signed(retrieval.Number(c.by()))}})
 	}
 	return t
 }
@@ -182,7 +182,7 @@ func (v Versus) cases(ctx context.Context, out *report.Page, changes []change) {
 // ranking shows what one result retrieves.
 func (v Versus) ranking(ctx context.Context, c change, of int) report.Row {
 	found, q := v.Found[of], c.query[of]
-	row := report.Row{Name: fmt.Sprintf("%s · %s", percent(train.Number(c.value[of])), v.Names[of])}
+	row := report.Row{Name: fmt.Sprintf("%s · %s", percent(retrieval.Number(c.value[of])), v.Names[of])}
 	show := func(id, class, name, alt string) {
 		p := pictureOf(class, id, func() ([]byte, error) { return v.Image(ctx, id) })
 		p.Caption, p.Alt = name, alt

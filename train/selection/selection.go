@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/embeddings"
-	"hgld/train/vectors"
+	"hgld/train/input"
 )
 
 // Images selects the images of a folder of shards to train on, and the queries and gallery of an
@@ -74,7 +74,7 @@ func (s *Images) Files() []string {
 // Set is an opened folder of shards.
 type Set interface {
 	// Split returns the images of a split. It fails if there is no such split.
-	Split(name labels.Split) (train.Dataset, error)
+	Split(name labels.Split) (input.Dataset, error)
 	// Close closes the files. Images must not be read afterwards.
 	Close() error
 }
@@ -105,8 +105,8 @@ func (d *Data) Close() error {
 
 // Searched returns the images that a search ranks: the gallery of the test, or its queries if it has
 // no gallery, or all images if there is no test.
-func (d *Data) Searched() train.Dataset {
-	for _, images := range []train.Dataset{d.Gallery, d.Query} {
+func (d *Data) Searched() input.Dataset {
+	for _, images := range []input.Dataset{d.Gallery, d.Query} {
 		if images != nil {
 			return images
 		}
@@ -116,11 +116,11 @@ func (d *Data) Searched() train.Dataset {
 
 // Evaluated returns the evaluated data sets, queries and gallery in turn, with nil for a missing
 // one.
-func (d *Data) Evaluated() []train.Dataset {
+func (d *Data) Evaluated() []input.Dataset {
 	if len(d.Benchmarks) == 0 {
-		return []train.Dataset{d.Query, d.Gallery}
+		return []input.Dataset{d.Query, d.Gallery}
 	}
-	var list []train.Dataset
+	var list []input.Dataset
 	for _, b := range d.Benchmarks {
 		list = append(list, b.Query, b.Gallery)
 	}
@@ -170,11 +170,11 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. They have no splits; a share of the classes may be
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &vectors.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
+	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {},
 		Typed: func(vectors, labels string) string {
 			return fmt.Sprintf("hgld train run --embeddings %s --labels %s", vectors, labels)
 		}}
-	all, err := vectors.ReadFrozen(in)
+	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (d *Data) openBenchmarks(folders []string, o Opener) error {
 }
 
 func (d *Data) choose(s *Images, set Set) error {
-	var parts []train.Dataset
+	var parts []input.Dataset
 	for _, name := range s.Splits {
 		part, err := set.Split(labels.Split(name))
 		if err != nil {
@@ -225,7 +225,7 @@ func (d *Data) choose(s *Images, set Set) error {
 	}
 	d.Train = parts[0]
 	if len(parts) > 1 {
-		d.Train = train.Join(parts...)
+		d.Train = input.Join(parts...)
 	}
 	if err := d.holdOut(s); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (d *Data) choose(s *Images, set Set) error {
 	}
 	for _, side := range []struct {
 		split string
-		set   *train.Dataset
+		set   *input.Dataset
 	}{{s.Query, &d.Query}, {gallery, &d.Gallery}} {
 		if side.split == "" {
 			continue
@@ -255,7 +255,7 @@ func (d *Data) holdOut(s *Images) error {
 	if s.HoldOut == 0 {
 		return nil
 	}
-	rest, held, err := train.HoldOut(d.Train, s.HoldOut, s.HoldOutSeed)
+	rest, held, err := input.HoldOut(d.Train, s.HoldOut, s.HoldOutSeed)
 	if err == nil {
 		d.Train, d.Validation, d.Query = rest, held, held
 	}

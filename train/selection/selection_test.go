@@ -10,7 +10,7 @@ import (
 
 	"hgld/internal/exitcode"
 	"hgld/labels"
-	"hgld/train"
+	"hgld/train/input"
 )
 
 // split is a split of four classes in two images each.
@@ -30,7 +30,7 @@ type folder struct {
 	closed *[]string
 }
 
-func (f folder) Split(name labels.Split) (train.Dataset, error) {
+func (f folder) Split(name labels.Split) (input.Dataset, error) {
 	if !slices.Contains(f.splits, name) {
 		return nil, fmt.Errorf("%s has no split %s", f.name, name)
 	}
@@ -60,7 +60,7 @@ func open(s Images) (d *Data, closed *[]string, err error) {
 }
 
 // id is the first image of a data set, "" for none.
-func id(d train.Dataset) string {
+func id(d input.Dataset) string {
 	if d == nil {
 		return ""
 	}

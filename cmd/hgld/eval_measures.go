@@ -1,0 +1,87 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"hgld/internal/registry"
+	"hgld/train"
+	"hgld/train/metric"
+	"hgld/train/retrieval"
+)
+
+// evalMeasureSettings say what is measured and how it is averaged.
+type evalMeasureSettings struct {
+	Metrics   []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
+	Ties      string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
+	PerQuery  bool     `yaml:"per_query" usage:"keep the values of every query"`
+	Mean      string   `yaml:"mean" usage:"what a mean is taken over: query, or class (first the mean of the queries of each finest class)"`
+	Intervals bool     `yaml:"intervals" usage:"compute a 95 % bootstrap interval of every figure"`
+	Gap       int      `yaml:"gap" range:"0 1e9" usage:"measure the decomposability gap for random batches of this size; 0: do not"`
+	Resample  string   `yaml:"resample" usage:"what the bootstrap resamples: query, or class with all its queries"`
+	Seed      uint64   `yaml:"seed" usage:"seed of the bootstrap, and of the batches of gap"`
+}
+
+// tieRules maps the setting ties to a rule for equal scores.
+var tieRules = map[string]metric.Ties{"row": metric.ScoreThenRow, "average": metric.AverageTies}
+
+// units maps the settings mean and resample to what is averaged or resampled.
+var units = map[string]retrieval.Unit{"query": retrieval.ByQuery, "class": retrieval.ByClass}
+
+// options resolves the settings of what is measured.
+func (e *evaluation) options() (o train.EvalOptions, err error) {
+	s := &e.Measures
+	ties, known := tieRules[s.Ties]
+	if !known {
+		return o, withCode(exitUsage, registry.Unknown("order of ties", s.Ties, slices.Sorted(maps.Keys(tieRules))))
+	}
+	set, err := metric.ParseSet(s.Metrics)
+	if err != nil {
+		return o, withCode(exitUsage, err)
+	}
+	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
+		if _, known := units[of.value]; !known {
+			return o, usagef("%s is %.80q, want query or class", of.flag, of.value)
+		}
+	}
+	if err := e.checkCombinations(); err != nil {
+		return o, err
+	}
+	o = train.EvalOptions{Metrics: set, Ties: ties, Gap: s.Gap, GapSeed: s.Seed,
+		PerQuery: s.PerQuery || e.Outputs.Report != ""} // the report shows single queries
+	if s.Mean == "class" {
+		o.Mean = retrieval.ByClass
+	}
+	if s.Intervals {
+		o.Intervals = retrieval.NewIntervals(units[s.Resample], s.Seed)
+	}
+	return o, nil
+}
+
+// checkCombinations returns an error for settings that exclude each other.
+func (e *evaluation) checkCombinations() error {
+	f, s := &e.Files, &e.Measures
+	if f.Levels != "tree" && f.Levels != "independent" {
+		return usagef("levels is %.80q, want tree or independent", f.Levels)
+	}
+	independent, page := f.Levels == "independent", e.Outputs.Report != "" || e.Outputs.TREC != "" || e.export != nil
+	for _, no := range []struct {
+		wrong bool
+		says  string
+	}{
+		{f.Ranking != "" && (f.Embeddings != "" || f.GalleryEmbeddings != "" || s.Gap > 0 || independent || page),
+			"--embeddings, --gap, --levels independent, --report and --trec need vectors, which --ranking does not have"},
+		{f.Ranking != "" && f.Labels == "", "--ranking needs --labels, with one row per query"},
+		{f.Embeddings == "" && f.Ranking == "" && (independent || f.Ignore != "" || f.Qrels != ""),
+			"--levels, --ignore and --qrels apply only to vectors from files: name them with --embeddings"},
+		{f.Qrels != "" && (independent || f.Ignore != "" || s.Mean == "class" || s.Resample == "class" || page),
+			"--levels, --ignore, --mean class, --resample class, --report and --trec need labels, which --qrels replaces"},
+		{independent && page, "--report and --trec need levels that form a tree; leave them out with --levels independent"},
+		{s.Gap == 1, "gap is 1, want a batch size of 2 or more"},
+	} {
+		if no.wrong {
+			return usagef("%s", no.says)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/pipeline"
+	"hgld/internal/registry"
+	"hgld/internal/settings"
+	"hgld/train/embeddings"
+	"hgld/train/history"
+)
+
+// foreignCommands maps command names of other programs to ours, by the group in which a
+// user would type them. Newcomers often try these names, and edit distance finds no match.
+var foreignCommands = map[string]map[string]string{
+	"": {
+		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
+		"benchmark": "train bench", "bench": "train bench",
+		"fit": "train run", "finetune": "train run", "resume": "train resume", "continue": "train resume",
+		"export": "train export", "predict": "train export",
+		"extract": "train export", "infer": "train export", "build": "shards build", "convert": "shards build",
+		"pack": "shards build", "plot": "runs plot",
+		"list": "runs list", "ls": "runs list", "compare": "runs compare", "recipes": "train recipe list",
+		"recipe": "train recipe", "losses": "train losses",
+		"new": "init", "create": "init", "start": "init", "check": "config check", "kmeans": "cluster run",
+		"serve": "curate serve", "crawl": "scrape run",
+		"data": "shards build", "dataset": "shards build", "tag": "scrape run", "label": "labels build",
+	},
+	"train": {"start": "train run", "fit": "train run", "continue": "train resume", "benchmark": "train bench",
+		"eval": "eval run", "test": "eval run", "list": "runs list"},
+	"eval": {"model": "eval run", "embed": "eval run", "embeddings": "eval run", "start": "eval run",
+		"list": "runs list"},
+	"runs": {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
+	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
+		"list": "shards ls", "show": "shards cat",
+		"info": "shards ls"},
+	"models": {"download": "models fetch", "get": "models fetch", "ls": "models list",
+		"verify": "models check"},
+	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
+}
+
+// settingOf translates a flag of another program. It says which flag of this command, or
+// which -o, sets the same thing, and returns "" if there is none.
+func settingOf(name string, c *cli.Context) string {
+	path := commandPath(c)
+	all := stages().Stages
+	at := slices.IndexFunc(all, func(s pipeline.Stage) bool {
+		return s.Command == path || path == "train recipe run" && s.Name == "train"
+	})
+	if at < 0 {
+		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
+			func(sub *cli.Command) bool { return sub.Name == "run" && hasFlag(sub, name) }) {
+			return fmt.Sprintf("it is a flag of hgld %s run", path)
+		}
+		return ""
+	}
+	known := settings.Keys(settings.Fields(all[at].Settings()))
+	key := history.Synonyms.Meant(strings.ReplaceAll(name, "-", "_"), known)
+	switch {
+	case key == "":
+		return ""
+	case !strings.Contains(key, ".") && hasFlag(c.Command, strings.ReplaceAll(key, "_", "-")):
+		return "it is --" + strings.ReplaceAll(key, "_", "-") + " here"
+	}
+	return fmt.Sprintf("-o %s=VALUE sets it", key)
+}
+
+func hasFlag(cmd *cli.Command, name string) bool {
+	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// argumentAdvice lists commands that take no arguments. Each function returns the command line
+// that a user who typed one probably meant, or "" if it has no guess.
+var argumentAdvice = map[string]func(argument string) string{
+	"demo":         func(folder string) string { return "hgld demo --out " + folder },
+	"models list":  func(name string) string { return "hgld models show " + name },
+	"shards build": shardsArgument,
+	"train run":    trainArgument,
+	"eval run":     evalArgument,
+	"status":       func(string) string { return "hgld status -C DIR works on the project in DIR" },
+	"config check": func(string) string { return "hgld config check -C DIR works on the project in DIR" },
+	"config show":  func(string) string { return "hgld config show -C DIR works on the project in DIR" },
+	"run":          func(string) string { return "hgld run -C DIR works on the project in DIR" },
+}
+
+// adviceOn returns the command line that a user probably meant by an argument to a command that
+// takes none, or "".
+func adviceOn(path, argument string) string {
+	if advise := argumentAdvice[path]; advise != nil {
+		return advise(argument)
+	}
+	return ""
+}
+
+// vectorsArgument is the advice on a file of vectors that was given as an argument.
+func vectorsArgument(command, file string) string {
+	if labels, err := embeddings.LabelsFor("", file); err != nil || labels == "" {
+		return typedAs(command)(file, "LABELS.csv")
+	}
+	return command + " --embeddings " + file
+}
+
+// trailingFlag returns an error for an argument that looks like a flag, unless the user
+// wrote "--" before it.
+func trailingFlag(c *cli.Context, args []string) error {
+	free := 0
+	if i := slices.Index(args, "--"); i >= 0 {
+		free = len(args) - i - 1
+	}
+	list := c.Args().Slice()
+	for _, a := range list[:max(0, len(list)-free)] {
+		if len(a) > 1 && a[0] == '-' {
+			return withHint(usagef("flag %s comes after the argument %.80q and would be ignored", a, list[0]),
+				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
+		}
+	}
+	return nil
+}
+
+// surplusArgument returns an error for the arguments of a command that takes none.
+func surplusArgument(c *cli.Context) error {
+	if c.Command.ArgsUsage != "" || c.NArg() == 0 {
+		return nil
+	}
+	path, first, all := commandPath(c), c.Args().First(), stages()
+	err := usagef("%s takes no arguments, only flags; got %.80q", path, strings.Join(c.Args().Slice(), " "))
+	if i := slices.Index(all.Names(), first); path == "run" && i >= 0 {
+		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone", first,
+			all.Stages[i].Command)
+	}
+	if meant := adviceOn(path, first); meant != "" {
+		return withHint(err, "%s", meant)
+	}
+	return err
+}
+
+var undefinedFlag = regexp.MustCompile(`flag provided but not defined: -+(\S+)`)
+
+// wrongFlag replaces the flag package's error with one that names the nearest flag.
+func wrongFlag(c *cli.Context, err error, _ bool) error {
+	m := undefinedFlag.FindStringSubmatch(err.Error())
+	if m == nil {
+		return withCode(exitUsage, err)
+	}
+	flags, name := c.App.Flags, "--"+m[1]
+	if len(m[1]) == 1 {
+		name = "-" + m[1]
+	}
+	path := strings.TrimSpace(commandPath(c))
+	if c.Command != nil {
+		flags = c.Command.Flags
+	}
+	var names []string
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if len(n) > 1 {
+				names = append(names, n)
+			}
+		}
+	}
+	unknown := &registry.UnknownError{Kind: "flag", Name: name, Nearest: registry.Nearest(m[1], names)}
+	if unknown.Nearest != "" {
+		unknown.Nearest = "--" + unknown.Nearest
+	}
+	if meant := settingOf(m[1], c); meant != "" && unknown.Nearest == "" {
+		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
+	}
+	if path == "" && takenByCommands(m[1]) {
+		return withHint(withCode(exitUsage, unknown), "put %s after the command: hgld status %s …", name, name)
+	}
+	return withHint(withCode(exitUsage, unknown), "%s --help lists the flags", strings.TrimSpace("hgld "+path))
+}
+
+// takenByCommands reports whether any command has a flag called name.
+func takenByCommands(name string) bool {
+	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/pipeline"
+	"hgld/internal/testing/effort"
+)
+
+// The state of a project is the same from wherever it is asked for, with inputs that
+// lie outside it, named from it or from the root.
+func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
+	pictureShards(t)
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range []string{"../pictures/train", filepath.Join(root, "pictures", "train")} {
+		project := filepath.Join(root, "project")
+		if err := os.RemoveAll(project); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(project, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "shards: {dataset: folder, input: " + input + "}\n" + tinyProject
+		if err := os.WriteFile(filepath.Join(project, projectFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(project)
+		for _, args := range [][]string{{"shards", "build"}, {"train", "run"}} {
+			if code, _, errs := run(t, args...); code != 0 {
+				t.Fatal(errs)
+			}
+		}
+		var texts, states []string
+		for _, from := range []struct {
+			dir  string
+			args []string
+		}{{project, nil}, {filepath.Join(project, "sub"), nil}, {root, []string{"-C", "project"}},
+			{"/", []string{"-C", project}}, {project, []string{"-C", "."}}} {
+			t.Chdir(from.dir)
+			_, text, errs := run(t, append([]string{"status"}, from.args...)...)
+			if len(from.args) > 0 {
+				text = strings.ReplaceAll(text, " "+strings.Join(from.args, " "), "")
+			}
+			texts = append(texts, text+errs)
+			_, out, _ := run(t, append([]string{"status", "--json"}, from.args...)...)
+			var answer struct{ Stages []pipeline.State }
+			if err := json.Unmarshal([]byte(out), &answer); err != nil {
+				t.Fatal(err)
+			}
+			data, err := json.Marshal(answer.Stages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, string(data))
+		}
+		if len(slices.Compact(texts)) != 1 || len(slices.Compact(states)) != 1 ||
+			!strings.Contains(texts[0], "shards   done") || !strings.Contains(texts[0], "train    done") {
+			t.Errorf("input %s:\n%s", input, strings.Join(texts, "\n---\n"))
+		}
+		t.Chdir(root)
+	}
+}
+
+// A stamp of an hgld that did not have a setting yet is not stale for it.
+func TestStampWithoutANewSettingIsStillGood(t *testing.T) {
+	pictureShards(t)
+	if code, _, errs := run(t, "train", "run"); code != 0 {
+		t.Fatal(errs)
+	}
+	path := filepath.Join(".hgld", "train.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Replace(string(data), `    proxy_weight_decay: 0\n`, "", 1)
+	if before == string(data) {
+		t.Fatalf("the stamp does not name the setting:\n%s", data)
+	}
+	if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := run(t, "status"); !strings.Contains(out, "train    done") {
+		t.Errorf("status\n%s", out)
+	}
+}
+
+// Every line of the file that hgld init writes can be uncommented by itself, and means
+// the default that it says; so can all of them.
+func TestCommentsOfANewProjectAreSettings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, errs := run(t, "init", "."); code != 0 {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(projectFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, defaults, _ := run(t, "config", "show")
+	lines := strings.Split(string(text), "\n")
+	check := func(what string, lines []string) {
+		t.Helper()
+		if err := os.WriteFile(projectFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, "config", "show")
+		if code != 0 || out != defaults {
+			t.Errorf("%s: exit code %d, other settings: %v\n%s", what, code, out != defaults, errs)
+		}
+		if code, _, errs := run(t, "config", "check"); code != 0 {
+			t.Errorf("%s: config check: exit code %d\n%s", what, code, errs)
+		}
+	}
+	all, settings := slices.Clone(lines), 0
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "  #") && line != "#device: auto" {
+			continue
+		}
+		settings++
+		one := slices.Clone(lines)
+		one[i] = strings.Replace(line, "#", "", 1)
+		all[i] = one[i]
+		if effort.Exhaustive() {
+			check(line, one)
+		} else if err := os.WriteFile(projectFile, []byte(strings.Join(one, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		// What it sets is the key that it names.
+		_, out, _ := run(t, "config", "show", "--origin")
+		unset := strings.Contains(line, ": {}") || strings.Contains(line, ": null") || strings.Contains(line, "#run.device:")
+		if from := projectFile + ":"; strings.Count(out, from) != 1 && !unset {
+			t.Errorf("%s: %d settings come from the file", line, strings.Count(out, from))
+		}
+	}
+	if settings < 120 {
+		t.Errorf("%d settings", settings)
+	}
+	check("all lines", all)
+}
+
+// A key with dots is one of a group, and the same key twice is an error.
+func TestDottedKeysNameMembersOfGroups(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]string{
+		"train:\n  optim.lr: 0.5\n  loss.settings.tau: 0.25\n  model.backbone: resnet18\n": "",
+		"train:\n  optim.lr: 0.5\n  optim: {lr: 0.25}\n":                                   `hgld.yaml:3: key "train.optim.lr" appears twice, first in line 2`,
+		"train:\n  optim.rate: 0.5\n":                                                      `did you mean "train.optim.lr"`,
+		"train:\n  optim.lr: fast\n": "hgld.yaml:2: " +
+			"train.optim.lr: \"fast\" is not a number",
+	} {
+		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, "config", "show")
+		if want != "" {
+			if code != exitUsage || !strings.Contains(errs, want) {
+				t.Errorf("%s: exit code %d\n%s", text, code, errs)
+			}
+			continue
+		}
+		for _, set := range []string{"lr: 0.5", "tau: 0.25", "name: resnet18"} {
+			if code != 0 || !strings.Contains(out, set) {
+				t.Errorf("%s: exit code %d, no %s\n%s", text, code, set, errs)
+			}
+		}
+	}
+}
+
+// The stages that a project uses are among its settings.
+func TestStagesInUseAreShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]bool{"stages: [shards, train]\n": true, "hgld: 1\n": false} {
+		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, "config", "show")
+		if code != 0 || strings.Contains(out, "stages: [shards, train]\n") != want {
+			t.Errorf("%s: exit code %d\n%s%s", text, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package cost
+
+import (
+	"fmt"
+	"strings"
+)
+
+// BenchResult is the speed of a training: the times of its steps and the settings measured.
+type BenchmarkResult struct {
+	Backbone string `json:"backbone"` // name
+	Loss     string `json:"loss"`     // name
+	Batch    int    `json:"batch"`    // images
+	Size     int    `json:"size"`     // side of an image, in pixels
+	Device   string `json:"device"`   // name of the backend
+	Threads  int    `json:"threads"`  // threads of the processor
+	StepTimes
+}
+
+// Text describes the time of a step and the images per second.
+func (r BenchmarkResult) Text() string {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "%s with %s, batches of %d images of %d pixels, %d threads\n", r.Backbone, r.Loss, r.Batch, r.Size,
+		r.Threads)
+	fmt.Fprintf(w, "step        %8.1f ms     median of %d, from %.1f to %.1f\n", r.Step, r.Steps, r.Fastest, r.Slowest)
+	fmt.Fprintf(w, "training    %8.1f img/s  waiting for images %.0f %% of the time\n", r.Images, 100*r.Waiting)
+	fmt.Fprintf(w, "arithmetic  %8.1f img/s  without waiting for images\n", r.Arithmetic)
+	return w.String()
+}

@@ -1,0 +1,157 @@
+package cost
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/device/cpu"
+	"hgld/train/device/observe"
+	"hgld/train/testing/places"
+)
+
+// small is a run of a tiny network on drawings.
+func small(steps int) (train.Config, *places.Set) {
+	c := train.Default()
+	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
+	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
+	c.Model.Dim = 16
+	c.Sampler.Batch, c.Sampler.M = 16, 4
+	c.Optim.Rate = 3e-3
+	c.Epochs, c.Steps, c.Seed = 0, steps, 11
+	c.Run.Checkpoint = 0
+	return c, &places.Set{Forms: 4, PerForm: 4, Views: 6, Size: 20}
+}
+
+func TestOverfittingLearnsOneBatch(t *testing.T) {
+	c, d := small(5)
+	c.Schedule.Freeze = 3
+	o := train.Options{Backend: cpu.New(2), Limit: 60}
+	seen := 0
+	f, err := Overfit(context.Background(), c, train.Data{Train: d}, o, func(step int, loss float64) { seen = step })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.Losses); n != 60 || seen != 60 || f.Skipped != 0 || f.Losses[59] > 0.2*f.Losses[0] {
+		t.Errorf("%d steps, %d seen, %d skipped, losses %.3f", n, seen, f.Skipped, f.Losses)
+	}
+	o.Dir = t.TempDir()
+	if _, err := Overfit(context.Background(), c, train.Data{Train: d}, o, func(int, float64) {}); err == nil {
+		t.Error("a run directory was taken")
+	}
+}
+
+// The first step is not measured, and the warm-up, which would leave out the backbone's
+// gradients, is not taken.
+func TestProfileAccountsForTheStep(t *testing.T) {
+	c, d := small(5)
+	c.Schedule.Freeze = 2
+	p, err := NewProfile(context.Background(), c, train.Data{Train: d}, train.Options{Backend: cpu.New(1), Limit: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	calls := map[string]int{}
+	for _, op := range p.Operations {
+		sum += op.Seconds
+		calls[op.Op] = op.Calls
+	}
+	if p.Steps != 4 || calls["ConvGradW"] != 12 || calls["RankLoss"] != 4 || calls["Adam"] != 8 {
+		t.Errorf("%d steps, calls %v", p.Steps, calls)
+	}
+	if sum <= 0 || sum > p.Seconds || p.Waited > p.Seconds {
+		t.Errorf("operations take %v s of %v s, waiting %v s", sum, p.Seconds, p.Waited)
+	}
+	var table bytes.Buffer
+	if err := p.Table(&table); err != nil || !strings.Contains(table.String(), "GFLOP/s") ||
+		!strings.Contains(table.String(), "\nwaiting ") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+// Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
+// 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
+func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
+	times := profiler{map[string]*OpTime{}, observe.Rates{Copy: 1e9, Products: 1e9}}
+	for _, c := range []observe.Call{
+		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
+	} {
+		times.add(c, 40*time.Millisecond)
+	}
+	p := Profile{Operations: times.list(), Seconds: 0.3, Steps: 2, Rates: times.rates}
+	for i, want := range []OpTime{
+		{train.OpWork{Op: "Copy", Calls: 2, Bytes: 10e6}, 0.08, 0.01}, {train.OpWork{Op: "MatMul", Calls: 1, FLOPs: 20e6, Bytes: 5e6}, 0.04, 0.02},
+	} {
+		if got := p.Operations[i]; got.OpWork != want.OpWork || math.Abs(got.Seconds-want.Seconds) > 1e-12 ||
+			math.Abs(got.Modelled-want.Modelled) > 1e-12 {
+			t.Errorf("operation %d is %+v, want %+v", i, got, want)
+		}
+	}
+	var table bytes.Buffer
+	if err := p.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
+		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
+		"step                        150.00 100.0%     15.00   10.0\n",
+		"modelled: bytes at 1.0 GB/s, the rate of a large copy, or products at 1 GFLOP/s, " +
+			"the rate of a large product, ",
+	} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table has no %q:\n%s", want, &table)
+		}
+	}
+}
+
+// A device that sleeps 1 s for every GB that it moves, or for every 2 GFLOP, has these rates. It never
+// sleeps too short, and on a busy machine wakes up late.
+func TestRatesAreThoseOfTheDevice(t *testing.T) {
+	asleep := observe.Operations(cpu.New(1), func(c observe.Call, do func()) {
+		switch c.Op {
+		case "Copy":
+			time.Sleep(time.Duration(c.Bytes))
+		case "MatMul":
+			time.Sleep(time.Duration(c.FLOPs / 2))
+		default:
+			do()
+		}
+	})
+	r, err := observe.MeasureRates(asleep, device.BF16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, share := range map[string]float64{"copies": r.Copy / 1e9, "products": r.Products / 2e9} {
+		if share < 0.25 || share > 1 {
+			t.Errorf("%s have %.2f of the rate", name, share)
+		}
+	}
+}
+
+func TestBenchLeavesOutItsWarmUp(t *testing.T) {
+	c, d := small(5)
+	var taken []int
+	times, err := Bench(context.Background(), c, train.Data{Train: d}, train.Options{Backend: cpu.New(1)}, 2, func(n int) {
+		taken = append(taken, n)
+	})
+	if err != nil || times.Steps != 2 || fmt.Sprint(taken) != "[1 2 3 4 5]" {
+		t.Errorf("%+v of steps %v, %v", times, taken, err)
+	}
+}
+
+func TestTimesOfSteps(t *testing.T) {
+	got := timesOf([]train.Event{{Seconds: 3, Images: 10, Waited: 1}, {Seconds: 1, Images: 10},
+		{Seconds: 2, Images: 10, Waited: 0.5}})
+	if want := (StepTimes{3, 2000, 1000, 3000, 5, 0.25, 30 / 4.5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if timesOf(nil) != (StepTimes{}) {
+		t.Error("no steps have times")
+	}
+}

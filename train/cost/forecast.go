@@ -1,0 +1,103 @@
+// Package cost foretells what a training takes, by taking some of its steps: the time of a run, the
+// speed of a step, the time of each operation beside what the device's rates allow. It stands
+// above train, whose Plan counts memory and arithmetic.
+package cost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"hgld/train"
+)
+
+// Forecast is the memory and the time that a run will take.
+type Forecast struct {
+	*train.Estimate
+	Parameters int     `json:"parameters"`       // trained values
+	Timed      int     `json:"steps_timed"`      // steps taken to measure it
+	StepTime   float64 `json:"seconds_a_step"`   // median of the timed steps
+	Waited     float64 `json:"share_waiting"`    // share of that time spent waiting for images
+	Total      float64 `json:"seconds_in_steps"` // time of all steps, without evaluations and checkpoints
+
+	times         []float64
+	total, waited float64
+}
+
+// NewForecast starts from the estimates of a plan.
+func NewForecast(plan *train.Estimate) *Forecast {
+	f := &Forecast{Estimate: plan}
+	for _, g := range plan.Groups {
+		f.Parameters += g.Values
+	}
+	return f
+}
+
+// Measure takes o.Limit steps, at least one, and times them. Every step trains all groups.
+func (f *Forecast) Measure(ctx context.Context, c train.Config, data train.Data, o train.Options) error {
+	o.Plan = f.Estimate
+	if err := Rehearse(ctx, steady(c), data, o, f.time); err != nil {
+		return err
+	}
+	f.close()
+	return nil
+}
+
+// time records the duration of a step from its event.
+func (f *Forecast) time(e train.Event) {
+	if e.Taken() {
+		f.times = append(f.times, e.Seconds)
+		f.total, f.waited = f.total+e.Seconds, f.waited+e.Waited
+	}
+}
+
+// close computes the totals of the steps. There must be at least one.
+func (f *Forecast) close() {
+	times := f.times
+	if len(times) > 1 {
+		times = times[1:] // the first step allocates
+	}
+	slices.Sort(times)
+	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], f.waited/f.total
+	f.Total = f.StepTime * float64(f.Steps)
+}
+
+// Needs describes the run and its memory.
+func (f *Forecast) Needs() string {
+	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", train.ItemsText(f.Vectors), f.Images, f.Classes,
+		f.Steps, f.Batch, f.PerEpoch)
+	if f.Absent > 0 {
+		text += fmt.Sprintf("            %s\n", train.AbsentText(f.Absent, f.Classes[0]))
+	}
+	text += fmt.Sprintf("parameters  %d", f.Parameters)
+	for i, g := range f.Groups {
+		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
+	}
+	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent", mebibytes(f.Peak), mebibytes(f.Kept))
+	if f.Vectors {
+		text += fmt.Sprintf("; %s of batches read ahead", mebibytes(f.Host))
+	} else {
+		text += fmt.Sprintf("; %s of decoded images", mebibytes(f.Host))
+	}
+	if f.Evaluation > 0 {
+		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
+	}
+	if f.Projection > 0 {
+		text += fmt.Sprintf("; %s while the projection is fitted", mebibytes(f.Projection))
+	}
+	text += "\n"
+	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f %s\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch),
+		map[bool]string{true: "a vector", false: "an image"}[f.Vectors])
+}
+
+// Lasts describes the time of the run.
+func (f *Forecast) Lasts() string {
+	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
+		"steps\n",
+		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, map[bool]string{true: "vectors", false: "img"}[f.Vectors],
+		100*f.Waited, train.ItemsText(f.Vectors), whole)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

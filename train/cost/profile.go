@@ -1,0 +1,150 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"hgld/train"
+	"hgld/train/device"
+	"hgld/train/device/observe"
+)
+
+// Profile holds the time of some training steps. Times are in seconds, summed over all steps.
+type Profile struct {
+	// Operations are the calls by operation, longest first.
+	Operations []OpTime `json:"operations"`
+
+	// Seconds is the time of the steps.
+	Seconds float64 `json:"seconds"`
+
+	// Steps is the number of steps.
+	Steps int `json:"steps"`
+
+	// Waited is the part of Seconds spent waiting for images.
+	Waited float64 `json:"waited"`
+
+	// Rates are the rates that the modelled times are computed from.
+	Rates observe.Rates `json:"rates"`
+}
+
+// NewProfile measures the device's rates, then takes o.Limit steps. It does not measure the
+// first, which allocates. It measures nothing if the run has only one step.
+func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Options) (*Profile, error) {
+	c.Model.Settle(o.Backend, "")
+	c.Run.Settle(o.Backend) // before the observer hides what kind of backend it is
+	p := new(Profile)
+	var err error
+	if p.Rates, err = observe.MeasureRates(o.Backend, c.Model.Activations()); err != nil {
+		return nil, err
+	}
+	times := profiler{map[string]*OpTime{}, p.Rates}
+	o.Backend = times.watch(o.Backend)
+	err = Rehearse(ctx, steady(c), data, o, func(e train.Event) {
+		switch {
+		case !e.Taken():
+		case e.Step == 1:
+			clear(times.byName)
+		default:
+			p.Steps, p.Seconds, p.Waited = p.Steps+1, p.Seconds+e.Seconds, p.Waited+e.Waited
+		}
+	})
+	p.Operations = times.list()
+	return p, err
+}
+
+// profiler measures the time of a training by operation.
+type profiler struct {
+	byName map[string]*OpTime
+	rates  observe.Rates
+}
+
+// OpTime is the time of all calls of an operation, and their work.
+type OpTime struct {
+	train.OpWork
+	Seconds float64 `json:"seconds"` // of all calls
+
+	// Modelled is the time of all calls at the device's rates. A call takes the time of its bytes
+	// or of its products, whichever is longer.
+	Modelled float64 `json:"modelled_seconds"`
+}
+
+// watch returns b with every operation timed. It waits for each operation, so a device that
+// queues its work runs slower with a profiler.
+func (p profiler) watch(b device.Backend) device.Backend {
+	return observe.Operations(b, func(c observe.Call, do func()) {
+		began := time.Now()
+		do()
+		_ = b.Sync() // the error is kept and returned at the end of the step
+		p.add(c, time.Since(began))
+	})
+}
+
+// add counts a call and its time.
+func (p profiler) add(c observe.Call, took time.Duration) {
+	t := p.byName[c.Op]
+	if t == nil {
+		t = &OpTime{OpWork: train.OpWork{Op: c.Op}}
+		p.byName[c.Op] = t
+	}
+	t.OpWork.Add(c)
+	t.Seconds += took.Seconds()
+	t.Modelled += p.rates.Seconds(c)
+}
+
+// list returns the measured operations, longest first.
+func (p profiler) list() []OpTime {
+	var list []OpTime
+	for _, op := range slices.Sorted(maps.Keys(p.byName)) {
+		list = append(list, *p.byName[op])
+	}
+	slices.SortStableFunc(list, func(a, b OpTime) int {
+		switch {
+		case a.Seconds > b.Seconds:
+			return -1
+		case a.Seconds < b.Seconds:
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// Table writes the time of a step by operation, then the time spent waiting for images and the
+// rest. Beside the measured time of an operation are its modelled time and their quotient. Rates
+// are the modelled work, each array counted once, divided by the measured time.
+func (p *Profile) Table(w io.Writer) error {
+	steps := float64(p.Steps)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share",
+		"modelled", "times", "GFLOP/s", "MB a step", "GB/s")
+	row := func(name, calls string, s float64, work string) {
+		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/steps, 100*s/p.Seconds, work)
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	against := func(measured, modelled float64) string {
+		return fmt.Sprintf("%9.2f %6.1f", 1e3*modelled/steps, measured/modelled)
+	}
+	rest, modelled := p.Seconds, 0.0
+	for _, op := range p.Operations {
+		rate := ""
+		if op.FLOPs > 0 {
+			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
+		}
+		work := fmt.Sprintf("%s %9s %9.2f %7.2f", against(op.Seconds, op.Modelled), rate, op.Bytes/1e6/steps,
+			op.Bytes/1e9/op.Seconds)
+		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/steps), op.Seconds, work)
+		rest, modelled = rest-op.Seconds, modelled+op.Modelled
+	}
+	row("waiting", "", p.Waited, "")
+	row("other", "", max(rest-p.Waited, 0), "")
+	row("step", "", p.Seconds, against(p.Seconds, modelled))
+	fmt.Fprintf(&text, "modelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g GFLOP/s, "+
+		"the rate of a large product, whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
+	_, err := io.WriteString(w, text.String())
+	return err
+}

@@ -1,0 +1,426 @@
+package embeddings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"hgld/internal/exitcode"
+	"hgld/labels"
+	"hgld/train/device"
+	"hgld/train/qrels"
+	"hgld/train/retrieval"
+)
+
+// Input names the files of an evaluation.
+type Input struct {
+	Embeddings        string // vectors of the queries
+	Labels            string // their labels
+	GalleryEmbeddings string // vectors of the gallery; "": the queries rank one another, or one table has both sides
+	GalleryLabels     string // labels of the gallery
+	Unit              bool   // scale the vectors to unit length
+
+	// Ignore is a column of the labels. Items that share a query's value are removed from its
+	// ranking; "": none are.
+	Ignore string
+
+	// Independent says that the levels do not form a tree.
+	Independent bool
+
+	// Qrels is a file of judgements that decides what is right for a query. Only the ids of the
+	// labels are then read. "": the labels decide.
+	Qrels string
+
+	// Usage selects a part of Qrels; see qrels.Read.
+	Usage string
+
+	// Limit uses only the first queries; 0: all.
+	Limit int
+
+	// Stay leaves the vectors in their files until Evaluation.Close, if the device is the host.
+	// They are checked at once, and read and scaled in panels when they are ranked. On other
+	// devices they are uploaded.
+	Stay bool
+
+	// Typed returns the command as a user would type it with these files, for errors; nil: no
+	// command is suggested.
+	Typed func(vectors, labels string) string
+
+	// Open opens a file of vectors.
+	Open func(path string) (Vectors, error)
+
+	// Say receives remarks for the reader of the result.
+	Say func(format string, args ...any)
+}
+
+// Complete finds labels that are not named, in the files of the vectors or beside them, and
+// checks that none is missing. Its errors are usage errors.
+func (in *Input) Complete() (err error) {
+	if IsTable(in.Embeddings) && IsKind(in.Labels) {
+		err = fmt.Errorf("--embeddings names the table %s and --labels names the vectors %s: swap them", in.Embeddings,
+			in.Labels)
+		return in.typed(err, in.Labels, in.Embeddings)
+	}
+	for _, path := range []string{in.Embeddings, in.GalleryEmbeddings} {
+		if err := CheckKind(path); path != "" && err != nil {
+			return err
+		}
+	}
+	if in.Labels, err = in.labelsOf(in.Embeddings, in.Labels, "--labels"); err != nil {
+		return err
+	}
+	if in.GalleryEmbeddings == "" && in.GalleryLabels != "" {
+		return errors.New("the gallery has labels but no vectors: name both or neither")
+	}
+	in.GalleryLabels, err = in.labelsOf(in.GalleryEmbeddings, in.GalleryLabels, "--gallery-labels")
+	return err
+}
+
+// labelsOf finds the labels of vectors. If it uses a table beside them, it says which.
+func (in *Input) labelsOf(vectors, named, flag string) (string, error) {
+	found, err := LabelsFor(named, vectors)
+	switch {
+	case err != nil || vectors == "" || found == named && found != "":
+		return found, err
+	case found == "":
+		return "", in.propose(fmt.Errorf("%s needs %s with a row for each vector: no .csv or .tsv of the same name exists",
+			vectors, flag), vectors, flag)
+	case found != vectors:
+		in.Say("%s has the labels of %s", found, vectors)
+	}
+	return found, nil
+}
+
+// propose adds a hint: the command with a table of the folder, or what a table looks like.
+func (in *Input) propose(err error, vectors, flag string) error {
+	tables := Tables(vectors)
+	switch {
+	case len(tables) == 0:
+		return exitcode.Hint(err, "a table of labels has a heading such as id,product,category: the levels, finest first")
+	case flag != "--labels":
+		return exitcode.Hint(err, "%s names one of %s", flag, strings.Join(tables[:min(len(tables), 5)], ", "))
+	}
+	return in.typed(err, vectors, tables[0])
+}
+
+// typed adds a hint: the command with these files, if Typed is set.
+func (in *Input) typed(err error, vectors, labels string) error {
+	if in.Typed == nil {
+		return err
+	}
+	return exitcode.Hint(err, "%s", in.Typed(vectors, labels))
+}
+
+// Evaluation is an evaluation whose vectors are on the device, or stay in their files.
+type Evaluation struct {
+	retrieval.Evaluation
+
+	// Classes numbers the classes.
+	Classes *Classes
+
+	// Same says that query i is row i of the gallery.
+	Same bool
+
+	files []io.Closer // files that are still read
+}
+
+// Close closes the files of vectors that stay in them.
+func (e *Evaluation) Close() error {
+	var errs []error
+	for _, f := range e.files {
+		errs = append(errs, f.Close())
+	}
+	e.files = nil
+	return errors.Join(errs...)
+}
+
+// Load reads the files. The caller still sets the metrics of the evaluation. A query whose id is
+// in a separate gallery is left out of its own ranking.
+func (in *Input) Load(b device.Backend) (*Evaluation, error) {
+	e := &Evaluation{Classes: &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
+	err := in.load(b, e)
+	if err != nil || !in.stays(b) {
+		err = errors.Join(err, e.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// stays reports whether the vectors stay in their files.
+func (in *Input) stays(b device.Backend) bool {
+	_, host := b.(device.Host)
+	return in.Stay && host
+}
+
+func (in *Input) load(b device.Backend, e *Evaluation) error {
+	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
+	if err != nil {
+		return err
+	}
+	e.files = append(e.files, query.vectors)
+	gallery := query
+	switch {
+	case in.GalleryEmbeddings != "":
+		if query.rows.IsQuery != nil {
+			return fmt.Errorf("%s has the column is_query, but the gallery has its own files: remove one of them", in.Labels)
+		}
+		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err == nil {
+			err = sameWidth(query, gallery)
+		}
+		if err != nil {
+			return err
+		}
+		e.files = append(e.files, gallery.vectors)
+	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
+		if query, gallery, err = in.split(query); err != nil {
+			return err
+		}
+	default:
+		e.Same = true
+	}
+	e.Levels = e.Classes.Levels()
+	if n := len(e.Levels); n > retrieval.MostLevels {
+		return fmt.Errorf("%s has %d levels, want at most %d: remove columns that are not levels", in.Labels, n,
+			retrieval.MostLevels)
+	}
+	if err := in.upload(b, e, query, gallery); err != nil {
+		return err
+	}
+	if in.Qrels != "" {
+		return in.judge(e)
+	}
+	return nil
+}
+
+// upload brings both sides to the device and finds the queries in the gallery.
+func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (err error) {
+	all, err := in.side(b, query)
+	if err != nil {
+		return err
+	}
+	e.Query = all
+	if n := min(in.Limit, len(all.Labels)); n > 0 {
+		e.Query = retrieval.Side{Labels: all.Labels[:n], IDs: all.IDs[:min(n, len(all.IDs))],
+			Ignore: all.Ignore[:min(n, len(all.Ignore))]}
+		if all.Stored != nil {
+			e.Query.Stored = all.Stored.First(n)
+		} else {
+			e.Query.Vectors = all.Vectors.RowRange(0, n)
+		}
+	}
+	if e.Same {
+		e.Gallery = all
+	} else if e.Gallery, err = in.side(b, gallery); err != nil {
+		return err
+	}
+	return in.findSelf(e, query, gallery)
+}
+
+// findSelf finds the gallery rows of the queries, which are left out of their own rankings.
+func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
+	queries := len(e.Query.Labels)
+	if e.Same {
+		e.Self = make([]int32, queries)
+		for i := range e.Self {
+			e.Self[i] = int32(i)
+		}
+		return nil
+	}
+	self := gallery.self(query, queries)
+	if self == nil {
+		if self, err = Common(e.Query.IDs, e.Gallery.IDs); err != nil {
+			return fmt.Errorf("%s and %s: %w", in.Labels, in.GalleryLabels, err)
+		}
+	}
+	found := 0
+	for _, row := range self {
+		if row >= 0 {
+			found++
+		}
+	}
+	if found > 0 {
+		e.Self = self
+		in.Say("%d of %d queries are also in the gallery and are left out of their own rankings", found, queries)
+	}
+	return nil
+}
+
+// judge takes the truth from the file of judgements.
+func (in *Input) judge(e *Evaluation) error {
+	q, err := qrels.Read(in.Qrels, in.Usage)
+	if err != nil {
+		return err
+	}
+	truth, err := q.Bind(e.Query.IDs, e.Gallery.IDs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Qrels, err)
+	}
+	if truth.Unjudged > 0 {
+		in.Say("%d of %d queries have no judgement in %s; no metric counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
+	}
+	if truth.Missing > 0 {
+		in.Say("careful: %d positive items of %s are not in the gallery; no metric counts them as missed", truth.Missing,
+			in.Qrels)
+	}
+	e.Truth, e.Levels = truth, q.Levels()
+	none := slices.Repeat(labels.Path{-1}, len(e.Levels))
+	for _, list := range [][]labels.Path{e.Query.Labels, e.Gallery.Labels} {
+		for i := range list {
+			list[i] = none
+		}
+	}
+	return nil
+}
+
+// side is a file of vectors with its labels.
+type side struct {
+	path    string
+	vectors Vectors
+	rows    *Rows
+	at      []int // rows of the file, if only some are used
+}
+
+// open opens vectors and reads their labels. They are matched by id if both files have ids, and
+// by row otherwise.
+func (in *Input) open(classes *Classes, path, labelFile string) (*side, error) {
+	rows, err := classes.Read(labelFile)
+	if err != nil {
+		return nil, err
+	}
+	v, err := in.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{path: path, vectors: v, rows: rows}
+	if path != labelFile {
+		err = in.match(s, labelFile)
+	}
+	if n, _ := v.Rows(); err == nil && n == 0 {
+		err = fmt.Errorf("%s has no vectors, want at least one", path)
+	} else if err == nil && n != len(s.rows.Labels) {
+		err = fmt.Errorf("%s has %d vectors, but %s has %d rows of labels", path, n, labelFile, len(s.rows.Labels))
+		if n == len(s.rows.Labels)+1 && IsTable(labelFile) {
+			err = fmt.Errorf("%w: its first line is read as a heading; if it is a row, add a heading above it", err)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return s, nil
+}
+
+// sameWidth returns an error if queries and gallery cannot be compared.
+func sameWidth(query, gallery *side) error {
+	_, q := query.vectors.Rows()
+	if _, g := gallery.vectors.Rows(); q != g {
+		return errors.Join(fmt.Errorf("%s has vectors of %d numbers, but %s has %d; want vectors of one model", query.path, q,
+			gallery.path, g), gallery.vectors.Close())
+	}
+	return nil
+}
+
+// match brings the labels into the order of the vectors by their ids, if both have ids.
+func (in *Input) match(s *side, labelFile string) error {
+	ids, err := IDs(s.path)
+	if err != nil || ids == nil || s.rows.IDs == nil || slices.Equal(ids, s.rows.IDs) {
+		return err
+	}
+	matched, left, err := s.rows.Match(ids)
+	if err != nil {
+		return fmt.Errorf("%s and %s are matched by id: %w", s.path, labelFile, err)
+	}
+	in.Say("the rows of %s are matched to the vectors of %s by id; %d rows have no vector", labelFile, s.path, left)
+	s.rows = matched
+	return nil
+}
+
+// split divides one table into two sides by its columns is_query and is_gallery. If a column is
+// missing, all rows are on that side.
+func (in *Input) split(all *side) (query, gallery *side, err error) {
+	part := func(which []bool, name string) (*side, error) {
+		if which == nil {
+			which = slices.Repeat([]bool{true}, len(all.rows.Labels))
+		}
+		p := &side{path: all.path, vectors: all.vectors, rows: all.rows.Select(which), at: RowsWhere(which)}
+		if len(p.at) == 0 {
+			return nil, fmt.Errorf("%s: %s is true for no row, want at least one", in.Labels, name)
+		}
+		return p, nil
+	}
+	if query, err = part(all.rows.IsQuery, "is_query"); err != nil {
+		return nil, nil, err
+	}
+	gallery, err = part(all.rows.IsGallery, "is_gallery")
+	return query, gallery, err
+}
+
+// self finds the first queries in the gallery of the same table, or returns nil for different
+// tables.
+func (s *side) self(query *side, queries int) []int32 {
+	if s.at == nil || query.at == nil {
+		return nil
+	}
+	self := make([]int32, queries)
+	for q, row := range query.at[:queries] {
+		k, found := slices.BinarySearch(s.at, row)
+		if self[q] = int32(k); !found {
+			self[q] = -1
+		}
+	}
+	return self
+}
+
+// side brings vectors to the device, or checks those that stay in their file.
+func (in *Input) side(b device.Backend, s *side) (retrieval.Side, error) {
+	v := s.vectors
+	if s.at != nil {
+		v = SomeRows{Vectors: v, At: s.at}
+	}
+	of := retrieval.Side{Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}
+	watched := &ZeroRows{Vectors: v}
+	var err error
+	if in.stays(b) {
+		if of.Stored, err = retrieval.Store(v, in.Unit); err == nil {
+			watched.Count, watched.First = of.Stored.Zeros()
+		}
+	} else {
+		of.Vectors, err = retrieval.Upload(b, watched, in.Unit)
+	}
+	if err != nil {
+		return retrieval.Side{}, &ValuesError{s.path, err}
+	}
+	if watched.Count > 0 {
+		in.sayZeros(s, watched.Count, watched.First)
+	}
+	return of, nil
+}
+
+// sayZeros warns about all-zero vectors.
+func (in *Input) sayZeros(s *side, count, first int) {
+	name := ""
+	if first < len(s.rows.IDs) {
+		name = fmt.Sprintf(" (%s)", s.rows.IDs[first])
+	}
+	in.Say("careful: %d of %d vectors of %s are all zeros, the first in row %d%s; all their scores are 0, so "+
+		"their ranking is arbitrary: check for images that were not embedded, and remove them",
+		count, len(s.rows.Labels), s.path, first, name)
+}
+
+// ValuesError says that a file of vectors cannot be ranked, because a value is not finite.
+type ValuesError struct {
+	// Path is the file.
+	Path string
+
+	// Err says which value.
+	Err error
+}
+
+// Error names the file and the value.
+func (e *ValuesError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ValuesError) Unwrap() error { return e.Err }

@@ -1,0 +1,166 @@
+package embeddings
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/train/retrieval"
+)
+
+// LoadRankings reads the labels of the input, whose vectors are not needed, and another program's
+// rankings of its queries:
+//
+//	.npy    integers [queries, places]: rows of the gallery, as faiss' search returns them;
+//	        −1 ends a ranking
+//	other   a TREC run: query, an ignored word, item, rank, score and a name on each line.
+//	        Items are ordered by score, then by line.
+func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, error) {
+	e := &Evaluation{Classes: &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
+	rows, err := e.Classes.Read(in.Labels)
+	if err != nil {
+		return nil, nil, err
+	}
+	query := &side{path: in.Labels, rows: rows}
+	gallery := query
+	switch {
+	case in.GalleryLabels != "":
+		if rows, err = e.Classes.Read(in.GalleryLabels); err != nil {
+			return nil, nil, err
+		}
+		gallery = &side{path: in.GalleryLabels, rows: rows}
+	case rows.IsQuery != nil || rows.IsGallery != nil:
+		if query, gallery, err = in.split(query); err != nil {
+			return nil, nil, err
+		}
+	default:
+		e.Same = true
+	}
+	e.Levels = e.Classes.Levels()
+	e.Query, e.Gallery = query.labelled(), gallery.labelled()
+	if err := in.findSelf(e, query, gallery); err != nil {
+		return nil, nil, err
+	}
+	if in.Qrels != "" {
+		if err := in.judge(e); err != nil {
+			return nil, nil, err
+		}
+	}
+	list, err := readRankings(path, e)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, list, nil
+}
+
+// labelled returns a side without its vectors.
+func (s *side) labelled() retrieval.Side {
+	return retrieval.Side{Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}
+}
+
+func readRankings(path string, e *Evaluation) ([]retrieval.Ranking, error) {
+	if filepath.Ext(path) == ".npy" {
+		return readIndices(path, len(e.Query.Labels))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readRun(f, e.Query.IDs, e.Gallery.IDs)
+}
+
+func readIndices(path string, queries int) ([]retrieval.Ranking, error) {
+	a, err := tensorfile.OpenNPY(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	t, err := a.Tensor()
+	if err != nil {
+		return nil, err
+	}
+	values, err := t.Int64()
+	if err != nil || len(a.Shape) != 2 {
+		return nil, fmt.Errorf("%s%v, want integers [queries, places]", a.DType, a.Shape)
+	}
+	rows, places := a.Rows()
+	if rows != queries {
+		return nil, fmt.Errorf("%d rankings for %d queries, want one for each", rows, queries)
+	}
+	list := make([]retrieval.Ranking, rows)
+	for q := range list {
+		for _, row := range values[q*places:][:places] {
+			if row == -1 {
+				break
+			}
+			if row < 0 || row > 1<<31-1 {
+				return nil, fmt.Errorf("query %d: row %d is not in the gallery", q, row)
+			}
+			list[q].Rows = append(list[q].Rows, int32(row))
+		}
+	}
+	return list, nil
+}
+
+// place is a line of a run.
+type place struct {
+	row   int32
+	score float32
+}
+
+func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error) {
+	if query == nil || gallery == nil {
+		return nil, fmt.Errorf("a run names items by id, but the labels have no column id")
+	}
+	queryAt, err := RowsByID(query)
+	if err != nil {
+		return nil, fmt.Errorf("queries: %w", err)
+	}
+	galleryAt, err := RowsByID(gallery)
+	if err != nil {
+		return nil, fmt.Errorf("gallery: %w", err)
+	}
+	places := make([][]place, len(query))
+	s := bufio.NewScanner(in)
+	for line := 1; s.Scan(); line++ {
+		fields := strings.Fields(s.Text())
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 6 {
+			return nil, fmt.Errorf("line %d has %d columns, want query, Q0, item, rank, score and a name", line, len(fields))
+		}
+		q, known := queryAt[fields[0]]
+		if !known {
+			return nil, fmt.Errorf("line %d: no query has the id %.80q", line, fields[0])
+		}
+		row, known := galleryAt[fields[2]]
+		if !known {
+			return nil, fmt.Errorf("line %d: no item of the gallery has the id %.80q", line, fields[2])
+		}
+		score, err := strconv.ParseFloat(fields[4], 32)
+		if err != nil || score != score {
+			return nil, fmt.Errorf("line %d: the score is %.80q, want a number", line, fields[4])
+		}
+		places[q] = append(places[q], place{int32(row), float32(score)})
+	}
+	list := make([]retrieval.Ranking, len(query))
+	for q, of := range places {
+		slices.SortStableFunc(of, func(a, b place) int { return cmp.Compare(b.score, a.score) })
+		for _, p := range of {
+			list[q].Rows, list[q].Scores = append(list[q].Rows, p.row), append(list[q].Scores, p.score)
+		}
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("a line is too long for a run: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,84 @@
+package input
+
+import (
+	"encoding/binary"
+
+	"hgld/train/device"
+)
+
+// Arrays are the arrays that a recorded pass reads. Each batch is uploaded into them.
+type Arrays struct {
+	Pixels device.Array // U8 [B,H,W,3], or the vectors F32 [B,D]
+	Crop   device.Array // I32 [B,3]
+	Labels device.Array // I32 [B,L]
+	bytes  []byte       // staging for crop and labels
+
+	packed [DeviceSlots]*packedInputs // sources of resampling; nil: pixels are uploaded
+}
+
+// NewArrays makes the arrays of a batch of size rows, with vectors of the given width or, if it is 0,
+// images of side×side pixels. packs says that images are resampled on the device.
+func NewArrays(b device.Backend, size, levels, width, side int, packs bool) *Arrays {
+	in := &Arrays{
+		Crop:   device.New(b, device.I32, size, 3),
+		Labels: device.New(b, device.I32, size, levels),
+		bytes:  make([]byte, 4*size*max(levels, 3)),
+	}
+	if packs {
+		for i := range in.packed {
+			in.packed[i] = newPackedInputs(b, newPacking(size, side))
+		}
+	}
+	if width > 0 {
+		in.Pixels = device.New(b, device.F32, size, width)
+	} else {
+		in.Pixels = device.New(b, device.U8, size, side, side, 3)
+	}
+	return in
+}
+
+// Free releases the arrays.
+func (i *Arrays) Free(b device.Backend) {
+	all := []device.Array{i.Pixels, i.Crop, i.Labels}
+	for _, p := range i.packed {
+		if p != nil {
+			all = append(all, p.pixels, p.taps, p.images)
+		}
+	}
+	for _, a := range all {
+		b.Free(a.Buf)
+	}
+}
+
+// Upload brings a batch to the device. Images that the device resamples may be there already.
+func (i *Arrays) Upload(b device.Backend, from *Batch) {
+	switch {
+	case from.packed == nil:
+		b.Upload(i.Pixels, from.Pixels)
+	case from.sent:
+		i.packed[from.place].resample(b, i.Pixels)
+	default:
+		i.packed[0].upload(b, from.packed)
+		i.packed[0].resample(b, i.Pixels)
+	}
+	b.Upload(i.Crop, stage(i.bytes, from.Crop))
+	b.Upload(i.Labels, stage(i.bytes, from.Labels))
+}
+
+// stage writes values into memory, which must be large enough, and returns the bytes written.
+func stage(memory []byte, values []int32) []byte {
+	for at, v := range values {
+		binary.LittleEndian.PutUint32(memory[4*at:], uint32(v))
+	}
+	return memory[:4*len(values)]
+}
+
+// Sender returns a function for Loader.Send, which any goroutine may call.
+func (i *Arrays) Sender(b device.Backend) func(place int, from *Batch) {
+	return func(place int, from *Batch) { i.packed[place].upload(b, from.packed) }
+}
+
+// Rows returns the arrays of rows [lo, hi) of a batch that has been uploaded.
+func (i *Arrays) Rows(lo, hi int) *Arrays {
+	return &Arrays{Pixels: i.Pixels.RowRange(lo, hi), Crop: i.Crop.RowRange(lo, hi), Labels: i.Labels.RowRange(lo, hi)}
+}

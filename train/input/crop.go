@@ -1,0 +1,115 @@
+package input
+
+import (
+	"image"
+
+	"hgld/internal/img"
+	"hgld/internal/registry"
+	"hgld/train/sample"
+)
+
+// Filters lists the resampling kernels by name.
+var Filters = registry.Table[img.Filter]{
+	{Name: "bilinear", About: "triangle, torchvision's default", Value: img.Bilinear},
+	{Name: "bicubic", About: "a = −0.5, used to train vision transformers", Value: img.Bicubic},
+	{Name: "lanczos", About: "three lobes", Value: img.Lanczos},
+}
+
+// cropFunc places an image of w×h pixels.
+type cropFunc func(f *framer, w, h int, random *sample.Random) placement
+
+// Crops lists the training crops by name.
+var Crops = registry.Table[cropFunc]{
+	{Name: "resized", About: "a random part of the image of a random shape, resized", Value: (*framer).resized},
+	{Name: "padded", About: "a random window of the centre crop in a black frame of pad pixels",
+		Value: (*framer).padded},
+	{Name: "centre", About: "the centre crop of an evaluation",
+		Value: func(f *framer, w, h int, _ *sample.Random) placement { return f.centre(w, h) }},
+	{Name: "whole", About: "the whole image, resized to a square whatever its shape",
+		Value: func(f *framer, w, h int, _ *sample.Random) placement { return f.whole(w, h) }},
+}
+
+// placement says how an image becomes a square: a part of it is resampled to a size, and a window
+// of the result is kept.
+type placement struct {
+	part         image.Rectangle // pixels outside it are not read
+	w, h         int             // size after resampling
+	across, down img.Window
+}
+
+// view is what a batch holds of an image.
+type view struct {
+	placement
+	flip   bool
+	random *sample.Random // of a training image, to distort it; nil: an evaluation
+}
+
+// framer chooses the part of an image that the network sees. It serves one goroutine.
+type framer struct {
+	in     Settings
+	filter img.Filter
+	crop   cropFunc // of training
+}
+
+// newFramer returns the framer of checked settings.
+func newFramer(in Settings, filter img.Filter) *framer {
+	crop, err := Crops.Get("crop", in.Crop)
+	if err != nil {
+		panic(err)
+	}
+	return &framer{in: in, filter: filter, crop: crop}
+}
+
+// view draws the training crop of an image of w×h pixels, and whether it is mirrored. Both depend
+// only on random and on the size. Without random it is the view of an evaluation.
+func (f *framer) view(w, h int, random *sample.Random) view {
+	if random == nil {
+		return view{placement: f.centre(w, h)}
+	}
+	flip := f.in.Flip && random.Uint64()&1 == 1
+	return view{f.crop(f, w, h, random), flip, random}
+}
+
+// Distorts reports whether training changes pixels.
+func (in *Settings) Distorts() bool {
+	return in.Jitter != Jitter{} || !in.RandAugment.IsZero() || !in.Erase.IsZero()
+}
+
+// resized is torchvision's RandomResizedCrop. torchvision's recipes first resize an image whose
+// short side exceeds Resize; this does not. The crop is a share of the area, so the result is the
+// same with one resampling less.
+func (f *framer) resized(w, h int, random *sample.Random) placement {
+	part := img.RandomCrop(w, h, f.in.Scale, f.in.Ratio, random.Float64)
+	return f.all(part)
+}
+
+// padded moves a window over the centre crop by up to Pad pixels in each direction, as CIFAR
+// recipes do. Pixels outside the crop are black.
+func (f *framer) padded(w, h int, random *sample.Random) placement {
+	p := f.centre(w, h)
+	dx, dy := random.IntN(2*f.in.Pad+1)-f.in.Pad, random.IntN(2*f.in.Pad+1)-f.in.Pad
+	p.across, p.down = p.across.Shift(dx), p.down.Shift(dy)
+	return p
+}
+
+// centre is the crop of an evaluation. It resizes the short side to Resize, or with Squash both
+// sides, then takes the centre.
+func (f *framer) centre(w, h int) placement {
+	if f.in.Resize == 0 {
+		return f.whole(w, h)
+	}
+	p := placement{part: image.Rect(0, 0, w, h), w: f.in.Resize, h: f.in.Resize}
+	if !f.in.Squash {
+		p.w, p.h = img.ShortSide(w, h, f.in.Resize)
+	}
+	p.across, p.down = img.CenterWindow(p.w, f.in.Size), img.CenterWindow(p.h, f.in.Size)
+	return p
+}
+
+func (f *framer) whole(w, h int) placement { return f.all(image.Rect(0, 0, w, h)) }
+
+// all resamples a part of an image to the input size of the network.
+func (f *framer) all(part image.Rectangle) placement {
+	window := img.Whole(f.in.Size)
+	return placement{part: part, w: f.in.Size, h: f.in.Size, across: window, down: window}
+}

@@ -1,0 +1,65 @@
+package input
+
+import (
+	"slices"
+	"testing"
+
+	"hgld/internal/img"
+	"hgld/train/sample"
+)
+
+// ramp is an image whose every pixel tells where it is.
+func ramp(w, h int) *img.RGB {
+	m := img.NewRGB(w, h)
+	for i := range w * h {
+		m.Pix[3*i], m.Pix[3*i+1], m.Pix[3*i+2] = byte(i%w), byte(i/w), 200
+	}
+	return m
+}
+
+func TestPaddedCropMovesAWindow(t *testing.T) {
+	in := Settings{Size: 16, Crop: "padded", Pad: 3, Resize: 0}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	seen := map[[2]int]bool{}
+	for i := range 400 {
+		out := c.finished(ramp(16, 16), c.view(16, 16, sample.NewRandom(uint64(i))))
+		// The window stands at (dx, dy) of the image: its pixel (8, 8) shows (8+dx, 8+dy).
+		dx, dy := int(out[3*(8*16+8)])-8, int(out[3*(8*16+8)+1])-8
+		seen[[2]int{dx, dy}] = true
+		for y := range 16 {
+			for x := range 16 {
+				p := out[3*(y*16+x):][:3]
+				want := []byte{0, 0, 0}
+				if sx, sy := x+dx, y+dy; sx >= 0 && sx < 16 && sy >= 0 && sy < 16 {
+					want = []byte{byte(sx), byte(sy), 200}
+				}
+				if !slices.Equal(p, want) {
+					t.Fatalf("pixel %d,%d of the window at %d,%d is %v, want %v", x, y, dx, dy, p, want)
+				}
+			}
+		}
+	}
+	if len(seen) != 49 {
+		t.Errorf("%d of 49 windows were met", len(seen))
+	}
+}
+
+func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
+	in := Settings{Size: 12, Crop: "centre", Resize: 16}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	a := slices.Clone(c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(1))))
+	b := c.finished(ramp(40, 30), c.view(40, 30, nil))
+	want := img.CenterCrop(img.Resize(ramp(40, 30), 21, 16, img.Bilinear), 12, 12)
+	if !slices.Equal(a, want.Pix) || !slices.Equal(b, want.Pix) {
+		t.Error("not the centre of the image with a short side of 16")
+	}
+}
+
+func TestSquashedImagesAreResizedToASquare(t *testing.T) {
+	in := Settings{Size: 12, Crop: "centre", Resize: 16, Squash: true}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	got := c.finished(ramp(40, 30), c.view(40, 30, nil))
+	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got, want.Pix) {
+		t.Error("not the centre of the image as a square of 16")
+	}
+}

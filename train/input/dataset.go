@@ -1,0 +1,328 @@
+// Package input is what a training reads: data sets of labelled images or vectors, and the batches
+// that a [Loader] makes of them, decoded, cropped and distorted, on the host or for a device that
+// resamples. It knows no network.
+package input
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+
+	"hgld/labels"
+	"hgld/train/sample"
+)
+
+// Dataset is a set of labelled images. Its methods must be safe for concurrent use.
+type Dataset interface {
+	// Len returns the number of items.
+	Len() int
+	// Levels names the levels, finest first.
+	Levels() []string
+	// Classes names the classes of a level.
+	Classes(level int) []string
+	// Labels returns the classes of item i, finest first, −1 for none. If two items come from
+	// data sets that are evaluated together, they share a class exactly if the numbers are equal.
+	Labels(i int) labels.Path
+	// Image returns the encoded image of item i.
+	Image(ctx context.Context, i int) ([]byte, error)
+	// ID names item i in messages and per-query results.
+	ID(i int) string
+}
+
+// Subset is a part of a data set, in the order of Rows. Classes keep their numbers, so that parts
+// of one data set can be evaluated against each other.
+type Subset struct {
+	Of   Dataset // the data set that items are chosen from
+	Rows []int   // the chosen items of Of, in order
+}
+
+// Len returns the number of rows.
+func (s *Subset) Len() int { return len(s.Rows) }
+
+// Levels returns the levels of the whole data set.
+func (s *Subset) Levels() []string { return s.Of.Levels() }
+
+// Classes returns the classes of the whole data set.
+func (s *Subset) Classes(level int) []string { return s.Of.Classes(level) }
+
+// Labels returns the classes of the row.
+func (s *Subset) Labels(i int) labels.Path { return s.Of.Labels(s.Rows[i]) }
+
+// Image returns the image of the row.
+func (s *Subset) Image(ctx context.Context, i int) ([]byte, error) {
+	return s.Of.Image(ctx, s.Rows[i])
+}
+
+// ID returns the name of the row.
+func (s *Subset) ID(i int) string { return s.Of.ID(s.Rows[i]) }
+
+// Join concatenates data sets that have the same levels and classes.
+func Join(parts ...Dataset) Dataset {
+	j := &joined{parts: parts}
+	n := 0
+	for _, p := range parts {
+		n += p.Len()
+		j.ends = append(j.ends, n)
+	}
+	return j
+}
+
+type joined struct {
+	parts []Dataset
+	ends  []int // end of each part
+}
+
+// at returns the part that holds item i, and the item's number in it.
+func (j *joined) at(i int) (Dataset, int) {
+	p := sort.SearchInts(j.ends, i+1)
+	if p > 0 {
+		i -= j.ends[p-1]
+	}
+	return j.parts[p], i
+}
+
+func (j *joined) Len() int                   { return j.ends[len(j.ends)-1] }
+func (j *joined) Levels() []string           { return j.parts[0].Levels() }
+func (j *joined) Classes(level int) []string { return j.parts[0].Classes(level) }
+
+func (j *joined) Labels(i int) labels.Path {
+	d, at := j.at(i)
+	return d.Labels(at)
+}
+
+func (j *joined) Image(ctx context.Context, i int) ([]byte, error) {
+	d, at := j.at(i)
+	return d.Image(ctx, at)
+}
+
+func (j *joined) ID(i int) string {
+	d, at := j.at(i)
+	return d.ID(at)
+}
+
+// Path returns the path of item i's image in the source of the data set, or "" if the data set
+// does not know it.
+func Path(ctx context.Context, d Dataset, i int) (string, error) {
+	switch d := d.(type) {
+	case *Subset:
+		return Path(ctx, d.Of, d.Rows[i])
+	case *joined:
+		part, at := d.at(i)
+		return Path(ctx, part, at)
+	case interface {
+		Path(ctx context.Context, i int) (string, error)
+	}:
+		return d.Path(ctx, i)
+	}
+	return "", nil
+}
+
+// HoldOut splits a data set by class. A share of the finest classes, chosen by seed, goes to held
+// and all others to rest, so that held measures retrieval of classes never seen in training. This
+// is the open-set protocol of Stanford Online Products and iNaturalist. Each class of the next
+// level gives the same share of its finest classes, rounded up or down so that the rounding evens
+// out. Items without a finest class are in neither part.
+func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err error) {
+	if share <= 0 || share >= 1 {
+		return nil, nil, fmt.Errorf("train: hold-out: share is %v, want a number between 0 and 1, both excluded", share)
+	}
+	type family struct {
+		parent  int32
+		classes []int32
+	}
+	var families []*family
+	byParent, known := map[int32]*family{}, map[int32]bool{}
+	for i := range d.Len() {
+		p := d.Labels(i)
+		if p[0] < 0 || known[p[0]] {
+			continue
+		}
+		known[p[0]] = true
+		parent := int32(-1)
+		if len(p) > 1 {
+			parent = p[1]
+		}
+		if byParent[parent] == nil {
+			byParent[parent] = &family{parent: parent}
+			families = append(families, byParent[parent])
+		}
+		byParent[parent].classes = append(byParent[parent].classes, p[0])
+	}
+	slices.SortFunc(families, func(a, b *family) int { return int(a.parent) - int(b.parent) })
+	random := sample.NewRandom(seed, holdOutStream)
+	for i := len(families) - 1; i > 0; i-- {
+		j := random.IntN(i + 1)
+		families[i], families[j] = families[j], families[i]
+	}
+	// Every class adds share to a counter. A class is held out where the counter passes a whole
+	// number.
+	isHeld := map[int32]bool{}
+	counter := random.Float64()
+	for _, f := range families {
+		slices.Sort(f.classes)
+		for _, at := range random.Choose(len(f.classes), len(f.classes)) {
+			counter += share
+			if counter >= 1 {
+				counter--
+				isHeld[f.classes[at]] = true
+			}
+		}
+	}
+	rest, held = &Subset{Of: d}, &Subset{Of: d}
+	for i := range d.Len() {
+		switch class := d.Labels(i)[0]; {
+		case class < 0:
+		case isHeld[class]:
+			held.Rows = append(held.Rows, i)
+		default:
+			rest.Rows = append(rest.Rows, i)
+		}
+	}
+	if len(rest.Rows) == 0 || len(held.Rows) == 0 {
+		return nil, nil, fmt.Errorf("train: hold-out: a share of %v of %d classes leaves one side without images; "+
+			"choose another share, or hold_out: 0 to train on all classes and query: train to evaluate on them", share,
+			len(known))
+	}
+	return rest, held, nil
+}
+
+// Random streams, one for each purpose. Stream 3 fits a projection.
+const (
+	holdOutStream = 1
+	augmentStream = 2
+)
+
+// Paths returns the labels of all items. It fails if an item does not have all levels.
+func Paths(d Dataset) ([]labels.Path, error) {
+	levels := len(d.Levels())
+	if levels == 0 || d.Len() == 0 {
+		return nil, fmt.Errorf("train: the data set has %d items and %d levels, want at least one of each", d.Len(), levels)
+	}
+	list := make([]labels.Path, d.Len())
+	for i := range list {
+		list[i] = d.Labels(i)
+		if len(list[i]) != levels {
+			return nil, fmt.Errorf("train: item %s has %d labels, want %d", d.ID(i), len(list[i]), levels)
+		}
+	}
+	return list, nil
+}
+
+// CheckTree verifies that every class has one parent. Only then is the number of equal labels the
+// number of shared levels.
+func CheckTree(d Dataset, list []labels.Path) error {
+	parent := make([]map[int32]int, len(d.Levels())) // class -> first item that has it
+	for l := range parent {
+		parent[l] = map[int32]int{}
+	}
+	for i, p := range list {
+		for l := 0; l+1 < len(p); l++ {
+			first, seen := parent[l][p[l]]
+			if !seen {
+				parent[l][p[l]] = i
+			} else if p[l] >= 0 && list[first][l+1] != p[l+1] {
+				return fmt.Errorf("train: %s %.80q has two parents: %s and %s are of different %s; the levels must be a tree",
+					d.Levels()[l], className(d, l, p[l]), d.ID(first), d.ID(i), d.Levels()[l+1])
+			}
+		}
+	}
+	return nil
+}
+
+// Renumber numbers the classes of each level from 0, in the order of their numbers and without
+// gaps. It also returns the number of classes of each level.
+func Renumber(list []labels.Path) (dense []labels.Path, counts []int) {
+	levels := len(list[0])
+	numbers := make([]map[int32]int32, levels)
+	for l := range levels {
+		present := map[int32]bool{}
+		for _, p := range list {
+			if p[l] >= 0 {
+				present[p[l]] = true
+			}
+		}
+		numbers[l] = map[int32]int32{-1: -1}
+		for i, c := range slices.Sorted(maps.Keys(present)) {
+			numbers[l][c] = int32(i)
+		}
+		counts = append(counts, len(present))
+	}
+	dense = make([]labels.Path, len(list))
+	for i, p := range list {
+		dense[i] = make(labels.Path, levels)
+		for l, c := range p {
+			dense[i][l] = numbers[l][max(c, -1)]
+		}
+	}
+	return dense, counts
+}
+
+func className(d Dataset, level int, class int32) string {
+	if names := d.Classes(level); int(class) < len(names) {
+		return names[class]
+	}
+	return fmt.Sprint(class)
+}
+
+// Fingerprint identifies the items of data sets, their labels and, if the data sets know them,
+// their pixels. It is a SHA-256 in hexadecimal. Nil data sets are ignored.
+func Fingerprint(sets ...Dataset) (string, error) {
+	h := sha256.New()
+	for i, d := range sets {
+		if d == nil {
+			continue
+		}
+		list, err := Paths(d)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, i, FingerprintOf(d, list), Pixels(d))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Pixels returns a fingerprint of the images that the items come from, or "" if the data set has
+// none. A subset has the fingerprint of the whole.
+func Pixels(d Dataset) string {
+	switch d := d.(type) {
+	case interface{ Fingerprint() string }:
+		sum := sha256.Sum256([]byte(d.Fingerprint()))
+		return hex.EncodeToString(sum[:])
+	case *Subset:
+		return Pixels(d.Of)
+	case *joined:
+		all := ""
+		for _, part := range d.parts {
+			all += Pixels(part)
+		}
+		return all
+	}
+	return ""
+}
+
+// FingerprintOf identifies the items and their labels. A data set can give a stronger fingerprint,
+// such as the hash of a manifest that covers the pixels, by a method Fingerprint() string.
+func FingerprintOf(d Dataset, list []labels.Path) string {
+	h := sha256.New()
+	for l, name := range d.Levels() {
+		fmt.Fprintf(h, "%d %q\n", l, name)
+	}
+	if f, ok := d.(interface{ Fingerprint() string }); ok {
+		io.WriteString(h, f.Fingerprint())
+	}
+	var row []byte
+	for i, p := range list {
+		row = append(row[:0], d.ID(i)...)
+		for _, c := range p {
+			row = binary.LittleEndian.AppendUint32(append(row, 0), uint32(c))
+		}
+		h.Write(append(row, '\n'))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

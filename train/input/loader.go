@@ -1,0 +1,353 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"hgld/internal/img"
+	"hgld/labels"
+	"hgld/train/sample"
+)
+
+// Loader decodes, augments and batches images with several workers, a few batches ahead of the
+// reader. The content of a batch depends only on the plan and the seed. Workers and prefetch
+// change only the time.
+type Loader struct {
+	Data     Dataset       // images or vectors
+	Labels   []labels.Path // of every item, as the batches hold them
+	Size     int           // rows of a batch
+	In       Settings      // how an image becomes an input
+	Filter   img.Filter    // In.Filter
+	Decoder  *img.Decoder  // of images
+	Training bool          // use training crops instead of the centre
+	Seed     uint64        // of the augmentation
+	Workers  int           // goroutines that decode
+	Prefetch int           // batches decoded ahead
+	Width    int           // width of the vectors; 0: the data are images
+
+	// Packs says that the device resamples the images. Send uploads the images of a batch to one
+	// of DeviceSlots places on the device, while it computes with another.
+	Packs bool
+	Send  func(place int, from *Batch) // see Packs; nil: Arrays.Upload sends them
+
+	// Skip is called for an image that cannot be used, concurrently. If it returns true, the
+	// image is replaced by black pixels. nil: the batch fails.
+	Skip func(row int, err *ImageError) bool
+}
+
+// ImageError is an image that cannot be used.
+type ImageError struct {
+	ID string // of the image
+
+	// Decoding reports that the file was read but no decoder accepts it. Otherwise Err comes from
+	// the data set.
+	Decoding bool
+
+	Err error // what is wrong
+}
+
+// Error names the image.
+func (e *ImageError) Error() string { return fmt.Sprintf("train: image %s: %v", e.ID, e.Err) }
+
+// Unwrap returns Err.
+func (e *ImageError) Unwrap() error { return e.Err }
+
+// Work is one batch to load: its rows, and the random numbers of its augmentation.
+type Work struct {
+	Epoch int   // from 0
+	Index int   // of the batch in its epoch, from 0
+	Rows  []int // items of the data set
+	Last  bool  // the last batch of its epoch
+}
+
+// Batch is the input of a step. Rows beyond len(Rows) are padding: black pixels with labels −1.
+// No loss sees them, but batch statistics do.
+type Batch struct {
+	Work
+	Pixels []byte  // [size, H, W, 3]; empty if packed is set
+	packed *packed // images for the device to resample; nil: none
+	sent   bool    // packed is on the device, in place
+	place  int
+	Crop   []int32 // [size, 3]: top, left, flip
+	Labels []int32 // [size, L]
+
+	missing sync.WaitGroup // rows that are still missing
+	mu      sync.Mutex
+	err     error // the first error
+}
+
+// Clone copies a batch, which then stays valid.
+func (b *Batch) Clone() *Batch {
+	c := &Batch{Work: b.Work, Pixels: slices.Clone(b.Pixels), Crop: slices.Clone(b.Crop), Labels: slices.Clone(b.Labels)}
+	if p := b.packed; p != nil {
+		c.packed = &packed{packing: p.packing, pixels: slices.Clone(p.pixels), taps: slices.Clone(p.taps),
+			images: slices.Clone(p.images), used: p.used, words: p.words}
+	}
+	return c
+}
+
+type slot struct {
+	b  *Batch
+	at int
+}
+
+// Batches yields the batches of a plan in order. A batch is valid until the next one is
+// requested. It yields nothing after an error.
+func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var workers sync.WaitGroup
+		defer workers.Wait()
+		defer cancel()
+		free := make(chan *Batch, l.Prefetch+1)
+		for range l.Prefetch + 1 {
+			free <- l.NewBatch()
+		}
+		queue := make(chan *Batch, l.Prefetch+1) // in the order of the plan
+		slots := make(chan slot)
+		workers.Go(func() { l.schedule(ctx, plan, free, queue, slots) })
+		for range l.Workers {
+			workers.Go(func() { l.fill(ctx, slots) })
+		}
+		ready, places := make(chan *Batch), make(chan int, DeviceSlots)
+		for i := range DeviceSlots {
+			places <- i
+		}
+		workers.Go(func() { l.complete(ctx, queue, ready, places) })
+		for b := range ready {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if b.err != nil {
+				yield(nil, b.err)
+				return
+			}
+			if !yield(b, nil) {
+				return
+			}
+			if b.sent {
+				places <- b.place
+			}
+			free <- b
+		}
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// NewBatch returns the memory of a batch.
+func (l *Loader) NewBatch() *Batch {
+	levels := len(l.Data.Levels())
+	b := &Batch{Crop: make([]int32, l.Size*3), Labels: make([]int32, l.Size*levels)}
+	if l.Packs {
+		b.packed = newPacked(l.Size, l.In.Size)
+	} else {
+		b.Pixels = make([]byte, l.Size*RowBytes(l.Width, l.In.Size))
+	}
+	return b
+}
+
+// Bytes returns the host memory that a batch takes.
+func (b *Batch) Bytes() int {
+	n := len(b.Pixels) + 4*len(b.Crop) + 4*len(b.Labels)
+	if b.packed != nil {
+		n += b.packed.size()
+	}
+	return n
+}
+
+// schedule hands out the rows of the batches, one batch after another.
+func (l *Loader) schedule(ctx context.Context, plan iter.Seq2[Work, error], free, queue chan *Batch,
+	slots chan<- slot) {
+	defer close(queue)
+	defer close(slots)
+	for w, err := range plan {
+		var b *Batch
+		select {
+		case b = <-free:
+		case <-ctx.Done():
+			return
+		}
+		b.Work, b.err = w, err
+		if len(w.Rows) > l.Size {
+			b.err = fmt.Errorf("train: a batch of %d rows, want at most %d", len(w.Rows), l.Size)
+		}
+		if b.err != nil {
+			queue <- b
+			return
+		}
+		l.pad(b)
+		b.missing.Add(len(w.Rows))
+		queue <- b // never blocks: there is room for every batch
+		for at := range w.Rows {
+			select {
+			case slots <- slot{b, at}:
+			case <-ctx.Done():
+				b.missing.Add(at - len(w.Rows))
+				return
+			}
+		}
+	}
+}
+
+// DeviceSlots is how many batches of images the device holds: the one of the step, and the next.
+const DeviceSlots = 2
+
+// complete passes on a batch when all its rows are loaded and, if the device resamples, uploaded.
+func (l *Loader) complete(ctx context.Context, queue <-chan *Batch, ready chan<- *Batch, places <-chan int) {
+	defer close(ready)
+	for b := range queue {
+		b.missing.Wait()
+		if b.sent = b.packed != nil && l.Send != nil && b.err == nil; b.sent {
+			select {
+			case b.place = <-places:
+			case <-ctx.Done():
+				return
+			}
+			l.Send(b.place, b)
+		}
+		select {
+		case ready <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pad marks everything after the rows of a short batch as absent.
+func (l *Loader) pad(b *Batch) {
+	n := len(b.Rows)
+	if b.packed != nil {
+		b.packed.clear()
+	}
+	clear(b.Pixels[n*len(b.Pixels)/l.Size:])
+	clear(b.Crop[n*3:])
+	for i := n * len(b.Labels) / l.Size; i < len(b.Labels); i++ {
+		b.Labels[i] = -1
+	}
+}
+
+// fill is the loop of a worker.
+func (l *Loader) fill(ctx context.Context, slots <-chan slot) {
+	f := newFramer(l.In, l.Filter)
+	c := l.newCutter(f)
+	for p := range slots {
+		if err := l.load(ctx, f, c, p); err != nil {
+			p.b.mu.Lock()
+			if p.b.err == nil {
+				p.b.err = err
+			}
+			p.b.mu.Unlock()
+		}
+		p.b.missing.Done()
+	}
+}
+
+// load puts one image or vector into its place.
+func (l *Loader) load(ctx context.Context, f *framer, c cutter, p slot) error {
+	b, row := p.b, p.b.Rows[p.at]
+	path := l.Labels[row]
+	copy(b.Labels[p.at*len(path):], path)
+	if l.Width > 0 {
+		bytes := RowBytes(l.Width, 0)
+		return vectorOf(l.Data, b.Pixels[p.at*bytes:][:bytes], row)
+	}
+	decoded, failed := l.decode(ctx, row)
+	if failed != nil {
+		if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, failed) {
+			return failed
+		}
+		if b.packed == nil {
+			clear(b.Pixels[p.at*len(b.Pixels)/l.Size:][:len(b.Pixels)/l.Size])
+		}
+		return nil
+	}
+	var random *sample.Random
+	if l.Training {
+		random = sample.NewRandom(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(p.at))
+	}
+	view := f.view(decoded.W, decoded.H, random)
+	b.Crop[3*p.at+2] = 0
+	if view.flip {
+		b.Crop[3*p.at+2] = 1
+	}
+	c.cut(b, p.at, decoded, view)
+	return nil
+}
+
+// decode reads and decodes an image.
+func (l *Loader) decode(ctx context.Context, row int) (*img.RGB, *ImageError) {
+	data, err := l.Data.Image(ctx, row)
+	if err != nil {
+		return nil, &ImageError{ID: l.Data.ID(row), Err: err}
+	}
+	decoded, err := l.Decoder.Decode(data)
+	if err != nil {
+		return nil, &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
+	}
+	return decoded, nil
+}
+
+// MostDecoded bounds the bytes of images that a run decodes ahead. A greater value is taken for a
+// typing error.
+const MostDecoded = 64 << 30
+
+// Position is the next batch of a run in the sampler's stream.
+type Position struct {
+	Epoch int `json:"epoch"` // from 0
+	Batch int `json:"batch"` // from 0, within the epoch
+}
+
+// Epochs is the plan of a training: the batches of all epochs in order, starting at at.
+func Epochs(s sample.Sampler, paths []labels.Path, seed uint64, at Position) iter.Seq2[Work, error] {
+	return func(yield func(Work, error) bool) {
+		for epoch := at.Epoch; ; epoch++ {
+			list, err := s.Epoch(paths, seed, epoch)
+			if err != nil {
+				yield(Work{}, err)
+				return
+			}
+			first := 0
+			if epoch == at.Epoch {
+				first = at.Batch
+			}
+			for i := first; i < len(list); i++ {
+				if !yield(Work{Epoch: epoch, Index: i, Rows: list[i], Last: i == len(list)-1}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// RepeatFirst yields the first batch of a plan forever.
+func RepeatFirst(plan iter.Seq2[Work, error]) iter.Seq2[Work, error] {
+	return func(yield func(Work, error) bool) {
+		for w, err := range plan {
+			w.Last = false
+			for yield(w, err) && err == nil {
+			}
+			return
+		}
+	}
+}
+
+// InOrder is the plan of an evaluation: all rows in order, size at a time.
+func InOrder(n, size int) iter.Seq2[Work, error] {
+	return func(yield func(Work, error) bool) {
+		for lo := 0; lo < n; lo += size {
+			rows := make([]int, min(size, n-lo))
+			for i := range rows {
+				rows[i] = lo + i
+			}
+			if !yield(Work{Index: lo / size, Rows: rows, Last: lo+size >= n}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hgld/train/metric"
+)
+
+// Ranking holds the first places of one query, as found by another program.
+type Ranking struct {
+	// Rows are rows of the gallery, best first.
+	Rows []int32
+
+	// Scores are the scores of Rows, descending. nil: they are unknown, and no items are tied.
+	Scores []float32
+}
+
+// ReachError says that a ranking ends before a place that a metric reads.
+type ReachError struct {
+	Metric string // name of the metric
+	Query  int    // number of the query
+	Wants  int    // places that the metric reads
+	Has    int    // places of the ranking, without the query itself and junk
+}
+
+// Error names the places that the metric reads and the ranking has.
+func (e *ReachError) Error() string {
+	return fmt.Sprintf("train: %s reads %d places, but the ranking of query %d has %d",
+		e.Metric, e.Wants, e.Query, e.Has)
+}
+
+// EvaluateRankings measures rankings made by another program, one for each query. It does not
+// read the vectors of e. Metrics are exact as far as the rankings reach; a metric that reads
+// further is a *ReachError. It fails if a row is ranked twice or is not in the gallery. Observer and
+// Gap are not supported.
+func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Result, error) {
+	if err := e.checkRankings(list); err != nil {
+		return nil, fmt.Errorf("train: evaluation: %w", err)
+	}
+	keys := e.Metrics.Keys(len(e.Levels))
+	columns := make([][]float64, len(keys))
+	for k := range columns {
+		columns[k] = make([]float64, len(list))
+	}
+	ties := newTieColumns(len(keys), len(list))
+	bounds, values := ties.reader(len(e.Levels)), make([]float64, len(keys))
+	ranked := metric.NewList(len(e.Levels), e.Ties)
+	truth := e.truth()
+	if truth == nil {
+		truth = newLabelsBut(e)
+	}
+	shared, bytes := make([]byte, len(e.Gallery.Labels)), []byte(nil)
+	var items []metric.Item
+	for q := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", q, len(list), err)
+		}
+		truth.Shared(shared, q)
+		if e.Self != nil && e.Self[q] >= 0 {
+			shared[e.Self[q]] = Junk
+		}
+		reach, err := 0, error(nil)
+		if bytes, reach, err = list[q].bytes(bytes[:0], shared); err != nil {
+			return nil, fmt.Errorf("train: evaluation: query %d: %w", q, err)
+		}
+		n := 0
+		items, n = metric.Items(items[:0], bytes)
+		ranked.ResetItems(items, n)
+		for _, m := range e.Metrics {
+			if wants := metric.Reach(m, ranked); wants > reach {
+				return nil, &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+			}
+		}
+		e.Metrics.Measure(values, ranked)
+		for k, v := range values {
+			columns[k][q] = v
+		}
+		bounds.read(q, ranked)
+		if e.Progress != nil {
+			e.Progress(q+1, len(list))
+		}
+	}
+	return newResult(e, keys, columns, ties), nil
+}
+
+func (e *Evaluation) checkRankings(list []Ranking) error {
+	switch {
+	case e.Observer != nil || e.Gap != 0:
+		return errors.New("rankings support neither an Observer nor Gap")
+	case len(list) != len(e.Query.Labels):
+		return fmt.Errorf("%d rankings for %d queries, want one for each", len(list), len(e.Query.Labels))
+	case len(list) == 0 || len(e.Gallery.Labels) == 0:
+		return fmt.Errorf("%d queries and %d gallery items, want at least one of each", len(list), len(e.Gallery.Labels))
+	}
+	return CheckLevels(e.Levels)
+}
+
+// bytes appends what metric.List reads: first the reach ranked items, then all others. It
+// overwrites shared.
+func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
+	const seen = Junk - 1 // more levels than data may have
+	last := -1            // index in Rows of the previous item
+	for i, row := range r.Rows {
+		if row < 0 || int(row) >= len(shared) {
+			return nil, 0, fmt.Errorf("place %d has row %d, want 0 to %d as in the gallery", i+1, row, len(shared)-1)
+		}
+		switch shared[row] {
+		case seen:
+			return nil, 0, fmt.Errorf("row %d is ranked twice", row)
+		case Junk:
+			continue
+		}
+		b := shared[row]
+		if last >= 0 && r.Scores != nil && r.Scores[last] == r.Scores[i] {
+			b |= metric.Tied
+		}
+		dst, last, shared[row] = append(dst, b), i, seen
+	}
+	reach = len(dst)
+	for _, b := range shared {
+		if b != seen && b != Junk {
+			dst = append(dst, b)
+		}
+	}
+	return dst, reach, nil
+}
