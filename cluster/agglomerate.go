@@ -151,7 +151,7 @@ func (c *chain) tree(ctx context.Context) (*Tree, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c.follow()
+		c.extend()
 	}
 	return c.order(), nil
 }
@@ -162,9 +162,9 @@ type joined struct {
 	height     float64
 }
 
-// follow extends the chain until its last two clusters are each other's nearest, and
+// extend lengthens the chain until its last two clusters are each other's nearest, and
 // merges them.
-func (c *chain) follow() {
+func (c *chain) extend() {
 	if len(c.path) == 0 {
 		c.path = append(c.path, c.active[0])
 	}
@@ -216,7 +216,7 @@ func (c *chain) merge(gone, kept int) {
 	apart := *c.d.at(kept, gone)
 	at, _ := slices.BinarySearch(c.active, gone)
 	c.active = slices.Delete(c.active, at, at+1)
-	w := c.weigh(gone, kept, apart)
+	w := c.newMerger(gone, kept, apart)
 	for _, k := range c.active {
 		if k != kept {
 			to := c.d.at(k, kept)
@@ -243,7 +243,7 @@ type merger struct {
 	ward        bool
 }
 
-func (c *chain) weigh(a, b int, apart float32) merger {
+func (c *chain) newMerger(a, b int, apart float32) merger {
 	return merger{float64(c.sizes[a]), float64(c.sizes[b]), float64(apart), c.linkage == Ward}
 }
 

@@ -10,9 +10,8 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// rowsVariable names an .npy file of rows [N,D] to benchmark with, as
-// scripts/bench_cluster.sh does; without it they have the size of the tags of
-// H-GLDv2, 5,700 × 512.
+// rowsVariable names an .npy file of rows [N,D] for the benchmarks, as in scripts/bench_cluster.
+// The default rows have the size of the tags of H-GLDv2, 5,700 × 512.
 const rowsVariable = "HGLD_BENCH_ROWS"
 
 func benchmarkInput(b *testing.B) (Matrix, blas.Library) {
@@ -42,7 +41,7 @@ func BenchmarkKMeans(b *testing.B) {
 	for _, c := range []struct {
 		k, starts int
 		algorithm string
-		most      int // iterations; 0: until Tol, 25: as faiss
+		most      int // 0: until Tol; 25: as faiss
 	}{{200, 1, "lloyd", 0}, {200, 10, "lloyd", 0}, {200, 1, "elkan", 0}, {200, 10, "elkan", 0}, {500, 1, "lloyd", 0},
 		{500, 1, "elkan", 0}, {500, 1, "elkan", 25}} {
 		name := fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm)

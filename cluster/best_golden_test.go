@@ -10,8 +10,8 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// bestSet is a set of best.json: where its rows come from and the inertia that
-// twenty starts must reach.
+// bestSet is an entry of best.json: the origin of its rows, and the inertia that twenty starts must
+// reach.
 type bestSet struct {
 	Name string
 	Rule *struct {
@@ -81,9 +81,9 @@ func (c bestSet) rows(t *testing.T) Matrix {
 	return x
 }
 
-// ruleInt is the integer z(name, index) by which the golden folder makes inputs:
-// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014) at step
-// index+1 of the stream that begins at the name's FNV-1a hash.
+// ruleInt returns the integer z(name, index) from which the golden folder makes inputs: the output
+// function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at step index+1 of the stream that
+// begins at the FNV-1a hash of the name.
 func ruleInt(name string, index uint64) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))

@@ -59,7 +59,7 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 			c.Landmarks += tags[i].Landmarks
 			c.Images += tags[i].Images
 		}
-		suited := bySuit(tags, x, members[k])
+		suited := byFit(tags, x, members[k])
 		if c.Known {
 			c.Name = r.Known.Names[k]
 		} else {
@@ -98,8 +98,8 @@ func byLandmarks(tags []labels.DraftTag, r *Result) (members [][]int, order []in
 	return members, order
 }
 
-// bySuit orders the members by how well their names suit the cluster.
-func bySuit(tags []labels.DraftTag, x Matrix, members []int) []int {
+// byFit orders the members by how well their names suit the cluster.
+func byFit(tags []labels.DraftTag, x Matrix, members []int) []int {
 	mean := make([]float64, x.Cols)
 	weights := 0.0
 	for _, i := range members {

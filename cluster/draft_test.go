@@ -44,7 +44,7 @@ func TestTagsCountsLandmarksAndKeepsBytes(t *testing.T) {
 	}
 }
 
-// line lays n tags with the given landmarks on a line.
+// line returns n tags on a line, with the given landmarks.
 func line(positions []float32, landmarks []int) ([]labels.DraftTag, Matrix) {
 	x := NewMatrix(len(positions), 1)
 	copy(x.Data, positions)
@@ -56,7 +56,7 @@ func line(positions []float32, landmarks []int) ([]labels.DraftTag, Matrix) {
 }
 
 func TestDraftNamesOrdersAndMarksOutliers(t *testing.T) {
-	// Around 0: a is used most, e lies far out. Around 50: more landmarks in all.
+	// Around 0, a is used most and e is an outlier. Around 50 there are more landmarks in total.
 	tags, x := line([]float32{2, 0, 1, 1.5, 12, 50, 51}, []int{90, 2, 3, 1, 1, 60, 70})
 	r := run(t, KMeans{K: 2, Start: Matrix{2, 1, []float32{0, 50}}}, x, 0)
 	d, err := NewDraft(tags, x, r, labels.Origin{Encoder: "test", Seed: 7})
@@ -146,7 +146,7 @@ func TestVectorsSurviveTheirFile(t *testing.T) {
 
 var hashing = Hashing{Dim: 256, MinN: 2, MaxN: 4, IDF: true}
 
-func TestHashingPutsLikeWordsTogether(t *testing.T) {
+func TestHashingOfSimilarWordsIsSimilar(t *testing.T) {
 	x, err := Embed(context.Background(), hashing, "{}",
 		[]string{"road bridge", "railway bridge", "Road Bridge", "volcano", "pont"})
 	if err != nil {
@@ -171,20 +171,19 @@ func TestHashingFeaturesStayWithinWords(t *testing.T) {
 	if a, b := h.features("old  mill"), h.features("mill old"); !slices.Equal(a, b) {
 		t.Errorf("features depend on the order of words or on white space: %x and %x", a, b)
 	}
-	// " a ": two bigrams and one trigram.
+	// " a " has two bigrams and one trigram.
 	if n := len(h.features("ä")); n != 3 {
 		t.Errorf("%d features of one letter, want 3", n)
 	}
 }
 
-// The vectors are part of the format of a draft: another hash would be another
-// encoder.
-func TestHashingIsFixedForever(t *testing.T) {
+// The vectors are part of the draft format: with another hash it would be another encoder.
+func TestHashingEqualsItsDefinition(t *testing.T) {
 	v, err := Hashing{Dim: 4, MinN: 2, MaxN: 2}.Encode(context.Background(), []string{"sea"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// FNV-1a of " s", "se", "ea", "a ", mixed: computed by hand from the definition.
+	// FNV-1a of " s", "se", "ea" and "a ", mixed, computed by hand from the definition.
 	want := hashedByHand(t, []string{" s", "se", "ea", "a "}, 4)
 	if !slices.Equal(v[0], want) {
 		t.Errorf("vector %v, want %v", v[0], want)

@@ -47,7 +47,7 @@ func newBounds(w *descent, known [][]float32) *bounds {
 func (b *bounds) assign() {
 	first := b.lower == nil
 	if first {
-		b.arrange()
+		b.chainCentroids()
 	}
 	for at, k := range b.order {
 		copy(b.sorted.Row(at), b.c.Row(int(k)))
@@ -68,9 +68,9 @@ func (b *bounds) assign() {
 	b.known = nil
 }
 
-// arrange puts near centroids next to each other: a chain from the first centroid, each
+// chainCentroids puts near centroids next to each other: a chain from the first centroid, each
 // followed by the nearest that is left.
-func (b *bounds) arrange() {
+func (b *bounds) chainCentroids() {
 	k := b.c.Rows
 	left, at := make([]int32, k), int32(0)
 	for c := range left {
@@ -180,20 +180,20 @@ func (t *boundsTile) assign(first bool) {
 			}
 			continue
 		}
-		t.want(i, wanted)
+		t.markGroups(i, wanted)
 	}
 	for g := range t.groups {
 		t.compare(g)
 	}
 	for i := t.lo; i < t.hi; i++ {
-		t.settle(i)
+		t.assignRow(i)
 	}
 	t.free.Put(t)
 }
 
-// want updates the bounds of row i and marks the groups that may hold a centroid as
+// markGroups updates the bounds of row i and marks the groups that may hold a centroid as
 // near as its own. If there are any, its own group is marked too.
-func (t *boundsTile) want(i int, wanted []bool) {
+func (t *boundsTile) markGroups(i int, wanted []bool) {
 	own := int(t.index[i])
 	t.dist[i] = t.cc[own] - 2*dot(t.y.Row(i), t.c.Row(own))
 	_, high := t.ends(i, own, t.dist[i])
@@ -258,8 +258,8 @@ func (t *boundsTile) multiply(from, to int) {
 	}
 }
 
-// settle assigns row i to the nearest of its rivals and takes their bounds.
-func (t *boundsTile) settle(i int) {
+// assignRow assigns row i to the nearest of its rivals and takes their bounds.
+func (t *boundsTile) assignRow(i int) {
 	at := (i - t.lo) * t.groups
 	wanted, best := t.wanted[at:][:t.groups], t.best[at:][:t.groups]
 	winner := nobody

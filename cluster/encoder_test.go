@@ -8,7 +8,7 @@ import (
 	"hgld/internal/registry"
 )
 
-func TestPromptIsParsedByNamesOrAsItself(t *testing.T) {
+func TestParsePromptReadsNamesAndTemplates(t *testing.T) {
 	for text, want := range map[string]Prompt{
 		"tag": "{}", "tag,photo": "{}\na photo of a {}", "the {}, seen": "the {}, seen",
 	} {

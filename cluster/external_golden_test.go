@@ -44,8 +44,8 @@ func TestGoldenExternal(t *testing.T) {
 	}
 }
 
-// qualityRow is a row of draft_quality.json: figures of drafts of all labels,
-// judged by those that belong to one of the 78 groups by name.
+// qualityRow is a row of draft_quality.json: measures of drafts of all labels, computed on those
+// labels whose group among the 78 is known.
 type qualityRow struct {
 	Prompt, Method, Judged string
 	K, Labels, Groups      int
@@ -55,12 +55,11 @@ type qualityRow struct {
 	Actions                float64 `json:"actions_per_label"`
 }
 
-// The reference is the mean of three seeds with three starts each and states
-// ±0.03 for it. Here a seed has one start, to save time. Both means scatter: over
-// 15 seeds, the standard deviation of one of them was at most 0.020 for all
-// labels (ARI 0.036) and 0.030 for the 200 real ones (ARI 0.063). The difference
-// of two means of three stays within three deviations·√(2/3) of zero, and the
-// mean over 15 seeds was within 0.025 of the reference (ARI 0.045).
+// The reference is the mean of three seeds with three starts each, given with ±0.03. Here a seed
+// has one start, to save time. Both means vary: over 15 seeds, the standard deviation of one run
+// was at most 0.020 for all labels (ARI 0.036) and 0.030 for the 200 real ones (ARI 0.063). The
+// difference of two means of three is within three deviations·√(2/3) of zero, and the mean over 15
+// seeds was within 0.025 of the reference (ARI 0.045).
 func (r qualityRow) tolerance(measure string) float64 {
 	deviation := 0.020
 	switch {
@@ -179,7 +178,7 @@ func unitRows(t *testing.T, x Matrix) Matrix {
 
 type pair struct {
 	group int
-	real  bool // mapped by hand, as all tags from real rows are
+	real  bool // mapped by hand, which holds for all tags from real rows
 }
 
 // readPairs reads tag_pairs.tsv: the group of each tag that has one.

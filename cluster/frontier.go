@@ -32,14 +32,14 @@ func (f *frontier) after(centroids []float64) {
 	parallel((f.y.Rows+tileRows-1)/tileRows, func(tile int) {
 		for i := tile * tileRows; i < min((tile+1)*tileRows, f.y.Rows); i++ {
 			for at := 0; at < len(centroids); at += d {
-				f.note(i, float32(distance2(f.y.Row(i), centroids[at:at+d])))
+				f.update(i, float32(distance2(f.y.Row(i), centroids[at:at+d])))
 			}
 		}
 	})
 }
 
-// note takes account of a centroid at the squared distance d from row i.
-func (f *frontier) note(i int, d float32) {
+// update takes account of a centroid at the squared distance d from row i.
+func (f *frontier) update(i int, d float32) {
 	if d < f.nearest[i] {
 		f.nearest[i], f.bar[i] = d, float32((f.yy[i]-float64(d))/2)
 	}
@@ -47,7 +47,7 @@ func (f *frontier) note(i int, d float32) {
 
 // approach is note for a centroid with the squared length own, by its product with row
 // i.
-func (f *frontier) approach(i int, own float64, dot float32) { f.note(i, gap(f.yy[i], own, dot)) }
+func (f *frontier) approach(i int, own float64, dot float32) { f.update(i, gap(f.yy[i], own, dot)) }
 
 // gap returns the squared distance of two rows with the squared lengths a and b.
 func gap(a, b float64, dot float32) float32 { return float32(max(0, a+b-2*float64(dot))) }

@@ -106,7 +106,7 @@ func (h Hashing) vector(features []uint64, having map[uint64]int, texts int) []f
 		}
 		sums[f%uint64(h.Dim)] += weight
 	}
-	unit(sums)
+	Normalize(sums)
 	v := make([]float32, h.Dim)
 	for i, s := range sums {
 		v[i] = float32(s)

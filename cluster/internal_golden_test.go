@@ -89,10 +89,10 @@ func TestGoldenTrustworthiness(t *testing.T) {
 	}
 }
 
-// anyOrder reports whether the rows in some order have the trustworthiness want.
-// Rows of the case lie equally far from others, at the edge of a neighbourhood
-// too. There the reference takes what its search tree meets first, and we the
-// lower row: reordering the rows tries both.
+// anyOrder reports whether the rows in some order have the trustworthiness want. Rows of the case
+// are equally far from others, even at the edge of a neighbourhood. There the reference takes the
+// row that its search tree meets first, and this package the lower row. Reordering the rows tries
+// both.
 func anyOrder(t *testing.T, x, y Matrix, k int, want float64) bool {
 	t.Helper()
 	for seed := range uint64(400) {
@@ -106,7 +106,7 @@ func anyOrder(t *testing.T, x, y Matrix, k int, want float64) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got-want) > 0.01 { // a tie decides between ranks of one row only
+		if math.Abs(got-want) > 0.01 { // a tie affects the ranks of a single row
 			t.Fatalf("trustworthiness of %d neighbours is %v in one order, want %v", k, got, want)
 		}
 		if math.Abs(got-want) <= smallTolerance {
@@ -146,7 +146,7 @@ func TestGoldenPCA(t *testing.T) {
 			for i, want := range c.Expected.Components {
 				checkNearAll(t, "component", p.Components[i*x.Cols:(i+1)*x.Cols], want, smallTolerance)
 			}
-			// Scores are handed out in float32.
+			// Scores are returned as float32.
 			checkNearAll(t, "whitened value", widened(p.Project(x, true).Row(0)), c.Expected.Whitened, 1e-7)
 			checkNearAll(t, "projected value", widened(p.Project(x, false).Row(0)), c.Expected.Projected, 1e-7)
 		})
@@ -210,7 +210,7 @@ func TestGoldenTSNE(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The reference's PCA is rounded to float32 before its neighbours are ranked.
+			// The reference rounds its PCA to float32 before it ranks neighbours.
 			checkNear(t, "trustworthiness of PCA", flat, file.TSNE.SKLearn.OfPCA, 1e-4)
 			got, err := Trustworthiness(x, picture.Y, 12, lib)
 			if err != nil {

@@ -376,14 +376,14 @@ func (p *problem) given(start Matrix) []float64 {
 	}
 	if p.norms != nil {
 		for k := range start.Rows {
-			unit(c[k*start.Cols : (k+1)*start.Cols])
+			Normalize(c[k*start.Cols : (k+1)*start.Cols])
 		}
 	}
 	return c
 }
 
-// unit divides v by its length and reports whether that is not zero.
-func unit(v []float64) bool {
+// Normalize scales v to unit length. It returns false for a vector of zeros.
+func Normalize(v []float64) bool {
 	n := 0.0
 	for _, a := range v {
 		n += a * a

@@ -13,8 +13,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// expectation is what a golden case says about one run; lists that a case
-// leaves out are not compared.
+// expectation is the expected result of one run. Lists that a case omits are not compared.
 type expectation struct {
 	Labels     []int32     `json:"labels"`
 	Inertia    *float64    `json:"inertia"`
@@ -25,8 +24,8 @@ type expectation struct {
 	Sizes      []int       `json:"sizes"`
 }
 
-// check compares a result with a golden run. Figures are held to tolerance,
-// relative to the larger of 1 and the expected value.
+// check compares a result with a golden run. The tolerance is relative to the larger of 1 and the
+// expected value.
 func (e expectation) check(t *testing.T, r *Result, relaxed []string, tolerance float64) {
 	t.Helper()
 	exact := func(field string) bool { return !slices.Contains(relaxed, field) }
@@ -89,8 +88,8 @@ func run(t testing.TB, o KMeans, x Matrix, seed uint64) *Result {
 	return r
 }
 
-// Golden figures of the small cases are float64; all that is reported is
-// computed in float64 from rows that float32 holds exactly.
+// The golden values of the small cases are float64. This package also computes all reported values
+// in float64, from rows that float32 represents exactly.
 const smallTolerance = 1e-9
 
 func TestGoldenKMeans(t *testing.T) {
@@ -128,12 +127,12 @@ func TestGoldenKMeans(t *testing.T) {
 	}
 }
 
-// rowsOf is the view of rows [lo,hi) of m.
+// rowsOf returns rows [lo,hi) of m.
 func rowsOf(m Matrix, lo, hi int) Matrix {
 	return Matrix{Rows: hi - lo, Cols: m.Cols, Data: m.Data[lo*m.Cols : hi*m.Cols]}
 }
 
-// labelEmbeddings returns a tensor of the label embeddings, halves widened.
+// labelEmbeddings returns a tensor of the label embeddings, converted from 16-bit floats.
 func labelEmbeddings(t testing.TB, name string) Matrix {
 	t.Helper()
 	f, err := tensorfile.OpenSafetensors(filepath.Join(goldens.Dir(t, "cluster"), "label_embeddings.safetensors"))
@@ -152,7 +151,7 @@ func labelEmbeddings(t testing.TB, name string) Matrix {
 	return Matrix{Rows: shape[0], Cols: shape[1], Data: data}
 }
 
-// textTolerance is how many digits the figures of text.json are given with.
+// textTolerance is the precision of the values in text.json.
 const textTolerance = 1e-6
 
 // textCase is a case of text.json: rows of a tensor of label embeddings.
@@ -186,7 +185,7 @@ func textCases(t *testing.T) []textCase {
 func TestGoldenKMeansOfText(t *testing.T) {
 	for i, c := range textCases(t) {
 		start := rowsOf(c.x, 0, c.K)
-		// Labels are exact, because no row is nearly as close to a second centroid.
+		// Labels are exact, because no row is almost as close to a second centroid.
 		t.Run("cluster/text."+strconv.Itoa(i), func(t *testing.T) {
 			c.KMeans.check(t, run(t, KMeans{K: c.K, Start: start}, c.x, 0), nil, textTolerance)
 			c.Spherical.check(t, run(t, KMeans{K: c.K, Start: start, Spherical: true}, c.x, 0), nil, textTolerance)
@@ -194,8 +193,8 @@ func TestGoldenKMeansOfText(t *testing.T) {
 	}
 }
 
-// covered names the lists that a test of this package runs in full, and what
-// describes a case.
+// covered lists the golden lists that a test of this package runs completely, and the fields that
+// describe a case.
 var covered = map[string][]string{
 	"cases.json": {"format", "kmeans", "spherical_kmeans", "ward", "external", "internal", "pca", "trustworthiness"},
 	"text.json": {"tensor", "rows", "k", "init", "kmeans", "spherical_kmeans", "ward", "internal_of_kmeans",
@@ -203,7 +202,7 @@ var covered = map[string][]string{
 	"best.json": {"format", "sets", "tsne"},
 }
 
-// A golden list that no test knows of would never run.
+// A golden list that no test knows would never run.
 func TestEveryListOfGoldensIsKnown(t *testing.T) {
 	dir := goldens.Dir(t, "cluster")
 	for file := range covered {

@@ -13,7 +13,7 @@ import (
 	"hgld/internal/blas"
 )
 
-// planted draws n rows around k random centres, all of unit length.
+// planted draws n rows of unit length around k random centres.
 func planted(n, d, k int, noise float32, seed uint64) Matrix {
 	random := rand.New(rand.NewPCG(seed, 0))
 	centres := NewMatrix(k, d)
@@ -40,7 +40,7 @@ func TestKMeansInertiaNeverRises(t *testing.T) {
 		for _, spherical := range []bool{false, true} {
 			last := math.Inf(1)
 			o := KMeans{K: 15, Spherical: spherical, Watch: func(it Iteration) {
-				if it.Inertia > last*(1+1e-5) { // the inertia of an iteration is of float32 distances
+				if it.Inertia > last*(1+1e-5) { // the inertia of an iteration is computed from float32 distances
 					t.Errorf("seed %d, spherical %v: iteration %d has inertia %v after %v", seed, spherical, it.Iteration, it.Inertia,
 						last)
 				}
@@ -94,7 +94,7 @@ func TestKMeansIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestKMeansMoreStartsKeepTheEarlierOnes(t *testing.T) {
+func TestMoreKMeansStartsRepeatTheFirstOnes(t *testing.T) {
 	x := planted(300, 6, 10, 1.2, 8)
 	two := run(t, KMeans{K: 12, NInit: 2}, x, 4)
 	five := run(t, KMeans{K: 12, NInit: 5}, x, 4)
@@ -111,14 +111,14 @@ func TestKMeansRefillsEmptyCluster(t *testing.T) {
 	start := pack(t, [][]float32{{0, 0}, {8, 8}, {-900, 0}, {-950, 0}})
 	var refilled []int
 	r := run(t, KMeans{K: 4, Start: start, Watch: func(it Iteration) { refilled = append(refilled, it.Refilled) }}, x, 0)
-	// (100,0) is the farthest of all; it is nearer to (8,8) than to (0,0). Of the
-	// rows at distance 1, the lowest is (0,1).
+	// (100,0) is the farthest row, and nearer to (8,8) than to (0,0). Of the rows at distance 1,
+	// the lowest is (0,1).
 	if want := []int32{0, 3, 0, 1, 1, 2}; !reflect.DeepEqual(r.Labels, want) || refilled[0] != 2 {
 		t.Errorf("labels %v with %v refilled, want %v with 2 at first", r.Labels, refilled, want)
 	}
 }
 
-func TestKMeansOfFewerDistinctRowsThanClusters(t *testing.T) {
+func TestKMeansWithFewerDistinctRowsThanClusters(t *testing.T) {
 	x := pack(t, [][]float32{{3, 4}, {3, 4}, {3, 4}, {0, 1}, {0, 1}, {2, 0}})
 	for _, spherical := range []bool{false, true} {
 		r := run(t, KMeans{K: 5, NInit: 4, Spherical: spherical}, x, 1)
@@ -134,10 +134,10 @@ func TestKMeansOfFewerDistinctRowsThanClusters(t *testing.T) {
 	}
 }
 
-func TestKMeansBearsRowsFarFromTheOrigin(t *testing.T) {
+func TestKMeansIsAccurateFarFromTheOrigin(t *testing.T) {
 	x := planted(200, 4, 5, 0.2, 2)
 	far := NewMatrix(x.Rows, x.Cols)
-	for i, v := range x.Data { // a multiple of 1/64 survives the shift by 100,000 in float32
+	for i, v := range x.Data { // a multiple of 1/64 stays exact in float32 when shifted by 100,000
 		x.Data[i] = float32(math.Round(float64(v)*64) / 64)
 		far.Data[i] = x.Data[i] + 1e5
 	}
@@ -159,7 +159,7 @@ func TestKMeansStopsEarlyWithATolerance(t *testing.T) {
 	}
 }
 
-func TestKMeansRefusesWhatItCannotDo(t *testing.T) {
+func TestKMeansRefusesInvalidOptions(t *testing.T) {
 	x := planted(10, 3, 2, 1, 1)
 	nan := planted(10, 3, 2, 1, 1)
 	nan.Row(7)[1] = float32(math.NaN())
@@ -204,7 +204,7 @@ func TestNearestTakesTheLowerOfEqualRows(t *testing.T) {
 		}
 		index, dist := make([]int32, x.Rows), make([]float32, x.Rows)
 		CPU{}.Nearest(index, dist, x, c, cc)
-		for i := range x.Rows { // small integers: exact
+		for i := range x.Rows { // small integers, so all sums are exact
 			best, at := math.Inf(1), 0
 			for j := range k {
 				d := -square(x.Row(i))
@@ -222,8 +222,8 @@ func TestNearestTakesTheLowerOfEqualRows(t *testing.T) {
 	}
 }
 
-// spectral draws rows around 78 centres that lie around 8, with variances that
-// decay as those of text vectors do, so that k-means takes some iterations.
+// spectral draws rows around 78 centres that are themselves around 8, with variances that decay as
+// in text vectors, so that k-means takes some iterations.
 func spectral(n, d int) Matrix {
 	random := rand.New(rand.NewPCG(1, 1))
 	gauss := func(rows int) Matrix {

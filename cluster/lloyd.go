@@ -95,7 +95,7 @@ func (w *descent) assign() (moved int, inertia float64) {
 	} else {
 		w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
 	}
-	w.hold()
+	w.keepKnown()
 	clear(w.sizes)
 	clear(w.masses)
 	for i, k := range w.index {
@@ -115,8 +115,8 @@ func (w *descent) assign() (moved int, inertia float64) {
 	return moved, inertia
 }
 
-// hold keeps the rows of known groups in their groups.
-func (w *descent) hold() {
+// keepKnown keeps the rows of known groups in their groups.
+func (w *descent) keepKnown() {
 	if w.known == nil {
 		return
 	}
@@ -239,7 +239,7 @@ func scatterWeighted(dst []float64, x Matrix, index []int32, weights []float64) 
 // one.
 func mean(sum []float64, weight float64, spherical bool) bool {
 	if spherical {
-		return unit(sum)
+		return Normalize(sum)
 	}
 	for j := range sum {
 		sum[j] /= weight

@@ -26,7 +26,7 @@ func TestElkanFindsLloydsPartition(t *testing.T) {
 	}
 }
 
-func TestWeightIsTheSameAsRepeatedRows(t *testing.T) {
+func TestWeightsEqualRepeatedRows(t *testing.T) {
 	x := planted(60, 5, 4, 0.8, 3)
 	weights := make([]float64, x.Rows)
 	repeated := Matrix{Cols: x.Cols}
@@ -49,7 +49,7 @@ func TestWeightIsTheSameAsRepeatedRows(t *testing.T) {
 }
 
 func TestKnownRowsStayAndOthersJoinOrOpenClusters(t *testing.T) {
-	// Group 0 spans 0 and 10, group 1 is at 100; 1 and 99 join them, 500 is far from both.
+	// Group 0 spans 0 and 10, and group 1 is at 100. 1 and 99 join them, and 500 is far from both.
 	x := pack(t, [][]float32{{0}, {10}, {100}, {1}, {99}, {500}, {501}})
 	known := &Known{Names: []string{"low", "high"}, Of: []int32{0, 0, 1, -1, -1, -1, -1}}
 	for _, a := range []Algorithm{Lloyd, Elkan, MiniBatch} {
@@ -58,7 +58,7 @@ func TestKnownRowsStayAndOthersJoinOrOpenClusters(t *testing.T) {
 			t.Errorf("algorithm %d: labels %v, want %v", a, r.Labels, want)
 		}
 	}
-	// A row of a group stays where another centroid is nearer.
+	// A row of a group stays there even if another centroid is nearer.
 	far := &Known{Names: []string{"low", "high"}, Of: []int32{0, 1, 1, -1, -1, -1, -1}}
 	far.Of[5] = 0
 	if r := run(t, KMeans{K: 2, Known: far}, x, 1); r.Labels[5] != 0 || r.Labels[1] != 1 {
@@ -99,7 +99,7 @@ func TestEveryMethodIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestMiniBatchComesNearLloyd(t *testing.T) {
+func TestMiniBatchApproachesLloyd(t *testing.T) {
 	x := planted(3000, 12, 10, 0.4, 1)
 	batch, full := run(t, KMeans{K: 10, NInit: 3, Algorithm: MiniBatch, Batch: 256}, x, 1),
 		run(t, KMeans{K: 10, NInit: 3}, x, 1)
@@ -139,7 +139,7 @@ func TestAverageLinkageMergesByMeanDistance(t *testing.T) {
 	}
 }
 
-func TestPictureIsTheSameOnAnyNumberOfCoresAndBearsEqualRows(t *testing.T) {
+func TestTSNEIsTheSameOnAnyNumberOfCoresAndAcceptsEqualRows(t *testing.T) {
 	x := planted(150, 10, 5, 0.5, 1)
 	copy(x.Row(7), x.Row(8))
 	var pictures [2]*Picture
@@ -183,7 +183,7 @@ func TestKnownGroupKeepsItsNameAndTagsTheirImages(t *testing.T) {
 	}
 }
 
-func TestKnownTagIsFoundByItsItemToo(t *testing.T) {
+func TestKnownTagIsAlsoFoundByItsItem(t *testing.T) {
 	class := func(name, qid string, parent int32) labels.Class {
 		return labels.Class{Name: name, QID: qid, Parent: parent}
 	}

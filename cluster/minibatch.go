@@ -53,7 +53,7 @@ func (p *problem) miniBatch(ctx context.Context, o KMeans, centroids []float64, 
 			}
 			seen[k] += mass
 			if p.norms != nil {
-				unit(c)
+				Normalize(c)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 )
 
-// planToName is a plan for tags at the given angles, in degrees.
+// planToName returns a plan for tags at the given angles, in degrees.
 func planToName(t *testing.T, angles ...float64) *Plan {
 	t.Helper()
 	var tags []labels.DraftTag
@@ -42,7 +42,7 @@ func TestTagsClearlyNearestToANameAreInItsGroup(t *testing.T) {
 	if err := p.NameGroups([]string{"east", "north", "north-east by a hair"}, atAngles(0, 90, 92), 0.05); err != nil {
 		t.Fatal(err)
 	}
-	// 85° is nearer to 90° than to 92°, but not clearly.
+	// 85° is nearer to 90° than to 92°, but not by much.
 	r, err := p.Run(context.Background(), 5, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestTagsClearlyNearestToANameAreInItsGroup(t *testing.T) {
 	}
 }
 
-func TestAPlanOfFewerTagsKeepsTheGroupsByName(t *testing.T) {
+func TestPlanOfFewerTagsKeepsNamedGroups(t *testing.T) {
 	p := planToName(t, 5, 85, 20, 200)
 	if p.Least() != 1 {
 		t.Errorf("without names the least number of clusters is %d, want 1", p.Least())
@@ -84,7 +84,7 @@ func TestAPlanOfFewerTagsKeepsTheGroupsByName(t *testing.T) {
 	}
 }
 
-func TestAllTagsMayBeNearestToNames(t *testing.T) {
+func TestNamedGroupsMayTakeAllTags(t *testing.T) {
 	p := planToName(t, 5, 85, 20)
 	if err := p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestAllTagsMayBeNearestToNames(t *testing.T) {
 	}
 }
 
-func TestGroupsByNameRefuseWhatDoesNotFit(t *testing.T) {
+func TestNameGroupsRefusesInvalidArguments(t *testing.T) {
 	two := []string{"east", "north"}
 	for name, err := range map[string]error{
 		"one name":      planToName(t, 1, 2).NameGroups(two[:1], atAngles(0), 0),
@@ -137,7 +137,7 @@ func TestNamesAreEncodedAsTagsAre(t *testing.T) {
 	}
 }
 
-func TestNamesThatATableLacksHaveNoVector(t *testing.T) {
+func TestNamesMissingFromATableHaveNoVector(t *testing.T) {
 	l, err := NewLookup("x.npy", "ab", atAngles(0, 90), "x.txt", []string{"a lake", "a church"})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ type fixed struct{ Hashing }
 
 func (fixed) Name() string { return "fixed" }
 
-func TestALazyEncoderIsOpenedForTextsThatTheCacheLacks(t *testing.T) {
+func TestLazyEncoderIsOpenedOnlyForUncachedTexts(t *testing.T) {
 	dir, opened := t.TempDir(), 0
 	encode := func(name string, texts ...string) error {
 		lazy := &Lazy{Of: name, Open: func() (Encoder, error) {

@@ -92,7 +92,7 @@ func NewPlan(tags []labels.DraftTag, o Options, k int) (*Plan, error) {
 // SetOptions changes how a plan clusters. The options of its vectors, Center, PCA and
 // Whiten, take effect at the next SetVectors. The error is an *OptionError.
 func (p *Plan) SetOptions(o Options) error {
-	method, init, err := o.look()
+	method, init, err := o.resolve()
 	if err != nil {
 		return &OptionError{err}
 	}
@@ -112,7 +112,7 @@ func (p *Plan) SetOptions(o Options) error {
 
 // Check returns an *OptionError if options cannot be met by any tags.
 func (o Options) Check() error {
-	if _, _, err := o.look(); err != nil {
+	if _, _, err := o.resolve(); err != nil {
 		return &OptionError{err}
 	}
 	if _, err := blas.Default(); err != nil {
@@ -121,8 +121,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-// look finds the algorithm and the start by name and checks the numbers.
-func (o Options) look() (Method, Init, error) {
+// resolve finds the algorithm and the start by name and checks the numbers.
+func (o Options) resolve() (Method, Init, error) {
 	method, err := Methods.Get("algorithm", o.Algorithm)
 	if err != nil {
 		return nil, 0, err

@@ -9,7 +9,7 @@ import (
 	"hgld/labels"
 )
 
-// planOf is a plan for n tags in two clusters far from each other: even and odd ones.
+// planOf returns a plan for n tags in two clusters far from each other: even and odd ones.
 func planOf(t *testing.T, n int) *Plan {
 	t.Helper()
 	var tags []labels.DraftTag
@@ -73,8 +73,8 @@ func TestPlanClustersAndNamesItsDraft(t *testing.T) {
 	}
 }
 
-// The choice of what to leave out is asked once for each tag, known ones included, so
-// that a random one does not depend on the groups.
+// The function that selects tags to leave out is called once for each tag, including known ones, so
+// that a random selection does not depend on the groups.
 func TestPlanWithoutKeepsKnownGroups(t *testing.T) {
 	p := planOf(t, 6)
 	h := &labels.Hierarchy{Levels: []labels.Level{{Classes: []labels.Class{{Name: "tag 1", Parent: 0}}},

@@ -41,7 +41,7 @@ func (p *problem) draw(o KMeans, gram []float32, random *rand.Rand) start {
 		}
 	}
 	if keep {
-		s.tell()
+		s.updateDistances()
 	}
 	return start{centroids, s.kept}
 }

@@ -11,9 +11,9 @@ import (
 	"hgld/internal/testing/powercut"
 )
 
-// TestPowerCutsLeaveACacheThatIsRead cuts the power at each call of two encodings into a
-// new cache. No piece is damaged, and no text of one that ended is encoded again.
-func TestPowerCutsLeaveACacheThatIsRead(t *testing.T) {
+// TestPowerCutsLeaveAReadableCache cuts the power at each call of two encodings into a new cache.
+// No piece may be damaged, and no text of a completed encoding may be encoded again.
+func TestPowerCutsLeaveAReadableCache(t *testing.T) {
 	texts := [][]string{{"church", "bay"}, {"church", "lake", "bridge"}}
 	encode := func(dir string, round int) (encoded int, err error) {
 		e := &counting{name: "a"}

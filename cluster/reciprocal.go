@@ -22,8 +22,8 @@ func newNearest(n int) *nearest {
 	return near
 }
 
-// meet takes account of the distances of slot i from all slots before it.
-func (near *nearest) meet(i int32, line []float32) {
+// updateRow takes account of the distances of slot i from all slots before it.
+func (near *nearest) updateRow(i int32, line []float32) {
 	slot, dist := near.slot[:len(line)], near.dist[:len(line)]
 	best, at := near.dist[i], near.slot[i]
 	for j, v := range line {
@@ -58,7 +58,7 @@ func distances(lib blas.Library, p *problem, linkage Linkage) (triangle, *neares
 		for j := 0; j < i; j += side {
 			copy(line[j:i], d[row(i)+across(j):][:side])
 		}
-		near.meet(int32(i), line[:i])
+		near.updateRow(int32(i), line[:i])
 	}
 	return d, near
 }
@@ -82,7 +82,7 @@ func (c *chain) rounds(ctx context.Context, near *nearest) error {
 			case hi < 0 || int(near.slot[hi]) != i:
 				next = append(next, couple{lo: i, hi: i, size: c.sizes[i]})
 			case i < hi:
-				next = append(next, couple{i, hi, c.sizes[i] + c.sizes[hi], c.weigh(i, hi, near.dist[i])})
+				next = append(next, couple{i, hi, c.sizes[i] + c.sizes[hi], c.newMerger(i, hi, near.dist[i])})
 				pairs++
 			}
 		}
@@ -123,7 +123,7 @@ func (c *chain) closeUp(next []couple) *nearest {
 		for u := 0; u < t; u += side {
 			copy(c.d[row(t)+across(u):], line[u:min(u+side, t)])
 		}
-		near.meet(int32(t), line[:t])
+		near.updateRow(int32(t), line[:t])
 		if g.lo < g.hi {
 			pairs = append(pairs, int32(t))
 		}

@@ -9,9 +9,9 @@ import (
 	"hgld/internal/blas"
 )
 
-// Merging all pairs of nearest clusters at once and following a chain are two ways
-// to one tree. On a line of growing gaps there is one such pair at a time.
-func TestRoundsAndTheChainGrowTheSameTree(t *testing.T) {
+// Merging all reciprocal nearest pairs at once, and following a chain, build the same tree. On a
+// line with growing gaps there is one such pair at a time.
+func TestReciprocalRoundsAndChainBuildTheSameTree(t *testing.T) {
 	gaps := NewMatrix(60, 1)
 	for i := range gaps.Rows {
 		gaps.Data[i] = float32(math.Pow(1.3, float64(i)))
@@ -33,7 +33,7 @@ func TestRoundsAndTheChainGrowTheSameTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			for m, w := range want.Merges {
-				// Distances of merged clusters are rounded to float32 in another order.
+				// The distances of merged clusters are rounded to float32 in another order.
 				if g := got.Merges[m]; g.Size != w.Size || math.Abs(g.Height-w.Height) > 1e-5*w.Height {
 					t.Fatalf("%s, %s: merge %d is %+v, by the chain alone %+v", name, linkage, m, g, w)
 				}

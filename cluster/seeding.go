@@ -107,7 +107,7 @@ func (s *seeding) next(first bool) int {
 // rows for the pool, keeping those that were not used and the accepted ones at places,
 // which come first.
 func (s *seeding) refill(places []int) []int {
-	s.tell()
+	s.updateDistances()
 	var pool []candidate
 	for i, at := range places {
 		pool, places[i] = append(pool, s.pool[at]), i
@@ -197,8 +197,8 @@ func (s *seeding) choose(at int) int {
 	return row
 }
 
-// tell updates the distances of all rows by the chosen centroids.
-func (s *seeding) tell() {
+// updateDistances updates the distances of all rows by the chosen centroids.
+func (s *seeding) updateDistances() {
 	m, d := len(s.pending), s.all.y.Cols
 	if s.judges != s.all {
 		rows := NewMatrix(m, d)
@@ -231,7 +231,7 @@ func (s *seeding) tell() {
 		s.kept = append(s.kept, lines...)
 	}
 	for _, row := range s.pending {
-		s.all.note(row, 0)
+		s.all.update(row, 0)
 	}
 	s.pending = s.pending[:0]
 }

@@ -8,9 +8,9 @@ import (
 	"hgld/internal/blas"
 )
 
-// All rows learn of centroids some at a time; the pool and the judges know each at
-// once, whether the judges are all rows, some, or read from the products of all.
-func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
+// The distances of all rows are updated for some centroids at a time; the pool and the judges are
+// updated at once. The judges may be all rows, some rows, or rows read from the products of all.
+func TestSeedingDistancesAreThoseToTheChosenRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	x := NewMatrix(2000, 16)
 	for i := range x.Data {
@@ -53,7 +53,7 @@ func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 				}
 				s.compare(t, want)
 			}
-			s.tell()
+			s.updateDistances()
 			for i, d := range s.all.nearest {
 				closeTo(t, i, d, want[i])
 				for k, row := range rows {
@@ -64,7 +64,7 @@ func TestDistancesWhileSeedingAreThoseToTheChosenRows(t *testing.T) {
 	}
 }
 
-// compare checks what the pool and the judges know.
+// compare checks the distances of the pool and of the judges.
 func (s *seeding) compare(t *testing.T, want []float64) {
 	t.Helper()
 	for _, c := range s.pool {
@@ -78,7 +78,7 @@ func (s *seeding) compare(t *testing.T, want []float64) {
 	}
 }
 
-// closeTo allows for products in float32 of rows whose squared lengths are about 16.
+// closeTo allows for float32 products of rows with a squared length of about 16.
 func closeTo(t *testing.T, row int, got float32, want float64) {
 	t.Helper()
 	if math.Abs(float64(got)-want) > 1e-4 {

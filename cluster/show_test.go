@@ -8,7 +8,7 @@ import (
 	"hgld/labels"
 )
 
-// shown is a draft of two clusters; the second is named like the id of the first.
+// shown returns a draft of two clusters. The name of the second is the id of the first.
 func shown() *labels.Draft {
 	return &labels.Draft{Origin: labels.Origin{Groups: "names.txt"},
 		Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church"}, Landmarks: 3, Images: 9},
@@ -19,7 +19,7 @@ func shown() *labels.Draft {
 			{ID: 7, Name: "12", Members: []labels.Member{{Tag: 2}}}}}
 }
 
-func TestAClusterIsFoundByNameBeforeId(t *testing.T) {
+func TestClusterIsFoundByNameBeforeID(t *testing.T) {
 	for which, want := range map[string]int{"church": 0, "12": 1, "7": 1} {
 		if at, err := Find(shown(), which); err != nil || at != want {
 			t.Errorf("%s is cluster %d (%v), want %d", which, at, err, want)

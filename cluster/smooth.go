@@ -38,7 +38,7 @@ func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
 					sum[j] += float64(v)
 				}
 			}
-			if !unit(sum) {
+			if !Normalize(sum) {
 				copy(y.Row(i), x.Row(i))
 				continue
 			}

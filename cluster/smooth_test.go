@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The expected rows are worked out by hand: the nearest of (1,0) is (0.8,0.6), of
-// (0,1) it is (0.6,0.8).
+// The expected rows are computed by hand: the nearest row of (1,0) is (0.8,0.6), that of (0,1) is
+// (0.6,0.8).
 func TestSmoothIsTheUnitMeanOfARowAndItsNearest(t *testing.T) {
 	x := Matrix{Rows: 4, Cols: 2, Data: []float32{2, 0, 0.8, 0.6, 0, 1, 0.6, 0.8}}
 	y, err := Smooth(x, 1, nil)
@@ -26,7 +26,7 @@ func TestSmoothIsTheUnitMeanOfARowAndItsNearest(t *testing.T) {
 	}
 }
 
-func TestSmoothLeavesARowThatItsNeighboursCancel(t *testing.T) {
+func TestSmoothKeepsARowWhoseNeighboursCancel(t *testing.T) {
 	y, err := Smooth(Matrix{Rows: 2, Cols: 1, Data: []float32{3, -3}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestNeighbourhoodIsAtMostHalfACluster(t *testing.T) {
 	}
 }
 
-func TestPartitionOfOtherRowsHasTheirMeans(t *testing.T) {
+func TestPartitionHasTheMeansOfTheGivenRows(t *testing.T) {
 	x := planted(60, 5, 4, 0.3, 2)
 	y, err := Smooth(x, 3, nil)
 	if err != nil {

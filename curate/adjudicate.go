@@ -9,16 +9,16 @@ func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := a.Above()
-	s.now.adopt(b.now)
+	s := a.Fork()
+	s.state.adopt(b.state)
 	for _, p := range c.Parents {
-		s.now.put(p.Level, s.now.index[p.Level][Ref{Name: p.Group}], -1)
+		s.state.put(p.Level, s.state.index[p.Level][Ref{Name: p.Group}], -1)
 	}
 	for _, d := range c.Differences {
-		n := s.now.at(0, int32(d.Tag))
+		n := s.state.at(0, int32(d.Tag))
 		n.decided, n.dropped, n.reason = false, false, ""
 	}
-	s.now = s.now.clone()
+	s.state = s.state.clone()
 	return s, c, nil
 }
 
@@ -53,7 +53,7 @@ func (s *state) adopt(other *state) {
 		s.put(0, int32(i), group)
 		own.decided, own.dropped, own.reason = true, n.dropped, n.reason
 	}
-	s.sweep(left)
+	s.removeEmpty(left)
 }
 
 // remarksOf copies the note and the flag of another node if n has none.
@@ -70,7 +70,7 @@ func (n *node) remarksOf(other node) {
 // that are still undecided, and groups that still have no parent.
 func (c *Comparison) Open(s *Session) (tags []Difference, parents []ParentDifference) {
 	for _, d := range c.Differences {
-		if !s.now.at(0, int32(d.Tag)).decided {
+		if !s.state.at(0, int32(d.Tag)).decided {
 			tags = append(tags, d)
 		}
 	}

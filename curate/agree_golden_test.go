@@ -9,9 +9,8 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// compareJSON holds what v encodes to against the expected fields: numbers to a
-// relative 1e-12 (standard errors and intervals, which the reference computes by
-// another route, to 1e-9), null only to null.
+// compareJSON compares the JSON form of v with the expected fields. Numbers may differ by a relative
+// 1e-12; standard errors and intervals, which the reference computes differently, by 1e-9.
 func compareJSON(t *testing.T, v any, expected map[string]any, names map[string]string) {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -128,9 +127,9 @@ func TestGoldenAgreement(t *testing.T) {
 	}
 }
 
-// Where two annotators agree on everything the interval has no width at all, also
-// where the shares are no binary fractions.
-func TestPerfectAgreementHasNoInterval(t *testing.T) {
+// The interval has no width if two annotators agree on everything, even if the shares are not
+// exact binary fractions.
+func TestPerfectAgreementHasZeroStandardError(t *testing.T) {
 	for n := 2; n < 60; n++ {
 		table := [][]int{{n, 0, 0, 0}, {0, 2*n + 1, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 0}}
 		g := Agree(table, []int{0, 0, 1, 1})
@@ -141,7 +140,7 @@ func TestPerfectAgreementHasNoInterval(t *testing.T) {
 	}
 }
 
-func TestAgreementOfNothingIsUndefined(t *testing.T) {
+func TestAgreementWithoutItemsIsUndefined(t *testing.T) {
 	for _, table := range [][][]int{{}, {{0}}, {{0, 0}, {0, 0}}} {
 		g := Agree(table, nil)
 		if g.Raw != nil || g.Kappa != nil || g.KappaCI != nil || g.AC1 != nil || g.Alpha != nil {

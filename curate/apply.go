@@ -71,7 +71,7 @@ func (s *state) decide(f finder, e *Edit) (fx effect) {
 		}
 		fx.changed = fx.changed || *n != before
 	}
-	s.sweep(left)
+	s.removeEmpty(left)
 	return fx
 }
 

@@ -23,8 +23,8 @@ func benchDraft(n int) *labels.Draft {
 	return d
 }
 
-// eachSize runs a benchmark with the number of labels of GLDv2, and ten times as
-// many, on a session of so many edits.
+// eachSize runs a benchmark on a session with the given number of edits, with as many labels as
+// GLDv2 has and with ten times as many.
 func eachSize(b *testing.B, edits int, bench func(b *testing.B, s *Session)) {
 	for _, n := range []int{5700, 57000} {
 		b.Run(fmt.Sprintf("labels=%d", n), func(b *testing.B) {
@@ -48,7 +48,7 @@ func moveNext(b *testing.B, s *Session) {
 	}
 }
 
-// BenchmarkApply is what the session does for an edit of one label.
+// BenchmarkApply applies an edit of one label.
 func BenchmarkApply(b *testing.B) {
 	eachSize(b, 0, func(b *testing.B, s *Session) {
 		for b.Loop() {
@@ -57,7 +57,7 @@ func BenchmarkApply(b *testing.B) {
 	})
 }
 
-// BenchmarkUndo takes the last of 5,000 edits back, and makes it again.
+// BenchmarkUndo undoes the last of 5,000 edits and redoes it.
 func BenchmarkUndo(b *testing.B) {
 	eachSize(b, 5000, func(b *testing.B, s *Session) {
 		for b.Loop() {
@@ -73,8 +73,8 @@ func BenchmarkUndo(b *testing.B) {
 	})
 }
 
-// BenchmarkRevert takes the first of 5,000 edits back, and makes it again: all
-// that came after it is done anew.
+// BenchmarkRevert reverts the first of 5,000 edits and restores it. All later edits are applied
+// again.
 func BenchmarkRevert(b *testing.B) {
 	eachSize(b, 5000, func(b *testing.B, s *Session) {
 		of := 1

@@ -89,7 +89,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 	for range c.Categories {
 		c.Table = append(c.Table, make([]int, len(c.Categories)))
 	}
-	for i := range a.now.levels[0] {
+	for i := range a.state.levels[0] {
 		x, y := a.Tag(i), b.Tag(i)
 		switch {
 		case !x.Decided && !y.Decided:
@@ -119,7 +119,7 @@ func onOneDraft(sessions ...*Session) error {
 		if !slices.Equal(first.names, s.names) {
 			return fmt.Errorf("curate: the sessions have the levels %.80q and %.80q", first.names, s.names)
 		}
-		if !slices.EqualFunc(first.now.levels[0], s.now.levels[0], func(x, y node) bool { return x.Ref == y.Ref }) {
+		if !slices.EqualFunc(first.state.levels[0], s.state.levels[0], func(x, y node) bool { return x.Ref == y.Ref }) {
 			return fmt.Errorf("curate: the sessions are of different drafts")
 		}
 	}
@@ -150,14 +150,14 @@ func categories(sessions ...*Session) []Category {
 		return of
 	}
 	for _, s := range sessions {
-		for _, n := range s.now.levels[1] {
+		for _, n := range s.state.levels[1] {
 			if n.gone || !n.declared || known[n.Name] {
 				continue
 			}
 			known[n.Name] = true
 			list = append(list, Category{Name: n.Name, Parent: parent(n.Name)})
 		}
-		for _, n := range s.now.levels[0] {
+		for _, n := range s.state.levels[0] {
 			dropped = dropped || n.dropped
 		}
 	}
@@ -170,11 +170,11 @@ func categories(sessions ...*Session) []Category {
 
 // parentOf returns the name of a group's parent, "" if it has none.
 func (s *Session) parentOf(level int, name string) string {
-	i, there := s.now.index[level][Ref{Name: name}]
-	if !there || s.now.at(level, i).parent < 0 {
+	i, there := s.state.index[level][Ref{Name: name}]
+	if !there || s.state.at(level, i).parent < 0 {
 		return ""
 	}
-	return s.now.at(level+1, s.now.at(level, i).parent).Name
+	return s.state.at(level+1, s.state.at(level, i).parent).Name
 }
 
 // numberParents returns parents as Agree takes them. A category without a parent is a
@@ -203,7 +203,7 @@ func numberParents(categories []Category) []int {
 func parentDifferences(a, b *Session) []ParentDifference {
 	list := []ParentDifference{}
 	for l := 1; l+1 < len(a.names); l++ {
-		for _, n := range a.now.levels[l] {
+		for _, n := range a.state.levels[l] {
 			x, y := a.parentOf(l, n.Name), b.parentOf(l, n.Name)
 			if !n.gone && x != "" && y != "" && x != y {
 				list = append(list, ParentDifference{Level: l, Group: n.Name, A: x, B: y})

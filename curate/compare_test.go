@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// two curates the churches twice: A and B agree on church, mountain and
-// aqueduct, differ on hill (dropped or peak) and volcano, and each alone decides
-// a tag.
+// two curates the churches twice. A and B agree on church, mountain and aqueduct and differ on hill
+// (dropped or peak) and volcano. Each decides one tag that the other does not.
 func two(t *testing.T) (a, b *Session) {
 	a, b = start(t, churches(t)), start(t, churches(t))
 	do(t, a,
@@ -30,7 +29,7 @@ func two(t *testing.T) (a, b *Session) {
 	return a, b
 }
 
-func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
+func TestCompareCountsEveryDeclaredGroup(t *testing.T) {
 	a, b := two(t)
 	c, err := Compare(a, b)
 	if err != nil {
@@ -70,7 +69,7 @@ func TestComparisonIsOverAllDeclaredGroups(t *testing.T) {
 
 // A curated the same twice: of the seven tags that someone has decided, five were
 // decided by all three and two by two or one of them.
-func TestComparisonOfThreeCuratorsIsThatOfTheirRatings(t *testing.T) {
+func TestCompareManyCountsRatings(t *testing.T) {
 	a, b := two(t)
 	again, _ := two(t)
 	c, err := CompareMany([]*Session{a, b, again})
@@ -104,7 +103,7 @@ func TestComparisonOfThreeCuratorsIsThatOfTheirRatings(t *testing.T) {
 	}
 }
 
-func TestComparisonNeedsOneDraft(t *testing.T) {
+func TestCompareRejectsDifferentDrafts(t *testing.T) {
 	a := start(t, churches(t))
 	if _, err := Compare(a, start(t, draftOf(t, "a: x"))); err == nil ||
 		!strings.Contains(err.Error(), "different drafts") {
@@ -112,7 +111,7 @@ func TestComparisonNeedsOneDraft(t *testing.T) {
 	}
 }
 
-func TestAdjudicationDecidesWhatDiffers(t *testing.T) {
+func TestAdjudicationResolvesDifferences(t *testing.T) {
 	a, b := two(t)
 	s, c, err := Adjudicate(a, b)
 	if err != nil {
@@ -152,10 +151,10 @@ func TestAdjudicationDecidesWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestSessionAboveAnotherHasItsOwnEdits(t *testing.T) {
+func TestForkHasItsOwnEdits(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
-	above := s.Above()
+	above := s.Fork()
 	do(t, above, Edit{Op: Move, From: refs("hill"), To: "bridge"}, Edit{Op: Revert, Of: 1})
 	if above.Tag(4).Group != "church" || above.Version() != 2 || s.Version() != 1 {
 		t.Errorf("hill is %+v in version %d", above.Tag(4), above.Version())

@@ -60,7 +60,7 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)),
 		Disagreements: []Disagreement{}}
 	index := positions(c.Categories)
-	tags := len(sessions[0].now.levels[0])
+	tags := len(sessions[0].state.levels[0])
 	ratings := make([][]int, len(sessions))
 	for k := range ratings {
 		ratings[k] = make([]int, tags)

@@ -193,7 +193,7 @@ func (c *Curation) Replay(policy OnConflict) (*Session, error) {
 		if c.Logs[i].Adjudicates() && (i < 2 || c.Comparison == nil) {
 			return nil, &AdjudicationError{c.Logs[i].Path, "name those two before it"}
 		}
-		session = session.Above()
+		session = session.Fork()
 		if err := c.replayOne(session, c.Logs[i], policy); err != nil {
 			return nil, err
 		}

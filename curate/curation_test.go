@@ -64,7 +64,7 @@ func curationOf(t *testing.T, dir string, logs ...string) *Curation {
 	return c
 }
 
-func TestAnAdjudicationIsReplayedOnTwoCuratorsSideBySide(t *testing.T) {
+func TestAdjudicationReplaysOnBothCuratorsLogs(t *testing.T) {
 	move := func(to string) []Edit { return []Edit{{Op: Move, From: refs("church@Q1"), To: to}} }
 	dir := written(t, churches(t), map[string][]Edit{"anna.jsonl": move("peak"), "ben.jsonl": move("bridge")})
 	both := []string{filepath.Join(dir, "anna.jsonl"), filepath.Join(dir, "ben.jsonl")}
@@ -99,7 +99,7 @@ func TestAnAdjudicationIsReplayedOnTwoCuratorsSideBySide(t *testing.T) {
 	}
 }
 
-func TestALogOfAnotherDraftIsReplayedTolerantly(t *testing.T) {
+func TestLogOfAnotherDraftSkipsMissingTags(t *testing.T) {
 	dir := written(t, churches(t), map[string][]Edit{"anna.jsonl": {{Op: Drop, From: refs("hill"), Note: "vague"}}})
 	other := written(t, draftOf(t, "church: church@Q1 chapel@Q2"), map[string][]Edit{"empty.jsonl": nil})
 	path := filepath.Join(other, "anna.jsonl")

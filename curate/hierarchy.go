@@ -65,7 +65,7 @@ func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
 		return nil, fmt.Errorf("curate: %w", err)
 	}
 	for l := 1; l < len(s.names); l++ {
-		classes := s.lift(l, &h.Levels[l-1])
+		classes := s.parentClasses(l, &h.Levels[l-1])
 		if len(classes) == 0 {
 			break
 		}
@@ -91,7 +91,7 @@ func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
 func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 	var classes []labels.Class
 	index := map[string]int{}
-	for _, n := range s.now.levels[0] {
+	for _, n := range s.state.levels[0] {
 		class := labels.Class{Name: n.Name, QID: n.QID, Parent: -1, Note: n.note}
 		if n.decided || undecided {
 			class.Parent = n.parent
@@ -100,7 +100,7 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 			class.Dropped = cmp.Or(n.reason, "dropped")
 		}
 		if n.proposed {
-			class.Proposed = s.now.at(1, n.parent).Name
+			class.Proposed = s.state.at(1, n.parent).Name
 		}
 		at, twin := index[n.Name]
 		if !twin {
@@ -114,25 +114,25 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 		case first.Parent < 0 && first.Dropped == "":
 			first.Parent, first.Dropped = class.Parent, class.Dropped
 		default:
-			return nil, &TwinsError{Tag: n.Name, Groups: [2]string{s.fate(*first), s.fate(class)}}
+			return nil, &TwinsError{Tag: n.Name, Groups: [2]string{s.classGroup(*first), s.classGroup(class)}}
 		}
 		first.QID, first.Note, first.Proposed = "", cmp.Or(first.Note, class.Note), cmp.Or(first.Proposed, class.Proposed)
 	}
 	return classes, nil
 }
 
-// fate returns the name of the group of a class of level 0 whose parent is a position.
-func (s *Session) fate(c labels.Class) string {
+// classGroup returns the name of the group of a class of level 0 whose parent is a position.
+func (s *Session) classGroup(c labels.Class) string {
 	if c.Parent < 0 {
 		return Category{Dropped: true}.String()
 	}
-	return s.now.at(1, c.Parent).Name
+	return s.state.at(1, c.Parent).Name
 }
 
-// lift makes the classes of level l from the parents of the level below, and turns
+// parentClasses makes the classes of level l from the parents of the level below, and turns
 // those parents from positions in the session into indices of the classes. The parents
 // of the new classes are still positions.
-func (s *Session) lift(l int, below *labels.Level) []labels.Class {
+func (s *Session) parentClasses(l int, below *labels.Level) []labels.Class {
 	var nodes []int32
 	seen := map[int32]bool{}
 	for _, c := range below.Classes {
@@ -142,13 +142,13 @@ func (s *Session) lift(l int, below *labels.Level) []labels.Class {
 		}
 	}
 	slices.SortFunc(nodes, func(a, b int32) int {
-		return strings.Compare(s.now.at(l, a).Name, s.now.at(l, b).Name)
+		return strings.Compare(s.state.at(l, a).Name, s.state.at(l, b).Name)
 	})
 	class := map[int32]int32{-1: -1}
 	classes := make([]labels.Class, len(nodes))
 	for i, n := range nodes {
 		class[n] = int32(i)
-		classes[i] = labels.Class{Name: s.now.at(l, n).Name, Parent: s.now.at(l, n).parent, Note: s.now.at(l, n).note}
+		classes[i] = labels.Class{Name: s.state.at(l, n).Name, Parent: s.state.at(l, n).parent, Note: s.state.at(l, n).note}
 	}
 	for i := range below.Classes {
 		below.Classes[i].Parent = class[below.Classes[i].Parent]
@@ -185,7 +185,7 @@ type Problem struct {
 // H-GLDv2 has the first two.
 func (s *Session) Problems() []Problem {
 	var found []Problem
-	for l, nodes := range s.now.levels {
+	for l, nodes := range s.state.levels {
 		twins := map[string]string{}
 		for _, n := range nodes {
 			if n.gone {

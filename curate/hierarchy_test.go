@@ -19,7 +19,7 @@ func classNames(l labels.Level) []string {
 	return names
 }
 
-func TestHierarchyHoldsWhatWasDecided(t *testing.T) {
+func TestHierarchyHasTheDecidedTags(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: SetParent, Level: 1, From: refs("ocean area ", "empty"), To: "natural"},
@@ -63,7 +63,7 @@ func TestHierarchyHoldsWhatWasDecided(t *testing.T) {
 	}
 }
 
-func TestHierarchyKnowsATagByItsText(t *testing.T) {
+func TestHierarchyMergesTagsWithEqualText(t *testing.T) {
 	s := start(t, draftOf(t, "a: fort@Q1 fort@Q2 fort wall"))
 	do(t, s, Edit{Op: Move, From: refs("fort@Q2", "wall"), To: "castle"})
 	h, err := s.Hierarchy(false)
@@ -78,7 +78,7 @@ func TestHierarchyKnowsATagByItsText(t *testing.T) {
 	}
 }
 
-func TestHierarchyOfAnUncuratedDraftHasItsClusters(t *testing.T) {
+func TestUndecidedHierarchyKeepsTheClusters(t *testing.T) {
 	h, err := start(t, churches(t)).Hierarchy(true)
 	if err != nil || len(h.Levels) != 2 || !slices.Equal(classNames(h.Levels[1]), []string{"bridge", "church", "peak"}) {
 		t.Errorf("hierarchy %+v, %v; want tags in three clusters", h, err)
@@ -89,7 +89,7 @@ func TestHierarchyOfAnUncuratedDraftHasItsClusters(t *testing.T) {
 	}
 }
 
-func TestHierarchyNamesGroupsWithoutAParent(t *testing.T) {
+func TestHierarchyListsOrphans(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: SetParent, Level: 1, From: refs("peak"), To: "natural"},
@@ -101,7 +101,7 @@ func TestHierarchyNamesGroupsWithoutAParent(t *testing.T) {
 	}
 }
 
-func TestHierarchyHasAsManyLevelsAsTheLog(t *testing.T) {
+func TestHierarchyHasTheLevelsOfTheLog(t *testing.T) {
 	s, err := NewSession(churches(t), []string{"tag", "type", "family", "kind"})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestHierarchyHasAsManyLevelsAsTheLog(t *testing.T) {
 	}
 }
 
-func TestProblemsFindWhatTheSpreadsheetSpoilt(t *testing.T) {
+func TestProblemsFindTheDefectsOfTheSpreadsheet(t *testing.T) {
 	d := draftOf(t, "a: x y")
 	for i, name := range []string{"neighborhood  park", "Church", "church", "1\u202f222,00", "village\u00a0hall", "hill"} {
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}})

@@ -112,8 +112,8 @@ func (j *journal) trim(s *state) {
 	}
 }
 
-// last returns the records of the latest edit.
-func (j *journal) last() []record { return j.steps[len(j.steps)-1].records }
+// lastRecords returns the records of the latest edit.
+func (j *journal) lastRecords() []record { return j.steps[len(j.steps)-1].records }
 
 // pop rolls back the latest edit.
 func (j *journal) pop(s *state) {
@@ -123,8 +123,8 @@ func (j *journal) pop(s *state) {
 	j.steps = j.steps[:last]
 }
 
-// first returns the state before all steps. The journal cannot be used afterwards.
-func (j *journal) first(s *state) *state {
+// initialState returns the state before all steps. The journal cannot be used afterwards.
+func (j *journal) initialState(s *state) *state {
 	if j.base != nil {
 		return j.base
 	}
@@ -178,24 +178,24 @@ func (p *priors) changed(s *state) []Place {
 	return places
 }
 
-// do executes an edit other than Revert. An edit that is refused changes nothing.
-func (s *Session) do(f finder, e *Edit) (Replayed, error) {
-	s.now.begin()
-	r, err := s.now.one(f, e)
+// applyEdit executes an edit other than Revert. An edit that fails changes nothing.
+func (s *Session) applyEdit(f finder, e *Edit) (Replayed, error) {
+	s.state.begin()
+	r, err := s.state.replayEdit(f, e)
 	if err != nil {
-		s.now.undo(s.now.records)
-		s.now.records = s.now.records[:0]
+		s.state.undo(s.state.records)
+		s.state.records = s.state.records[:0]
 		return r, err
 	}
-	s.journal.push(e.Seq, s.now)
+	s.journal.push(e.Seq, s.state)
 	return r, nil
 }
 
-// again repeats an edit of the log, as a replay does.
-func (s *Session) again(seq int) error {
-	_, err := s.do(s.finder(), &s.edits[seq-1])
+// repeatEdit repeats an edit of the log, as a replay does.
+func (s *Session) repeatEdit(seq int) error {
+	_, err := s.applyEdit(s.finder(), &s.edits[seq-1])
 	if err != nil && s.tolerant { // a replay skips it as well
-		s.journal.push(seq, s.now)
+		s.journal.push(seq, s.state)
 		return nil
 	}
 	return err
@@ -214,12 +214,12 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 	case !s.active[e.Of-1]:
 		return nil, nil, fmt.Errorf("revert: edit %d is already reverted", e.Of)
 	}
-	hold, same := s.holding(), 0
+	hold, same := s.activeEdits(), 0
 	for same < min(len(hold), len(s.journal.steps)) && hold[same] == s.journal.steps[same].seq {
 		same++
 	}
 	if same < s.journal.lost {
-		return s.startOver(e, hold)
+		return s.replayFromStart(e, hold)
 	}
 	var seen priors
 	var undone []int
@@ -227,34 +227,34 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 		top := s.journal.steps[len(s.journal.steps)-1]
 		undone = append(undone, top.seq)
 		for _, r := range top.records {
-			seen.add(r.level, r.at, *s.now.at(r.level, r.at), true)
+			seen.add(r.level, r.at, *s.state.at(r.level, r.at), true)
 		}
-		s.journal.pop(s.now)
+		s.journal.pop(s.state)
 	}
 	rollback = func() {
 		for len(s.journal.steps) > same {
-			s.journal.pop(s.now)
+			s.journal.pop(s.state)
 		}
 		for _, seq := range slices.Backward(undone) {
-			if err := s.again(seq); err != nil {
+			if err := s.repeatEdit(seq); err != nil {
 				panic(fmt.Sprintf("curate: edit %d was possible before and no longer is: %v", seq, err))
 			}
 		}
 	}
 	for _, seq := range hold[same:] {
-		if err := s.again(seq); err != nil {
+		if err := s.repeatEdit(seq); err != nil {
 			rollback()
-			return nil, nil, needed(e, seq, err)
+			return nil, nil, neededError(e, seq, err)
 		}
-		for _, r := range s.journal.last() {
+		for _, r := range s.journal.lastRecords() {
 			seen.add(r.level, r.at, r.before, !r.fresh)
 		}
 	}
-	return seen.changed(s.now), rollback, nil
+	return seen.changed(s.state), rollback, nil
 }
 
-// holding lists the active edits of the log, without the Reverts.
-func (s *Session) holding() []int {
+// activeEdits lists the active edits of the log, without the Reverts.
+func (s *Session) activeEdits() []int {
 	var hold []int
 	for i, on := range Active(s.edits) {
 		if on && s.edits[i].Op != Revert {
@@ -264,25 +264,25 @@ func (s *Session) holding() []int {
 	return hold
 }
 
-// needed returns the error for reverting an edit that a later one depends on.
-func needed(e *Edit, by int, err error) error {
+// neededError returns the error for reverting an edit that a later one depends on.
+func neededError(e *Edit, by int, err error) error {
 	return fmt.Errorf("revert of edit %d: edit %d needs it: %w", e.Of, by, err)
 }
 
-// startOver replaces revert if the records do not reach back far enough. It repeats the
+// replayFromStart replaces revert if the records do not reach back far enough. It repeats the
 // active edits from the beginning.
-func (s *Session) startOver(e *Edit, hold []int) (changed []Place, rollback func(), err error) {
-	now, old := s.now, s.journal
-	rollback = func() { s.now, s.journal = now, old }
-	s.now, s.journal = old.base.clone(), journal{room: old.room, base: old.base}
+func (s *Session) replayFromStart(e *Edit, hold []int) (changed []Place, rollback func(), err error) {
+	now, old := s.state, s.journal
+	rollback = func() { s.state, s.journal = now, old }
+	s.state, s.journal = old.base.clone(), journal{room: old.room, base: old.base}
 	for _, seq := range hold {
-		if err := s.again(seq); err != nil {
+		if err := s.repeatEdit(seq); err != nil {
 			rollback()
-			return nil, nil, needed(e, seq, err)
+			return nil, nil, neededError(e, seq, err)
 		}
-		s.journal.trim(s.now)
+		s.journal.trim(s.state)
 	}
-	for l, nodes := range s.now.levels {
+	for l, nodes := range s.state.levels {
 		for i := range nodes {
 			if i >= len(now.levels[l]) || nodes[i] != now.levels[l][i] {
 				changed = append(changed, Place{l, i})

@@ -10,8 +10,7 @@ import (
 	"hgld/labels"
 )
 
-// oracle is the definition: the state after the edits that hold, replayed on the
-// draft without a journal.
+// oracle is the definition of the state: the active edits replayed on the draft without a journal.
 func oracle(t *testing.T, d *labels.Draft, edits []Edit, tolerant bool) *state {
 	t.Helper()
 	s := newState(d, len(DefaultLevels))
@@ -60,9 +59,9 @@ func (s *state) check(t *testing.T, seed uint64, want *state) {
 
 var errDisk = errors.New("no space left")
 
-// checkJournal makes random edits, of which some are impossible, some reverts and
-// some not saved. room is that of the journal: a small one forgets edits, which is
-// reported, since not every seed makes it.
+// checkJournal makes random edits. Some are impossible, some are reverts and some fail to be saved.
+// room is that of the journal. A small journal drops records; checkJournal reports whether it did,
+// because not every seed leads to that.
 func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgot bool) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	s.journal.room = room
@@ -77,19 +76,19 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgo
 			}
 			return nil
 		}
-		before := s.now.clone()
+		before := s.state.clone()
 		version := s.Version()
 		_, err := s.Apply(e, save)
 		if err != nil {
 			if s.Version() != version {
 				t.Fatalf("seed %d: %s was refused (%v) and is edit %d", seed, e.Op, err, s.Version())
 			}
-			s.now.check(t, seed, before)
+			s.state.check(t, seed, before)
 			continue
 		}
-		s.now.check(t, seed, oracle(t, s.draft, s.edits, s.tolerant))
+		s.state.check(t, seed, oracle(t, s.draft, s.edits, s.tolerant))
 		var changed []Place
-		for l, nodes := range s.now.levels {
+		for l, nodes := range s.state.levels {
 			for i, n := range nodes {
 				if i >= len(before.levels[l]) || n != before.levels[l][i] {
 					changed = append(changed, Place{l, i})
@@ -104,7 +103,7 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgo
 	return forgot
 }
 
-func TestTheStateIsTheReplayOfTheEditsThatHold(t *testing.T) {
+func TestStateEqualsReplayOfActiveEdits(t *testing.T) {
 	forgot := 0
 	for seed := range uint64(80) {
 		checkJournal(t, start(t, churches(t)), seed, 60, journalRoom)
@@ -117,7 +116,7 @@ func TestTheStateIsTheReplayOfTheEditsThatHold(t *testing.T) {
 	}
 }
 
-func FuzzTheStateIsTheReplayOfTheEditsThatHold(f *testing.F) {
+func FuzzStateEqualsReplayOfActiveEdits(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		checkJournal(t, start(t, churches(t)), seed, 60, journalRoom)
@@ -125,7 +124,7 @@ func FuzzTheStateIsTheReplayOfTheEditsThatHold(f *testing.F) {
 	})
 }
 
-func TestTheStateIsTheReplayOnAnotherDraftToo(t *testing.T) {
+func TestStateEqualsReplayOnAnotherDraft(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
 	forgot := 0
 	for seed := range uint64(40) {
@@ -144,13 +143,13 @@ func TestTheStateIsTheReplayOnAnotherDraftToo(t *testing.T) {
 	}
 }
 
-// A log that cannot be replayed leaves the session without edits, whatever of it
-// has been done.
-func TestAFailedReplayLeavesNothing(t *testing.T) {
+// A log that cannot be replayed leaves the session without edits, even if some of them were
+// applied.
+func TestFailedReplayLeavesTheSessionEmpty(t *testing.T) {
 	for _, room := range []int{journalRoom, 1} {
 		s := start(t, churches(t))
 		s.journal.room = room
-		before := s.now.clone()
+		before := s.state.clone()
 		edits := []Edit{
 			{Seq: 1, Op: Move, From: refs("hill", "bridge"), To: "new"},
 			{Seq: 2, Base: 1, Op: Move, From: refs("volcano"), To: "new"},
@@ -159,7 +158,7 @@ func TestAFailedReplayLeavesNothing(t *testing.T) {
 		if _, err := s.Load(edits); err == nil {
 			t.Fatal("a log of another draft was loaded")
 		}
-		s.now.check(t, 0, before)
+		s.state.check(t, 0, before)
 		if _, err := s.Load(edits[:2]); err != nil || s.Version() != 2 {
 			t.Errorf("the good part of it: version %d, %v", s.Version(), err)
 		}

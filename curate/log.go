@@ -17,16 +17,15 @@ import (
 //     line before (from 0 for the header), as eight hexadecimal digits. It detects lines
 //     that were changed, lost, moved, or pasted from another log.
 //   - "end" is the number of edits in the last line and dashes in every other (see
-//     seal.go). Format version 1 does not have it.
+//     checksum.go).
 //
 // A line is acknowledged once it is on disk. What a crash leaves of the next line has no
 // valid checksum. It is cut off when the log is opened for writing, and the line before
 // it still has the count. A log without the count is a truncated copy and counts as
 // damaged. Unknown fields are kept.
 
-// LogVersion is the format version that this hgld writes. It reads every version up to
-// this one.
-const LogVersion = 2
+// LogVersion is the format version of a log.
+const LogVersion = 1
 
 // Header is the first line of a log.
 type Header struct {
@@ -89,19 +88,12 @@ type Torn struct {
 	Line int
 	// Rest is what is left of it.
 	Rest []byte
-	// Uncounted is set if the line before has no count, as in format version 1. The log
-	// may then also be a truncated copy.
-	Uncounted bool
 }
 
 // String says where the torn line is and how it begins.
 func (t *Torn) String() string {
-	text := fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged",
-		t.Path, t.Line, len(t.Rest))
-	if t.Uncounted {
-		text += ", unless this is a truncated copy: the line before was written by an older hgld, without a count"
-	}
-	return fmt.Sprintf("%s (%.60q)", text, t.Rest)
+	return fmt.Sprintf("%s:%d: the last line is torn: %d bytes of an edit that was never acknowledged (%.60q)",
+		t.Path, t.Line, len(t.Rest), t.Rest)
 }
 
 // Contents is what a log holds.
@@ -143,7 +135,7 @@ func parseLog(path string, data []byte) (*Contents, error) {
 		l, err := unseal(text, c.crc, line-1)
 		switch {
 		case err != nil && c.torn(data, line):
-			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(data), Uncounted: c.last.is == uncounted}
+			c.Torn = &Torn{Path: path, Line: line, Rest: bytes.Clone(data)}
 			if line == 1 {
 				return c, &DamageError{path, 1, "the header is incomplete; this is not a log of edits"}
 			}
@@ -152,9 +144,6 @@ func parseLog(path string, data []byte) (*Contents, error) {
 			return c, &DamageError{path, 1, "this is not a log of edits, as `hgld curate serve` writes it"}
 		case err != nil:
 			return c, &DamageError{path, line, err.Error()}
-		}
-		if c.last.is != uncounted && l.count.is == uncounted {
-			return c, &DamageError{path, line, `"end" is missing, and the line before has it`}
 		}
 		if err := c.take(l.object, line); err != nil {
 			return c, &DamageError{path, line, err.Error()}

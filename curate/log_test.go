@@ -101,7 +101,7 @@ func TestLogKeepsUnknownFields(t *testing.T) {
 	}
 }
 
-func TestEveryChangedBitIsFound(t *testing.T) {
+func TestChecksumDetectsEveryBitFlip(t *testing.T) {
 	path, data := newLog(t, 3)
 	for i := range data {
 		for bit := range 8 {
@@ -115,7 +115,7 @@ func TestEveryChangedBitIsFound(t *testing.T) {
 	}
 }
 
-func TestDamageNamesFileAndLine(t *testing.T) {
+func TestDamageErrorNamesFileAndLine(t *testing.T) {
 	path, data := newLog(t, 4)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	join := func(of ...int) []byte {
@@ -148,15 +148,15 @@ func TestDamageNamesFileAndLine(t *testing.T) {
 	}
 }
 
-func TestNewerFormatIsRefused(t *testing.T) {
-	object := []byte(`{"hgld_edits":3,"draft_sha256":"ab","levels":["tag","group"]}`)
+func TestLogOfANewerFormatIsRejected(t *testing.T) {
+	object := []byte(`{"hgld_edits":2,"draft_sha256":"ab","levels":["tag","group"]}`)
 	line, _ := seal(object, 0, 0)
 	if _, err := parseLog("e.jsonl", append(line, '\n')); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestLogIsLockedWithThePID(t *testing.T) {
+func TestLockFileNamesThePID(t *testing.T) {
 	path, _ := newLog(t, 1)
 	l, _, err := OpenLog(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *fullDisk) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-func TestLogIsAsBeforeWhenTheDiskIsFull(t *testing.T) {
+func TestFullDiskLeavesTheLogUnchanged(t *testing.T) {
 	path, before := newLog(t, 2)
 	l, _, err := OpenLog(path)
 	if err != nil {
@@ -237,7 +237,7 @@ func TestLogIsAsBeforeWhenTheDiskIsFull(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary play the process that is killed.
+// TestMain lets the test binary act as the process that is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("CURATE_TEST_APPEND"); path != "" {
 		appendForever(path)
@@ -273,8 +273,8 @@ func anyEdit(seq int) Edit {
 	return e
 }
 
-// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times,
-// or as often as HGLD_KILLS says.
+// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times, or $HGLD_KILLS
+// times.
 func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
 	kills := 12
 	if text := os.Getenv("HGLD_KILLS"); text != "" {
@@ -314,7 +314,7 @@ func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
 	}
 }
 
-// What stands in a line is checked even if its checksum is right.
+// The contents of a line are checked even if its checksum is right.
 func FuzzParseLog(f *testing.F) {
 	_, data := newLog(f, 2)
 	header, rest, _ := bytes.Cut(data, []byte("\n"))
@@ -343,9 +343,9 @@ func FuzzParseLog(f *testing.F) {
 	})
 }
 
-// Between the look for a log and its rename another process may not make it, open
-// it and append to it: those edits would be gone.
-func TestCreateLogWaitsForNobodyWhoHasIt(t *testing.T) {
+// Between the check for a log and the rename of a new one, no other process may create the log and
+// append to it, because its edits would be lost.
+func TestCreateLogFailsOnALockedLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
 	lock, err := filelock.Acquire(path + ".lock")
 	if err != nil {

@@ -111,15 +111,15 @@ func OpenLog(path string) (*Log, *Contents, error) {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
 	l := &Log{path: path, file: f, lock: lock}
-	c, err := l.begin(f)
+	c, err := l.readAndRepair(f)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close(), lock.Close())
 	}
 	return l, c, nil
 }
 
-// begin locks the log itself, reads it and repairs its end.
-func (l *Log) begin(f *os.File) (*Contents, error) {
+// readAndRepair locks the log itself, reads it and repairs its end.
+func (l *Log) readAndRepair(f *os.File) (*Contents, error) {
 	if err := filelock.Take(f); err != nil {
 		return nil, lockError(l.path, err)
 	}
@@ -137,14 +137,14 @@ func (l *Log) begin(f *os.File) (*Contents, error) {
 	}
 	l.header, l.seq, l.size, l.crc, l.last = c.Header, len(c.Edits), c.size, c.crc, c.last
 	l.unmarked = c.stale
-	if err := l.mend(c); err != nil {
+	if err := l.repairEnd(c); err != nil {
 		return nil, fmt.Errorf("curate: log %s: its end: %w", l.path, err)
 	}
 	return c, nil
 }
 
-// mend cuts off a torn line and completes the line end of the last one.
-func (l *Log) mend(c *Contents) error {
+// repairEnd cuts off a torn line and completes the line end of the last one.
+func (l *Log) repairEnd(c *Contents) error {
 	if c.Torn != nil {
 		if err := l.file.Truncate(c.size); err != nil {
 			return err
@@ -161,12 +161,12 @@ func (l *Log) mend(c *Contents) error {
 			return err
 		}
 	}
-	return l.mark()
+	return l.writeDashes()
 }
 
-// mark replaces counts by dashes after the next edit. It is harmless if a power cut
+// writeDashes replaces counts by dashes after the next edit. It is harmless if a power cut
 // reverts that.
-func (l *Log) mark() error {
+func (l *Log) writeDashes() error {
 	for len(l.unmarked) > 0 {
 		if _, err := l.file.WriteAt(dashes(l.unmarked[0].n), l.unmarked[0].at); err != nil {
 			return err
@@ -206,21 +206,19 @@ func (l *Log) append(e Edit) error {
 	if bytes.IndexByte(line, '\n') != len(line)-1 {
 		return errors.New("an unknown field contains a line end")
 	}
-	if err := l.ours(); err != nil {
+	if err := l.checkFile(); err != nil {
 		return err
 	}
-	if err := l.mark(); err != nil { // some may be due
+	if err := l.writeDashes(); err != nil { // some may be due
 		return err
 	}
 	if err := l.write(line); err != nil {
 		return err
 	}
-	if l.last.is == final {
-		l.unmarked = append(l.unmarked, l.last)
-	}
+	l.unmarked = append(l.unmarked, l.last)
 	l.last = s.count.from(l.size)
 	l.seq, l.crc, l.size = e.Seq, s.crc, l.size+int64(len(line))
-	_ = l.mark() // the edit is on disk in any case; the next one tries again
+	_ = l.writeDashes() // the edit is on disk in any case; the next one tries again
 	return nil
 }
 
@@ -244,9 +242,9 @@ func (l *Log) write(line []byte) error {
 	return err
 }
 
-// ours returns an error unless the open file is still the one at the log's path, with
+// checkFile returns an error unless the open file is still the one at the log's path, with
 // the size it had. Edits written to a file that was removed would be lost with it.
-func (l *Log) ours() error {
+func (l *Log) checkFile() error {
 	held, err := l.file.Stat()
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"hgld/internal/testing/longdata"
 )
 
-func TestErrorsQuoteLittleOfALog(t *testing.T) {
+func TestLogErrorsQuoteBoundedText(t *testing.T) {
 	_, data := newLog(t, 2)
 	longdata.Replace(t, data, func(data []byte) error {
 		_, err := parseLog("edits.jsonl", data)

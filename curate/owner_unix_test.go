@@ -12,9 +12,8 @@ import (
 	"hgld/internal/filelock"
 )
 
-// Whoever removes the lock file of an open log, or the log, makes nobody lose an
-// edit that was acknowledged.
-func TestLogHasOneOwnerWithoutItsLockFile(t *testing.T) {
+// No acknowledged edit is lost if somebody removes the lock file of an open log, or the log.
+func TestLogStaysLockedWithoutItsLockFile(t *testing.T) {
 	path, _ := newLog(t, 1)
 	first, _, err := OpenLog(path)
 	if err != nil {
@@ -58,7 +57,7 @@ func TestLogHasOneOwnerWithoutItsLockFile(t *testing.T) {
 	}
 }
 
-func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
+func TestAppendFailsIfTheLogWasReplaced(t *testing.T) {
 	path, data := newLog(t, 1)
 	l, _, err := OpenLog(path)
 	if err != nil {
@@ -104,8 +103,8 @@ func TestEditsGoToTheFileOfTheLogsName(t *testing.T) {
 	}
 }
 
-// What a log is made with is its owner's alone, unless the owner says otherwise.
-func TestLogIsItsOwnersAlone(t *testing.T) {
+// A new log can be read by its owner only. An existing log keeps the mode that its owner gave it.
+func TestLogIsReadableByItsOwnerOnly(t *testing.T) {
 	path, _ := newLog(t, 1)
 	for _, name := range []string{path, path + ".lock"} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != logMode {

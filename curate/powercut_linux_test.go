@@ -15,12 +15,12 @@ import (
 	"hgld/internal/testing/powercut"
 )
 
-// powerCutEdits is how many edits the trace of a log has: two digits, so that the count
-// at its end changes its length.
+// powerCutEdits is the number of edits in the trace of a log. It has two digits, so that the count at
+// the end changes its length.
 const powerCutEdits = 12
 
-// logEdits makes the log in dir, unless it is there, and appends what it lacks of the
-// edits. Each is said to be acknowledged, as the server replies.
+// logEdits makes the log in dir, unless it exists, and appends the edits that it lacks. It reports
+// each edit as acknowledged, as the server does.
 func logEdits(dir string, done func(seq int) error) (path string, err error) {
 	path = filepath.Join(dir, "edits.jsonl")
 	err = CreateLog(path, Header{By: "anna", Draft: "draft.json", DraftSHA256: "ab12"})
@@ -39,8 +39,8 @@ func logEdits(dir string, done func(seq int) error) (path string, err error) {
 	return path, errors.Join(err, l.Close())
 }
 
-// TestPowerCutsLoseNoAcknowledgedEdit cuts the power at each call that a log makes: it
-// opens with every edit that was acknowledged, and the rest can be appended.
+// TestPowerCutsLoseNoAcknowledgedEdit cuts the power at each system call of a log. The log then opens
+// with every acknowledged edit, and the rest can be appended.
 func TestPowerCutsLoseNoAcknowledgedEdit(t *testing.T) {
 	acknowledge := func(int) error { return nil }
 	if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {

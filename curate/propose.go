@@ -35,7 +35,7 @@ func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 			fx.changed = s.proposeOne(i, group) || fx.changed
 		}
 	}
-	s.sweep(left)
+	s.removeEmpty(left)
 	return fx, nil
 }
 
@@ -74,18 +74,18 @@ func (s *state) withdraw(f finder, e *Edit) (fx effect) {
 		home := n.was
 		n.proposed, n.was = false, 0
 		if home >= 0 {
-			home = s.living(home)
+			home = s.existingGroup(home)
 		}
 		s.put(0, i, home)
 		fx.changed = true
 	}
-	s.sweep(left)
+	s.removeEmpty(left)
 	return fx
 }
 
-// living returns a group of tags. If the group was removed, it returns the group that now has
+// existingGroup returns a group of tags. If the group was removed, it returns the group that now has
 // its name.
-func (s *state) living(group int32) int32 {
+func (s *state) existingGroup(group int32) int32 {
 	n := s.at(1, group)
 	if !n.gone {
 		return group
@@ -99,7 +99,7 @@ func (s *state) living(group int32) int32 {
 // Proposed returns the proposed tags in the draft's order.
 func (s *Session) Proposed() []Ref {
 	var refs []Ref
-	for _, n := range s.now.levels[0] {
+	for _, n := range s.state.levels[0] {
 		if n.proposed {
 			refs = append(refs, n.Ref)
 		}

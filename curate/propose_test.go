@@ -18,7 +18,7 @@ func proposal(groups ...string) Edit {
 	return e
 }
 
-func TestAProposedTagIsInItsGroupAndNotDecided(t *testing.T) {
+func TestProposedTagMovesUndecided(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, proposal("worship: church@Q1 chapel@Q2", "water: bridge"))
 	at, _ := s.Find(refs("chapel@Q2")[0])
@@ -37,7 +37,7 @@ func TestAProposedTagIsInItsGroupAndNotDecided(t *testing.T) {
 	}
 }
 
-func TestADecisionEndsAProposal(t *testing.T) {
+func TestDecisionEndsAProposal(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, proposal("worship: church@Q1 chapel@Q2 cathedral hill"),
 		Edit{Op: Accept, From: refs("church@Q1"), To: "worship"}, Edit{Op: Move, From: refs("hill"), To: "peak"},
@@ -60,7 +60,7 @@ func try(s *Session, e Edit) error {
 	return err
 }
 
-func TestWithdrawnTagsAreWhereTheyWere(t *testing.T) {
+func TestWithdrawRestoresTheGroup(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("worship", "water")}) // named beforehand
 	before := snapshot(t, s)
@@ -79,7 +79,7 @@ func TestWithdrawnTagsAreWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestUndoOfAProposalLeavesWhatWasDecidedSince(t *testing.T) {
+func TestUndoOfAProposalKeepsLaterDecisions(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, proposal("worship: church@Q1 chapel@Q2 cathedral"),
 		Edit{Op: Confirm, Parts: proposal("worship: church@Q1").Parts}, Edit{Op: Withdraw, From: refs("cathedral")},
@@ -96,7 +96,7 @@ func TestUndoOfAProposalLeavesWhatWasDecidedSince(t *testing.T) {
 	}
 }
 
-func TestAProposalOnAnotherDraftLeavesDecisionsAlone(t *testing.T) {
+func TestProposalOnAnotherDraftKeepsDecisions(t *testing.T) {
 	log := start(t, churches(t))
 	do(t, log, proposal("worship: church@Q1 chapel@Q2 cathedral"))
 	other, err := NewSession(draftOf(t, "a: church@Q1 chapel@Q2", "b: minster"), nil)
@@ -104,7 +104,7 @@ func TestAProposalOnAnotherDraftLeavesDecisionsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	do(t, other, Edit{Op: Move, From: refs("church@Q1"), To: "kirk"})
-	other = other.Above()
+	other = other.Fork()
 	report, err := other.Replay(log.Edits(), Skip)
 	if err != nil || report.Partly != 1 || report.Proposed != 1 || len(report.Conflicts[0].Missing) != 1 {
 		t.Errorf("%+v, %v", report, err)
@@ -114,7 +114,7 @@ func TestAProposalOnAnotherDraftLeavesDecisionsAlone(t *testing.T) {
 	}
 }
 
-func TestACheckedSampleSaysHowManyProposalsAreWrong(t *testing.T) {
+func TestCheckProposalEstimatesErrors(t *testing.T) {
 	var tags []string
 	for i := range 100 {
 		tags = append(tags, "t"+strings.Repeat("x", i))
@@ -160,9 +160,9 @@ func TestACheckedSampleSaysHowManyProposalsAreWrong(t *testing.T) {
 	}
 }
 
-// A tag that is taken back with a note counts as wrong and is known as refused; one that is
-// taken back without says nothing.
-func TestATagTakenBackAsWrongCounts(t *testing.T) {
+// A tag that is withdrawn with a note counts as wrong and as refused. One that is withdrawn without a
+// note does not count.
+func TestWithdrawnTagCountsAsWrong(t *testing.T) {
 	s := start(t, draftOf(t, "all: a b c d"))
 	do(t, s, proposal("church: a b c"), Edit{Op: Withdraw, From: refs("a"), Note: "wrong"},
 		Edit{Op: Withdraw, From: refs("b")}, Edit{Op: Confirm, Parts: proposal("church: c").Parts, Note: "right"},
@@ -174,8 +174,8 @@ func TestATagTakenBackAsWrongCounts(t *testing.T) {
 	if got := s.Refused(); len(got) != 1 || !got[0] {
 		t.Errorf("refused are %v, want tag 0", got)
 	}
-	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 5 || !slices.Equal(s.Left(5), []int{3}) {
-		t.Errorf("the last proposal is %d with %v left, want 5 with [3]", c.Of, s.Left(5))
+	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 5 || !slices.Equal(s.OpenProposals(5), []int{3}) {
+		t.Errorf("the last proposal is %d with %v left, want 5 with [3]", c.Of, s.OpenProposals(5))
 	}
 	do(t, s, Edit{Op: Revert, Of: 2}, Edit{Op: Revert, Of: 5})
 	if c, _ := s.CheckProposal(0, 3, 1); c.Of != 1 || len(s.Refused()) != 0 {

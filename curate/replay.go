@@ -95,7 +95,7 @@ func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, err
 	s.edits, s.tolerant = edits[:len(edits):len(edits)], tolerant
 	report, err := s.replayAll(o)
 	if err != nil {
-		s.now = s.journal.first(s.now)
+		s.state = s.journal.initialState(s.state)
 		s.journal, s.edits, s.tolerant, s.tags = journal{room: s.journal.room}, nil, false, nil
 		return report, err
 	}
@@ -104,7 +104,7 @@ func (s *Session) replay(edits []Edit, o OnConflict, tolerant bool) (Report, err
 	return report, nil
 }
 
-// replayAll does the active edits.
+// replayAll applies the active edits.
 func (s *Session) replayAll(o OnConflict) (Report, error) {
 	report := Report{Edits: len(s.edits)}
 	for i, on := range Active(s.edits) {
@@ -113,14 +113,14 @@ func (s *Session) replayAll(o OnConflict) (Report, error) {
 			report.Reverted++
 			continue
 		}
-		r, err := s.do(s.finder(), e)
+		r, err := s.applyEdit(s.finder(), e)
 		switch {
 		case err != nil && !s.tolerant:
 			return Report{}, fmt.Errorf("curate: edit %d: %w", e.Seq, err)
 		case err != nil:
-			s.journal.push(e.Seq, s.now)
+			s.journal.push(e.Seq, s.state)
 		}
-		s.journal.trim(s.now)
+		s.journal.trim(s.state)
 		report.count(r)
 		if o == Stop && r.conflict() {
 			return report, fmt.Errorf("curate: edit %d by %s: %s %w: %s", e.Seq, e.By, e.Op, ErrConflict, r.explain())
@@ -129,8 +129,8 @@ func (s *Session) replayAll(o OnConflict) (Report, error) {
 	return report, nil
 }
 
-// one does an edit and reports what it did.
-func (s *state) one(f finder, e *Edit) (Replayed, error) {
+// replayEdit applies an edit and reports what it changed.
+func (s *state) replayEdit(f finder, e *Edit) (Replayed, error) {
 	r := Replayed{Seq: e.Seq, Op: e.Op, Outcome: Applied}
 	fx, err := s.apply(f, e)
 	r.Missing = fx.missing
@@ -200,7 +200,7 @@ func checkSequence(edits []Edit, levels int) error {
 // Undecided returns the undecided tags in the draft's order, proposed ones included.
 func (s *Session) Undecided() []Ref {
 	var refs []Ref
-	for _, n := range s.now.levels[0] {
+	for _, n := range s.state.levels[0] {
 		if !n.decided {
 			refs = append(refs, n.Ref)
 		}
@@ -211,7 +211,7 @@ func (s *Session) Undecided() []Ref {
 // Dropped returns the number of dropped tags.
 func (s *Session) Dropped() int {
 	dropped := 0
-	for _, n := range s.now.levels[0] {
+	for _, n := range s.state.levels[0] {
 		if n.dropped {
 			dropped++
 		}

@@ -11,7 +11,7 @@ import (
 	"hgld/labels"
 )
 
-// randomEdit proposes an edit that may or may not be possible.
+// randomEdit returns an edit that may or may not be possible.
 func randomEdit(s *Session, random *rand.Rand) Edit {
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
 	var tags []Ref
@@ -73,8 +73,7 @@ func randomParts(s *Session, name string, random *rand.Rand) []Part {
 	return parts
 }
 
-// wander applies random edits, holds the session to its promises on the way and
-// returns it.
+// wander applies random edits, checks the invariants of the session after each, and returns it.
 func wander(t testing.TB, d *labels.Draft, seed uint64, edits int) *Session {
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := start(t, d)
@@ -145,9 +144,8 @@ func FuzzReplayEqualsTheLiveSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkReplay(t, seed) })
 }
 
-// A log may come from anywhere: whatever it holds, a replay ends with an error or
-// a report.
-func TestReplayOnAnotherDraftNeverBreaks(t *testing.T) {
+// A log may come from anywhere. Whatever it contains, a replay ends with an error or a report.
+func TestReplayOnAnotherDraftKeepsInvariants(t *testing.T) {
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church chapel2@Q2 temple", "span: bridge@Q77 viaduct@Q4")
 	for seed := range uint64(60) {
 		live := wander(t, churches(t), seed, 40)
@@ -168,7 +166,7 @@ func TestReplayOnAnotherDraftNeverBreaks(t *testing.T) {
 	}
 }
 
-func TestReplayOnAnotherDraftReportsWhatCameOfEachEdit(t *testing.T) {
+func TestReplayOnAnotherDraftReportsOutcomes(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: Accept, From: refs("church@Q1", "chapel@Q2"), To: "church"}, // chapel has another text now
@@ -209,7 +207,7 @@ func TestReplayOnAnotherDraftReportsWhatCameOfEachEdit(t *testing.T) {
 	}
 }
 
-func TestReplayLeavesADoubtfulTagAlone(t *testing.T) {
+func TestReplaySkipsAmbiguousTags(t *testing.T) {
 	s := start(t, draftOf(t, "a: fort@Q1 wall"))
 	do(t, s, Edit{Op: Move, From: refs("fort@Q1"), To: "castle"})
 	for _, tags := range []string{"a: fort@Q5 fort@Q6", "a: fort@Q9", "a: keep@Q1 ward@Q1"} {
@@ -221,7 +219,7 @@ func TestReplayLeavesADoubtfulTagAlone(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesALogOfAnotherDraft(t *testing.T) {
+func TestLoadRejectsALogOfAnotherDraft(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
 	other := start(t, draftOf(t, "peak: mountain@Q3 hillock"))

@@ -9,9 +9,9 @@ import (
 	"hgld/labels"
 )
 
-// testdata/replayed holds a draft, a log of 140 random edits of every operation that hgld
-// had before it knew proposals, and the hierarchies that it then wrote.
-func TestALogWithoutProposalsReplaysToTheSameBytes(t *testing.T) {
+// testdata/replayed has a draft, a log of 140 random edits with every operation except those of
+// proposals, and the hierarchies that follow from them.
+func TestLogWithoutProposalsGivesTheGoldenHierarchy(t *testing.T) {
 	dir := filepath.Join("testdata", "replayed")
 	c, err := OpenCuration(filepath.Join(dir, "draft.json"))
 	if err != nil {

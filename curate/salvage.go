@@ -43,13 +43,7 @@ func Salvage(from, to string) (*Salvaged, error) {
 
 // counted returns the lines of a log with the count in the last one.
 func (c *Contents) counted(lines []byte) []byte {
-	digits := []byte(strconv.Itoa(len(c.Edits)))
-	if lines = bytes.Clone(bytes.TrimSuffix(lines, []byte("\n"))); c.last.is == uncounted {
-		lines = append(bytes.TrimSuffix(lines, []byte(`}`)), countStart...)
-		lines = append(append(lines, digits...), lineEnd...)
-	}
-	if c.last.is == followed {
-		copy(lines[c.last.at:], digits)
-	}
+	lines = bytes.Clone(bytes.TrimSuffix(lines, []byte("\n")))
+	copy(lines[c.last.at:], strconv.Itoa(len(c.Edits)))
 	return append(lines, '\n')
 }

@@ -17,8 +17,6 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	flipped := slices.Clone(data)
 	flipped[len(slices.Concat(lines[:7]...))+30] ^= 1
-	old := oldLog(t, 12)
-	oldLines := bytes.SplitAfter(old, []byte("\n"))
 	for name, c := range map[string]struct {
 		data []byte
 		keep int
@@ -30,8 +28,6 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 		"cut behind the header":    {lines[0], 0, 0},
 		"a line is missing":        {slices.Concat(slices.Concat(lines[:4]...), slices.Concat(lines[5:]...)), 3, 8},
 		"zeros behind it":          {slices.Concat(data, make([]byte, 99), []byte("\nand more\n")), 12, 2},
-		"an old one, a line is missing": {slices.Concat(slices.Concat(oldLines[:4]...), slices.Concat(oldLines[5:]...)), 3,
-			8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -9,13 +9,13 @@ import (
 
 // Session is a draft with edits replayed on it. It belongs to one log, and its version
 // is the number of that log's edits. A session may start from the state of another one
-// (Above), as an adjudicator's does.
+// (Fork), as an adjudicator's does.
 //
 // A Session is not safe for concurrent use.
 type Session struct {
 	draft    *labels.Draft
 	names    []string // of the levels
-	now      *state
+	state    *state
 	edits    []Edit
 	active   []bool // of each edit, whether it is in force
 	journal  journal
@@ -36,13 +36,13 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("curate: draft: %w", err)
 	}
-	return &Session{draft: d, names: slices.Clone(levels), now: newState(d, len(levels)),
+	return &Session{draft: d, names: slices.Clone(levels), state: newState(d, len(levels)),
 		journal: journal{room: journalRoom}}, nil
 }
 
-// Above returns a session that starts from the state of s and has no edits of its own.
-func (s *Session) Above() *Session {
-	return &Session{draft: s.draft, names: s.names, now: s.now.clone(), journal: journal{room: s.journal.room}}
+// Fork returns a session that starts from the state of s and has no edits of its own.
+func (s *Session) Fork() *Session {
+	return &Session{draft: s.draft, names: s.names, state: s.state.clone(), journal: journal{room: s.journal.room}}
 }
 
 // Draft returns the draft of the session.
@@ -70,7 +70,7 @@ func (e *StaleError) Error() string {
 		e.Version)
 }
 
-// Apply does an edit. The error is a *StaleError unless its Base is the current
+// Apply applies an edit. The error is a *StaleError unless its Base is the current
 // version; everything it names must exist. Apply numbers the edit, checks that it is
 // possible, and passes it to save (Log.Append, or nil). The edit takes effect only if
 // save succeeds. After an error the session is as before.
@@ -80,7 +80,7 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 	}
 	e.Seq = len(s.edits) + 1
 	s.edits = append(s.edits, e)
-	changed, rollback, err := s.perform(&e)
+	changed, rollback, err := s.applyLast(&e)
 	if err == nil && save != nil {
 		if err = save(e); err != nil {
 			rollback()
@@ -91,34 +91,34 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 		return e, fmt.Errorf("curate: edit %d: %w", e.Seq, err)
 	}
 	s.changed = changed
-	s.journal.trim(s.now)
+	s.journal.trim(s.state)
 	if s.active = append(s.active, true); e.Op == Revert {
 		s.active = Active(s.edits)
 	}
 	return e, nil
 }
 
-// perform does the edit at the end of the log. It returns the changed places and a
+// applyLast applies the edit at the end of the log. It returns the changed places and a
 // function that rolls the edit back.
-func (s *Session) perform(e *Edit) (changed []Place, rollback func(), err error) {
+func (s *Session) applyLast(e *Edit) (changed []Place, rollback func(), err error) {
 	if e.Op == Revert {
 		return s.revert(e)
 	}
-	if _, err := s.do(s.now.exact(), e); err != nil {
+	if _, err := s.applyEdit(s.state.exact(), e); err != nil {
 		return nil, nil, err
 	}
 	var seen priors
-	for _, r := range s.journal.last() {
+	for _, r := range s.journal.lastRecords() {
 		seen.list = append(seen.list, prior{Place{r.level, int(r.at)}, r.before, !r.fresh})
 	}
-	return seen.changed(s.now), func() { s.journal.pop(s.now) }, nil
+	return seen.changed(s.state), func() { s.journal.pop(s.state) }, nil
 }
 
 func (s *Session) finder() finder {
 	if s.tolerant && s.tags == nil {
-		s.tags = s.now.table()
+		s.tags = s.state.table()
 	}
-	return finder{s.now, s.tags}
+	return finder{s.state, s.tags}
 }
 
 // Active reports for each edit of a log whether it is in force: whether no Revert that
@@ -161,18 +161,18 @@ type TagState struct {
 
 // Tag returns the state of tag i of the draft.
 func (s *Session) Tag(i int) TagState {
-	n := s.now.at(0, int32(i))
+	n := s.state.at(0, int32(i))
 	t := TagState{Ref: n.Ref, Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped, Reason: n.reason,
 		Flagged: n.flagged, Flag: n.flag, Note: n.note, Landmarks: s.draft.Tags[i].Landmarks}
 	if n.parent >= 0 {
-		t.Group = s.now.at(1, n.parent).Name
+		t.Group = s.state.at(1, n.parent).Name
 	}
 	return t
 }
 
 // Find returns the position of a tag in the draft.
 func (s *Session) Find(r Ref) (int, bool) {
-	i, ok := s.now.exact().find(0, r)
+	i, ok := s.state.exact().find(0, r)
 	return int(i), ok
 }
 
@@ -202,20 +202,20 @@ func (s *Session) Groups(level int) ([]Group, error) {
 	if level < 1 || level >= len(s.names) {
 		return nil, fmt.Errorf("curate: there is no level %d of groups; levels are %.80q", level, s.names)
 	}
-	place := make([]int, len(s.now.levels[level]))
+	place := make([]int, len(s.state.levels[level]))
 	var groups []Group
-	for i, n := range s.now.levels[level] {
+	for i, n := range s.state.levels[level] {
 		if n.gone {
 			continue
 		}
 		g := Group{Name: n.Name, Declared: n.declared, Flagged: n.flagged, Flag: n.flag, Note: n.note}
 		if n.parent >= 0 {
-			g.Parent = s.now.at(level+1, n.parent).Name
+			g.Parent = s.state.at(level+1, n.parent).Name
 		}
 		place[i] = len(groups)
 		groups = append(groups, g)
 	}
-	for _, n := range s.now.levels[level-1] {
+	for _, n := range s.state.levels[level-1] {
 		if n.parent < 0 || n.gone {
 			continue
 		}

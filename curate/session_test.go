@@ -64,7 +64,7 @@ func do(t testing.TB, s *Session, edits ...Edit) {
 	}
 }
 
-// snapshot is all that can be seen of a session, apart from the order of groups.
+// snapshot is the visible state of a session, apart from the order of groups.
 func snapshot(t testing.TB, s *Session) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -153,7 +153,7 @@ func TestRenameKeepsMembersAndParent(t *testing.T) {
 	}
 }
 
-func TestMergeGathersMembers(t *testing.T) {
+func TestMergeMovesMembers(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: SetParent, Level: 1, From: refs("church", "bridge"), To: "human-made"},
@@ -201,7 +201,7 @@ func TestSplitListsTheResultingMembers(t *testing.T) {
 	}
 }
 
-func TestRemarksStayWithTheirNode(t *testing.T) {
+func TestNotesAndFlagsStayWithTheirNode(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: Flag, From: refs("hill"), Note: "mountain?"},
@@ -247,7 +247,7 @@ func TestRevertOfAnEarlierEditKeepsLaterOnes(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesStaleAndImpossibleEdits(t *testing.T) {
+func TestApplyRejectsStaleAndImpossibleEdits(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s, Edit{Op: Move, From: refs("hill"), To: "church"})
 	before := snapshot(t, s)

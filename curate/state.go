@@ -121,9 +121,9 @@ func (s *state) remove(level int, i int32) {
 	n.gone = true
 }
 
-// sweep removes empty groups of tags that no edit has named: clusters of the draft
+// removeEmpty removes empty groups of tags that no edit has named: clusters of the draft
 // whose tags have all moved. groups may repeat a group; -1 stands for none.
-func (s *state) sweep(groups []int32) {
+func (s *state) removeEmpty(groups []int32) {
 	for _, i := range groups {
 		if i < 0 {
 			continue

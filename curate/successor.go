@@ -1,17 +1,17 @@
 package curate
 
-// Successor returns the name of the group that took the place of the one once called
-// name: the group itself, what it was renamed to or merged into, or the first part it
-// was divided into. It returns false if there is none.
+// Successor returns the name of the group that took the place of the one that was called
+// name: the group itself, the group that it was renamed to or merged into, or the first part of
+// its division. It returns false if there is none.
 func (s *Session) Successor(level int, name string) (string, bool) {
 	if level < 1 || level >= len(s.names) {
 		return "", false
 	}
 	for from := 0; ; {
-		if _, live := s.now.index[level][Ref{Name: name}]; live {
+		if _, live := s.state.index[level][Ref{Name: name}]; live {
 			return name, true
 		}
-		at, to := s.left(level, name, from)
+		at, to := s.lastRenaming(level, name, from)
 		if at < 0 {
 			return "", false
 		}
@@ -19,9 +19,9 @@ func (s *Session) Successor(level int, name string) (string, bool) {
 	}
 }
 
-// left finds the last edit, from number from on, that took the name of a group away,
-// and the name that its members have had since. It returns −1 if there is none.
-func (s *Session) left(level int, name string, from int) (at int, to string) {
+// lastRenaming finds the last edit, from number from on, that renamed, merged or divided the group
+// with a name, and the name of its successor. It returns −1 if there is none.
+func (s *Session) lastRenaming(level int, name string, from int) (at int, to string) {
 	for i := len(s.edits) - 1; i >= from; i-- {
 		e := &s.edits[i]
 		if !s.active[i] || e.Level != level || !namesGroup(e, name) {

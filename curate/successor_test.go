@@ -2,7 +2,7 @@ package curate
 
 import "testing"
 
-func TestSuccessorIsWhereAGroupHasGone(t *testing.T) {
+func TestSuccessorFollowsRenamesMergesAndSplits(t *testing.T) {
 	s := start(t, churches(t))
 	do(t, s,
 		Edit{Op: Rename, Level: 1, From: refs("church"), To: "sacred"},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEditsAreSaidInWords(t *testing.T) {
+func TestEditTextNamesOperationAndReferences(t *testing.T) {
 	for want, e := range map[string]Edit{
 		`move "church" (Q1) -> "temple" ("old")`:   {Op: Move, From: refs("church@Q1"), To: "temple", Note: "old"},
 		"revert 3":                                 {Op: Revert, Of: 3},
@@ -27,7 +27,7 @@ func parts(pairs ...string) (list []Part) {
 	return list
 }
 
-func TestALogSaysWhatCameOfItsEdits(t *testing.T) {
+func TestLogFileTextListsConflicts(t *testing.T) {
 	l := LogFile{Name: "anna.jsonl", Report: Report{Edits: 4, Applied: 2, Partly: 1, TargetGone: 1, Conflicts: []Replayed{
 		{Seq: 3, Op: Move, Outcome: Partly, Reason: "not in the draft: ", Missing: refs("a", "b@Q2")}}}}
 	want := "anna.jsonl: 4 edits: 2 applied, 1 done in part, 1 with a target that is gone\n" +
@@ -37,7 +37,7 @@ func TestALogSaysWhatCameOfItsEdits(t *testing.T) {
 	}
 }
 
-func TestACurationSaysWhatIsLeft(t *testing.T) {
+func TestCurationTextListsOpenDifferences(t *testing.T) {
 	move := func(to string) []Edit { return []Edit{{Op: Move, From: refs("church@Q1"), To: to}} }
 	dir := written(t, churches(t), map[string][]Edit{"anna.jsonl": move("peak"), "ben.jsonl": move("bridge")})
 	both := []string{filepath.Join(dir, "anna.jsonl"), filepath.Join(dir, "ben.jsonl")}

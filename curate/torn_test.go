@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,33 +11,8 @@ import (
 	"testing"
 )
 
-// oldLog is a log of format version 1: its lines end with the checksum.
-func oldLog(t testing.TB, n int) []byte {
-	t.Helper()
-	var data []byte
-	var crc uint32
-	line := func(object []byte) {
-		body := object[:len(object)-1]
-		crc = crc32.Update(crc, castagnoli, body)
-		data = fmt.Appendf(data, "%s,\"crc\":\"%08x\"}\n", body, crc)
-	}
-	header := Header{Version: 1, By: "anna", Draft: "draft.json", DraftSHA256: "ab12", Levels: DefaultLevels}
-	object, err := header.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	line(object)
-	for i := range n {
-		if object, err = testEdit(i + 1).MarshalJSON(); err != nil {
-			t.Fatal(err)
-		}
-		line(object)
-	}
-	return data
-}
-
-// reopen opens a log of the given bytes, appends an edit to it and returns what it
-// held. What the log then holds is checked.
+// reopen opens a log with the given bytes, appends an edit to it and returns its former contents. It
+// checks the new contents.
 func reopen(t *testing.T, data []byte) (*Contents, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
@@ -63,9 +37,9 @@ func reopen(t *testing.T, data []byte) (*Contents, error) {
 	return c, nil
 }
 
-// A crash while an edit is appended leaves any part of its line behind a log that
-// still ends with its count: the part is cut off and named.
-func TestTornLastLineIsCutAndNamed(t *testing.T) {
+// A crash during an append may leave any part of the line after a log that still ends with its count.
+// The part is cut off and reported.
+func TestTornLastLineIsCutAndReported(t *testing.T) {
 	for n := range 3 {
 		_, before := newLog(t, n)
 		_, after := newLog(t, n+1)
@@ -98,8 +72,8 @@ func TestTornLastLineIsCutAndNamed(t *testing.T) {
 	}
 }
 
-// A copy that was cut lacks edits that were acknowledged, wherever it was cut.
-func TestCutCopyIsDamage(t *testing.T) {
+// A truncated copy lacks acknowledged edits, wherever it was cut.
+func TestTruncatedCopyIsDamage(t *testing.T) {
 	path, data := newLog(t, 12)
 	for size := range len(data) - 1 {
 		_, err := parseLog(path, data[:size])
@@ -118,50 +92,9 @@ func TestCutCopyIsDamage(t *testing.T) {
 	}
 }
 
-// A log of version 1 has no count: a cut copy of it cannot be told from a crash, and
-// the message does not say that it can.
-func TestOldLogIsReadAndGoesOn(t *testing.T) {
-	data := oldLog(t, 2)
-	c, err := parseLog("edits.jsonl", data)
-	if err != nil || len(c.Edits) != 2 || c.Header.Version != 1 {
-		t.Fatalf("%d edits, version %d, %v", len(c.Edits), c.Header.Version, err)
-	}
-	header := bytes.IndexByte(data, '\n') + 1
-	for size := header; size <= len(data); size++ {
-		if near := bytes.IndexByte(data[max(size-4, 0):min(size+4, len(data))], '\n'); near < 0 && size%9 != 0 {
-			continue // every place near a line end, every ninth elsewhere
-		}
-		c, err := reopen(t, data[:size])
-		if err != nil {
-			t.Fatalf("%d of %d bytes: %v", size, len(data), err)
-		}
-		whole := bytes.Count(data[header:size], []byte("\n"))
-		if size < len(data) && data[size] == '\n' && size > header {
-			whole++
-		}
-		torn := size > bytes.LastIndexByte(data[:size], '\n')+1 && data[min(size, len(data)-1)] != '\n'
-		if len(c.Edits) != whole || (c.Torn != nil) != torn {
-			t.Fatalf("%d of %d bytes: %d edits, torn %v; want %d, %v", size, len(data), len(c.Edits), c.Torn, whole, torn)
-		}
-		if torn && !strings.Contains(c.Torn.String(), "unless this is a truncated copy") {
-			t.Fatalf("torn line: %v", c.Torn)
-		}
-	}
-	for i := range data {
-		for bit := range 8 {
-			data[i] ^= 1 << bit
-			var damage *DamageError
-			if _, err := parseLog("edits.jsonl", data); !errors.As(err, &damage) {
-				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
-			}
-			data[i] ^= 1 << bit
-		}
-	}
-}
-
-// The dashes of the line before the last are written when the last is on disk. A
-// power cut may lose them.
-func TestLostDashesAreNoDamage(t *testing.T) {
+// The dashes of the line before the last one are written once the last line is on disk. A power cut
+// may lose them.
+func TestCountRestoredByAPowerCutIsNoDamage(t *testing.T) {
 	_, before := newLog(t, 9)
 	_, after := newLog(t, 10)
 	data := append(slices.Clone(before), after[len(before):]...)
@@ -174,8 +107,8 @@ func TestLostDashesAreNoDamage(t *testing.T) {
 	}
 }
 
-// A power cut may leave zeros in the place of any part of the last line, and of its end.
-func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
+// A power cut may leave zeros in place of any part of the last line and its line end.
+func TestZerosAfterAPowerCutAreCutAndReported(t *testing.T) {
 	_, before := newLog(t, 11)
 	_, after := newLog(t, 12)
 	added := bytes.SplitAfter(after, []byte("\n"))[12]
@@ -208,9 +141,9 @@ func TestZerosOfAPowerCutAreCutAndNamed(t *testing.T) {
 	}
 }
 
-// The dashes of two digits may be torn between two sectors. The edit behind them is on
-// the disk by then.
-func TestTornDashesAreDashes(t *testing.T) {
+// A power cut may write only some of the dashes, because they can be in two sectors. The edit after
+// them is then on disk.
+func TestPartlyWrittenDashesCountAsDashes(t *testing.T) {
 	_, data := newLog(t, 12)
 	at := bytes.Index(data, []byte(`"end":"--"`)) + len(`"end":"`)
 	for _, text := range []string{"1-", "-0"} {

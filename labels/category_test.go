@@ -79,7 +79,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-func TestTitleRefusesWhatIsNoCategory(t *testing.T) {
+func TestTitleRefusesOtherPages(t *testing.T) {
 	const p = categoryURL
 	for url, want := range map[string]string{
 		"":                                   "want a URL such as http://commons.wikimedia.org/wiki/Category:Eiffel_Tower",

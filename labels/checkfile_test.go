@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCheckFileReadsAFileAsWhatItIs(t *testing.T) {
+func TestCheckFileDetectsTheFormat(t *testing.T) {
 	tags := `{"hgld_tags":1}` + "\n" + `{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake"}` + "\n"
 	for _, c := range []struct {
 		name, text, kind, summary string

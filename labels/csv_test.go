@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// csvTexts are label files that must come out byte for byte as they went in.
+// csvTexts are label files that must be written byte for byte as they were read.
 var csvTexts = map[string]string{
 	"published five columns": "landmark_id,category,supercategory,hierarchical_label,natural_or_human_made\n" +
 		"0,http://commons.wikimedia.org/wiki/Category:Happy_Valley_Racecourse,horse racing venue,sports venue,human-made\n" +

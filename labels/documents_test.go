@@ -129,7 +129,7 @@ func TestDocumentsRoundTripKeepsEveryField(t *testing.T) {
 	}
 }
 
-// edit replaces the one place of old in text.
+// edit replaces the only occurrence of old in text.
 func edit(t *testing.T, text, old, new string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
@@ -138,7 +138,7 @@ func edit(t *testing.T, text, old, new string) string {
 	return strings.Replace(text, old, new, 1)
 }
 
-func TestReadDraftNamesWhatIsWrong(t *testing.T) {
+func TestReadDraftErrorsNameTheField(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_draft": 1`, `"hgld_draft": 9`, `d:2: format version 9 of hgld_draft is not supported`},
 		"other file":     {`"hgld_draft": 1`, `"hgld_hierarchy": 1`, `d:1: field "hgld_draft" is missing: this is not a draft file of hgld`},
@@ -169,7 +169,7 @@ func TestReadDraftNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestReadHierarchyNamesWhatIsWrong(t *testing.T) {
+func TestReadHierarchyErrorsNameTheField(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"newer":          {`"hgld_hierarchy": 1`, `"hgld_hierarchy": 2`, `h:2: format version 2 of hgld_hierarchy is not supported`},
 		"class twice":    {`"name":"ocean"`, `"name":"lake"`, `h: tag: class "lake" occurs twice, as class 1 and class 3`},
@@ -202,8 +202,8 @@ func FuzzReadHierarchy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { roundTrip(t, data, readHierarchy) })
 }
 
-// roundTrip demands that what can be read can be written and read again, and
-// that the second writing gives the bytes of the first.
+// roundTrip checks that everything that can be read can be written and read again, and that the
+// second writing gives the bytes of the first.
 func roundTrip(t *testing.T, data []byte, read func(io.Reader) (func(io.Writer) error, error)) {
 	var once, twice bytes.Buffer
 	write, err := read(bytes.NewReader(data))

@@ -50,9 +50,9 @@ func mustWrite(tb testing.TB, t *Table, form Form) string {
 	return b.String()
 }
 
-// The 55,529 published index labels have 78 supercategories, each natural or
-// human-made and none both, in the counts that hierarchical_labels_78_index_counts
-// gives; and they come out byte for byte.
+// The 55,529 published index labels have 78 supercategories, each either natural or human-made,
+// with the counts of hierarchical_labels_78_index_counts. They are written byte for byte as they
+// were read.
 func TestRealIndexLabels(t *testing.T) {
 	data := realIndexLabels(t)
 	table := mustRead(t, string(data), kmuFile)
@@ -83,6 +83,9 @@ func TestRealIndexLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(s.rows) != 78 {
+		t.Errorf("%d rows, want 78", len(s.rows))
+	}
 	for _, row := range s.rows {
 		n, err := strconv.Atoi(row.fields[2])
 		if err != nil {
@@ -98,7 +101,7 @@ func TestRealIndexLabels(t *testing.T) {
 	}
 }
 
-// Every conversion between forms that hold the same facts keeps all 55,529 labels.
+// Every conversion between forms with the same facts keeps all 55,529 labels.
 func TestRealIndexLabelsSurviveEveryForm(t *testing.T) {
 	table := mustRead(t, string(realIndexLabels(t)), kmuFile)
 	for _, form := range []Form{HierarchicalForm, ClustersForm, LevelsForm, JSONForm} {
@@ -256,7 +259,7 @@ func TestWriteCSVInAnotherForm(t *testing.T) {
 	}
 }
 
-func TestWriteCSVRefusesWhatAReaderWould(t *testing.T) {
+func TestWriteCSVRefusesInvalidTables(t *testing.T) {
 	for _, text := range []string{"Vi\xf1a", "a\x00", strings.Repeat("x", maxLine+1)} {
 		table := mustRead(t, csvTexts["three columns, CRLF"], "train.csv")
 		table.Rows[0].Names[1] = text

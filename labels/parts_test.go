@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A name with {split} gives each split a file with its tags as scraped; the table keeps its own.
+// A name with {split} gives a file to each split with its tags as scraped. The table keeps its own
+// tags.
 func TestRowsAreAssignedToTheFilesOfTheirSplits(t *testing.T) {
 	table := &Table{Rows: []LandmarkLabel{{Split: Index, Landmark: 1, Tag: "church", Raw: "Church"},
 		{Split: Train, Landmark: 2, Tag: "mill", Raw: "Mill"}, {Split: Index, Landmark: 3, Tag: "dam", Raw: "Dam"}}}

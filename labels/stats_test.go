@@ -49,7 +49,7 @@ func TestStatsCountImageRows(t *testing.T) {
 	}
 }
 
-func TestStatsSayThatAFileLeftALabelBlank(t *testing.T) {
+func TestStatsCountBlankLabels(t *testing.T) {
 	table := mustRead(t, csvTexts["published five columns"], "train.csv")
 	got := table.Stats(nil).Unlabelled
 	if len(got) != 1 || got[0].Reason != Blank || got[0].Examples[0] != "train/3 (town)" {

@@ -78,10 +78,9 @@ type Record struct {
 	ItemRevision int64     `json:"item_revision,omitempty"`
 	ItemRevised  time.Time `json:"item_revised,omitzero"` // when that revision was made
 
-	Fetched time.Time `json:"fetched,omitzero"`      // in files of version 1
-	Source  string    `json:"source,omitempty"`      // "page", "api" or the name of an import
-	Status  int       `json:"http_status,omitempty"` // HTTP status of the last answer
-	Error   string    `json:"error,omitempty"`       // what went wrong, "" if nothing did
+	Source string `json:"source,omitempty"`      // "page", "api" or the name of an import
+	Status int    `json:"http_status,omitempty"` // HTTP status of the last answer
+	Error  string `json:"error,omitempty"`       // what went wrong, "" if nothing did
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in TagValue
 }

@@ -8,21 +8,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 )
 
-// TagsVersion is the format version of tags.jsonl that this version of hgld writes; it
-// reads every version up to it. Version 2 has the outcomes several and deleted, and no
-// times of fetching, so that equal pages give equal files.
-const TagsVersion = 2
+// TagsVersion is the format version of tags.jsonl.
+const TagsVersion = 1
 
 // TagsHeader is the first line of tags.jsonl: what the file is and how it was made. One
-// Record per landmark follows, each on its own line.
+// Record per landmark follows, each on its own line. Neither has the time of its making,
+// so that equal pages give equal files.
 type TagsHeader struct {
-	Version int       `json:"hgld_tags"`        // format version
-	Tool    string    `json:"tool,omitempty"`   // hgld's version
-	Source  string    `json:"source,omitempty"` // "page", "api" or the name of an import
-	Created time.Time `json:"created,omitzero"` // in files of version 1
+	Version int    `json:"hgld_tags"`        // format version
+	Tool    string `json:"tool,omitempty"`   // hgld's version
+	Source  string `json:"source,omitempty"` // "page", "api" or the name of an import
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields
 }

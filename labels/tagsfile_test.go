@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-const tagsText = `{"hgld_tags":1,"tool":"hgld 1.0","source":"page","created":"2026-01-02T03:04:05Z","site":{"a":[1,2]}}
-{"landmark_id":0,"split":"train","category":"http://commons.wikimedia.org/wiki/Category:Happy_Valley_Racecourse","title":"Category:Happy Valley Racecourse","outcome":"ok","tag":"horse racing venue","raw":"horse racing venue ","qid":"Q1777138","values":[{"raw":"horse racing venue ","text":"horse racing venue","qualifiers":["since <1845> & on"],"lang":"en"}],"item":"Q837662","fetched":"2026-01-02T03:04:06.5Z","http_status":200,"weather":"fog"}
+const tagsText = `{"hgld_tags":1,"tool":"hgld 1.0","source":"page","site":{"a":[1,2]}}
+{"landmark_id":0,"split":"train","category":"http://commons.wikimedia.org/wiki/Category:Happy_Valley_Racecourse","title":"Category:Happy Valley Racecourse","outcome":"ok","tag":"horse racing venue","raw":"horse racing venue ","qid":"Q1777138","values":[{"raw":"horse racing venue ","text":"horse racing venue","qualifiers":["since <1845> & on"],"lang":"en"}],"item":"Q837662","http_status":200,"weather":"fog"}
 {"landmark_id":0,"split":"index","category":"","outcome":"no_infobox"}
 {"landmark_id":7,"split":"index","category":"","outcome":"error_final","error":"U+FFFD is \ufffd, backslash is \\ufffd"}
 `
@@ -28,7 +28,6 @@ func TestTagsRoundTripKeepsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Replace(tagsText, `is \ufffd,`, "is \uFFFD,", 1)
-	want = strings.Replace(want, `"hgld_tags":1`, `"hgld_tags":2`, 1) // which is what is written
 	if b.String() != want {
 		t.Errorf("written\n%s\nwant\n%s", b.String(), want)
 	}
@@ -40,7 +39,7 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty file":        {"", `t:1: the file is empty; want the header`},
 		"no header":         {record, `t:1: field "hgld_tags" is missing: this is not a tags file of hgld`},
-		"newer":             {`{"hgld_tags":3}`, `t:1: format version 3 of hgld_tags is not supported; this hgld reads versions up to 2: use a newer hgld`},
+		"newer":             {`{"hgld_tags":2}`, `t:1: format version 2 of hgld_tags is not supported; this hgld reads versions up to 1: use a newer hgld`},
 		"version 0":         {`{"hgld_tags":0}`, `t:1: format version 0 of hgld_tags does not exist`},
 		"version text":      {`{"hgld_tags":"1"}`, `t:1: value: want a whole number of 64 bits, got string`},
 		"byte order mark":   {"\ufeff" + header, `t:1: begins with a byte order mark`},
@@ -80,7 +79,7 @@ func TestReadTagsNamesTheLineOfAnError(t *testing.T) {
 	}
 }
 
-func TestTagsWriterRefusesWhatAReaderWould(t *testing.T) {
+func TestTagsWriterRefusesInvalidRecords(t *testing.T) {
 	good := Record{Landmark: 1, Split: Train, Outcome: OK, Tag: "park"}
 	with := func(change func(*Record)) Record {
 		r := good

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTagTableHasARowALandmark(t *testing.T) {
+func TestTagTableHasOneRowPerLandmark(t *testing.T) {
 	const text = "\ufeff\"split\",landmark_id,instance_of,wikidata_id,category,source\r\n" +
 		"train,0,horse  racing venue,Q837662,http://x/A,a\r\n" +
 		"index,0,\" \",,\"http://x/B,_C\",\"two\nlines\"\r\n" +
@@ -63,7 +63,7 @@ func TestTagTableErrorsNameTheRow(t *testing.T) {
 	}
 }
 
-// What the reader takes, the writer of tags.jsonl takes.
+// The writer of tags.jsonl accepts everything that the reader accepts.
 func TestLongestTagFitsIntoItsLine(t *testing.T) {
 	long := strings.Repeat("\x01", maxTagField)
 	text := "split,landmark_id,tag,category,wikidata_id\ntrain,1," + long + "," + long + "," + long + "\n"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The limit is of each kind of difference, and what it leaves out is counted.
+// The limit applies to each kind of difference, and the rest is counted.
 func TestLimitOfAComparisonCountsTheRest(t *testing.T) {
 	c := &Comparison{Both: 5, Same: 2, OnlyA: []LandmarkKey{{Landmark: 7}, {Landmark: 8}},
 		Levels: []LevelComparison{{Name: "same"}, {Name: "coarse", Differ: 3, Swaps: []SwapCount{

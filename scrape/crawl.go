@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, error) {
 	f := newFrontier(cfg.landmarks())
-	if err := s.want(cfg.Source, f.titles, retries); err != nil {
+	if err := s.markRetries(cfg.Source, f.titles, retries); err != nil {
 		return nil, err
 	}
 	if cfg.Since {
@@ -100,7 +100,7 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ask(ctx); err != nil {
+	if err := c.fetchOpen(ctx); err != nil {
 		return nil, err
 	}
 	report, err := cfg.Out.write(cfg, s, f)
@@ -133,15 +133,15 @@ func (cfg *Config) settings() map[string]string {
 // crawl is one pass over the unfinished titles. Workers send the requests; a single writer
 // commits the results and decides what to request next.
 type crawl struct {
-	cfg    Config
-	state  *state
-	source Source
-	titles []string
-	known  []bool // titles that had a finding other than a failure at the start
-	open   []int  // unfinished titles in order; those before next have been looked at
-	next   int
-	over   []bool // titles that got a finding or failed in this run
-	left   int    // titles that did neither
+	cfg        Config
+	state      *state
+	source     Source
+	titles     []string
+	known      []bool // titles that had a finding other than a failure at the start
+	open       []int  // unfinished titles in order; those before next have been looked at
+	next       int
+	ended      []bool // titles that got a finding or failed in this run
+	unfinished int    // titles that did neither
 
 	queues  map[string][]string // keys to request, by step
 	waiting map[Task][]int      // titles waiting for a task
@@ -157,13 +157,13 @@ func newCrawl(cfg Config, s *state, f *frontier) (*crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	marked, err := s.marked()
+	marked, err := s.countMarked()
 	if err != nil {
 		return nil, err
 	}
 	n := len(f.titles)
 	c := &crawl{cfg: cfg, state: s, source: cfg.Source, titles: f.titles, total: n, known: make([]bool, n),
-		over:   make([]bool, n),
+		ended:  make([]bool, n),
 		queues: map[string][]string{}, waiting: map[Task][]int{}}
 	for i, title := range f.titles {
 		outcome := done[title]
@@ -172,16 +172,16 @@ func newCrawl(cfg Config, s *state, f *frontier) (*crawl, error) {
 			c.open = append(c.open, i)
 		}
 	}
-	c.left, c.done = len(c.open), n-len(c.open)
+	c.unfinished, c.done = len(c.open), n-len(c.open)
 	return c, nil
 }
 
 // maxCommit limits the results in one transaction: 64 bodies of 100 kB are about 6 MB.
 const maxCommit = 64
 
-// ask requests and commits what the open titles need. It sends no further requests once
+// fetchOpen requests and commits what the open titles need. It sends no further requests once
 // ctx ends or the source returns a stop error. Pending requests get Grace to finish.
-func (c *crawl) ask(ctx context.Context) error {
+func (c *crawl) fetchOpen(ctx context.Context) error {
 	feeding, stopFeeding := context.WithCancel(ctx)
 	defer stopFeeding()
 	fetching, stopFetching := context.WithCancel(context.WithoutCancel(ctx))
@@ -203,7 +203,7 @@ func (c *crawl) ask(ctx context.Context) error {
 	var stop, broken error
 	for out := 0; ; {
 		for broken == nil && feeding.Err() == nil && out < 2*workers {
-			e, err := c.pick(out)
+			e, err := c.nextRequest(out)
 			if broken = err; err != nil || e.step == "" {
 				break
 			}
@@ -238,7 +238,7 @@ func (c *crawl) ask(ctx context.Context) error {
 	switch {
 	case broken != nil:
 		return broken
-	case c.left == 0:
+	case c.unfinished == 0:
 		return nil
 	case stop == nil || ctx.Err() != nil:
 		stop = cmp.Or(ctx.Err(), errors.New("the source left titles without an answer"))
@@ -307,11 +307,11 @@ func (c *crawl) commit(done []exchange) error {
 		return err
 	}
 	var found []labels.Record
-	err = c.state.within(func(tx *sql.Tx) error {
+	err = c.state.inTransaction(func(tx *sql.Tx) error {
 		var touched []int
 		for i, e := range done {
 			if e.err != nil {
-				failed, err := c.fail(tx, e)
+				failed, err := c.failWaiting(tx, e)
 				if err != nil {
 					return err
 				}
@@ -321,10 +321,10 @@ func (c *crawl) commit(done []exchange) error {
 			if err := putExchange(tx, e, sums[i], c.cfg.Agent); err != nil {
 				return err
 			}
-			touched = append(touched, c.arrived(e)...)
+			touched = append(touched, c.takeWaiting(e)...)
 		}
 		for _, i := range touched {
-			rec, err := c.settle(tx, i, 1)
+			rec, err := c.findOrQueue(tx, i, 1)
 			if err != nil {
 				return err
 			}
@@ -342,9 +342,9 @@ func (c *crawl) commit(done []exchange) error {
 	return nil
 }
 
-// arrived returns the titles that waited for the facts of an exchange. Keys without a fact
+// takeWaiting returns the titles that waited for the facts of an exchange. Keys without a fact
 // go back into the queue.
-func (c *crawl) arrived(e exchange) []int {
+func (c *crawl) takeWaiting(e exchange) []int {
 	var touched []int
 	for _, key := range e.keys {
 		if e.facts[key] == nil {
@@ -358,13 +358,13 @@ func (c *crawl) arrived(e exchange) []int {
 	return touched
 }
 
-// fail ends the titles that waited for a failed exchange. A later run retries them.
-func (c *crawl) fail(tx *sql.Tx, e exchange) ([]labels.Record, error) {
+// failWaiting ends the titles that waited for a failed exchange. A later run retries them.
+func (c *crawl) failWaiting(tx *sql.Tx, e exchange) ([]labels.Record, error) {
 	var found []labels.Record
 	for _, key := range e.keys {
 		t := Task{e.step, key}
 		for _, i := range c.waiting[t] {
-			if c.over[i] {
+			if c.ended[i] {
 				continue
 			}
 			rec := labels.Record{Title: c.titles[i], Source: c.source.Name(), Outcome: labels.Retryable, Error: message(e.err)}
@@ -375,7 +375,7 @@ func (c *crawl) fail(tx *sql.Tx, e exchange) ([]labels.Record, error) {
 			if !put {
 				c.stale = append(c.stale, rec.Title)
 			}
-			c.end(i)
+			c.endTitle(i)
 			found = append(found, rec)
 		}
 		delete(c.waiting, t)
@@ -383,10 +383,10 @@ func (c *crawl) fail(tx *sql.Tx, e exchange) ([]labels.Record, error) {
 	return found, nil
 }
 
-// settle stores the finding of a title if all its facts are known. Otherwise it queues the
+// findOrQueue stores the finding of a title if all its facts are known. Otherwise it queues the
 // missing tasks and returns nil.
-func (c *crawl) settle(tx *sql.Tx, i, tries int) (*labels.Record, error) {
-	if c.over[i] {
+func (c *crawl) findOrQueue(tx *sql.Tx, i, tries int) (*labels.Record, error) {
+	if c.ended[i] {
 		return nil, nil
 	}
 	rec, tasks, err := c.state.finding(tx, c.source, c.titles[i])
@@ -405,7 +405,7 @@ func (c *crawl) settle(tx *sql.Tx, i, tries int) (*labels.Record, error) {
 	if len(tasks) > 0 {
 		return nil, nil
 	}
-	c.end(i)
+	c.endTitle(i)
 	if tries == 0 && c.known[i] { // nothing was requested, so the stored finding is unchanged
 		return &rec, nil
 	}
@@ -413,9 +413,9 @@ func (c *crawl) settle(tx *sql.Tx, i, tries int) (*labels.Record, error) {
 	return &rec, err
 }
 
-func (c *crawl) end(i int) {
-	c.over[i] = true
-	c.left--
+func (c *crawl) endTitle(i int) {
+	c.ended[i] = true
+	c.unfinished--
 	c.done++
 }
 

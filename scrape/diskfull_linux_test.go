@@ -11,8 +11,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// TestFullDiskKeepsTheStateOfPages meets the end of the disk at the writes of a crawl:
-// the next run, with more room, gives the bytes of an undisturbed one.
+// TestFullDiskKeepsTheStateOfPages fills the disk at every write of a crawl. The next run, with
+// more room, must give the bytes of an undisturbed crawl.
 func TestFullDiskKeepsTheStateOfPages(t *testing.T) { fullDisk(t, sourcetest.Sources[0], 20) }
 
 // TestFullDiskKeepsTheStateOfTheAPI does the same with the other source.
@@ -24,7 +24,7 @@ func fullDisk(t *testing.T, source sourcetest.Source, n int) {
 	_, want := sourcetest.Run(t, s.Config(t, source, t.TempDir()))
 	step := 36
 	if effort.Exhaustive() {
-		step = 4 // a page of memory more each time, so that every write is met
+		step = 4 // one more page of memory each time, so that every write fails once
 	}
 	smalldisk.Run(t, 4, step,
 		func(dir string) error { _, err := scrape.Run(t.Context(), s.Config(t, source, dir)); return err },

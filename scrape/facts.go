@@ -70,32 +70,14 @@ func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
 }
 
 // fact looks up the fact of a task. It returns false if the fact is unknown or marked for
-// fetching again. Facts of a converted state are parsed from the stored body first.
-func (s *state) fact(tx *sql.Tx, source Source, t Task) (Fact, bool, error) {
-	var batch int64
+// fetching again.
+func (s *state) fact(tx *sql.Tx, t Task) (Fact, bool, error) {
 	var data string
-	err := tx.Stmt(s.lookup).QueryRow(t.Step, t.Key).Scan(&batch, &data)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	err := tx.Stmt(s.lookup).QueryRow(t.Step, t.Key).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
-	case err != nil:
-		return nil, false, err
-	case data != "":
-		return Fact(data), true, nil
 	}
-	answers, err := s.answers(tx, batch)
-	if damage := (*DamageError)(nil); errors.As(err, &damage) {
-		return nil, false, markBatch(tx, batch, damaged)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	facts, err := source.Read(t.Step, []string{t.Key}, answers)
-	if err != nil || facts[t.Key] == nil {
-		return nil, false, markBatch(tx, batch, insufficient)
-	}
-	_, err = tx.Exec(`UPDATE fact SET data = ? WHERE step = ? AND key = ?`, string(facts[t.Key]), t.Step, t.Key)
-	return facts[t.Key], true, err
+	return Fact(data), err == nil, err
 }
 
 // answers returns the stored responses of a batch, in the order of the requests.

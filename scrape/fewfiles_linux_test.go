@@ -13,11 +13,11 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// fewFiles names the limit of open files in the environment of a child that reads
-// its kept pages again.
+// fewFiles is the environment variable with the limit of open files of a child process that parses
+// its stored pages again.
 const fewFiles = "HGLD_CRAWL_FILES"
 
-// rereadProcess is the child: it reads the state in dir again.
+// rereadProcess is the child process. It parses the stored pages in dir again.
 func rereadProcess(t *testing.T, url, dir, limit string) {
 	n, err := strconv.ParseUint(limit, 10, 64)
 	if err != nil {
@@ -35,9 +35,9 @@ func rereadProcess(t *testing.T, url, dir, limit string) {
 	}
 }
 
-// TestProcessOutOfFilesDropsNoPage reads the kept pages again with room for so few
-// open files that the lock, the database, or a page cannot be opened.
-func TestProcessOutOfFilesDropsNoPage(t *testing.T) {
+// TestRunningOutOfFileDescriptorsDropsNoPage parses stored pages with so few file descriptors that
+// the lock, the database or a page cannot be opened.
+func TestRunningOutOfFileDescriptorsDropsNoPage(t *testing.T) {
 	if limit := os.Getenv(fewFiles); limit != "" {
 		rereadProcess(t, os.Getenv(fewFiles+"_URL"), os.Getenv(fewFiles+"_DIR"), limit)
 		return

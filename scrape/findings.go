@@ -29,24 +29,20 @@ func putFinding(tx *sql.Tx, rec labels.Record, tries int) (bool, error) {
 
 // outcomes returns the outcome of every title that has one.
 func (s *state) outcomes() (map[string]labels.Outcome, error) {
-	table := "finding"
-	if s.old {
-		table = "page"
-	}
-	rows, err := s.db.Query(`SELECT title, outcome FROM ` + table)
+	rows, err := s.db.Query(`SELECT title, outcome FROM finding`)
 	if err != nil {
-		return nil, s.fault(err)
+		return nil, s.namedError(err)
 	}
 	defer rows.Close()
 	all := map[string]labels.Outcome{}
 	for rows.Next() {
 		var title, outcome string
 		if err := rows.Scan(&title, &outcome); err != nil {
-			return nil, s.fault(err)
+			return nil, s.namedError(err)
 		}
 		all[title] = labels.Outcome(outcome)
 	}
-	return all, s.fault(rows.Err())
+	return all, s.namedError(rows.Err())
 }
 
 // record returns the record of a title.
@@ -54,7 +50,7 @@ func (s *state) record(title string) (labels.Record, error) {
 	var text string
 	var rec labels.Record
 	if err := s.found.QueryRow(title).Scan(&text); err != nil {
-		return rec, fmt.Errorf("%s: %w", title, s.fault(err))
+		return rec, fmt.Errorf("%s: %w", title, s.namedError(err))
 	}
 	if err := json.Unmarshal([]byte(text), &rec); err != nil {
 		return rec, fmt.Errorf("%s: %w", title, err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestMessageIsALineThatATerminalOnlyShows(t *testing.T) {
+func TestMessagesAreOneLineWithoutControlCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"Straße 1–2, \"x\" & 日本":   "Straße 1–2, \"x\" & 日本",
 		"\x1b[31mred\x07\r\n":      `\x1b[31mred\a\r\n`,

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"hgld/internal/atomicfile"
 	"hgld/labels"
@@ -102,7 +101,6 @@ func (o Output) record(s *state, f *frontier, i int, l Landmark) (labels.Record,
 		}
 	}
 	rec.Landmark, rec.Split, rec.Category = l.ID, l.Split, l.Category
-	rec.Fetched = time.Time{} // converted states have it; tags.jsonl must not
 	return rec, nil
 }
 

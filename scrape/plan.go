@@ -73,7 +73,7 @@ func NewPlan(cfg Config) (Plan, error) {
 	}
 	again := 0
 	if s != nil {
-		if again, err = s.marked(); err != nil {
+		if again, err = s.countMarked(); err != nil {
 			return p, fmt.Errorf("scrape: %w", err)
 		}
 	}

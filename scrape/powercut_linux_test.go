@@ -17,12 +17,11 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// placesOfPowerCuts has each kind of place once.
+// placesOfPowerCuts has one place of each kind.
 const placesOfPowerCuts = sourcetest.Kinds
 
-// TestPowerCutsLoseNoAcknowledgedTitle cuts the power at each call that a crawl makes.
-// The next run asks for no title that was acknowledged, and its tags.jsonl is that of an
-// undisturbed run.
+// TestPowerCutsLoseNoAcknowledgedTitle cuts the power at each call of a crawl. The next run must
+// not request a title that was acknowledged, and its tags.jsonl must be that of an undisturbed run.
 func TestPowerCutsLoseNoAcknowledgedTitle(t *testing.T) {
 	if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {
 		crawlUntilThePowerFails(t, dir)
@@ -40,7 +39,7 @@ func TestPowerCutsLoseNoAcknowledgedTitle(t *testing.T) {
 	}
 }
 
-// crawlUntilThePowerFails is the child process: a crawl that notes what it acknowledges.
+// crawlUntilThePowerFails is the child process: a crawl that records what it acknowledges.
 func crawlUntilThePowerFails(t *testing.T, dir string) {
 	source := sourcetest.Sources[slices.IndexFunc(sourcetest.Sources,
 		func(s sourcetest.Source) bool { return s.Name == os.Getenv("HGLD_POWERCUT_SOURCE") })]

@@ -11,11 +11,11 @@ import (
 	"hgld/scrape"
 )
 
-// nobody is a user without rights to the files of the tests.
+// nobody is a user without permission to read the files of the tests.
 const nobody = 65534
 
-// TestPlanReadsAFolderThatCannotBeWritten looks at a finished crawl as someone else:
-// a thread that gives up its rights to files, for root has them whatever the mode.
+// TestPlanReadsAFolderThatCannotBeWritten reads a finished crawl as another user. It uses a thread
+// that drops its privileges, because root may read everything.
 func TestPlanReadsAFolderThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(3))
@@ -34,7 +34,7 @@ func TestPlanReadsAFolderThatCannotBeWritten(t *testing.T) {
 	}
 	answers := make(chan answer)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its rights
+		runtime.LockOSThread() // never unlocked, so the thread ends with its reduced privileges
 		if os.Getuid() == 0 {
 			if err := unix.Setfsuid(nobody); err != nil {
 				answers <- answer{err: err}

@@ -18,9 +18,9 @@ import (
 // categoryItem is the tag of landmark 101373: the item of a category without a main topic.
 const categoryItem = "Wikimedia category"
 
-// realRows makes places of the 919 real rows of GLDv2's train split: 850 with the tag
-// that somebody has scraped, 76 with their item. Unless the tests are exhaustive, it leaves
-// out nine of ten rows that have a tag without a qualifier and no item.
+// realRows returns places for the 919 real rows of GLDv2's train split. 850 have the tag that
+// others have scraped, 76 their item. A test that is not exhaustive gets one in ten of those that
+// have a tag without a qualifier and no item.
 func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	t.Helper()
 	f, err := os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv"))
@@ -66,8 +66,8 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	return places, urls
 }
 
-// Through either source the real rows have the tags that others have scraped, byte
-// for byte, and with --paper-text as the page printed them.
+// Both sources must give the real rows the tags that others have scraped, byte for byte; with
+// --paper-text, as the page printed them.
 func TestRealRowsHaveTheirTags(t *testing.T) {
 	t.Parallel()
 	places, urls := realRows(t)

@@ -46,12 +46,12 @@ func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &remaking{cfg: cfg, state: s, titles: f.titles, outcomes: outcomes}
+	r := &rebuild{cfg: cfg, state: s, titles: f.titles, outcomes: outcomes}
 	for from := 0; from < len(f.titles); from += maxSeed {
 		if ctx.Err() != nil {
 			return nil, &IncompleteError{Done: from, Total: len(f.titles), Cause: ctx.Err()}
 		}
-		if err := r.remake(from, min(from+maxSeed, len(f.titles))); err != nil {
+		if err := r.rebuildFindings(from, min(from+maxSeed, len(f.titles))); err != nil {
 			return nil, err
 		}
 	}
@@ -62,8 +62,8 @@ func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
 	return cfg.Out.write(cfg, s, f)
 }
 
-// remaking rebuilds the findings of titles from facts.
-type remaking struct {
+// rebuild computes the findings of titles from stored facts.
+type rebuild struct {
 	cfg      Config
 	state    *state
 	titles   []string
@@ -71,9 +71,9 @@ type remaking struct {
 	missing  int // titles with missing facts
 }
 
-func (r *remaking) remake(from, to int) error {
+func (r *rebuild) rebuildFindings(from, to int) error {
 	p := Progress{Total: len(r.titles)}
-	err := r.state.within(func(tx *sql.Tx) error {
+	err := r.state.inTransaction(func(tx *sql.Tx) error {
 		for _, title := range r.titles[from:to] {
 			rec, lacking, err := r.state.finding(tx, r.cfg.Source, title)
 			switch {
@@ -109,7 +109,7 @@ func (s *state) rereadAll(ctx context.Context, source Source) (damage, err error
 		if ctx.Err() != nil {
 			return nil, &IncompleteError{Total: len(batches), Done: from, Cause: ctx.Err()}
 		}
-		err := s.within(func(tx *sql.Tx) error {
+		err := s.inTransaction(func(tx *sql.Tx) error {
 			for _, b := range batches[from:min(from+maxCommit, len(batches))] {
 				err := s.reread(tx, source, b)
 				if found := (*DamageError)(nil); errors.As(err, &found) {
@@ -136,18 +136,18 @@ type batch struct {
 func (s *state) batches() ([]batch, error) {
 	rows, err := s.db.Query(`SELECT id, step FROM response WHERE id = batch ORDER BY id`)
 	if err != nil {
-		return nil, s.fault(err)
+		return nil, s.namedError(err)
 	}
 	defer rows.Close()
 	var all []batch
 	for rows.Next() {
 		var b batch
 		if err := rows.Scan(&b.id, &b.step); err != nil {
-			return nil, s.fault(err)
+			return nil, s.namedError(err)
 		}
 		all = append(all, b)
 	}
-	return all, s.fault(rows.Err())
+	return all, s.namedError(rows.Err())
 }
 
 // reread parses one batch again. If it is damaged, reread marks its facts and returns a

@@ -41,7 +41,7 @@ func TestReparseNeedsNoNetwork(t *testing.T) {
 	}
 }
 
-// keptBodies lists the files of the responses in a state.
+// keptBodies lists the files of stored responses in a state.
 func keptBodies(t *testing.T, cfg scrape.Config) []string {
 	t.Helper()
 	kept, err := filepath.Glob(filepath.Join(cfg.State, "raw", "*", "*.gz"))
@@ -51,7 +51,7 @@ func keptBodies(t *testing.T, cfg scrape.Config) []string {
 	return kept
 }
 
-// requestsOf is the number of pages that a site was asked for.
+// requestsOf returns the number of pages requested from a site.
 func (s *site) requestsOf() int {
 	all := 0
 	for _, n := range s.Requests() {
@@ -73,7 +73,7 @@ func TestDamagedBodyIsFoundAndFetchedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for time := range 3 { // it is the same error every time
+	for time := range 3 { // the error is the same every time
 		_, err := scrape.Reparse(t.Context(), cfg)
 		var damage *scrape.DamageError
 		var incomplete *scrape.IncompleteError
@@ -93,8 +93,8 @@ func TestDamagedBodyIsFoundAndFetchedAgain(t *testing.T) {
 	}
 }
 
-// A damaged page that cannot be had again keeps what was known of it.
-func TestFindingStandsUntilThereIsANewOne(t *testing.T) {
+// A damaged page that cannot be fetched again keeps its old finding.
+func TestFindingIsKeptUntilReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(27))
 	cfg := s.config(t, t.TempDir())
@@ -163,7 +163,7 @@ func TestReadErrorDropsNoPage(t *testing.T) {
 	}
 }
 
-func TestRetryAsksAgainForWhatItNames(t *testing.T) {
+func TestRetryRefetchesTheNamedOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, places(27))
 	cfg := s.config(t, t.TempDir())

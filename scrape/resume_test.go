@@ -21,9 +21,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// TestMain is also the program that TestKilledCrawlLosesNothing kills: with
-// HGLD_CRAWL_URL set it crawls that site into HGLD_CRAWL_DIR through the source
-// HGLD_CRAWL_SOURCE.
+// TestMain is also the program that TestKilledCrawlLosesNothing kills. If HGLD_CRAWL_URL is set, it
+// crawls that site into HGLD_CRAWL_DIR through the source HGLD_CRAWL_SOURCE.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("HGLD_CRAWL_URL"); url != "" {
 		os.Exit(crawlProcess(url, os.Getenv("HGLD_CRAWL_DIR"), os.Getenv("HGLD_CRAWL_SOURCE")))
@@ -31,11 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// landmarksToKill is the size of a crawl that is killed: about 30 commits each.
+// landmarksToKill is the size of a killed crawl, which has about 30 commits.
 var landmarksToKill = map[string]int{"page": 70, "api": 700}
 
-// crawlProcess prints a line "commit" for every commit, and then the titles that it
-// acknowledges.
+// crawlProcess prints a line "commit" and then the acknowledged titles for every commit.
 func crawlProcess(url, dir, name string) int {
 	source := sourcetest.Sources[0]
 	if name == sourcetest.Sources[1].Name {
@@ -68,8 +66,8 @@ func process(t *testing.T, url, dir string, source sourcetest.Source) *exec.Cmd 
 	return cmd
 }
 
-// unpaced is a site for processes, which have clocks of their own. A killed one may
-// leave a request behind.
+// unpaced returns a site for processes, which have their own clocks. A killed process may leave a
+// request open.
 func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	t.Helper()
 	return sourcetest.NewSite(t, places, func(s *fakecommons.Server) {
@@ -77,8 +75,8 @@ func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	})
 }
 
-// TestKilledCrawlLosesNothing kills a crawling process three times, or as often as
-// HGLD_KILLS says, at random moments.
+// TestKilledCrawlLosesNothing kills a crawling process at random moments: three times, or
+// $HGLD_KILLS times.
 func TestKilledCrawlLosesNothing(t *testing.T) {
 	t.Parallel()
 	kills := 3
@@ -117,15 +115,15 @@ func TestKilledCrawlLosesNothing(t *testing.T) {
 	}
 }
 
-// round is one crawl from an empty folder to its end, over many processes.
+// round is one crawl, from an empty folder to its end, by many processes.
 type round struct {
 	source       sourcetest.Source
 	site         *sourcetest.Site
 	dir          string
-	acknowledged map[string]int // title: how often it was asked for by the time that its process was dead
+	acknowledged map[string]int // title: number of requests for it when its process had ended
 }
 
-// asked is how often the site was asked for the title, and for the items, of a place.
+// asked returns how often the site was asked for the title of a place, and for its items.
 func (r *round) asked(c fakecommons.Category) int {
 	n := r.site.Requests()[c.Title]
 	answered := r.site.Answered()
@@ -136,8 +134,8 @@ func (r *round) asked(c fakecommons.Category) int {
 	return n
 }
 
-// run starts a process, kills it after a random number of commits and says whether
-// it had finished before.
+// run starts a process and kills it after a random number of commits. It reports whether the
+// process had finished before.
 func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 	t.Helper()
 	cmd := process(t, r.site.URL, r.dir, r.source)
@@ -149,7 +147,7 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 		t.Fatal(err)
 	}
 	left := random.IntN(12)
-	if random.IntN(4) == 0 { // while it starts
+	if random.IntN(4) == 0 { // during its start
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 		left = 0
 	}
@@ -181,7 +179,7 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 		if _, twice := r.acknowledged[title]; twice || !known && !strings.HasPrefix(title, "Category:") {
 			t.Errorf("%q was acknowledged twice, or is no title", title)
 		}
-		if known { // a line may be cut by the kill
+		if known { // the kill may have cut the line
 			r.acknowledged[title] = r.asked(c)
 		}
 	}

@@ -1,8 +1,7 @@
 package scrape
 
-// stateVersion is the format of scrape.db. Format 1 is converted when it is opened for
-// writing.
-const stateVersion = 2
+// stateVersion is the format of scrape.db.
+const stateVersion = 1
 
 const schema = `
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -30,6 +30,5 @@
 // finding is committed. After a kill -9, the same command requests nothing that was already
 // answered. tags.jsonl is built from the findings alone and contains no times. Its bytes
 // therefore depend on what the site said and not on how often the crawl was interrupted.
-// Reparse rebuilds the facts from the stored bodies without a network. A state of format 1
-// is converted when it is opened for writing; this needs no request.
+// Reparse rebuilds the facts from the stored bodies without a network.
 package scrape

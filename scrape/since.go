@@ -81,19 +81,19 @@ func (s *state) versions(w Watcher, step string) (versions, error) {
 	v := versions{of: map[string]string{}}
 	rows, err := s.db.Query(`SELECT key, data FROM fact WHERE step = ? AND again = '' ORDER BY batch, key`, step)
 	if err != nil {
-		return v, s.fault(err)
+		return v, s.namedError(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var key, data string
 		if err := rows.Scan(&key, &data); err != nil {
-			return v, s.fault(err)
+			return v, s.namedError(err)
 		}
 		if version := w.Version(step, Fact(data)); version != "" {
 			v.keys, v.of[key] = append(v.keys, key), version
 		}
 	}
-	return v, s.fault(rows.Err())
+	return v, s.namedError(rows.Err())
 }
 
 func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []string, before map[string]string) error {
@@ -104,7 +104,7 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 	if err != nil {
 		return err
 	}
-	return s.within(func(tx *sql.Tx) error {
+	return s.inTransaction(func(tx *sql.Tx) error {
 		for _, key := range keys {
 			if now[key] == before[key] {
 				continue

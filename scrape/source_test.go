@@ -21,8 +21,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// listed is a Source of one step whose records are a function of the title. A call
-// may ask for size titles.
+// listed is a Source of one step whose records are a function of the title. A call may ask for size
+// titles.
 type listed struct {
 	size  int
 	reply func(title string) (labels.Record, error)
@@ -60,7 +60,7 @@ func (l *listed) Read(_ string, keys []string, _ []scrape.Answer) (map[string]sc
 	return facts, nil
 }
 
-// texts lists the values, which may be what no record can hold.
+// texts makes the values of a record. They may be invalid in a record.
 func texts(rec labels.Record) (all []string) {
 	for _, v := range rec.Values {
 		all = append(all, v.Text)
@@ -121,9 +121,8 @@ func TestBatchSourceGetsFullBatches(t *testing.T) {
 	}
 }
 
-// A call that fails ends the titles of its batch alone, and only those are asked
-// for again.
-func TestFailedBatchIsAskedForAgain(t *testing.T) {
+// A failed call fails only the titles of its batch, and only these are requested again.
+func TestFailedBatchIsRequestedAgain(t *testing.T) {
 	broken := true
 	source := &listed{size: 5}
 	source.reply = func(title string) (labels.Record, error) {
@@ -148,13 +147,13 @@ func TestFailedBatchIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// later stops a crawl.
+// later is an error that stops a crawl.
 type later struct{ at time.Time }
 
 func (l later) Error() string      { return "come back later" }
 func (l later) RetryAt() time.Time { return l.at }
 
-func TestStopOfASourceIsNoResult(t *testing.T) {
+func TestSourceStopErrorsAreNotRecordedAsResults(t *testing.T) {
 	at := sourcetest.Stamp().Add(time.Hour)
 	source := &listed{reply: func(title string) (labels.Record, error) {
 		if strings.Contains(title, "Place 7,") {
@@ -178,7 +177,7 @@ func TestStopOfASourceIsNoResult(t *testing.T) {
 	}
 }
 
-func TestSourceThatSaysNothingIsMalformed(t *testing.T) {
+func TestEmptyAnswerOfASourceIsMalformed(t *testing.T) {
 	for name, rec := range map[string]labels.Record{
 		"no outcome":                    {},
 		"a value that no file can hold": {Outcome: labels.OK, Values: []labels.TagValue{{Text: "a\x00"}}},
@@ -190,7 +189,7 @@ func TestSourceThatSaysNothingIsMalformed(t *testing.T) {
 	}
 }
 
-func TestPlanOfNothingCreatesNothing(t *testing.T) {
+func TestPlanWithoutStateCreatesNoFiles(t *testing.T) {
 	cfg := listedConfig(t, 9, &listed{reply: park})
 	cfg.Input.Landmarks = append(cfg.Input.Landmarks, scrape.Landmark{ID: 9, Split: labels.Train, Category: "x"},
 		cfg.Input.Landmarks[0])
@@ -209,7 +208,7 @@ func TestPlanOfNothingCreatesNothing(t *testing.T) {
 	}
 }
 
-func TestStateLeftBeforeItsFirstTransactionIsNone(t *testing.T) {
+func TestStateWithoutTransactionsCountsAsNew(t *testing.T) {
 	cfg := listedConfig(t, 5, &listed{reply: park})
 	if err := os.Mkdir(cfg.State, 0o755); err != nil {
 		t.Fatal(err)
@@ -223,7 +222,7 @@ func TestStateLeftBeforeItsFirstTransactionIsNone(t *testing.T) {
 	mustRun(t, cfg)
 }
 
-func TestForeignFileIsNoState(t *testing.T) {
+func TestFileOfAnotherProgramIsRefusedAsState(t *testing.T) {
 	cfg := listedConfig(t, 5, &listed{reply: park})
 	if err := os.Mkdir(cfg.State, 0o755); err != nil {
 		t.Fatal(err)
@@ -237,7 +236,7 @@ func TestForeignFileIsNoState(t *testing.T) {
 	}
 }
 
-func TestTrialWithTheFirstLandmarksGoesOnToAll(t *testing.T) {
+func TestLimitedCrawlCanBeExtendedToAllLandmarks(t *testing.T) {
 	cfg := listedConfig(t, 30, &listed{reply: park})
 	cfg.Limit = 7
 	if _, tags := mustRun(t, cfg); bytes.Count(tags, []byte("\n")) != 8 {

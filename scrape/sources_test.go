@@ -35,9 +35,9 @@ func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 	}
 }
 
-// Under 20 % of all failures no tag is lost or wrong, and no rule is broken. What a
-// page that broke off has left open, the same command asks for again.
-func TestFailuresLoseNoTag(t *testing.T) {
+// With failures in 20 % of all requests, no tag is lost or wrong and no rule is broken. The same
+// command fetches what an aborted page has left open.
+func TestFailuresOfTheSiteLoseNoTag(t *testing.T) {
 	t.Parallel()
 	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {

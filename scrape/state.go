@@ -42,7 +42,6 @@ type state struct {
 	db   *sql.DB
 	raw  rawStore
 	lock *filelock.Lock // nil if opened for reading
-	old  bool           // format 1, open for reading: it has outcomes and no facts
 
 	lookup *sql.Stmt // of a fact
 	found  *sql.Stmt // of a finding
@@ -78,7 +77,7 @@ func (s *state) openRaw(lost bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		var kept int
 		if e := s.db.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM response LIMIT 1)`).Scan(&kept); e != nil {
-			return s.fault(e)
+			return s.namedError(e)
 		}
 		if kept > 0 && !lost {
 			return &ReadError{Err: err}
@@ -153,22 +152,22 @@ func (s *state) open(mode string, settings map[string]string) error {
 		return err
 	}
 	s.db.SetMaxOpenConns(1) // one writer; readers never wait for a lock
-	if err := s.check(settings, mode == "rwc"); err != nil || s.old {
+	if err := s.check(settings, mode == "rwc"); err != nil {
 		return err
 	}
-	s.lookup, err = s.db.Prepare(`SELECT batch, data FROM fact WHERE step = ? AND key = ? AND again = ''`)
+	s.lookup, err = s.db.Prepare(`SELECT data FROM fact WHERE step = ? AND key = ? AND again = ''`)
 	if err != nil {
-		return s.fault(err)
+		return s.namedError(err)
 	}
 	s.found, err = s.db.Prepare(`SELECT record FROM finding WHERE title = ?`)
-	return s.fault(err)
+	return s.namedError(err)
 }
 
 // check compares the settings with those of the first run, in alphabetical order. With
-// create, it also creates the tables of a new state, stores the settings, and converts an
-// old format. All of this is one transaction.
+// create, it also creates the tables of a new state and stores the settings. All of this
+// is one transaction.
 func (s *state) check(settings map[string]string, create bool) error {
-	return s.within(func(tx *sql.Tx) error {
+	return s.inTransaction(func(tx *sql.Tx) error {
 		tables, err := s.tables(tx, create)
 		if err != nil || tables == 0 && !create {
 			return cmp.Or(err, errUnborn)
@@ -191,8 +190,7 @@ func (s *state) check(settings map[string]string, create bool) error {
 	})
 }
 
-// tables returns 0 if the database has no tables. With create, it creates them, or converts
-// those of format 1.
+// tables returns 0 if the database has no tables. With create, it creates them.
 func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&n); err != nil {
 		return 0, err
@@ -211,34 +209,29 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 	if err := tx.QueryRow(`SELECT value FROM meta WHERE key = 'format'`).Scan(&format); err != nil {
 		return n, fmt.Errorf("its format: %w", err)
 	}
-	switch {
-	case format == "1" && create:
-		return n, convertVersion1(tx)
-	case format == "1":
-		s.old = true
-	case format != strconv.Itoa(stateVersion):
+	if format != strconv.Itoa(stateVersion) {
 		return n, &MismatchError{Dir: s.dir, Setting: "format", Have: strconv.Quote(format),
 			Want: strconv.Quote(strconv.Itoa(stateVersion))}
 	}
 	return n, nil
 }
 
-// within runs use in one transaction. The transaction is durable when within returns nil.
-func (s *state) within(use func(*sql.Tx) error) error {
+// inTransaction runs use in one transaction. It is durable once inTransaction returns nil.
+func (s *state) inTransaction(use func(*sql.Tx) error) error {
 	tx, err := s.db.Begin()
 	if err != nil {
-		return s.fault(err)
+		return s.namedError(err)
 	}
 	if err := use(tx); err != nil {
 		_ = tx.Rollback() // it fails if SQLite has rolled back already; err says more
-		return s.fault(err)
+		return s.namedError(err)
 	}
-	return s.fault(tx.Commit())
+	return s.namedError(tx.Commit())
 }
 
-// fault adds the file name to an error of SQLite and translates a full disk to ENOSPC.
+// namedError adds the file name to an error of SQLite and translates a full disk to ENOSPC.
 // SQLite reports one as SQLITE_FULL or, for its shared-memory file, as an I/O error.
-func (s *state) fault(err error) error {
+func (s *state) namedError(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
@@ -260,7 +253,7 @@ func (s *state) close() error {
 		}
 	}
 	if s.db != nil {
-		errs = append(errs, s.fault(s.db.Close()))
+		errs = append(errs, s.namedError(s.db.Close()))
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -9,9 +9,8 @@ import (
 	"hgld/scrape"
 )
 
-// The paper's count is one of all its landmarks: beside a part of them it says
-// nothing.
-func TestPaperStandsBesideItsOwnLandmarksAlone(t *testing.T) {
+// The paper counts all its landmarks, so its count is not comparable with a part of them.
+func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
 		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
 			PaperTagged: 129100},
@@ -77,7 +76,7 @@ func TestVerificationListsTheFirstProblems(t *testing.T) {
 	}
 }
 
-func TestPlanSaysWhatIsLeftAndHowLongItTakes(t *testing.T) {
+func TestPlanTextHasRemainingTitlesAndDuration(t *testing.T) {
 	p := scrape.Plan{Landmarks: 1, Titles: 10, Unusable: 2, Done: 3, Retry: 1, Requests: 120, Stages: []scrape.Stage{
 		{Step: "pages", Requests: 100, About: "titles"}, {Step: "again", Requests: 20, About: "retries"}}}
 	want := "1 landmark, 10 category pages, 3 done, 1 failed last time, 2 landmarks without a usable URL\n" +

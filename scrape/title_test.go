@@ -40,7 +40,7 @@ func TestTitleIsCanonical(t *testing.T) {
 	}
 }
 
-func TestTitleRefusesWhatIsNone(t *testing.T) {
+func TestTitleRefusesOtherURLs(t *testing.T) {
 	const wiki = "http://commons.wikimedia.org/wiki/"
 	for _, category := range []string{
 		"", "Eiffel Tower", wiki, wiki + "Eiffel_Tower", wiki + "Category:", wiki + "Category:___", wiki + "File:A.jpg",
@@ -88,7 +88,7 @@ func TestEveryRealCategoryHasATitle(t *testing.T) {
 	}
 }
 
-func TestFrontierAsksOnceForEachCategory(t *testing.T) {
+func TestFrontierListsEachCategoryOnce(t *testing.T) {
 	const wiki = "http://commons.wikimedia.org/wiki/Category:"
 	f := newFrontier([]Landmark{
 		{0, labels.Train, wiki + "B"}, {1, labels.Train, wiki + "A"}, {2, labels.Train, "http://evil.net/"},

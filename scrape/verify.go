@@ -52,9 +52,6 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	defer s.close()
-	if s.old {
-		return nil, fmt.Errorf("scrape: %s has format 1; `hgld scrape run --reparse` converts it", cfg.State)
-	}
 	v := &Verification{Problems: []string{}}
 	if err := s.verify(ctx, cfg, v); err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
@@ -63,7 +60,7 @@ func Verify(ctx context.Context, cfg Config) (*Verification, error) {
 }
 
 func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
-	again, err := s.marked()
+	again, err := s.countMarked()
 	if err != nil {
 		return err
 	}
@@ -76,7 +73,7 @@ func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := s.within(func(tx *sql.Tx) error { return s.verifyBatch(tx, cfg.Source, b, v) }); err != nil {
+		if err := s.inTransaction(func(tx *sql.Tx) error { return s.verifyBatch(tx, cfg.Source, b, v) }); err != nil {
 			return err
 		}
 	}
@@ -146,7 +143,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 		return false, err
 	}
 	v.Titles++
-	return true, s.within(func(tx *sql.Tx) error {
+	return true, s.inTransaction(func(tx *sql.Tx) error {
 		rec, lacking, err := s.finding(tx, source, title)
 		if err != nil || len(lacking) > 0 { // marked or failed: counted elsewhere
 			return err

@@ -1,4 +1,4 @@
-"""Measures one program on one set of vectors, for bench_eval.sh: time and peak memory.
+"""Measures one program on one set of vectors, for bench_eval: time and peak memory.
 
 make DIR N D | make DIR Q N D    write the inputs; of Q and N as float16, unless $DTYPE is another
 hgld DIR BINARY                  the whole command, reading files included

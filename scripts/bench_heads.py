@@ -1,4 +1,4 @@
-"""The peer of scripts/bench_heads.sh: vectors of a public network, and heads trained by PyTorch.
+"""The peer of scripts/bench_heads: vectors of a public network, and heads trained by PyTorch.
 
     bench_heads.py vectors SHARED FOLDER           one folder per data set, with all vectors and labels
     bench_heads.py divide FOLDER SEED OUT          classes for training and classes for the test

@@ -1,4 +1,4 @@
-"""One loss in PyTorch, forward and backward, for bench_losses.sh: prints milliseconds, MiB and
+"""One loss in PyTorch, forward and backward, for bench_losses: prints milliseconds, MiB and
 the loss.
 
     bench_losses.py WAY LOSS ITEMS POSITIVES REPEATS

@@ -1,4 +1,4 @@
-"""Training steps of PyTorch, for gpu_check.sh fast: what hgld's are compared with.
+"""Training steps of PyTorch, for gpu_check fast: what hgld's are compared with.
 
     python3 gpu_steps.py --network resnet50 --size 224 --batch 256 --frozen --modes eager,compiled
 

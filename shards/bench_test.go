@@ -33,8 +33,8 @@ func BenchmarkWriter(b *testing.B) {
 	}
 }
 
-// benchView is a split of the shards in $HGLD_BENCH_SHARDS or, without it, 200 MB
-// of incompressible images.
+// benchView returns a split of the shards in $HGLD_BENCH_SHARDS, by default of 200 MB of
+// incompressible images.
 func benchView(b *testing.B) *View {
 	dir := os.Getenv("HGLD_BENCH_SHARDS")
 	if dir == "" {
@@ -42,7 +42,7 @@ func benchView(b *testing.B) *View {
 		rng := rand.NewChaCha8([32]byte{2})
 		jpeg := photo(b, 32, 32, 1)
 		for i := range src.items {
-			data := append(make([]byte, 0, 100_000), jpeg...) // what follows the end of a JPEG is ignored
+			data := append(make([]byte, 0, 100_000), jpeg...) // decoders ignore bytes after the end of a JPEG
 			data = data[:cap(data)]
 			rng.Read(data[len(jpeg):])
 			src.put(&src.items[i], data)
@@ -111,8 +111,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkDescribe makes ATTRIBUTION.parquet and STATS.json of a landmark set: one
-// shard of 8,192 rows, as often as $HGLD_BENCH_ROWS asks for.
+// BenchmarkDescribe writes ATTRIBUTION.parquet and STATS.json of a landmark data set: one shard of
+// 8,192 rows, or as many shards as $HGLD_BENCH_ROWS needs.
 func BenchmarkDescribe(b *testing.B) {
 	const rows, landmarks = 8192, 500
 	tree := labels.NewBuilder(labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel)
@@ -159,7 +159,7 @@ func BenchmarkDescribe(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		to := &beside{dir: dir}
+		to := &companionWriter{dir: dir}
 		if err := set.describe(b.Context(), to, nil); err != nil {
 			b.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	if err := b.refuseEarly(); err != nil {
+	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
 	lock, err := prepareFolder(dir)
@@ -82,13 +82,13 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 		return nil, err
 	}
 	defer lock.Close()
-	if err := b.place(); err != nil {
+	if err := b.chooseFolder(); err != nil {
 		return nil, err
 	}
 	if err := b.run(ctx, b.slice(1, 1)); err != nil {
 		return nil, err
 	}
-	result, err := b.finish(ctx, src)
+	result, err := b.publish(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
 	for _, i := range shards {
 		total += len(b.plan.shards[i].items)
-		m, ok, err := b.keep(ctx, &b.plan.shards[i])
+		m, ok, err := b.reuseShard(ctx, &b.plan.shards[i])
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ type footer struct {
 func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	at := p.name
 	if b.aside {
-		at = waiting(p.name)
+		at = waitingPath(p.name)
 	}
 	if err := checkPlace(b.dir, at, indexName(at)); err != nil {
 		return made{}, err

@@ -25,7 +25,7 @@ import (
 func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
 	src := newSource(t, 83)
 	o := small()
-	o.ShortSide = 18 // some images are made smaller, some are not
+	o.ShortSide = 18 // shrinks some images and not others
 	var want map[string]string
 	for _, workers := range []int{1, 2, 5, 16} {
 		dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestSameBytesForAnyNumberOfWorkers(t *testing.T) {
 		}
 		sameContents(t, got, want)
 	}
-	if len(want) != 2*(6+2+2)+4+4 { // 51, 16 and 16 images, ten a shard
+	if len(want) != 2*(6+2+2)+4+4 { // 51, 16 and 16 images, ten per shard
 		t.Errorf("%d files: %v", len(want), slices.Sorted(mapKeys(want)))
 	}
 }
@@ -75,7 +75,7 @@ func TestOnlyMissingChangedAndDamagedShardsAreBuilt(t *testing.T) {
 	}
 	flip(t, filepath.Join(dir, names[1].Name), 1000, 1)           // damaged
 	flip(t, filepath.Join(dir, indexName(names[2].Name)), 100, 1) // sidecar damaged
-	src.put(&src.items[99], photo(t, 50, 50, 99))                 // changed: the last of test
+	src.put(&src.items[99], photo(t, 50, 50, 99))                 // changed: the last image of test
 	r = mustBuild(t, src, dir, small())
 	if want := len(names) - 4; r.Kept != want {
 		t.Errorf("%d shards kept, want %d", r.Kept, want)
@@ -85,7 +85,7 @@ func TestOnlyMissingChangedAndDamagedShardsAreBuilt(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestShardsOfAnEarlierBuildGo(t *testing.T) {
+func TestShardsOfAnEarlierBuildAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 100), dir, small())
 	src := newSource(t, 30)
@@ -97,7 +97,7 @@ func TestShardsOfAnEarlierBuildGo(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestForeignShardsAreLeftAlone(t *testing.T) {
+func TestForeignShardsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
 		t.Fatal(err)
@@ -129,8 +129,8 @@ func TestSecondBuilderIsLockedOut(t *testing.T) {
 	}
 }
 
-// TestCancelledBuildContinues stops a build at many of its images: what is there
-// then must be good, and the next run must come to the bytes of an unhindered one.
+// TestCancelledBuildContinues stops a build at many of its images. What exists then must be valid,
+// and the next run must give the bytes of an undisturbed build.
 func TestCancelledBuildContinues(t *testing.T) {
 	fresh := t.TempDir()
 	src := newSource(t, 40)
@@ -158,7 +158,7 @@ func TestCancelledBuildContinues(t *testing.T) {
 	}
 }
 
-func TestBadImagesBecomeFailuresWithoutGap(t *testing.T) {
+func TestBadImagesBecomeFailures(t *testing.T) {
 	src := newSource(t, 30)
 	var good bytes.Buffer
 	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 9000, 9000))); err != nil {
@@ -209,7 +209,7 @@ func TestBadImagesBecomeFailuresWithoutGap(t *testing.T) {
 	}
 }
 
-func TestShrunkImagesSaySo(t *testing.T) {
+func TestShrunkImagesAreMarked(t *testing.T) {
 	src := newSource(t, 4)
 	src.put(&src.items[0], photo(t, 300, 200, 1))
 	o := small()

@@ -20,7 +20,7 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	m := mustBuild(t, src, dir, small()).Manifest
 	card := Card{Title: `Places "of" <Earth>`, License: "cc-by-4.0", URL: "https://example.org", Citation: "Ann, 2026"}
 	before := contents(t, dir)
-	for range 2 { // the same bytes the second time
+	for range 2 { // the second card has the same bytes
 		if err := WriteCard(t.Context(), dir, card); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestCardOfDamagedShardsIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestSizeCategoryIsTheHubsName(t *testing.T) {
+func TestSizeCategoryIsThatOfTheHub(t *testing.T) {
 	for n, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 99999: "10K<n<100K",
 		100000: "100K<n<1M", 1 << 30: "1M<n<10M"} {
 		if got := sizeCategory(n); got != want {

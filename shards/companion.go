@@ -38,8 +38,8 @@ type Companion struct {
 	SHA256 Hash   `json:"sha256"`         // of the file
 }
 
-// checkCompanions checks that the manifest lists the companion files of its version,
-// each once and in order.
+// checkCompanions checks that the manifest lists the companion files, each once and in
+// order, and that StatsFile and BuildFile are among them.
 func (m *Manifest) checkCompanions() error {
 	known := companionFiles()
 	for _, c := range m.Companions {
@@ -49,12 +49,9 @@ func (m *Manifest) checkCompanions() error {
 		}
 		known = known[at+1:]
 	}
-	if m.Version == 1 && len(m.Companions) > 0 {
-		return fmt.Errorf("%s is listed, but data sets of version 1 have no companion files", m.Companions[0].Name)
-	}
 	for _, name := range []string{StatsFile, BuildFile} {
-		if m.Version > 1 && m.companion(name) == nil {
-			return fmt.Errorf("%s is missing; version %d requires it", name, m.Version)
+		if m.companion(name) == nil {
+			return fmt.Errorf("%s is not among the companions", name)
 		}
 	}
 	return nil
@@ -69,8 +66,8 @@ func (m *Manifest) companion(name string) *Companion {
 	return &m.Companions[at]
 }
 
-// beside holds the companion files, complete but not yet under their names.
-type beside struct {
+// companionWriter holds the companion files, complete but not yet under their names.
+type companionWriter struct {
 	dir   string
 	files []*newFile
 }
@@ -86,7 +83,7 @@ type newFile struct {
 }
 
 // create starts a file.
-func (s *beside) create(name string) (*newFile, error) {
+func (s *companionWriter) create(name string) (*newFile, error) {
 	if err := checkPlace(s.dir, name); err != nil {
 		return nil, err
 	}
@@ -108,7 +105,7 @@ func (f *newFile) Write(p []byte) (int, error) {
 }
 
 // put writes a whole file.
-func (s *beside) put(name string, data []byte) error {
+func (s *companionWriter) put(name string, data []byte) error {
 	f, err := s.create(name)
 	if err != nil {
 		return err
@@ -120,7 +117,7 @@ func (s *beside) put(name string, data []byte) error {
 func (f *newFile) hash() Hash { return Hash(f.sha.Sum(nil)) }
 
 // file returns a file by its name, nil if it was not made.
-func (s *beside) file(name string) *newFile {
+func (s *companionWriter) file(name string) *newFile {
 	for _, f := range s.files {
 		if f.name == name {
 			return f
@@ -130,7 +127,7 @@ func (s *beside) file(name string) *newFile {
 }
 
 // companions describes the companion files for the manifest.
-func (s *beside) companions() []Companion {
+func (s *companionWriter) companions() []Companion {
 	var list []Companion
 	for _, name := range companionFiles() {
 		if f := s.file(name); f != nil {
@@ -141,13 +138,13 @@ func (s *beside) companions() []Companion {
 }
 
 // drop discards a file.
-func (s *beside) drop(f *newFile) error {
+func (s *companionWriter) drop(f *newFile) error {
 	s.files = slices.DeleteFunc(s.files, func(g *newFile) bool { return g == f })
 	return f.file.Close()
 }
 
 // commit renames the files to their names.
-func (s *beside) commit() error {
+func (s *companionWriter) commit() error {
 	for _, f := range s.files {
 		if err := f.file.Commit(); err != nil {
 			return err
@@ -158,7 +155,7 @@ func (s *beside) commit() error {
 }
 
 // close removes the files that were not committed.
-func (s *beside) close() error {
+func (s *companionWriter) close() error {
 	var errs []error
 	for _, f := range s.files {
 		errs = append(errs, f.file.Close())
@@ -169,7 +166,7 @@ func (s *beside) close() error {
 // describe writes ATTRIBUTION.parquet and STATS.json from the columns of the shards,
 // without the images. It holds 12 bytes per row of one split, and the counts of
 // classes.
-func (s *Set) describe(ctx context.Context, to *beside, failures []Failure) error {
+func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Failure) error {
 	f, err := to.create(AttributionFile)
 	if err != nil {
 		return err
@@ -213,7 +210,7 @@ type TaxonomyWriter func(w io.Writer, tree *labels.Hierarchy) error
 
 // writeTaxonomy writes taxonomy.skos.ttl if there is a writer and the classes have a
 // hierarchy, that is, some class has a parent.
-func (s *Set) writeTaxonomy(to *beside, write TaxonomyWriter) error {
+func (s *Set) writeTaxonomy(to *companionWriter, write TaxonomyWriter) error {
 	below := func(l labels.Level) bool {
 		return slices.ContainsFunc(l.Classes, func(c labels.Class) bool { return c.Parent >= 0 })
 	}

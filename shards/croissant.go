@@ -10,7 +10,7 @@ import (
 	"hgld/labels"
 )
 
-// object is a JSON object; its keys are written in their order.
+// object is a JSON object. encoding/json writes its keys in alphabetical order.
 type object map[string]any
 
 // croissantContext is the context that every Croissant 1.1 document begins with

@@ -3,18 +3,27 @@ package shards
 import (
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/smalldisk"
 )
 
-// TestDiskFullAnywhereLeavesTheStateGood builds on disks of 32, 96, 160 … KiB until
-// one is large enough. Nothing may open as a data set on one that was too small, and
-// with more room the next build must come to the right bytes.
-func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
+// diskStep is the difference in KiB between one disk and the next.
+func diskStep() int {
+	if effort.Exhaustive() {
+		return 16
+	}
+	return 64
+}
+
+// TestDiskFullLeavesAValidState builds on disks from 32 KiB on until one is large enough. On a
+// smaller one nothing may open as a data set, and with more room the next build must give the right
+// bytes.
+func TestDiskFullLeavesAValidState(t *testing.T) {
 	src := newSource(t, 40)
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())
 	want := contents(t, fresh)
-	smalldisk.Run(t, 32, 64,
+	smalldisk.Run(t, 32, diskStep(),
 		func(dir string) error {
 			_, err := Build(t.Context(), src, dir, small())
 			if err == nil {
@@ -29,8 +38,8 @@ func TestDiskFullAnywhereLeavesTheStateGood(t *testing.T) {
 		func(dir string) { sameContents(t, contents(t, dir), want) })
 }
 
-// TestDiskFullKeepsTheFinishedSet builds a second data set in the place of one, with
-// other shards, on disks that are full at every point of it.
+// TestDiskFullKeepsTheFinishedSet rebuilds a data set with other shards, on disks that are full at
+// every point of the build.
 func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 	src := newSource(t, 40)
 	other := small()
@@ -38,7 +47,7 @@ func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, other)
 	want := contents(t, fresh)
-	smalldisk.Run(t, 64, 64,
+	smalldisk.Run(t, 64, diskStep(),
 		func(dir string) error {
 			if _, err := Build(t.Context(), src, dir, small()); err != nil {
 				return err

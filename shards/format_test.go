@@ -35,9 +35,9 @@ func openParquet(tb testing.TB, path string) *parquet.File {
 	return file
 }
 
-// TestHubTakesTheFeatures checks what the Hub's library asks for: its footer key,
-// and columns whose types and optionality equal what the features stand for.
-func TestHubTakesTheFeatures(t *testing.T) {
+// TestFeaturesAreThoseOfTheHub checks what the Hub's library requires: its footer key, and columns
+// whose types and optionality match the features.
+func TestFeaturesAreThoseOfTheHub(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
 	file := openParquet(t, filepath.Join(dir, r.Manifest.Files[0].Name))
@@ -81,7 +81,7 @@ func TestHubTakesTheFeatures(t *testing.T) {
 	}
 }
 
-// TestImageColumnIsPlain checks the layout that random access rests on.
+// TestImageColumnIsPlain checks the layout that random access needs.
 func TestImageColumnIsPlain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
 	builder := labels.NewBuilder("only")
@@ -129,7 +129,7 @@ func TestImageColumnIsPlain(t *testing.T) {
 	}
 }
 
-// TestRowGroupsAreBoundedByBytes: large images make short row groups.
+// Large images make short row groups.
 func TestRowGroupsAreBoundedByBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
 	builder := labels.NewBuilder("only")
@@ -157,8 +157,8 @@ func TestRowGroupsAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestRowGroupsStayBoundedBehindRow256 fills a group up to its bound in bytes just
-// before the file's 256th row, where no new group begins.
+// TestRowGroupsStayBoundedBehindRow256 fills a group up to its bound in bytes just before the
+// file's 256th row, where no new group begins.
 func TestRowGroupsStayBoundedBehindRow256(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
 	builder := labels.NewBuilder("only")
@@ -184,16 +184,16 @@ func TestRowGroupsStayBoundedBehindRow256(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, g := range openParquet(t, path).Metadata().RowGroups {
-		const headers = 1 << 20 // of pages, with the lengths
+		const headers = 1 << 20 // of page headers, with the lengths
 		if size := g.Columns[0].MetaData.TotalUncompressedSize; size > bytesPerGroup+headers {
 			t.Errorf("row group %d has %d bytes of images in %d rows, want %d at most", i, size, g.NumRows, bytesPerGroup)
 		}
 	}
 }
 
-// TestForgedShardsNeverPanic changes a shard at random and then makes all hashes
-// right again, as someone with bad intentions would. Readers may fail or give what
-// is there, but not panic. HGLD_FORGERIES=100000 is the long form.
+// TestForgedShardsNeverPanic changes a shard at random and then corrects all hashes, as an attacker
+// would. Readers may fail or return the contents, but must not panic. HGLD_FORGERIES=100000 is the
+// long form.
 func TestForgedShardsNeverPanic(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
@@ -208,7 +208,7 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 		forged := bytes.Clone(whole)
 		for range 1 + rng.IntN(3) {
 			at := rng.IntN(len(forged))
-			if rng.IntN(2) == 0 { // the footer is where damage does most
+			if rng.IntN(2) == 0 { // damage to the footer has the greatest effect
 				at = footer + rng.IntN(len(forged)-footer)
 			}
 			forged[at] = byte(rng.Uint32())
@@ -235,8 +235,8 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 	}
 }
 
-// forge puts other bytes in the place of the first shard and makes the sidecar,
-// the manifest and the sums agree with them.
+// forge replaces the bytes of the first shard and makes the sidecar, the manifest and the sums
+// agree with them.
 func forge(t *testing.T, dir string, m *Manifest, shard []byte) {
 	t.Helper()
 	path := filepath.Join(dir, m.Files[0].Name)
@@ -271,7 +271,7 @@ func FuzzDecodeIndex(f *testing.F) {
 	f.Add(x.encode())
 	f.Add((&index{levels: 1}).encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 4 { // past the checksum
+		if len(data) > 4 { // after the checksum
 			data = binary.LittleEndian.AppendUint32(data[:len(data)-4:len(data)-4], crcOf(data[:len(data)-4]))
 		}
 		x, err := decodeIndex(data)
@@ -289,7 +289,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"hgld_shards":2}`))
+	f.Add([]byte(`{"hgld_shards":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := decodeManifest(data)
 		if err != nil || m.Version > FormatVersion {

@@ -13,8 +13,8 @@ import (
 	"hgld/labels"
 )
 
-// fakeHEIF stands for libheif of a version. Its images are 60×40 pixels of one grey, the number after
-// the brands.
+// fakeHEIF imitates a version of libheif. Its images are 60×40 pixels of one grey, which is the
+// number after the brands.
 type fakeHEIF string
 
 func (f fakeHEIF) Version() string    { return "libheif " + string(f) }
@@ -35,7 +35,7 @@ func heicFile(grey byte) []byte {
 	return append([]byte("\x00\x00\x00\x10ftypheic\x00\x00\x00\x00"), grey)
 }
 
-// heicSource has 30 images, and HEIC in place of two of them, one called .jpg.
+// heicSource has 30 images. Two of them are HEIC, one with the name of a JPEG.
 func heicSource(t *testing.T) *memorySource {
 	src := newSource(t, 30)
 	src.put(&src.items[0], heicFile(100))
@@ -131,7 +131,7 @@ func TestOneVersionConvertsAllHEICOfADataSet(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-// A finished data set stays as it was when it is built again where libheif is missing.
+// A rebuild without libheif leaves a finished data set unchanged.
 func TestHEICWithoutADecoderIsAFailureAndReplacesNothing(t *testing.T) {
 	src, dir, o := heicSource(t), t.TempDir(), small()
 	o.AllowMissing = 0

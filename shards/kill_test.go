@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// TestKilledBuildsEndInTheSameBytes kills a building process again and again at
-// random moments. What a kill leaves must not open as a data set unless it is
-// whole, and in the end the bytes are those of an unhindered build. HGLD_KILLS=500
-// is the long form.
+// TestKilledBuildsEndInTheSameBytes kills a building process repeatedly at random moments. What a
+// kill leaves must not open as a data set unless it is complete, and the final bytes must be those
+// of an undisturbed build. HGLD_KILLS=500 is the long form.
 func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	if dir := os.Getenv("HGLD_BUILD_CHILD"); dir != "" {
 		mustBuild(t, newSource(t, 150), dir, small())
@@ -46,8 +45,8 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	sameContents(t, contents(t, dir), want)
 }
 
-// killed runs the test that calls it in a process of its own, with a variable in its
-// environment, and kills it after a while, unless it has finished.
+// killed runs the calling test in a process of its own, with a variable in its environment, and
+// kills it after a while unless it has finished.
 func killed(t *testing.T, after time.Duration, variable string) (finished bool) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -62,10 +61,9 @@ func killed(t *testing.T, after time.Duration, variable string) (finished bool) 
 	return child.Wait() == nil
 }
 
-// TestKilledRebuildsLeaveNoMixture kills builds whose shards are all there and whose
-// BUILD.json differs from the last: the folder must be whole at any moment, of one
-// build or of the other, or none.
-func TestKilledRebuildsLeaveNoMixture(t *testing.T) {
+// TestKilledRebuildsNeverMixOldAndNewShards kills rebuilds that change only BUILD.json. At any
+// moment the folder must hold the complete data set of one of the two builds, or none.
+func TestKilledRebuildsNeverMixOldAndNewShards(t *testing.T) {
 	rebuild := func(dir, round string) {
 		o := small()
 		o.Made.Unknown = []string{round}
@@ -95,9 +93,8 @@ func TestKilledRebuildsLeaveNoMixture(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-// TestKilledRebuildsKeepTheOldShards kills builds whose shards all differ from those
-// there. The folder must be whole at any moment, and without a data set only between
-// the two.
+// TestKilledRebuildsKeepTheOldShards kills rebuilds that change all shards. At any moment the
+// folder must be complete, and it may be without a data set only between the two.
 func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
 	options := func(round string) Options {
 		o := small()
@@ -128,8 +125,8 @@ func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-// withoutLock leaves out the lock file: a build may be killed between the manifest
-// and the removal of its lock.
+// withoutLock leaves out the lock file, because a build may be killed after it wrote the manifest
+// and before it removed its lock.
 func withoutLock(all map[string]string) map[string]string {
 	delete(all, lockName)
 	return all

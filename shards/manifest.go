@@ -37,7 +37,7 @@ type Manifest struct {
 	Failures  Sum      `json:"failures"`    // failures.jsonl
 	Files     []File   `json:"files"`       // in the order of splits and numbers
 
-	Companions []Companion `json:"companions,omitempty"` // from version 2 on
+	Companions []Companion `json:"companions"` // the companion files
 }
 
 // Settings are the settings that, besides the inputs, determine the bytes of the

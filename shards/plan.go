@@ -67,7 +67,7 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	}
 	for _, split := range labels.Splits {
 		if all := bySplit[split]; all != nil {
-			p.shards = append(p.shards, all.cut(o.Settings)...)
+			p.shards = append(p.shards, all.splitIntoShards(o.Settings)...)
 		}
 	}
 	return p, p.hash(o.Settings)
@@ -89,9 +89,9 @@ func (p *plan) images() int {
 	return n
 }
 
-// cut divides a split into the number of shards that the settings give, into shards of
+// splitIntoShards divides a split into the number of shards that the settings give, into shards of
 // a number of images, or into shards of a number of bytes.
-func (all *planned) cut(s Settings) []planned {
+func (all *planned) splitIntoShards(s Settings) []planned {
 	if s.Shards > 0 {
 		s.ImagesPerShard = (len(all.items) + s.Shards - 1) / s.Shards
 	}

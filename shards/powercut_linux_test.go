@@ -15,14 +15,14 @@ import (
 	"hgld/internal/testing/powercut"
 )
 
-// powerCutItems is small: each of the folders that a power cut may leave is built to its
-// end.
+// powerCutItems is small, because the build is completed in each of the folders that a power cut
+// may leave.
 const powerCutItems = 25
 
-// TestPowerCutsLeaveAWholeSetOrNone cuts the power at each call that a build makes. The
-// folder is the old data set, the new one, or none that opens, and the same build ends
-// in the bytes of an undisturbed one.
-func TestPowerCutsLeaveAWholeSetOrNone(t *testing.T) {
+// TestPowerCutsLeaveACompleteDataSetOrNone cuts the power at each call of a build. The folder must
+// hold the old data set, the new one, or none that opens, and the same build must end in the bytes
+// of an undisturbed one.
+func TestPowerCutsLeaveACompleteDataSetOrNone(t *testing.T) {
 	other := small()
 	other.Made.Unknown = []string{"other"}
 	smaller := small()
@@ -76,10 +76,9 @@ func TestPowerCutsLeaveAWholeSetOrNone(t *testing.T) {
 	}
 }
 
-// TestOrderOfABuildSurvivesAPowerCut names the three places where a sync was missing: the
-// file that says whose shards these are was not on the disk before them, the old
-// manifest could come back when new shards had taken their places, and old shards beside
-// the new manifest.
+// TestOrderOfABuildSurvivesAPowerCut checks three places where a sync was missing. The file that
+// says which build owns the shards was not on disk before them. The old manifest could reappear
+// when new shards had their final names. Old shards could reappear beside the new manifest.
 func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 	o := small()
 	if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {
@@ -111,8 +110,8 @@ func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 	}
 }
 
-// wholeOrNone is an error unless dir is one of two data sets or opens as none. One that
-// was acknowledged has to be the new one.
+// wholeOrNone returns an error unless dir is one of two data sets, or does not open as one. If a
+// build was acknowledged, it must be the new one.
 func wholeOrNone(t *testing.T, dir string, acknowledged bool, old, now map[string]string) error {
 	set, err := Open(dir)
 	if err != nil {

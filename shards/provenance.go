@@ -3,7 +3,6 @@ package shards
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 
 	"hgld/labels"
 )
@@ -43,13 +42,11 @@ type LabelsOrigin struct {
 	Inputs []Input `json:"inputs"`          // tags.jsonl and hierarchy.json
 }
 
-// ScrapeOrigin says where and when the tags were fetched.
+// ScrapeOrigin says where the tags are from.
 type ScrapeOrigin struct {
-	Tags    Input          `json:"tags"`                   // tags.jsonl
-	Records int            `json:"records"`                // landmarks
-	Sources map[string]int `json:"sources"`                // landmarks by source: page, api or an import
-	First   time.Time      `json:"first_fetched,omitzero"` // when the first page was fetched
-	Last    time.Time      `json:"last_fetched,omitzero"`  // when the last page was fetched
+	Tags    Input          `json:"tags"`    // tags.jsonl
+	Records int            `json:"records"` // landmarks
+	Sources map[string]int `json:"sources"` // landmarks by source: page, api or an import
 }
 
 // encodeJSON returns v as indented JSON, without escapes for the characters < > &.

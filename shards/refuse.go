@@ -99,16 +99,16 @@ type finished struct {
 	trial bool // made with Settings.Limit
 }
 
-// lookAt returns the finished data set in dir, nil if there is none. If its manifest is
+// readFinished returns the finished data set in dir, nil if there is none. If its manifest is
 // damaged, the rows are counted from the sidecars. A manifest that cannot be read is an
 // error, because its data set may be intact.
-func lookAt(dir string) (*finished, error) {
+func readFinished(dir string) (*finished, error) {
 	m, _, err := readManifest(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.As(err, new(*DamageError)):
-		return lookAtSidecars(dir)
+		return countSidecarRows(dir)
 	case err != nil:
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func lookAt(dir string) (*finished, error) {
 	return was, nil
 }
 
-func lookAtSidecars(dir string) (*finished, error) {
+func countSidecarRows(dir string) (*finished, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob hides errors, which would leave rows uncounted
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -140,9 +140,9 @@ func lookAtSidecars(dir string) (*finished, error) {
 	return was, nil
 }
 
-// refuse returns a *RefusedError unless the images left after the failures may replace
+// checkPublish returns a *RefusedError unless the images left after the failures may replace
 // the earlier data set.
-func (b *builder) refuse(failures []Failure, was *finished) error {
+func (b *builder) checkPublish(failures []Failure, was *finished) error {
 	e := &RefusedError{Images: b.plan.images(), Failures: failures, Allowed: b.o.AllowMissing}
 	const rounding = 1e-9 // of the product: 0.29·100 is a little less than 29
 	left := e.Images - len(failures)
@@ -156,9 +156,9 @@ func (b *builder) refuse(failures []Failure, was *finished) error {
 	return e
 }
 
-// refuseEarly does the same with the information known before any image is opened.
-func (b *builder) refuseEarly() error {
-	was, err := lookAt(b.dir)
+// checkPublishEarly does the same with the information known before any image is opened.
+func (b *builder) checkPublishEarly() error {
+	was, err := readFinished(b.dir)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (b *builder) refuseEarly() error {
 			}
 		}
 	}
-	return b.refuse(gone, was)
+	return b.checkPublish(gone, was)
 }
 
 // A build leaves a finished data set in its folder alone until the new one is complete.
@@ -178,12 +178,12 @@ func (b *builder) refuseEarly() error {
 // stay there for the next.
 const nextFolder = ".hgld-next"
 
-// waiting returns the temporary path of a shard, given its name in the data set.
-func waiting(name string) string { return nextFolder + "/" + strings.TrimPrefix(name, "data/") }
+// waitingPath returns the temporary path of a shard, given its name in the data set.
+func waitingPath(name string) string { return nextFolder + "/" + strings.TrimPrefix(name, "data/") }
 
-// place returns where new shards are written.
-func (b *builder) place() error {
-	was, err := lookAt(b.dir)
+// chooseFolder returns where new shards are written.
+func (b *builder) chooseFolder() error {
+	was, err := readFinished(b.dir)
 	if err != nil || was == nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func (b *builder) place() error {
 	return atomicfile.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
 }
 
-// takePlaces renames the waiting shards to their names.
-func (b *builder) takePlaces() error {
+// renameWaiting renames the waiting shards to their names.
+func (b *builder) renameWaiting() error {
 	moved := false
 	for i := range b.made {
 		m := &b.made[i]

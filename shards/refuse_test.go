@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// refused builds, and returns the refusal.
+// refused builds and returns the error that the build was refused.
 func refused(t *testing.T, src Source, dir string, o Options) *RefusedError {
 	t.Helper()
 	_, err := Build(t.Context(), src, dir, o)
@@ -24,7 +24,7 @@ func refused(t *testing.T, src Source, dir string, o Options) *RefusedError {
 	return r
 }
 
-// settled are the files of a data set, without what a build keeps for the next one.
+// settled returns the files of a data set, without those that a build keeps for the next one.
 func settled(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := withoutLock(contents(t, dir))
@@ -36,7 +36,7 @@ func settled(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestVanishedImagesLeaveTheFinishedSetAlone(t *testing.T) {
+func TestMissingImagesKeepTheFinishedDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	before := contents(t, dir)
@@ -73,7 +73,7 @@ func TestVanishedImagesLeaveTheFinishedSetAlone(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-func TestNothingFoundIsNoDataSet(t *testing.T) {
+func TestEmptySourceIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	src := newSource(t, 40)
 	lose(src.items)
@@ -93,8 +93,7 @@ func TestNothingFoundIsNoDataSet(t *testing.T) {
 	}
 }
 
-// Images that turn out to be broken are counted at the end: the finished set stays,
-// and the work for the new one too.
+// Damaged images are counted at the end. The finished data set stays, and so do the new shards.
 func TestTooManyBrokenImagesAreRefused(t *testing.T) {
 	broken := func(n int) *memorySource {
 		src := newSource(t, 100)
@@ -105,7 +104,7 @@ func TestTooManyBrokenImagesAreRefused(t *testing.T) {
 	}
 	few := small()
 	few.AllowMissing = 0.03
-	for n, want := range map[int]bool{3: false, 4: true} { // 3 % of 100 are allowed
+	for n, want := range map[int]bool{3: false, 4: true} { // at most 3 % of 100 may be missing
 		dir := t.TempDir()
 		_, err := Build(t.Context(), broken(n), dir, few)
 		if errors.As(err, new(*RefusedError)) != want || err == nil == want {
@@ -133,7 +132,7 @@ func TestTooManyBrokenImagesAreRefused(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-// A trial is not worth keeping against another one.
+// A limited trial may replace another one.
 func TestTrialsReplaceEachOther(t *testing.T) {
 	dir := t.TempDir()
 	for _, limit := range []int{30, 20} {
@@ -147,8 +146,8 @@ func TestTrialsReplaceEachOther(t *testing.T) {
 	refused(t, newSource(t, 60), dir, o)
 }
 
-// A manifest that does not tell how many images there are is no licence to lose them.
-func TestDamagedManifestDoesNotHideTheFinishedSet(t *testing.T) {
+// A damaged manifest, which does not tell the number of images, must not permit a smaller data set.
+func TestDamagedManifestStillProtectsTheFinishedDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	less := newSource(t, 60)
@@ -173,7 +172,7 @@ func TestDamagedManifestDoesNotHideTheFinishedSet(t *testing.T) {
 	}
 }
 
-func TestSlicesBesideAFinishedSetWaitForTheBuild(t *testing.T) {
+func TestSlicesOfARebuildWaitForTheBuild(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	before := contents(t, dir)
@@ -201,14 +200,14 @@ func TestSlicesBesideAFinishedSetWaitForTheBuild(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, fresh))
 }
 
-// failing makes an item's image end in an error.
+// failing makes the image of an item fail with an error.
 func failing(item *Item, err error) {
 	item.Open = func() (io.ReadCloser, error) {
 		return nil, &fs.PathError{Op: "open", Path: "/somewhere/" + item.Path, Err: err}
 	}
 }
 
-// TestReadErrorStopsTheBuild: of a fault that may pass nothing follows for the data set.
+// TestReadErrorStopsTheBuild checks that a possibly temporary error does not change the data set.
 func TestReadErrorStopsTheBuild(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, newSource(t, 60), fresh, small())
@@ -237,7 +236,7 @@ func TestReadErrorStopsTheBuild(t *testing.T) {
 	}
 }
 
-// laterFails makes an item's image end in an error when half of it has been read.
+// laterFails makes the image of an item fail after half of it has been read.
 func laterFails(item *Item, err error) {
 	half := bytes.NewReader(make([]byte, item.Size/2))
 	item.Open = func() (io.ReadCloser, error) {
@@ -251,7 +250,7 @@ func (r brokenReader) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: "x", Err: r.err}
 }
 
-// A file without permission does not mend itself: it is listed as a broken one is.
+// A missing permission is permanent, so the file is listed like a damaged one.
 func TestUnreadableFileIsListed(t *testing.T) {
 	src := newSource(t, 60)
 	failing(&src.items[33], syscall.EACCES)
@@ -261,7 +260,7 @@ func TestUnreadableFileIsListed(t *testing.T) {
 	}
 }
 
-func TestFailureMendedAtEqualSizeIsTriedAgain(t *testing.T) {
+func TestRepairedImageOfEqualSizeIsNoticed(t *testing.T) {
 	dir, fresh := t.TempDir(), t.TempDir()
 	src := newSource(t, 60)
 	good := src.items[21]

@@ -69,7 +69,7 @@ func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects [
 		}
 		fixed = append(fixed, ManifestFile, SumsFile)
 	}
-	made, err := set.repairBeside(ctx, taxonomy)
+	made, err := set.repairCompanions(ctx, taxonomy)
 	return append(fixed, made...), err
 }
 
@@ -82,13 +82,13 @@ func orDamage(name string, err error) error {
 	return err
 }
 
-// repairBeside rebuilds the companion files that are not as the manifest says.
-func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed []string, err error) {
-	bad, err := s.badBeside(ctx)
+// repairCompanions rebuilds the companion files that are not as the manifest says.
+func (s *Set) repairCompanions(ctx context.Context, taxonomy TaxonomyWriter) (fixed []string, err error) {
+	bad, err := s.damagedCompanions(ctx)
 	if err != nil || len(bad) == 0 {
 		return nil, err
 	}
-	to := &beside{dir: s.dir}
+	to := &companionWriter{dir: s.dir}
 	defer func() { err = errors.Join(err, to.close()) }()
 	var failures []Failure
 	for _, f := range s.manifest.Files {
@@ -130,7 +130,7 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 		case f == nil:
 			damage = append(damage, &DamageError{name, -1,
 				"cannot be rebuilt from the shards; run `hgld shards build` with the same inputs"})
-		case f.hash() != s.wanted(name).SHA256:
+		case f.hash() != s.companionSum(name).SHA256:
 			damage = append(damage, &DamageError{name, -1, "made anew, it differs from " + ManifestFile})
 		default:
 			if err := f.file.Commit(); err != nil {
@@ -142,11 +142,11 @@ func (s *Set) repairBeside(ctx context.Context, taxonomy TaxonomyWriter) (fixed 
 	return fixed, errors.Join(damage...)
 }
 
-// badBeside returns the companion files that are not as the manifest says.
-func (s *Set) badBeside(ctx context.Context) (map[string]bool, error) {
+// damagedCompanions returns the companion files that are not as the manifest says.
+func (s *Set) damagedCompanions(ctx context.Context) (map[string]bool, error) {
 	bad := map[string]bool{}
 	for _, name := range append([]string{FailuresFile}, companionFiles()...) {
-		want := s.wanted(name)
+		want := s.companionSum(name)
 		if want == nil {
 			continue
 		}
@@ -161,8 +161,8 @@ func (s *Set) badBeside(ctx context.Context) (map[string]bool, error) {
 	return bad, nil
 }
 
-// wanted returns the manifest's entry of a companion file, nil if there is none.
-func (s *Set) wanted(name string) *Sum {
+// companionSum returns the manifest's entry of a companion file, nil if there is none.
+func (s *Set) companionSum(name string) *Sum {
 	if name == FailuresFile {
 		return &s.manifest.Failures
 	}

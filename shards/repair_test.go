@@ -30,9 +30,9 @@ func TestRepairMakesTheSameSidecars(t *testing.T) {
 	}
 }
 
-// TestRepairMakesTheCompanionsAnew harms each file beside the shards that follows from
-// them, and all of them at once.
-func TestRepairMakesTheCompanionsAnew(t *testing.T) {
+// TestRepairRebuildsTheCompanionFiles damages each companion file that the shards can restore, and
+// all of them at once.
+func TestRepairRebuildsTheCompanionFiles(t *testing.T) {
 	dir := t.TempDir()
 	src := newSource(t, 30)
 	src.put(&src.items[4], []byte("no image"))
@@ -56,7 +56,7 @@ func TestRepairMakesTheCompanionsAnew(t *testing.T) {
 	}
 }
 
-func TestRepairRefusesWhatTheShardsDoNotTell(t *testing.T) {
+func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	before := contents(t, dir)
@@ -70,12 +70,12 @@ func TestRepairRefusesWhatTheShardsDoNotTell(t *testing.T) {
 	mustBuild(t, newSource(t, 30), dir, small())
 	sameContents(t, contents(t, dir), before)
 	flip(t, filepath.Join(dir, TaxonomyFile), 5, 1)
-	_, err = Repair(t.Context(), dir, nil) // no writer
+	_, err = Repair(t.Context(), dir, nil) // no taxonomy writer
 	wantError(t, err, TaxonomyFile)
 }
 
-// BUILD.json stands before taxonomy.skos.ttl in the manifest.
-func TestRepairGoesOnBehindWhatItCannotMake(t *testing.T) {
+// BUILD.json precedes taxonomy.skos.ttl in the manifest.
+func TestRepairContinuesAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	if err := removeAll(dir, BuildFile, TaxonomyFile); err != nil {

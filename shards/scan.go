@@ -32,7 +32,7 @@ func (v *View) Images(ctx context.Context) iter.Seq2[Image, error] {
 				return
 			}
 			sh, from := v.at(i)
-			to := v.run(i, sh, from)
+			to := v.runEnd(i, sh, from)
 			x := sh.index
 			n := int(x.offsets[to-1] - x.offsets[from] + int64(x.lengths[to-1]))
 			if cap(buf) < n {
@@ -55,10 +55,10 @@ func (v *View) Images(ctx context.Context) iter.Seq2[Image, error] {
 
 const readAhead = 1 << 20
 
-// run returns the end of a run of rows that starts with row `from` of the shard: rows
+// runEnd returns the end of a run of rows that starts with row `from` of the shard: rows
 // that follow each other both in the view from i on and in the file, and that fit into
 // one read.
-func (v *View) run(i int, sh *shard, from int) int {
+func (v *View) runEnd(i int, sh *shard, from int) int {
 	x := sh.index
 	to := from + 1
 	for k := i + 1; k < v.Len() && to < x.rows() && v.row(k) == v.row(k-1)+1; k++ {

@@ -14,7 +14,7 @@ import (
 	"hgld/labels"
 )
 
-// A View is what the trainer asks of a data set.
+// A View is what the trainer needs of a data set.
 var _ interface {
 	Len() int
 	Levels() []string
@@ -24,7 +24,7 @@ var _ interface {
 	ID(i int) string
 } = (*View)(nil)
 
-func TestSetGivesBackWhatWasWritten(t *testing.T) {
+func TestSetReturnsTheWrittenRows(t *testing.T) {
 	src := newSource(t, 47)
 	dir := t.TempDir()
 	mustBuild(t, src, dir, small())
@@ -65,7 +65,7 @@ func TestSetGivesBackWhatWasWritten(t *testing.T) {
 	wantError(t, err, "gallery", "train")
 }
 
-func TestRowsBringAllColumnsBack(t *testing.T) {
+func TestRowsHaveAllColumns(t *testing.T) {
 	src := newSource(t, 23)
 	dir := t.TempDir()
 	mustBuild(t, src, dir, small())
@@ -159,7 +159,7 @@ func TestSetServesManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-func TestReadersStopWhenTheContextDoes(t *testing.T) {
+func TestReadersStopWithTheContext(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 20), dir, small())
 	v := mustSplit(t, mustOpen(t, dir), labels.Train)
@@ -178,12 +178,12 @@ func TestReadersStopWhenTheContextDoes(t *testing.T) {
 			t.Errorf("Images: %v", err)
 		}
 	}
-	for range v.Rows(t.Context(), false) { // after a cancelled one, and left early
+	for range v.Rows(t.Context(), false) { // after a cancelled iteration, and left early
 		break
 	}
 }
 
-func TestLabelsOfARowCannotGrowIntoTheNext(t *testing.T) {
+func TestLabelsOfARowHaveNoSpareCapacity(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 20), dir, small())
 	v := mustSplit(t, mustOpen(t, dir), labels.Train)
@@ -194,7 +194,7 @@ func TestLabelsOfARowCannotGrowIntoTheNext(t *testing.T) {
 	}
 }
 
-func TestUnfinishedFolderIsNoDataSet(t *testing.T) {
+func TestFolderWithoutManifestIsRefused(t *testing.T) {
 	_, err := Open(t.TempDir())
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
@@ -202,9 +202,9 @@ func TestUnfinishedFolderIsNoDataSet(t *testing.T) {
 	wantError(t, err, ManifestFile, "hgld shards build")
 }
 
-// TestLandmarksOfTwoSplitsStayApart: GLDv2 numbers train and index apart, so id 5
-// is two landmarks; id 0 is one, and no NULL.
-func TestLandmarksOfTwoSplitsStayApart(t *testing.T) {
+// GLDv2 numbers train and index separately, so id 5 is two landmarks. Id 0 is a landmark, and not
+// NULL.
+func TestLandmarksOfTwoSplitsAreDistinct(t *testing.T) {
 	src := newSource(t, 12)
 	src.levels = []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel}
 	for i := range src.items {

@@ -50,7 +50,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err != nil {
 		return nil, err
 	}
-	if err := b.refuseEarly(); err != nil {
+	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
 	if err := makeFolder(dir); err != nil {
@@ -64,12 +64,12 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := markFolder(ctx, dir); err != nil {
 		return nil, err
 	}
-	if err := b.place(); err != nil {
+	if err := b.chooseFolder(); err != nil {
 		return nil, err
 	}
 	s, mine := &Slice{}, b.slice(n, of)
 	for _, i := range mine {
-		for _, at := range []string{b.plan.shards[i].name, waiting(b.plan.shards[i].name)} {
+		for _, at := range []string{b.plan.shards[i].name, waitingPath(b.plan.shards[i].name)} {
 			folder, base := path.Split(at)
 			if err := removeUnfinished(dir, folder+"."+base+".tmp-*", folder+"."+indexName(base)+".tmp-*"); err != nil {
 				return nil, err
@@ -164,7 +164,7 @@ func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, er
 		for _, item := range p.items {
 			list[i].Bytes += item.Size
 		}
-		if _, list[i].There, err = b.keep(ctx, p); err != nil {
+		if _, list[i].There, err = b.reuseShard(ctx, p); err != nil {
 			return nil, fmt.Errorf("shards: %s: %s: %w", dir, p.name, err)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"hgld/internal/filelock"
 )
 
-func TestSlicesTogetherAreTheWhole(t *testing.T) {
+func TestSlicesTogetherEqualABuild(t *testing.T) {
 	whole, dir := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 60), whole, small())
 	var group sync.WaitGroup
 	sum := make([]*Slice, 3)
 	for n := range sum {
-		group.Go(func() { // all at once, as on several machines
+		group.Go(func() { // concurrently, as on several machines
 			s, err := BuildSlice(t.Context(), newSource(t, 60), dir, n+1, len(sum), small())
 			if err != nil {
 				t.Error(err)
@@ -43,7 +43,7 @@ func TestSlicesTogetherAreTheWhole(t *testing.T) {
 	sameContents(t, contents(t, dir), contents(t, whole))
 }
 
-func TestPlanKnowsWhatIsThere(t *testing.T) {
+func TestPlanMarksFinishedShards(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 2, 3, small()); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestPlanKnowsWhatIsThere(t *testing.T) {
 	}
 }
 
-// must returns the value of a call that may not fail.
+// must returns the value of a call that must not fail.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()
@@ -93,7 +93,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func TestSliceAndBuildLockEachOtherOut(t *testing.T) {
+func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
 	held, err := filelock.Acquire(filepath.Join(dir, lockName+"-1-of-2"))
 	if err != nil {
@@ -129,8 +129,8 @@ func TestSliceAndBuildLockEachOtherOut(t *testing.T) {
 	}
 }
 
-// A slice removes what a killed process left of its own shards, and nothing that
-// another slice is writing.
+// A slice removes what a killed process left of its own shards, but nothing that another slice
+// writes.
 func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Plan(t.Context(), newSource(t, 60), dir, small())

@@ -46,7 +46,7 @@ func (s *memorySource) Inputs(context.Context) ([]Input, error) {
 	return []Input{{Name: "memory", Bytes: int64(len(s.items))}}, nil
 }
 
-// photo is a JPEG of w×h pixels whose content follows from seed.
+// photo returns a JPEG of w×h pixels with content from the seed.
 func photo(tb testing.TB, w, h int, seed uint64) []byte {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -63,8 +63,8 @@ func photo(tb testing.TB, w, h int, seed uint64) []byte {
 	return buf.Bytes()
 }
 
-// newSource makes n photographs in three splits with two levels: 10 classes below
-// 3. Every seventh has no label.
+// newSource returns n photographs in three splits, with 10 classes below 3. Every seventh has no
+// label.
 func newSource(tb testing.TB, n int) *memorySource {
 	tb.Helper()
 	s := &memorySource{levels: []string{"fine", "coarse"}, opened: new(atomic.Int64)}
@@ -96,7 +96,7 @@ func (s *memorySource) put(item *Item, data []byte) {
 	}
 }
 
-// mustBuild builds in dir and fails the test where that fails.
+// mustBuild builds in dir.
 func mustBuild(tb testing.TB, src Source, dir string, o Options) *Result {
 	tb.Helper()
 	r, err := Build(context.Background(), src, dir, o)
@@ -106,7 +106,7 @@ func mustBuild(tb testing.TB, src Source, dir string, o Options) *Result {
 	return r
 }
 
-// lose makes items missing, as their source would.
+// lose marks items as missing.
 func lose(items []Item) {
 	for i := range items {
 		item := &items[i]
@@ -117,15 +117,14 @@ func lose(items []Item) {
 	}
 }
 
-// small are options that make several shards of a few photographs, however many of
-// them fail.
+// small returns options for several shards of a few photographs, however many of them fail.
 func small() Options {
 	o := Options{Settings: Settings{ImagesPerShard: 10}, Tool: "test", Taxonomy: listClasses, Workers: 2}
 	o.AllowMissing = 1
 	return o
 }
 
-// listClasses stands in for the writer of SKOS.
+// listClasses replaces the writer of SKOS.
 func listClasses(w io.Writer, tree *labels.Hierarchy) error {
 	for _, l := range tree.Levels {
 		for _, c := range l.Classes {
@@ -156,7 +155,7 @@ func contents(tb testing.TB, dir string) map[string]string {
 	return all
 }
 
-// sameContents names the files that differ.
+// sameContents reports the files that differ.
 func sameContents(tb testing.TB, got, want map[string]string) {
 	tb.Helper()
 	for name := range want {
@@ -196,7 +195,7 @@ func mustSplit(tb testing.TB, s *Set, name labels.Split) *View {
 	return v
 }
 
-// wantError fails the test unless err's text holds all parts.
+// wantError fails the test unless the text of err contains all parts.
 func wantError(tb testing.TB, err error, parts ...string) {
 	tb.Helper()
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"hgld/labels"
 )
 
-func TestAPlanSaysWhatIsMissing(t *testing.T) {
+func TestPlanTextListsMissingShards(t *testing.T) {
 	want := "shard                                      images       size\n" +
 		"train-00000.parquet                             3     2.0 kB  there\n" +
 		"train-00001.parquet                             1   10 bytes  missing\n" +
@@ -17,7 +17,7 @@ func TestAPlanSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAVerificationListsTheDamage(t *testing.T) {
+func TestVerificationTextListsTheDamage(t *testing.T) {
 	v := &Verified{Files: 1, Rows: 2, Bytes: 3}
 	if got, want := v.Text(), "1 file, 2 rows, 3 bytes: no damage\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -28,7 +28,7 @@ func TestAVerificationListsTheDamage(t *testing.T) {
 	}
 }
 
-func TestABuildSaysWhatItHolds(t *testing.T) {
+func TestBuiltTextListsSplitsAndLevels(t *testing.T) {
 	m := &Manifest{Files: []File{{Name: "a", Split: labels.Train, Rows: 1, Bytes: 4}},
 		Levels: []Level{{Name: "kind", Classes: []string{"x", "y"}}}}
 	if got, want := m.BuiltText(), "train: 1 image in 1 shard, 4 bytes\nkind: 2 classes\n"; got != want {
@@ -36,7 +36,7 @@ func TestABuildSaysWhatItHolds(t *testing.T) {
 	}
 }
 
-func TestASubsetIsAPartOfAWhole(t *testing.T) {
+func TestParseSubset(t *testing.T) {
 	if n, of, err := ParseSubset("2/7"); n != 2 || of != 7 || err != nil {
 		t.Errorf("2/7 is %d of %d, %v", n, of, err)
 	}

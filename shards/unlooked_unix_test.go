@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestFolderThatCannotBeReadIsNotTakenForEmpty puts a link that leads to itself in the
-// place of a folder: root cannot list it either.
-func TestFolderThatCannotBeReadIsNotTakenForEmpty(t *testing.T) {
+// TestUnreadableFolderIsAnError replaces a folder by a link to itself, which root cannot list
+// either.
+func TestUnreadableFolderIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("data", filepath.Join(dir, "data")); err != nil {
 		t.Fatal(err)
 	}
-	if was, err := lookAtSidecars(dir); !errors.Is(err, syscall.ELOOP) {
+	if was, err := countSidecarRows(dir); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("%+v is to be replaced, error %v, want one of data", was, err)
 	}
 	if err := endSlices(filepath.Join(dir, "data")); !errors.Is(err, syscall.ELOOP) {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// spoiled puts something that is no plain file where a file of a data set was.
+// spoiled replaces a file of a data set by something that is not a plain file.
 var spoiled = map[string]func(path string) error{
 	"gone":         func(string) error { return nil },
 	"a loop":       func(path string) error { return os.Symlink(filepath.Base(path), path) }, // root cannot read it either
@@ -24,9 +24,9 @@ var spoiled = map[string]func(path string) error{
 	"a link out":   func(path string) error { return os.Symlink("/etc/hostname", path) },
 }
 
-// TestVerifyGoesOnBehindWhatCannotBeRead spoils every file of a data set in turn, and
-// one more at the end of the list, which must be found too.
-func TestVerifyGoesOnBehindWhatCannotBeRead(t *testing.T) {
+// TestVerifyContinuesAfterAnUnreadableFile spoils every file of a data set in turn, and one more at
+// the end of the list, which must be found too.
+func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 30), dir, small())
 	last := r.Manifest.Files[len(r.Manifest.Files)-1].Name
@@ -55,7 +55,7 @@ func TestVerifyGoesOnBehindWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// verifyInTime fails the test where Verify hangs, as at a named pipe.
+// verifyInTime fails the test if Verify blocks, for example on a named pipe.
 func verifyInTime(t *testing.T, dir string) []*DamageError {
 	t.Helper()
 	done := make(chan *Verified, 1)
@@ -76,8 +76,8 @@ func verifyInTime(t *testing.T, dir string) []*DamageError {
 	}
 }
 
-// Where a named pipe or a link out of the folder has the name of a file that is to be
-// written, that is an error: the one would block, the other write elsewhere.
+// If a file to be written has the name of a named pipe or of a link out of the folder, the build
+// fails. It would block on the first, and write elsewhere through the second.
 func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "precious")
 	shards := []string{"data/train-00000-of-00002.idx", "data/train-00001-of-00002.parquet"}
@@ -93,7 +93,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // a build of ours began here
+			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // an unfinished build of ours
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
@@ -114,7 +114,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 	}
 }
 
-// Links within the folder are files like others.
+// Links within the folder are treated like files.
 func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
@@ -128,7 +128,7 @@ func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	readAll(t, dir)
 }
 
-func TestBothListsGoneIsNoDataSet(t *testing.T) {
+func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
 	if err := removeAll(dir, ManifestFile, SumsFile); err != nil {
@@ -138,8 +138,8 @@ func TestBothListsGoneIsNoDataSet(t *testing.T) {
 	wantError(t, err, "this data set is not finished")
 }
 
-// wrongSidecar changes the sidecar of the first shard and makes its hash right in the
-// manifest and in SHA256SUMS.
+// wrongSidecar changes the sidecar of the first shard, and corrects its hash in the manifest and in
+// SHA256SUMS.
 func wrongSidecar(t *testing.T, dir string, change func(*index) []byte) (name string) {
 	t.Helper()
 	m, err := ReadManifest(dir)
@@ -186,8 +186,8 @@ func TestWrongSidecarWithTheRightHashIsDamageThatRepairMends(t *testing.T) {
 	}
 }
 
-// A manifest that SHA256SUMS does not agree with is not made right by a repair.
-func TestRepairDoesNotBlessADamagedManifest(t *testing.T) {
+// Repair does not accept a manifest that differs from SHA256SUMS.
+func TestRepairRefusesADamagedManifest(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
 	sums := contents(t, dir)[SumsFile]
@@ -232,10 +232,10 @@ func TestManifestIsComparedWithTheSums(t *testing.T) {
 	}
 }
 
-func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
+func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := Glance(dir); err != nil {
+	if err := CheckSizes(dir); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range contents(t, dir) {
@@ -247,9 +247,9 @@ func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
 			if err := harm(); err != nil {
 				t.Fatal(err)
 			}
-			err := Glance(dir)
+			err := CheckSizes(dir)
 			damage := (*DamageError)(nil)
-			lists := name == ManifestFile || name == SumsFile // which disagree then
+			lists := name == ManifestFile || name == SumsFile // a change makes the two lists disagree
 			if !lists && (!errors.As(err, &damage) || damage.File != name) || err == nil {
 				t.Errorf("%s: error %v", name, err)
 			}
@@ -260,7 +260,7 @@ func TestGlanceFindsWhatIsMissingOrCut(t *testing.T) {
 	}
 }
 
-func TestHashingEndsBehindTheSize(t *testing.T) {
+func TestHashingStopsAfterTheDeclaredSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grows")
 	if err := os.WriteFile(path, make([]byte, 5000), 0o644); err != nil {
 		t.Fatal(err)

@@ -28,11 +28,10 @@ type VerifyOptions struct {
 
 // Verified is the outcome of Verify.
 type Verified struct {
-	Files  int            `json:"files"`           // compared
-	Rows   int            `json:"rows"`            // compared
-	Bytes  int64          `json:"bytes"`           // read
-	Damage []*DamageError `json:"damage"`          // what differs, in the order of the files
-	Notes  []string       `json:"notes,omitempty"` // what is no damage, but worth knowing
+	Files  int            `json:"files"`  // compared
+	Rows   int            `json:"rows"`   // compared
+	Bytes  int64          `json:"bytes"`  // read
+	Damage []*DamageError `json:"damage"` // what differs, in the order of the files
 }
 
 // Verify compares a data set with its hashes: MANIFEST.json with SHA256SUMS, every file
@@ -55,7 +54,7 @@ type verifier struct {
 	result Verified
 }
 
-func (v *verifier) found(d *DamageError) {
+func (v *verifier) report(d *DamageError) {
 	v.result.Damage = append(v.result.Damage, d)
 	if v.o.Report != nil {
 		v.o.Report(d)
@@ -76,14 +75,14 @@ func (v *verifier) run(ctx context.Context) error {
 		if noSet || errors.Is(err, errNewer) {
 			return err
 		}
-		v.found(asDamage(ManifestFile, err))
+		v.report(asDamage(ManifestFile, err))
 		return v.bySums(ctx, sums, unread)
 	}
 	v.result.Files, v.result.Bytes = 2, int64(len(data)+len(sums))
 	if unread != nil {
-		v.found(asDamage(SumsFile, unread))
+		v.report(asDamage(SumsFile, unread))
 	} else if !bytes.Equal(sums, m.sums(data)) {
-		v.found(&DamageError{SumsFile, -1, "does not agree with " + ManifestFile + ", or that one is damaged"})
+		v.report(&DamageError{SumsFile, -1, "does not agree with " + ManifestFile + ", or that one is damaged"})
 	}
 	return v.byManifest(ctx, m)
 }
@@ -92,7 +91,7 @@ func (v *verifier) run(ctx context.Context) error {
 // with.
 func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error {
 	if unread != nil {
-		v.found(asDamage(SumsFile, unread))
+		v.report(asDamage(SumsFile, unread))
 		return nil
 	}
 	v.result.Files, v.result.Bytes = 1, int64(len(sums))
@@ -100,7 +99,7 @@ func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error 
 		sum, name, ok := strings.Cut(line, "  ")
 		var want Hash
 		if !ok || want.UnmarshalText([]byte(sum)) != nil || !fs.ValidPath(name) {
-			v.found(&DamageError{SumsFile, -1, fmt.Sprintf("line %d is no SHA-256 with the name of a file", n+1)})
+			v.report(&DamageError{SumsFile, -1, fmt.Sprintf("line %d is no SHA-256 with the name of a file", n+1)})
 			continue
 		}
 		if name == ManifestFile {
@@ -115,7 +114,7 @@ func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error 
 
 func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Rows > 0 }) {
-		v.found(&DamageError{ManifestFile, -1, "names no image: the data set is empty"})
+		v.report(&DamageError{ManifestFile, -1, "names no image: the data set is empty"})
 	}
 	if _, err := v.hash(ctx, FailuresFile, m.Failures.Bytes, m.Failures.SHA256); err != nil {
 		return err
@@ -127,11 +126,11 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	v.strangers(m)
+	v.reportUnlisted(m)
 	set := &Set{dir: v.dir, manifest: m}
 	if known {
 		if set.classes, err = readClasses(v.dir, m); err != nil {
-			v.found(asDamage(HierarchyFile, err))
+			v.report(asDamage(HierarchyFile, err))
 		}
 	}
 	for i, f := range m.Files {
@@ -148,22 +147,15 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// companions compares the companion files with their hashes. Data sets of version 1
-// have none, which is no damage.
+// companions compares the companion files with their hashes.
 func (v *verifier) companions(ctx context.Context, m *Manifest) error {
-	if m.Version == 1 {
-		v.result.Notes = append(v.result.Notes,
-			fmt.Sprintf("written by %s, before data sets had %s, %s and %s; `hgld shards build` with the same inputs adds them",
-				m.Tool, AttributionFile, StatsFile, BuildFile))
-		return nil
-	}
 	for _, name := range companionFiles() {
 		if c := m.companion(name); c != nil {
 			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {
 				return err
 			}
 		} else if mayExist(filepath.Join(v.dir, name)) {
-			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
+			v.report(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
 	return nil
@@ -180,7 +172,7 @@ func (v *verifier) hash(ctx context.Context, name string, size int64, want Hash)
 	if damage == nil {
 		return false, err
 	}
-	v.found(damage)
+	v.report(damage)
 	return false, nil
 }
 
@@ -205,21 +197,21 @@ func (v *verifier) compare(ctx context.Context, name string, size int64, want Ha
 	return nil
 }
 
-// strangers reports shards that are not in the manifest, because other readers take all
+// reportUnlisted reports shards that are not in the manifest, because other readers take all
 // of data/*.parquet.
-func (v *verifier) strangers(m *Manifest) {
+func (v *verifier) reportUnlisted(m *Manifest) {
 	known := map[string]bool{}
 	for _, f := range m.Files {
 		known[f.Name], known[indexName(f.Name)] = true, true
 	}
 	entries, err := os.ReadDir(filepath.Join(v.dir, "data"))
 	if err != nil {
-		v.found(asDamage("data", err))
+		v.report(asDamage("data", err))
 	}
 	for _, e := range entries {
 		name := "data/" + e.Name()
 		if ext := filepath.Ext(name); !known[name] && (ext == ".parquet" || ext == ".idx") {
-			v.found(&DamageError{name, -1, "is not in " + ManifestFile})
+			v.report(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
 }
@@ -244,7 +236,7 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 		}
 		damage := asDamage(name, err)
 		if known && whole { // else it was found already as a wrong hash, size or missing file
-			v.found(damage)
+			v.report(damage)
 		}
 		return nil
 	}
@@ -263,7 +255,7 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 		if damage == nil {
 			return err
 		}
-		v.found(damage)
+		v.report(damage)
 	}
 	return nil
 }
@@ -282,7 +274,7 @@ func (v *verifier) images(ctx context.Context, sh *shard) error {
 		if err := sh.read(buf, r, r+1); err != nil {
 			damage := asDamage(sh.file.Name, err)
 			damage.Row = r
-			v.found(damage)
+			v.report(damage)
 		}
 	}
 	return nil
@@ -292,17 +284,17 @@ func (v *verifier) images(ctx context.Context, sh *shard) error {
 func (v *verifier) rows(ctx context.Context, set *Set, sh *shard) error {
 	fresh, err := set.reindex(ctx, sh, func(at int, row *Row) {
 		if sum := sha256.Sum256(row.Image); sum != row.SHA256 {
-			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("image %s: sha256 %x, want %x", row.ID, sum, row.SHA256)})
+			v.report(&DamageError{sh.file.Name, at, fmt.Sprintf("image %s: sha256 %x, want %x", row.ID, sum, row.SHA256)})
 		}
 		if row.Split != sh.file.Split {
-			v.found(&DamageError{sh.file.Name, at, fmt.Sprintf("split %.80q in a shard of %.80q", row.Split, sh.file.Split)})
+			v.report(&DamageError{sh.file.Name, at, fmt.Sprintf("split %.80q in a shard of %.80q", row.Split, sh.file.Split)})
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if !fresh.equal(sh.index) {
-		v.found(&DamageError{indexName(sh.file.Name), -1, "does not agree with its shard"})
+		v.report(&DamageError{indexName(sh.file.Name), -1, "does not agree with its shard"})
 	}
 	return nil
 }

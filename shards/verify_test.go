@@ -25,7 +25,7 @@ func mustVerify(tb testing.TB, dir string) *Verified {
 	return v
 }
 
-// times is a count that an environment variable raises for the long form.
+// times returns a count that an environment variable can raise for the long form.
 func times(tb testing.TB, variable string, short int) int {
 	tb.Helper()
 	text := os.Getenv(variable)
@@ -39,9 +39,9 @@ func times(tb testing.TB, variable string, short int) int {
 	return n
 }
 
-// TestEveryFlippedBitIsFound flips random bits in all files of a data set, one at
-// a time. Verify must find each, and a reader must give the right images or a
-// *DamageError. HGLD_FLIPS says how many.
+// TestEveryFlippedBitIsFound flips random bits in all files of a data set, one at a time. Verify
+// must find each, and a reader must return the right images or a *DamageError. $HGLD_FLIPS is the
+// number of flips.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
@@ -59,7 +59,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	for range times(t, "HGLD_FLIPS", 40) {
 		name := names[rng.IntN(len(names))]
 		at, mask := rng.Int64N(int64(max(len(whole[name]), 1))), byte(1)<<rng.IntN(8)
-		if len(whole[name]) == 0 { // failures.jsonl: nothing to flip
+		if len(whole[name]) == 0 { // failures.jsonl is empty
 			continue
 		}
 		path := filepath.Join(dir, name)
@@ -77,7 +77,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTruncationIsFound cuts every file at several lengths.
+// TestEveryTruncationIsFound truncates every file at several lengths.
 func TestEveryTruncationIsFound(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
@@ -126,8 +126,8 @@ func readAll(tb testing.TB, dir string) map[string][]byte {
 	return all
 }
 
-// readDamaged reads a damaged data set in all three ways: an image is right, or
-// the error is a *DamageError.
+// readDamaged reads a damaged data set in all three ways. Each image must be right, or the error a
+// *DamageError.
 func readDamaged(t *testing.T, dir string, want map[string][]byte) {
 	t.Helper()
 	named := func(err error) {
@@ -169,7 +169,7 @@ func readDamaged(t *testing.T, dir string, want map[string][]byte) {
 	}
 }
 
-func TestVerifyNamesTheHurtImage(t *testing.T) {
+func TestVerifyNamesTheDamagedImage(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 30), dir, small())
 	set := mustOpen(t, dir)
@@ -201,7 +201,7 @@ func TestVerifyNamesTheHurtImage(t *testing.T) {
 	}
 }
 
-func TestStrangeMissingAndSwappedFilesAreFound(t *testing.T) {
+func TestUnlistedMissingAndSwappedFilesAreFound(t *testing.T) {
 	for name, harm := range map[string]func(dir string, files []File) error{
 		"data/extra-00000-of-00001.parquet": func(dir string, _ []File) error {
 			return os.WriteFile(filepath.Join(dir, "data", "extra-00000-of-00001.parquet"), []byte("x"), 0o644)

@@ -16,12 +16,11 @@ import (
 	"hgld/internal/parquetfile"
 )
 
-// FormatVersion is the version of the data sets that this version of hgld writes; it
-// reads every version up to it. Version 2 added the companion files.
-const FormatVersion = 2
+// FormatVersion is the format version of data sets.
+const FormatVersion = 1
 
 const (
-	shardVersion = 1 // of shards and sidecars, which version 2 left as they were
+	shardVersion = 1 // of shards and sidecars
 
 	rowsPerGroup  = 256
 	bytesPerGroup = 64 << 20 // of images; the Hub asks for 100 MB at most

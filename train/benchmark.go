@@ -14,24 +14,13 @@ import (
 // one, each other. DyML-Vehicle and -Animal have one for each level.
 type Benchmark struct{ Query, Gallery input.Dataset }
 
-// checkBenchmarks returns an error for a benchmark that does not have exactly one
-// level.
-func checkBenchmarks(list []Benchmark) error {
-	for i, b := range list {
-		if levels := b.Query.Levels(); len(levels) != 1 {
-			return fmt.Errorf("benchmark %d has the levels %s, want one", i+1, strings.Join(levels, ", "))
-		}
-	}
-	return nil
-}
-
 // Benchmarks measures the benchmarks in order. The result has one level for each. Overall is the
 // mean over them, as in DyML. Metrics over several levels are left out.
-func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o EvalOptions) (*retrieval.Result, error) {
-	if err := checkBenchmarks(list); err != nil {
+func (m *Model) Benchmarks(ctx context.Context, list []Benchmark, o retrieval.Evaluation) (*retrieval.Result, error) {
+	if err := validateBenchmarks(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
-	o.PerQuery, o.Self, o.Look = false, nil, nil // they belong to a single data set
+	o.PerQuery, o.Self, o.Observer = false, nil, nil // they belong to a single data set
 	all := &retrieval.Result{Version: retrieval.ResultVersion, Self: true, Overall: map[string]retrieval.Number{}}
 	var keys []string
 	var means []float64

@@ -62,7 +62,7 @@ func TestBenchmarksAreTheLevelsOfOneResult(t *testing.T) {
 	}
 	sum := 0.0
 	for i, b := range parts {
-		alone, err := m.Evaluate(t.Context(), b.Query, b.Gallery, EvalOptions{Metrics: p.metrics})
+		alone, err := m.Evaluate(t.Context(), b.Query, b.Gallery, retrieval.Evaluation{Metrics: p.metrics})
 		if err != nil {
 			t.Fatal(err)
 		}

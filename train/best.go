@@ -29,10 +29,10 @@ type Best struct {
 	Step       int              `json:"step"`       // step of the checkpoint
 	Checkpoint string           `json:"checkpoint"` // its folder, relative to the run directory
 	Evaluated  int              `json:"evaluated"`  // step of the latest evaluation
-	Newest     retrieval.Number `json:"newest"`     // value of that evaluation; absent in older files
+	Newest     retrieval.Number `json:"newest"`     // value of that evaluation
 }
 
-// BestVersion is the format version of best.json that this hgld writes.
+// BestVersion is the format version of best.json.
 const BestVersion = 1
 
 // Values of run.watch: the part of the data that is evaluated during training.
@@ -59,24 +59,6 @@ func ReadBest(run string) (Best, error) {
 		return b, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, b.Version, BestVersion)
 	}
 	return b, nil
-}
-
-// watchable checks that the data for evaluations during training exist, if the configuration asks
-// for them.
-func (c *Config) watchable(d Data) error {
-	switch {
-	case len(d.Benchmarks) > 0 && d.Query != nil:
-		return errors.New("the test has both queries and benchmarks, want one of them")
-	case c.Run.Watch == watchTest && !d.tested():
-		return fmt.Errorf("run.watch is test, but the data has no test queries: name them, or set run.watch=validation")
-	case c.Run.Evaluate > 0 && c.Run.Watch == watchValidation && d.Validation == nil && d.tested():
-		return fmt.Errorf("run.evaluate is %d, but there are no validation classes: hold some out of the training "+
-			"(hold_out), or set run.watch=test to evaluate the test during training", c.Run.Evaluate)
-	}
-	if err := c.checkPatience(d); err != nil {
-		return err
-	}
-	return checkBenchmarks(d.Benchmarks)
 }
 
 // evaluationDue reports whether the run must be evaluated now. It depends only on the state.
@@ -197,7 +179,7 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
 	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
-	o := EvalOptions{Metrics: r.parts.metrics}
+	o := retrieval.Evaluation{Metrics: r.parts.metrics}
 	var result *retrieval.Result
 	var err error
 	switch {

@@ -73,7 +73,7 @@ func TestBestCheckpointIsTheOneWithTheHighestMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	again, err := m.Evaluate(context.Background(), data.Validation, nil, EvalOptions{Metrics: hierarchical(t)})
+	again, err := m.Evaluate(context.Background(), data.Validation, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
 	if err != nil || again.Mean("H-AP") != float64(got.Value) {
 		t.Errorf("the best checkpoint has H-AP %v, %v; best.json says %v", again.Mean("H-AP"), err, got.Value)
 	}

@@ -46,9 +46,8 @@ const (
 	memoryPrefix    = "memory."
 )
 
-// CheckpointVersion is the format version of state.json that this hgld writes. It reads all
-// versions up to this one.
-const CheckpointVersion = 2
+// CheckpointVersion is the format version of state.json.
+const CheckpointVersion = 1
 
 // state is state.json.
 type state struct {
@@ -227,9 +226,6 @@ func readState(path string) (state, error) {
 				s.Position, s.Skipped)}
 	}
 	s.Config.Run = Default().Run // not part of a checkpoint
-	if s.Config.Model.Precision == "" {
-		s.Config.Model.Precision = precisionFloat32 // older versions had no other
-	}
 	if s.Version < 1 || s.Version > CheckpointVersion {
 		return s, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, s.Version, CheckpointVersion)
 	}

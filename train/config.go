@@ -11,11 +11,8 @@ package train
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"hgld/internal/img"
-	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/train/backbone"
 	"hgld/train/input"
@@ -124,9 +121,6 @@ type Schedule struct {
 	Proxies Named `yaml:"proxies" json:"proxies,omitzero"`
 
 	Plateau Plateau `yaml:"plateau" json:"plateau,omitzero"` // cuts all rates when evaluations stop improving
-
-	// Old reports that a file used the keys from when warmup meant frozen groups.
-	Old bool `yaml:"-" json:"-"`
 }
 
 // Upkeep holds the settings that do not change the result of a run.
@@ -190,8 +184,8 @@ func (e *ConfigError) Error() string { return "train: " + e.Err.Error() }
 // Unwrap returns the underlying error.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// resolve checks a configuration, looks up every name in its table and applies the settings. It
-// returns the first mistake as a *ConfigError.
+// resolve checks the ranges of a configuration, looks up every name in its table, applies the
+// settings and validates the whole. It returns the first mistake as a *ConfigError.
 func (c *Config) resolve() (parts, error) {
 	p, err := c.lookUp()
 	if err != nil {
@@ -204,20 +198,14 @@ func (c *Config) lookUp() (p parts, err error) {
 	if c.Steps > 0 {
 		c.Epochs = 0
 	}
-	if err := c.check(); err != nil {
+	if err := settings.Check(c); err != nil {
 		return p, err
 	}
-	if c.From != "" && (c.Model.Weights != "" || c.Model.Projection != "") {
-		return p,
-			fmt.Errorf("from is %s, which sets the whole network: remove model.weights and model.projection",
-				c.From)
+	if c.Steps == 0 && c.Epochs == 0 { // schedules need the length
+		return p, errors.New("steps and epochs are 0: want one of them positive")
 	}
 	if p.backbone, err = pick(c.backbones(), "backbone", "model.backbone", c.Model.Backbone); err != nil {
 		return p, err
-	}
-	if c.Input.Std == [3]float32{} {
-		facts := p.backbone.Facts()
-		c.Input.Mean, c.Input.Std = facts.Mean, facts.Std
 	}
 	if p.head.Pooling, err = backbone.Poolings.Get("pooling", c.Model.Pooling); err != nil {
 		return p, fmt.Errorf("model.pooling: %w", err)
@@ -230,22 +218,9 @@ func (c *Config) lookUp() (p parts, err error) {
 		if p.projection, err = projections.Get("projection", c.Model.Projection); err != nil {
 			return p, fmt.Errorf("model.projection: %w", err)
 		}
-		if c.Model.Dim == 0 {
-			return p, fmt.Errorf("model.projection is %s, but model.dim is 0: set model.dim", c.Model.Projection)
-		}
-	}
-	if err := c.fits(p.backbone.Facts()); err != nil {
-		return p, err
 	}
 	if p.loss, err = c.Loss.Kind(); err != nil {
 		return p, err
-	}
-	if err := errors.Join(c.Memory.check(), c.Passes.check(c, p.loss)); err != nil {
-		return p, err
-	}
-	if c.Memory.exists() && loss.ByRows(p.loss) {
-		return p, fmt.Errorf("%s reads no memory: remove memory.size and memory.unique, or train with a ranking or pair "+
-			"loss", c.Loss.Name)
 	}
 	sampler := c.Sampler.Named
 	sampler.Settings = with(with(sampler.Settings, "batch", c.Sampler.Batch), "m", c.Sampler.M)
@@ -277,19 +252,14 @@ func (c *Config) lookUp() (p parts, err error) {
 	if p.filter, err = input.Filters.Get("filter", c.Input.Filter); err != nil {
 		return p, fmt.Errorf("input.filter: %w", err)
 	}
-	return p, nil
-}
-
-// checkSampler returns an error if sampler.settings has keys that the sampler group overrides.
-// Runs of earlier versions may have them, and can still be resumed.
-func (c *Config) checkSampler() error {
-	for key, value := range map[string]int{"batch": c.Sampler.Batch, "m": c.Sampler.M} {
-		if other, given := c.Sampler.Settings[key]; given && fmt.Sprint(other) != fmt.Sprint(value) {
-			return &ConfigError{fmt.Errorf("sampler.settings.%s is %v, and sampler.%s %d: want sampler.%s alone", key,
-				other, key, value, key)}
-		}
+	if err := c.validate(&p); err != nil {
+		return p, err
 	}
-	return nil
+	if c.Input.Std == [3]float32{} {
+		facts := p.backbone.Facts()
+		c.Input.Mean, c.Input.Std = facts.Mean, facts.Std
+	}
+	return p, nil
 }
 
 // plan returns the schedule that n names, after the warm-up. A schedule that ends does so with
@@ -316,108 +286,4 @@ func (c *Config) plan(where string, n Named) (optim.Schedule, error) {
 		return s, err
 	}
 	return optim.Rising{Schedule: s, Steps: warmUp}, nil
-}
-
-// fits checks the input and the head against the requirements of the backbone.
-func (c *Config) fits(f backbone.Facts) error {
-	switch name := c.Model.Backbone.Name; {
-	case f.Vector && c.Model.Pooling != "none":
-		return fmt.Errorf("model.pooling is %s, want none: %s outputs one vector for each image", c.Model.Pooling, name)
-	case !f.Vector && c.Model.Pooling == "none":
-		return fmt.Errorf("model.pooling is none, but %s outputs a feature map: want one of %s",
-			name, strings.Join(backbone.Poolings.Names(), ", "))
-	case f.Fixed && c.Input.Size != f.Input:
-		return fmt.Errorf("input.size is %d, but %s expects images of %d: change input.size or "+
-			"model.backbone.settings.input", c.Input.Size, name, f.Input)
-	case f.Fixed && len(c.Input.Scales) > 0:
-		return fmt.Errorf("input.scales is %v, but %s takes images of one size: remove input.scales", c.Input.Scales, name)
-	}
-	for _, s := range c.Input.Scales {
-		if side := s * float64(c.Input.Size); !(side >= 8 && side <= 1<<13) {
-			return fmt.Errorf("input.scales has %v, which turns %d pixels into %.0f, want 8 to 8192", s,
-				c.Input.Size, side)
-		}
-	}
-	return nil
-}
-
-// check checks the numbers of a configuration.
-func (c *Config) check() error {
-	if err := settings.Check(c); err != nil {
-		return err
-	}
-	if bytes := float64(c.rowBytes()) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch,
-		1)+1); bytes > input.MostDecoded {
-		return fmt.Errorf("sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would "+
-			"take %.0f GiB, want at most %d",
-			c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, bytes/(1<<30), input.MostDecoded>>30)
-	}
-	in, e, none := c.Input, c.Input.Erase, [3]float32{}
-	for _, rule := range []struct {
-		broken bool
-		text   string
-		args   []any
-	}{
-		{c.Steps < 0 || c.Epochs < 0 || c.Steps == 0 && c.Epochs == 0,
-			"steps is %d and epochs %d: want one of them positive, and none negative", []any{c.Steps, c.Epochs}},
-		{!slices.Contains(precisions, c.Model.Precision), "model.precision is %.80q, want one of %s",
-			[]any{c.Model.Precision, strings.Join(precisions, ", ")}},
-		{in.Size < 8, "input.size is %d, want at least 8 pixels", []any{in.Size}},
-		{in.Resize != 0 && in.Resize < in.Size, "input.resize is %d, want at least input.size = %d",
-			[]any{in.Resize, in.Size}},
-		{!(in.Scale[0] > 0 && in.Scale[0] <= in.Scale[1] && in.Scale[1] <= 1), "input.scale is %v, want 0 < low <= high <= 1",
-			[]any{in.Scale}},
-		{!(in.Ratio[0] > 0 && in.Ratio[0] <= in.Ratio[1]), "input.ratio is %v, want 0 < low <= high", []any{in.Ratio}},
-		{e.Probability > 0 && !(e.Scale[0] <= e.Scale[1] && 0 < e.Ratio[0] && e.Ratio[0] <= e.Ratio[1]),
-			"input.erase has scale %v and ratio %v; want each from low to high, and ratios above 0", []any{e.Scale, e.Ratio}},
-		{in.Pad < 0 || in.Crop == "padded" && in.Pad >= in.Size,
-			"input.pad is %d, want 0 or more, and less than input.size = %d", []any{in.Pad, in.Size}},
-		{in.Std != none && !(in.Std[0] > 0 && in.Std[1] > 0 && in.Std[2] > 0), "input.std is %v, want positive numbers",
-			[]any{in.Std}},
-		{in.Std == none && in.Mean != none, "input.mean is %v without input.std: give both, or neither for those of the " +
-			"backbone", []any{in.Mean}},
-		{!(c.Optim.Rate > 0), "optim.lr is %v, want a positive rate", []any{c.Optim.Rate}},
-		{c.Optim.Clip < 0 || c.Optim.ClipValue < 0, "optim.clip is %v and optim.clip_value %v, want bounds, or 0 for none",
-			[]any{c.Optim.Clip, c.Optim.ClipValue}},
-		{!(c.EMA.Decay >= 0 && c.EMA.Decay < 1), "ema.decay is %v, want 0 (no average) or a share below 1, such as 0.999",
-			[]any{c.EMA.Decay}},
-		{c.Run.Keep < 1, "run.keep is %d, want at least 1 checkpoint", []any{c.Run.Keep}},
-	} {
-		if rule.broken {
-			return fmt.Errorf(rule.text, rule.args...)
-		}
-	}
-	for _, n := range []struct {
-		key   string
-		value float64
-	}{
-		{"optim.head_factor", c.Optim.HeadFactor}, {"optim.proxy_lr", c.Optim.ProxyRate},
-		{"optim.weight_decay", c.Optim.Decay},
-		{"optim.proxy_weight_decay", c.Optim.ProxyDecay},
-		{"model.dim", float64(c.Model.Dim)}, {"model.fit_on", float64(c.Model.FitOn)},
-		{"schedule.warmup", float64(c.Schedule.WarmUp)}, {"schedule.freeze", float64(c.Schedule.Freeze)},
-		{"run.evaluate", float64(c.Run.Evaluate)}, {"run.checkpoint", float64(c.Run.Checkpoint)},
-		{"run.threads", float64(c.Run.Threads)},
-		{"run.workers", float64(c.Run.Workers)}, {"run.prefetch", float64(c.Run.Prefetch)},
-	} {
-		if !(n.value >= 0) {
-			return fmt.Errorf("%s is %v, want a number from 0 up", n.key, n.value)
-		}
-	}
-	groups := []string{backboneGroup, headGroup, proxyGroup}
-	for _, group := range c.Schedule.Frozen {
-		if !slices.Contains(groups, group) {
-			return fmt.Errorf("schedule.frozen: %w", registry.Unknown("group", group, groups))
-		}
-	}
-	if c.Run.Resample != "" && !slices.Contains(resamples, c.Run.Resample) { // a checkpoint has none
-		return fmt.Errorf("run.resample: %w", registry.Unknown("place", c.Run.Resample, resamples))
-	}
-	if !slices.Contains(watched, c.Run.Watch) {
-		return fmt.Errorf("run.watch: %w", registry.Unknown("part of the data", c.Run.Watch, watched))
-	}
-	if _, err := input.Crops.Get("crop", in.Crop); err != nil {
-		return fmt.Errorf("input.crop: %w", err)
-	}
-	return nil
 }

@@ -135,7 +135,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 // number of bytes, including the components.
 func (r *Run) planProjection(l *ledger) int64 {
 	n, b := r.network, r.o.Backend
-	in := n.newInputs(embedBatch, len(r.classes), n.packs(false))
+	in := n.newInputs(EmbedBatch, len(r.classes), n.packs(false))
 	tape := grad.NewTape(b, n.arena).Evaluate()
 	width := n.normalised(tape, in, n.net.Features).Value.Cols()
 	tape.Free()
@@ -153,7 +153,7 @@ func (r *Run) planEvaluation(sides []input.Dataset) {
 		if side == nil {
 			continue
 		}
-		in := n.newInputs(embedBatch, len(e.Levels), n.packs(false))
+		in := n.newInputs(EmbedBatch, len(e.Levels), n.packs(false))
 		tape := grad.NewTape(b, n.arena).Evaluate()
 		width := n.forward(tape, in).Value.Cols()
 		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))

@@ -23,8 +23,7 @@ type Event struct {
 	Step  int  `json:"step"`  // steps taken so far
 	Epoch int  `json:"epoch"` // epochs completed
 
-	// Loss is nil if no query had a positive, because such a step has no loss. Older logs also
-	// omit a loss of exactly 0.
+	// Loss is nil if no query had a positive, because such a step has no loss.
 	Loss *float64 `json:"loss,omitempty"`
 	// Terms are the terms of a loss that is a weighted sum, and empty for other losses.
 	Terms []TermValue `json:"terms,omitempty"`
@@ -32,8 +31,7 @@ type Event struct {
 	Rate      float64 `json:"lr,omitempty"`       // rate of the backbone, 0 while it is frozen
 	HeadRate  float64 `json:"head_lr,omitempty"`  // rate of the head
 	ProxyRate float64 `json:"proxy_lr,omitempty"` // rate of the proxies
-	// Norm is the norm of the gradient of backbone and head before clipping. Older logs have it
-	// only if optim.clip was set.
+	// Norm is the norm of the gradient of backbone and head before clipping.
 	Norm    *float64          `json:"grad_norm,omitempty"`
 	Images  int               `json:"images,omitempty"`  // images of the batch
 	Seconds float64           `json:"seconds,omitempty"` // duration of the step or the evaluation

@@ -11,6 +11,7 @@ import (
 	"hgld/labels"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
+	"hgld/train/retrieval"
 )
 
 // clouds are vectors of 12 numbers: 4 say which of 8 classes a row is of, and 8 are noise
@@ -71,7 +72,7 @@ func TestHeadOnVectorsLearns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := m.Evaluate(context.Background(), newClouds(80), nil, EvalOptions{Metrics: set})
+			r, err := m.Evaluate(context.Background(), newClouds(80), nil, retrieval.Evaluation{Metrics: set})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func TestNoLayerDecayIsNotRecorded(t *testing.T) {
 	}
 	keys, err := flat(Default())
 	if _, named := keys["optim.layer_decay"]; err != nil || named {
-		t.Errorf("old checkpoints would differ in optim.layer_decay (%v)", err)
+		t.Errorf("a checkpoint names optim.layer_decay (%v)", err)
 	}
 }
 

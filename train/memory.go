@@ -22,18 +22,6 @@ type CrossBatch struct {
 	Weight float64 `yaml:"weight" json:"weight,omitempty" range:"0 1e6" usage:"weight of its loss relative to the loss of the batch; 0: 1"`
 }
 
-func (m CrossBatch) check() error {
-	switch {
-	case m.Size < 0 || m.Start < 0 || !(m.Weight >= 0):
-		return fmt.Errorf("memory.size is %d, memory.start %d and memory.weight %v, want numbers from 0 up", m.Size,
-			m.Start, m.Weight)
-	case m.Size > 0 && m.Unique:
-		return fmt.Errorf("memory.size is %d, but memory.unique has a place for each training image: remove one "+
-			"of them", m.Size)
-	}
-	return nil
-}
-
 // exists reports whether there is a memory of embeddings.
 func (m CrossBatch) exists() bool { return m.Size > 0 || m.Unique }
 

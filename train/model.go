@@ -12,7 +12,6 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/input"
-	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
 
@@ -66,26 +65,6 @@ func (r *Run) Saved() (folder, sum string, err error) {
 	return folder, sum, err
 }
 
-// EvalOptions are the options of an evaluation.
-type EvalOptions struct {
-	Metrics  metric.Set            // metrics to compute
-	Ties     metric.Ties           // how equal scores are ordered
-	PerQuery bool                  // keep the values of every query
-	Progress func(done, total int) // images embedded; may be nil
-
-	Mean      retrieval.Unit       // see Evaluation
-	Intervals *retrieval.Intervals // see Evaluation
-	Gap       int                  // see Evaluation
-	GapSeed   uint64               // see Evaluation
-
-	// Self is each query's row in the gallery, which is left out of its ranking, or −1. nil means
-	// that no query has one.
-	Self []int32
-
-	Look  *retrieval.Observer // extra output; nil: none
-	Parts *retrieval.Timing   // see Evaluation
-}
-
 // Open loads the network of a run directory from its newest checkpoint, or of a checkpoint
 // folder. If untrained is set, the network has the weights that the run started from: the
 // baseline of its training. Call Close when done with the backend.
@@ -135,15 +114,17 @@ func (m *Model) load() error {
 func (m *Model) Close() error { return m.thread.Close() }
 
 // Evaluate embeds query and gallery and measures retrieval. Without a gallery the queries rank
-// each other, and each is left out of its own ranking.
-func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, o EvalOptions) (*retrieval.Result, error) {
-	e := &retrieval.Evaluation{
-		Levels: query.Levels(), Metrics: o.Metrics, Ties: o.Ties, PerQuery: o.PerQuery,
-		Threads: m.Config.Run.Threads, Observer: o.Look, Mean: o.Mean, Intervals: o.Intervals,
-		Gap: o.Gap, GapSeed: o.GapSeed, Timing: o.Parts,
+// each other, and each is left out of its own ranking. e says what to measure; its sides, levels
+// and threads are those of the data and the model. Progress counts embedded items instead of
+// queries.
+func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, e retrieval.Evaluation) (*retrieval.Result,
+	error) {
+	o := embedOptions{
+		thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: e.Progress,
 	}
+	e.Levels, e.Threads, e.Progress = query.Levels(), m.Config.Run.Threads, nil
 	var err error
-	if e.Query, err = m.side(ctx, query, o); err != nil {
+	if e.Query, err = m.network.side(ctx, query, o); err != nil {
 		return nil, err
 	}
 	defer m.free(e.Query)
@@ -154,19 +135,12 @@ func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, o Ev
 			e.Self[i] = int32(i)
 		}
 	} else {
-		if e.Gallery, err = m.side(ctx, gallery, o); err != nil {
+		if e.Gallery, err = m.network.side(ctx, gallery, o); err != nil {
 			return nil, err
 		}
 		defer m.free(e.Gallery)
-		e.Self = o.Self
 	}
-	return retrieval.EvaluateOn(ctx, m.network.b, m.thread, e)
-}
-
-func (m *Model) side(ctx context.Context, d input.Dataset, o EvalOptions) (retrieval.Side, error) {
-	return m.network.side(ctx, d, embedOptions{
-		thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: o.Progress,
-	})
+	return retrieval.EvaluateOn(ctx, m.network.b, m.thread, &e)
 }
 
 func (m *Model) free(s retrieval.Side) {

@@ -12,6 +12,7 @@ import (
 	"hgld/train/device/bf16"
 	"hgld/train/grad"
 	"hgld/train/input"
+	"hgld/train/loss"
 	"hgld/train/nn"
 	"hgld/train/retrieval"
 )
@@ -91,9 +92,9 @@ func (n *network) normalised(t *grad.Tape, in *input.Arrays, f nn.Layer) *grad.V
 	return e
 }
 
-// embedBatch is the number of images that an evaluation embeds at a time. It is the same for all
-// data sets, because the rounding of a product may depend on its shape.
-const embedBatch = 64
+// EmbedBatch is the number of images that a model embeds at a time. It is the same for all data
+// sets, because the rounding of a product may depend on its shape.
+const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
@@ -116,18 +117,18 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 		return err
 	}
 	l := &input.Loader{
-		Data: d, Labels: list, Size: embedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
+		Data: d, Labels: list, Size: EmbedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
 		Workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), Prefetch: max(o.prefetch, 1), Width: n.width,
 		Packs: n.packs(false), Skip: o.skip,
 	}
-	in := n.newInputs(embedBatch, len(d.Levels()), l.Packs)
+	in := n.newInputs(EmbedBatch, len(d.Levels()), l.Packs)
 	defer in.Free(n.b)
 	l.Send = in.Sender(n.b)
 	tape := grad.NewTape(n.b, n.arena).Evaluate()
 	defer tape.Free()
 	var e *grad.Var
 	done := 0
-	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), embedBatch)) {
+	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), EmbedBatch)) {
 		if err != nil {
 			return err
 		}
@@ -176,6 +177,6 @@ const backbonePrefix = backbone.Prefix
 
 // lossScope is the scope of the loss's parameters in the store. lossPrefix begins their names.
 const (
-	lossScope  = "loss"
+	lossScope  = loss.ParamScope
 	lossPrefix = lossScope + "."
 )

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,26 +21,6 @@ type EarlyStop struct {
 
 // waits reports whether evaluations change the course of the run.
 func (c *Config) waits() bool { return c.Schedule.Plateau.Factor > 0 || c.Stop.Patience > 0 }
-
-// checkPatience returns an error for settings that never take effect.
-func (c *Config) checkPatience(d Data) error {
-	p := c.Schedule.Plateau
-	switch {
-	case p.Factor != 0 && !(p.Factor > 0 && p.Factor < 1 && p.Patience > 0):
-		return fmt.Errorf("schedule.plateau has factor %v and patience %d: want a factor between 0 and 1, and a patience "+
-			"from 1 up", p.Factor, p.Patience)
-	case p.Factor == 0 && p.Patience > 0:
-		return fmt.Errorf("schedule.plateau has patience %d and no factor: set schedule.plateau.factor, such as 0.1",
-			p.Patience)
-	case c.waits() && c.Run.Evaluate == 0:
-		return errors.New("schedule.plateau and stop.patience count evaluations, but run.evaluate is 0: set it to the " +
-			"steps (or epochs) between them")
-	case c.waits() && d.Validation == nil && c.Run.Watch != watchTest:
-		return errors.New("schedule.plateau and stop.patience count evaluations, but there are no validation classes: hold " +
-			"some out of the training (hold_out), or set run.watch=test")
-	}
-	return nil
-}
 
 // judgement is the result of a regular evaluation. A checkpoint stores those made before it was
 // saved.

@@ -13,6 +13,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/retrieval"
 	"hgld/train/testing/places"
 )
 
@@ -123,7 +124,7 @@ func sameEvaluation(t *testing.T, dir string, d *places.Set, events []Event) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
+	got, err := m.Evaluate(context.Background(), d, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

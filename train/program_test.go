@@ -43,6 +43,9 @@ func newRecorder() *recorder {
 	return r
 }
 
+// OwnMemory is true, as of a card.
+func (r *recorder) OwnMemory() bool { return true }
+
 func (r *recorder) outside(what string) {
 	if r.by.Load() == goroutine() {
 		r.illegal = append(r.illegal, what)

@@ -13,9 +13,6 @@ import (
 // each level, finest first. If it is given, the loss is also made, for a tree of that many
 // classes. Check returns the first mistake as a *ConfigError.
 func (c Config) Check(counts ...int) error {
-	if err := c.checkSampler(); err != nil {
-		return err
-	}
 	p, err := c.resolve()
 	if err != nil || len(counts) == 0 {
 		return err

@@ -125,7 +125,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := config.watchable(data); err != nil {
+	if err := config.validateData(data); err != nil {
 		return nil, &ConfigError{err}
 	}
 	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
@@ -147,7 +147,7 @@ func (r *Run) reserve() error {
 	if e == nil {
 		return nil
 	}
-	if _, own := r.o.Backend.(device.Graphs); own {
+	if device.OwnMemory(r.o.Backend) {
 		return r.thread.Do(func() error {
 			r.network.arena.Reserve(int(e.Peak - e.Kept))
 			return r.o.Backend.Sync()
@@ -228,9 +228,6 @@ func (r *Run) prepare() error {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err
 		}
-	}
-	if err := r.config.checkSampler(); err != nil {
-		return err
 	}
 	if r.left, err = r.network.warmStart(&r.config, &r.parts); err != nil {
 		return err

@@ -123,7 +123,7 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	before, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
+	before, err := m.Evaluate(context.Background(), d, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"hgld/train/testing/places"
 )
 
-// Variables of BenchmarkSteps, which scripts/gpu_check.sh sets.
+// Variables of BenchmarkSteps, which scripts/gpu_check sets.
 const (
 	// stepsVariable names the JSON file that is written, with a table beside it (.md).
 	stepsVariable = "HGLD_GPU_CHECK_STEPS"

@@ -1,13 +1,11 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/input"
-	"hgld/train/loss"
 )
 
 // Passes says how a batch goes through the network if its activations do not fit in memory.
@@ -19,24 +17,6 @@ type Passes struct {
 	// Accumulate adds up the gradients of each chunk's own loss in one pass. The result is the
 	// same only if the loss is a mean over rows.
 	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass; only for a loss that is a mean over rows"`
-}
-
-// check returns an error if a batch cannot go through in chunks.
-func (p Passes) check(c *Config, kind loss.Kind) error {
-	switch {
-	case p.Chunk < 0:
-		return fmt.Errorf("passes.chunk is %d, want a number of rows, or 0 for the whole batch", p.Chunk)
-	case p.Accumulate && p.Chunk == 0:
-		return errors.New("passes.accumulate adds up the gradients of chunks, but passes.chunk is 0: set passes.chunk")
-	case p.Accumulate && !loss.ByRows(kind):
-		return fmt.Errorf("passes.accumulate: %s ranks each query against the whole batch, so its loss is not the sum of "+
-			"those of "+
-			"its chunks: adding up their gradients "+
-			"would train on rankings of %d items in place of %d; leave passes.accumulate out, and passes.chunk alone gives "+
-			"the gradient of the whole batch, for a second forward pass",
-			c.Loss.Name, p.Chunk, c.Sampler.Batch)
-	}
-	return nil
 }
 
 // checkNorm returns an error if each chunk would be normalised by its own statistics.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hgld/train/device"
+	"hgld/train/loss"
 	"hgld/train/nn"
 	"hgld/train/optim"
 )
@@ -89,7 +90,7 @@ func freezeOf(c *Config) optim.Freeze {
 const (
 	backboneGroup = "backbone"
 	headGroup     = "head"
-	proxyGroup    = "proxies"
+	proxyGroup    = loss.ParamGroup
 )
 
 // averaged lists the arrays that the moving average follows: the network's weights and running

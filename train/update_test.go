@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/train/device/cpu"
+	"hgld/train/retrieval"
 )
 
 // values reads the named tensor of a file of the newest checkpoint.
@@ -113,7 +114,7 @@ func TestEvaluationsUseTheAveragedWeights(t *testing.T) {
 	if v := values(t, dir, averageFile, "fc.weight"); !slices.Equal(exported(t, m, "fc.weight"), v) {
 		t.Error("an opened run has other weights than the averages")
 	}
-	after, err := m.Evaluate(context.Background(), d, nil, EvalOptions{Metrics: hierarchical(t)})
+	after, err := m.Evaluate(context.Background(), d, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
 	if err != nil || after.Mean("H-AP") != during.Mean("H-AP") {
 		t.Errorf("H-AP %v, %v; in the run %v", after.Mean("H-AP"), err, during.Mean("H-AP"))
 	}

@@ -30,6 +30,5 @@ func (u *Upkeep) resampleOn(b device.Backend) bool {
 	case resampleDevice:
 		return true
 	}
-	_, own := b.(device.Graphs)
-	return own
+	return device.OwnMemory(b)
 }

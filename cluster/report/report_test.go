@@ -19,7 +19,7 @@ import (
 	"hgld/labels"
 )
 
-// newPage is a page of clusters of five tags each, called by name.
+// newPage returns a page with clusters of five tags each, named by name.
 func newPage(names []string) *Page {
 	d := &labels.Draft{Origin: labels.Origin{Tool: "hgld", Algorithm: "lloyd", Encoder: names[0], Prompt: names[0],
 		Input: names[0]}}
@@ -57,7 +57,7 @@ func plain(n int) []string {
 	return names
 }
 
-// block is the data that the page's script reads.
+// block returns the data that the page's script reads.
 func block(t *testing.T, text string) data {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, `<script id="data" type="application/json">`)
@@ -102,8 +102,8 @@ func TestPageIsTheSameTwice(t *testing.T) {
 	}
 }
 
-// Rows that all fall together, as PCA of equal tags does, are still a page.
-func TestPageOfOnePlaceIsDrawn(t *testing.T) {
+// If all positions coincide, as with PCA of equal tags, the page is still drawn.
+func TestMapOfCoincidentPointsIsDrawn(t *testing.T) {
 	p := newPage(plain(6))
 	p.Positions = cluster.NewMatrix(6, 2)
 	for _, x := range block(t, render(t, p)).Tags.X {
@@ -113,7 +113,7 @@ func TestPageOfOnePlaceIsDrawn(t *testing.T) {
 	}
 }
 
-func TestPageAsksTheNetworkForNothing(t *testing.T) {
+func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	text := render(t, newPage(plain(12)))
 	if m := regexp.MustCompile(`(?i)(src|href|url\()\s*=?\s*["']?https?:|@import|fetch\(|XMLHttpRequest|WebSocket`).FindString(text); m != "" {
 		t.Errorf("the page holds %q", m)
@@ -145,8 +145,8 @@ func census(t *testing.T, text string) map[string]int {
 	return counts
 }
 
-// attacks are sixty texts that call hgldRan where a page takes them for markup, an
-// attribute, a script, a style or an address.
+// attacks are sixty texts that call hgldRan if a page takes them for markup, an attribute, a
+// script, a style or an address.
 func attacks(t *testing.T) (names []string) {
 	t.Helper()
 	goldens.ReadJSON(t, "testdata/attacks.json", &names)
@@ -156,8 +156,8 @@ func attacks(t *testing.T) (names []string) {
 	return names
 }
 
-// Sixty strings that run script where text is taken for markup make the same
-// elements and attributes as harmless names do, and come back as they were.
+// Sixty strings that would run a script if they were taken for markup give the same elements and
+// attributes as harmless names, and are displayed unchanged.
 func TestTagsNeverBecomeMarkup(t *testing.T) {
 	names := attacks(t)
 	bad := newPage(names)
@@ -183,8 +183,8 @@ func TestTagsNeverBecomeMarkup(t *testing.T) {
 
 var rootColor = regexp.MustCompile(`--([a-z]+): (#[0-9a-f]{6})`)
 
-// Contrast is WCAG's: 4.5 to 1 for text, 3 to 1 for marks and edges, in both
-// colour schemes and on both grounds.
+// Contrast by WCAG: 4.5 to 1 for text, 3 to 1 for marks and edges, in both colour schemes and on
+// both backgrounds.
 func TestColoursHaveContrast(t *testing.T) {
 	blocks := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(styleText, -1)
 	if len(blocks) != 2 {
@@ -236,7 +236,7 @@ func luminance(t *testing.T, color string) float64 {
 	return sum
 }
 
-// The clusters nearest to one another on the map have different colours.
+// Clusters that are adjacent on the map have different colours.
 func TestNeighboursHaveDifferentColours(t *testing.T) {
 	d := data{Tags: tagColumns{}}
 	for i := range 144 { // a grid of 12 by 12 clusters

@@ -22,17 +22,17 @@ import (
 // decided a tag belongs to the nearest name, with the temperature 1/Scale. Rows of x and N
 // have unit length. The minimum is unique; it is searched by L-BFGS.
 type logistic struct {
-	// Scale is the length of the weights of a group before anything is decided.
+	// Scale is the length of a group's weights before any decision.
 	Scale float64
-	// Decay is how strongly the weights are held at the names.
+	// Decay is the strength of the pull towards the names.
 	Decay float64
 	// MaxIter is the largest number of iterations.
 	MaxIter int
-	// BLAS multiplies.
+	// BLAS computes the products.
 	BLAS blas.Library
 }
 
-// fit returns the weights [groups, D] for decided tags x, tag i of group y[i].
+// fit returns the weights [groups, D] for decided tags x, where tag i has group y[i].
 func (l logistic) fit(t *testing.T, x cluster.Matrix, y []int, names cluster.Matrix) cluster.Matrix {
 	t.Helper()
 	f := &likelihood{l, x, y, cluster.NewMatrix(names.Rows, names.Cols), cluster.NewMatrix(names.Rows, names.Cols),
@@ -51,7 +51,7 @@ func (l logistic) fit(t *testing.T, x cluster.Matrix, y []int, names cluster.Mat
 	return f.weights(result.X)
 }
 
-// probabilities returns those of each group for tags, [tags, groups].
+// probabilities returns the probabilities of the groups for tags, [tags, groups].
 func (l logistic) probabilities(x, w cluster.Matrix) cluster.Matrix {
 	p := cluster.NewMatrix(x.Rows, w.Rows)
 	l.BLAS.Sgemm(false, true, x.Rows, w.Rows, x.Cols, 1, x.Data, x.Cols, w.Data, w.Cols, 0, p.Data, w.Rows)
@@ -61,7 +61,7 @@ func (l logistic) probabilities(x, w cluster.Matrix) cluster.Matrix {
 	return p
 }
 
-// softmax turns logits into probabilities, and returns the logarithm of the sum of their
+// softmax converts logits to probabilities, and returns the logarithm of the sum of their
 // exponentials.
 func softmax(z []float32) float64 {
 	top := z[0]
@@ -78,7 +78,7 @@ func softmax(z []float32) float64 {
 	return float64(top) + math.Log(sum)
 }
 
-// likelihood is what a fit minimises.
+// likelihood is the objective of a fit.
 type likelihood struct {
 	logistic
 	x        cluster.Matrix
@@ -95,7 +95,7 @@ func (f *likelihood) weights(at []float64) cluster.Matrix {
 	return f.w
 }
 
-// forward fills in the probabilities at the given weights and returns the value.
+// forward computes the probabilities at the given weights and returns the value.
 func (f *likelihood) forward(at []float64) float64 {
 	w, groups := f.weights(at), f.w.Rows
 	f.BLAS.Sgemm(false, true, f.x.Rows, groups, f.x.Cols, 1, f.x.Data, f.x.Cols, w.Data, w.Cols, 0, f.p, groups)
@@ -112,10 +112,10 @@ func (f *likelihood) forward(at []float64) float64 {
 	return value
 }
 
-// value is the objective, as the optimizer calls it.
+// value computes the objective for the optimizer.
 func (f *likelihood) value(at []float64) float64 { return f.forward(at) }
 
-// gradient is that of value.
+// gradient computes the gradient of value.
 func (f *likelihood) gradient(to, at []float64) {
 	f.forward(at)
 	groups := f.w.Rows
@@ -129,7 +129,7 @@ func (f *likelihood) gradient(to, at []float64) {
 	}
 }
 
-// rowsOf returns the directions of labels.
+// rowsOf returns the vectors of labels.
 func (p *published) rowsOf(tags []int) cluster.Matrix {
 	x := cluster.NewMatrix(len(tags), p.cols)
 	for i, tag := range tags {
@@ -140,14 +140,14 @@ func (p *published) rowsOf(tags []int) cluster.Matrix {
 	return x
 }
 
-// answer is a group that a model gives a label, with what it orders labels by.
+// answer is the group that a model gives to a label, and the score that orders labels.
 type answer struct {
 	right bool
 	sure  float64
 }
 
-// score returns the share of right answers, and the largest share of the surest ones of
-// which 95 % are right.
+// score returns the share of right answers, and the largest share of the most certain ones of which
+// 95 % are right.
 func score(answers []answer) (right, covered float64) {
 	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(b.sure, a.sure) })
 	n := 0
@@ -162,7 +162,7 @@ func score(answers []answer) (right, covered float64) {
 	return float64(n) / float64(len(answers)), covered
 }
 
-// byModel answers for labels with the model fitted on others.
+// byModel answers for labels with a model fitted on other labels.
 func (p *published) byModel(t *testing.T, l logistic, decided, rest []int) []answer {
 	names, err := cluster.Pack(p.vector)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *published) byModel(t *testing.T, l logistic, decided, rest []int) []ans
 	return answers
 }
 
-// byPrototypes answers with the prototypes that the decided labels make.
+// byPrototypes answers with the prototypes after the decided labels.
 func (p *published) byPrototypes(t *testing.T, decided, rest []int) []answer {
 	p.begin()
 	p.decide(decided)
@@ -198,9 +198,9 @@ func (p *published) byPrototypes(t *testing.T, decided, rest []int) []answer {
 	return answers
 }
 
-// A multinomial logistic model that starts from the names was tried in place of the
-// prototypes. It is not better for the first decisions, which is when it would help most,
-// so the prototypes stay. The table of docs/clustering.md is what this test logs.
+// A multinomial logistic model that starts from the names was tried instead of the prototypes. It
+// is not better for the first decisions, when it would help most, so the prototypes stay. This test
+// logs the table of docs/clustering.md.
 func TestPrototypesAreNoWorseThanALogisticModel(t *testing.T) {
 	lib, err := blas.Default()
 	if err != nil {

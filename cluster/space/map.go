@@ -44,7 +44,7 @@ func (s *Space) Map(ctx context.Context) ([][2]float32, error) {
 			near = append(near, at[id])
 		}
 		for rank, m := range c.Members {
-			pull := s.between(m.Tag, near, x, places)
+			pull := s.placeTag(m.Tag, near, x, places)
 			turn, radius := 2.39996*float64(rank), unit*math.Sqrt(float64(rank)+0.5) // the golden angle
 			for axis, wave := range [2]float64{math.Cos(turn), math.Sin(turn)} {
 				out[m.Tag][axis] = float32(places[k][axis] + mapPull*(pull[axis]-places[k][axis]) + radius*wave)
@@ -98,10 +98,10 @@ func placeClusters(ctx context.Context, x cluster.Matrix) ([][2]float64, error) 
 	return places, nil
 }
 
-// between returns the weighted mean of the places of the clusters in near. near[0] is
+// placeTag returns the weighted mean of the places of the clusters in near. near[0] is
 // the tag's own cluster. The weights are exp(−d²/2σ²), where d is the distance from the
 // tag to a cluster's centroid and σ is half the distance to the nearest other cluster.
-func (s *Space) between(tag int, near []int, x cluster.Matrix, places [][2]float64) [2]float64 {
+func (s *Space) placeTag(tag int, near []int, x cluster.Matrix, places [][2]float64) [2]float64 {
 	d2 := make([]float64, len(near))
 	least := math.Inf(1)
 	for i, k := range near {

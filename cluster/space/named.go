@@ -42,7 +42,7 @@ func (s *Space) Name(group int, v []float32) {
 	for k, x := range v {
 		p.name[k] = float64(x)
 	}
-	if !unit(p.name) {
+	if !cluster.Normalize(p.name) {
 		return
 	}
 	c.prototype = p
@@ -52,32 +52,16 @@ func (s *Space) Name(group int, v []float32) {
 			s.learn(g, tag, 1)
 		}
 	}
-	p.turn()
+	p.updateDirection()
 }
 
-// unit scales a vector to unit length. It returns false for a vector of zeros.
-func unit(v []float64) bool {
-	norm := 0.0
-	for _, x := range v {
-		norm += x * x
-	}
-	if norm == 0 {
-		return false
-	}
-	norm = math.Sqrt(norm)
-	for k := range v {
-		v[k] /= norm
-	}
-	return true
-}
-
-// turn computes the direction.
-func (p *prototype) turn() {
+// updateDirection computes the direction.
+func (p *prototype) updateDirection() {
 	v := make([]float64, len(p.name))
 	for k := range v {
 		v[k] = nameWeight*p.name[k] + p.sum[k]
 	}
-	if !unit(v) {
+	if !cluster.Normalize(v) {
 		copy(v, p.name)
 	}
 	p.unit = make([]float32, len(v))
@@ -103,7 +87,7 @@ func (s *Space) unitRow(tag int) []float64 {
 	for k, h := range s.row(tag) {
 		v[k] = float64(s.wide[h])
 	}
-	unit(v)
+	cluster.Normalize(v)
 	return v
 }
 
@@ -118,10 +102,10 @@ func (s *Space) truncate(groups int) {
 	s.groups = s.groups[:groups]
 }
 
-// turned returns the distance of directions from x, of unit length, to a group: √(2 − 2cos),
+// directionDistance returns the distance of directions from x, of unit length, to a group: √(2 − 2cos),
 // which orders groups as the cosine does. It returns false for a group without tags and
 // without a name that is known.
-func (s *Space) turned(c *centroid, x []float64) (float64, bool) {
+func (s *Space) directionDistance(c *centroid, x []float64) (float64, bool) {
 	along, norm := 0.0, 1.0
 	switch {
 	case c.prototype != nil:

@@ -10,8 +10,8 @@ import (
 	"hgld/labels"
 )
 
-// compass is a space of tags at angles, in degrees, all in one cluster, with places for
-// three more groups.
+// compass returns a space of tags at angles, in degrees, all in one cluster, with room for three
+// more groups.
 func compass(t *testing.T, angles ...float64) *Space {
 	t.Helper()
 	d := &labels.Draft{Version: labels.DraftVersion}
@@ -31,13 +31,13 @@ func compass(t *testing.T, angles ...float64) *Space {
 	return s
 }
 
-// at is the unit vector at an angle.
+// at returns the unit vector at an angle.
 func at(degrees float64) []float32 {
 	r := degrees * math.Pi / 180
 	return []float32{float32(math.Cos(r)), float32(math.Sin(r))}
 }
 
-func TestADeclaredGroupWithoutMembersIsNearItsName(t *testing.T) {
+func TestEmptyDeclaredGroupIsNearItsName(t *testing.T) {
 	s := compass(t, 10, 80, 60)
 	any := func(int) bool { return false }
 	if near, _ := s.Nearest([]int{0}, 5, any); !slices.Equal(near, []int{0}) {
@@ -61,7 +61,7 @@ func TestADeclaredGroupWithoutMembersIsNearItsName(t *testing.T) {
 	}
 }
 
-func TestDecidedTagsPullAGroupFromItsNameAndOthersDoNot(t *testing.T) {
+func TestOnlyDecidedTagsMoveAPrototype(t *testing.T) {
 	s := compass(t, 30, 60, 90)
 	s.Name(1, at(0))
 	direction := func() float64 {
@@ -73,12 +73,12 @@ func TestDecidedTagsPullAGroupFromItsNameAndOthersDoNot(t *testing.T) {
 		t.Errorf("an undecided member turns the group to %.2f°", got)
 	}
 	s.Place(4, nil, []int{1}, []int{1}, []bool{true})
-	// Twice 0° and once 60° is the direction of (2.5, √3/2).
+	// The direction of twice 0° and once 60° is (2.5, √3/2).
 	want := math.Atan2(math.Sqrt(3)/2, 2.5) * 180 / math.Pi
 	if got := direction(); math.Abs(got-want) > 0.05 {
 		t.Errorf("with a decided tag at 60° the group is at %.2f°, want %.2f°", got, want)
 	}
-	s.Name(1, at(0)) // the name comes after the decisions
+	s.Name(1, at(0)) // named after the decisions
 	if got := direction(); math.Abs(got-want) > 0.05 {
 		t.Errorf("named again the group is at %.2f°, want %.2f°", got, want)
 	}
@@ -86,7 +86,7 @@ func TestDecidedTagsPullAGroupFromItsNameAndOthersDoNot(t *testing.T) {
 	if got := direction(); math.Abs(got) > 0.05 {
 		t.Errorf("after the undo the group is at %.2f°", got)
 	}
-	s.Place(1, nil, []int{0, 1}, []int{0, 0}, make([]bool, 2)) // a Revert takes the groups away
+	s.Place(1, nil, []int{0, 1}, []int{0, 0}, make([]bool, 2)) // a Revert removes the groups
 	if s.named != 0 {
 		t.Errorf("%d groups have names after they are gone", s.named)
 	}
@@ -100,7 +100,7 @@ func TestProposalsAreTheClearestNames(t *testing.T) {
 	}
 	s.Name(2, at(90))
 	propose := s.Proposals([]int{0, 1, 2})
-	s.Name(2, nil) // what is prepared stays as it was
+	s.Name(2, nil) // the prepared name does not change
 	groups, leads, err := propose(t.Context())
 	if err != nil || !slices.Equal(groups, []int{1, 1, 2}) {
 		t.Fatalf("%v, %v", groups, err)

@@ -14,8 +14,8 @@ import (
 	"hgld/labels"
 )
 
-// published are the 753 labels whose group among the 78 published ones is known, and the
-// vectors of the names of these groups.
+// published holds the 753 labels with a known group among the 78 published ones, and the vectors of
+// the names of these groups.
 type published struct {
 	*Space
 	names  []string
@@ -60,7 +60,7 @@ func readPublished(t *testing.T) *published {
 	return p
 }
 
-// begin puts every label into a place of its own group, which is no longer open to it.
+// begin removes every label from its group and gives the groups their names.
 func (p *published) begin() {
 	names, tags, in := map[int]string{}, []int{}, []int{}
 	for g, name := range p.names {
@@ -75,7 +75,7 @@ func (p *published) begin() {
 	}
 }
 
-// decide tells the space the truth of labels.
+// decide tells the space the true groups of labels.
 func (p *published) decide(tags []int) {
 	in, decided := []int{}, []bool{}
 	for _, i := range tags {
@@ -119,8 +119,8 @@ func matrixOf(t *testing.T, path, tensor string, rows int) cluster.Matrix {
 	return cluster.Matrix{Rows: rows, Cols: len(data) / rows, Data: data}
 }
 
-// The figures of docs/clustering.md. They are those that NumPy gets from the same vectors;
-// binary16 may turn one label of 753.
+// The values of docs/clustering.md, which NumPy computes from the same vectors. binary16 may change
+// one label of 753.
 func TestTheNearestNameIsRightForMostLabels(t *testing.T) {
 	p := readPublished(t)
 	var all, hand []int
@@ -159,8 +159,8 @@ func TestTheNearestNameIsRightForMostLabels(t *testing.T) {
 	}
 }
 
-// The figures of docs/clustering.md: means of five random orders, which NumPy has drawn
-// otherwise, so they may differ by the deviation of such means.
+// The values of docs/clustering.md are means of five random orders. NumPy drew other orders, so the
+// values may differ by the deviation of such means.
 func TestDecisionsMakeSuggestionsBetterThanNamesAlone(t *testing.T) {
 	p := readPublished(t)
 	for _, c := range []struct {

@@ -229,7 +229,7 @@ func (c *centroid) measure() {
 		c.norm /= float64(c.n) * float64(c.n)
 	}
 	if c.prototype != nil {
-		c.prototype.turn()
+		c.prototype.updateDirection()
 	}
 }
 
@@ -254,10 +254,10 @@ func (s *Space) mean(tags []int) ([]float64, float64) {
 // out if there is neither.
 func (s *Space) Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64) {
 	x, xx := s.mean(tags)
-	distance := func(c *centroid) (float64, bool) { return s.away(c, x, xx) }
+	distance := func(c *centroid) (float64, bool) { return s.euclideanDistance(c, x, xx) }
 	if s.named > 0 {
-		unit(x)
-		distance = func(c *centroid) (float64, bool) { return s.turned(c, x) }
+		cluster.Normalize(x)
+		distance = func(c *centroid) (float64, bool) { return s.directionDistance(c, x) }
 	}
 	best := make([]near, 0, n+1) // in order
 	for g := range s.groups {
@@ -276,9 +276,9 @@ func (s *Space) Nearest(tags []int, n int, skip func(group int) bool) (groups []
 	return unzip(best)
 }
 
-// away returns the Euclidean distance from x, with the squared length xx, to a group. It
+// euclideanDistance returns the Euclidean distance from x, with the squared length xx, to a group. It
 // returns false for a group without tags that has the name of none.
-func (s *Space) away(c *centroid, x []float64, xx float64) (float64, bool) {
+func (s *Space) euclideanDistance(c *centroid, x []float64, xx float64) (float64, bool) {
 	if c.n > 0 {
 		return math.Sqrt(max(0, xx-2*dot(c.sum, x)/float64(c.n)+c.norm)), true
 	}

@@ -14,8 +14,8 @@ import (
 	"hgld/labels"
 )
 
-// randomSpace is the space of n labels with 384 random values each, in clusters of
-// 38, and its session.
+// randomSpace returns a space of n labels with 384 random values each, in clusters of 38, and its
+// session.
 func randomSpace(t testing.TB, n int) (*Space, *curate.Session) {
 	t.Helper()
 	d := &labels.Draft{Version: labels.DraftVersion}
@@ -54,7 +54,7 @@ func TestCandidatesAreTheNearestTags(t *testing.T) {
 	take := func(i int) bool { return i%3 > 0 }
 	centre, _ := s.mean([]int{38, 39, 40})
 	s.Place(len(s.groups), nil, []int{38, 39, 40}, []int{0, 0, 0}, make([]bool, 3))
-	for i := range 38 { // leaves the three of them in group 0
+	for i := range 38 { // leaves three of them in group 0
 		s.Place(len(s.groups), nil, []int{i}, []int{1}, make([]bool, 1))
 	}
 	var want []near
@@ -72,7 +72,7 @@ func TestCandidatesAreTheNearestTags(t *testing.T) {
 	if len(tags) != 60 {
 		t.Fatalf("%d candidates, want 60", len(tags))
 	}
-	for i, d := range distances { // sums of 384 float32 against float64
+	for i, d := range distances { // sums of 384 float32, compared with float64
 		if math.Abs(d-want[i].distance) > 1e-5*want[i].distance {
 			t.Errorf("candidate %d is %d at %g, want %+v", i, tags[i], d, want[i])
 		}
@@ -82,8 +82,8 @@ func TestCandidatesAreTheNearestTags(t *testing.T) {
 	}
 }
 
-// TestSuggestionsAreTheNearestCentroids compares the sums that are kept with means
-// computed anew, after random moves.
+// TestSuggestionsAreTheNearestCentroids compares the running sums with recomputed means after
+// random moves.
 func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
 	s, session := randomSpace(t, 700)
 	of, groups := make([]int, 700), len(session.Draft().Clusters)
@@ -121,8 +121,8 @@ func TestSuggestionsAreTheNearestCentroids(t *testing.T) {
 	}
 }
 
-// BenchmarkSuggest is what the page asks after each edit: the five groups nearest
-// to a label, with the edit's change of the centroids.
+// BenchmarkSuggest measures what the page requests after each edit: the five groups nearest to a
+// label, and the edit's change of the centroids.
 func BenchmarkSuggest(b *testing.B) {
 	for _, n := range []int{5700, 57000} {
 		b.Run(fmt.Sprintf("labels=%d", n), func(b *testing.B) {

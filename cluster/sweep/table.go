@@ -1,17 +1,17 @@
 package sweep
 
 import (
+	"errors"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/report"
+	"hgld/internal/texttable"
 )
 
 // Table returns the points as aligned text: the settings that vary and the measures, a line
@@ -47,27 +47,11 @@ func Table(points []Point, varied []Variation) string {
 		}
 		rows = append(rows, append(row, stability, strconv.Itoa(p.Largest), strconv.Itoa(p.Alone)))
 	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+	columns := make([]texttable.Column, len(rows[0]))
+	for i := range columns {
+		columns[i] = texttable.Column{Left: i < len(varied), Gap: 2}
 	}
-	var text strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i < len(varied): // settings are aligned left, measures right
-				text.WriteString(cell + pad + "  ")
-			case i+1 < len(row):
-				text.WriteString(pad + cell + "  ")
-			default:
-				text.WriteString(pad + cell + "\n")
-			}
-		}
-	}
-	return text.String()
+	return texttable.Lines(rows, columns...)
 }
 
 func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }
@@ -100,7 +84,7 @@ func Plot(folder string, points []Point) (paths []string, err error) {
 		}},
 	} {
 		path := filepath.Join(folder, measure.file+".svg")
-		drawn, err := plotLines(path, measure.title, points, measure.of)
+		drawn, err := plot(path, measure.title, points, measure.of)
 		if err != nil {
 			return paths, err
 		}
@@ -129,35 +113,33 @@ func judgedBy(of func(*Judgement) Estimate) func(Point) (float64, bool) {
 	}
 }
 
-// plotLines draws the points that have the measure, and no file if none has.
-func plotLines(path, title string, points []Point, of func(Point) (float64, bool)) (drawn bool, err error) {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "clusters", title
-	p.Add(plotter.NewGrid())
-	var line plotter.XYs
+// plot draws the points that have the measure, and no file if none has.
+func plot(path, title string, points []Point, of func(Point) (float64, bool)) (drawn bool, err error) {
+	p := report.Plot{XLabel: "clusters", YLabel: title}
 	for i, at := range points {
+		if i == 0 || at.K <= points[i-1].K {
+			p.Curves = append(p.Curves, report.Curve{Name: at.name(), Dots: true})
+		}
 		if y, defined := of(at); defined {
-			line = append(line, plotter.XY{X: float64(at.K), Y: y})
+			c := &p.Curves[len(p.Curves)-1]
+			c.Points = append(c.Points, report.Point{X: float64(at.K), Y: y})
 		}
-		if i+1 < len(points) && points[i+1].K > at.K || len(line) == 0 {
-			continue
-		}
-		l, dots, err := plotter.NewLinePoints(line)
-		if err != nil {
-			return false, err
-		}
-		p.Add(l, dots)
-		line, drawn = nil, true
 	}
-	if !drawn {
+	drawing, err := p.Draw()
+	if errors.Is(err, report.ErrEmpty) {
 		return false, nil
 	}
-	w, err := p.WriterTo(12*vg.Centimeter, 8*vg.Centimeter, "svg")
 	if err != nil {
 		return false, err
 	}
-	return true, atomicfile.Write(path, func(out io.Writer) error {
-		_, err := w.WriteTo(out)
-		return err
-	})
+	return true, atomicfile.Write(path, func(out io.Writer) error { return drawing.Write(out, "svg") })
+}
+
+// name lists the settings of a point, "" if none varies.
+func (p Point) name() string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
+		list = append(list, key+" "+strings.ReplaceAll(p.Settings[key], "\n", " "))
+	}
+	return strings.Join(list, ", ")
 }

@@ -14,6 +14,7 @@ import (
 	"hgld/curate/serve"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/tagdata"
 	"hgld/labels"
 )
 
@@ -131,10 +132,10 @@ func (g *greedy) do(e curate.Edit) {
 // mapping by hand, with the 78 names imported; a page that moved labels one by one
 // would need .42 to .58 actions a label (goldens/cluster/draft_quality.json).
 func TestGreedyCuratorNeedsFewActions(t *testing.T) {
-	draft := realDraft(t, realRecords(t))
+	draft := tagdata.Draft(t, tagdata.Records(t))
 	w := readWants(t)
 	real := map[string]bool{}
-	for _, row := range readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
+	for _, row := range tagdata.Table(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
 		real[row[0]] = row[3] == "hand"
 	}
 	for _, c := range []struct {

@@ -149,15 +149,12 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if c.Queue, err = serve.QueueName(o.log, contents.Header); err != nil {
 		return err
 	}
-	if err := o.dropSecret(); err != nil {
-		return err
-	}
 	closeVectors, err := o.fill(j, &c, files)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.Finish = func() (string, error) { return o.finish(j) }
+	c.WriteHierarchy = func() (string, error) { return o.finish(j) }
 	return o.listen(j, c)
 }
 
@@ -321,14 +318,5 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 		return err
 	}
 	j.say("stopped; %s has %s", o.log, count(c.Session.Version(), "edit"))
-	return nil
-}
-
-// dropSecret removes the file by which earlier versions of hgld recognised a browser. It
-// is no longer used.
-func (o *serveOptions) dropSecret() error {
-	if err := os.Remove(o.log + ".secret"); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return nil
 }

@@ -2,22 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/csv"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"hgld/cluster"
 	"hgld/curate"
-	"hgld/internal/blas"
-	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/tagdata"
 	"hgld/labels"
 )
 
@@ -27,8 +20,8 @@ import (
 // does to each cluster what tag_pairs.tsv says, and the real rows get their
 // labels.
 func TestWalkFromRealTagsToLabels(t *testing.T) {
-	records := realRecords(t)
-	draft := realDraft(t, records)
+	records := tagdata.Records(t)
+	draft := tagdata.Draft(t, records)
 	log := filepath.Join(t.TempDir(), "edits.jsonl")
 	wants := readWants(t)
 	moves, actions := curateReal(t, draft, wants, log)
@@ -85,91 +78,6 @@ func TestWalkFromRealTagsToLabels(t *testing.T) {
 	}
 }
 
-// realRecords reads real_rows.csv as stage 1 would have written it.
-func realRecords(t *testing.T) []labels.Record {
-	t.Helper()
-	rows := readTable(t, ',', goldens.Shared(t, "data", "wikimedia", "real_rows.csv"))
-	var records []labels.Record
-	for _, row := range rows[1:] {
-		id, err := strconv.Atoi(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := labels.Record{Split: labels.Split(row[0]), Landmark: labels.LandmarkID(id), Category: row[2],
-			Outcome: labels.NoTag, Tag: row[4]}
-		if r.Tag != "" {
-			r.Outcome = labels.OK
-		}
-		records = append(records, r)
-	}
-	return records
-}
-
-func readTable(t *testing.T, comma rune, path string) [][]string {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comma, r.LazyQuotes, r.FieldsPerRecord = comma, comma == '\t', -1
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-// realDraft clusters all labels that have a vector.
-func realDraft(t *testing.T, records []labels.Record) *labels.Draft {
-	t.Helper()
-	dir := goldens.Dir(t, "cluster")
-	landmarks := map[string]int{}
-	for _, tag := range cluster.Tags(records) {
-		landmarks[tag.Name] = tag.Landmarks
-	}
-	if len(landmarks) != 237 {
-		t.Fatalf("%d distinct real tags, want 237", len(landmarks))
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "label_embeddings.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tags []labels.DraftTag
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
-		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: landmarks[name]})
-		delete(landmarks, name)
-	}
-	if len(landmarks) > 0 {
-		t.Fatalf("real tags without a vector: %v", landmarks)
-	}
-	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "label_embeddings.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	data, err := f.Float32("photo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := cluster.Matrix{Rows: len(tags), Cols: len(data) / len(tags), Data: data}
-	lib, err := blas.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := (cluster.KMeans{K: 150, Spherical: true, BLAS: lib}).Run(context.Background(), x, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := cluster.NewDraft(tags, x, r,
-		labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return draft
-}
-
 // wants is what the curator has in mind.
 type wants struct {
 	group map[string]string // group of each tag; "" to drop it
@@ -179,10 +87,10 @@ type wants struct {
 func readWants(t *testing.T) wants {
 	t.Helper()
 	w := wants{map[string]string{}, map[string]string{}}
-	for _, row := range readTable(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
+	for _, row := range tagdata.Table(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:] {
 		w.group[row[0]] = row[1]
 	}
-	for _, row := range readTable(t, ',',
+	for _, row := range tagdata.Table(t, ',',
 		goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))[1:] {
 		w.kind[row[0]] = row[1]
 	}

@@ -88,7 +88,7 @@ func (e *evaluation) run(j *job) error {
 		return err
 	}
 	if j.profile {
-		o.Parts = new(retrieval.Timing)
+		o.Timing = new(retrieval.Timing)
 	}
 	var result *retrieval.Result
 	switch {
@@ -103,8 +103,8 @@ func (e *evaluation) run(j *job) error {
 		return err
 	}
 	page := pageError(err)
-	if o.Parts != nil {
-		j.say("%s", o.Parts)
+	if o.Timing != nil {
+		j.say("%s", o.Timing)
 	}
 	result.Tool = thisTool()
 	if !e.Measures.PerQuery {

@@ -16,9 +16,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/browser"
+	"hgld/internal/testing/program"
 )
 
-// drawnEvaluation writes 48 small pictures of 12 classes in 3 groups, and two files of vectors of
+// drawnEvaluation writes 48 small images of 12 classes in 3 groups, and two files with vectors of
 // them, a.npy and b.npy, with their labels.
 func drawnEvaluation(t *testing.T) string {
 	t.Helper()
@@ -75,38 +77,36 @@ func drawnEvaluation(t *testing.T) string {
 	return dir
 }
 
-// The pages of eval run, eval compare and search are read in both colour schemes, wide and narrow,
-// without a violation of axe's rules or the contrast that WCAG asks for, and no page is wider than
-// the window.
-func TestBrowserReadsThePagesOfEvaluations(t *testing.T) {
+// The pages of eval run, eval compare and search violate no rule of axe and no contrast limit of
+// WCAG, in both colour schemes, wide and narrow. No page is wider than the window.
+func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 	dir := drawnEvaluation(t)
-	runHgld(t, dir, "eval", "run", "--embeddings", "a.npy", "--report", "eval.html", "--images", "photos")
-	runHgld(t, dir, "eval", "export", "--embeddings", "a.npy", "left")
-	runHgld(t, dir, "eval", "export", "--embeddings", "b.npy", "right")
-	runHgld(t, dir, "eval", "compare", "--report", "compare.html", "--images", "photos", "left.json", "right.json")
-	runHgld(t, dir, "search", "--index", "a.npy", "--id", "07.png", "--report", "search.html", "--images", "photos")
+	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--report", "eval.html", "--images", "photos")
+	program.Run(t, dir, "eval", "export", "--embeddings", "a.npy", "left")
+	program.Run(t, dir, "eval", "export", "--embeddings", "b.npy", "right")
+	program.Run(t, dir, "eval", "compare", "--report", "compare.html", "--images", "photos", "left.json", "right.json")
+	program.Run(t, dir, "search", "--index", "a.npy", "--id", "07.png", "--report", "search.html", "--images", "photos")
 	for _, page := range []string{"eval", "compare", "search"} {
 		for _, width := range []int{1280, 390} {
 			for _, dark := range []bool{false, true} {
 				name := fmt.Sprintf("evaluation-%s-%d-dark-%v", page, width, dark)
-				b := newBrowser(t, width, 1000, dark)
-				b.run(chromedp.Navigate("file://" + filepath.Join(dir, page+".html")))
-				b.until("the page is there", `document.readyState === "complete" && document.querySelector("table")`)
+				b := browser.New(t, width, 1000, dark)
+				b.Run(chromedp.Navigate("file://" + filepath.Join(dir, page+".html")))
+				b.Until("the page is there", `document.readyState === "complete" && document.querySelector("table")`)
 				if width > 1000 {
-					b.readable(name)
+					b.Readable(name)
 				} else { // tables scroll in their own boxes, so that the audit would call headings cut off
-					b.accessible(name)
-					b.shot(name)
+					b.Accessible(name)
+					b.Shot(name)
 				}
-				b.run(chromedp.Evaluate[chromedp.Void](`scrollTo(0, document.body.scrollHeight)`))
-				b.shot(name + "-end")
-				if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				b.Exec(`scrollTo(0, document.body.scrollHeight)`)
+				b.Shot(name + "-end")
+				if over := browser.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s: %d pixels wider than the window", name, over)
 				}
-				if broken := eval[int](b, `[...document.images].filter(i => i.complete && !i.naturalWidth).length`); broken > 0 {
+				if broken := browser.Eval[int](b, `[...document.images].filter(i => i.complete && !i.naturalWidth).length`); broken > 0 {
 					t.Errorf("%s: %d pictures are not shown", name, broken)
 				}
-				b.clean()
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"hgld/internal/registry"
-	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/report"
 	"hgld/train/retrieval"
@@ -38,7 +37,7 @@ func (s *evalFileSettings) inputs() []string {
 }
 
 // evaluateEmbeddings evaluates vectors from files.
-func (e *evaluation) evaluateEmbeddings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
+func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrieval.Result, error) {
 	s := &e.Files
 	source := s.input(j)
 	if err := source.Complete(); err != nil {
@@ -112,13 +111,13 @@ func (s *evalFileSettings) input(j *job) *embeddings.Input {
 }
 
 // setOptions copies the options to an evaluation of files.
-func setOptions(in *embeddings.Evaluation, o train.EvalOptions, threads int) {
+func setOptions(in *embeddings.Evaluation, o retrieval.Evaluation, threads int) {
 	in.Metrics, in.Ties, in.Threads, in.PerQuery, in.Mean = o.Metrics, o.Ties, threads, o.PerQuery, o.Mean
-	in.Intervals, in.Gap, in.GapSeed, in.Timing = o.Intervals, o.Gap, o.GapSeed, o.Parts
+	in.Intervals, in.Gap, in.GapSeed, in.Timing = o.Intervals, o.Gap, o.GapSeed, o.Timing
 }
 
 // evaluateRankings evaluates the rankings of another program.
-func (e *evaluation) evaluateRankings(j *job, o train.EvalOptions) (*retrieval.Result, error) {
+func (e *evaluation) evaluateRankings(j *job, o retrieval.Evaluation) (*retrieval.Result, error) {
 	if j.limit > 0 {
 		return nil, usagef("--limit selects the first vectors, but --ranking has no vectors")
 	}

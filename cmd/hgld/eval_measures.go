@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hgld/internal/registry"
-	"hgld/train"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
@@ -29,7 +28,7 @@ var tieRules = map[string]metric.Ties{"row": metric.ScoreThenRow, "average": met
 var units = map[string]retrieval.Unit{"query": retrieval.ByQuery, "class": retrieval.ByClass}
 
 // options resolves the settings of what is measured.
-func (e *evaluation) options() (o train.EvalOptions, err error) {
+func (e *evaluation) options() (o retrieval.Evaluation, err error) {
 	s := &e.Measures
 	ties, known := tieRules[s.Ties]
 	if !known {
@@ -47,7 +46,7 @@ func (e *evaluation) options() (o train.EvalOptions, err error) {
 	if err := e.checkCombinations(); err != nil {
 		return o, err
 	}
-	o = train.EvalOptions{Metrics: set, Ties: ties, Gap: s.Gap, GapSeed: s.Seed,
+	o = retrieval.Evaluation{Metrics: set, Ties: ties, Gap: s.Gap, GapSeed: s.Seed,
 		PerQuery: s.PerQuery || e.Outputs.Report != ""} // the report shows single queries
 	if s.Mean == "class" {
 		o.Mean = retrieval.ByClass

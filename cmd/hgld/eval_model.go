@@ -37,7 +37,7 @@ type evalImageSettings struct {
 }
 
 // evaluateModel evaluates the network of a run on images.
-func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *retrieval.Result, err error) {
+func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retrieval.Result, err error) {
 	choice, err := e.Images.choice(e.Model.Run)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (e *evaluation) evaluateModel(j *job, o train.EvalOptions) (result *retriev
 		return nil, err
 	}
 	defer func() { err = outputs.Finish(j.ctx, result, err) }()
-	o.Look = outputs.Look()
+	o.Observer = outputs.Look()
 	m, err := e.Model.open(j, e.Threads)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *evalModelSettings) stepsText(m *train.Model) string {
 }
 
 // showEmbedding shows the progress of embedding all images.
-func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
+func showEmbedding(j *job, o *retrieval.Evaluation, images int) (end func()) {
 	p := j.progress("embed", images)
 	before := 0
 	o.Progress = func(done, total int) {
@@ -139,7 +139,7 @@ func showEmbedding(j *job, o *train.EvalOptions, images int) (end func()) {
 
 // evaluateBenchmarks evaluates a test that consists of several data sets, one per level. It
 // returns a usage error for outputs that show single rankings, which need one data set.
-func (e *evaluation) evaluateBenchmarks(j *job, o train.EvalOptions, choice *selection.Images,
+func (e *evaluation) evaluateBenchmarks(j *job, o retrieval.Evaluation, choice *selection.Images,
 	data *selection.Data) (result *retrieval.Result, err error) {
 	for _, of := range []struct {
 		flag string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -54,12 +53,8 @@ func readResultFile(path string) (*retrieval.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Version == 0 || len(r.Levels) == 0:
+	if r.Version == 0 || len(r.Levels) == 0 {
 		return nil, usagef("%s is not a result of `hgld eval run`", path)
-	case r.Version > retrieval.ResultVersion:
-		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
-			path, r.Version, retrieval.ResultVersion)
 	}
 	return r, nil
 }

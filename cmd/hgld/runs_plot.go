@@ -84,7 +84,7 @@ func writeCurves(j *job, runs []*history.Run, what string, smooth int, file stri
 
 // plotRuns draws a curve of each run.
 func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*report.Drawing, error) {
-	p := &report.Plot{YLabel: what, Log: logarithmic}
+	p := &report.Plot{XLabel: "step", YLabel: what, Log: logarithmic}
 	for _, r := range runs {
 		points, dots, err := r.Curve(what, smooth)
 		if err != nil {
@@ -98,9 +98,6 @@ func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*
 	drawing, err := p.Draw()
 	if errors.Is(err, report.ErrEmpty) {
 		err = fmt.Errorf("no run has values of %s to draw", what)
-		if what == "grad_norm" {
-			err = withHint(err, "older runs recorded it only if optim.clip was set")
-		}
 	}
 	return drawing, err
 }

@@ -182,11 +182,6 @@ func runShardsVerify(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range v.Notes {
-		if !j.json {
-			j.say("note: %s", note)
-		}
-	}
 	if err := j.show(v, v.Text()); err != nil {
 		return err
 	}

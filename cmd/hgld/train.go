@@ -156,10 +156,6 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if r.Resumed() != "" {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
-	if s.Schedule.Old {
-		j.say("schedule.idle is now called schedule.frozen, and the warm-up next to it schedule.freeze; schedule.warmup " +
-			"now raises the learning rates")
-	}
 	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
 		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
 		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)

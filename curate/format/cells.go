@@ -1,8 +1,6 @@
 package format
 
 import (
-	"bytes"
-	"encoding/csv"
 	"strings"
 )
 
@@ -32,25 +30,4 @@ func unmark(cell string) (name string, marked bool) {
 func mistakable(name string) bool {
 	return name != "" && strings.ContainsAny(name[:1], "=+-@\t\r") || strings.HasPrefix(name, "\ufeff") ||
 		looksLikeCount(name) || spreadsheetError.MatchString(name)
-}
-
-// newCSVReader reads CSV with or without a byte order mark. It keeps line ends of two
-// characters within quotes, which encoding/csv would turn into one.
-func newCSVReader(data []byte) *csv.Reader {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	var kept []byte
-	quoted, from := false, 0
-	for i, c := range data {
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case c == '\n' && quoted && i > 0 && data[i-1] == '\r':
-			kept = append(append(kept, data[from:i]...), '\r')
-			from = i
-		}
-	}
-	if from > 0 {
-		data = append(kept, data[from:]...)
-	}
-	return csv.NewReader(bytes.NewReader(data))
 }

@@ -71,7 +71,7 @@ func summary(d *Difference) []string {
 	return list
 }
 
-func TestDiffTellsWhatHappened(t *testing.T) {
+func TestDiffReportsEveryKindOfChange(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		a, b []string
@@ -207,7 +207,7 @@ func TestDiffOfListsOfGroups(t *testing.T) {
 	}
 }
 
-func TestDiffOfADocumentWithItsExports(t *testing.T) {
+func TestDiffOfADocumentAndItsExportsIsEmpty(t *testing.T) {
 	for _, format := range []string{"hierarchy", "skos"} {
 		back := read(t, write(t, church(), format), "x")
 		d, err := Diff(church(), back)
@@ -220,7 +220,7 @@ func TestDiffOfADocumentWithItsExports(t *testing.T) {
 	}
 }
 
-func TestDiffKnowsTagsByTheirText(t *testing.T) {
+func TestDiffMatchesTagsByText(t *testing.T) {
 	a, b := doc(t, "church/h: t1 t2 t3"), doc(t, "church/h: t1 t2 t3")
 	a.Hierarchy.Levels[0].Classes[0].QID, b.Hierarchy.Levels[0].Classes[0].QID = "Q1", "Q2"
 	b.Hierarchy.Levels[0].Classes[1].QID = "Q3"

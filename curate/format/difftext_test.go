@@ -2,7 +2,7 @@ package format
 
 import "testing"
 
-func TestDifferenceNamesGroupsAndTheFirstTags(t *testing.T) {
+func TestDiffTextNamesGroupsAndTheFirstTags(t *testing.T) {
 	d := &Difference{Tags: 3, Equal: 1,
 		Merged: []GroupChange{{From: []string{"a", "b"}, To: []string{"c"}, Tags: []string{"x", "y\nz", "w"},
 			Landmarks: 1, Images: 2}},

@@ -54,7 +54,7 @@ func apply(t *testing.T, s *curate.Session, d *Document) (edits []curate.Edit, m
 
 // A hierarchy that becomes edits comes out of them as it was, but for what a
 // hierarchy lists by name.
-func TestEditsGiveTheHierarchyBack(t *testing.T) {
+func TestImportedEditsRebuildTheHierarchy(t *testing.T) {
 	d := church()
 	s := session(t, draftOf(d))
 	if _, missing := apply(t, s, d); len(missing) > 0 {
@@ -81,7 +81,7 @@ func TestEditsGiveTheHierarchyBack(t *testing.T) {
 	}
 }
 
-func TestSecondImportHasNothingToDo(t *testing.T) {
+func TestSecondImportMakesNoEdits(t *testing.T) {
 	d := church()
 	s := session(t, draftOf(d))
 	apply(t, s, d)
@@ -127,8 +127,8 @@ func TestTagsAreFoundByTextOrItem(t *testing.T) {
 	}
 }
 
-// The draft's own tag of a text is not taken by a class that only shares its item.
-func TestTextsGoBeforeItems(t *testing.T) {
+// A tag is matched by its text before a class with the same item can take it.
+func TestMatchByTextPrecedesMatchByItem(t *testing.T) {
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church", QID: "Q1"}}},
 		Clusters: []labels.Cluster{{Name: "x", Members: []labels.Member{{Tag: 0}}}}}
 	s := session(t, draft)
@@ -140,7 +140,7 @@ func TestTextsGoBeforeItems(t *testing.T) {
 	}
 }
 
-// The published list of groups says nothing of tags: it declares all 78.
+// The published list of groups has no tags. It declares all 78 groups.
 func TestPublishedGroupsAreDeclared(t *testing.T) {
 	list, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
 	if err != nil {
@@ -197,7 +197,7 @@ func groupsAndNotes(tags []labels.Class, groups ...labels.Class) *Document {
 
 // A group without members that is called like a cluster stays when the import
 // moves the cluster's tags elsewhere.
-func TestGroupThatTheImportEmptiesIsDeclared(t *testing.T) {
+func TestEmptiedGroupIsDeclared(t *testing.T) {
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}}},
 		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}
 	d := groupsAndNotes([]labels.Class{{Name: "a", Parent: 0}, {Name: "b", Parent: 0}},
@@ -219,7 +219,7 @@ func TestGroupThatTheImportEmptiesIsDeclared(t *testing.T) {
 
 // In a log whose coarsest level are the groups of tags, one without tags cannot be
 // declared, and its note is no reason to stop midway.
-func TestNoteOfAGroupThatIsNotThereIsLeftOut(t *testing.T) {
+func TestNoteOfAMissingGroupIsSkipped(t *testing.T) {
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "a"}}, {Tag: labels.Tag{Name: "b"}},
 		{Tag: labels.Tag{Name: "c"}}},
 		Clusters: []labels.Cluster{{Name: "zoo", Members: []labels.Member{{Tag: 0}, {Tag: 1}}},
@@ -248,7 +248,7 @@ func TestNoteOfAGroupThatIsNotThereIsLeftOut(t *testing.T) {
 
 // A proposal is exported with the hierarchy, imported as a proposal, and named as lost by
 // formats that know nothing of it.
-func TestProposalsAreExportedAndImportedAsSuch(t *testing.T) {
+func TestProposalsSurviveExportAndImport(t *testing.T) {
 	d := church()
 	draft := draftOf(d)
 	s := session(t, draft)

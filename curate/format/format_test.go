@@ -81,7 +81,7 @@ func rowsOf(h *labels.Hierarchy) []row {
 
 // What a format can hold comes back from it, and what it gives back it writes the
 // same again; what it cannot hold, it says.
-func TestImportOfExportIsTheSame(t *testing.T) {
+func TestExportAndImportRoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		format string
 		keep   func(*row) bool
@@ -132,7 +132,7 @@ func TestImportOfExportIsTheSame(t *testing.T) {
 	}
 }
 
-func TestSKOSKeepsTheHierarchyWhole(t *testing.T) {
+func TestSKOSKeepsTheWholeHierarchy(t *testing.T) {
 	d := church()
 	back := read(t, write(t, d, "skos"), "x.ttl")
 	if !reflect.DeepEqual(back.Hierarchy, d.Hierarchy) {
@@ -145,7 +145,7 @@ func TestSKOSKeepsTheHierarchyWhole(t *testing.T) {
 
 // The 55,529 published rows of the index split come out byte for byte, CRLF line
 // ends and all; and they say the 78 groups.
-func TestPublishedLabelsComeOutByteForByte(t *testing.T) {
+func TestPublishedLabelsAreWrittenByteForByte(t *testing.T) {
 	path := goldens.Shared(t, "data", "wikimedia", "gldv2", "KMU_index_label_to_hierarchical_3col.csv")
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -188,7 +188,7 @@ const fiveColumns = "landmark_id,category,supercategory,hierarchical_label,natur
 	"7,http://commons.wikimedia.org/wiki/Category:D,bay,ocean area ,natural\r\n" +
 	"9,http://commons.wikimedia.org/wiki/Category:E,church building,church,human-made"
 
-func TestFiveColumnsComeOutByteForByte(t *testing.T) {
+func TestFiveColumnsAreWrittenByteForByte(t *testing.T) {
 	d := read(t, []byte(fiveColumns), "train_labels.csv")
 	if got := write(t, d, "labels"); string(got) != fiveColumns {
 		t.Errorf("written again:\n%q", got)
@@ -210,7 +210,7 @@ func TestFiveColumnsComeOutByteForByte(t *testing.T) {
 	}
 }
 
-func TestUnknownFormatNamesTheNearest(t *testing.T) {
+func TestUnknownFormatSuggestsTheNearest(t *testing.T) {
 	if _, err := Read(nil, "x", "skoz", labels.ReadOptions{}); err == nil ||
 		!strings.Contains(err.Error(), `did you mean "skos"`) {
 		t.Errorf("error %v", err)
@@ -223,9 +223,9 @@ func TestLabelsNeedLandmarks(t *testing.T) {
 	}
 }
 
-// A list of groups counts landmarks itself; the project's draft has no tags of its
-// own to count them by.
-func TestCountsOfAListOfGroupsStay(t *testing.T) {
+// A list of groups has its own counts of landmarks, which those of the project's draft do not
+// replace.
+func TestListOfGroupsKeepsItsCounts(t *testing.T) {
 	d := read(t, []byte("group,parent,landmarks\nlake,natural,7\n"), "groups.csv")
 	d.CountBy(draftOf(church()))
 	if n := d.count(1)["lake"]; n != 7 {
@@ -233,7 +233,7 @@ func TestCountsOfAListOfGroupsStay(t *testing.T) {
 	}
 }
 
-func TestHgldsOtherFilesAreSentElsewhere(t *testing.T) {
+func TestOtherFilesOfHgldAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{`{"hgld_edits":1,"by":"anna"}` + "\n": "curate log",
 		`{"hgld_tags":1}` + "\n": "cluster run"} {
 		_, err := Read([]byte(text), "x.jsonl", "", labels.ReadOptions{})

@@ -8,9 +8,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"hgld/curate"
+	"hgld/internal/csvfile"
 	"hgld/labels"
 )
 
@@ -22,7 +22,7 @@ import (
 var groupColumns = []string{"group", "parent", "landmarks"}
 
 func isGroups(data []byte) bool {
-	r := newCSVReader([]byte(firstLine(data) + "\n"))
+	r := csvfile.Separated(strings.NewReader(firstLine(data)+"\n"), ',')
 	first, err := r.Read()
 	if err != nil || len(first) > len(groupColumns) {
 		return false
@@ -37,25 +37,8 @@ func isGroupHeader(row []string) bool {
 	return len(row) == 3 && !isCount(row[2])
 }
 
-// firstInvalid returns the offset of the first byte that is not UTF-8, −1 if there is
-// none.
-func firstInvalid(data []byte) int {
-	for at := 0; at < len(data); {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
-}
-
 func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
-	if at := firstInvalid(data); at >= 0 {
-		line := 1 + bytes.Count(data[:at], []byte("\n"))
-		return nil, fmt.Errorf("%s:%d: is not UTF-8; want one name per line, or CSV, in UTF-8", name, line)
-	}
-	r := newCSVReader(data)
+	r := csvfile.Separated(bytes.NewReader(data), ',')
 	levels := curate.DefaultLevels[:2]
 	d := &Document{}
 	var entries []entry
@@ -76,11 +59,10 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 				continue
 			}
 		}
-		line, _ := r.FieldPos(0)
 		for i := range min(len(row), 2) {
 			row[i], _ = unmark(row[i])
 		}
-		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, line)}
+		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, r.Line())}
 		copy(e.names[1:], row)
 		if e.names[2] != "" {
 			levels = curate.DefaultLevels
@@ -144,11 +126,11 @@ func writeGroups(w io.Writer, d *Document) error {
 	return out.WriteAll(rows)
 }
 
-// csvError adds the file and the line to an error of encoding/csv.
+// csvError adds the file and the line to an error of csvfile.
 func csvError(name string, err error) error {
-	var syntax *csv.ParseError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("%s:%d: %w; want CSV in UTF-8", name, syntax.Line, syntax.Err)
+	var row *csvfile.Error
+	if errors.As(err, &row) {
+		return fmt.Errorf("%s:%d: %w", name, row.Line, row.Err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

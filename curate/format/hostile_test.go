@@ -61,15 +61,15 @@ func hostile(seed uint64) *Document {
 	return d
 }
 
-// A file of zero bytes, as a crash leaves it, is no list of groups, nor is any other
-// file that holds what no text does.
-func TestNoTextIsNoCuration(t *testing.T) {
+// A file of zero bytes, as a crash leaves it, is not read as a list of groups, and neither is any
+// other file that is not text.
+func TestBinaryFilesAreRejected(t *testing.T) {
 	for data, want := range map[string]string{
 		string(make([]byte, 6808)):         "lost.csv: all of its 6808 bytes are zero: the file is damaged",
 		"church\nhill\n\x00\x00\x00":       "lost.csv:3: contains a zero byte",
 		"c\x00h\x00u\x00r\x00c\x00h\x00":   "lost.csv:1: contains a zero byte: the file is damaged, or not in UTF-8",
-		"group,parent\nkirche,\nb\xe4r,\n": "lost.csv:3: is not UTF-8",
-		"\xff\xfe\x01":                     "lost.csv:1: is not UTF-8",
+		"group,parent\nkirche,\nb\xe4r,\n": `lost.csv:3: "b\xe4r" is not UTF-8`,
+		"\xff\xfe\x01":                     `lost.csv:1: "\xff\xfe\x01" is not UTF-8`,
 	} {
 		d, err := Read([]byte(data), "lost.csv", "", labels.ReadOptions{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -84,7 +84,7 @@ func TestNoTextIsNoCuration(t *testing.T) {
 
 // Whatever labels are called: what a format holds comes back from it, byte for
 // byte, and the file is taken for what it is.
-func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
+func TestHostileNamesRoundTripThroughEveryFormat(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		if err := d.Hierarchy.Check(); err != nil {
@@ -126,7 +126,7 @@ func TestHostileNamesComeBackFromEveryFormat(t *testing.T) {
 }
 
 // A file that hgld has written has no errors, whatever its names look like.
-func TestLintAcceptsWhatIsWritten(t *testing.T) {
+func TestLintAcceptsWrittenFiles(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {

@@ -7,7 +7,7 @@ import (
 	"hgld/labels"
 )
 
-func TestErrorsQuoteLittleOfAFile(t *testing.T) {
+func TestErrorsQuoteBoundedText(t *testing.T) {
 	d := &Document{
 		Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{
 			{Name: "tag", Classes: []labels.Class{{Name: "lake", QID: "Q23397", Parent: 0},

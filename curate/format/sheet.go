@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 
 	"hgld/curate"
+	"hgld/internal/csvfile"
 	"hgld/labels"
 )
 
@@ -99,12 +101,13 @@ func (s *sheet) find(tag string) (row int, column string) {
 // and counts.
 func parseSheet(data []byte, name string) *sheet {
 	s := &sheet{name: name}
-	r := newCSVReader(data)
-	r.FieldsPerRecord = -1
+	separator := ','
 	if hasSemicolons(firstLine(data)) {
-		r.Comma = ';'
+		separator = ';'
 		s.warn(1, -1, "columns are separated by semicolons", "commas", "save the sheet as CSV with commas")
 	}
+	r := csvfile.Separated(bytes.NewReader(data), separator)
+	r.Ragged()
 	var head []string
 	var rows []sheetRow
 	for {
@@ -112,20 +115,20 @@ func parseSheet(data []byte, name string) *sheet {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		line := 1
 		if err != nil {
-			var syntax *csv.ParseError
-			if errors.As(err, &syntax) {
-				line, err = syntax.Line, syntax.Err
+			line := 1
+			var row *csvfile.Error
+			if errors.As(err, &row) {
+				line, err = row.Line, row.Err
 			}
 			s.fail(line, -1, err.Error(), "CSV in UTF-8", "save the sheet as CSV again")
 			return s
 		}
-		if line, _ = r.FieldPos(0); head == nil {
+		if head == nil {
 			head = row
 			continue
 		}
-		rows = append(rows, sheetRow{line, row})
+		rows = append(rows, sheetRow{r.Line(), row})
 	}
 	if head == nil {
 		s.fail(1, -1, "the file is empty", "two columns a group", "name another file")
@@ -138,8 +141,7 @@ func parseSheet(data []byte, name string) *sheet {
 // hasSemicolons reports whether the cells of a sheet are separated by semicolons,
 // because commas would not give pairs of a name and a count.
 func hasSemicolons(head string) bool {
-	r := newCSVReader([]byte(head))
-	cells, err := r.Read()
+	cells, err := csvfile.Separated(strings.NewReader(head), ',').Read()
 	if err != nil {
 		return false
 	}

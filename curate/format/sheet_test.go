@@ -36,7 +36,7 @@ func TestSheetReadsFrenchCounts(t *testing.T) {
 	}
 }
 
-func TestCountsAreRead(t *testing.T) {
+func TestSheetReadsCounts(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "1222": 1222, "1\u202f222,00": 1222, "1\u00a0222": 1222, "1 222,0": 1222, "1 234 567": 1234567, " 12 ": 12,
 		"12.00": 12,

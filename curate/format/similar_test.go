@@ -7,7 +7,7 @@ import (
 	"hgld/labels"
 )
 
-func TestMisspellingsAreFoundAmongManyTags(t *testing.T) {
+func TestSimilarFindsMisspellings(t *testing.T) {
 	var tags []labels.DraftTag
 	for i := range 400 {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("church building %d", i)}})

@@ -27,7 +27,7 @@ ex:t1 a skos:Concept ; skos:prefLabel "caf\u00e9\t\U0001F3DB" ; skos:broader ex:
 [] skos:related ex:t1 .
 `
 
-func TestForeignSchemesAreRead(t *testing.T) {
+func TestSKOSOfOtherToolsIsRead(t *testing.T) {
 	d := read(t, []byte(foreign), "places.ttl")
 	if d.read != "skos" {
 		t.Fatalf("taken for %s", d.read)

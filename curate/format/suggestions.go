@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"hgld/curate"
+	"hgld/internal/csvfile"
 	"hgld/labels"
 )
 
@@ -35,11 +37,8 @@ type suggestion struct {
 }
 
 func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
-	r := newCSVReader(data)
-	if strings.Contains(firstLine(data), "\t") {
-		r.Comma = '\t'
-	}
-	r.FieldsPerRecord = -1 // suggest counts them
+	r := csvfile.NewReader(bytes.NewReader(data))
+	r.Ragged() // suggest counts the columns
 	header, err := r.Read()
 	if err != nil {
 		return nil, csvError(name, err)
@@ -56,9 +55,8 @@ func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document,
 		if err != nil {
 			return nil, csvError(name, err)
 		}
-		line, _ := r.FieldPos(0)
 		if err := suggest(best, row, len(header)); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+			return nil, fmt.Errorf("%s:%d: %w", name, r.Line(), err)
 		}
 		if len(row) == len(suggestionColumns) && row[3] != "" {
 			sources[row[3]] = true

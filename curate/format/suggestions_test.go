@@ -9,7 +9,7 @@ import (
 )
 
 // Suggestions of another program become one proposal, best first, and decide nothing.
-func TestSuggestionsAreProposedNeverDecided(t *testing.T) {
+func TestSuggestionsBecomeProposals(t *testing.T) {
 	for name, text := range map[string]string{
 		"csv": "tag,group,score,source\nchapel,lake,0.2,model b\nbay,ocean area ,0.4,model a\nchapel,church,0.9,model a\n",
 		"tsv": "tag\tgroup\tscore\tsource\nchapel\tlake\t0.2\tmodel b\nbay\tocean area \t0.4\tmodel a\n" +
@@ -46,7 +46,7 @@ func TestSuggestionsAreProposedNeverDecided(t *testing.T) {
 	}
 }
 
-func TestDamagedSuggestionsAreNamed(t *testing.T) {
+func TestDamagedSuggestionsNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"tag,group,score\nchapel,church,high\n":          "f:2: the score of \"chapel\" is \"high\"; want a number",
 		"tag,group,score\nchapel,church,NaN\n":           "want a number",

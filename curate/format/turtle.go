@@ -2,6 +2,8 @@ package format
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,7 +35,7 @@ type turtleParser struct {
 	text     string
 	at       int
 	line     int
-	base     string
+	base     *url.URL // without fragment; nil: relative IRIs stay as they are
 	prefixes map[string]string
 	blanks   int
 	depth    int // of brackets
@@ -152,11 +154,22 @@ func (p *turtleParser) prefix(dot bool) error {
 	return nil
 }
 
-func (p *turtleParser) setBase(dot bool) (err error) {
-	if p.base, err = p.iri(); err != nil || !dot {
+func (p *turtleParser) setBase(dot bool) error {
+	iri, err := p.iri()
+	if err != nil {
 		return err
 	}
-	return p.want(".", "behind @base")
+	iri, _, _ = strings.Cut(iri, "#")
+	if p.base, err = url.Parse(iri); err != nil {
+		return fmt.Errorf("the base: %w", err)
+	}
+	if !p.base.IsAbs() {
+		p.base = nil
+	}
+	if dot {
+		return p.want(".", "behind @base")
+	}
+	return nil
 }
 
 // iri reads <…>.
@@ -173,10 +186,35 @@ func (p *turtleParser) iri() (string, error) {
 		return "", err
 	}
 	p.at += n + 1
-	if p.base != "" && !strings.Contains(strings.SplitN(text, "#", 2)[0], ":") {
-		text = p.base + text
+	return p.resolve(text)
+}
+
+var (
+	scheme       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+	escapedRunes = regexp.MustCompile(`(%[89A-F][0-9A-F])+`)
+)
+
+// resolve makes an IRI absolute by RFC 3986. Characters beyond ASCII stay as they are, as in an
+// IRI that is absolute already.
+func (p *turtleParser) resolve(iri string) (string, error) {
+	if p.base == nil || scheme.MatchString(iri) {
+		return iri, nil
 	}
-	return text, nil
+	path, fragment, fragmented := strings.Cut(iri, "#")
+	ref, err := url.Parse(path)
+	if err != nil {
+		return "", fmt.Errorf("the IRI: %w", err)
+	}
+	whole := escapedRunes.ReplaceAllStringFunc(p.base.ResolveReference(ref).String(), func(text string) string {
+		if runes, err := url.PathUnescape(text); err == nil && utf8.ValidString(runes) {
+			return runes
+		}
+		return text
+	})
+	if fragmented {
+		whole += "#" + fragment
+	}
+	return whole, nil
 }
 
 // predicates reads "p o, o; p o" up to the dot or bracket.

@@ -12,9 +12,9 @@ import (
 	"hgld/curate"
 )
 
-// The page throws an edit away that is not possible (422) and keeps every other:
-// what the log did not take is not the curator's mistake.
-func TestWhatTheLogDoesNotTakeIsNoMistake(t *testing.T) {
+// The page discards an impossible edit (422) and keeps every other. An edit that the log could not
+// save must therefore have another status.
+func TestUnsavedEditIsAServerError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code int
@@ -31,7 +31,7 @@ func TestWhatTheLogDoesNotTakeIsNoMistake(t *testing.T) {
 	}
 }
 
-// freeWriter notes whether the server is locked while an answer is written.
+// freeWriter records whether the server is locked while an answer is written.
 type freeWriter struct {
 	httptest.ResponseRecorder
 	s      *Server
@@ -47,18 +47,19 @@ func (w *freeWriter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// A browser that does not read its answer stops no other.
-func TestNoAnswerIsWrittenUnderTheLock(t *testing.T) {
+// A browser that does not read its answer does not block others.
+func TestAnswersAreWrittenWithoutTheLock(t *testing.T) {
 	fake := &nearFake{}
 	s, _, _ := newServer(t, testDraft(30), func(c *Config) {
 		c.Suggester = fake
-		c.Finish = func() (string, error) { return "written", nil }
+		c.WriteHierarchy = func() (string, error) { return "written", nil }
 	})
 	for _, c := range []struct {
 		name, body string
 		answer     http.HandlerFunc
 	}{
-		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history}, {"finish", "{}", s.finish},
+		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history},
+		{"finish", "{}", s.writeHierarchy},
 		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates},
 		{"candidates", `{"group":99}`, s.candidates},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
@@ -77,11 +78,10 @@ func TestNoAnswerIsWrittenUnderTheLock(t *testing.T) {
 	}
 }
 
-// Edits that wait in a browser belong to one log, whose name the page learns before
-// it sends any.
-func TestTheQueueIsNamedAfterTheLog(t *testing.T) {
+// Unsaved edits in a browser belong to one log. The page learns its name before it sends any.
+func TestPassAndStateNameTheQueue(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(10), nil)
-	var all whole
+	var all fullState
 	a.get("/api/state", &all)
 	if all.Queue != "log of anna" || a.Queue != all.Queue {
 		t.Errorf("the queue is called %q, and %q in the pass", all.Queue, a.Queue)

@@ -8,8 +8,8 @@ import (
 	"hgld/curate"
 )
 
-// bench sends orders to a server of 5,700 labels, as many as GLDv2 has, and of
-// ten times as many, as the page does: request, session, disk, answer.
+// bench sends orders to a server as the page does, with 5,700 labels, as many as GLDv2 has, and with
+// ten times as many. It measures the request, the session, the disk and the answer.
 func bench(b *testing.B, next func(version, labels int, last answer) order) {
 	for _, n := range []int{5700, 57000} {
 		b.Run(fmt.Sprintf("labels=%d", n), func(b *testing.B) {
@@ -47,7 +47,7 @@ func BenchmarkEdit(b *testing.B) {
 	})
 }
 
-// BenchmarkUndo takes an edit of one label back and makes it again.
+// BenchmarkUndo undoes an edit of one label and redoes it.
 func BenchmarkUndo(b *testing.B) {
 	bench(b, func(version, _ int, last answer) order {
 		switch id := fmt.Sprintf("undo-%d-now", version); {
@@ -61,8 +61,8 @@ func BenchmarkUndo(b *testing.B) {
 	})
 }
 
-// BenchmarkEditOfAll moves all labels at once, as the curator does who moves what
-// a filter found, to one of two groups.
+// BenchmarkEditOfAll moves all labels at once to one of two groups, as a curator does with the
+// results of a search.
 func BenchmarkEditOfAll(b *testing.B) {
 	bench(b, func(version, labels int, _ answer) order {
 		all := make([]int, labels)

@@ -22,7 +22,7 @@ import (
 	"hgld/curate"
 )
 
-// times is a number of repetitions, from the environment where it is set.
+// times is a number of repetitions, from the environment if it is set there.
 func times(t testing.TB, variable string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -36,7 +36,7 @@ func times(t testing.TB, variable string, otherwise int) int {
 	return n
 }
 
-// randomOrder is one of all kinds of edits, which may be possible or not.
+// randomOrder is an edit of a random kind, which may be impossible.
 func randomOrder(r *rand.Rand, version int, id string) order {
 	group := func() string { return fmt.Sprintf("group %d", r.IntN(9)) }
 	o := move(version, id, group(), r.IntN(60))
@@ -65,9 +65,9 @@ func randomOrder(r *rand.Rand, version int, id string) order {
 	return o
 }
 
-// TestConcurrentEditsLoseNothing has two pages make random edits at once, 2 × 150
-// or as many as HGLD_EDITS says: each is saved, refused as stale with the newer
-// state, or refused as impossible; the state is that of the log's replay.
+// In TestConcurrentEditsLoseNothing two pages make random edits at once, 2 × 150 or $HGLD_EDITS of
+// them. Each is saved, rejected as stale with the newer state, or rejected as impossible. The state
+// equals the replay of the log.
 func TestConcurrentEditsLoseNothing(t *testing.T) {
 	s, a, path := newServer(t, testDraft(60), nil)
 	n := times(t, "HGLD_EDITS", 150)
@@ -147,7 +147,7 @@ func checkReplay(t *testing.T, s *Server, edits []curate.Edit) {
 	}
 }
 
-// TestMain lets the test binary play the server that is killed.
+// TestMain lets the test binary act as the server that is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("CURATE_TEST_SERVE"); path != "" {
 		if err := serveForever(path); err != nil {
@@ -158,7 +158,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveForever serves a log on a free port, which it prints with the link's key.
+// serveForever serves a log on a free port. It prints the port and the link's key.
 func serveForever(path string) error {
 	log, contents, err := curate.OpenLog(path)
 	if err != nil {
@@ -183,9 +183,8 @@ func serveForever(path string) error {
 	return http.Serve(l, s.Handler())
 }
 
-// TestKilledServerLosesNoAcknowledgedEdit kills a server at random moments, 8
-// times or as often as HGLD_KILLS says. The page sends again what was not
-// acknowledged: it is made, and made once.
+// TestKilledServerLosesNoAcknowledgedEdit kills a server at random moments, 8 or $HGLD_KILLS times.
+// The page sends unacknowledged edits again, and each is applied once.
 func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	kills := times(t, "HGLD_KILLS", 8)
 	up, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*5*time.Second) // a server that does not come up
@@ -212,7 +211,7 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 		}
 		address, key, draft := words[0], words[1], words[2]
 		var p pass
-		if code := sendTo(t, address, opening, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
+		if code := sendTo(t, address, openPath, fmt.Sprintf(`{"key":%q}`, key), "", &p); code != http.StatusOK {
 			t.Fatalf("kill %d: the link gives %d", kill, code)
 		}
 		killed := make(chan struct{})
@@ -245,7 +244,7 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	t.Logf("%d kills, %d edits acknowledged and %d on disk", kills, sent, len(c.Edits))
 }
 
-// killedOrder is edit n of a curation that is killed: in turn a move, and a proposal that is
+// killedOrder is edit n of a curation that is killed: moves in turn with a proposal that is
 // confirmed, opened again and withdrawn.
 func killedOrder(version, n int) order {
 	if n%5 == 0 {
@@ -265,7 +264,7 @@ func killedOrder(version, n int) order {
 	return o
 }
 
-// sendEdit sends an edit to a server that may be dying.
+// sendEdit sends an edit to a server that may be killed meanwhile.
 func sendEdit(t *testing.T, address, token, draft string, version, n int) (int, bool) {
 	t.Helper()
 	o := killedOrder(version, n)

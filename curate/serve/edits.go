@@ -55,7 +55,7 @@ type answer struct {
 // page then keeps the edit. Nothing has changed unless the status is 200.
 func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 	var o order
-	if !read(w, r, &o) {
+	if !readJSON(w, r, &o) {
 		return
 	}
 	if len(o.ID) < 8 || len(o.ID) > 64 {
@@ -67,20 +67,20 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	code, a := s.take(o, id)
-	write(w, code, a)
+	code, a := s.applyOrder(o, id)
+	writeJSON(w, code, a)
 }
 
-// take does an order and returns the status and the answer.
-func (s *Server) take(o order, id json.RawMessage) (int, answer) {
+// applyOrder applies an order and returns the status and the answer.
+func (s *Server) applyOrder(o order, id json.RawMessage) (int, answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seq, twice := s.ids[o.ID]; twice {
-		return http.StatusOK, answer{Seq: seq, View: s.since(o.Base)}
+		return http.StatusOK, answer{Seq: seq, View: s.viewSince(o.Base)}
 	}
 	if o.Draft != s.draft {
 		why := "the edit was made on another draft; reload the page"
-		return http.StatusConflict, answer{Error: why, View: s.since(o.Base)}
+		return http.StatusConflict, answer{Error: why, View: s.viewSince(o.Base)}
 	}
 	var unsaved error
 	save := func(e curate.Edit) error {
@@ -101,11 +101,11 @@ func (s *Server) take(o order, id json.RawMessage) (int, answer) {
 		case errors.As(err, &stale):
 			code = http.StatusConflict
 		}
-		return code, answer{Error: err.Error(), View: s.since(o.Base)}
+		return code, answer{Error: err.Error(), View: s.viewSince(o.Base)}
 	}
 	s.ids[o.ID] = e.Seq
 	s.update(s.session.Changed())
-	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.since(o.Base)}
+	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.viewSince(o.Base)}
 }
 
 // reverted describes the edit that a revert finally undoes or restores; it returns nil
@@ -130,15 +130,15 @@ const mostRecent = 1 << 14
 func (s *Server) update(changed []curate.Place) {
 	version := int32(s.session.Version())
 	for l := range s.seen {
-		s.touch(l)
+		s.resizeSeen(l)
 	}
 	for _, p := range changed {
 		s.seen[p.Level][p.At] = version
 	}
 	if s.recent = append(s.recent, changed...); len(s.recent) > mostRecent {
-		s.recent, s.whole = nil, int(version)
+		s.recent, s.recentFrom = nil, int(version)
 	}
-	s.place(changed)
+	s.updatePlaces(changed)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -167,29 +167,29 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 		timer.Stop()
 		s.mu.Lock()
 	}
-	view := s.since(since)
+	view := s.viewSince(since)
 	s.mu.Unlock()
-	write(w, http.StatusOK, answer{View: view})
+	writeJSON(w, http.StatusOK, answer{View: view})
 }
 
-// finish writes the hierarchy.
-func (s *Server) finish(w http.ResponseWriter, r *http.Request) {
+// writeHierarchy writes the hierarchy.
+func (s *Server) writeHierarchy(w http.ResponseWriter, r *http.Request) {
 	var nothing struct{}
-	if !read(w, r, &nothing) {
+	if !readJSON(w, r, &nothing) {
 		return
 	}
-	if s.c.Finish == nil {
+	if s.c.WriteHierarchy == nil {
 		http.Error(w, "no file to write is given", http.StatusNotFound)
 		return
 	}
 	s.mu.Lock()
-	text, err := s.c.Finish()
+	text, err := s.c.WriteHierarchy()
 	s.mu.Unlock()
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, unfinishedBy(err))
+		writeJSON(w, http.StatusUnprocessableEntity, unfinishedAnswer(err))
 		return
 	}
-	write(w, http.StatusOK, struct {
+	writeJSON(w, http.StatusOK, struct {
 		Text string `json:"text"`
 	}{text})
 }
@@ -202,9 +202,9 @@ type unfinished struct {
 	Parent  string   `json:"parent,omitempty"`
 }
 
-// unfinishedBy makes the answer for an error of Finish. If groups lack a parent, it
+// unfinishedAnswer makes the answer for an error of WriteHierarchy. If groups lack a parent, it
 // lists them, so that the page can lead to them.
-func unfinishedBy(err error) unfinished {
+func unfinishedAnswer(err error) unfinished {
 	a := unfinished{Error: strings.TrimPrefix(err.Error(), "curate: ")}
 	if orphans := (*curate.OrphansError)(nil); errors.As(err, &orphans) {
 		a.Orphans, a.Level, a.Parent = orphans.Groups, orphans.Level, orphans.Parent
@@ -212,9 +212,9 @@ func unfinishedBy(err error) unfinished {
 	return a
 }
 
-// read decodes the body of a POST strictly. It answers errors itself and reports
+// readJSON decodes the body of a POST strictly. It answers errors itself and reports
 // whether there was none.
-func read(w http.ResponseWriter, r *http.Request, v any) bool {
+func readJSON(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
@@ -236,9 +236,9 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 // writeLimit is the longest time that a browser may take to read an answer.
 const writeLimit = 2 * time.Minute
 
-// write sends an answer. No lock may be held, so that a browser that does not read does
+// writeJSON sends an answer. No lock may be held, so that a browser that does not read does
 // not block others.
-func write(w http.ResponseWriter, code int, v any) {
+func writeJSON(w http.ResponseWriter, code int, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

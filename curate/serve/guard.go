@@ -106,11 +106,11 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		for _, h := range policy {
 			w.Header().Set(h[0], h[1])
 		}
-		if why := g.foreign(r); why != "" {
+		if why := g.foreignReason(r); why != "" {
 			refuse(w, why)
 			return
 		}
-		if why := g.unknown(r); why != "" {
+		if why := g.accessReason(r); why != "" {
 			refuse(w, why)
 			return
 		}
@@ -128,9 +128,9 @@ func refuse(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusForbidden)
 }
 
-// foreign says why a request does not come from the page; "" if nothing speaks against
+// foreignReason says why a request does not come from the page; "" if nothing speaks against
 // it.
-func (g *guard) foreign(r *http.Request) string {
+func (g *guard) foreignReason(r *http.Request) string {
 	site := r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
@@ -151,15 +151,15 @@ func (g *guard) foreign(r *http.Request) string {
 // longestNonce is the longest nonce that is answered.
 const longestNonce = 64
 
-// opening is the path that takes the key of a link; it needs no token.
-const opening = "/api/open"
+// openPath is the path that takes the key of a link; it needs no token.
+const openPath = "/api/open"
 
-// unknown says what a request lacks that only the page has.
-func (g *guard) unknown(r *http.Request) string {
+// accessReason says what a request lacks that only the page has.
+func (g *guard) accessReason(r *http.Request) string {
 	switch path := r.URL.Path; {
 	case r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json":
 		return "a POST request must be JSON"
-	case path == "/" || strings.HasPrefix(path, "/page/") || path == opening:
+	case path == "/" || strings.HasPrefix(path, "/page/") || path == openPath:
 	case strings.HasPrefix(path, "/image/"):
 		if _, ok := g.stamped(strings.TrimPrefix(path, "/image/")); !ok {
 			return "this image name was not given to the page; reload it"
@@ -197,12 +197,12 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	var link struct {
 		Key string `json:"key"`
 	}
-	if !read(w, r, &link) {
+	if !readJSON(w, r, &link) {
 		return
 	}
 	if !s.guard.open(link.Key) {
 		refuse(w, "this link has been used, or its server has ended; open the latest link of `hgld curate serve`")
 		return
 	}
-	write(w, http.StatusOK, pass{Token: s.guard.token(), Secret: s.guard.secret, Queue: s.c.Queue})
+	writeJSON(w, http.StatusOK, pass{Token: s.guard.token(), Secret: s.guard.secret, Queue: s.c.Queue})
 }

@@ -9,8 +9,8 @@ import (
 	"hgld/curate"
 )
 
-// TestForgedRequestsAreRefused sends what other pages, other users and names that
-// point at this machine could send. None is answered, GETs included.
+// TestForgedRequestsAreRefused sends requests that other pages, other users and names that point at
+// this machine could send. None is answered, GETs included.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	s, a, path := newServer(t, testDraft(30), func(c *Config) { c.Examples = exampleFake{} })
 	good := "/image/" + s.guard.stamp("good")
@@ -82,9 +82,9 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		{"POST", "/api/edit", header("Content-Type", "")},
 		{"PUT", "/api/edit", nil}, {"DELETE", "/api/edit", nil}, {"PATCH", "/api/edit", nil}, {"OPTIONS", "/api/edit", nil},
 		{"HEAD", "/", nil},
-		{"POST", opening, header("Origin", "http://127.0.0.1:9999")},
-		{"POST", opening, header("Sec-Fetch-Site", "same-site")},
-		{"POST", opening, header("Content-Type", "text/plain")},
+		{"POST", openPath, header("Origin", "http://127.0.0.1:9999")},
+		{"POST", openPath, header("Sec-Fetch-Site", "same-site")},
+		{"POST", openPath, header("Content-Type", "text/plain")},
 	} {
 		body := ""
 		if f.method == "POST" {
@@ -111,7 +111,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheLinkWorksOnce(t *testing.T) {
+func TestLinkWorksOnce(t *testing.T) {
 	var next []string
 	s, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Linked = func(key string) { next = append(next, key) } })
 	if len(next) != 1 || next[0] != s.Key() {
@@ -121,7 +121,7 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	used := s.Key()
 	(&client{t: t, url: a.url}).enter(s)
 	for _, key := range []string{used, "", "guess", used + "x"} {
-		if code := stranger.post(opening, map[string]string{"key": key}, nil); code != http.StatusForbidden {
+		if code := stranger.post(openPath, map[string]string{"key": key}, nil); code != http.StatusForbidden {
 			t.Errorf("the key %q, used or guessed: %d", key, code)
 		}
 	}
@@ -131,9 +131,9 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	}
 }
 
-// Whoever has seen all that was sent to a server, and all that the page knows, has
-// nothing that opens the next server of the same log.
-func TestNothingOpensTheNextServer(t *testing.T) {
+// Nothing that was sent to a server, and nothing that its page knows, opens the next server of the
+// same log.
+func TestSecretsEndWithTheServer(t *testing.T) {
 	first, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
 	_, b, path := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
 	for _, token := range []string{a.Token, a.Secret, first.Key(), a.Queue} {
@@ -143,7 +143,7 @@ func TestNothingOpensTheNextServer(t *testing.T) {
 				t.Errorf("%s %s with what opened the first server: %s %s", req[0], req[1], resp.Status, text)
 			}
 		}
-		if code := b.post(opening, map[string]string{"key": token}, nil); code != http.StatusForbidden {
+		if code := b.post(openPath, map[string]string{"key": token}, nil); code != http.StatusForbidden {
 			t.Errorf("%q is the key of the next server: %d", token, code)
 		}
 	}
@@ -155,9 +155,9 @@ func TestNothingOpensTheNextServer(t *testing.T) {
 	}
 }
 
-// An answer is proved by the secret that no request carries. One that is refused is
-// not, so that a page never takes it for its server's.
-func TestAnswersAreProved(t *testing.T) {
+// The secret, which no request carries, proves an answer. A refusal has no proof, so that a page
+// never takes it for an answer of its server.
+func TestAnswersCarryAProof(t *testing.T) {
 	s, a, _ := newServer(t, testDraft(10), nil)
 	ask := func(method, path, body, nonce, token string) (int, string) {
 		t.Helper()
@@ -192,8 +192,8 @@ func TestAnswersAreProved(t *testing.T) {
 	}
 }
 
-// The files of the page are the same for everybody, and hold nothing of the log.
-func TestThePageItselfHoldsNothing(t *testing.T) {
+// The files of the page are the same for everybody and contain nothing of the log.
+func TestPageFilesHoldNoData(t *testing.T) {
 	s, a, _ := newServer(t, testDraft(10), nil)
 	stranger := &client{t: t, url: a.url}
 	for _, path := range []string{"/", "/page/app.js", "/page/net.js"} {
@@ -209,7 +209,7 @@ func TestThePageItselfHoldsNothing(t *testing.T) {
 	}
 }
 
-func TestThePageIsOnlyItsOwnFiles(t *testing.T) {
+func TestPageServesOnlyItsOwnFiles(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(10), nil)
 	_, page := a.do("GET", "/", "", nil)
 	for _, bad := range []string{"<style", "style=", " onclick", "http://", "https://", "<script>"} {
@@ -240,7 +240,7 @@ func TestThePageIsOnlyItsOwnFiles(t *testing.T) {
 	}
 }
 
-func TestABodyHasALimit(t *testing.T) {
+func TestBodySizeIsLimited(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(10), nil)
 	resp, text := a.do("POST", "/api/edit", fmt.Sprintf(`{"id":"%s"}`, strings.Repeat("x", bodyLimit)), nil)
 	if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, "too large") {

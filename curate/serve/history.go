@@ -34,7 +34,7 @@ func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
 	for i, e := range edits {
 		list[i] = describe(e, active[i])
 	}
-	write(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list)
 }
 
 // describe returns an edit as the history shows it.
@@ -82,8 +82,8 @@ func (s *Server) successor(w http.ResponseWriter, r *http.Request) {
 	now, known := s.session.Successor(1, name)
 	s.mu.Unlock()
 	if !known {
-		write(w, http.StatusNotFound, answer{Error: fmt.Sprintf("no group is called “%s”, and none was", name)})
+		writeJSON(w, http.StatusNotFound, answer{Error: fmt.Sprintf("no group is called “%s”, and none was", name)})
 		return
 	}
-	write(w, http.StatusOK, map[string]string{"name": now})
+	writeJSON(w, http.StatusOK, map[string]string{"name": now})
 }

@@ -10,9 +10,9 @@ import (
 	"hgld/curate"
 )
 
-// A log may have more levels than tags, groups and kinds; each group has a level,
-// and every edit of groups can be made in each.
-func TestAFourthLevelIsCuratedAsTheOthers(t *testing.T) {
+// A log may have more levels than tags, groups and kinds. Edits of groups work on every level above
+// the tags.
+func TestFourLevelsAreEdited(t *testing.T) {
 	levels := []string{"tag", "supercategory", "family", "kind"}
 	draft := testDraft(30)
 	path := filepath.Join(t.TempDir(), "four.jsonl")
@@ -53,7 +53,7 @@ func TestAFourthLevelIsCuratedAsTheOthers(t *testing.T) {
 			t.Fatalf("%s of level %d: %d %s", o.Op, o.Level, code, got.Error)
 		}
 	}
-	var all whole
+	var all fullState
 	a.get("/api/state", &all)
 	if !slices.Equal(all.Levels, levels) || len(all.Sizes) != 4 {
 		t.Errorf("levels %q with %d places", all.Levels, all.Sizes)

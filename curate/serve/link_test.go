@@ -11,13 +11,13 @@ import (
 	"hgld/curate"
 )
 
-// Edits that wait in a browser belong to one log, whenever it is served; a copy in
-// another folder, or another log of the same name, does not get them.
-func TestQueueNameIsThatOfOneLog(t *testing.T) {
+// Unsaved edits in a browser belong to one log, whenever it is served. A copy in another folder, or
+// another log with the same name, does not get them.
+func TestQueueNameIsUniqueToALog(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	anna, ben := curate.Header{Version: 2, By: "anna", DraftSHA256: "ab"},
-		curate.Header{Version: 2, By: "ben", DraftSHA256: "ab"}
+	anna, ben := curate.Header{Version: curate.LogVersion, By: "anna", DraftSHA256: "ab"},
+		curate.Header{Version: curate.LogVersion, By: "ben", DraftSHA256: "ab"}
 	names := map[string]bool{}
 	for _, log := range []struct {
 		path string
@@ -34,7 +34,7 @@ func TestQueueNameIsThatOfOneLog(t *testing.T) {
 	}
 }
 
-func TestALinkIsShownOrWrittenForItsOwner(t *testing.T) {
+func TestLinkIsShownOrWrittenForItsOwner(t *testing.T) {
 	shown := Link{Base: "http://127.0.0.1:1"}
 	if text, err := shown.Give("k"); text != "http://127.0.0.1:1/#key=k" || err != nil || shown.Remove() != nil {
 		t.Errorf("shown: %q, %v", text, err)

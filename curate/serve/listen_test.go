@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheServerEndsWithItsContext(t *testing.T) {
+func TestServeEndsWithItsContext(t *testing.T) {
 	s, _, _ := newServer(t, testDraft(3), nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

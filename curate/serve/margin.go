@@ -14,33 +14,33 @@ func (s *Server) margins(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
-	list, err := s.measured(r.Context())
+	list, err := s.allMargins(r.Context())
 	if err != nil {
 		return // the browser has gone away
 	}
-	write(w, http.StatusOK, map[string]any{"margins": list})
+	writeJSON(w, http.StatusOK, map[string]any{"margins": list})
 }
 
 // marginTurn is how long margins are computed before an edit that waits has its turn. A
 // margin takes about 0.3 ms with 1,500 groups and vectors of 384 values.
 const marginTurn = 500 * time.Microsecond
 
-// measured returns the margins and computes those that are missing. They stay what they
+// allMargins returns the margins and computes those that are missing. They stay what they
 // are while the server runs, so that the order of the labels on the screen stays.
-func (s *Server) measured(ctx context.Context) ([]float32, error) {
-	s.marginOnce.Lock()
-	defer s.marginOnce.Unlock()
-	for len(s.marginOf) < len(s.home) {
+func (s *Server) allMargins(ctx context.Context) ([]float32, error) {
+	s.marginMu.Lock()
+	defer s.marginMu.Unlock()
+	for len(s.marginList) < len(s.draftCluster) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		s.mu.Lock()
-		for start := time.Now(); len(s.marginOf) < len(s.home) && time.Since(start) < marginTurn; {
-			s.marginOf = append(s.marginOf, s.margin(len(s.marginOf)))
+		for start := time.Now(); len(s.marginList) < len(s.draftCluster) && time.Since(start) < marginTurn; {
+			s.marginList = append(s.marginList, s.margin(len(s.marginList)))
 		}
 		s.mu.Unlock()
 	}
-	return s.marginOf, nil
+	return s.marginList, nil
 }
 
 // margin returns how much nearer a tag is to its own group than to the nearest other

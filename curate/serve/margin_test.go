@@ -44,9 +44,9 @@ func (f *lineFake) Proposals([]int) func(context.Context) ([]int, []float64, err
 
 func (f *lineFake) Candidates(int, int, func(int) bool) ([]int, []float64) { return nil, nil }
 
-// A margin is the distance to the nearest other group less that to the own one. Later
-// edits do not change it.
-func TestMarginsTellHowSurelyATagBelongs(t *testing.T) {
+// A margin is the distance to the nearest other group minus the distance to the tag's own group.
+// Later edits do not change it.
+func TestMarginIsTheLeadOverTheNextGroup(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester = &lineFake{} })
 	a.post("/api/edit", move(0, "first", "cluster 2", 9), nil)
 	drop := move(1, "second", "", 20)

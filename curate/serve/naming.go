@@ -14,9 +14,9 @@ type naming struct {
 	running bool
 }
 
-// name tells the suggester the vectors of those of the changed groups that have a name of
-// their own, and encodes the names that are new. The lock is held.
-func (s *Server) name(changed []curate.Place) {
+// updateNames gives the suggester the vectors of changed groups that have a name of their own, and
+// encodes the names that are new. The lock is held.
+func (s *Server) updateNames(changed []curate.Place) {
 	if s.c.Namer == nil {
 		return
 	}
@@ -61,13 +61,13 @@ func (s *Server) encodeNames() {
 		}
 		s.mu.Unlock()
 		if vectors, err := s.c.Namer.Names(ctx, names); err == nil {
-			s.named(names, vectors)
+			s.setVectors(names, vectors)
 		}
 	}
 }
 
-// named notes the vectors of names and gives them to the groups that have these names now.
-func (s *Server) named(names []string, vectors [][]float32) {
+// setVectors stores the vectors of names and gives them to the groups with these names.
+func (s *Server) setVectors(names []string, vectors [][]float32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := map[string]bool{}

@@ -17,7 +17,7 @@ func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tags []int `json:"tags"`
 	}
-	if !read(w, r, &q) || !s.known(w, q.Tags) {
+	if !readJSON(w, r, &q) || !s.checkTags(w, q.Tags) {
 		return
 	}
 	if s.c.Suggester == nil {
@@ -34,7 +34,7 @@ func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
 	near := listNear(s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool { return g == own }))
 	version := s.session.Version()
 	s.mu.Unlock()
-	write(w, http.StatusOK, map[string]any{"version": version, "near": near})
+	writeJSON(w, http.StatusOK, map[string]any{"version": version, "near": near})
 }
 
 // near is a group or a tag, and its distance from what was asked about.
@@ -52,9 +52,9 @@ func listNear(at []int, distances []float64) []near {
 	return list
 }
 
-// known checks the tags that a request names; it answers errors itself.
-func (s *Server) known(w http.ResponseWriter, tags []int) bool {
-	size := len(s.home)
+// checkTags checks the tags that a request names; it answers errors itself.
+func (s *Server) checkTags(w http.ResponseWriter, tags []int) bool {
+	size := len(s.draftCluster)
 	if len(tags) == 0 || len(tags) > size {
 		http.Error(w, "the request names no tags", http.StatusBadRequest)
 		return false
@@ -76,23 +76,23 @@ func (s *Server) candidates(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Group int `json:"group"`
 	}
-	if !read(w, r, &q) {
+	if !readJSON(w, r, &q) {
 		return
 	}
 	if s.c.Suggester == nil {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
-	list, version, there := s.closeBy(q.Group)
+	list, version, there := s.nearCandidates(q.Group)
 	if !there {
 		http.Error(w, "there is no such group", http.StatusBadRequest)
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"version": version, "near": list})
+	writeJSON(w, http.StatusOK, map[string]any{"version": version, "near": list})
 }
 
-// closeBy finds the candidates for a group, and reports whether there is such a group.
-func (s *Server) closeBy(group int) (list []near, version int, there bool) {
+// nearCandidates finds the candidates for a group, and reports whether there is such a group.
+func (s *Server) nearCandidates(group int) (list []near, version int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if group < 0 || group >= s.session.Size(1) || s.session.Node(1, group).Gone {
@@ -112,7 +112,7 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 		K    int    `json:"k"`
 		Seed uint64 `json:"seed"`
 	}
-	if !read(w, r, &q) || !s.known(w, q.Tags) {
+	if !readJSON(w, r, &q) || !s.checkTags(w, q.Tags) {
 		return
 	}
 	if s.c.Splitter == nil {
@@ -120,16 +120,17 @@ func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.K < 2 || q.K > 8 || q.K > len(q.Tags) {
-		write(w, http.StatusUnprocessableEntity, answer{Error: fmt.Sprintf("a split of %d labels into %d parts; want 2 to "+
-			"8 parts, with at least one label each", len(q.Tags), q.K)})
+		why := fmt.Sprintf("a split of %d labels into %d parts; want 2 to 8 parts, with at least one label each",
+			len(q.Tags), q.K)
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: why})
 		return
 	}
 	parts, err := s.c.Splitter.Split(r.Context(), q.Tags, q.K, q.Seed)
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"parts": parts})
+	writeJSON(w, http.StatusOK, map[string]any{"parts": parts})
 }
 
 // plane answers with the map of all tags, which the first request makes.
@@ -138,18 +139,18 @@ func (s *Server) plane(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
 		return
 	}
-	places, err := s.placed(r.Context())
+	places, err := s.mapPlaces(r.Context())
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"places": places})
+	writeJSON(w, http.StatusOK, map[string]any{"places": places})
 }
 
-// placed returns the map and makes it if necessary.
-func (s *Server) placed(ctx context.Context) ([][2]float32, error) {
-	s.mapOnce.Lock()
-	defer s.mapOnce.Unlock()
+// mapPlaces returns the map and makes it if necessary.
+func (s *Server) mapPlaces(ctx context.Context) ([][2]float32, error) {
+	s.mapMu.Lock()
+	defer s.mapMu.Unlock()
 	if s.places == nil {
 		places, err := s.c.Mapper.Map(ctx)
 		if err != nil {
@@ -169,7 +170,7 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		tag = -1
 	}
-	if !s.known(w, []int{tag}) {
+	if !s.checkTags(w, []int{tag}) {
 		return
 	}
 	if s.c.Examples == nil {
@@ -185,10 +186,10 @@ func (s *Server) examples(w http.ResponseWriter, r *http.Request) {
 		list = append(list, x)
 	})
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"examples": list})
+	writeJSON(w, http.StatusOK, map[string]any{"examples": list})
 }
 
 // mostThumbnails is the number of labels that a request names at most: more than a screen
@@ -215,7 +216,7 @@ func (s *Server) thumbnails(w http.ResponseWriter, r *http.Request) {
 			http.StatusBadRequest)
 		return
 	}
-	if !s.known(w, tags) {
+	if !s.checkTags(w, tags) {
 		return
 	}
 	names := make([]string, len(tags))
@@ -226,11 +227,11 @@ func (s *Server) thumbnails(w http.ResponseWriter, r *http.Request) {
 			}
 		})
 		if err != nil {
-			write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+			writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 			return
 		}
 	}
-	write(w, http.StatusOK, map[string]any{"thumbnails": names})
+	writeJSON(w, http.StatusOK, map[string]any{"thumbnails": names})
 }
 
 // image answers with the bytes of an example, with ?small those of its thumbnail. It sends
@@ -272,5 +273,6 @@ func (s *Server) agreement(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "this is not an adjudication", http.StatusNotFound)
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": s.c.Compared, "table": s.c.Compared.Table})
+	c := s.c.Compared
+	writeJSON(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": c, "table": c.Table})
 }

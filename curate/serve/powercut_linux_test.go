@@ -17,10 +17,10 @@ import (
 
 const powerCutOrders = 6
 
-// TestPowerCutsLoseNoEditThatWasAnswered cuts the power at each call of a server that a
-// page sends edits to. The page sends again what was not answered, as it does when the
+// TestPowerCutsLoseNoAnsweredEdit cuts the power at each system call of a server that receives edits
+// from a page. The page sends unanswered edits again, as it does when the
 // server is back: every edit is made, and made once.
-func TestPowerCutsLoseNoEditThatWasAnswered(t *testing.T) {
+func TestPowerCutsLoseNoAnsweredEdit(t *testing.T) {
 	send := func(t *testing.T, path string, answered func(n int) error) error {
 		c, err := curate.ReadLog(path)
 		if err != nil {

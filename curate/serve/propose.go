@@ -28,7 +28,7 @@ func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Least float64 `json:"least"`
 	}
-	if !read(w, r, &q) {
+	if !readJSON(w, r, &q) {
 		return
 	}
 	if s.c.Suggester == nil {
@@ -41,10 +41,10 @@ func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	groups, leads, err := compute(r.Context())
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"version": version, "waiting": waiting,
+	writeJSON(w, http.StatusOK, map[string]any{"version": version, "waiting": waiting,
 		"proposals": ranked(tags, groups, leads, q.Least)})
 }
 
@@ -121,7 +121,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 		Seed  uint64 `json:"seed"`
 		Whole bool   `json:"whole"`
 	}
-	if !read(w, r, &q) {
+	if !readJSON(w, r, &q) {
 		return
 	}
 	var a checked
@@ -138,10 +138,10 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 		err = compute(r.Context())
 	}
 	if err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
+		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, a)
+	writeJSON(w, http.StatusOK, a)
 }
 
 // checked is the answer to a check.
@@ -153,10 +153,10 @@ type checked struct {
 }
 
 // leads lists the tags that a proposal has left, and prepares to compute by how much the
-// name of its group is nearer to each of them than any other. It is negative if the nearest
-// name is another. The lock is held; the function that it returns runs without it.
+// updateNames of its group is nearer to each of them than any other. It is negative if the nearest
+// updateNames is another. The lock is held; the function that it returns runs without it.
 func (s *Server) leads(a *checked) func(context.Context) error {
-	a.Rest = s.session.Left(a.Of)
+	a.Rest = s.session.OpenProposals(a.Of)
 	if s.c.Suggester == nil || len(a.Rest) == 0 {
 		return func(context.Context) error { return nil }
 	}

@@ -108,7 +108,7 @@ func proposeAll(t *testing.T, a *client, base int, least float64) order {
 	return o
 }
 
-func TestOpenTagsAreProposedCheckedAndTakenBack(t *testing.T) {
+func TestProposalsAreOfferedCheckedAndWithdrawn(t *testing.T) {
 	near := &nearFake{}
 	s, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester = near })
 	a.post("/api/edit", move(0, "decided", "cluster 2", 29), nil)
@@ -119,7 +119,7 @@ func TestOpenTagsAreProposedCheckedAndTakenBack(t *testing.T) {
 	if code := a.post("/api/edit", o, nil); code != http.StatusOK {
 		t.Fatal(code)
 	}
-	var all whole
+	var all fullState
 	a.get("/api/state", &all)
 	if all.Tags.Status[28]&statusProposed == 0 || all.Tags.Status[28]&statusDecided != 0 ||
 		all.Tags.Status[29]&statusProposed != 0 || all.Tags.Parent[28] != 0 {
@@ -158,7 +158,7 @@ func TestOpenTagsAreProposedCheckedAndTakenBack(t *testing.T) {
 
 // The last proposal is found without its number, with what is left of it and how clearly;
 // a tag that was called wrong is not proposed again, and one taken back silently is.
-func TestACheckListsWhatIsLeft(t *testing.T) {
+func TestCheckListsTheRemainingTags(t *testing.T) {
 	s, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester = &nearFake{} })
 	ref := func(i int) []curate.Ref { return []curate.Ref{{Name: fmt.Sprintf("tag %d", i)}} }
 	parts := []curate.Part{{To: "cluster 0", Members: append(ref(12), append(ref(13), ref(14)...)...)}}

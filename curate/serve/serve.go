@@ -146,8 +146,8 @@ type Config struct {
 	// Names are those of the two curators of Compared.
 	Names [2]string
 
-	// Finish writes the hierarchy and returns what to tell the curator.
-	Finish func() (string, error)
+	// WriteHierarchy writes the hierarchy and returns what to tell the curator.
+	WriteHierarchy func() (string, error)
 	// Linked is called when the one-time link has been used, with the key of the next
 	// one.
 	Linked func(key string)
@@ -160,26 +160,26 @@ type Server struct {
 	c     Config
 	guard *guard
 
-	mu      sync.Mutex
-	session *curate.Session
-	seen    [][]int32           // version of the last change of each place, by level
-	recent  []curate.Place      // latest changed places, oldest first
-	whole   int                 // recent does not reach back before this version
-	ids     map[string]int      // numbers of the edits by their order's ID
-	changed chan struct{}       // closed at the next edit
-	extra   map[int]distanceRow // of tags that have left their draft cluster
-	home    []int32             // cluster of each tag in the draft
-	draftD  []float32           // distance of each tag in the draft
-	outlier []bool
-	draft   string // identifies the draft
+	mu            sync.Mutex
+	session       *curate.Session
+	seen          [][]int32           // version of the last change of each place, by level
+	recent        []curate.Place      // latest changed places, oldest first
+	recentFrom    int                 // recent has no changes before this version
+	ids           map[string]int      // numbers of the edits by their order's ID
+	changed       chan struct{}       // closed at the next edit
+	moved         map[int]distanceRow // of tags that have left their draft cluster
+	draftCluster  []int32             // cluster of each tag in the draft
+	draftDistance []float32           // distance of each tag in the draft
+	outlier       []bool
+	draft         string // identifies the draft
 
 	naming naming
 
-	mapOnce sync.Mutex
-	places  [][2]float32
+	mapMu  sync.Mutex
+	places [][2]float32
 
-	marginOnce sync.Mutex
-	marginOf   []float32
+	marginMu   sync.Mutex
+	marginList []float32
 
 	closing chan struct{}
 	stopped sync.Once
@@ -200,7 +200,7 @@ func New(c Config) (*Server, error) {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
 	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
-		closing: make(chan struct{}), extra: map[int]distanceRow{}}
+		closing: make(chan struct{}), moved: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
@@ -208,34 +208,35 @@ func New(c Config) (*Server, error) {
 		}
 	}
 	s.readDraft()
-	s.whole, s.seen = c.Session.Version(), make([][]int32, len(c.Session.Levels()))
+	s.recentFrom, s.seen = c.Session.Version(), make([][]int32, len(c.Session.Levels()))
 	for l := range s.seen {
-		s.touch(l)
+		s.resizeSeen(l)
 	}
 	s.naming.vectors = map[string][]float32{}
-	s.place(c.Session.Places())
+	s.updatePlaces(c.Session.Places())
 	return s, nil
 }
 
-// readDraft notes where the draft has each tag, and computes its identifier.
+// readDraft records the cluster of each tag in the draft, and computes the draft's identifier.
 func (s *Server) readDraft() {
 	d := s.session.Draft()
-	s.home, s.draftD, s.outlier = make([]int32, len(d.Tags)), make([]float32, len(d.Tags)), make([]bool, len(d.Tags))
+	n := len(d.Tags)
+	s.draftCluster, s.draftDistance, s.outlier = make([]int32, n), make([]float32, n), make([]bool, n)
 	for k, c := range d.Clusters {
 		for _, m := range c.Members {
-			s.home[m.Tag], s.draftD[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
+			s.draftCluster[m.Tag], s.draftDistance[m.Tag], s.outlier[m.Tag] = int32(k), float32(m.Distance), m.Outlier
 		}
 	}
 	sum := sha256.New() // writing to a hash cannot fail
 	for i, t := range d.Tags {
-		fmt.Fprintf(sum, "%q %q %d\n", t.Name, t.QID, s.home[i])
+		fmt.Fprintf(sum, "%q %q %d\n", t.Name, t.QID, s.draftCluster[i])
 	}
 	s.draft = hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// touch fits the list of versions of a level to its size. New places count as changed
+// resizeSeen adjusts the list of versions of a level to its size. New places count as changed
 // now.
-func (s *Server) touch(level int) {
+func (s *Server) resizeSeen(level int) {
 	seen := s.seen[level]
 	size := s.session.Size(level)
 	for len(seen) < size {
@@ -256,7 +257,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page/{name}", s.asset)
 	mux.HandleFunc("GET /image/{name}", s.image)
-	mux.HandleFunc("POST "+opening, s.enter)
+	mux.HandleFunc("POST "+openPath, s.enter)
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
@@ -272,6 +273,6 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /api/split", s.split)
 	mux.HandleFunc("POST /api/proposals", s.proposals)
 	mux.HandleFunc("POST /api/check", s.check)
-	mux.HandleFunc("POST /api/finish", s.finish)
+	mux.HandleFunc("POST /api/finish", s.writeHierarchy)
 	return s.guard.wrap(mux)
 }

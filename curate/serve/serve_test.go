@@ -88,7 +88,7 @@ func serveLog(t testing.TB, path string, d *labels.Draft, fill func(*Config)) (*
 // enter opens the one-time link.
 func (a *client) enter(s *Server) {
 	a.t.Helper()
-	if code := a.post(opening, map[string]string{"key": s.Key()}, &a.pass); code != http.StatusOK {
+	if code := a.post(openPath, map[string]string{"key": s.Key()}, &a.pass); code != http.StatusOK {
 		a.t.Fatalf("the link gives %d", code)
 	}
 	if len(a.Token) != 64 || len(a.Secret) < 26 || a.Token == a.Secret {
@@ -164,7 +164,7 @@ func move(base int, id string, to string, tags ...int) order {
 	return o
 }
 
-func TestAnEditIsOnDiskBeforeItIsAnswered(t *testing.T) {
+func TestEditIsOnDiskBeforeItsAnswer(t *testing.T) {
 	_, a, path := newServer(t, testDraft(30), nil)
 	var got answer
 	if code := a.post("/api/edit", move(0, "first", "church", 3, 12), &got); code != http.StatusOK || got.Seq != 1 ||
@@ -184,7 +184,7 @@ func TestAnEditIsOnDiskBeforeItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAnEditSentAgainIsMadeOnce(t *testing.T) {
+func TestRepeatedEditIsAppliedOnce(t *testing.T) {
 	_, a, path := newServer(t, testDraft(30), nil)
 	var first, again answer
 	a.post("/api/edit", move(0, "first", "church", 3), &first)
@@ -201,7 +201,7 @@ func TestAnEditSentAgainIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestAStaleEditGetsTheNewerState(t *testing.T) {
+func TestStaleEditGetsTheNewerState(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(30), nil)
 	a.post("/api/edit", move(0, "mine", "church", 3), nil)
 	var got answer
@@ -213,7 +213,7 @@ func TestAStaleEditGetsTheNewerState(t *testing.T) {
 
 // An edit that waited while the server was started on another draft is not made on
 // that one, though the log has as many edits as its author saw.
-func TestAnEditOfAnotherDraftIsStale(t *testing.T) {
+func TestEditOfAnotherDraftIsStale(t *testing.T) {
 	_, a, path := newServer(t, testDraft(30), nil)
 	for _, draft := range []string{"another", "none"} {
 		o := move(0, draft, "church", 3)
@@ -235,7 +235,7 @@ func TestAnEditOfAnotherDraftIsStale(t *testing.T) {
 	}
 }
 
-func TestAnImpossibleEditChangesNothing(t *testing.T) {
+func TestImpossibleEditChangesNothing(t *testing.T) {
 	_, a, path := newServer(t, testDraft(30), nil)
 	for i, o := range []order{
 		{Op: curate.Move, To: "church", From: []curate.Ref{{Name: "no such tag"}}},
@@ -287,11 +287,11 @@ func TestChangesWaitForAnEdit(t *testing.T) {
 	}
 }
 
-func TestStateHoldsAllAndHistoryTells(t *testing.T) {
+func TestStateAndHistoryListEverything(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(30), nil)
 	a.post("/api/edit", move(0, "first", "church", 3), nil)
 	a.post("/api/edit", order{ID: "undo-it-now", Base: 1, Op: curate.Revert, Of: 1}, nil)
-	var all whole
+	var all fullState
 	a.get("/api/state", &all)
 	if len(all.Names) != 30 || len(all.Tags.At) != 30 || all.Tags.Status[9] != statusOutlier || all.Version != 2 ||
 		all.Redo != 2 || len(all.Groups) != 3 {
@@ -406,7 +406,7 @@ func TestOnlyImagesAreSentAsImages(t *testing.T) {
 	}
 }
 
-func TestThumbnailsOfLabels(t *testing.T) {
+func TestThumbnailsNameOneImagePerLabel(t *testing.T) {
 	_, a, _ := newServer(t, testDraft(10), func(c *Config) { c.Examples = exampleFake{} })
 	var found struct{ Thumbnails []string }
 	if a.get("/api/thumbnails?tags=3,1", &found); len(found.Thumbnails) != 2 {

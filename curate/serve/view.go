@@ -57,15 +57,15 @@ type groupView struct {
 	Note     string `json:"note,omitempty"`
 }
 
-// since returns what has changed after a version, and everything for version −1.
-func (s *Server) since(version int) *View {
+// viewSince returns what has changed after a version, and everything for version −1.
+func (s *Server) viewSince(version int) *View {
 	v := &View{Draft: s.draft, Version: s.session.Version(),
 		Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
 	}
-	places := s.newer(version)
+	places := s.changedSince(version)
 	v.Tags.grow(len(places))
 	for _, p := range places {
 		if p.Level == 0 {
@@ -87,10 +87,10 @@ func (v *tagView) grow(n int) {
 	}
 }
 
-// newer lists the places that changed after a version, in order.
-func (s *Server) newer(version int) (places []curate.Place) {
-	if version < s.whole {
-		places = make([]curate.Place, 0, len(s.home))
+// changedSince lists the places that changed after a version, in order.
+func (s *Server) changedSince(version int) (places []curate.Place) {
+	if version < s.recentFrom {
+		places = make([]curate.Place, 0, len(s.draftCluster))
 		for l, seen := range s.seen {
 			for at, changed := range seen {
 				if int(changed) > version {
@@ -117,8 +117,8 @@ func (s *Server) newer(version int) (places []curate.Place) {
 
 func (s *Server) addTag(v *tagView, at int) {
 	n := s.session.Node(0, at)
-	status, distance := s.status(n, at), s.draftD[at]
-	if x, moved := s.extra[at]; moved {
+	status, distance := s.status(n, at), s.draftDistance[at]
+	if x, moved := s.moved[at]; moved {
 		distance = x.d
 	}
 	v.At = append(v.At, at)
@@ -136,7 +136,7 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 		bit int
 	}{{n.Decided, statusDecided}, {n.Dropped, statusDropped}, {n.Flagged, statusFlagged},
 		{n.Proposed, statusProposed},
-		{s.outlier[at] && n.Parent == int(s.home[at]), statusOutlier}} {
+		{s.outlier[at] && n.Parent == int(s.draftCluster[at]), statusOutlier}} {
 		if b.on {
 			status |= b.bit
 		}
@@ -144,38 +144,38 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	return status
 }
 
-// place tells the suggester what has changed, and updates the distances of moved tags.
-func (s *Server) place(changed []curate.Place) {
+// updatePlaces passes changes to the suggester, and updates the distances of moved tags.
+func (s *Server) updatePlaces(changed []curate.Place) {
 	groups, names, tags, in, decided := Where(s.session, changed)
 	if s.c.Suggester != nil {
 		s.c.Suggester.Place(groups, names, tags, in, decided)
-		s.name(changed)
+		s.updateNames(changed)
 	}
 	for i, tag := range tags {
-		s.measure(tag, in[i])
+		s.updateDistance(tag, in[i])
 	}
 }
 
-// measure notes the distance of a tag from the centroid of the group it was moved to.
+// updateDistance records the distance of a tag from the centroid of the group it was moved to.
 // In its draft cluster a tag keeps the draft's distance, so that the order on the
 // screen stays.
-func (s *Server) measure(tag, group int) {
-	if group == int(s.home[tag]) || group < 0 {
-		delete(s.extra, tag)
+func (s *Server) updateDistance(tag, group int) {
+	if group == int(s.draftCluster[tag]) || group < 0 {
+		delete(s.moved, tag)
 		return
 	}
-	if x, known := s.extra[tag]; known && x.group == group {
+	if x, known := s.moved[tag]; known && x.group == group {
 		return
 	}
 	x := distanceRow{group: group}
 	if s.c.Suggester != nil {
 		x.d = float32(s.c.Suggester.Distance(tag))
 	}
-	s.extra[tag] = x
+	s.moved[tag] = x
 }
 
-// whole is what the page loads first: the view and what never changes.
-type whole struct {
+// fullState is what the page loads first: the view and what never changes.
+type fullState struct {
 	By        string          `json:"by"`
 	Log       string          `json:"log"`
 	Queue     string          `json:"queue"` // names this log in the browser's storage
@@ -192,13 +192,13 @@ type whole struct {
 // state answers with everything.
 func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	view := s.since(-1)
+	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := whole{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
+	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,
 			"thumbnails": s.c.Examples != nil && s.c.Examples.HasImages(),
-			"agreement":  s.c.Compared != nil, "finish": s.c.Finish != nil,
+			"agreement":  s.c.Compared != nil, "finish": s.c.WriteHierarchy != nil,
 			"propose": s.c.Suggester != nil && s.c.Namer != nil}}
 	tags := s.session.Draft().Tags
 	a.Names, a.Items, a.Landmarks, a.Images = make([]string, 0, len(tags)), make([]string, 0, len(tags)),
@@ -207,5 +207,5 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
 		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)
 	}
-	write(w, http.StatusOK, a)
+	writeJSON(w, http.StatusOK, a)
 }

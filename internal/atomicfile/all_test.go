@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A failure in the last of several files leaves the first as it was, and no other behind.
+// If the last of several files fails, the first keeps its content, and no other file is left
+// behind.
 func TestNoFileAppearsBeforeAllAreComplete(t *testing.T) {
 	dir := t.TempDir()
 	first, failed := filepath.Join(dir, "first"), errors.New("the source ended")

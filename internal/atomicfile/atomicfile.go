@@ -1,6 +1,6 @@
-// Package atomicfile writes files that appear under their name only when they are
-// complete and on disk: temporary file, fsync, rename, fsync of the directory. No
-// reader, second process or kill -9 leaves or sees half a file.
+// Package atomicfile writes files that appear under their names only when they are complete and on
+// disk: temporary file, fsync, rename, fsync of the directory. No reader ever sees part of a file,
+// even after kill -9 or a power cut.
 package atomicfile
 
 import (
@@ -15,8 +15,8 @@ import (
 	"hgld/internal/filelock"
 )
 
-// File is an unfinished file. Commit gives it its name. Close without Commit removes
-// it, so `defer f.Close()` is right after every Create.
+// File is an unfinished file. Commit gives it its name. Close without Commit removes it, so `defer
+// f.Close()` is right after every Create.
 type File struct {
 	*os.File
 	path   string // as Create was asked for it, for errors
@@ -24,16 +24,16 @@ type File struct {
 	done   bool
 }
 
-// errFolder is the error of writing to a folder.
+// errFolder is the error for writing to a folder.
 var errFolder = errors.New("is a folder; want the name of a file")
 
-// Create starts a file that will be called path. The temporary file lies beside
-// it, so that the rename stays on one file system. Those that killed processes left
-// of the same path are removed.
+// Create starts a file that Commit renames to path. The temporary file is in the same folder, so
+// that the rename stays on one file system. Create removes temporary files of the same path that
+// killed processes left.
 //
-// An existing file keeps its kind and mode: if path is a symbolic link, the file that
-// it leads to is replaced. A device or a pipe cannot be replaced, so it is written
-// directly, and an error does not take back what was written. A folder is an error.
+// An existing file keeps its kind and mode. If path is a symbolic link, the file that it points to
+// is replaced. A device or a pipe cannot be replaced, so it is written directly, and an error does
+// not undo what was written. A folder is an error.
 func Create(path string) (*File, error) { return create(path, 0o644) }
 
 func create(path string, perm fs.FileMode) (*File, error) {
@@ -50,7 +50,7 @@ func create(path string, perm fs.FileMode) (*File, error) {
 		}
 		return &File{File: f, path: path}, nil
 	}
-	target, err := follow(path)
+	target, err := resolveLinks(path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,25 +62,24 @@ func create(path string, perm fs.FileMode) (*File, error) {
 	made := &File{File: f, path: path, target: target}
 	if old != nil {
 		if err := f.Chmod(old.Mode().Perm()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return nil, errors.Join(made.named(err), made.Close())
+			return nil, errors.Join(made.nameTarget(err), made.Close())
 		}
 	}
 	return made, nil
 }
 
-// maxLinks is the length of a chain of symbolic links that Linux follows, too.
+// maxLinks is the longest chain of symbolic links that is followed, as on Linux.
 const maxLinks = 40
 
-// follow returns the file that symbolic links at path lead to, whether it is there
-// or not.
-func follow(path string) (string, error) {
+// resolveLinks returns the file that symbolic links at path lead to, even if it does not exist.
+func resolveLinks(path string) (string, error) {
 	target := path
 	for range maxLinks {
 		to, err := os.Readlink(target)
 		if err != nil {
-			return target, nil // no link, or nothing
+			return target, nil // not a link, or missing
 		}
-		if !filepath.IsAbs(to) { // not cleaned: .. behind a link is not what precedes the link
+		if !filepath.IsAbs(to) { // not cleaned: .. after a link is not the folder before the link
 			dir, _ := filepath.Split(target)
 			to = dir + to
 		}
@@ -89,11 +88,11 @@ func follow(path string) (string, error) {
 	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("is part of a loop of symbolic links")}
 }
 
-// temporarySuffix stands between the name of a file and the number of its temporary.
+// temporarySuffix separates the name of a file from the number of its temporary file.
 const temporarySuffix = ".tmp-"
 
-// temporary makes a new file beside path, with the mode perm before umask, and locks
-// it. Its error is a *fs.PathError, as os has it.
+// temporary creates a file beside path with the mode perm before umask, and locks it. Its error is
+// a *fs.PathError, as in package os.
 func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for {
@@ -102,7 +101,7 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err != nil || kept(f) {
+		if err != nil || lockTemporary(f) {
 			return f, err
 		}
 		if err := f.Close(); err != nil {
@@ -111,10 +110,10 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	}
 }
 
-// kept locks a new temporary file, so that nobody takes it for a leftover. It says
-// false if another process did so before the lock. On a file system without locks
-// nobody removes leftovers.
-func kept(f *os.File) bool {
+// lockTemporary locks a new temporary file so that no other process removes it as a leftover. It
+// returns false if a process removed it before it was locked. On a file system without locks,
+// leftovers are never removed.
+func lockTemporary(f *os.File) bool {
 	if errors.As(filelock.Take(f), new(*filelock.LockedError)) {
 		return false
 	}
@@ -122,8 +121,8 @@ func kept(f *os.File) bool {
 	return named || err != nil
 }
 
-// named makes an error of the temporary file speak of the file that a user knows.
-func (f *File) named(err error) error {
+// nameTarget replaces the temporary file's name in an error by the target's.
+func (f *File) nameTarget(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
 		if e.Path == f.Name() {
@@ -135,23 +134,23 @@ func (f *File) named(err error) error {
 	return err
 }
 
-// Write is that of os.File, with errors that name the file asked for.
+// Write is os.File's Write. Its errors name the target.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
-	return n, f.named(err)
+	return n, f.nameTarget(err)
 }
 
 // WriteString is Write for a string.
 func (f *File) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
 
-// ReadFrom is that of os.File, with errors that name the file asked for.
+// ReadFrom is os.File's ReadFrom. Its errors name the target.
 func (f *File) ReadFrom(r io.Reader) (int64, error) {
 	n, err := f.File.ReadFrom(r)
-	return n, f.named(err)
+	return n, f.nameTarget(err)
 }
 
-// Commit flushes the file to disk and renames it to its final name. After an
-// error the old file, if there was one, is untouched.
+// Commit flushes the file to disk and renames it to its final name. If it fails, an old file is
+// unchanged.
 func (f *File) Commit() error {
 	if f.done {
 		return errors.New("atomicfile: committed twice")
@@ -161,34 +160,34 @@ func (f *File) Commit() error {
 		return f.File.Close()
 	}
 	if err := f.Sync(); err != nil {
-		return f.named(err)
+		return f.nameTarget(err)
 	}
 	if !renamesOpen {
 		if err := f.File.Close(); err != nil {
-			return f.named(err)
+			return f.nameTarget(err)
 		}
 	}
 	if err := os.Rename(f.Name(), f.target); err != nil {
-		return f.named(err)
+		return f.nameTarget(err)
 	}
 	f.done = true
-	if err := f.end(); err != nil {
-		return f.named(err)
+	if err := f.release(); err != nil {
+		return f.nameTarget(err)
 	}
 	return SyncDir(filepath.Dir(f.target))
 }
 
-// end gives the lock back and closes the file, if Commit has not done so before.
-func (f *File) end() error {
+// release releases the lock and closes the file, unless Commit has done so.
+func (f *File) release() error {
 	if !renamesOpen {
 		return nil
 	}
-	// A process that is just being started shares the lock until it runs its program.
-	_ = filelock.Release(f.File) // fails where there are no locks
+	// A process that is being started shares the lock until it executes its program.
+	_ = filelock.Release(f.File) // fails on file systems without locks
 	return f.File.Close()
 }
 
-// Close drops the file unless it was committed.
+// Close discards the file unless it was committed.
 func (f *File) Close() error {
 	if f.done {
 		return nil
@@ -201,11 +200,11 @@ func (f *File) Close() error {
 		f.File.Close()
 		return os.Remove(f.Name())
 	}
-	defer f.end() // behind the removal: as long as the lock is held, nobody else removes the file
+	defer f.release() // after the removal: while the lock is held, no other process removes the file
 	return os.Remove(f.Name())
 }
 
-// Write replaces path by what fill writes.
+// Write replaces the file at path with what fill writes.
 func Write(path string, fill func(io.Writer) error) error {
 	f, err := Create(path)
 	if err != nil {
@@ -218,7 +217,7 @@ func Write(path string, fill func(io.Writer) error) error {
 	return f.Commit()
 }
 
-// WriteFile replaces path by data.
+// WriteFile replaces the file at path with data.
 func WriteFile(path string, data []byte) error {
 	return Write(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -226,8 +225,8 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-// WriteFileMode is WriteFile for a file that has the mode perm before umask if it is
-// new. Others never see it with another one.
+// WriteFileMode is WriteFile with the mode perm, before umask, for a new file. The file never has
+// another mode.
 func WriteFileMode(path string, data []byte, perm fs.FileMode) error {
 	f, err := create(path, perm)
 	if err != nil {
@@ -240,8 +239,8 @@ func WriteFileMode(path string, data []byte, perm fs.FileMode) error {
 	return f.Commit()
 }
 
-// Sweep removes the files and folders below dir that a pattern of io/fs names: what
-// a process that was killed left half-written.
+// Sweep removes the files and folders below dir that match a pattern of io/fs. They are what a
+// killed process left incomplete.
 func Sweep(dir, pattern string) error {
 	left, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// names lists what is in dir, temporary files included.
+// names lists the files in dir, including temporary ones.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// MkdirAll makes the folder path and the parents that are missing, as os.MkdirAll
-// does, and makes their names durable: each folder that gets a new one is synced.
-// A file that is synced in a new folder is otherwise lost with the folder's name
-// when the power fails.
+// MkdirAll creates the folder path and its missing parents, as os.MkdirAll does, and makes their
+// names durable by syncing each parent. Otherwise a power cut could remove the folder with all
+// synced files in it.
 func MkdirAll(path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return nil
 	}
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(path, perm) // it says what is in the way
+		return os.MkdirAll(path, perm) // its error names the obstacle
 	}
 	if above := parent(path); above != path {
 		if err := MkdirAll(above, perm); err != nil {
@@ -32,10 +31,10 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	if info, e := os.Stat(path); e != nil || !info.IsDir() {
 		return err
 	}
-	return SyncDir(parent(path)) // another process made it, and may not have synced it yet
+	return SyncDir(parent(path)) // another process created it, and may not have synced it yet
 }
 
-// Mkdir makes the folder path as os.Mkdir does, and makes its name durable.
+// Mkdir creates the folder path, as os.Mkdir does, and makes its name durable.
 func Mkdir(path string, perm fs.FileMode) error {
 	if err := os.Mkdir(path, perm); err != nil {
 		return err
@@ -43,8 +42,8 @@ func Mkdir(path string, perm fs.FileMode) error {
 	return SyncDir(parent(path))
 }
 
-// parent is the folder that holds path. The path is not cleaned: .. behind a link is
-// not what precedes the link.
+// parent returns the folder that holds path. It does not clean the path: .. after a link is not the
+// folder before the link.
 func parent(path string) string {
 	volume := len(filepath.VolumeName(path))
 	end := len(path)

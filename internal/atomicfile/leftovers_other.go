@@ -2,12 +2,12 @@
 
 package atomicfile
 
-// renamesOpen says that a file has to be closed before it is renamed. For a moment its
-// lock is then gone although its process is at work.
+// renamesOpen is false: a file must be closed before it is renamed. For a moment its lock is then
+// released although its process is running.
 const renamesOpen = false
 
-// RemoveLeftovers does nothing here: it could not tell the temporary file of a killed
-// process from that of one at work.
+// RemoveLeftovers does nothing here: it could not distinguish the temporary files of killed and of
+// running processes.
 func RemoveLeftovers(string) {}
 
 func removeLeftovers(string) {}

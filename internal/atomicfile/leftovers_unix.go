@@ -11,13 +11,12 @@ import (
 	"hgld/internal/filelock"
 )
 
-// renamesOpen says that a file can be renamed while it is open: then its lock is held
-// until it has its name.
+// renamesOpen is true: a file can be renamed while it is open, so its lock is held until it has its
+// name.
 const renamesOpen = true
 
-// RemoveLeftovers removes the temporary files in dir whose processes were killed. A
-// process that is at work keeps its own locked. What cannot be removed stays: it is in
-// nobody's way.
+// RemoveLeftovers removes the temporary files in dir whose processes were killed. A running process
+// holds a lock on its own. Files that cannot be removed stay, and do no harm.
 func RemoveLeftovers(dir string) { remove(dir, "") }
 
 // removeLeftovers is RemoveLeftovers for the temporary files of one path.
@@ -26,7 +25,8 @@ func removeLeftovers(path string) {
 	remove(dir, base)
 }
 
-// remove removes the unlocked temporary files of base in dir; "" stands for any.
+// remove removes the unlocked temporary files of base in dir. If base is "", it removes those of
+// all files.
 func remove(dir, base string) {
 	if dir == "" {
 		dir = "."
@@ -55,7 +55,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// removeUnlocked removes a temporary file unless a process has it locked.
+// removeUnlocked removes a temporary file unless a process holds its lock.
 func removeUnlocked(path string) {
 	f, err := os.Open(path)
 	if err != nil {

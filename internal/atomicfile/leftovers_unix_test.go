@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestTemporaryOfAKilledProcessIsRemovedByTheNext kills a process between two writes.
-func TestTemporaryOfAKilledProcessIsRemovedByTheNext(t *testing.T) {
+// TestTemporaryFileOfAKilledProcessIsRemoved kills a process between two writes.
+func TestTemporaryFileOfAKilledProcessIsRemoved(t *testing.T) {
 	if path := os.Getenv("ATOMICFILE_BEGIN"); path != "" {
 		f, err := Create(path)
 		if err != nil {
@@ -63,7 +63,7 @@ func TestTemporaryOfAKilledProcessIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-func TestOnlyTemporariesAreRemoved(t *testing.T) {
+func TestOnlyTemporaryFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	others := []string{".a.txt.tmp-", ".a.txt.tmp-1x", ".tmp-1.a", "a.txt.tmp-1", ".a.txt.tmp-99999999999"}
 	for _, name := range append(others, ".a.txt.tmp-1", ".b.tmp-2.tmp-3") {
@@ -83,8 +83,8 @@ func TestOnlyTemporariesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestWritersDoNotRemoveEachOthersTemporaries has many of them at one file.
-func TestWritersDoNotRemoveEachOthersTemporaries(t *testing.T) {
+// TestWritersKeepEachOthersTemporaryFiles lets many writers replace the same file.
+func TestWritersKeepEachOthersTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")
 	var all sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Links are tested where anybody may make one; a Windows user may be forbidden to.
+// Links are tested only where every user may create them; on Windows that needs a privilege.
 
 func TestSymbolicLinkLeadsToTheFileThatIsReplaced(t *testing.T) {
 	for _, to := range []string{"kept/a.txt", "kept/not there.txt", "second"} {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// IsMissing reports whether an error means that a path does not exist: the name is missing, or
-// a parent is a file. Any other error says nothing of what is there.
+// IsMissing reports whether an error means that a path does not exist: either its name is missing,
+// or a parent is a file. After any other error, the path may exist.
 func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether two paths lead to one file, which may not exist yet: writing to one
-// would overwrite the other. A device is not the same as itself, since it may take several
+// Same reports whether two paths lead to the same file, which may not exist yet, so that writing to
+// one would overwrite the other. It returns false for devices, because a device can take several
 // outputs.
 func Same(a, b string) bool {
 	x, errX := os.Stat(a)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSameSeesThroughTheNamesOfAFile(t *testing.T) {
+func TestSameFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	if err := os.WriteFile("a", nil, 0o644); err != nil {

@@ -2,6 +2,6 @@
 
 package atomicfile
 
-// SyncDir does nothing where a directory cannot be opened for syncing; there the
-// file system's own journal keeps the rename.
+// SyncDir does nothing where a directory cannot be opened for syncing. There, the journal of the
+// file system preserves a rename.
 func SyncDir(string) error { return nil }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestFolderIsNoFileToWrite(t *testing.T) {
+func TestWritingToAFolderIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Create(dir); err == nil ||
 		!strings.HasSuffix(err.Error(), filepath.Base(dir)+": is a folder; want the name of a file") {

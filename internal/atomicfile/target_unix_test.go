@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The pipe stands in for /dev/null, which a mistake here would take away from the
-// whole system.
-func TestDeviceIsWrittenAndStays(t *testing.T) {
+// The pipe replaces /dev/null, which a bug here would remove from the whole system.
+func TestDeviceIsWrittenInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits for the other end
+	reader, err := os.OpenFile(path, os.O_RDWR, 0) // so that neither end waits for the other
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func TestDeviceIsWrittenAndStays(t *testing.T) {
 	}
 }
 
-func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
+func TestFileModeIsKeptOrFollowsTheUmask(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := filepath.Join(dir, "old"), filepath.Join(dir, "fresh")
 	if err := os.WriteFile(old, nil, 0o640); err != nil {
@@ -62,7 +61,7 @@ func TestFileKeepsItsModeAndANewOneObeysTheUmask(t *testing.T) {
 	}
 }
 
-func TestPrivateFileIsPrivateFromTheStart(t *testing.T) {
+func TestPrivateFileIsNeverReadableByOthers(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	path := filepath.Join(t.TempDir(), "private")
 	f, err := create(path, 0o600)

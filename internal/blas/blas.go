@@ -1,7 +1,7 @@
-// Package blas multiplies matrices on one thread: by kernels of its own, by OpenBLAS if
-// it is installed, opened at run time, or by gonum. Callers with several threads cut a
-// product into tiles by its shape, and one thread computes each tile. So the bytes of a
-// result do not depend on the number of threads.
+// Package blas multiplies matrices on one thread: with its own kernels, with OpenBLAS if it is
+// installed (opened at run time), or with gonum. Callers with several threads divide a product into
+// tiles by its shape, and one thread computes each tile, so the bytes of a result do not depend on
+// the number of threads.
 package blas
 
 import (
@@ -10,28 +10,27 @@ import (
 	"strings"
 )
 
-// Library multiplies matrices. It may be used by several goroutines at once; a
-// call works on the caller's thread alone.
+// Library multiplies matrices. It is safe for concurrent use, and each call runs on the caller's
+// thread.
 type Library interface {
-	// Sgemm is c = alpha·op(a)·op(b) + beta·c in row-major order, where op
-	// transposes if asked: op(a) is [m,k], op(b) [k,n], c [m,n]; lda, ldb and ldc are
-	// the distances between rows as they are stored. With beta 0, c is written only.
+	// Sgemm computes c = alpha·op(a)·op(b) + beta·c in row-major order, where op transposes if
+	// asked: op(a) is [m,k], op(b) [k,n] and c [m,n]. lda, ldb and ldc are the distances between
+	// stored rows. With beta 0, c is only written.
 	Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 		b []float32, ldb int, beta float32, c []float32, ldc int)
-	// String names library, version and kernel.
+	// String returns the library, its version and its kernel.
 	String() string
 }
 
-// Variable is the environment variable that Default follows.
+// Variable is the environment variable that selects the library of Default.
 const Variable = "HGLD_BLAS"
 
-// Default opens what HGLD_BLAS asks for (see Open).
+// Default opens the library that HGLD_BLAS names; see Open.
 func Default() (Library, error) { return Open(os.Getenv(Variable)) }
 
-// Open returns the library called which: "native", "openblas", "gonum", or the
-// path of an OpenBLAS. "" means native where it has kernels for the processor's
-// vectors, else OpenBLAS where it is installed and usable, else gonum. Only a
-// library that was asked for by name and cannot be opened is an error.
+// Open returns the library called which: "native", "openblas", "gonum", or the path of an OpenBLAS.
+// The default "" is native if it has kernels for the processor, else OpenBLAS if it is installed
+// and usable, else gonum. Open fails only if a library named explicitly cannot be opened.
 func Open(which string) (Library, error) {
 	switch which {
 	case "native":
@@ -56,7 +55,7 @@ func Open(which string) (Library, error) {
 	return named(which, which)
 }
 
-// vectors reports whether Native has a kernel for this processor.
+// vectors reports whether Native has a vector kernel for this processor.
 func vectors() bool { return bestKernel().name != goKernel.name }
 
 func named(which string, names ...string) (Library, error) {
@@ -67,7 +66,7 @@ func named(which string, names ...string) (Library, error) {
 	return lib, nil
 }
 
-// Which names the library that Default uses and, if that is the slow one, the reason.
+// Which returns the name of the library that Default uses, and the reason if it is the slow one.
 func Which() string {
 	lib, err := Default()
 	if err != nil {

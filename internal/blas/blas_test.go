@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// libraries returns what can be used here: gonum and one kernel always.
+// libraries returns the libraries of this machine: at least gonum and one kernel.
 func libraries(t testing.TB) []Library {
 	t.Helper()
 	list := []Library{Gonum()}
@@ -32,8 +32,8 @@ func random(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// product is the definition in float64, and the sum of magnitudes that bounds
-// the error of a float32 sum.
+// product computes the definition in float64, and the sum of magnitudes that bounds the error of a
+// float32 sum.
 func product(transA, transB bool, i, j, k int, a []float32, lda int, b []float32, ldb int) (sum, size float64) {
 	for p := range k {
 		atA, atB := i*lda+p, p*ldb+j
@@ -58,7 +58,7 @@ func TestSgemmIsTheMatrixProduct(t *testing.T) {
 		for trial := range 200 {
 			m, n, k := sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))]
 			if m*n*k > 2e6 && trial%20 > 3 {
-				continue // few of the large ones: the definition is slow
+				continue // test few of the large ones, because the definition is slow
 			}
 			testProduct(t, lib, r, trial, m, n, k)
 		}
@@ -81,7 +81,7 @@ func testProduct(t *testing.T, lib Library, r *rand.Rand, trial, m, n, k int) {
 	lda, ldb, ldc := colsA+r.IntN(3), colsB+r.IntN(3), n+r.IntN(3)
 	a, b := random(r, (rowsA-1)*lda+colsA), random(r, (rowsB-1)*ldb+colsB)
 	old := random(r, m*ldc)
-	if beta == 0 { // c is written only
+	if beta == 0 { // c is only written
 		for i := range old {
 			old[i] = float32(math.NaN())
 		}
@@ -103,7 +103,7 @@ func testProduct(t *testing.T, lib Library, r *rand.Rand, trial, m, n, k int) {
 				want += float64(beta) * float64(old[at])
 				size += math.Abs(float64(old[at]))
 			}
-			// k roundings of half a unit in the last place (2^-24), however ordered
+			// k roundings of half a unit in the last place (2^-24), in any order
 			if diff := math.Abs(float64(c[at]) - want); !(diff <= (size*float64(k+2)+1e-30)*0x1p-23) {
 				t.Fatalf("%v: %d×%d×%d trans %v %v: c[%d,%d] = %g, want %g", lib, m, n, k, transA, transB, i, j, c[at], want)
 			}
@@ -135,7 +135,7 @@ func TestSgemmPanicsInsteadOfReadingBeyondASlice(t *testing.T) {
 	}
 }
 
-// Tiles are computed side by side; each must be what it is alone.
+// Tiles are computed concurrently. Each must have the bytes that it has alone.
 func TestSgemmGivesTheSameBytesOnManyThreads(t *testing.T) {
 	for _, lib := range libraries(t) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -173,7 +173,7 @@ func TestSgemmAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestOpenFollowsTheChoice(t *testing.T) {
+func TestOpenFollowsTheVariable(t *testing.T) {
 	if lib, err := Open("gonum"); err != nil || !strings.HasPrefix(lib.String(), "gonum") {
 		t.Errorf("Open(gonum) = %v, %v", lib, err)
 	}
@@ -192,15 +192,15 @@ func TestOpenFollowsTheChoice(t *testing.T) {
 	}
 }
 
-// Tiles as the CPU backend cuts them: of a convolution's forward pass, of its
-// weight gradient, of scores.
+// Tiles as the CPU backend makes them: of a convolution's forward pass, of its weight gradient, and
+// of scores.
 func BenchmarkSgemm(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for _, lib := range libraries(b) {
 		name := strings.ReplaceAll(strings.TrimSuffix(lib.String(), " kernel"), ", ", "-")
 		if strings.HasSuffix(name, "-Go") {
-			continue // the definition, not meant to be fast
+			continue // the definition, which is slow
 		}
 		for _, s := range []struct {
 			name           string
@@ -233,9 +233,8 @@ func BenchmarkSgemm(b *testing.B) {
 	}
 }
 
-// An element's bytes depend on its row of a, its column of b and k alone: the
-// rows and columns of one product, moved to other places and other strides, give
-// the same numbers.
+// The bytes of an element depend only on its row of a, its column of b and k. Rows and columns of a
+// product that are moved to other places and strides give the same numbers.
 func TestNativeRoundsAnElementAlikeEverywhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, kernel := range kernels() {
@@ -247,7 +246,7 @@ func TestNativeRoundsAnElementAlikeEverywhere(t *testing.T) {
 			lib.Sgemm(false, true, m, n, k, 1, a, k, b, k, 0, whole, n)
 			i, j := r.IntN(m), r.IntN(n)
 			ldb := n - j + r.IntN(3)
-			turned := make([]float32, k*ldb) // columns j and beyond, not transposed
+			turned := make([]float32, k*ldb) // columns from j on, not transposed
 			for p := range k {
 				for q := j; q < n; q++ {
 					turned[p*ldb+q-j] = b[q*k+p]

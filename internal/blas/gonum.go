@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// Gonum returns gonum's matrix product, which needs nothing installed.
+// Gonum returns gonum's matrix product, which needs no installation.
 func Gonum() Library { return gonumLibrary{} }
 
 type gonumLibrary struct{ gonum.Implementation }
@@ -24,19 +24,19 @@ func (gonumLibrary) String() string {
 	return "gonum"
 }
 
-// Tiles of this shape are two of gonum's blocks of 64 × 64; from four blocks on
-// it starts goroutines of its own.
+// A tile of this shape is two of gonum's blocks of 64 × 64. From four blocks on, gonum starts
+// goroutines of its own.
 const gonumRows, gonumCols = 64, 128
 
 func (g gonumLibrary) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 	b []float32, ldb int, beta float32, c []float32, ldc int) {
-	if k == 0 { // gonum would look for the rows of a and b
+	if k == 0 { // gonum would index the rows of a and b
 		for i := range m {
 			scale(c[i*ldc:i*ldc+n], beta)
 		}
 		return
 	}
-	rowA, colB := lda, 1 // from one row of op(a), or column of op(b), to the next
+	rowA, colB := lda, 1 // distance from one row of op(a), or column of op(b), to the next
 	if transA {
 		rowA = 1
 	}
@@ -51,7 +51,7 @@ func (g gonumLibrary) Sgemm(transA, transB bool, m, n, k int, alpha float32, a [
 	}
 }
 
-// scale multiplies x by f; zero overwrites.
+// scale multiplies x by f. If f is zero it overwrites x.
 func scale(x []float32, f float32) {
 	if f == 0 {
 		clear(x)

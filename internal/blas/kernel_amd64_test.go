@@ -2,7 +2,7 @@ package blas
 
 import "golang.org/x/sys/cpu"
 
-// kernels returns all that this processor can run, not only the best.
+// kernels returns all kernels that this processor can run, not only the best.
 func kernels() []kernel {
 	list := []kernel{goKernel}
 	if x := cpu.X86; x.HasAVX2 && x.HasFMA {

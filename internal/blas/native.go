@@ -5,50 +5,51 @@ import (
 	"unsafe"
 )
 
-// Native returns the matrix product of this package: the blocking of Goto and van de
-// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008, over a
-// kernel that keeps a small tile of c in registers, in assembly where the processor has
-// AVX-512 or AVX2. It is the fastest that needs no installation. Its rounding is known:
-// an element of c depends only on its row of a, its column of b and k, not on its place
-// in c, on m, n or the strides.
+// Native returns this package's matrix product. It uses the blocking of Goto and van de Geijn,
+// "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008, and a kernel that keeps a
+// small tile of c in registers, in assembly if the processor has AVX-512 or AVX2. It is the fastest
+// library that needs no installation. Its rounding is known: an element of c depends only on its
+// row of a, its column of b and k. It does not depend on its place in c, on m, n or the strides.
 func Native() Library {
 	return &native{kernel: bestKernel()}
 }
 
-// kernel multiplies a strip of rows rows of a by a panel of cols columns of b.
+// kernel multiplies a strip of `rows` rows of a by a panel of `cols` columns of b.
 type kernel struct {
 	name       string
 	rows, cols int
-	// multiply computes c = Σ_p a[p]·b[p], or adds that to c, for k ≥ 1: b is packed,
-	// cols numbers for each p; a has element (i, p) at i·rowA + p·nextA, c element
-	// (i, j) at i·ldc + j.
+	// multiply computes c = Σ_p a[p]·b[p] for k ≥ 1, or adds that to c. b is packed, with cols
+	// numbers for each p. Element (i, p) of a is at i·rowA + p·nextA, and element (i, j) of c at
+	// i·ldc + j.
 	multiply func(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool)
-	// gather computes the same for a whose rows lie anywhere: of each of taps runs
-	// of k numbers, at from rows[run·rows + i] for row i; nil if there is none.
+	// gather computes the same for an a whose rows lie anywhere. Row i consists of `taps` runs of k
+	// numbers each; run r begins at rows[r·rows + i] plus at. It is nil if the processor has no
+	// such kernel.
 	gather func(taps int, rows **float32, at, k int, b, c *float32, ldc int, add bool)
-	// transpose packs b[·,p] for p = 0 … 8·blocks−1 and eight columns of a panel
-	// that lie ld apart in src; nil if there is nothing faster than Go.
+	// transpose packs b[·,p] for p = 0 … 8·blocks−1 and eight columns of a panel, which lie ld
+	// apart in src. It is nil if nothing is faster than Go.
 	transpose func(dst *float32, cols int, src *float32, ld, blocks int)
-	// copyRows copies k rows, ld apart in src and step in dst, of vectors times eight
-	// numbers, each row over what the one before wrote too much; nil as above.
+	// copyRows copies k rows, which lie ld apart in src and step apart in dst. It copies whole
+	// vectors of eight numbers, so each row overwrites the excess of the row before. It is nil if
+	// nothing is faster than Go.
 	copyRows func(dst *float32, step int, src *float32, ld, k, vectors int)
-	// copyStrips copies k rows, ld apart in src, into strips that lie next apart in dst, each
-	// of k rows of cols numbers. The last has only last numbers of each row, and zeros beyond;
-	// nil as above.
+	// copyStrips copies k rows, which lie ld apart in src, into strips that lie next apart in dst.
+	// A strip has k rows of cols numbers. The last strip has only `last` numbers in each row and is
+	// padded with zeros. It is nil if nothing is faster than Go.
 	copyStrips func(dst *float32, cols, next int, src *float32, ld, k, strips, last int)
 }
 
 const (
-	// depth is the part of k that one pass covers: a panel of b, 16 or 32 KiB, stays in the
-	// L1 cache while the strips of a stream through.
+	// depth is the part of k that one pass covers. A panel of b, 16 or 32 KiB, then stays in the L1
+	// cache while the strips of a stream through.
 	depth = 256
 
-	// height is how many rows of a, and width how many columns of b, one pass works
-	// on: 192 KiB of a stay in the L2 cache while panels of b pass by. Both are
-	// multiples of all kernels' sides.
+	// height is the number of rows of a, and width the number of columns of b, of one pass. 192 KiB
+	// of a then stay in the L2 cache while the panels of b pass by. Both are multiples of the sides
+	// of all kernels.
 	height, width = 192, 512
 
-	// maxTile is the largest tile of c that a kernel keeps.
+	// maxTile is the size of the largest tile of c that a kernel keeps.
 	maxTile = 12 * 32
 )
 
@@ -58,11 +59,10 @@ type native struct {
 	free   []*work
 }
 
-// work is the scratch memory of a call. There are as many as calls were ever
-// made at once.
+// work is the scratch memory of a call. There are as many as there were concurrent calls at most.
 type work struct {
 	b    [depth * width]float32    // packed in panels
-	a    [depth*height + 8]float32 // packed in strips, where that is needed; copyRows may write 8 too many
+	a    [depth*height + 8]float32 // packed in strips, if needed; copyRows may write 8 numbers too many
 	tile [maxTile]float32
 }
 
@@ -85,7 +85,7 @@ func (n *native) give(w *work) {
 
 func (n *native) String() string { return "native, " + n.kernel.name + " kernel" }
 
-// Sgemm works through k in passes; alpha is applied to b as it is packed.
+// Sgemm computes the product in passes over k. It applies alpha to b while packing it.
 func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a []float32, lda int,
 	b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if rows == 0 || cols == 0 {
@@ -116,7 +116,7 @@ func (n *native) Sgemm(transA, transB bool, rows, cols, k int, alpha float32, a 
 	n.give(w)
 }
 
-// pass is the product over at most depth of k and width columns of b.
+// pass is a product over at most depth of k and width columns of b.
 type pass struct {
 	kernel
 	*work
@@ -125,8 +125,7 @@ type pass struct {
 	add    bool // to c
 }
 
-// pack copies rows of b into panels that lie next apart: for each row the columns
-// of the panel, times alpha.
+// pack copies rows of b, times alpha, into panels that lie next apart.
 func (p *pass) pack(next int, alpha float32, b []float32, ldb int) {
 	p.copy(p.panels, p.cols, next, b, ldb, p.n)
 	for j := 0; alpha != 1 && j < p.n; j += p.cols {
@@ -146,9 +145,9 @@ func (p *pass) multiplyRows(transA bool, rows int, a []float32, lda int, c []flo
 	}
 }
 
-// copy copies n columns of p.k rows of src into strips of cols columns that lie next apart
-// in dst, the last filled up with zeros. Four strips at a time share the lines of src, and
-// few enough lines of dst that these stay in the L1 cache.
+// copy copies n columns of p.k rows of src into strips of cols columns. The strips lie next apart
+// in dst, and the last one is padded with zeros. It fills four strips at a time: they share the
+// cache lines of src, and few enough lines of dst are open to stay in the L1 cache.
 func (p *pass) copy(dst []float32, cols, next int, src []float32, ld, n int) {
 	const together = 4
 	step := cols
@@ -167,8 +166,8 @@ func (p *pass) copy(dst []float32, cols, next int, src []float32, ld, n int) {
 	}
 }
 
-// copyStrip copies the first cols of the left columns of p.k rows of src, filling
-// up with zeros. dst has room for a vector more if cols is not a multiple of eight.
+// copyStrip copies the first cols of the `left` columns of p.k rows of src and pads with zeros. dst
+// needs room for one more vector if cols is not a multiple of eight.
 func (p *pass) copyStrip(dst []float32, cols int, src []float32, ld, left int) {
 	if vectors := (cols + 7) / 8; p.copyRows != nil && left >= 8*vectors {
 		p.copyRows(&dst[0], cols, &src[0], ld, p.k, vectors)
@@ -183,13 +182,13 @@ func (p *pass) copyStrip(dst []float32, cols int, src []float32, ld, left int) {
 	}
 }
 
-// packTransposed is pack for b as it lies transposed: a column of it is a row.
+// packTransposed is pack for a b that is stored transposed: its columns are rows.
 func (p *pass) packTransposed(next int, alpha float32, b []float32, ldb int) {
 	w := p.cols
 	for j := 0; j < p.n; j += w {
 		panel := p.panels[j/w*next:][:w*p.k]
 		cols := min(w, p.n-j)
-		whole, deep := 0, 0 // what transpose did
+		whole, deep := 0, 0 // rows and columns that transpose has packed
 		if p.transpose != nil {
 			whole, deep = cols&^7, p.k&^7
 			for i := 0; i < whole && deep > 0; i += 8 {
@@ -222,8 +221,8 @@ func scaleBy(x []float32, alpha float32) {
 	}
 }
 
-// multiply takes a, of m rows, as it lies. The strip of rows at the end, if it is
-// shorter than the kernel's, is filled up with zeros.
+// multiply multiplies a, of m rows, in place. The last strip of rows is padded with zeros if it is
+// shorter than the kernel's.
 func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
 	whole := m / p.rows * p.rows
 	if whole > 0 {
@@ -239,22 +238,22 @@ func (p *pass) multiply(m int, a []float32, lda int, c []float32, ldc int) {
 	}
 }
 
-// multiplyTransposed packs a, of m columns, into strips first: its numbers for one
-// p lie side by side, but those for the next p may be in the same set of a cache.
+// multiplyTransposed first packs a, of m columns, into strips. Without packing, the numbers for
+// successive p could fall into the same cache set.
 func (p *pass) multiplyTransposed(m int, a []float32, lda int, c []float32, ldc int) {
 	p.copy(p.work.a[:], p.rows, p.rows*p.k, a, lda, m)
 	p.sweep(m, p.work.a[:], 1, p.rows, p.rows*p.k, c, ldc)
 }
 
-// sweep multiplies m rows of a by all panels. Strips of a lie strip apart.
+// sweep multiplies m rows of a by all panels. The strips of a lie `strip` apart.
 func (p *pass) sweep(m int, a []float32, rowA, nextA, strip int, c []float32, ldc int) {
 	p.tiles(m, c, ldc, func(s int, b, c *float32, ldc int, add bool) {
 		p.kernel.multiply(p.k, &a[s*strip], rowA, nextA, b, c, ldc, add)
 	})
 }
 
-// tiles has each strip of rows, numbered from 0, multiplied by each panel b, for m
-// rows in all. A tile at the edge of c is computed apart.
+// tiles calls multiply for each strip of rows, numbered from 0, and each panel b, for m rows in
+// all. A tile at the edge of c is computed separately.
 func (p *pass) tiles(m int, c []float32, ldc int, multiply func(strip int, b, c *float32, ldc int, add bool)) {
 	for j := 0; j < p.n; j += p.cols {
 		b := &p.panels[j*p.k]
@@ -273,7 +272,7 @@ func (p *pass) tiles(m int, c []float32, ldc int, multiply func(strip int, b, c 
 	}
 }
 
-// store puts a line of a tile into c as the kernel would.
+// store writes a row of a tile to c as the kernel would.
 func (p *pass) store(c, tile []float32) {
 	if !p.add {
 		copy(c, tile)
@@ -284,7 +283,7 @@ func (p *pass) store(c, tile []float32) {
 	}
 }
 
-// goKernel is the kernel in Go: the definition of the others, and slow.
+// goKernel is the kernel in Go. It is slow, and defines the others.
 var goKernel = kernel{name: "Go", rows: 4, cols: 8, multiply: multiplyGo}
 
 func multiplyGo(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add bool) {
@@ -298,7 +297,7 @@ func multiplyGo(k int, a *float32, rowA, nextA int, b, c *float32, ldc int, add 
 			x := left[i*rowA+p*nextA]
 			y := (*[cols]float32)(right[p*cols:])
 			for j := range cols {
-				sum[j] += float32(x * y[j]) // the conversion forbids a fused product, which other processors round otherwise
+				sum[j] += float32(x * y[j]) // the conversion forbids a fused product, which rounds differently
 			}
 		}
 		for j, v := range sum {

@@ -14,33 +14,31 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// systemNames are tried in order: the Linux distributions' names, Homebrew's.
+// systemNames are tried in order: the names of the Linux distributions, then Homebrew's.
 var systemNames = []string{
 	"libopenblas.so.0", "libopenblas.so",
 	"libopenblas.dylib", "/opt/homebrew/opt/openblas/lib/libopenblas.dylib",
 }
 
-// openBLASLibrary calls the Fortran interface of OpenBLAS: it takes every
-// argument by address, so a call needs no conversion of floats.
+// openBLASLibrary calls the Fortran interface of OpenBLAS. It takes every argument by address, so a
+// call needs no conversion of floats.
 type openBLASLibrary struct {
 	sgemm  uintptr
 	config string
 	frames sync.Pool // of *frame
 }
 
-// frame holds the arguments of one call, on the heap because a goroutine's stack
-// may move.
+// frame holds the arguments of one call. It is on the heap because a goroutine's stack may move.
 type frame struct {
 	transA, transB         byte
 	m, n, k, ldA, ldB, ldC int32
 	alpha, beta            float32
-	args                   [15]uintptr // addresses of the above and of the matrices
+	args                   [15]uintptr // addresses of the fields above and of the matrices
 }
 
-// coreType returns the kernels that OpenBLAS should use where its own choice is
-// known to be slow, or "": on processors with AVX-512 that it does not know by
-// name (AMD's, and any newer than the library) it takes AVX2 kernels, which is
-// half of the speed.
+// coreType returns the kernels that OpenBLAS should use if its own choice is known to be slow, else
+// "". On AVX-512 processors that it does not know by name (AMD's, and any newer than the library)
+// OpenBLAS uses AVX2 kernels, at half the speed.
 func coreType() string {
 	x := cpu.X86
 	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL {
@@ -49,7 +47,7 @@ func coreType() string {
 	return ""
 }
 
-// openBLAS opens an OpenBLAS and makes it work on the calling thread alone.
+// openBLAS opens an OpenBLAS and restricts it to the calling thread.
 func openBLAS(names ...string) (Library, error) {
 	if err := prepare(); err != nil {
 		return nil, err
@@ -83,8 +81,8 @@ func openBLAS(names ...string) (Library, error) {
 	return o, nil
 }
 
-// prepare sets what OpenBLAS reads when it is loaded: one thread, and the kernels,
-// unless the user has chosen them.
+// prepare sets the environment variables that OpenBLAS reads when it is loaded: one thread, and the
+// kernels of coreType unless the user has chosen others.
 func prepare() error {
 	settings := [][2]string{{"OPENBLAS_NUM_THREADS", "1"}}
 	if core := coreType(); core != "" && os.Getenv("OPENBLAS_CORETYPE") == "" {
@@ -98,7 +96,7 @@ func prepare() error {
 	return nil
 }
 
-// brief returns the name and version that a configuration begins with.
+// brief returns the name and version at the start of a configuration.
 func brief(config string) string {
 	words := strings.Fields(config)
 	return strings.Join(words[:min(2, len(words))], " ")
@@ -106,7 +104,7 @@ func brief(config string) string {
 
 func (o *openBLASLibrary) String() string { return o.config }
 
-// Sgemm asks for cᵀ = op(b)ᵀ·op(a)ᵀ, because Fortran stores columns.
+// Sgemm computes cᵀ = op(b)ᵀ·op(a)ᵀ, because Fortran stores columns.
 func (o *openBLASLibrary) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 	b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if m == 0 || n == 0 {
@@ -142,7 +140,7 @@ func letter(trans bool) byte {
 	return 'N'
 }
 
-// check panics where C code would read or write beyond a slice.
+// check panics if C code would read or write beyond a slice.
 func check(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if !fits(len(a), m, k, lda, transA) || !fits(len(b), k, n, ldb, transB) || !fits(len(c), m, n, ldc, false) {
 		panic(errors.New("blas: a matrix is shorter than its shape"))
@@ -152,8 +150,7 @@ func check(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, 
 	}
 }
 
-// fits reports whether a matrix of rows × cols, or one that is its transpose, is
-// within length numbers.
+// fits reports whether a matrix of rows × cols, or its transpose, fits in length numbers.
 func fits(length, rows, cols, ld int, trans bool) bool {
 	if trans {
 		rows, cols = cols, rows

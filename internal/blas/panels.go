@@ -2,38 +2,37 @@ package blas
 
 import "errors"
 
-// Panels is a Library whose products can be taken apart, so that a matrix b which
-// meets many others is packed once, and a matrix a that is made of runs of
-// another array need not be copied. b is packed for one pass over k at a time:
-// at most Depth of its rows in panels of some columns, a panel having one
-// number of each for each row and the columns beyond b's being zero.
+// Panels is a Library whose products can be split into packing and multiplying. A matrix b that is
+// multiplied many times is then packed once, and a matrix a that consists of runs of another array
+// need not be copied. b is packed for one pass over k at a time: at most Depth of its rows, in
+// panels of some columns. A panel has one number of each column for each row, and zeros beyond the
+// columns of b.
 type Panels interface {
 	Library
-	// Shape returns the columns of a panel and how many rows of a meet it at a time.
-	// gather reports whether MultiplyRuns may be called.
+	// Shape returns the number of columns of a panel and the number of rows of a that it is
+	// multiplied with at a time. gather reports whether MultiplyRuns may be called.
 	Shape() (rows, cols int, gather bool)
-	// PackPanels packs alpha·op(b), of k ≤ Depth rows and n columns, into panels that
-	// begin next apart in dst, at least k·cols.
+	// PackPanels packs alpha·op(b), of k ≤ Depth rows, into panels that begin next apart in dst.
+	// next is at least k times the columns of a panel.
 	PackPanels(dst []float32, next int, transB bool, n, k int, alpha float32, b []float32, ldb int)
-	// MultiplyPanels is c = op(a)·b, or adds that to c: op(a) is [m,k], b packed k·cols
-	// apart, c [m,n].
+	// MultiplyPanels computes c = op(a)·b, or adds that to c. op(a) is [m,k], the panels of b lie
+	// k·cols apart, and c is [m,n].
 	MultiplyPanels(transA bool, m, n, k int, a []float32, lda int, b []float32, add bool, c []float32, ldc int)
-	// MultiplyRuns is MultiplyPanels for an a of which row i consists of taps runs of
-	// k/taps numbers each, run t at rows[(i/r·all + t)·r + i%r] plus at, where r is
-	// the rows of Shape. rows is filled up to a multiple of r with addresses that
-	// can be read.
+	// MultiplyRuns is MultiplyPanels for an a whose row i consists of `taps` runs of k/taps numbers
+	// each. With r rows of Shape, run t begins at rows[(i/r·all + t)·r + i%r] plus at. rows must be
+	// padded to a multiple of r with readable addresses.
 	MultiplyRuns(rows []*float32, all, taps, at int, m, n, k int, b []float32, add bool, c []float32, ldc int)
 }
 
-// Depth is the most rows of b in a panel.
+// Depth is the greatest number of rows of b in a panel.
 const Depth = depth
 
-// Shape is that of the kernel.
+// Shape returns the shape of the kernel.
 func (n *native) Shape() (rows, cols int, gather bool) {
 	return n.kernel.rows, n.kernel.cols, n.kernel.gather != nil
 }
 
-// PackPanels is the packing of Sgemm.
+// PackPanels packs as Sgemm does.
 func (n *native) PackPanels(dst []float32, next int, transB bool, cols, k int, alpha float32, b []float32, ldb int) {
 	if !fits(len(b), k, cols, ldb, transB) {
 		panic(errors.New("blas: a matrix is shorter than its shape"))
@@ -46,7 +45,7 @@ func (n *native) PackPanels(dst []float32, next int, transB bool, cols, k int, a
 	}
 }
 
-// MultiplyPanels is one pass of Sgemm.
+// MultiplyPanels computes one pass of Sgemm.
 func (n *native) MultiplyPanels(transA bool, m, cols, k int, a []float32, lda int, b []float32, add bool,
 	c []float32, ldc int) {
 	if !fits(len(a), m, k, lda, transA) || !fits(len(c), m, cols, ldc, false) {
@@ -59,7 +58,7 @@ func (n *native) MultiplyPanels(transA bool, m, cols, k int, a []float32, lda in
 	n.give(w)
 }
 
-// MultiplyRuns is the same pass with another kernel.
+// MultiplyRuns computes the same pass with the gathering kernel.
 func (n *native) MultiplyRuns(rows []*float32, all, taps, at int, m, cols, k int, b []float32, add bool,
 	c []float32, ldc int) {
 	n.checkPanels(cols, k, b)
@@ -76,7 +75,7 @@ func (n *native) MultiplyRuns(rows []*float32, all, taps, at int, m, cols, k int
 	n.give(w)
 }
 
-// checkPanels panics where a kernel would read beyond the panels.
+// checkPanels panics if a kernel would read beyond the panels.
 func (n *native) checkPanels(cols, k int, b []float32) {
 	if w := n.kernel.cols; k < 1 || k > depth || len(b) < (cols+w-1)/w*w*k {
 		panic(errors.New("blas: panels are shorter than their shape"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A product taken apart is the product: the same bytes as Sgemm's.
+// A product computed in panels has the same bytes as Sgemm's.
 func TestPanelsGiveTheBytesOfSgemm(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, kernel := range kernels() {
@@ -60,7 +60,7 @@ func same(t *testing.T, lib Library, what string, got, want []float32) {
 	}
 }
 
-// Each kernel's packing is a copy of bits, zeros beyond, and nothing else is written.
+// Each kernel's packing copies bits, pads with zeros, and writes nothing else.
 func TestStripsAreCopiesFilledUpWithZeros(t *testing.T) {
 	const margin = 1234.5
 	r := rand.New(rand.NewPCG(9, 10))
@@ -69,7 +69,7 @@ func TestStripsAreCopiesFilledUpWithZeros(t *testing.T) {
 			for n := 1; n <= 5*cols+1; n++ {
 				k, ld := 1+r.IntN(20), n+r.IntN(3)
 				strips := (n + cols - 1) / cols
-				next := cols*k + 8 // copyRows may write a vector more
+				next := cols*k + 8 // copyRows may write one more vector
 				src := random(r, (k-1)*ld+n)
 				src[r.IntN(len(src))] = float32(math.NaN())
 				src[r.IntN(len(src))] = float32(math.Inf(-1))

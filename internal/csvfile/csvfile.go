@@ -1,5 +1,6 @@
 // Package csvfile reads tables of text as spreadsheets and other programs write them: separated by
-// commas, semicolons or tabs, in UTF-8 or in UTF-16 with a mark, with any line ends.
+// commas, semicolons or tabs, in UTF-8 or in UTF-16 with a mark, with any line ends. A cell is
+// returned byte for byte, also one with line ends in it.
 package csvfile
 
 import (
@@ -55,10 +56,62 @@ func NewReader(r io.Reader) *Reader {
 		comma, t.skipped = rune(text[4]), 1
 		in.ReadString('\n')
 	}
-	t.csv = csv.NewReader(in)
-	t.csv.Comma = comma
+	t.csv = newCSV(in, comma)
 	return t
 }
+
+// Separated returns a reader of a table in UTF-8, with or without a byte order mark, that has this
+// separator and no line sep=X.
+func Separated(r io.Reader, separator rune) *Reader {
+	in := bufio.NewReader(r)
+	if start, _ := in.Peek(3); string(start) == "\xef\xbb\xbf" {
+		in.Discard(3)
+	}
+	return &Reader{csv: newCSV(in, separator)}
+}
+
+func newCSV(in io.Reader, separator rune) *csv.Reader {
+	r := csv.NewReader(transform.NewReader(in, &lineEnds{}))
+	r.Comma = separator
+	return r
+}
+
+// lineEnds doubles the carriage return of CR LF within quotes: encoding/csv drops one.
+type lineEnds struct{ quoted, cr bool }
+
+// Reset begins another table.
+func (l *lineEnds) Reset() { *l = lineEnds{} }
+
+// Transform copies src to dst.
+func (l *lineEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
+	for nSrc < len(src) {
+		c := src[nSrc]
+		if nDst+2 > len(dst) {
+			return nDst, nSrc, transform.ErrShortDst
+		}
+		if c == '\n' && l.cr && l.quoted {
+			dst[nDst] = '\r'
+			nDst++
+		}
+		dst[nDst] = c
+		nDst++
+		nSrc++
+		l.quoted, l.cr = l.quoted != (c == '"'), c == '\r'
+	}
+	return nDst, nSrc, nil
+}
+
+// Error is what is wrong with a row.
+type Error struct {
+	Line int   // where the row begins
+	Err  error // the mistake, without the line
+}
+
+// Error names the line.
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
 
 // firstLine returns the bytes before the first end of a line outside quotes.
 func firstLine(text []byte) []byte {
@@ -100,27 +153,28 @@ func (t *Reader) Reuse() { t.csv.ReuseRecord = true }
 // Ragged lets rows have other numbers of columns than the first.
 func (t *Reader) Ragged() { t.csv.FieldsPerRecord = -1 }
 
-// Read returns the next row, and io.EOF behind the last. Its errors name the line.
+// Read returns the next row, and io.EOF behind the last. The error for a row is an *Error.
 func (t *Reader) Read() ([]string, error) {
 	if t.foreign != "" {
 		return nil, errors.New(t.foreign)
 	}
 	row, err := t.csv.Read()
 	if errors.Is(err, csv.ErrFieldCount) {
-		return nil, fmt.Errorf("line %d has %d columns, and the first line has %d; put quotes around a cell that holds %c",
-			t.Line(), len(row), t.csv.FieldsPerRecord, t.csv.Comma)
+		return nil, &Error{t.Line(), fmt.Errorf("%d columns, and the first line has %d; put quotes around a cell "+
+			"that holds %c", len(row), t.csv.FieldsPerRecord, t.csv.Comma)}
 	}
 	var at *csv.ParseError
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("line %d: %w", at.StartLine+t.skipped, at.Err)
+		return nil, &Error{at.StartLine + t.skipped, fmt.Errorf("%w; put quotes around a cell that holds a quote, and "+
+			"double the quote", at.Err)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, cell := range row {
 		if !utf8.ValidString(cell) || strings.ContainsRune(cell, 0) {
-			return nil, fmt.Errorf("line %d: %.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
-				"iconv -f WINDOWS-1252 -t UTF-8)", t.Line(), cell)
+			return nil, &Error{t.Line(), fmt.Errorf("%.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
+				"iconv -f WINDOWS-1252 -t UTF-8)", cell)}
 		}
 	}
 	return row, nil

@@ -40,6 +40,7 @@ func TestTablesOfSpreadsheetsAreRead(t *testing.T) {
 		"Excel":      {"sep=;\npath;class\n1.jpg;x\n", []string{"path|class", "1.jpg|x"}},
 		"one column": {"path\n1.jpg\n", []string{"path", "1.jpg"}},
 		"Unicode":    {wide, []string{"path|köln", "1.jpg|ü"}},
+		"line ends":  {"path,class\r\n1.jpg,\"a\r\nb\n\r\n\"\r\n", []string{"path|class", "1.jpg|a\r\nb\n\r\n"}},
 		"empty":      {"", nil},
 	} {
 		if got, err := read(c.text); err != nil || !slices.Equal(got, c.want) {
@@ -53,7 +54,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		"PK\x03\x04workbook":                "save the sheet as CSV UTF-8",
 		`{"path": "1.jpg", "class": "a"}`:   "JSON, and no table; write a .csv",
 		"path,class\n1.jpg,K\xf6ln\n":       `line 2: "K\xf6ln" is not UTF-8`,
-		"path,class\n1.jpg,a,b\n":           "line 2 has 3 columns, and the first line has 2",
+		"path,class\n1.jpg,a,b\n":           "line 2: 3 columns, and the first line has 2",
 		"sep=;\npath;class\n1.jpg;\"a\"b\n": "line 3: ",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Library is an open shared library. It is never closed: its functions may be
-// kept anywhere.
+// Library is an open shared library. It is never closed, because its functions may be in use
+// anywhere.
 type Library struct {
 	Path   string // as it was opened
 	handle uintptr
 }
 
-// Open opens the first of the names or paths that can be opened. A name without
-// a slash is searched for where the system's loader looks. The error tells why
-// each one failed.
+// Open opens the first of the names or paths that can be opened. A name without a slash is searched
+// for in the places of the system's loader. The error says why each one failed.
 func Open(names ...string) (*Library, error) {
 	var reasons []string
 	for _, name := range names {
@@ -42,9 +41,8 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 	return fn, nil
 }
 
-// Bind makes *fptr, a pointer to a variable of function type, call the C
-// function name. It converts numbers, strings and pointers; a call costs a few
-// hundred nanoseconds. Call is faster.
+// Bind makes *fptr, a pointer to a variable of function type, call the C function name. It converts
+// numbers, strings and pointers. A call costs a few hundred nanoseconds; Call is faster.
 func (l *Library) Bind(fptr any, name string) error {
 	fn, err := l.Symbol(name)
 	if err != nil {

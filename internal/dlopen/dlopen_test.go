@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// libm is there wherever Open is supported.
+// libm exists wherever Open is supported.
 func libm(t *testing.T) *Library {
 	t.Helper()
 	lib, err := Open("libm.so.6", "/usr/lib/libSystem.B.dylib", "libc.musl-x86_64.so.1")
@@ -62,7 +62,7 @@ func TestCallPassesPointersAndSetenvReachesC(t *testing.T) {
 	}
 }
 
-// lldiv of the C library returns {quotient, remainder} as numbers of 64 bits.
+// lldiv of the C library returns {quotient, remainder} as 64-bit numbers.
 func TestCallPairReturnsBothWordsOfAStructure(t *testing.T) {
 	if libm(t) == nil {
 		return
@@ -80,7 +80,7 @@ func TestCallPairReturnsBothWordsOfAStructure(t *testing.T) {
 	}
 }
 
-func TestOpenTellsWhyEachNameFailed(t *testing.T) {
+func TestOpenErrorsNameEveryAttempt(t *testing.T) {
 	_, err := Open("libnothing-a.so", "/nowhere/libnothing-b.so")
 	if err == nil {
 		t.Fatal("a library that does not exist was opened")

@@ -1,10 +1,9 @@
-// Package download fetches a file over HTTP. A transfer that was interrupted continues where
-// it ended.
+// Package download fetches a file over HTTP. An interrupted transfer resumes where it stopped.
 //
-// The bytes lie in a partial file. Beside it, NAME.json records the address, how many bytes
-// are on disk for certain, and the validator of RFC 9110 (the ETag, or the time of the last
-// change) by which a server recognises the file. The rest is asked for by Range with
-// If-Range, so that a server whose file has changed sends the new one whole.
+// The bytes are in a partial file. Beside it, NAME.json records the address, how many bytes are
+// certainly on disk, and the validator of RFC 9110 (ETag or Last-Modified) that identifies the
+// server's version of the file. The rest is requested with Range and If-Range, so that a server
+// whose file has changed sends the new one completely.
 package download
 
 import (
@@ -34,7 +33,7 @@ const (
 	connect   = 30 * time.Second // until the headers of an answer
 )
 
-// Request says what to fetch, and where to.
+// Request says what to fetch, and where to store it.
 type Request struct {
 	// URL is the address, http or https.
 	URL string
@@ -42,15 +41,15 @@ type Request struct {
 	// Part is the partial file. It is complete when Fetch returns without an error.
 	Part string
 
-	// Progress, if set, is called with the bytes so far and of the whole file, 0 if the server
-	// does not say.
+	// Progress, if set, is called with the bytes so far and the size of the file, or 0 if the
+	// server does not report it.
 	Progress func(done, total int64)
 
-	// Wait is the pause before a second attempt; 0 stands for a second.
+	// Wait is the pause before the second attempt. 0 means one second.
 	Wait time.Duration
 }
 
-// Result says how a file was fetched.
+// Result describes a completed transfer.
 type Result struct {
 	// Bytes is the size of the file.
 	Bytes int64
@@ -58,30 +57,29 @@ type Result struct {
 	// Kept counts the bytes of earlier transfers that were not fetched again.
 	Kept int64
 
-	// Changed is set if the file on the server was no longer the one that an earlier
-	// transfer had begun.
+	// Changed is set if the server's file was no longer the one of an earlier transfer.
 	Changed bool
 
-	// Whole is set if the server could not send a part, and sent the file from the start.
+	// Whole is set if the server did not support ranges and sent the file from the start.
 	Whole bool
 }
 
-// TemporaryError says that a transfer may succeed when it is tried again.
+// TemporaryError reports that a transfer may succeed if it is tried again.
 type TemporaryError struct {
-	// Bytes are on disk, and are not fetched again.
+	// Bytes is the number of bytes on disk, which will not be fetched again.
 	Bytes int64
 
-	// Err is the reason.
+	// Err is the cause.
 	Err error
 }
 
-// Error returns the reason.
+// Error returns the cause.
 func (e *TemporaryError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// StatusError is an answer whose status is not that of a file.
+// StatusError reports an answer whose status is not that of a file.
 type StatusError struct {
 	// URL is the address, after redirects.
 	URL string
@@ -95,7 +93,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: the server answers %d %s", e.URL, e.Status, http.StatusText(e.Status))
 }
 
-// state is what NAME.json holds.
+// state is the content of NAME.json.
 type state struct {
 	URL       string `json:"url"`
 	Validator string `json:"validator"` // for If-Range; "": the server gave none
@@ -125,9 +123,9 @@ func Remove(part string) error {
 	return nil
 }
 
-// Fetch fetches a file, or the rest of it. After a cut it tries again a few times. What it
-// cannot fetch then is a *TemporaryError, and an answer that is no file a *StatusError. Only
-// one process writes a partial file; another gets a *filelock.LockedError.
+// Fetch fetches a file, or the rest of it. It retries interrupted transfers a few times. Then it
+// returns a *TemporaryError, or a *StatusError if the server did not send a file. Only one process
+// can write a partial file; another gets a *filelock.LockedError.
 func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := checkURL(r.URL); err != nil {
 		return Result{}, err
@@ -146,7 +144,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := t.begin(); err != nil {
 		return Result{}, err
 	}
-	if err := t.all(ctx); err != nil {
+	if err := t.fetchAll(ctx); err != nil {
 		return t.result, err
 	}
 	t.result.Bytes = t.state.Done
@@ -179,8 +177,8 @@ func newClient() *http.Client {
 	}}
 }
 
-// begin reads the record of an earlier transfer and cuts the partial file to what it vouches
-// for.
+// begin reads the record of an earlier transfer, and truncates the partial file to the bytes that
+// the record guarantees.
 func (t *transfer) begin() error {
 	data, err := os.ReadFile(StatePath(t.Part))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +188,7 @@ func (t *transfer) begin() error {
 	if err != nil {
 		return err
 	}
-	// A record that cannot be read, or of another address, vouches for nothing.
+	// A record that cannot be read, or that has another address, guarantees nothing.
 	if json.Unmarshal(data, &t.state) != nil || t.state.URL != t.URL || t.state.Validator == "" ||
 		t.state.Done < 0 || t.state.Done > info.Size() {
 		t.state = state{URL: t.URL}
@@ -199,15 +197,15 @@ func (t *transfer) begin() error {
 	return t.file.Truncate(t.state.Done)
 }
 
-// all repeats parts until the file is complete.
-func (t *transfer) all(ctx context.Context) error {
+// fetchAll repeats parts until the file is complete.
+func (t *transfer) fetchAll(ctx context.Context) error {
 	wait := t.Wait
 	if wait == 0 {
 		wait = firstWait
 	}
 	for left := attempts; ; {
 		before := t.state.Done
-		err := t.part(ctx)
+		err := t.fetchPart(ctx)
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -231,8 +229,8 @@ func (t *transfer) all(ctx context.Context) error {
 
 func (t *transfer) temporary(err error) error { return &TemporaryError{t.state.Done, err} }
 
-// part asks for what is missing and writes it.
-func (t *transfer) part(ctx context.Context) error {
+// fetchPart requests the missing bytes and writes them.
+func (t *transfer) fetchPart(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
@@ -271,7 +269,7 @@ func (t *transfer) part(ctx context.Context) error {
 	return nil
 }
 
-// failed tells an error of the disk from one of the network.
+// failed distinguishes an error of the disk from one of the network.
 func (t *transfer) failed(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -280,16 +278,16 @@ func (t *transfer) failed(err error) error {
 	return t.temporary(fmt.Errorf("%s: after %d bytes: %w", t.URL, t.state.Done, err))
 }
 
-// accept takes an answer's headers into the state. complete is set where nothing is missing.
+// accept updates the state from the headers of an answer. complete is set if nothing is missing.
 func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusPartialContent:
-		return false, t.continued(resp)
+		return false, t.checkRange(resp)
 	case code == http.StatusRequestedRangeNotSatisfiable && t.state.Done > 0:
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
-			return true, nil // an earlier transfer was stopped behind its last byte
+			return true, nil // an earlier transfer was interrupted after its last byte
 		}
-		return false, t.another("%s: the file on the server is shorter than the part that was already fetched", t.URL)
+		return false, t.discard("%s: the file on the server is shorter than the part that was already fetched", t.URL)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 			return false, fmt.Errorf("%s: the server encodes the file as %.40q; hgld asked for plain bytes", t.URL, coding)
@@ -302,30 +300,30 @@ func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
 	}
 }
 
-// continued checks that a part is the one that was asked for.
-func (t *transfer) continued(resp *http.Response) error {
+// checkRange checks that the server sent the requested part.
+func (t *transfer) checkRange(resp *http.Response) error {
 	var from, upto, total int64
 	header := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
 	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
-		return t.another("%s: the server sent the part %.60q of a different file", t.URL, header)
+		return t.discard("%s: the server sent the part %.60q of a different file", t.URL, header)
 	}
 	if now := validator(resp.Header); now != "" && now != t.state.Validator {
-		return t.another("%s: the file on the server has changed", t.URL)
+		return t.discard("%s: the file on the server has changed", t.URL)
 	}
 	t.state.Total = max(t.state.Total, total)
 	return nil
 }
 
-// another drops what there is of a file that is no longer the server's, and returns the reason.
-func (t *transfer) another(format string, args ...any) error {
+// discard removes the bytes of a file that the server no longer has, and returns the reason.
+func (t *transfer) discard(format string, args ...any) error {
 	if err := t.restart("", 0, true); err != nil {
 		return err
 	}
 	return t.temporary(fmt.Errorf(format, args...))
 }
 
-// restart begins the file again.
+// restart starts the file from the beginning.
 func (t *transfer) restart(now string, total int64, changed bool) error {
 	if t.state.Done > 0 {
 		if changed || now != t.state.Validator {
@@ -342,8 +340,8 @@ func (t *transfer) restart(now string, total int64, changed bool) error {
 	return t.save()
 }
 
-// validator returns what identifies a file on its server: a strong ETag, or the time of the
-// last change.
+// validator returns what identifies the version of a file on its server: a strong ETag, or the time
+// of the last change.
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag

@@ -23,9 +23,9 @@ type server struct {
 	mu       sync.Mutex
 	content  []byte
 	tag      string
-	cutAfter int  // bytes of an answer; 0: all
-	noRange  bool // Range is not known
-	status   int  // instead of a file
+	cutAfter int  // truncates each answer after so many bytes; 0: not at all
+	noRange  bool // Range is not supported
+	status   int  // status of an answer without the file; 0: the file is sent
 	ranges   []string
 }
 
@@ -56,7 +56,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.content))
 }
 
-// cut ends an answer in its middle.
+// cut truncates an answer in the middle.
 type cut struct {
 	http.ResponseWriter
 	left int
@@ -92,7 +92,7 @@ func wantFile(t *testing.T, path string, want []byte) {
 	}
 }
 
-func TestCutTransferGoesOnWhereItEnded(t *testing.T) {
+func TestInterruptedTransferResumes(t *testing.T) {
 	s := serve(t, content(1<<20))
 	s.cutAfter = 300_000
 	part := filepath.Join(t.TempDir(), "part")
@@ -106,7 +106,7 @@ func TestCutTransferGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-// The transfer fails in one process and another continues it.
+// The transfer fails in one process and resumes in another.
 func TestNextTransferKeepsTheBytesOfTheLast(t *testing.T) {
 	s := serve(t, content(1<<20))
 	part := filepath.Join(t.TempDir(), "part")
@@ -128,13 +128,13 @@ func TestNextTransferKeepsTheBytesOfTheLast(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	wantFile(t, part, s.content)
-	if got, err := s.fetch(t, part); err != nil || got.Kept != 1<<20 { // complete already: 416
+	if got, err := s.fetch(t, part); err != nil || got.Kept != 1<<20 { // already complete: 416
 		t.Errorf("%+v, %v", got, err)
 	}
 	wantFile(t, part, s.content)
 }
 
-// half leaves the beginning of the file.
+// half leaves the first part of the file.
 func half(t *testing.T, s *server) (part string) {
 	t.Helper()
 	part = filepath.Join(t.TempDir(), "part")
@@ -160,8 +160,8 @@ func TestChangedFileOnTheServerIsFetchedWhole(t *testing.T) {
 	wantFile(t, part, s.content)
 }
 
-// A server that ignores If-Range sends a part of the new file, under its new ETag.
-func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
+// A server that ignores If-Range sends a part of the new file, with its new ETag.
+func TestPartOfAChangedFileIsNotAppended(t *testing.T) {
 	s := serve(t, content(100_000))
 	part := half(t, s)
 	s.content, s.tag = bytes.Repeat([]byte("b"), 100_000), `"two"`
@@ -175,8 +175,8 @@ func TestPartOfAnotherFileIsNotAppended(t *testing.T) {
 	wantFile(t, part, s.content)
 }
 
-// Such a server answers 416, with a text, where its new file is shorter than what was fetched.
-func TestAnswerThatThereIsNoSuchPartIsNotAppended(t *testing.T) {
+// Such a server answers 416, with a text, if its new file is shorter than what was fetched.
+func TestRangeNotSatisfiableIsNotAppended(t *testing.T) {
 	s := serve(t, content(100_000))
 	part := half(t, s)
 	s.content, s.tag = []byte("short"), `"two"`
@@ -200,8 +200,8 @@ func TestServerWithoutRangesSendsTheFileWhole(t *testing.T) {
 	wantFile(t, part, s.content)
 }
 
-// Without a validator nobody knows whether the rest belongs to the beginning.
-func TestWithoutAValidatorNothingIsContinued(t *testing.T) {
+// Without a validator, the rest may not belong to the beginning.
+func TestTransferWithoutValidatorRestarts(t *testing.T) {
 	s := serve(t, content(100_000))
 	s.tag = ""
 	part := half(t, s)
@@ -211,8 +211,8 @@ func TestWithoutAValidatorNothingIsContinued(t *testing.T) {
 	wantFile(t, part, s.content)
 }
 
-// A record that claims more than is on disk, and one that is damaged, vouch for nothing.
-func TestDamagedRecordsVouchForNothing(t *testing.T) {
+// A record that claims more bytes than are on disk, or that is damaged, guarantees nothing.
+func TestDamagedStateRestartsTheTransfer(t *testing.T) {
 	for _, record := range []string{`{"url":"URL/w","validator":"\"one\"","done":60000}`, "{", ""} {
 		s := serve(t, content(100_000))
 		part := half(t, s)
@@ -226,7 +226,7 @@ func TestDamagedRecordsVouchForNothing(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreNotRepeated(t *testing.T) {
+func TestClientErrorsAreNotRetried(t *testing.T) {
 	s := serve(t, nil)
 	for _, code := range []int{404, 403, 401} {
 		s.status, s.ranges = code, nil

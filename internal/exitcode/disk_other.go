@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// Windows' errors for a disk that takes no more data.
+// Windows' errors for a full or write-protected disk.
 const (
 	errorHandleDiskFull syscall.Errno = 39
 	errorDiskFull       syscall.Errno = 112
 	errorWriteProtect   syscall.Errno = 19
 )
 
-// DiskTrouble says why the disk takes no more data. It returns "" for other errors.
+// DiskTrouble returns why the disk accepts no more data, or "" for other errors.
 func DiskTrouble(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errorDiskFull), errors.Is(err, errorHandleDiskFull):

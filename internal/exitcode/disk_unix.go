@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// DiskTrouble says why the disk takes no more data. It returns "" for other errors.
+// DiskTrouble returns why the disk accepts no more data, or "" for other errors.
 func DiskTrouble(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

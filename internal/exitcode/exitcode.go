@@ -1,5 +1,5 @@
-// Package exitcode gives errors the code that a process ends with, and the next step
-// that its user can take. docs/exit-codes.md documents the codes.
+// Package exitcode attaches to an error the exit code of the process and the next step for the
+// user. docs/exit-codes.md documents the codes.
 package exitcode
 
 import (
@@ -21,25 +21,25 @@ const (
 	Temporary   = 5   // a network or a disk failed for the moment: run the command again
 	NoDevice    = 6   // the graphics card asked for cannot be used
 	NoProject   = 10  // no hgld.yaml here
-	Locked      = 11  // another process works on this; the message has its pid
+	Locked      = 11  // another process works here; the message has its pid
 	DiskFull    = 12  // the disk is full or read-only; finished files are safe
 	Interrupted = 130 // stopped by a signal, state saved
 )
 
-// coded is an error with an exit code and, where one is known, the next step.
+// coded is an error with an exit code or a hint.
 type coded struct {
 	code      int
 	err       error
 	hint      string
-	retryable bool // the same command may succeed with what failed
+	retryable bool // the same command may succeed if it is run again
 }
 
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
-// With returns err with an exit code. It returns nil for nil. A file that is there and that
-// the system does not let be read or written is [Failed] even where the code is [Usage]: no
-// other command line would mend it.
+// With returns err with an exit code, or nil for nil. If the operating system denied access to an
+// existing file, the code is [Failed] even if [Usage] was given, because no other command line
+// would help.
 func With(code int, err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,7 @@ func With(code int, err error) error {
 	return &coded{code: code, err: err}
 }
 
-// refused reports whether err is the system's refusal of a file, and not of its name.
+// refused reports whether the system denied access to a file that exists.
 func refused(err error) bool {
 	var path *fs.PathError
 	var errno syscall.Errno
@@ -61,8 +61,8 @@ func refused(err error) bool {
 		syscall.ELOOP, syscall.EINVAL, syscall.ENOTEMPTY}, func(name error) bool { return errors.Is(errno, name) })
 }
 
-// Hint returns err with a next step for the user, which is printed on a line of its
-// own. The exit code stays what it was. Hint returns nil for nil.
+// Hint returns err with a next step for the user, which is printed on its own line. The exit code
+// stays the same. Hint returns nil for nil.
 func Hint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -70,10 +70,9 @@ func Hint(err error, format string, args ...any) error {
 	return &coded{code: Of(err), err: err, hint: fmt.Sprintf(format, args...)}
 }
 
-// Retryable marks an error of code [SomeFailed] whose items may succeed when the same
-// command runs again, as after a failure of the network. A stage that ends with such
-// an error is not done. Without the mark the items have failed for good, and the
-// stage's result counts as complete.
+// Retryable marks an error of code [SomeFailed] whose items may succeed if the same command runs
+// again, for example after a network failure. A stage that ends with such an error is not done.
+// Without the mark the items have failed for good, and the stage counts as complete.
 func Retryable(err error) error {
 	if err == nil {
 		return nil
@@ -81,15 +80,15 @@ func Retryable(err error) error {
 	return &coded{code: Of(err), err: err, retryable: true}
 }
 
-// IsRetryable reports whether [Retryable] marked err or an error within it.
+// IsRetryable reports whether err, or an error that it wraps, was marked by [Retryable].
 func IsRetryable(err error) bool {
 	found := false
 	each(err, func(e *coded) bool { found = found || e.retryable; return true })
 	return found
 }
 
-// Hints lists the next steps in err, each once. Of several hints around one error it
-// returns the outermost; of errors that are joined it returns one each.
+// Hints returns the hints in err without duplicates. Of nested hints it returns the outermost; of
+// joined errors it returns one each.
 func Hints(err error) []string {
 	var list []string
 	each(err, func(e *coded) bool {
@@ -101,8 +100,7 @@ func Hints(err error) []string {
 	return list
 }
 
-// each calls visit for the coded errors in err. It looks inside one only if visit
-// returns true for it.
+// each calls visit for every coded error in err. It descends into one only if visit returns true.
 func each(err error, visit func(*coded) (deeper bool)) {
 	if e, ok := err.(*coded); ok && !visit(e) {
 		return
@@ -117,9 +115,8 @@ func each(err error, visit func(*coded) (deeper bool)) {
 	}
 }
 
-// Of returns the exit code for an error: [DiskFull] if the disk takes no more data,
-// else the outermost code given by [With], else [Interrupted] if a context was
-// cancelled, else [Failed].
+// Of returns the exit code of an error: [DiskFull] if the disk accepts no more data, else the
+// outermost code given by [With], else [Interrupted] if a context was cancelled, else [Failed].
 func Of(err error) int {
 	var c *coded
 	switch {

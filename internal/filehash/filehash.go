@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// pieceBytes is how much is read between two looks at the context.
+// pieceBytes is the number of bytes read between two checks of the context.
 const pieceBytes = 1 << 20
 
 // pieces holds buffers for reuse: to allocate one takes longer than to hash a small file.
@@ -32,8 +32,8 @@ func SHA256(ctx context.Context, path string) (sum string, size int64, err error
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// Copy writes all of in to h, a hash or several of them, and returns the number of
-// bytes. It returns the error of ctx as soon as ctx has ended.
+// Copy writes all of in to h, which is a hash or several of them. It returns the number of bytes.
+// It returns the error of ctx as soon as ctx has ended.
 func Copy(ctx context.Context, h io.Writer, in io.Reader) (size int64, err error) {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)

@@ -1,10 +1,10 @@
-// Package filelock keeps two processes out of one folder or file. A lock is an
-// advisory lock on a file of its own that holds the owner's process id; it ends
-// with the process, however that ends.
+// Package filelock keeps two processes out of the same folder or file. A lock is an advisory lock
+// on a separate file that contains the owner's process id. It ends with the process, however that
+// ends.
 //
-// Anybody may remove a lock file, and then a second process can lock a new one.
-// What must have one owner in any case is locked itself as well, by Take, and the
-// owner asks Held before it relies on its lock file.
+// Anybody may remove a lock file, and then a second process can lock a new one. A file that must
+// never have two owners is therefore itself locked with Take, and its owner calls Held before it
+// relies on the lock file.
 package filelock
 
 import (
@@ -34,12 +34,12 @@ func (e *LockedError) Error() string {
 // Lock is a held lock.
 type Lock struct{ f *os.File }
 
-// lockMode is the mode of lock files: whoever may open one, for reading alone, can
-// lock it.
+// lockMode is the mode of lock files. Whoever can open a lock file, even only for reading, can lock
+// it.
 const lockMode fs.FileMode = 0o600
 
-// Acquire takes the lock file at path and writes our process id into it. If
-// another process has it, the error is a *LockedError.
+// Acquire locks the file at path and writes our process id to it. If another process holds the
+// lock, the error is a *LockedError.
 func Acquire(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, lockMode)
@@ -59,9 +59,9 @@ func Acquire(path string) (*Lock, error) {
 	}
 }
 
-// take locks an open lock file and writes our process id into it. It says false for
-// a file that its last owner removed after we had opened it: a lock on that keeps
-// nobody out, since who comes next makes a new file.
+// take locks an open lock file and writes our process id to it. It returns false if the last owner
+// removed the file after we opened it. A lock on that file would exclude nobody, because the next
+// process creates a new file.
 func take(f *os.File) (bool, error) {
 	free, err := tryLock(f)
 	if err != nil {
@@ -73,26 +73,14 @@ func take(f *os.File) (bool, error) {
 	if named, err := Named(f, f.Name()); err != nil || !named {
 		return false, err
 	}
-	held, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	if err := f.Truncate(0); err != nil {
 		return false, err
-	}
-	if mode := held.Mode().Perm(); mode&0o077 != 0 && mode&0o022 == 0 {
-		// An earlier version made it readable to others. One that others may write was
-		// opened to them on purpose.
-		if err := f.Chmod(lockMode); err != nil && !errors.Is(err, fs.ErrPermission) &&
-			!errors.Is(err, errors.ErrUnsupported) {
-			return false, err
-		}
 	}
 	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err == nil, err
 }
 
-// owner reads the process id in a lock file, 0 if its owner has not written it.
+// owner returns the process id in a lock file, or 0 if its owner has not written it.
 func owner(f *os.File) int {
 	text := make([]byte, 32)
 	n, err := f.ReadAt(text, 0)
@@ -106,12 +94,11 @@ func owner(f *os.File) int {
 	return pid
 }
 
-// Held reports whether the lock file still has its name. If it was removed or
-// replaced, another process can lock a new one.
+// Held reports whether the lock file still has its name. If it was removed or replaced, another
+// process can lock a new one.
 func (l *Lock) Held() (bool, error) { return Named(l.f, l.f.Name()) }
 
-// Named reports whether path names the open file f. A path that names nothing is no
-// error.
+// Named reports whether path names the open file f. It is not an error if path does not exist.
 func Named(f *os.File, path string) (bool, error) {
 	held, err := f.Stat()
 	if err != nil {
@@ -124,9 +111,8 @@ func Named(f *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(held, named), err
 }
 
-// Take locks a file that is open, and writes nothing into it. If another process
-// has it locked, the error is a *LockedError. Release, or the end of the process,
-// gives the lock back.
+// Take locks an open file without writing to it. If another process holds the lock, the error is a
+// *LockedError. Release releases the lock, and so does the end of the process.
 func Take(f *os.File) error {
 	free, err := tryLock(f)
 	switch {
@@ -138,7 +124,7 @@ func Take(f *os.File) error {
 	return nil
 }
 
-// Release gives back what Take has locked; the file stays open.
+// Release releases a lock of Take. The file stays open.
 func Release(f *os.File) error {
 	if err := unlock(f); err != nil {
 		return &fs.PathError{Op: "unlock", Path: f.Name(), Err: err}
@@ -146,11 +132,11 @@ func Release(f *os.File) error {
 	return nil
 }
 
-// Close gives the lock back; the file stays.
+// Close releases the lock and keeps the file.
 func (l *Lock) Close() error { return errors.Join(Release(l.f), l.f.Close()) }
 
-// Remove takes the file away and gives the lock back. Where the system cannot
-// remove an open file, the lock is given back first.
+// Remove removes the file and releases the lock. If the system cannot remove an open file, it
+// releases the lock first.
 func (l *Lock) Remove() error {
 	if os.Remove(l.f.Name()) == nil {
 		return l.Close()

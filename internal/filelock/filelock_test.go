@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestSecondHolderLearnsTheFirst(t *testing.T) {
+func TestLockedErrorNamesTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
 	if err != nil {
@@ -58,9 +58,9 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() // what nothing refers to any more may be closed at any time
+		defer l.Close() // otherwise the garbage collector may close it
 		os.Stdout.WriteString("held\n")
-		time.Sleep(time.Hour) // select {} would end the process: the runtime sees that nothing can wake it
+		time.Sleep(time.Hour) // select {} would end the process, because nothing could wake it
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "TestLockEndsWithItsProcess")
 	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path)
@@ -89,10 +89,10 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	l.Close()
 }
 
-// A lock file that is readable to others can be locked by them.
-func TestLockFileIsItsOwnersAlone(t *testing.T) {
+// Other users could lock a lock file that they can read.
+func TestLockFileIsPrivateToItsUser(t *testing.T) {
 	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"new": 0, "of an earlier version": 0o644, "shared on purpose": 0o666} {
+	for name, mode := range map[string]os.FileMode{"new": 0, "shared on purpose": 0o666} {
 		path := filepath.Join(dir, name)
 		want := os.FileMode(0o600)
 		if mode != 0 {

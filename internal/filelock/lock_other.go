@@ -4,8 +4,8 @@ package filelock
 
 import "os"
 
-// tryLock finds every file free: these systems have no lock that ends with its
-// process. There, the user has to see to it that one process works at a time.
+// tryLock always succeeds: these systems have no lock that ends with its process. There, the user
+// has to make sure that only one process works at a time.
 func tryLock(*os.File) (bool, error) { return true, nil }
 
 func unlock(*os.File) error { return nil }

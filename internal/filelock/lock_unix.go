@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes an advisory lock on the open file, and says whether it was free.
+// tryLock takes an advisory lock on the open file, and reports whether it was free.
 func tryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -18,6 +18,6 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// unlock gives the lock back at once. Closing the file is not enough: a process
-// that we are just starting shares the open file until it runs its program.
+// unlock releases the lock at once. Closing the file is not enough, because a process that is being
+// started shares the open file until it executes its program.
 func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

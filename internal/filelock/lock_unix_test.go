@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process between fork and exec shares the open file of a lock, as a duplicate
-// of its descriptor does.
+// A process between fork and exec shares the open file of a lock, as a duplicated descriptor does.
 func TestLockIsFreeWhileAnotherDescriptorIsOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)

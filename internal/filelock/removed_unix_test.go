@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Between opening the file and locking it, the owner may remove it; a system that
-// removes no open file has no such moment.
-func TestRemovedFileIsNoLock(t *testing.T) {
+// The owner may remove the file after another process opened it and before that locks it. This
+// cannot happen on a system that cannot remove open files.
+func TestRemovedFileIsNotLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	owner, err := Acquire(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestRemovedFileIsNoLock(t *testing.T) {
 	}
 }
 
-func TestHolderLearnsThatItsFileIsGone(t *testing.T) {
+func TestHeldReportsARemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package half converts between float32 and the two 16-bit floating-point
-// formats: IEEE binary16 (F16) and bfloat16 (BF16). Rounding is to the nearest,
-// ties to even; infinities, signed zeros and denormals are kept, and a NaN stays
-// a NaN (made quiet).
+// Package half converts between float32 and the two 16-bit floating-point formats: IEEE binary16
+// (F16) and bfloat16 (BF16). It rounds to the nearest, ties to even. Infinities, signed zeros and
+// denormals are preserved, and a NaN becomes a quiet NaN.
 package half
 
 import "math"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// value of a 16-bit float by its definition, in float64.
+// value returns the value of a 16-bit float by its definition, in float64.
 func value(h uint16, expBits, manBits int) float64 {
 	bias := 1<<(expBits-1) - 1
 	exp := int(h>>manBits) & (1<<expBits - 1)
@@ -58,7 +58,8 @@ func TestEveryValueWidensToItsDefinitionAndBack(t *testing.T) {
 	}
 }
 
-// Lists of all lengths around a vector, at any alignment, are widened to the bits of single values.
+// Slices of all lengths around a vector, at any alignment, are converted to the same bits as single
+// values.
 func TestListsAreWidenedAsSingleValuesAre(t *testing.T) {
 	src := make([]byte, 2<<16)
 	for i := range 1 << 16 {
@@ -86,8 +87,8 @@ func TestListsAreWidenedAsSingleValuesAre(t *testing.T) {
 	}
 }
 
-// Between two neighbours the result is the nearer one, and the one with an even
-// last bit at equal distance.
+// Between two neighbours, the result is the nearer one, or at equal distance the one with an even
+// last bit.
 func TestRoundingIsToNearestEven(t *testing.T) {
 	check := func(name string, to func(float32) uint16, expBits, manBits int, h uint16) {
 		lo, hi := value(h, expBits, manBits), value(h+1, expBits, manBits)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// small makes the images of testdata/adjust.py.
+// small returns the images of testdata/adjust.py.
 func small(t *testing.T, name string) *RGB {
 	t.Helper()
 	m := NewRGB(61, 47)
@@ -74,7 +74,7 @@ func adjust(t *testing.T, m *RGB, op string, a float64) *RGB {
 	return m
 }
 
-// Augmentations have the pixels of torchvision on PIL images, bit for bit.
+// The operations give the pixels of torchvision on PIL images, bit for bit.
 func TestAdjustmentsHavePillowsPixels(t *testing.T) {
 	f, err := os.Open("testdata/adjust.csv")
 	if err != nil {

@@ -12,7 +12,7 @@ type axis struct {
 	filter                        Filter
 }
 
-// newAxis takes the interval in float32, as Pillow does.
+// newAxis converts the interval to float32, as Pillow does.
 func newAxis(n, out int, lo, hi float32, filter Filter) axis {
 	scale := float64(hi-lo) / float64(out)
 	widen := max(scale, 1)
@@ -20,11 +20,11 @@ func newAxis(n, out int, lo, hi float32, filter Filter) axis {
 		filter: filter}
 }
 
-// width returns the greatest number of inputs of an output.
+// width returns the greatest number of inputs that one output uses.
 func (a *axis) width() int { return int(math.Ceil(a.support))*2 + 1 }
 
-// weights fills dst with the weights of output i, whose sum is 1; they are those of
-// the inputs from, from + 1, … from + count − 1.
+// weights fills dst with the weights of output i, which add up to 1. They belong to the inputs
+// from, from + 1, … from + count − 1.
 func (a *axis) weights(dst []float64, i int) (from, count int) {
 	centre := a.lo + float64((float64(i)+0.5)*a.scale)
 	from = max(int(centre-a.support+0.5), 0)
@@ -43,9 +43,8 @@ func (a *axis) weights(dst []float64, i int) (from, count int) {
 	return from, count
 }
 
-// ResizePlane returns a plane of n×n numbers at m×m, as torch's interpolate does with
-// antialias: the kernels are Pillow's, and nothing is rounded between the passes. The
-// numbers of a place stand together, depth of them: plane is [n·n·depth].
+// ResizePlane resizes a plane of n×n vectors to m×m, as torch's interpolate does with antialias. It
+// uses Pillow's kernels and does not round between the passes. plane is [n·n·depth].
 func ResizePlane(plane []float32, n, m, depth int, f Filter) []float32 {
 	a := newAxis(n, m, 0, float32(n), f)
 	weights := make([]float64, a.width())

@@ -11,7 +11,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// photos are w×h JPEGs of quality 88, made of real photographs.
+// photos returns w×h JPEGs of quality 88, made from real photographs.
 func photos(b *testing.B, w, h int) [][]byte {
 	dir := goldens.Shared(b, "data", "jpeg", "commons")
 	files, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
@@ -29,8 +29,8 @@ func photos(b *testing.B, w, h int) [][]byte {
 	return all
 }
 
-// withBoth runs a benchmark with either JPEG decoder, over photographs and over
-// what shards hold of them by default.
+// withBoth runs a benchmark with both JPEG decoders, on photographs and on the default images of
+// shards.
 func withBoth(b *testing.B, do func(b *testing.B, d *Decoder, all [][]byte)) {
 	standard, fast := decoders(b)
 	for _, size := range [][2]int{{1024, 768}, {341, 256}} {
@@ -81,7 +81,7 @@ func BenchmarkRandomResizedCrop224(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeCropFlipNormalize is what the loader does to an image.
+// BenchmarkDecodeCropFlipNormalize measures what the loader does to an image.
 func BenchmarkDecodeCropFlipNormalize(b *testing.B) {
 	withBoth(b, func(b *testing.B, d *Decoder, all [][]byte) {
 		rng := rand.New(rand.NewPCG(1, 2))

@@ -5,9 +5,8 @@ import (
 	"image/color"
 )
 
-// toRGB converts a decoded image, transparent pixels on white. Sixteen bits are
-// cut to the upper eight, as Pillow does. Images of four channels are converted
-// within their own memory.
+// toRGB converts a decoded image and blends transparent pixels onto white. Like Pillow, it keeps
+// the upper eight of sixteen bits. Four-channel images are converted in place.
 func toRGB(m image.Image, webp bool) *RGB {
 	switch m := m.(type) {
 	case *image.YCbCr:
@@ -52,9 +51,9 @@ func toRGB(m image.Image, webp bool) *RGB {
 	return fromAny(m)
 }
 
-// fromRows converts pixels of size bytes each. reuse may be the memory of pix: the
-// result then overwrites it from the front, where no RGB pixel overtakes the wider one
-// it comes from.
+// fromRows converts pixels of size bytes each. reuse may be the memory of pix. The result then
+// overwrites it from the front, where an RGB pixel never reaches beyond the wider pixel that it
+// comes from.
 func fromRows(r image.Rectangle, pix []byte, stride, size int, reuse []byte, pixel func([]byte) [3]byte) *RGB {
 	out := &RGB{W: r.Dx(), H: r.Dy(), Pix: reuse}
 	out.reset(out.W, out.H)
@@ -68,13 +67,13 @@ func fromRows(r image.Rectangle, pix []byte, stride, size int, reuse []byte, pix
 	return out
 }
 
-// onWhite lays a colour of the given opacity over white, rounding to nearest.
+// onWhite blends a colour of the given opacity onto white and rounds to nearest.
 func onWhite(c, alpha byte) byte {
 	return byte((int(c)*int(alpha) + 255*(255-int(alpha)) + 127) / 255)
 }
 
-// fromCMYK is Pillow's conversion without a profile: the white that black and the ink
-// leave.
+// fromCMYK is Pillow's conversion without a colour profile: black and the inks are subtracted from
+// white.
 func fromCMYK(p []byte) [3]byte {
 	white := int32(255 - p[3])
 	ink := func(c byte) byte {
@@ -93,7 +92,7 @@ func fromPalette(m *image.Paletted) *RGB {
 	return fromRows(m.Rect, m.Pix, m.Stride, 1, nil, func(p []byte) [3]byte { return table[p[0]] })
 }
 
-// fromAny serves the image types that no known decoder returns today.
+// fromAny handles image types that no known decoder returns today.
 func fromAny(m image.Image) *RGB {
 	b := m.Bounds()
 	out := NewRGB(b.Dx(), b.Dy())

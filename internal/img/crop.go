@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// ShortSide returns the size of a w×h image whose shorter side becomes size, as
-// torchvision's Resize(int): the longer side is size·long/short without its
-// fraction.
+// ShortSide returns the size of a w×h image after its shorter side is resized to size, as
+// torchvision's Resize(int) does: the longer side is size·long/short, rounded down.
 func ShortSide(w, h, size int) (int, int) {
 	if w <= h {
 		return size, size * h / w
@@ -16,7 +15,7 @@ func ShortSide(w, h, size int) (int, int) {
 	return size * w / h, size
 }
 
-// Crop returns a copy of the part r of m.
+// Crop returns a copy of the rectangle r of m.
 func Crop(m *RGB, r image.Rectangle) *RGB {
 	if r.Empty() || !r.In(m.Bounds()) {
 		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", r, m.W, m.H))
@@ -28,9 +27,9 @@ func Crop(m *RGB, r image.Rectangle) *RGB {
 	return out
 }
 
-// CenterCrop returns the w×h pixels in the middle of m, as torchvision does:
-// an odd remainder goes by rounding half to even, and an image that is too small
-// is surrounded by black, the odd column or row at its end.
+// CenterCrop returns the w×h pixels in the middle of m, as torchvision does. Half an odd remainder
+// is rounded to even. An image that is too small is surrounded by black, with an odd column or row
+// at the end.
 func CenterCrop(m *RGB, w, h int) *RGB {
 	out := NewRGB(w, h)
 	toX, fromX, nx := centre(m.W, w)
@@ -41,8 +40,7 @@ func CenterCrop(m *RGB, w, h int) *RGB {
 	return out
 }
 
-// centre says where n of the length inputs lie in a crop: they are copied from
-// `from` to `to`.
+// centre returns where n of the length inputs lie in a crop. They are copied from `from` to `to`.
 func centre(length, crop int) (to, from, n int) {
 	if length < crop {
 		return (crop - length) / 2, 0, length
@@ -50,12 +48,11 @@ func centre(length, crop int) (to, from, n int) {
 	return 0, int(math.RoundToEven(float64(length-crop) / 2)), crop
 }
 
-// RandomCrop draws the rectangle of torchvision's RandomResizedCrop in a w×h
-// image: area a uniform share of the image within scale, width/height
-// log-uniform within ratio, position uniform; after ten tries that do not fit,
-// the largest rectangle in the middle whose shape is within ratio. draw returns
-// uniform numbers in [0, 1); it is called twice for every try and twice more for
-// the one that fits.
+// RandomCrop draws the rectangle of torchvision's RandomResizedCrop in a w×h image. The area is a
+// uniform share of the image within scale, width/height is log-uniform within ratio, and the
+// position is uniform. After ten tries that do not fit, it returns the largest centred rectangle
+// whose shape is within ratio. draw returns uniform numbers in [0, 1). It is called twice for every
+// try, and twice more for the one that fits.
 func RandomCrop(w, h int, scale, ratio [2]float64, draw func() float64) image.Rectangle {
 	between := func(lo, hi float64) float64 { return lo + float64((hi-lo)*draw()) }
 	area := float64(w) * float64(h)
@@ -81,7 +78,7 @@ func RandomCrop(w, h int, scale, ratio [2]float64, draw func() float64) image.Re
 	return image.Rect(left, top, left+cw, top+ch)
 }
 
-// Flip mirrors m left to right in place.
+// Flip mirrors m horizontally in place.
 func Flip(m *RGB) {
 	for y := range m.H {
 		row := m.row(y)
@@ -91,13 +88,12 @@ func Flip(m *RGB) {
 	}
 }
 
-// Normalizer turns bytes into the float32 input of a network by a table:
-// (b/255 − mean)/std, every step rounded to float32 as torchvision's ToTensor
-// and Normalize do.
+// Normalizer converts bytes to the float32 input of a network with a table of (b/255 − mean)/std.
+// Every step is rounded to float32, as in torchvision's ToTensor and Normalize.
 type Normalizer struct{ table [3][256]float32 }
 
-// ImageNet returns the Normalizer of ImageNet's channel means and deviations,
-// with which every published backbone was trained.
+// ImageNet returns the Normalizer with ImageNet's channel means and deviations, which every
+// published backbone uses.
 func ImageNet() *Normalizer {
 	return NewNormalizer([3]float32{0.485, 0.456, 0.406}, [3]float32{0.229, 0.224, 0.225})
 }
@@ -114,8 +110,8 @@ func NewNormalizer(mean, std [3]float32) *Normalizer {
 	return n
 }
 
-// CHW writes m into dst as three planes [3, H, W]. A flipped image is read right
-// to left, which spares Flip.
+// CHW writes m into dst as three planes [3, H, W]. If flipped is set, it reads the image right to
+// left, which saves a Flip.
 func (n *Normalizer) CHW(dst []float32, m *RGB, flipped bool) {
 	m.check()
 	size := m.W * m.H

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// ErrTooBig is wrapped by the errors of images beyond the Limits, and of files
-// whose few bytes cannot hold the pixels they announce.
+// ErrTooBig is wrapped by errors for images beyond the Limits, and for files that are too short for
+// the pixels that they declare.
 var ErrTooBig = errors.New("image too big")
 
-// Limits bound the image that a file declares, before any of its pixels is decoded. A
-// zero field stands for its default.
+// Limits bound the image that a file declares. They are checked before any pixel is decoded. A zero
+// field means its default.
 type Limits struct {
 	Bytes  int // size of the file; default 64 MiB
 	Pixels int // width × height; default 64 million
@@ -45,19 +45,17 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// JPEGDecoder replaces the standard library's decoder for JPEG. It returns the pixels
-// as stored, before orientation, equal to those of libjpeg-turbo. It is called for grey
-// and three-component images of 8 bits only, after their header was read and found
-// within the limits. An error that wraps errors.ErrUnsupported passes the file on to
-// the standard library.
+// JPEGDecoder replaces the standard library's JPEG decoder. It returns the pixels as stored, before
+// orientation, and equal to those of libjpeg-turbo. It is called only for images of one or three
+// channels with 8 bits, after the limits were checked. If an error wraps errors.ErrUnsupported, the
+// standard library decodes the file.
 type JPEGDecoder interface {
-	// DecodeJPEG returns the pixels of a file of w×h pixels. It keeps no reference to
-	// data.
+	// DecodeJPEG returns the pixels of a file of w×h pixels. It keeps no reference to data.
 	DecodeJPEG(data []byte, w, h int) (*RGB, error)
 }
 
-// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF, and with HEIF also HEIC and AVIF
-// (primary image). The zero value has the default limits. It may be used by several goroutines at once.
+// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. With HEIF it also decodes HEIC
+// and AVIF (primary image). The zero value has the default limits. It is safe for concurrent use.
 type Decoder struct {
 	Limits Limits      // zero fields are the defaults
 	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
@@ -68,8 +66,8 @@ type Decoder struct {
 type Info struct {
 	Format      string // "jpeg", "png", "gif", "webp", "bmp", "tiff", "heic" or "avif"
 	W, H        int    // as seen: after orientation
-	Orientation int    // EXIF, 1 to 8; 1 where there is none, or where the decoder applies it
-	Memory      int    // estimate of the bytes that decoding holds at once
+	Orientation int    // EXIF, 1 to 8; 1 if there is none, or if the decoder applies it
+	Memory      int    // estimated bytes held at once while decoding
 }
 
 // NeedsHEIF reports whether the file is HEIC or AVIF, which few programs read.
@@ -111,8 +109,8 @@ func sniff(data []byte) (format, error) {
 	return format{}, errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff, heic, avif)")
 }
 
-// Info reads the header and checks it against the limits. An image beyond them
-// is an error that wraps ErrTooBig.
+// Info reads the header and checks it against the limits. For an image beyond them, the error wraps
+// ErrTooBig.
 func (d *Decoder) Info(data []byte) (info Info, err error) {
 	defer recoverAs(&err)
 	if name := heifFormat(data); name != "" {
@@ -164,7 +162,7 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	perPixel := bytesPerPixel(c.ColorModel)
 	switch f.name {
 	case "tiff":
-		// Fax coding (2, 3, 4) comes out of x/image inverted for some files.
+		// x/image inverts some fax-coded files (2, 3, 4)
 		if v := tiffTag(data, 0x0103); v >= 2 && v <= 4 {
 			return f, c, info, errors.New("tiff: fax compression is not supported; save it as PNG")
 		}
@@ -179,14 +177,14 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	}
 	if info.Orientation >= 5 {
 		info.W, info.H = info.H, info.W
-		perPixel = max(perPixel, 6) // the image and its turned copy
+		perPixel = max(perPixel, 6) // the image and its rotated copy
 	}
 	info.Memory = int(perPixel * float64(c.Width*c.Height))
 	return f, c, info, checkMemory(c.Width, c.Height, info.Memory, limits.Memory)
 }
 
-// bytesPerPixel estimates what the standard decoders and the result hold
-// together. Four-channel images become RGB within their own memory.
+// bytesPerPixel estimates what the standard decoders and the result hold together. Four-channel
+// images become RGB in place.
 func bytesPerPixel(m color.Model) float64 {
 	switch m {
 	case color.RGBAModel, color.NRGBAModel:
@@ -203,10 +201,10 @@ func bytesPerPixel(m color.Model) float64 {
 	return 4 // grey or palette, and RGB
 }
 
-// Decode returns the pixels of an image file: upright by its EXIF orientation, on white
-// where it is transparent, in the colours it stores (profiles are not applied). Errors
-// say what is wrong with the file; if it exceeds the limits, they wrap ErrTooBig.
-// Panics inside a decoder are recovered and returned as errors.
+// Decode returns the pixels of an image file: rotated upright by its EXIF orientation, transparent
+// pixels on white, colours as stored (profiles are not applied). Errors describe what is wrong with
+// the file; beyond the limits, they wrap ErrTooBig. Panics inside a decoder are recovered and
+// returned as errors.
 func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	defer recoverAs(&err)
 	if name := heifFormat(data); name != "" {
@@ -242,9 +240,9 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	return m.turned(info.Orientation), nil
 }
 
-// largeImage is the size in memory from which Decode returns free memory to the system
-// first. Pieces of hundreds of megabytes that do not fit into one another would
-// otherwise add up to twice the limit.
+// largeImage is the image size in memory from which Decode first returns free memory to the system.
+// Otherwise, free blocks of hundreds of megabytes that do not fit the next image could add up to
+// twice the limit.
 const largeImage = 64 << 20
 
 func recoverAs(err *error) {
@@ -253,8 +251,8 @@ func recoverAs(err *error) {
 	}
 }
 
-// onCanvas puts the first frame of a GIF on the canvas that its header
-// announces; what the frame leaves open is transparent.
+// onCanvas places the first frame of a GIF on the canvas that its header declares. The rest of the
+// canvas is transparent.
 func onCanvas(m image.Image, w, h int) image.Image {
 	p, ok := m.(*image.Paletted)
 	canvas := image.Rect(0, 0, w, h)

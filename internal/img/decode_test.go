@@ -22,10 +22,9 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// TestDecodesOrRefusesEveryAwkwardFile goes through real photographs, files with
-// odd markers and crash cases of other decoders. What image/jpeg reads must come
-// out in the size that the markers and the orientation give; all else must be an
-// error.
+// TestDecodesOrRefusesEveryAwkwardFile tries real photographs, files with odd markers, and files
+// that crashed other decoders. What image/jpeg can read must have the size that the markers and the
+// orientation give. Everything else must be an error.
 func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg")
 	f, err := os.Open(filepath.Join(dir, "manifest.csv"))
@@ -34,8 +33,8 @@ func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(rows) < 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	column := map[string]int{}
 	for i, name := range rows[0] {
@@ -63,7 +62,7 @@ func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 					t.Errorf("%d×%d with %d bytes, want %d×%d", m.W, m.H, len(m.Pix), w, h)
 				}
 			default:
-				if err == nil && bytes.HasPrefix(data, []byte{0xff, 0xd8}) { // one file is a PNG in truth
+				if err == nil && bytes.HasPrefix(data, []byte{0xff, 0xd8}) { // one file is really a PNG
 					t.Errorf("decoded; image/jpeg says %q", result)
 				}
 			}
@@ -74,9 +73,9 @@ func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 	}
 }
 
-// TestPixelsEqualLibjpegs compares with PNGs that ImageMagick made of the same
-// files through libjpeg. Two inverse cosine transforms may round a sample
-// differently by one; the colour conversion makes that up to 4.
+// TestPixelsEqualLibjpegs compares with PNGs that ImageMagick made from the same files with
+// libjpeg. Two inverse cosine transforms may round a sample differently by one, which the colour
+// conversion increases to at most 4.
 func TestPixelsEqualLibjpegs(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg", "jpeg-decoder", "reftest")
 	compared := 0
@@ -96,7 +95,7 @@ func TestPixelsEqualLibjpegs(t *testing.T) {
 			}
 			got, err := new(Decoder).Decode(data)
 			if err != nil {
-				continue // whether it has to decode is the other test's matter
+				continue // the other test checks which files must decode
 			}
 			compared++
 			ref, err := new(Decoder).Decode(want)
@@ -113,17 +112,16 @@ func TestPixelsEqualLibjpegs(t *testing.T) {
 	}
 }
 
-// TestEveryOrientationShowsTheSamePicture uses photographs stored in all eight
-// orientations: turned upright they are one picture, each saved anew as JPEG. The
-// first of each series has other colours, so it is held to be nearer as it is
-// than mirrored.
+// TestEveryOrientationShowsTheSamePicture uses photographs stored in all eight orientations.
+// Rotated upright they are the same image, each encoded again. The first of each series has other
+// colours, so it only has to be nearer to the others than its mirror image.
 func TestEveryOrientationShowsTheSamePicture(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg", "orientation")
 	for _, name := range []string{"landscape", "portrait"} {
 		second := decodeFile(t, filepath.Join(dir, name+"_2.jpg"))
 		for o := 3; o <= 8; o++ {
 			m := decodeFile(t, filepath.Join(dir, fmt.Sprintf("%s_%d.jpg", name, o)))
-			if _, mean := difference(t, m, second); mean > 6 { // a wrong turn differs by 30 and more
+			if _, mean := difference(t, m, second); mean > 6 { // a wrong rotation differs by 30 or more
 				t.Errorf("%s with orientation %d differs by %.1f on average", name, o, mean)
 			}
 		}
@@ -157,8 +155,7 @@ func TestTurnedMovesEveryPixelWhereExifSays(t *testing.T) {
 	}
 }
 
-// colours is a picture with every kind of pixel: transparent columns in the right
-// half.
+// colours returns an image with every kind of pixel. The right half has transparent columns.
 func colours() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, 6, 4))
 	for y := range 4 {
@@ -173,7 +170,7 @@ func colours() *image.NRGBA {
 	return m
 }
 
-// coloursOnWhite is colours as Pillow composes it on white.
+// coloursOnWhite is colours as Pillow blends it onto white.
 var coloursOnWhite = [][3]byte{
 	{0, 0, 255}, {50, 0, 215}, {100, 0, 175}, {202, 127, 195}, {227, 127, 175}, {252, 127, 155},
 	{0, 80, 255}, {50, 80, 215}, {100, 80, 175}, {202, 167, 195}, {227, 167, 175}, {252, 167, 155},
@@ -181,7 +178,7 @@ var coloursOnWhite = [][3]byte{
 	{0, 240, 255}, {50, 240, 215}, {100, 240, 175}, {202, 247, 195}, {227, 247, 175}, {252, 247, 155},
 }
 
-func TestAlphaLiesOnWhiteInEveryFormat(t *testing.T) {
+func TestAlphaIsBlendedOnWhite(t *testing.T) {
 	m := colours()
 	deep := image.NewNRGBA64(m.Rect)
 	for y := range 4 {
@@ -222,8 +219,7 @@ func TestAlphaLiesOnWhiteInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestWebPColoursEqualLibwebps: the expected pixels are Pillow's; the roundings
-// of the chroma filters differ by 3 at most.
+// The expected pixels are Pillow's. The chroma filters round differently by at most 3.
 func TestWebPColoursEqualLibwebps(t *testing.T) {
 	data, err := base64.StdEncoding.DecodeString("UklGRnAAAABXRUJQVlA4IGQAAABwBACdASoGAAQAAMASJbACdLoB+AFGA/AC4AP4B6gH8AygDyAP0ABgazbAAAD+3jXf+xQEa+8yTnGHH4A7Tn1ck5H8WL/jfdErcj02Q/6bM1lnx9K9mP9hQ/xomZbCajLd7mAA")
 	if err != nil {
@@ -256,7 +252,7 @@ func TestWebPAndTiffOrientationTurns(t *testing.T) {
 	if err != nil || m.W != 4 || m.H != 6 {
 		t.Fatalf("decoded %v, %v, want 4×6", m, err)
 	}
-	if got, want := [3]byte(m.Pix[:3]), coloursOnWhite[18]; got != want { // the lower left pixel comes to the upper left
+	if got, want := [3]byte(m.Pix[:3]), coloursOnWhite[18]; got != want { // the lower left pixel moves to the upper left
 		t.Errorf("first pixel %v, want %v", got, want)
 	}
 }
@@ -285,7 +281,7 @@ func TestPlainFormatsKeepTheirPixels(t *testing.T) {
 	}
 }
 
-func TestGifFrameLiesOnItsCanvas(t *testing.T) {
+func TestGIFFrameIsPlacedOnItsCanvas(t *testing.T) {
 	frame := image.NewPaletted(image.Rect(2, 1, 4, 3), color.Palette{color.NRGBA{10, 20, 30, 255}, color.NRGBA{}})
 	frame.Pix[3] = 1
 	var buf bytes.Buffer
@@ -356,7 +352,7 @@ func decodeFile(t testing.TB, file string) *RGB {
 	return m
 }
 
-// difference is the largest and the mean difference of two images of one size.
+// difference returns the largest and the mean difference of two images of the same size.
 func difference(t *testing.T, a, b *RGB) (most int, mean float64) {
 	t.Helper()
 	if a.W != b.W || a.H != b.H {

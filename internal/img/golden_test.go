@@ -16,7 +16,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// visionCases is goldens/vision/cases.json.
+// visionCases holds goldens/vision/cases.json.
 type visionCases struct {
 	Images map[string]struct {
 		File     string `json:"file"`
@@ -56,8 +56,8 @@ type visionCase struct {
 	} `json:"normalized_chw_float32"`
 }
 
-// TestGoldenVision compares with Pillow 12 and torchvision, bit for bit: the
-// arithmetic is integer, so nothing else would be right.
+// TestGoldenVision compares with Pillow 12 and torchvision bit for bit, because the arithmetic is
+// integer.
 func TestGoldenVision(t *testing.T) {
 	dir := goldens.Dir(t, "vision")
 	var all visionCases
@@ -222,7 +222,7 @@ func TestGoldenCenterCropPairs(t *testing.T) {
 	}
 }
 
-// TestGoldenNormalizeTable compares the whole table: 256 values a channel.
+// TestGoldenNormalizeTable compares the whole table: 256 values per channel.
 func TestGoldenNormalizeTable(t *testing.T) {
 	file := filepath.Join(goldens.Dir(t, "vision"), "normalize_table.safetensors")
 	data, err := os.ReadFile(file)
@@ -281,7 +281,7 @@ func visionImage(t *testing.T, dir string, all *visionCases, name string) *RGB {
 	return m
 }
 
-// ruleOf is the fill rule of goldens/backbones/README.md, before rounding: 64
+// ruleOf returns the values of the fill rule in goldens/backbones/README.md, before rounding: 64
 // bits for every element of the tensor called name.
 func ruleOf(name string) func(i int) uint64 {
 	h := fnv.New64a()
@@ -306,7 +306,7 @@ func filterNamed(t *testing.T, name string) Filter {
 	return 0
 }
 
-// greyOf gives all channels Pillow's luma, (19595 R + 38470 G + 7471 B + 2¹⁵)/2¹⁶.
+// greyOf sets all channels to Pillow's luma, (19595 R + 38470 G + 7471 B + 2¹⁵)/2¹⁶.
 func greyOf(m *RGB) *RGB {
 	out := NewRGB(m.W, m.H)
 	src, dst := triples(m.Pix), triples(out.Pix)

@@ -12,34 +12,34 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// HEIFVariable is the environment variable that DefaultHEIF follows.
+// HEIFVariable is the environment variable that selects the decoder of DefaultHEIF.
 const HEIFVariable = "HGLD_LIBHEIF"
 
-// HEIFDecoder decodes HEIC and AVIF, the formats in which phones save photographs. It may be
-// used by several goroutines at once, and keeps no reference to the bytes of a file.
+// HEIFDecoder decodes HEIC and AVIF, the formats of photographs from phones. It is safe for
+// concurrent use, and keeps no reference to the bytes of a file.
 type HEIFDecoder interface {
-	// Version names the library and its version. Two libraries of one version decode a file to the
-	// same pixels.
+	// Version returns the library and its version. Libraries of the same version decode a file to
+	// the same pixels.
 	Version() string
 
-	// Extensions lists the extensions of the files that can be decoded, such as ".heic".
+	// Extensions returns the extensions of the files that can be decoded, such as ".heic".
 	Extensions() []string
 
-	// InspectHEIF reads the header of a file. It returns an error that wraps ErrTooBig if an image
-	// of the file has more than the given number of pixels.
+	// InspectHEIF reads the header of a file. If an image of the file has more than the given
+	// number of pixels, the error wraps ErrTooBig.
 	InspectHEIF(data []byte, pixels int) (HEIFHeader, error)
 
-	// DecodeHEIF returns the primary image of a file with the given header: upright, on white where
-	// it is transparent.
+	// DecodeHEIF returns the primary image of a file with the given header: upright, transparent
+	// pixels on white.
 	DecodeHEIF(data []byte, h HEIFHeader) (*RGB, error)
 }
 
-// HEIFHeader is what the header of a HEIC or AVIF file says of its primary image.
+// HEIFHeader describes the primary image of a HEIC or AVIF file, as its header states it.
 type HEIFHeader struct {
-	W, H   int  // as seen: after the rotation, mirroring and crop that the file states
+	W, H   int  // as displayed: after rotation, mirroring and crop
 	Stored int  // pixels before the crop
-	Bits   int  // of a brightness value
-	Alpha  bool // has transparency
+	Bits   int  // per brightness value
+	Alpha  bool // has an opacity channel
 }
 
 // ErrNoHEIF is wrapped by the errors of HEIC and AVIF files if there is no decoder for them.
@@ -82,8 +82,8 @@ func heifFormat(data []byte) string {
 	return ""
 }
 
-// bytesPerPixel estimates what decoding holds at once, most of it in libheif: the planes of the codec,
-// their copy, and the pixels. It was measured with versions 1.15 and 1.23.
+// bytesPerPixel estimates what decoding holds at once, most of it in libheif: the planes of the
+// codec, their copy, and the pixels. It was measured with versions 1.15 and 1.23.
 func (h *HEIFHeader) bytesPerPixel() float64 {
 	perPixel := 8.5
 	if h.Bits > 8 {
@@ -113,8 +113,8 @@ func (d *Decoder) inspectHEIF(name string, data []byte) (Info, HEIFHeader, error
 	return info, h, checkMemory(h.W, h.H, info.Memory, limits.HEIF)
 }
 
-// decodeHEIF is Decode for a file of the format "heic" or "avif". The decoder has applied the rotation
-// that the file states, which an EXIF orientation repeats.
+// decodeHEIF is Decode for a file of the format "heic" or "avif". It ignores the EXIF orientation,
+// which repeats the rotation that the decoder has applied.
 func (d *Decoder) decodeHEIF(name string, data []byte) (*RGB, error) {
 	info, h, err := d.inspectHEIF(name, data)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *Decoder) decodeHEIF(name string, data []byte) (*RGB, error) {
 	return m, nil
 }
 
-// heifNames are tried in order: the Linux distributions' names, or Homebrew's.
+// heifNames are tried in order: the names of the Linux distributions, then Homebrew's.
 func heifNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"libheif.1.dylib", "/opt/homebrew/opt/libheif/lib/libheif.1.dylib",
@@ -139,10 +139,10 @@ func heifNames() []string {
 	return []string{"libheif.so.1"}
 }
 
-// DefaultHEIF opens what HGLD_LIBHEIF asks for (see OpenHEIF).
+// DefaultHEIF opens the decoder that HGLD_LIBHEIF selects; see OpenHEIF.
 func DefaultHEIF() (HEIFDecoder, error) { return OpenHEIF(os.Getenv(HEIFVariable)) }
 
-// DefaultDecoder returns a decoder with what DefaultJPEG and DefaultHEIF give.
+// DefaultDecoder returns a decoder with the results of DefaultJPEG and DefaultHEIF.
 func DefaultDecoder() (*Decoder, error) {
 	jpeg, err := DefaultJPEG()
 	if err != nil {
@@ -152,7 +152,7 @@ func DefaultDecoder() (*Decoder, error) {
 	return &Decoder{JPEG: jpeg, HEIF: heif}, err
 }
 
-// JPEGName names what decodes JPEG.
+// JPEGName returns the name of the JPEG decoder.
 func (d *Decoder) JPEGName() string {
 	if d.JPEG == nil {
 		return "image/jpeg"
@@ -160,7 +160,7 @@ func (d *Decoder) JPEGName() string {
 	return fmt.Sprint(d.JPEG)
 }
 
-// HEIFExtensions returns the extensions of the files that d decodes, none if it is nil.
+// HEIFExtensions returns the extensions of the files that d decodes, or none if it is nil.
 func HEIFExtensions(d HEIFDecoder) []string {
 	if d == nil {
 		return nil
@@ -168,11 +168,11 @@ func HEIFExtensions(d HEIFDecoder) []string {
 	return d.Extensions()
 }
 
-// OpenHEIF returns the decoder called which, nil for none: "" means libheif where it is installed and
-// usable; "off" none; "on", or the path of a libheif, a library that has to be there.
+// OpenHEIF returns the decoder called which, or nil for none. "" is libheif if it is installed and
+// usable, else none. "off" is none. "on", or the path of a libheif, is a library that must exist.
 //
 // libheif is opened on Linux and macOS. Its functions return a structure by value, which Windows
-// passes through hidden memory and not in registers, and package dlopen opens no library there.
+// passes through hidden memory instead of registers; package dlopen opens no library there.
 func OpenHEIF(which string) (HEIFDecoder, error) {
 	switch which {
 	case "off":
@@ -199,7 +199,7 @@ func heifNamed(which string, names ...string) (HEIFDecoder, error) {
 	return lib, nil
 }
 
-// WhichHEIF says what DefaultHEIF gives and, if that is none, why.
+// WhichHEIF describes the result of DefaultHEIF, with the reason if it is none.
 func WhichHEIF() string {
 	lib, err := DefaultHEIF()
 	if err != nil {
@@ -219,20 +219,20 @@ func WhichHEIF() string {
 	return text
 }
 
-// heif decodes by libheif.
+// heif decodes with libheif.
 type heif struct {
 	path, version string
 	call          heifFunctions
-	hevc, av1     bool // codecs that it decodes
+	hevc, av1     bool // codecs that the library decodes
 
-	// Functions that not every version has; 0: it is missing.
+	// Functions that not every version has; 0 if it is missing.
 	threads, limits uintptr
 }
 
 // oldestHEIF is version 1.12, in the notation of heif_get_version_number.
 const oldestHEIF = 1<<24 | 12<<16
 
-// openHEIF opens the first library of the names that is there and suits.
+// openHEIF opens the first of the named libraries that exists and is usable.
 func openHEIF(names ...string) (*heif, error) {
 	lib, err := dlopen.Open(names...)
 	if err != nil {
@@ -255,7 +255,7 @@ func openHEIF(names ...string) (*heif, error) {
 		return fn
 	}
 	h.threads, h.limits = optional("heif_context_set_max_decoding_threads"), optional("heif_context_get_security_limits")
-	if start := optional("heif_init"); start != 0 { // loads the codecs that are files of their own
+	if start := optional("heif_init"); start != 0 { // loads codecs that are separate files
 		if err := heifError(dlopen.CallPair(start, 0)); err != nil {
 			return nil, fmt.Errorf("%s does not start: %w", lib.Path, err)
 		}
@@ -271,7 +271,7 @@ func openHEIF(names ...string) (*heif, error) {
 // Version implements HEIFDecoder.
 func (h *heif) Version() string { return "libheif " + h.version }
 
-// String names the version, the file and the formats.
+// String returns the version, the file and the formats.
 func (h *heif) String() string {
 	formats := []string{}
 	if h.hevc {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// libheif returns the decoder where HGLD_LIBHEIF does not forbid it and it is installed, nil
-// elsewhere. With HGLD_LIBHEIF=on it has to be there.
+// libheif returns the decoder if it is installed and HGLD_LIBHEIF allows it, else nil. With
+// HGLD_LIBHEIF=on it must exist.
 func libheif(t testing.TB) HEIFDecoder {
 	t.Helper()
 	lib, err := DefaultHEIF()
@@ -28,7 +28,7 @@ func libheif(t testing.TB) HEIFDecoder {
 	return lib
 }
 
-// heifSamples calls do with every sample whose codec is there.
+// heifSamples calls do with every sample whose codec is installed.
 func heifSamples(t testing.TB, do func(name string, data []byte, d *Decoder)) {
 	lib := libheif(t)
 	if lib == nil {
@@ -56,8 +56,8 @@ func heifSamples(t testing.TB, do func(name string, data []byte, d *Decoder)) {
 	}
 }
 
-// TestHEIFPixelsAreThoseOfOtherDecoders compares with pillow_heif and avifdec, see testdata/heif. They
-// round in other places, for 10 bits twice.
+// TestHEIFPixelsAreThoseOfOtherDecoders compares with pillow_heif and avifdec; see testdata/heif.
+// They round at other places, and images of 10 bits twice.
 func TestHEIFPixelsAreThoseOfOtherDecoders(t *testing.T) {
 	heifSamples(t, func(name string, data []byte, d *Decoder) {
 		m, err := d.Decode(data)
@@ -88,7 +88,7 @@ func TestHEIFPixelsAreThoseOfOtherDecoders(t *testing.T) {
 	})
 }
 
-// TestHEIFIsTurnedOnce: turned.heic states its rotation twice, in irot and in EXIF.
+// turned.heic states its rotation twice, in irot and in EXIF.
 func TestHEIFIsTurnedOnce(t *testing.T) {
 	heifSamples(t, func(name string, data []byte, d *Decoder) {
 		if name != "turned.heic" {
@@ -102,7 +102,7 @@ func TestHEIFIsTurnedOnce(t *testing.T) {
 		if err != nil || m.W != 26 || m.H != 37 {
 			t.Fatalf("%v, %v", m, err)
 		}
-		if p := m.row(8)[19]; p[0] < 180 || p[1] > 90 { // red, at 8, 6 before the turn to the right
+		if p := m.row(8)[19]; p[0] < 180 || p[1] > 90 { // red, at 8, 6 before the rotation to the right
 			t.Errorf("pixel %v where the red rectangle belongs", p)
 		}
 	})
@@ -155,8 +155,8 @@ func TestHEIFBeyondTheLimitsIsErrTooBig(t *testing.T) {
 	})
 }
 
-// TestDamagedHEIFIsAnError decodes every sample cut at each length, and with each bit turned of every
-// seventh byte. A crash of the library would end the test.
+// TestDamagedHEIFIsAnError decodes every sample truncated at each length, and with each bit of
+// every seventh byte flipped. A crash of the library would end the test.
 func TestDamagedHEIFIsAnError(t *testing.T) {
 	heifSamples(t, func(name string, data []byte, d *Decoder) {
 		for n := range data {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// checkHEIFReferences refuses a file whose images refer to one another in a circle or very deeply, or
-// that would be decoded a great many times. libheif follows such references without an end: version
-// 1.15 overflows its stack.
+// checkHEIFReferences rejects a file whose images refer to one another in a circle or very deeply,
+// or that would be decoded very many times. libheif follows such references without a limit:
+// version 1.15 overflows its stack.
 //
-// It looks at the box iref in the box meta. An image needs those that it is derived from (dimg), as a
-// grid needs its tiles, and the auxiliary images that refer to it (auxl), such as its opacity.
+// It reads the box iref in the box meta. An image needs the images that it is derived from (dimg),
+// as a grid needs its tiles, and the auxiliary images that refer to it (auxl), such as its opacity.
 func checkHEIFReferences(data []byte) error {
 	needs := references{}
 	err := boxes(data, func(kind string, body []byte) error {
@@ -31,8 +31,8 @@ func checkHEIFReferences(data []byte) error {
 	return needs.check()
 }
 
-// boxes calls do with the type and the content of each box of a list. What follows the last whole box is
-// passed over: phones append data of their own.
+// boxes calls do with the type and the content of each box in a list. It skips what follows the
+// last complete box, because phones append data of their own.
 func boxes(data []byte, do func(kind string, body []byte) error) error {
 	for len(data) >= 8 {
 		size, header := uint64(binary.BigEndian.Uint32(data)), uint64(8)
@@ -56,7 +56,7 @@ func boxes(data []byte, do func(kind string, body []byte) error) error {
 // references lists the images that each image needs.
 type references map[uint32][]uint32
 
-// read adds those of a box iref: a version, flags, and boxes {from, number, to …}.
+// read adds the references of a box iref: a version, flags, and boxes {from, number, to …}.
 func (r references) read(body []byte) error {
 	if len(body) < 4 {
 		return errors.New("box iref is cut off")
@@ -96,7 +96,7 @@ const (
 	mostReferences   = 20_000 // images decoded for one; 64 million pixels are 244 tiles of a phone
 )
 
-// check follows the references from every image.
+// check follows the references of every image.
 func (r references) check() error {
 	type seen struct{ depth, images int } // below an image that was followed
 	known := map[uint32]seen{}

@@ -13,7 +13,7 @@ func box(kind string, parts ...[]byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), append([]byte(kind), body...)...)
 }
 
-// reference is a box of iref, with ids of 16 bits.
+// reference returns a box of iref with ids of 16 bits.
 func reference(kind string, from uint16, to ...uint16) []byte {
 	body := binary.BigEndian.AppendUint16(nil, from)
 	body = binary.BigEndian.AppendUint16(body, uint16(len(to)))
@@ -68,7 +68,8 @@ func TestReferencesOfHEIFThatEndNowhereAreRefused(t *testing.T) {
 	}
 }
 
-// The opacity of alpha.heic is made its own opacity. libheif 1.15.1 recurses until its stack is full.
+// The opacity of alpha.heic becomes its own opacity. libheif 1.15.1 then recurses until its stack
+// overflows.
 func TestHEIFThatOverflowsTheStackOfLibheifIsAnError(t *testing.T) {
 	data, err := os.ReadFile("testdata/heif/alpha.heic")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// heifFunctions are functions of libheif that every version since 1.12 has.
+// heifFunctions are the functions of libheif that every version since 1.12 has.
 type heifFunctions struct {
 	versionNumber uintptr `name:"heif_get_version_number"`
 	haveDecoder   uintptr `name:"heif_have_decoder_for_format"`
@@ -37,8 +37,8 @@ type heifFunctions struct {
 	plane       uintptr `name:"heif_image_get_plane_readonly"`
 }
 
-// What heif.h calls heif_compression_HEVC and AV1, heif_colorspace_RGB, heif_chroma_interleaved_RGB
-// and RGBA, and heif_channel_interleaved.
+// The values of heif_compression_HEVC and AV1, heif_colorspace_RGB, heif_chroma_interleaved_RGB and
+// RGBA, and heif_channel_interleaved in heif.h.
 const (
 	heifHEVC        = 1
 	heifAV1         = 4
@@ -48,8 +48,8 @@ const (
 	heifChannel     = 10
 )
 
-// heifError converts the structure {code, subcode int32; message *char} in two registers. Its message
-// may belong to the context, so it is copied.
+// heifError converts the structure {code, subcode int32; message *char}, returned in two registers.
+// Its message is copied, because it may belong to the context.
 func heifError(codes, message uintptr) error {
 	if int32(codes) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func heifError(codes, message uintptr) error {
 	return fmt.Errorf("libheif: %.200q", text)
 }
 
-// heifFile is a file that libheif has read. It lies on the heap, because libheif writes to its fields
+// heifFile is a file that libheif has read. It is on the heap, because libheif writes to its fields
 // and a goroutine's stack may move.
 type heifFile struct {
 	lib                    *heif
@@ -69,7 +69,7 @@ type heifFile struct {
 	stride                 int32
 }
 
-// open reads a file. The caller closes the result also if there is an error.
+// open reads a file. The caller closes the result even after an error.
 func (h *heif) open(data []byte, pixels int) (*heifFile, error) {
 	f := &heifFile{lib: h}
 	if err := checkHEIFReferences(data); err != nil {
@@ -79,7 +79,7 @@ func (h *heif) open(data []byte, pixels int) (*heifFile, error) {
 		return f, errors.New("libheif makes no context")
 	}
 	if h.threads != 0 {
-		dlopen.Call(h.threads, f.context, 0) // the caller has goroutines
+		dlopen.Call(h.threads, f.context, 0) // the caller runs several goroutines
 	}
 	if h.limits != 0 {
 		limitHEIF(dlopen.Call(h.limits, f.context), pixels)
@@ -128,7 +128,7 @@ func (f *heifFile) close() {
 // number calls a function that takes one pointer and returns an int.
 func (f *heifFile) number(fn uintptr) int { return int(int32(dlopen.Call(fn, f.handle))) }
 
-// header reads the sizes and checks them.
+// header reads the sizes and checks them against a number of pixels.
 func (f *heifFile) header(pixels int) (h HEIFHeader, err error) {
 	call := &f.lib.call
 	h = HEIFHeader{W: f.number(call.width), H: f.number(call.height), Bits: f.number(call.bits),
@@ -154,10 +154,10 @@ func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 	return f.header(pixels)
 }
 
-// DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode as many pixels as the data of the codec
-// hold, also where the header states fewer; such an image is refused afterwards.
+// DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode all pixels in the codec's data,
+// even if the header declares fewer. Such an image is rejected afterwards.
 func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
-	const padding = 1 << 20 // and twice the pixels: codecs and tiles fill up the last blocks
+	const padding = 1 << 20 // beyond twice the pixels: codecs and tiles pad the last blocks
 	f, err := h.open(data, 2*want.Stored+padding)
 	defer f.close()
 	if err != nil {
@@ -176,8 +176,8 @@ func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
 	return f.pixels(want, depth)
 }
 
-// decode has libheif convert the image to bytes of RGB, or of RGB and opacity. libheif turns, mirrors
-// and crops it.
+// decode lets libheif convert the image to bytes of RGB or RGBA. libheif also rotates, mirrors and
+// crops it.
 func (f *heifFile) decode(chroma uintptr) error {
 	call := &f.lib.call
 	at := dlopen.Call(call.newOptions)
@@ -202,7 +202,7 @@ func (f *heifFile) decode(chroma uintptr) error {
 	return err
 }
 
-// pixels copies the image that decode made, after it checked the layout.
+// pixels checks the layout of the image that decode made, and copies it.
 func (f *heifFile) pixels(want HEIFHeader, depth int) (*RGB, error) {
 	call := &f.lib.call
 	of := func(fn uintptr) int { return int(int32(dlopen.Call(fn, f.image, heifChannel))) }
@@ -233,7 +233,8 @@ func (f *heifFile) pixels(want HEIFHeader, depth int) (*RGB, error) {
 	return m, nil
 }
 
-// heifOnWhite lays a pixel over white. The colours may be multiplied by the opacity already.
+// heifOnWhite blends a pixel onto white. If multiplied is set, the colours are already multiplied
+// by the opacity.
 func heifOnWhite(p [4]byte, multiplied bool) [3]byte {
 	if multiplied {
 		rest := 255 - p[3]

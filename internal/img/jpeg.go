@@ -13,7 +13,7 @@ import (
 func jpegConfig(r io.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }
 func jpegDecode(r io.Reader) (image.Image, error)  { return jpeg.Decode(r) }
 
-// jpegHeader is what the markers of a JPEG file say, as far as they can be read.
+// jpegHeader holds what could be read from the markers of a JPEG file.
 type jpegHeader struct {
 	progressive bool
 	components  []sampling
@@ -24,8 +24,7 @@ type jpegHeader struct {
 // sampling holds the sampling factors of a component.
 type sampling struct{ h, v int }
 
-// readJPEGHeader reads the markers. It is lenient: the decoder refuses what it cannot
-// read.
+// readJPEGHeader reads the markers. It is lenient, because the decoder rejects what it cannot read.
 func readJPEGHeader(data []byte) jpegHeader {
 	var h jpegHeader
 	for at := 2; at+4 <= len(data); {
@@ -78,10 +77,10 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 	}
 }
 
-// plausible refuses files that are built to cost much. Every block of 8×8 pixels takes
-// at least one bit for its mean value, so a file of n bytes has at most 512·n pixels;
-// twice that passes, because of odd samplings. A progressive file visits all pixels
-// once a scan, and about ten scans are usual.
+// plausible rejects files that were built to be expensive. Every block of 8×8 pixels takes at least
+// one bit for its mean value, so a file of n bytes has at most 512·n pixels. Twice that is allowed,
+// because of odd samplings. A progressive file visits all pixels in every scan; about ten scans are
+// usual.
 func (h *jpegHeader) plausible(pixels, bytes int) error {
 	if pixels/1024 > bytes {
 		return fmt.Errorf("%w: jpeg: %d pixels in %d bytes", ErrTooBig, pixels, bytes)
@@ -93,8 +92,8 @@ func (h *jpegHeader) plausible(pixels, bytes int) error {
 	return nil
 }
 
-// bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients
-// where the image is progressive, and the result.
+// bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients of a progressive
+// image, and the result.
 func (h *jpegHeader) bytesPerPixel() float64 {
 	most := sampling{1, 1}
 	for _, c := range h.components {
@@ -106,7 +105,7 @@ func (h *jpegHeader) bytesPerPixel() float64 {
 	}
 	total := planes + 3
 	if len(h.components) == 4 {
-		total = planes + 4 // CMYK, turned into RGB within its own memory
+		total = planes + 4 // CMYK becomes RGB in place
 	}
 	if h.progressive {
 		total += 4 * planes
@@ -116,8 +115,7 @@ func (h *jpegHeader) bytesPerPixel() float64 {
 
 func jpegOrientation(data []byte) int { return tiffOrientation(readJPEGHeader(data).exif) }
 
-// EncodeJPEG writes m as baseline JPEG with 4:2:0 sampling. Quality goes from 1
-// to 100.
+// EncodeJPEG writes m as baseline JPEG with 4:2:0 sampling. quality is from 1 to 100.
 func EncodeJPEG(w io.Writer, m *RGB, quality int) error {
 	m.check()
 	if len(m.Pix) > largeImage {
@@ -130,8 +128,8 @@ func EncodeJPEG(w io.Writer, m *RGB, quality int) error {
 	return jpeg.Encode(w, rgba, &jpeg.Options{Quality: quality})
 }
 
-// opaque gives the pixels of a large image to the encoder one by one: slower, and without a copy of four
-// bytes a pixel. The bytes are the same.
+// opaque passes the pixels of a large image to the encoder one by one. This is slower, but avoids a
+// copy of four bytes per pixel. The bytes are the same.
 type opaque struct{ *RGB }
 
 // ColorModel implements image.Image.

@@ -2,7 +2,7 @@ package img
 
 import "os"
 
-// Library is a library that decodes images, as this machine has it.
+// Library describes an image library on this machine.
 type Library struct {
 	Name   string // of the format
 	OK     bool   // nothing is missing
@@ -10,7 +10,7 @@ type Library struct {
 	Advice string // what to do; "" for nothing
 }
 
-// Libraries reports what DefaultJPEG and DefaultHEIF give.
+// Libraries describes the results of DefaultJPEG and DefaultHEIF.
 func Libraries() []Library {
 	jpeg, jpegErr := DefaultJPEG()
 	heif, heifErr := DefaultHEIF()

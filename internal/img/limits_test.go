@@ -55,12 +55,12 @@ func TestEmptyAndUnknownFilesAreRefused(t *testing.T) {
 	}
 }
 
-// fakeJPEG stands for a second JPEG decoder.
+// fakeJPEG replaces libjpeg-turbo.
 type fakeJPEG func(w, h int) (*RGB, error)
 
 func (f fakeJPEG) DecodeJPEG(_ []byte, w, h int) (*RGB, error) { return f(w, h) }
 
-func TestSecondJPEGDecoderIsAskedFirst(t *testing.T) {
+func TestLibraryDecodesJPEGFirst(t *testing.T) {
 	data := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
 		image.NewRGBA(image.Rect(0, 0, 2, 1)))
 	d := &Decoder{JPEG: fakeJPEG(func(w, h int) (*RGB, error) { return &RGB{w, h, []byte{1, 2, 3, 4, 5, 6}}, nil })}
@@ -86,8 +86,8 @@ func TestPanicInADecoderIsAnError(t *testing.T) {
 	}
 }
 
-// bombs are files made to cost memory or time: huge sizes in small files, real
-// data that unpacks a thousandfold, and hundreds of scans.
+// bombs returns files that are made to cost memory or time: huge sizes in small files, real data
+// that expand a thousandfold, and hundreds of scans.
 func bombs(t *testing.T) map[string][]byte {
 	all := map[string][]byte{}
 	photo := encode(t, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) },
@@ -146,7 +146,7 @@ func bombs(t *testing.T) map[string][]byte {
 	return all
 }
 
-// packedZeros is a zlib stream that unpacks to n zeros, a thousandfold.
+// packedZeros returns a zlib stream that expands a thousandfold, to n zeros.
 func packedZeros(n int) []byte {
 	var packed bytes.Buffer
 	z, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
@@ -161,7 +161,7 @@ func packedZeros(n int) []byte {
 	return packed.Bytes()
 }
 
-// hugePNG is a black PNG of any size.
+// hugePNG returns a black PNG of any size.
 func hugePNG(w, h uint32, colour, depth byte, packed []byte) []byte {
 	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	header = append(header, depth, colour, 0, 0, 0)
@@ -181,8 +181,8 @@ func hugePNG(w, h uint32, colour, depth byte, packed []byte) []byte {
 	return out
 }
 
-// TestBombsStayBelow300MB decodes every bomb in a process of its own and reads
-// how much memory that process ever held.
+// TestBombsStayBelow300MB decodes every bomb in a separate process and reads the peak of its
+// memory.
 func TestBombsStayBelow300MB(t *testing.T) {
 	if os.Getenv("HGLD_BOMB_CHILD") != "" {
 		standard, fast := decoders(t)
@@ -194,7 +194,7 @@ func TestBombsStayBelow300MB(t *testing.T) {
 			m = nil
 			runtime.GC()
 			if fast != nil && strings.HasPrefix(name, "jpeg") {
-				fast.Decode(data) // to see what it holds
+				fast.Decode(data) // to measure its memory
 			}
 			data = nil
 			runtime.GC()

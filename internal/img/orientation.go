@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// upright is the orientation of formats that cannot state one.
+// upright returns the orientation for formats that cannot state one.
 func upright([]byte) int { return 1 }
 
-// tiffOrientation reads tag 0x0112 of a TIFF file, or of the EXIF data of another
-// format, which is a TIFF block. Whatever is damaged, missing or outside 1 to 8
-// counts as 1, upright.
+// tiffOrientation reads tag 0x0112 of a TIFF file, or of the EXIF data of another format, which is
+// a TIFF block. If the value is damaged, missing or outside 1 to 8, it returns 1, upright.
 func tiffOrientation(block []byte) int {
 	if v := tiffTag(block, 0x0112); v >= 1 && v <= 8 {
 		return v
@@ -18,8 +17,8 @@ func tiffOrientation(block []byte) int {
 	return 1
 }
 
-// tiffTag reads a small whole number from the first directory of a TIFF block; 0
-// where it cannot be found.
+// tiffTag reads a small whole number from the first directory of a TIFF block. It returns 0 if it
+// does not find the tag.
 func tiffTag(block []byte, tag uint16) int {
 	if len(block) < 8 {
 		return 0
@@ -82,9 +81,8 @@ func webpOrientation(data []byte) int {
 	return 1
 }
 
-// turned returns m as it is to be seen under an EXIF orientation. The pixel at
-// column x and row y of the result is the stored one number
-// start + x·across + y·down.
+// turned returns m as it is displayed under an EXIF orientation. The pixel at column x and row y of
+// the result is the stored pixel number start + x·across + y·down.
 func (m *RGB) turned(orientation int) *RGB {
 	w, h := m.W, m.H
 	last := w*h - 1

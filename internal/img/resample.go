@@ -7,19 +7,18 @@ import (
 	"math"
 )
 
-// Filter is a kernel of resampling. Shrinking widens it, so that every source
+// Filter is a resampling kernel. When an image shrinks, the kernel is widened so that every source
 // pixel counts (antialiasing).
 type Filter int
 
-// The filters of Pillow that recipes name.
+// The filters of Pillow that recipes use.
 const (
 	Bilinear Filter = iota // triangle, support 1
 	Bicubic                // Keys' cubic with a = −0.5, support 2
 	Lanczos                // sinc(x)·sinc(x/3), support 3
 )
 
-// support is the radius outside which the kernel is zero, in source pixels
-// before widening.
+// support returns the radius outside which the kernel is zero, in source pixels before widening.
 func (f Filter) support() float64 {
 	switch f {
 	case Bilinear:
@@ -32,8 +31,8 @@ func (f Filter) support() float64 {
 	panic(fmt.Sprintf("img: unknown filter %d", int(f)))
 }
 
-// weight is the kernel at x. Products are converted before they are added, which
-// forbids fused multiply-add: the last bit is the same on every processor.
+// weight returns the kernel at x. Products are converted before they are added, which forbids fused
+// multiply-add, so the last bit is the same on every processor.
 func (f Filter) weight(x float64) float64 {
 	x = math.Abs(x)
 	switch {
@@ -59,11 +58,11 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// Box is a part of an image in pixels, edges at fractions allowed.
+// Box is a part of an image in pixels. Its edges may be fractions.
 type Box struct{ X0, Y0, X1, Y1 float32 }
 
-// Resampler resizes images and keeps its scratch memory between calls. The zero
-// value is ready; one Resampler serves one goroutine at a time.
+// Resampler resizes images and keeps its scratch buffers between calls. The zero value is ready to
+// use. It is not safe for concurrent use.
 type Resampler struct {
 	horizontal, vertical Taps
 	between              []byte // rows between the passes
@@ -71,17 +70,16 @@ type Resampler struct {
 	sums                 [][4]uint64
 }
 
-// Resize makes dst the image src at w×h pixels. dst must not share memory with
-// src.
+// Resize resizes src to w×h pixels in dst. dst must not share memory with src.
 //
-// The two passes are Pillow's up to version 12: horizontal first, its result
-// rounded to bytes, then vertical; a pass that would change nothing is left out.
+// The two passes are those of Pillow up to version 12: first horizontal, with a result rounded to
+// bytes, then vertical. A pass that would change nothing is skipped.
 func (r *Resampler) Resize(dst, src *RGB, w, h int, f Filter) {
 	r.ResizeCrop(dst, src, src.Bounds(), w, h, f)
 }
 
-// ResizeCrop makes dst the crop of src at w×h pixels. The result equals cropping
-// first and resizing then: no pixel outside the crop counts, unlike in ResizeBox.
+// ResizeCrop resizes a crop of src to w×h pixels in dst. The result equals cropping first and
+// resizing then: no pixel outside the crop counts, unlike in ResizeBox.
 func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f Filter) {
 	if crop.Empty() || !crop.In(src.Bounds()) {
 		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", crop, src.W, src.H))
@@ -91,8 +89,8 @@ func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f 
 	r.resize(dst, view, Box{0, 0, float32(view.w), float32(view.h)}, w, h, f)
 }
 
-// ResizeBox makes dst the part box of src at w×h pixels; pixels beyond the box
-// count where the kernel reaches them.
+// ResizeBox resizes the part box of src to w×h pixels in dst. Pixels outside the box count if the
+// kernel reaches them.
 func (r *Resampler) ResizeBox(dst, src *RGB, box Box, w, h int, f Filter) {
 	src.check()
 	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0) || box.X1 > float32(src.W) ||
@@ -141,8 +139,8 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	}
 }
 
-// Apply makes every pixel of dst, whose size is given, by the taps of its column and of its row
-// from the pixels of src.
+// Apply computes every pixel of dst, whose size is set, from src with the taps of its column and
+// row.
 func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
 	dst.check()
 	src.check()
@@ -154,7 +152,7 @@ func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
 	r.passBoth(to, from, across, down)
 }
 
-// passBoth resamples rows, as far as columns need them, and then columns.
+// passBoth resamples the rows that the columns need, and then the columns.
 func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
 	from, to := down.Span()
 	n := 3 * dst.w * (to - from)
@@ -166,9 +164,9 @@ func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
 	r.passDown(dst, mid, from, down)
 }
 
-// Both passes add up two values in one 64-bit word, 32 bits each: a product of a
-// weight and a word is the product with either half, and a negative lower sum
-// borrows from the upper one, which unpack takes back.
+// Both passes add two values in one 64-bit word, 32 bits each. The product of a weight and a word
+// is the product with either half. A negative lower sum borrows from the upper one, which unpack
+// corrects.
 
 const (
 	half  = 1 << (precision - 1) // rounds the sum
@@ -181,14 +179,14 @@ func unpack(x uint64) (lower, upper byte) {
 	return clip8(low >> precision), clip8(int32((x-uint64(low))>>32) >> precision)
 }
 
-// passAcross resamples rows, two at a time; the first is row `from` of src.
+// passAcross resamples rows, two at a time. The first one is row `from` of src.
 func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
 	if cap(r.packed) < src.w {
 		r.packed = make([][3]uint64, src.w)
 	}
 	packed := r.packed[:src.w]
 	for y := 0; y < dst.h; y += 2 {
-		next := min(y+1, dst.h-1) // an odd last row is its own partner
+		next := min(y+1, dst.h-1) // an odd last row is paired with itself
 		pack(packed, src.row(from+y), src.row(from+next))
 		addAcross(dst.row(y), dst.row(next), packed, t)
 	}
@@ -227,10 +225,9 @@ func addAcross(a, b [][3]byte, src [][3]uint64, t *Taps) {
 	}
 }
 
-// passDown resamples the columns of src, whose first row is row `from` of the
-// image that the taps count in. Rows are added up whole, so that memory is read in
-// order: eight bytes to four words, and the bytes behind the last eight by
-// themselves.
+// passDown resamples the columns of src, whose first row is row `from` of the image that the taps
+// refer to. It adds whole rows, so that memory is read in order: eight bytes to four words, and the
+// bytes after the last eight separately.
 func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
 	n := 3 * src.w
 	if cap(r.sums) < n/8 {
@@ -269,7 +266,7 @@ func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
 	}
 }
 
-// addDown adds two rows, each times its weight.
+// addDown adds two rows, each multiplied by its weight.
 func addDown(sums [][4]uint64, a, b []byte, wa, wb uint64) {
 	const bytes = 0x000000ff000000ff
 	a, b = a[:8*len(sums)], b[:8*len(sums)]
@@ -292,7 +289,7 @@ func clip8(x int32) byte {
 	return byte(x)
 }
 
-// Resize returns m at w×h pixels.
+// Resize returns m resized to w×h pixels.
 func Resize(m *RGB, w, h int, f Filter) *RGB {
 	dst := new(RGB)
 	new(Resampler).Resize(dst, m, w, h, f)

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// precision is the number of fraction bits of a weight: 8 bits are left for the
-// pixel and 2 for the sum, which a kernel with negative lobes may take above 255.
+// precision is the number of fraction bits of a weight. 8 bits remain for the pixel, and 2 for the
+// sum, which may exceed 255 with a kernel that has negative lobes.
 const precision = 22
 
-// One is the weight of an output that is its input.
+// One is the weight of an output that equals its input.
 const One = 1 << precision
 
 // Taps are the rounded weights of one axis of a resampling. With s the sum over j < Count[i] of
@@ -24,14 +24,14 @@ type Taps struct {
 	exact []float64 // scratch
 }
 
-// Window is Size outputs of an axis, of which the first is output From. Those from Lo to before Hi
-// lie on the axis, and the others are black.
+// Window is Size outputs of an axis, starting with output From. Those from Lo to before Hi lie on
+// the axis, and the others are black.
 type Window struct{ From, Size, Lo, Hi int }
 
 // Whole returns the window of all outputs of an axis.
 func Whole(size int) Window { return Window{Size: size, Hi: size} }
 
-// CenterWindow returns what CenterCrop keeps of an axis of the given length.
+// CenterWindow returns the window that CenterCrop keeps of an axis of the given length.
 func CenterWindow(length, size int) Window {
 	to, from, n := centre(length, size)
 	return Window{From: from - to, Size: size, Lo: to, Hi: to + n}
@@ -44,8 +44,8 @@ func (w Window) Shift(by int) Window {
 	return w
 }
 
-// Set computes the taps of a part of the out outputs that n inputs are resampled to. They give the
-// bytes of Resize, which leaves out a pass that changes nothing.
+// Set computes the taps for a part of the out outputs to which n inputs are resampled. They give
+// the bytes of Resize, which skips a pass that changes nothing.
 func (t *Taps) Set(n, out int, f Filter, part Window) {
 	if part.Lo < 0 || part.Hi > part.Size || part.Lo < part.Hi && (part.From+part.Lo < 0 || part.From+part.Hi > out) {
 		panic(fmt.Sprintf("img: %+v of %d outputs", part, out))
@@ -66,7 +66,7 @@ func (t *Taps) set(n, out int, lo, hi float32, f Filter) {
 	}
 }
 
-// reset makes size outputs without weights.
+// reset prepares size outputs without weights.
 func (t *Taps) reset(size, width int) {
 	t.Width = width
 	t.First, t.Count = grow(t.First, size), grow(t.Count, size)
@@ -75,8 +75,8 @@ func (t *Taps) reset(size, width int) {
 	clear(t.Count)
 }
 
-// output computes the taps of output i, which is output `of` of the axis; the weights are rounded
-// away from zero.
+// output computes the taps of output i, which is output `of` of the axis. It rounds weights away
+// from zero.
 func (t *Taps) output(i int, a *axis, of int) {
 	from, count := a.weights(t.exact, of)
 	t.First[i], t.Count[i] = int32(from), int32(count)
@@ -85,13 +85,13 @@ func (t *Taps) output(i int, a *axis, of int) {
 	}
 }
 
-// grow returns n elements, in the memory of s where that is large enough.
+// grow returns a slice of n elements, in the memory of s if that is large enough.
 func grow[T any](s []T, n int) []T {
 	return slices.Grow(s[:0], n)[:n]
 }
 
-// Span returns the first input that any output uses, and the one behind the last; 0 and 0 if none
-// uses any.
+// Span returns the first input that any output uses, and the one after the last. It returns 0 and 0
+// if none uses any.
 func (t *Taps) Span() (from, to int) {
 	for i, count := range t.Count {
 		if count == 0 {
@@ -106,7 +106,7 @@ func (t *Taps) Span() (from, to int) {
 	return from, to
 }
 
-// Skip makes the taps those of the inputs without the first n, which no output uses.
+// Skip renumbers the inputs after the first n were removed, which no output uses.
 func (t *Taps) Skip(n int) {
 	for i, count := range t.Count {
 		if count > 0 {

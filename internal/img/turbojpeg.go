@@ -14,10 +14,10 @@ import (
 	"hgld/internal/dlopen"
 )
 
-// JPEGVariable is the environment variable that DefaultJPEG follows.
+// JPEGVariable is the environment variable that selects the decoder of DefaultJPEG.
 const JPEGVariable = "HGLD_TURBOJPEG"
 
-// turboNames are tried in order: the Linux distributions' names, or Homebrew's.
+// turboNames are tried in order: the names of the Linux distributions, then Homebrew's.
 func turboNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"libturbojpeg.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.dylib",
@@ -26,16 +26,16 @@ func turboNames() []string {
 	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
 }
 
-// DefaultJPEG opens what HGLD_TURBOJPEG asks for (see OpenJPEG).
+// DefaultJPEG opens the decoder that HGLD_TURBOJPEG selects; see OpenJPEG.
 func DefaultJPEG() (JPEGDecoder, error) { return OpenJPEG(os.Getenv(JPEGVariable)) }
 
-// OpenJPEG returns the decoder called which, nil for the standard library's: ""
-// means libjpeg-turbo where it is installed and usable; "off" the standard
-// library; "on", or the path of a libturbojpeg, a library that has to be there.
+// OpenJPEG returns the decoder called which, or nil for the standard library's. "" is libjpeg-turbo
+// if it is installed and usable, else the standard library. "off" is the standard library. "on", or
+// the path of a libturbojpeg, is a library that must exist.
 //
-// The two decoders differ in the last bits: libjpeg-turbo's pixels are Pillow's,
-// those of the standard library are off by 3 of 255 at most, 0.03 on average.
-// Results that must have the same bytes on every machine use the standard library's.
+// The two decoders differ in the last bits. libjpeg-turbo's pixels are Pillow's; those of the
+// standard library differ by at most 3 of 255, and by 0.03 on average. Results that must have the
+// same bytes on every machine use the standard library's.
 func OpenJPEG(which string) (JPEGDecoder, error) {
 	switch which {
 	case "off":
@@ -62,8 +62,8 @@ func turboNamed(which string, names ...string) (JPEGDecoder, error) {
 	return lib, nil
 }
 
-// WhichJPEG says which decoder DefaultJPEG gives and, if that is the slow one for
-// want of a library, why.
+// WhichJPEG returns the decoder of DefaultJPEG, with the reason if it is the slow one because a
+// library is missing.
 func WhichJPEG() string {
 	lib, err := DefaultJPEG()
 	if err != nil {
@@ -83,26 +83,25 @@ func WhichJPEG() string {
 	return text
 }
 
-// turbo decodes by libjpeg-turbo through the functions of TurboJPEG 2, which
-// version 3 still has. One serves several goroutines.
+// turbo decodes with libjpeg-turbo through the functions of TurboJPEG 2, which version 3 still has.
+// It is safe for concurrent use.
 type turbo struct {
 	path                                string
 	create, header, decompress, destroy uintptr         // functions
 	idle                                chan *turboCall // as many as can be at work at once
 }
 
-// turboCall is a decompressor with the arguments of its next call, on the heap
-// because a goroutine's stack may move. It serves one goroutine at a time.
+// turboCall is a decompressor with the arguments of its next call. It is on the heap, because a
+// goroutine's stack may move. It serves one goroutine at a time.
 type turboCall struct {
 	handle                        uintptr
-	width, height, sampling, kind int32 // what the header says
+	width, height, sampling, kind int32 // read from the header
 	args                          [9]uintptr
 	file, pixels                  []byte // kept alive
 }
 
-// What turbojpeg.h calls TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING and
-// TJFLAG_LIMITSCANS. No flag chooses the exact inverse transform and the triangle
-// filter for chroma: they are the default.
+// The values of TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING and TJFLAG_LIMITSCANS in turbojpeg.h. The
+// exact inverse transform and the triangle filter for chroma need no flag: they are the default.
 const (
 	turboRGB           = 0
 	turboGray          = 2 // 0 is RGB, 1 YCbCr; above are those of four channels
@@ -110,8 +109,8 @@ const (
 	turboLimitScans    = 1 << 15
 )
 
-// The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive: a pattern
-// computed for this and encoded by Pillow, no photograph.
+// The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive: a computed pattern that
+// Pillow encoded.
 var (
 	//go:embed probe/420.jpg
 	probe420 string
@@ -119,7 +118,7 @@ var (
 	probe440 string
 )
 
-// probes are the hashes of the pixels that Pillow 12 decodes from the probes.
+// probes returns the probes with the hashes of the pixels that Pillow 12 decodes from them.
 func probes() map[string]string {
 	return map[string]string{
 		"823e5316fcde529d783f9f08ed1718339f8a00bcac65fce62971d3613cd8be6e": probe420,
@@ -127,9 +126,9 @@ func probes() map[string]string {
 	}
 }
 
-// openTurbo opens a libturbojpeg. It refuses one whose pixels differ from Pillow's,
-// because of its age or another inverse transform. So a decoding has two possible
-// results, and not as many as there are builds.
+// openTurbo opens a libturbojpeg. It rejects a library whose pixels differ from Pillow's, because
+// it is old or uses another inverse transform. Decoding therefore has two possible results, and not
+// one per build.
 func openTurbo(names ...string) (*turbo, error) {
 	lib, err := dlopen.Open(names...)
 	if err != nil {
@@ -159,12 +158,12 @@ func openTurbo(names ...string) (*turbo, error) {
 
 func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 
-// DecodeJPEG decodes a file of one or three channels. If the library refuses or warns,
-// the standard library decides, so that errors read the same with and without the
-// library: every error wraps errors.ErrUnsupported.
+// DecodeJPEG decodes a file of one or three channels. If the library fails or warns, the standard
+// library decodes the file, so that errors are the same with and without the library: every error
+// wraps errors.ErrUnsupported.
 //
-// The library must read the same header before it writes anything. It does not decode a
-// file that two readers understand differently.
+// The library must read the same header as this package before it writes anything. It does not
+// decode a file that the two understand differently.
 func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
 	call := t.take()
 	if call == nil {
@@ -181,13 +180,13 @@ func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
 		t.end(call)
 		return nil, errTurbo
 	}
-	t.keep(call)
+	t.putBack(call)
 	return m, nil
 }
 
 var errTurbo = fmt.Errorf("libjpeg-turbo leaves this file: %w", errors.ErrUnsupported)
 
-// take returns a decompressor, nil if the library cannot make one.
+// take returns a decompressor, or nil if the library cannot make one.
 func (t *turbo) take() *turboCall {
 	select {
 	case call := <-t.idle:
@@ -201,8 +200,8 @@ func (t *turbo) take() *turboCall {
 	return &turboCall{handle: handle}
 }
 
-// keep stores a decompressor for the next call.
-func (t *turbo) keep(call *turboCall) {
+// putBack stores a decompressor for the next call.
+func (t *turbo) putBack(call *turboCall) {
 	call.file, call.pixels = nil, nil
 	select {
 	case t.idle <- call:
@@ -211,14 +210,14 @@ func (t *turbo) keep(call *turboCall) {
 	}
 }
 
-// end frees a decompressor. One that has met a damaged file is not reused: in version 2
-// an error in the header leaves it in the middle of that header.
+// end frees a decompressor. One that has met a damaged file is not reused: in version 2, an error
+// in the header leaves it inside that header.
 func (t *turbo) end(call *turboCall) {
 	call.args[0] = call.handle
 	dlopen.Call(t.destroy, call.args[:1]...)
 }
 
-// reads has the library read the header.
+// reads lets the library read the header.
 func (c *turboCall) reads(header uintptr) bool {
 	c.args = [9]uintptr{
 		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
@@ -230,7 +229,7 @@ func (c *turboCall) reads(header uintptr) bool {
 	return int32(result) == 0
 }
 
-// decodes has the library fill the pixels.
+// decodes lets the library decode the pixels.
 func (c *turboCall) decodes(decompress uintptr) bool {
 	c.args = [9]uintptr{
 		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),

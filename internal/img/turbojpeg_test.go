@@ -20,8 +20,8 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// decoders returns image/jpeg's and, where HGLD_TURBOJPEG does not forbid it and
-// it is installed, libjpeg-turbo's. With HGLD_TURBOJPEG=on it has to be there.
+// decoders returns image/jpeg's decoder, and libjpeg-turbo's if it is installed and HGLD_TURBOJPEG
+// allows it. With HGLD_TURBOJPEG=on it must exist.
 func decoders(t testing.TB) (standard, fast *Decoder) {
 	t.Helper()
 	lib, err := DefaultJPEG()
@@ -55,10 +55,10 @@ func jpegFiles(t *testing.T, do func(name string, data []byte)) {
 	}
 }
 
-// TestGoldenTurboJPEGPixelsArePillows: every bit. About a dozen files that Pillow
-// opens are left to the standard library, version 3 leaves one more than 2: it
-// reads those with junk between their segments and refuses the damaged ones; see
-// the next test.
+// TestGoldenTurboJPEGPixelsArePillows compares every bit. About a dozen files that Pillow opens are
+// left to the standard library, with version 3 of the library one more than with 2. The standard
+// library reads those with junk between their segments and rejects the damaged ones; see the next
+// test.
 func TestGoldenTurboJPEGPixelsArePillows(t *testing.T) {
 	_, fast := decoders(t)
 	if fast == nil {
@@ -106,10 +106,9 @@ func TestGoldenTurboJPEGPixelsArePillows(t *testing.T) {
 	}
 }
 
-// TestBothJPEGDecodersAgree goes through all files: where the standard library
-// reads one, so does libjpeg-turbo, and pixels differ by what two inverse
-// transforms may. Where it does not, the errors are the same text, but for one
-// file that image/jpeg cannot read and libjpeg can.
+// TestBothJPEGDecodersAgree tries all files. If the standard library reads one, so does
+// libjpeg-turbo, and the pixels differ only as two inverse transforms may. If it does not, the
+// errors have the same text, except for one file that image/jpeg cannot read and libjpeg can.
 func TestBothJPEGDecodersAgree(t *testing.T) {
 	standard, fast := decoders(t)
 	if fast == nil {
@@ -143,8 +142,7 @@ func TestBothJPEGDecodersAgree(t *testing.T) {
 	}
 }
 
-// A file that ends early is an error, the same one with and without the library,
-// at every length.
+// A truncated file gives the same error with and without the library, at every length.
 func TestTruncatedJPEGIsTheSameErrorWithBothDecoders(t *testing.T) {
 	standard, fast := decoders(t)
 	if fast == nil {
@@ -176,8 +174,8 @@ func TestTwelveBitAndFourChannelJPEGNeverReachTheLibrary(t *testing.T) {
 	}
 }
 
-// mutated damages a file in one of the ways that files are damaged: bits, bytes,
-// missing and doubled pieces, sizes in segment headers.
+// mutated damages a file in one of the usual ways: bits, bytes, missing and repeated pieces, sizes
+// in segment headers.
 func mutated(r *rand.Rand, data []byte) []byte {
 	b := bytes.Clone(data)
 	for range 1 + r.IntN(4) {
@@ -196,7 +194,7 @@ func mutated(r *rand.Rand, data []byte) []byte {
 			for i := at; i < end; i++ {
 				b[i] = byte(r.Uint32())
 			}
-		case 5: // within a segment of the header
+		case 5: // inside a segment of the header
 			if i := bytes.IndexByte(b[at:], 0xff); i >= 0 && at+i+6 < len(b) {
 				b[at+i+1+r.IntN(5)] = byte(r.IntN(256))
 			}
@@ -208,8 +206,8 @@ func mutated(r *rand.Rand, data []byte) []byte {
 	return b
 }
 
-// TestMutatedJPEGsDoNotHarm: a crash of the library would end the process.
-func TestMutatedJPEGsDoNotHarm(t *testing.T) {
+// A crash of the library would end the process.
+func TestMutatedJPEGsNeverCrash(t *testing.T) {
 	standard, fast := decoders(t)
 	if fast == nil {
 		return
@@ -279,8 +277,8 @@ func TestTurboJPEGGivesTheSameBytesOnManyThreads(t *testing.T) {
 	}
 }
 
-// TestTurboJPEGKeepsNoMemory looks at Go's side and, where the system tells, at
-// the process: 40,000 calls, of which half fail, may not let it grow.
+// TestTurboJPEGKeepsNoMemory measures Go's memory and, if the system reports it, the memory of the
+// process. 40,000 calls, half of which fail, must not increase it.
 func TestTurboJPEGKeepsNoMemory(t *testing.T) {
 	_, fast := decoders(t)
 	if fast == nil {
@@ -305,7 +303,7 @@ func TestTurboJPEGKeepsNoMemory(t *testing.T) {
 	}
 }
 
-// resident is the memory of this process in kB, 0 where the system does not tell.
+// resident returns the memory of this process in kB, or 0 if the system does not report it.
 func resident() int {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -316,7 +314,7 @@ func resident() int {
 	return kb
 }
 
-func TestOpenJPEGFollowsTheChoice(t *testing.T) {
+func TestOpenJPEGFollowsTheVariable(t *testing.T) {
 	if lib, err := OpenJPEG("off"); lib != nil || err != nil {
 		t.Errorf("off: %v, %v", lib, err)
 	}

@@ -2,8 +2,8 @@ package img
 
 import "math"
 
-// Affine is the map of a pixel's place (x, y) in the result to its place in the source,
-// (A·x + B·y + C, D·x + E·y + F).
+// Affine maps the position (x, y) of a pixel in the result to its position in the source, (A·x +
+// B·y + C, D·x + E·y + F).
 type Affine struct{ A, B, C, D, E, F float64 }
 
 // ShearX slants the image: a pixel at height y comes from x + share·y.
@@ -29,9 +29,8 @@ func Rotate(w, h int, degrees float64) Affine {
 	}
 }
 
-// Warp returns m under a map, with the nearest pixel of the source in each place and black where
-// there is none. It has the bytes of Pillow's transform, which computes places in 16 bits of
-// fraction.
+// Warp returns m under a map. Each pixel is the nearest one in the source, or black if there is
+// none. It has the bytes of Pillow's transform, which computes positions with 16 bits of fraction.
 func Warp(m *RGB, f Affine) *RGB {
 	out := NewRGB(m.W, m.H)
 	fixed := func(v float64) int64 { return int64(math.Floor(float64(v*65536) + 0.5)) }

@@ -2,11 +2,10 @@ package img
 
 import "image"
 
-// fromYCbCr converts planes to RGB. Chroma at half resolution is brought to full
-// by the triangle filter of libjpeg ("fancy upsampling": nearest sample ¾, next
-// one ¼, roundings alternating), so that pixels equal those of Pillow up to the
-// rounding of the inverse cosine transform. WebP stores luma in 16–235 and is
-// converted as libwebp does.
+// fromYCbCr converts planes to RGB. It brings chroma at half resolution to full resolution with the
+// triangle filter of libjpeg ("fancy upsampling": nearest sample ¾, next one ¼, alternating
+// rounding), so that pixels equal Pillow's up to the rounding of the inverse cosine transform. WebP
+// stores luma in 16–235 and is converted as libwebp does.
 func fromYCbCr(m *image.YCbCr, webp bool) *RGB {
 	out := NewRGB(m.Rect.Dx(), m.Rect.Dy())
 	u := newUpsampler(m)
@@ -22,11 +21,11 @@ func fromYCbCr(m *image.YCbCr, webp bool) *RGB {
 	return out
 }
 
-// upsampler brings rows of chroma to the width of luma.
+// upsampler expands rows of chroma to the width of luma.
 type upsampler struct {
 	m         *image.YCbCr
 	w, h      int // of a chroma plane
-	fx, fy    int // pixels a sample
+	fx, fy    int // pixels per sample
 	intoCb    []byte
 	intoCr    []byte
 	fancyWide bool
@@ -57,7 +56,7 @@ func newUpsampler(m *image.YCbCr) *upsampler {
 func (u *upsampler) rows(y int) (cb, cr []byte) {
 	at := y / u.fy
 	near := at
-	if u.fy == 2 { // the row on the other side of y, or the row itself at the edges
+	if u.fy == 2 { // the row on the other side of y, or the same row at the edges
 		near = min(max(at-1+2*(y&1), 0), u.h-1)
 	}
 	line := func(plane []byte, row int) []byte {
@@ -89,7 +88,7 @@ func repeat(dst, src []byte, n int) {
 	}
 }
 
-// blendDown is ¾ of a row and ¼ of its neighbour; odd rows round up.
+// blendDown returns ¾ of a row and ¼ of its neighbour. Odd rows round up.
 func blendDown(dst, row, near []byte, odd int) {
 	row, near = row[:len(dst)], near[:len(dst)]
 	for i := range dst {
@@ -97,7 +96,7 @@ func blendDown(dst, row, near []byte, odd int) {
 	}
 }
 
-// widen doubles a row of three samples or more.
+// widen doubles a row of at least three samples.
 func widen(dst, src []byte) {
 	last := len(src) - 1
 	dst = dst[:2*len(src)]
@@ -112,8 +111,7 @@ func widen(dst, src []byte) {
 	dst[2*last+1] = src[last]
 }
 
-// widenBetween doubles a row of three samples or more after blending it with its
-// neighbour, rounding once.
+// widenBetween blends a row with its neighbour and doubles it, rounding once.
 func widenBetween(dst, row, near []byte) {
 	near = near[:len(row)]
 	dst = dst[:2*len(row)]

@@ -78,6 +78,19 @@ func unpackStream(codec format.CompressionCodec, data []byte, size int64) ([]byt
 	return out.Bytes(), err
 }
 
+// The functions below read the lengths within a page before the library decodes it. The library
+// allocates what runs, differences and prefixes declare, and looks at the number of values only
+// then. A process that asks for more memory than there is ends: that is no panic that [Recover]
+// could turn into an error. On files of 100 to 200 bytes, version 0.32.0 took:
+//
+//	levels                  4.5 GiB
+//	indices of a dictionary 8 GiB; of no bits, minutes
+//	booleans                256 MiB
+//	differences             8 GiB, of numbers and of the lengths of texts
+//	prefixes of texts       1.2 GiB
+//
+// It compares the lengths of texts themselves with the page, so these are not added up here.
+
 // checkLevels compares the lengths of runs of levels up to most with the number of
 // values.
 func checkLevels(data []byte, most int, values, encoding int64) error {
@@ -98,13 +111,18 @@ func checkValues(data []byte, values, encoding int64) error {
 	case format.RLE: // of booleans
 		return checkRuns(data[min(4, len(data)):], 1, values)
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
-		d, err := readDelta(data)
-		if err == nil && d.values > uint64(values) {
-			err = fmt.Errorf("its differences are %d, want %d", d.values, values)
+		_, err := readDelta(data, values)
+		return err
+	case format.DeltaByteArray: // the lengths of prefixes, and the rest of each text
+		prefixes, err := readDelta(data, values)
+		if err != nil {
+			return err
+		}
+		rest, err := prefixes.checkSum()
+		if err == nil {
+			_, err = readDelta(rest, values)
 		}
 		return err
-	case format.DeltaByteArray:
-		return checkPrefixes(data, values)
 	}
 	return nil // every other value has bytes of its own
 }
@@ -144,7 +162,8 @@ type delta struct {
 // maxDeltaBlock bounds the values of a block, as the library does.
 const maxDeltaBlock = 1 << 16
 
-func readDelta(data []byte) (d delta, err error) {
+// readDelta reads the header of at most this number of values.
+func readDelta(data []byte, values int64) (d delta, err error) {
 	for _, v := range []*uint64{&d.blockValues, &d.miniBlocks, &d.values} {
 		u, n := binary.Uvarint(data)
 		if n <= 0 {
@@ -157,17 +176,22 @@ func readDelta(data []byte) (d delta, err error) {
 		d.blockValues/d.miniBlocks%8 != 0 {
 		return d, fmt.Errorf("its differences come in blocks of %d, cut into %d", d.blockValues, d.miniBlocks)
 	}
+	if d.values > uint64(values) {
+		return d, fmt.Errorf("its differences are %d, want %d", d.values, values)
+	}
 	d.first, d.rest = first, data[n:]
 	return d, nil
 }
 
-// sum adds up the numbers, which are lengths, and returns what lies behind them.
-func (d *delta) sum() (sum int64, rest []byte, err error) {
+// checkSum bounds the sum of the numbers, which are lengths of prefixes: a few bytes can stand
+// for any number of texts each of which begins with a part of the one before. It returns what
+// lies behind the numbers.
+func (d *delta) checkSum() (rest []byte, err error) {
 	if d.values == 0 {
-		return 0, d.rest, nil
+		return d.rest, nil
 	}
 	cut := errors.New("its lengths are cut short")
-	data, last := d.rest, d.first
+	data, last, sum := d.rest, d.first, int64(0)
 	add := func(v int64) error {
 		if sum += v; v < 0 || v > maxPageBytes || sum > maxPageBytes {
 			return fmt.Errorf("its texts have more than %d bytes", maxPageBytes)
@@ -175,13 +199,13 @@ func (d *delta) sum() (sum int64, rest []byte, err error) {
 		return nil
 	}
 	if err := add(last); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	each := d.blockValues / d.miniBlocks
 	for left := d.values - 1; left > 0; {
 		least, n := binary.Varint(data)
 		if n <= 0 || uint64(len(data)-n) < d.miniBlocks {
-			return 0, nil, cut
+			return nil, cut
 		}
 		widths := data[n : n+int(d.miniBlocks)]
 		data = data[n+int(d.miniBlocks):]
@@ -190,19 +214,19 @@ func (d *delta) sum() (sum int64, rest []byte, err error) {
 				break
 			}
 			if width > 64 {
-				return 0, nil, cut
+				return nil, cut
 			}
 			for i := range min(each, left) {
 				last += least + int64(packed(data, i*uint64(width), int(width)))
 				if err := add(last); err != nil {
-					return 0, nil, err
+					return nil, err
 				}
 			}
 			left -= min(each, left)
 			data = data[min(each*uint64(width)/8, uint64(len(data))):]
 		}
 	}
-	return sum, data, nil
+	return data, nil
 }
 
 // packed returns the number of width bits that begins at a bit. Some writers leave out
@@ -214,22 +238,4 @@ func packed(data []byte, bit uint64, width int) (v uint64) {
 		}
 	}
 	return v
-}
-
-// checkPrefixes adds up texts each of which begins with a part of the one before: a
-// few bytes can stand for any number of them.
-func checkPrefixes(data []byte, values int64) error {
-	for range 2 { // what is taken over, and what is new
-		d, err := readDelta(data)
-		if err != nil {
-			return err
-		}
-		if d.values > uint64(values) {
-			return fmt.Errorf("its lengths are %d, want %d", d.values, values)
-		}
-		if _, data, err = d.sum(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

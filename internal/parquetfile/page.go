@@ -9,19 +9,19 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Page locates a data page of a column, so that its values can be read without those of
-// the pages before it.
+// Page locates a data page of a column, so that its values can be read without those of the pages
+// before it.
 type Page struct {
 	First int64 // row of the first value, counted from the start of the file
 	Rows  int64 // rows of the page
 
 	group      int
-	at, end    int64 // offsets of the header and behind the content
-	dictionary int64 // offset behind the dictionary's page; that of the first page if there is none
+	at, end    int64 // offsets of the header and of the end of the content
+	dictionary int64 // offset of the end of the dictionary page, or of the first page if there is none
 }
 
-// Pages lists the data pages of a column that has one value a row. It reads their headers
-// and not their content. What is wrong with the file is a *FormatError.
+// Pages lists the data pages of a column that has one value per row. It reads only their headers.
+// An error in the file is a *FormatError.
 func (p *File) Pages(leaf Leaf) (list []Page, err error) {
 	defer Recover(&err)
 	if leaf.Lists > 0 {
@@ -61,9 +61,9 @@ func (p *File) Pages(leaf Leaf) (list []Page, err error) {
 	return list, nil
 }
 
-// PageValues calls each for the values of one page in order. The memory of a value is not
-// used again. An error of each ends the reading and is returned as it is. What is wrong with
-// the file is a *FormatError. Several pages may be read at once.
+// PageValues calls each for the values of one page in order. The memory of a value is not reused.
+// An error of each ends the reading and is returned unchanged; an error in the file is a
+// *FormatError. Several pages may be read concurrently.
 func (p *File) PageValues(leaf Leaf, page Page, each func(v parquet.Value) error) (err error) {
 	defer Recover(&err)
 	damaged := func(err error) error { return asFormat(fmt.Errorf("row group %d: %w", page.group, err)) }
@@ -103,14 +103,14 @@ func (p *File) PageValues(leaf Leaf, page Page, each func(v parquet.Value) error
 	return nil
 }
 
-// without is a file without the bytes from one offset to a later one. A reader of a column
-// chunk thereby finds the wanted page first.
+// without is a file with the bytes from one offset to a later one left out. A reader of a column
+// chunk then finds the wanted page first.
 type without struct {
 	file     io.ReaderAt
 	from, to int64
 }
 
-// ReadAt reads from an offset of the file that is left.
+// ReadAt reads from an offset in the remaining bytes.
 func (w without) ReadAt(buf []byte, at int64) (n int, err error) {
 	if at < w.from {
 		head := buf[:min(int64(len(buf)), w.from-at)]

@@ -31,9 +31,9 @@ func readByPage(p *File, leaf Leaf) ([]parquet.Value, error) {
 	return values, nil
 }
 
-// Pages that are read by themselves have the values that the column has as a whole: by any
-// compression and version, from a dictionary or not, in several row groups.
-func TestPagesAreReadByThemselves(t *testing.T) {
+// Pages that are read singly have the values of the whole column: with any compression and version,
+// with or without a dictionary, in several row groups.
+func TestSinglePagesAreRead(t *testing.T) {
 	type texts struct {
 		Plain  *string `parquet:"plain,optional"`
 		Shared string  `parquet:"shared,dict"`

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// maxPageBytes bounds a page before and after it is unpacked. Writers make pages
-	// of a megabyte; DuckDB's have 100 MB at most.
+	// maxPageBytes bounds a page before and after decompression. Writers make pages of a megabyte;
+	// DuckDB's have at most 100 MB.
 	maxPageBytes = 256 << 20
 
-	// maxPageValues bounds the values of a page: as many float64 as fit into one.
+	// maxPageValues bounds the values of a page: the number of float64 that fit into one.
 	maxPageValues = maxPageBytes / 8
 
-	// maxHeaderBytes bounds the header of a page. It holds the least and the greatest
-	// value, which may be whole texts.
+	// maxHeaderBytes bounds the header of a page, which may hold whole texts as the least and the
+	// greatest value.
 	maxHeaderBytes = 16 << 20
 
-	// headerWindow is what is read of a header at first.
+	// headerWindow is the number of bytes first read of a header.
 	headerWindow = 4 << 10
 )
 
-// The fields of a page's header in format.PageHeader, as walker.number counts them.
+// The fields of a page's header in format.PageHeader, numbered as walker.number does.
 const (
 	fieldType     = 1
 	fieldUnpacked = 2
@@ -46,11 +46,10 @@ const (
 	v2Compressed = fieldV2 | 7
 )
 
-// page is the header of a page: its numbers by field.
+// page holds the numbers in the header of a page, by field.
 type page map[int]int64
 
-// checkChunk goes through the pages of a column chunk and compares what their headers
-// declare with what is there.
+// checkChunk compares the sizes in the page headers of a column chunk with the chunk.
 func (p *File) checkChunk(meta *format.ColumnMetaData, leaf parquet.LeafColumn) error {
 	start, end, err := p.extent(meta)
 	if err != nil {
@@ -63,12 +62,12 @@ func (p *File) checkChunk(meta *format.ColumnMetaData, leaf parquet.LeafColumn) 
 	return err
 }
 
-// chunk returns what the footer says of a column in a row group.
+// chunk returns the footer's description of a column in a row group.
 func (p *File) chunk(group int, leaf Leaf) *format.ColumnMetaData {
 	return &p.parquet.Metadata().RowGroups[group].Columns[leaf.column.ColumnIndex].MetaData
 }
 
-// extent returns the offsets between which the pages of a column chunk lie.
+// extent returns the offsets of the first page of a column chunk and of its end.
 func (p *File) extent(meta *format.ColumnMetaData) (start, end int64, err error) {
 	start = meta.DataPageOffset
 	if meta.DictionaryPageOffset != 0 {
@@ -82,8 +81,8 @@ func (p *File) extent(meta *format.ColumnMetaData) (start, end int64, err error)
 	return start, start + meta.TotalCompressedSize, nil
 }
 
-// checkPages compares what the headers of the pages between two offsets declare with what is
-// there. It returns the number of values.
+// checkPages compares the sizes in the page headers between two offsets with the space between
+// them. It returns the number of values.
 func (p *File) checkPages(meta *format.ColumnMetaData, leaf parquet.LeafColumn, at, end int64) (int64, error) {
 	var buf []byte
 	values := int64(0)
@@ -132,7 +131,7 @@ func (p *File) header(at, end int64) (head page, length int64, err error) {
 	}
 }
 
-// check compares the sizes in a header with what is left of the chunk behind it.
+// check compares the sizes in a header with the number of bytes left in the chunk.
 func (h page) check(left int64) error {
 	if n := h[fieldPacked]; n < 0 || n > min(left, maxPageBytes) {
 		return fmt.Errorf("its header declares %d bytes, want %d at most", n, min(left, maxPageBytes))

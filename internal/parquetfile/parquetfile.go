@@ -1,9 +1,8 @@
-// Package parquetfile reads single columns of Parquet files that anybody may have
-// written. The Parquet library trusts what a file says of itself: it allocates what a
-// header declares before it looks whether so much is there, and it panics on much of
-// what is damaged. This package checks every size first and turns panics into errors.
+// Package parquetfile reads single columns of Parquet files from untrusted sources. The Parquet
+// library allocates what a header declares before it checks that the data are there, and it panics
+// on much damage. This package first checks every size, and returns panics as errors.
 //
-// What is read takes, besides its result, a few times maxPageBytes at most.
+// Apart from its result, a read takes at most a few times maxPageBytes of memory.
 package parquetfile
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// FormatError reports a file that is not Parquet, is damaged, or contains more than
-// this package reads.
+// FormatError reports a file that is not Parquet, is damaged, or uses features that this package
+// does not read.
 type FormatError struct{ Err error }
 
 // Error returns the reason. It does not name the file.
@@ -27,8 +26,8 @@ func (e *FormatError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the Parquet library.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Recover turns a panic of the Parquet library into an error. It is to be deferred by
-// every function that calls the library on a file that may be damaged.
+// Recover turns a panic of the Parquet library into an error. Every function that calls the library
+// on a file that may be damaged must defer it.
 func Recover(err *error) {
 	if p := recover(); p != nil {
 		*err = &FormatError{fmt.Errorf("damaged Parquet: %v", p)}
@@ -42,7 +41,7 @@ type File struct {
 	leaves  []Leaf
 }
 
-// Open opens a Parquet file. What is wrong with its content is a *FormatError.
+// Open opens a Parquet file. An error in its content is a *FormatError.
 func Open(path string) (p *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -65,8 +64,8 @@ func Open(path string) (p *File, err error) {
 	return &File{opened, f, leaves}, err
 }
 
-// OpenAt is parquet.OpenFile for a file of size bytes that may be damaged. What is
-// wrong with its content is a *FormatError.
+// OpenAt is parquet.OpenFile for a file of size bytes that may be damaged. An error in its content
+// is a *FormatError.
 func OpenAt(in io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
 	defer Recover(&err)
 	if err := checkFooter(in, size); err != nil {
@@ -76,7 +75,7 @@ func OpenAt(in io.ReaderAt, size int64, options ...parquet.FileOption) (f *parqu
 	return f, asFormat(err)
 }
 
-// asFormat makes an error one of the content, unless it is the system's.
+// asFormat makes an error a *FormatError unless it comes from the operating system.
 func asFormat(err error) error {
 	if err == nil || errors.As(err, new(*FormatError)) || errors.As(err, new(*fs.PathError)) {
 		return err
@@ -85,20 +84,20 @@ func asFormat(err error) error {
 }
 
 const (
-	// maxFooterBytes bounds the footer. That of a shard of ten million images has some
-	// 80 MB.
+	// maxFooterBytes bounds the footer. The footer of a shard of ten million images has about 80
+	// MB.
 	maxFooterBytes = 256 << 20
 
-	// footerRatio bounds what a footer takes when it is decoded, by its own length and
-	// spareMemory beside it. A column chunk of 100 bytes is counted as four structs.
+	// footerRatio bounds the memory of a decoded footer as a multiple of its length, beyond
+	// spareMemory. A column chunk of 100 bytes counts as four structs.
 	footerRatio = 64
 	spareMemory = 16 << 20
 
-	// tailBytes end a file: the length of the footer and the mark "PAR1".
+	// tailBytes is the size of the end of a file: the length of the footer and the mark "PAR1".
 	tailBytes = 8
 )
 
-// checkFooter compares what the footer declares with its length and the file's.
+// checkFooter compares the sizes in the footer with its length and with the file's.
 func checkFooter(in io.ReaderAt, size int64) error {
 	if size < 4+tailBytes {
 		return fmt.Errorf("not a Parquet file: it has %d bytes", size)
@@ -140,22 +139,23 @@ func readFull(in io.ReaderAt, buf []byte, offset int64) error {
 // Close closes the file.
 func (p *File) Close() error { return p.file.Close() }
 
-// Metadata returns a value that the writer has put into the file's metadata.
+// Metadata returns a value of the file's metadata by its key.
 func (p *File) Metadata(key string) (value string, ok bool) { return p.parquet.Lookup(key) }
 
 // Leaf is a column of values.
 type Leaf struct {
-	// Name is that of the column at the top, Depth how many names lead to the leaf.
+	// Name is the name of the top-level column.
 	Name  string
 	Depth int // names from the top to the leaf
 
-	// Path lists these names.
+	// Path lists the names from the top to the leaf.
 	Path []string
 
 	// Kind is the physical type of the values.
 	Kind parquet.Kind
 
-	// Lists is 0 where a row has one value, 1 where it has a list of them, and so on.
+	// Lists is the number of nested lists: 0 for one value per row, 1 for a list of values, and so
+	// on.
 	Lists int
 
 	column parquet.LeafColumn
@@ -174,9 +174,9 @@ func leavesOf(schema *parquet.Schema) (list []Leaf, err error) {
 	return list, nil
 }
 
-// Values calls each for the values of a column in order; first says that a value
-// begins a row. An error of each ends the reading and is returned as it is. What is
-// wrong with the file is a *FormatError.
+// Values calls each for the values of a column in order. first is set for the first value of a row.
+// An error of each ends the reading and is returned unchanged; an error in the file is a
+// *FormatError.
 func (p *File) Values(leaf Leaf, each func(v parquet.Value, first bool) error) (err error) {
 	defer Recover(&err)
 	index := int(leaf.column.ColumnIndex)

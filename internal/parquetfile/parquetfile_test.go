@@ -33,12 +33,19 @@ func marshal(t *testing.T, v any) []byte {
 // oneColumn writes a file of one row group and one column, "x", with the given pages.
 func oneColumn(t *testing.T, kind format.Type, codec format.CompressionCodec, rows int64, pages []byte) []byte {
 	t.Helper()
+	return column(t, kind, format.Required, codec, rows, pages)
+}
+
+// column is oneColumn for values that may be required or optional.
+func column(t *testing.T, kind format.Type, repetition format.FieldRepetitionType, codec format.CompressionCodec,
+	rows int64, pages []byte) []byte {
+	t.Helper()
 	file := append([]byte("PAR1"), pages...)
 	footer := marshal(t, &format.FileMetaData{
 		Version: 1, NumRows: rows,
 		Schema: []format.SchemaElement{
 			{Name: "root", NumChildren: thrift.New[int32](1)},
-			{Name: "x", Type: thrift.New(kind), RepetitionType: thrift.New(format.Required)},
+			{Name: "x", Type: thrift.New(kind), RepetitionType: thrift.New(repetition)},
 		},
 		RowGroups: []format.RowGroup{{NumRows: rows, Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{
 			Type: kind, PathInSchema: []string{"x"}, Codec: codec, NumValues: rows, DataPageOffset: 4,
@@ -63,6 +70,17 @@ func dataPage(t *testing.T, values int32, encoding format.Encoding, packed, unpa
 		DataPageHeader: thrift.New(format.DataPageHeader{NumValues: values, Encoding: encoding,
 			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}),
 	}), body...)
+}
+
+// dataPage2 is a page of version 2 with one value and levels of definition.
+func dataPage2(t *testing.T, levels, body []byte) []byte {
+	t.Helper()
+	size := int32(len(levels) + len(body))
+	return slices.Concat(marshal(t, &format.PageHeader{
+		Type: format.DataPageV2, CompressedPageSize: size, UncompressedPageSize: size,
+		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{NumValues: 1, NumRows: 1, Encoding: format.Plain,
+			DefinitionLevelsByteLength: int32(len(levels))}),
+	}), levels, body)
 }
 
 func dictionaryPage(t *testing.T, values int32, body []byte) []byte {
@@ -106,15 +124,17 @@ func readAll(path string) (values []parquet.Value, err error) {
 	return values, nil
 }
 
-// A header may declare anything; what is allocated is bounded by what is there.
+// A header may declare any size; the allocated memory is bounded by the actual data.
 func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 	const huge = math.MaxInt32
 	four := []byte{1, 0, 0, 0}
-	list := func(field byte, kind byte) []byte { // a list of 2^31−1 in a struct that ends there
+	list := func(field byte, kind byte) []byte { // a list of 2^31−1 elements in a struct that ends there
 		return append([]byte{field<<4 | thriftList, 15<<4 | kind}, binary.AppendUvarint(nil, huge)...)
 	}
 	text := append([]byte{6<<4 | thriftBinary}, binary.AppendUvarint(nil, huge)...)
 	runs := append([]byte{8}, append(binary.AppendUvarint(nil, huge-1), 0)...)
+	levels := append(binary.AppendUvarint(nil, 1<<31), 1)
+	sized := append([]byte{byte(len(levels)), 0, 0, 0}, levels...)
 	noBits := append([]byte{0}, binary.AppendUvarint(nil, 1<<28|1)...)
 	differences := slices.Concat(binary.AppendUvarint(nil, 128), []byte{4}, binary.AppendUvarint(nil, huge), []byte{0})
 	prefixes := slices.Concat( // 2,000 texts of 128 KiB each, in a few hundred bytes
@@ -148,7 +168,15 @@ func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 		"unpacks to more":    numbers(format.Zstd, dataPage(t, 1, format.Plain, int32(len(bomb)), 4, bomb)),
 		"runs of indices":    numbers(format.Uncompressed, dictionaryPage(t, 1, four), page(format.RLEDictionary, runs)),
 		"indices of no bits": numbers(format.Uncompressed, dictionaryPage(t, 1, four), page(format.RLEDictionary, noBits)),
-		"differences":        numbers(format.Uncompressed, page(format.DeltaBinaryPacked, differences)),
+		"levels of version 1": column(t, format.Int32, format.Optional, format.Uncompressed, 1,
+			page(format.Plain, slices.Concat(sized, four))),
+		"levels of version 2": column(t, format.Int32, format.Optional, format.Uncompressed, 1, dataPage2(t, levels, four)),
+		"booleans":            oneColumn(t, format.Boolean, format.Uncompressed, 1, page(format.RLE, sized)),
+		"lengths": oneColumn(t, format.ByteArray, format.Uncompressed, 1,
+			page(format.DeltaLengthByteArray, differences)),
+		"suffixes": oneColumn(t, format.ByteArray, format.Uncompressed, 1, page(format.DeltaByteArray,
+			slices.Concat(binary.AppendUvarint(nil, 128), []byte{4, 1, 0}, differences))),
+		"differences": numbers(format.Uncompressed, page(format.DeltaBinaryPacked, differences)),
 		"prefixes": oneColumn(t, format.ByteArray, format.Uncompressed, 100_000,
 			dataPage(t, 100_000, format.DeltaByteArray, int32(len(prefixes)), int32(len(prefixes)), prefixes)),
 	} {
@@ -165,7 +193,7 @@ func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 			if !errors.As(err, new(*FormatError)) {
 				t.Errorf("%v, want a *FormatError", err)
 			}
-			const most = 64 << 20 // the files have up to 8 MiB, which is read with some copies
+			const most = 64 << 20 // the files have up to 8 MiB, of which reading makes some copies
 			if n := after.TotalAlloc - before.TotalAlloc; n > most {
 				t.Errorf("%d MiB were allocated, want %d at most: %v", n>>20, most>>20, err)
 			}
@@ -192,8 +220,8 @@ func someRows(n int) []row {
 	return rows
 }
 
-// What the library writes passes, by any compression and either version of pages.
-func TestSoundFilesAreRead(t *testing.T) {
+// The reader accepts what the library writes, with any compression and both versions of pages.
+func TestValidFilesAreRead(t *testing.T) {
 	rows := someRows(3000)
 	for _, codec := range []compress.Codec{
 		&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli,
@@ -218,7 +246,7 @@ func TestSoundFilesAreRead(t *testing.T) {
 	}
 }
 
-// The library unpacks LZ4 to other bytes than were packed.
+// The library decompresses LZ4 to other bytes than were compressed.
 func TestLZ4IsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lz4.parquet")
 	if err := parquet.WriteFile(path, someRows(10), parquet.Compression(&parquet.Lz4Raw)); err != nil {
@@ -229,7 +257,7 @@ func TestLZ4IsRefused(t *testing.T) {
 	}
 }
 
-// Texts that begin alike are read too.
+// Texts with a common beginning are read, too.
 func TestPrefixesAreRead(t *testing.T) {
 	type text struct {
 		Text string `parquet:"text,delta"`
@@ -248,8 +276,8 @@ func TestPrefixesAreRead(t *testing.T) {
 	}
 }
 
-// A file that is changed anywhere gives values or an error, and neither a panic nor
-// memory beyond the bounds.
+// A file that is changed anywhere gives values or an error. It causes no panic, and no memory use
+// beyond the bounds.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	var whole bytes.Buffer
 	if err := parquet.Write(&whole, someRows(40), parquet.Compression(&parquet.Zstd)); err != nil {
@@ -277,8 +305,8 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 	}
 }
 
-// A struct of the format stays below what the footer's bound counts for it.
-func TestStructsAreSmallerThanCounted(t *testing.T) {
+// A struct of the format is at most as large as the bound for the footer assumes.
+func TestMemoryBoundCoversTheStructs(t *testing.T) {
 	for _, size := range []int64{sizeOf[format.RowGroup](), sizeOf[format.ColumnChunk](), sizeOf[format.SchemaElement](),
 		sizeOf[format.KeyValue](), sizeOf[format.PageEncodingStats](), sizeOf[format.SortingColumn]()} {
 		if size > goSize(thriftStruct) {

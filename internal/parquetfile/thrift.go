@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// The types of Thrift's compact protocol, as they stand in the low half of a field's
-// first byte.
+// The types of Thrift's compact protocol, as encoded in the low half of a field's first byte.
 const (
 	thriftTrue = 1 + iota
 	thriftFalse
@@ -24,7 +23,7 @@ const (
 	thriftUUID
 )
 
-// maxNesting bounds how deep structs and lists nest. Parquet's own nest 8 deep.
+// maxNesting bounds the nesting of structs and lists. Parquet's own nest 8 deep.
 const maxNesting = 32
 
 // goSize bounds the size in memory of one list element of each type. The largest
@@ -40,25 +39,25 @@ func goSize(kind byte) int64 {
 	}
 }
 
-// errTruncated says that a structure ends within a value.
+// errTruncated reports a structure that ends within a value.
 var errTruncated = errors.New("its header is cut short")
 
-// walker walks over one struct in Thrift's compact protocol without decoding it. A
-// decoder allocates what a list or a text says of its length, before it reads the
-// content; the walk finds out first whether so much is there.
+// walker walks over one struct in Thrift's compact protocol without decoding it. A decoder would
+// allocate the declared length of a list or text before reading it. The walk first checks that the
+// data are long enough.
 type walker struct {
 	data []byte
 	at   int
 
-	// budget is how many bytes the decoded form may still take in memory.
+	// budget is the number of bytes that the decoded form may still take.
 	budget int64
 
-	// number is called for integers and booleans in the struct and in the structs
-	// directly in it. The key is the field's id, or parent<<8 | id.
+	// number is called for integers and booleans in the struct and in its direct members. The key
+	// is the field's id, or parent<<8 | id.
 	number func(key int, v int64)
 }
 
-// walk steps over a struct.
+// walk skips a struct.
 func (w *walker) walk() error { return w.structure(0, 0) }
 
 func (w *walker) structure(depth, parent int) error {
@@ -93,7 +92,7 @@ func (w *walker) structure(depth, parent int) error {
 	}
 }
 
-// value steps over a value. A key of −1 says that its number is of no interest.
+// value skips a value. A key of −1 means that its number is not reported.
 func (w *walker) value(kind byte, depth, key int) error {
 	switch kind {
 	case thriftTrue, thriftFalse:
@@ -156,8 +155,7 @@ func (w *walker) pairs(depth int) error {
 	return w.elements(n, depth, kinds>>4, kinds&15)
 }
 
-// elements steps over n elements, each of one value of every kind. An element has a
-// byte at least.
+// elements skips n elements, each of one value of every kind. An element has at least one byte.
 func (w *walker) elements(n uint64, depth int, kinds ...byte) error {
 	if n > uint64(len(w.data)-w.at) {
 		return fmt.Errorf("its header declares a list of %d in %d bytes", n, len(w.data)-w.at)
@@ -169,7 +167,7 @@ func (w *walker) elements(n uint64, depth int, kinds ...byte) error {
 	}
 	for range n {
 		for _, kind := range kinds {
-			if kind == thriftTrue || kind == thriftFalse { // of a byte in a list
+			if kind == thriftTrue || kind == thriftFalse { // a boolean in a list has a byte
 				kind = thriftI8
 			}
 			if err := w.value(kind, depth+1, -1); err != nil {
@@ -186,7 +184,7 @@ func (w *walker) report(key int, v int64) {
 	}
 }
 
-// take counts memory against the budget.
+// take subtracts n bytes from the budget.
 func (w *walker) take(n int64) error {
 	if w.budget -= n; w.budget < 0 {
 		return errors.New("its header declares more than hgld reads")

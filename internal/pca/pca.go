@@ -1,5 +1,5 @@
-// Package pca finds principal components, in float64: of the features that a
-// projection starts from, and of vectors before they are clustered.
+// Package pca computes principal components in float64: of the features that a projection starts
+// from, and of vectors before clustering.
 package pca
 
 import (
@@ -9,25 +9,24 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Model is the directions of largest variance of some rows: with the centred rows
-// X = U·S·Vᵀ the first rows of Vᵀ, of variance S²/(N−1). The sign of a component is
-// such that the entry of largest magnitude in its column of U, the first of equals,
-// is positive.
+// Model holds the directions of largest variance of some rows. With the centred rows X = U·S·Vᵀ
+// these are the first rows of Vᵀ, with variance S²/(N−1). The sign of a component makes the largest
+// entry, by magnitude, of its column of U positive. Of equal entries the first counts.
 type Model struct {
 	Mean       []float64  // [D]
-	Components *mat.Dense // [K,D], orthonormal rows by falling variance
+	Components *mat.Dense // [K,D], orthonormal rows by decreasing variance
 	Variance   []float64  // [K]
 	Total      float64    // the variance of all D directions
 }
 
-// least is the smallest variance, in parts of the largest, that is told from the
-// rounding of XᵀX: some thousand times that of float64. It is far below the
-// rounding of rows that were float32, 2⁻⁴⁸ for each number.
+// least is the smallest variance, relative to the largest, that can be distinguished from the
+// rounding errors of XᵀX: about a thousand times the precision of float64. It is far below the
+// rounding errors of rows that were float32, 2⁻⁴⁸ for each number.
 const least = 1e-12
 
-// Fit finds the first k components of the rows of x [N,D], at most min(N−1, D), by
-// the eigenvectors of the smaller of XᵀX and XXᵀ. It overwrites x with the centred
-// rows. Asking for more directions than the rows vary in is an error.
+// Fit computes the first k components of the rows of x [N,D], at most min(N−1, D), from the
+// eigenvectors of the smaller of XᵀX and XXᵀ. It overwrites x with the centred rows. It fails if
+// the rows vary in fewer than k directions.
 func Fit(x *mat.Dense, k int) (*Model, error) {
 	n, d := x.Dims()
 	if most := min(n-1, d); k < 1 || k > most {
@@ -44,9 +43,9 @@ func Fit(x *mat.Dense, k int) (*Model, error) {
 	if err := m.vary(values, n); err != nil {
 		return nil, err
 	}
-	var u mat.Dense // its columns, each times a positive number
+	var u mat.Dense // its columns are scaled by positive numbers
 	m.Components = mat.NewDense(k, d, nil)
-	if n < d { // the vectors are U, and Vᵀ = S⁻¹·Uᵀ·X
+	if n < d { // the eigenvectors are U, and Vᵀ = S⁻¹·Uᵀ·X
 		u = *vectors
 		m.Components.Mul(vectors.T(), x)
 		for c, s2 := range values {
@@ -55,7 +54,7 @@ func Fit(x *mat.Dense, k int) (*Model, error) {
 				row[j] /= math.Sqrt(s2)
 			}
 		}
-	} else { // they are V, and U·S = X·V
+	} else { // the eigenvectors are V, and U·S = X·V
 		m.Components.Copy(vectors.T())
 		u.Mul(x, vectors)
 	}
@@ -85,7 +84,7 @@ func (m *Model) centre(x *mat.Dense) (scatter float64) {
 	return scatter
 }
 
-// vary sets the variances of n rows from the eigenvalues of their scatter.
+// vary sets the variances from the eigenvalues of the scatter of n rows.
 func (m *Model) vary(values []float64, n int) error {
 	for c, s2 := range values {
 		if !(s2 > least*values[0]) {
@@ -96,7 +95,7 @@ func (m *Model) vary(values []float64, n int) error {
 	return nil
 }
 
-// smaller is the smaller of XᵀX and XXᵀ.
+// smaller returns the smaller of XᵀX and XXᵀ.
 func smaller(x *mat.Dense) *mat.SymDense {
 	var gram mat.SymDense
 	if n, d := x.Dims(); n < d {
@@ -107,7 +106,7 @@ func smaller(x *mat.Dense) *mat.SymDense {
 	return &gram
 }
 
-// eigen returns the k largest eigenvalues, falling, and their vectors as columns.
+// eigen returns the k largest eigenvalues, decreasing, and their eigenvectors as columns.
 func eigen(gram *mat.SymDense, k int) ([]float64, *mat.Dense, error) {
 	side := gram.SymmetricDim()
 	var e mat.EigenSym
@@ -128,7 +127,7 @@ func eigen(gram *mat.SymDense, k int) ([]float64, *mat.Dense, error) {
 	return top, vectors, nil
 }
 
-// orient applies the rule of signs.
+// orient sets the signs of the components.
 func (m *Model) orient(u *mat.Dense) {
 	n, _ := u.Dims()
 	for c := range m.Variance {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// spread draws n rows of d values, of deviation 3 along the first of two given
-// directions, 2 along the second and 0.1 along all, around (5, 5, …).
+// spread draws n rows of d values around (5, 5, …). Their deviation is 3 along the first of two
+// given directions, 2 along the second, and 0.1 along all.
 func spread(n, d int) *mat.Dense {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := mat.NewDense(n, d, nil)
@@ -26,7 +26,7 @@ func spread(n, d int) *mat.Dense {
 	return x
 }
 
-// Rows more than values take one way through Fit, values more than rows the other.
+// Fit takes one path for more rows than values, and another for more values than rows.
 var sizes = [][2]int{{400, 7}, {40, 300}}
 
 func TestComponentsAreTheDirectionsOfLargestVariance(t *testing.T) {
@@ -57,7 +57,7 @@ func TestComponentsAreOrthonormalAndScoresUncorrelated(t *testing.T) {
 			t.Fatal(err)
 		}
 		var scores, products, covariances mat.Dense
-		scores.Mul(x, m.Components.T()) // x is centred now
+		scores.Mul(x, m.Components.T()) // Fit has centred x
 		products.Mul(m.Components, m.Components.T())
 		covariances.Mul(scores.T(), &scores)
 		for i := range k {
@@ -67,7 +67,7 @@ func TestComponentsAreOrthonormalAndScoresUncorrelated(t *testing.T) {
 					product, covariance = 1, m.Variance[i]
 				}
 				got := covariances.At(i, j) / float64(size[0]-1)
-				// float64, the smallest variance being a thousandth of the largest
+				// float64; the smallest variance is a thousandth of the largest
 				if math.Abs(products.At(i, j)-product) > 1e-10 || math.Abs(got-covariance) > 1e-10*m.Variance[0] {
 					t.Errorf("%v: components %d and %d: product %v, covariance %v", size, i, j, products.At(i, j), got)
 				}
@@ -94,8 +94,8 @@ func TestLargestScoreOfAComponentIsPositive(t *testing.T) {
 	}
 }
 
-// A stream gives what Fit gives of all rows: the same numbers up to as many rows as
-// it keeps, and beyond that the same components.
+// A stream gives what Fit gives for all rows: the same numbers up to as many rows as it keeps, and
+// beyond that the same components.
 func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
 	for _, n := range []int{300, kept, kept + 1, 3*kept + 77} {
 		x := spread(n, 7)
@@ -120,7 +120,7 @@ func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
 				}
 			}
 			if n > kept {
-				along = math.Abs(along) // its sign is that of the first rows
+				along = math.Abs(along) // the first rows determine its sign
 			}
 			if math.Abs(along-1) > 1e-10 || math.Abs(got.Variance[c]-want.Variance[c]) > 1e-10 ||
 				math.Abs(got.Total-want.Total) > 1e-10 {
@@ -135,7 +135,7 @@ func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
 }
 
 func TestFitRefusesMoreThanThereIs(t *testing.T) {
-	line := mat.NewDense(5, 3, nil) // one direction
+	line := mat.NewDense(5, 3, nil) // rows that vary in one direction
 	for i := range 5 {
 		line.Set(i, 0, float64(i))
 	}

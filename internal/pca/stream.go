@@ -6,16 +6,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// kept is how many rows a Stream keeps: those by which the signs are chosen where
-// there are more.
+// kept is the number of rows that a Stream keeps. If there are more, these alone determine the
+// signs.
 const kept = 4096
 
-// Stream finds the principal components of rows that are not all in memory; see
-// Bytes for what it takes, however many rows there are.
+// Stream computes the principal components of rows that need not fit into memory. Bytes returns
+// what it takes.
 //
-// Up to 4,096 rows it is Fit. Beyond that the components are the eigenvectors of
-// the scatter matrix, added up as the rows come, and the rule of signs looks at the
-// first 4,096 rows: a sign changes no product of two projected rows.
+// Up to 4,096 rows it is Fit. Beyond that the components are the eigenvectors of the scatter
+// matrix, which is accumulated as rows arrive, and the first 4,096 rows determine the signs. A sign
+// does not change the product of two projected rows.
 type Stream struct {
 	n       int
 	first   []float64     // of the first rows, as they came
@@ -24,8 +24,8 @@ type Stream struct {
 	scatter *mat.SymDense // Σ(x − shift)(x − shift)ᵀ
 }
 
-// Bytes is the memory of a Stream of n rows of d values, with that of Fit: the rows
-// that it keeps, which grow by doubling, and four matrices about the eigenvectors.
+// Bytes returns the memory of a Stream of n rows of d values, including its Fit: the kept rows,
+// which grow by doubling, and about four matrices for the eigenvectors.
 func Bytes(n, d int) int64 {
 	side := d
 	if n <= kept {
@@ -34,7 +34,7 @@ func Bytes(n, d int) int64 {
 	return 8 * (2*int64(min(n, kept))*int64(d) + 4*int64(side)*int64(side))
 }
 
-// Add takes rows [n,D], which it may overwrite.
+// Add adds rows [n,D]. It may overwrite them.
 func (s *Stream) Add(x *mat.Dense) {
 	n, d := x.Dims()
 	at := 0
@@ -52,7 +52,7 @@ func (s *Stream) Add(x *mat.Dense) {
 	s.accumulate(x.Slice(at, n, 0, d).(*mat.Dense))
 }
 
-// begin starts the sums with the first rows.
+// begin initialises the sums from the first rows.
 func (s *Stream) begin(d int) {
 	s.shift, s.sum, s.scatter = make([]float64, d), make([]float64, d), mat.NewSymDense(d, nil)
 	for i, v := range s.first {
@@ -75,7 +75,8 @@ func (s *Stream) accumulate(x *mat.Dense) {
 	s.scatter.SymRankK(s.scatter, 1, x.T())
 }
 
-// Fit finds the first k components of the rows, as Fit does. The stream is used up.
+// Fit computes the first k components of the rows, as the function Fit does. The stream cannot be
+// used afterwards.
 func (s *Stream) Fit(k int) (*Model, error) {
 	if s.n == 0 {
 		return nil, fmt.Errorf("%d components of no rows", k)

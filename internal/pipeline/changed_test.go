@@ -24,8 +24,8 @@ func recordedFile(t *testing.T, j *told, s Stage, path string, data []byte) {
 	}
 }
 
-// TestFlippedIntermediatesAreNamed flips bits in the files that stages pass to each other.
-func TestFlippedIntermediatesAreNamed(t *testing.T) {
+// TestChangedIntermediatesAreNamed flips bits in the files that stages pass to each other.
+func TestChangedIntermediatesAreNamed(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""), spec("b", "a.txt"), spec("c", "b.txt"))
 	p := j.options.Project
 	rng := rand.New(rand.NewPCG(1, 2))

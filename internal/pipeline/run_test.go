@@ -62,7 +62,7 @@ func open(t *testing.T, l *Pipeline, dir string) *Project {
 	return p
 }
 
-func TestRunStopsWhereSomethingFailedAndGoesOnWhenAsked(t *testing.T) {
+func TestRunStopsAtAFailureAndResumes(t *testing.T) {
 	failed := exitcode.With(exitcode.SomeFailed, errors.New("2 images left out"))
 	for _, c := range []struct {
 		err   error
@@ -179,7 +179,7 @@ func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 
 // A stage that hgld.yaml leaves out of its list has no state, does not run, and is not waited
 // for.
-func TestStagesThatAreOffTakeNoPart(t *testing.T) {
+func TestDisabledStagesAreSkipped(t *testing.T) {
 	j := projectHere(t, "stages: [c, b]\n", spec("a", "source"), spec("b", "a.txt"), spec("c", "b.txt"))
 	p := j.options.Project
 	list, err := p.States(0)

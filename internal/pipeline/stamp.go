@@ -119,7 +119,7 @@ func (s Stage) completed(text string) (string, error) {
 			f.Value.SetZero()
 		}
 	}
-	if err := settings.Unmarshal([]byte(text), own); err != nil {
+	if err := yaml.Unmarshal([]byte(text), own); err != nil {
 		return text, nil // written by another version: compare the text itself
 	}
 	all, err := yaml.Marshal(own)

@@ -22,7 +22,7 @@ func TestStageComesAfterTheWriterOfAFolderAroundItsInput(t *testing.T) {
 
 // A stage depends on the inputs that another input names. It fails if that input cannot be
 // read.
-func TestInputsThatAnotherInputNamesAreWatched(t *testing.T) {
+func TestIndirectInputsMakeAStageStale(t *testing.T) {
 	a := spec("a", "table")
 	folder, broken := "photos", error(nil)
 	a.Found = func(*files) ([]string, error) { return []string{folder}, broken }

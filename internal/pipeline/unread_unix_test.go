@@ -12,7 +12,7 @@ import (
 
 // A link to itself does not tell whether the file exists. It is an error, like a failing disk,
 // even for root.
-func TestFailureToLookAtAFileIsAnError(t *testing.T) {
+func TestLinkLoopIsAnErrorAndNotMissing(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""))
 	if err := os.Symlink("lost", "lost"); err != nil {
 		t.Fatal(err)

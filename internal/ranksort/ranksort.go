@@ -1,5 +1,6 @@
-// Package ranksort sorts rows by falling score, equal scores by row: the order of every
-// ranking. A score and a row are one number, so that a radix sort can order them.
+// Package ranksort sorts rows by decreasing score, and equal scores by row, which is the order of
+// every ranking. A score and a row are packed into one integer, so that a radix sort can order
+// them.
 package ranksort
 
 import "math"

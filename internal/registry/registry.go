@@ -20,8 +20,8 @@ type Entry[T any] struct {
 // Table is an ordered list of entries with unique names.
 type Table[T any] []Entry[T]
 
-// Get returns the value called name. An unknown name is an error that lists the
-// known ones and, where one is close, asks whether it was meant.
+// Get returns the value called name. The error for an unknown name lists the known names, and
+// suggests one that is close.
 func (t Table[T]) Get(kind, name string) (T, error) {
 	for _, e := range t {
 		if e.Name == name {
@@ -32,7 +32,7 @@ func (t Table[T]) Get(kind, name string) (T, error) {
 	return none, Unknown(kind, name, t.Names())
 }
 
-// About returns the line about the entry called name, "" if there is none.
+// About returns the summary of the entry called name, or "" if there is none.
 func (t Table[T]) About(name string) string {
 	for _, e := range t {
 		if e.Name == name {
@@ -57,7 +57,7 @@ type UnknownError struct {
 	Known               []string // all names, in table order
 }
 
-// Error proposes the nearest name, and lists those that are known.
+// Error suggests the nearest name and lists the known ones.
 func (e *UnknownError) Error() string {
 	s := fmt.Sprintf("unknown %s %.80q", e.Kind, e.Name)
 	if e.Nearest != "" {

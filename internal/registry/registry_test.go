@@ -21,14 +21,14 @@ func TestGetNamesTheNearest(t *testing.T) {
 	}
 }
 
-func TestAboutIsTheLineOfAnEntry(t *testing.T) {
+func TestAboutReturnsTheSummaryOfAnEntry(t *testing.T) {
 	table := Table[int]{{Name: "a", About: "first"}, {Name: "b", About: "second"}}
 	if got := table.About("b") + table.About("c"); got != "second" {
 		t.Errorf("about b and c: %q, want second", got)
 	}
 }
 
-func TestNearestKeepsQuietWhenNothingIsClose(t *testing.T) {
+func TestNearestReturnsNothingForDistantNames(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"zzzzzz", ""}, {"trian", "train"}, {"cl", ""}, {"clus", "cluster"}, {"scrap", "scrape"},
 	} {

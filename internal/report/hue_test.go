@@ -6,7 +6,7 @@ import (
 )
 
 // Points and curves are seen on both backgrounds of the page: WCAG 2.2 AA asks for 3:1.
-func TestHuesAreSeenOnLightAndDarkPages(t *testing.T) {
+func TestHuesHaveContrastOnLightAndDark(t *testing.T) {
 	contrast := func(a, b [3]float64) float64 {
 		x, y := luminance(a), luminance(b)
 		return (max(x, y) + 0.05) / (min(x, y) + 0.05)

@@ -31,17 +31,17 @@ type Point struct {
 
 // Curve is a named curve of a Plot.
 type Curve struct {
-	Name   string  // label in the legend
+	Name   string  // label in the legend; "": none
 	Points []Point // sorted by X
 
 	// Dots marks each point. It suits curves with few points.
 	Dots bool
 }
 
-// Plot is a plot of curves over training steps.
+// Plot is a plot of curves.
 type Plot struct {
-	// YLabel is the label of the vertical axis.
-	YLabel string
+	// XLabel and YLabel are the labels of the axes.
+	XLabel, YLabel string
 
 	// Log selects a logarithmic vertical axis and drops values that are not positive.
 	Log bool
@@ -57,7 +57,7 @@ var ErrEmpty = errors.New("there is no value to draw")
 // ErrEmpty if there is nothing to draw.
 func (p *Plot) Draw() (*Drawing, error) {
 	drawing := plot.New()
-	drawing.X.Label.Text, drawing.Y.Label.Text = "step", p.YLabel
+	drawing.X.Label.Text, drawing.Y.Label.Text = p.XLabel, p.YLabel
 	drawing.Legend.Top = true
 	drawing.Legend.Padding = vg.Points(2)
 	grid := plotter.NewGrid()
@@ -67,27 +67,28 @@ func (p *Plot) Draw() (*Drawing, error) {
 	if p.Log {
 		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
-	drawn := 0
+	drawn, named := false, 0
 	for i, c := range p.Curves {
 		pieces := c.pieces(p.Log)
 		if len(pieces) == 0 {
 			continue
 		}
-		drawn++
+		drawn = true
 		for k, piece := range pieces {
 			line, err := addPiece(drawing, piece, i, c.Dots)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
-			if k == 0 {
+			if k == 0 && c.Name != "" {
+				named++
 				drawing.Legend.Add(c.Name, line)
 			}
 		}
 	}
-	if drawn == 0 {
+	if !drawn {
 		return nil, ErrEmpty
 	}
-	roomForLegend(drawing, drawn)
+	roomForLegend(drawing, named)
 	return &Drawing{drawing}, nil
 }
 

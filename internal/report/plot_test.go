@@ -86,7 +86,7 @@ func TestSmoothIsARunningMean(t *testing.T) {
 	}
 }
 
-func TestLinesOfNothingAreEmpty(t *testing.T) {
+func TestLinesWithoutCurvesIsEmpty(t *testing.T) {
 	if text := Lines([]Line{{Name: "a"}}, "loss"); text != "" {
 		t.Errorf("%s", text)
 	}

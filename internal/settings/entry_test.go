@@ -13,7 +13,7 @@ type part struct {
 	Count int `yaml:"n"`
 }
 
-// entry has settings of its own, parts, and a Check method.
+// entry has its own settings, parts, and a Check method.
 type entry struct {
 	PerTuple int
 	Widths   []int
@@ -48,7 +48,7 @@ func TestApplySetsACopyOfAnEntry(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesWhatAnEntryCannotHold(t *testing.T) {
+func TestApplyRefusesInvalidSettings(t *testing.T) {
 	for want, values := range map[string]map[string]any{
 		`per_tuple: "2.5" is not a whole number`:             {"per_tuple": 2.5},
 		`widths: "[8, 16.5]" is not a list`:                  {"widths": []any{8, 16.5}},

@@ -14,10 +14,10 @@ import (
 
 // filler copies a YAML mapping from a file into settings.
 type filler struct {
-	file   string                           // file name in messages
-	lines  map[string]int                   // line of each key set so far, to detect duplicates
-	note   func(key []string, line int)     // called for every setting that the file sets
-	unlike func(path, known []string) error // builds the error for an unknown key
+	file    string                           // file name in messages
+	lines   map[string]int                   // line of each key set so far, to detect duplicates
+	note    func(key []string, line int)     // called for every setting that the file sets
+	unknown func(path, known []string) error // builds the error for an unknown key
 }
 
 // fill sets what a YAML mapping names in the settings v. path is the section followed by the
@@ -35,7 +35,7 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 		if err := decode(node, v); err != nil {
 			return fmt.Errorf("%s:%d: %s: %w", s.file, line, strings.Join(path, "."), err)
 		}
-		return s.noteOnce(path, line)
+		return s.noteKey(path, line)
 	}
 	known := map[string]reflect.Value{}
 	for _, m := range members(v) {
@@ -46,9 +46,6 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	}
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s:%d: %s: %s is not a group of keys", s.file, line, strings.Join(path, "."), quote(node))
-	}
-	if group, ok := v.Addr().Interface().(Outdated); ok {
-		node = group.Modern(node)
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -61,10 +58,10 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 		}
 		inner, ok := known[key.Value]
 		if !ok {
-			return fmt.Errorf("%s:%d: %w", s.file, key.Line, s.unlike(here, slices.Sorted(maps.Keys(known))))
+			return fmt.Errorf("%s:%d: %w", s.file, key.Line, s.unknown(here, slices.Sorted(maps.Keys(known))))
 		}
 		if line, twice := seen[key.Value]; twice {
-			return s.twice(here, key.Line, line)
+			return s.duplicateKey(here, key.Line, line)
 		}
 		seen[key.Value] = key.Line
 		if err := s.fill(value, inner, here); err != nil {
@@ -74,19 +71,19 @@ func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	return nil
 }
 
-// noteOnce records the line of a key. A duplicate key is an error.
-func (s filler) noteOnce(path []string, line int) error {
+// noteKey records the line of a key. A duplicate key is an error.
+func (s filler) noteKey(path []string, line int) error {
 	key := strings.Join(path, ".")
 	if before, twice := s.lines[key]; twice {
-		return s.twice(path, line, before)
+		return s.duplicateKey(path, line, before)
 	}
 	s.lines[key] = line
 	s.note(path[1:], line)
 	return nil
 }
 
-// twice returns the error for a duplicate key.
-func (s filler) twice(path []string, line, first int) error {
+// duplicateKey returns the error for a duplicate key.
+func (s filler) duplicateKey(path []string, line, first int) error {
 	return fmt.Errorf("%s:%d: key %.80q appears twice, first in line %d", s.file, line, strings.Join(path, "."), first)
 }
 
@@ -109,7 +106,7 @@ func (s filler) fillDotted(key, value *yaml.Node, v reflect.Value, path []string
 	if err != nil {
 		return true, fmt.Errorf("%s:%d: %s.%s: %w", s.file, key.Line, strings.Join(path, "."), key.Value, err)
 	}
-	return true, s.noteOnce(append(here, strings.Split(inner, ".")...), key.Line)
+	return true, s.noteKey(append(here, strings.Split(inner, ".")...), key.Line)
 }
 
 // unknownKey returns the error for the last key of a path. known lists the valid keys at that

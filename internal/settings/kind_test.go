@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestKindsAreInAUsersWords(t *testing.T) {
+func TestKindNamesTypesInPlainWords(t *testing.T) {
 	for want, of := range map[string]any{
 		"a whole number": 1, "a whole number from 0 up": uint64(1), "a number": float32(1),
 		"true or false": true, "a text": "",

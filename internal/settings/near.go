@@ -58,9 +58,9 @@ func (s Synonyms) unknown(key string, known []string) error {
 	return err
 }
 
-// unlike returns the error for the last key of a path that begins with the section's name.
+// unknownIn returns the error for the last key of a path that begins with the section's name.
 // known lists the valid keys at that place.
-func (s Section) unlike(path, known []string) error {
+func (s Section) unknownIn(path, known []string) error {
 	if meant := s.Words.Meant(strings.Join(path[1:], "."), Keys(Fields(s.Ptr))); meant != "" {
 		return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: s.Name + "." + meant}
 	}

@@ -39,7 +39,7 @@ func (s Section) File(path string, node *yaml.Node) ([]Field, error) {
 		return nil, nil
 	}
 	var keys [][]string
-	in := filler{file: path, lines: map[string]int{}, unlike: s.unlike, note: func(key []string, line int) {
+	in := filler{file: path, lines: map[string]int{}, unknown: s.unknownIn, note: func(key []string, line int) {
 		s.Origin(strings.Join(key, "."), fmt.Sprintf("%s:%d", path, line))
 		keys = append(keys, key)
 	}}

@@ -2,8 +2,6 @@ package settings
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -34,7 +32,7 @@ func probeDefaults() probe {
 	return p
 }
 
-func TestSettingTakesOnlyWhatItsKindCanHold(t *testing.T) {
+func TestSetRefusesValuesOfAnotherKind(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
 		{"k", "12", ""}, {"k", "1e3", ""}, {"k", "2.0", ""}, {"name", "", ""},
 		{"ks", "", ""}, {"ks", "1,2", ""}, {"more", "", ""}, {"scale", "0.5,1", ""},
@@ -87,8 +85,8 @@ func TestSectionWithoutValuesKeepsTheDefaults(t *testing.T) {
 	}
 }
 
-// loss: happier is loss: {name: happier}, in a file and in -o loss=happier.
-func TestTextForAGroupIsItsName(t *testing.T) {
+// loss: happier means loss: {name: happier}, in a file and in -o loss=happier.
+func TestStringForAGroupSetsItsName(t *testing.T) {
 	p := probeDefaults()
 	if err := fillText("kind: deep", &p); err != nil || p.Kind.Name != "deep" {
 		t.Errorf("name %q, %v", p.Kind.Name, err)
@@ -153,57 +151,5 @@ func TestChangedSettingIsNamedWithItsGroup(t *testing.T) {
 		if got := Difference(c.was, c.now); got != c.want {
 			t.Errorf("%q -> %q: %q, want %q", c.was, c.now, got, c.want)
 		}
-	}
-}
-
-// aged is a group whose keys colour and size were called hue and length.
-type aged struct {
-	Colour string
-	Size   int
-}
-
-func (*aged) Modern(node *yaml.Node) *yaml.Node {
-	out := *node
-	out.Content = slices.Clone(node.Content)
-	for i := 0; i+1 < len(out.Content); i += 2 {
-		if now, old := map[string]string{"hue": "colour", "length": "size"}[out.Content[i].Value]; old {
-			key := *out.Content[i]
-			key.Value = now
-			out.Content[i] = &key
-		}
-	}
-	return &out
-}
-
-// Files of an earlier version are read with the names of their keys, at any depth, and errors
-// still name the line.
-func TestOldKeysAreReadAsTheNewOnes(t *testing.T) {
-	type outer struct {
-		Inner struct{ Deep aged }
-		Other int
-	}
-	want := outer{Other: 3}
-	want.Inner.Deep = aged{"red", 7}
-	text := "inner:\n  deep: {hue: red, length: 7}\nother: 3\n"
-	var read, filled outer
-	if err := Unmarshal([]byte(text), &read); err != nil || read != want {
-		t.Errorf("%+v, %v", read, err)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
-	section := Section{Name: "outer", Ptr: &filled, Origin: func(string, string) {}}
-	if _, err := section.File("x.yaml", doc.Content[0]); err != nil || filled != want {
-		t.Errorf("%+v, %v", filled, err)
-	}
-	if err := yaml.Unmarshal([]byte("inner:\n  deep: {hue: red, width: 7}\n"), &doc); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := section.File("x.yaml", doc.Content[0]); err == nil || !strings.HasPrefix(err.Error(), "x.yaml:2: ") {
-		t.Errorf("an unknown key: %v", err)
-	}
-	if err := Unmarshal(nil, &read); err != nil || read != want {
-		t.Errorf("an empty text: %+v, %v", read, err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever the bytes are: an error of the format, or a file whose tensors can be
-// read and written again to a file with the same tensors.
+// Any bytes are either an error of the format, or a file whose tensors can be read and written to a
+// file with the same tensors.
 func FuzzSafetensors(f *testing.F) {
 	f.Add(written(f, sample, map[string]string{"k": "v"}))
 	for _, list := range malformed {

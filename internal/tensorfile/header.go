@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// parse reads the JSON of a safetensors header. encoding/json alone would let
-// the last of two equal keys win and ignore unknown ones; here both are errors.
+// parse reads the JSON of a safetensors header. Duplicate and unknown keys are errors;
+// encoding/json would accept both.
 func (f *File) parse(header []byte) error {
 	bad := func(format string, args ...any) error {
 		return &FormatError{Format: "safetensors", Reason: "header: " + fmt.Sprintf(format, args...)}
@@ -47,8 +47,7 @@ func (f *File) parse(header []byte) error {
 	return nil
 }
 
-// members calls f for every key of the object that d stands at; f consumes the
-// value.
+// members calls f for every key of the object at d; f must consume the value.
 func members(d *json.Decoder, f func(key string) error) error {
 	open, err := d.Token()
 	if err != nil {
@@ -89,8 +88,7 @@ func (f *File) parseMetadata(d *json.Decoder) error {
 	})
 }
 
-// parseEntry reads the description of one tensor and checks that its offsets
-// hold exactly its elements.
+// parseEntry reads the description of one tensor. It checks that the offsets fit its elements.
 func parseEntry(d *json.Decoder, name string) (e entry, err error) {
 	bad := func(format string, args ...any) error {
 		return &FormatError{"safetensors", name, fmt.Sprintf(format, args...)}

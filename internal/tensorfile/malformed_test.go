@@ -15,18 +15,18 @@ func raw(header string, data int) []byte {
 	return append(append(b, header...), make([]byte, data)...)
 }
 
-// one is a header with one tensor called a.
+// one returns a header with one tensor called a.
 func one(dtype, shape, offsets string) string {
 	return fmt.Sprintf(`{"a":{"dtype":%s,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
 }
 
-// crafted is a file that must be refused with an error that holds a word.
+// crafted is a file that must be rejected with an error that contains a word.
 type crafted struct {
 	file []byte
 	want string
 }
 
-// lengthOf is a file of a header's length and nothing behind it.
+// lengthOf returns a file with the length of a header and nothing else.
 func lengthOf(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
 var malformed = map[string][]crafted{

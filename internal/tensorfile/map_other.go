@@ -4,7 +4,7 @@ package tensorfile
 
 import "os"
 
-// mapFile returns nil: the file is read.
+// mapFile returns nil, so the file is read.
 func mapFile(*os.File, int64) []byte { return nil }
 
 func unmapFile([]byte) {}

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile returns the file's bytes mapped into memory, or nil where that is not
-// possible: the file is then read.
+// mapFile maps a file into memory. It returns nil if that fails; the file is then read.
 func mapFile(f *os.File, size int64) []byte {
 	if size <= 0 || int64(int(size)) != size {
 		return nil
@@ -22,11 +21,11 @@ func mapFile(f *os.File, size int64) []byte {
 	return mem
 }
 
-// unmapFile undoes mapFile; it cannot fail for memory that mapFile returned.
+// unmapFile undoes mapFile. It cannot fail for memory that mapFile returned.
 func unmapFile(mem []byte) { _ = syscall.Munmap(mem) }
 
-// givePagesBack lets the system take back the pages that lie within mem[from:upto], of a mapped
-// file. Reading them again brings them back. It is advice: an error changes nothing.
+// givePagesBack tells the system that the pages of a mapped file within mem[from:upto] may be
+// released. Reading them again loads them again. It is only advice, so errors are ignored.
 func givePagesBack(mem []byte, from, upto int64) {
 	page := int64(os.Getpagesize())
 	from, upto = (from+page-1)/page*page, upto/page*page

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// The .npy format (NumPy enhancement proposal 1): \x93NUMPY, two bytes of
-// version, the header's length (two bytes, from version 2 on four), and the
-// header, a Python dictionary padded with spaces and ended by a line feed:
+// The .npy format (NumPy enhancement proposal 1) is \x93NUMPY, two bytes of version, the length of
+// the header (two bytes, or four from version 2 on), and the header, a Python dictionary that is
+// padded with spaces and ends with a line feed:
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (5, 512), }
 //
-// Then the elements. Versions 1 to 3 in row-major order are read, with the types below.
-// An array of Python objects would be a pickle, and is refused by name.
+// The elements follow. This package reads versions 1 to 3 in row-major order with the types below.
+// It rejects arrays of Python objects, which would be pickles.
 
 const (
 	npyMagic = "\x93NUMPY"
 
-	// npyHeaderCap bounds the header of a file: NumPy writes about 120 bytes, and
-	// refuses to read more than 10,000 from a file that it does not trust.
+	// npyHeaderCap bounds the header of a file. NumPy writes about 120 bytes, and reads at most
+	// 10,000 from an untrusted file.
 	npyHeaderCap = 10_000
 )
 
@@ -47,10 +47,10 @@ func WriteNPY(w io.Writer, t Tensor) error {
 	return err
 }
 
-// NPYHeader returns what a .npy file begins with, for writers that produce the
-// elements, in row-major order and little endian, as they go. The header of a
-// shape is as long as that of any other shape with dimensions below 2^60 and the
-// same number of them, so it can be rewritten in place when the rows are known.
+// NPYHeader returns the start of a .npy file, for writers that stream the elements in row-major
+// order and little endian. Headers of shapes with the same number of dimensions, all below 2^60,
+// have the same length. A header can therefore be rewritten in place once the number of rows is
+// known.
 func NPYHeader(dtype string, shape []int) ([]byte, error) {
 	descr := ""
 	for d, t := range npyTypes {
@@ -97,8 +97,8 @@ type NPY struct {
 	size int // bytes of an element
 }
 
-// OpenNPY opens a file, mapped into memory where the system can; the caller
-// closes it. The file must not be cut while it is open.
+// OpenNPY opens a file, memory-mapped if the system supports it. The caller closes it. The file
+// must not be truncated while it is open.
 func OpenNPY(path string) (*NPY, error) {
 	src, err := openSource(path)
 	if err != nil {
@@ -112,11 +112,10 @@ func OpenNPY(path string) (*NPY, error) {
 	return a, nil
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (a *NPY) Close() error { return a.data.Close() }
 
-// Rows returns the size of the first dimension and the elements in one of its
-// rows.
+// Rows returns the size of the first dimension, and the number of elements in each row.
 func (a *NPY) Rows() (rows, cols int) {
 	if len(a.Shape) == 0 {
 		return 1, 1
@@ -143,8 +142,7 @@ func (a *NPY) GiveBack(lo, hi int) {
 	a.data.giveBack(int64(lo)*int64(cols*a.size), int64(hi-lo)*int64(cols*a.size))
 }
 
-// Tensor returns the array with its data, valid until Close and not to be
-// changed.
+// Tensor returns the array with its data, which is valid until Close and must not be modified.
 func (a *NPY) Tensor() (Tensor, error) {
 	t := Tensor{DType: a.DType, Shape: a.Shape}
 	data, err := a.data.slice(0, int64(t.Len())*int64(a.size))

@@ -70,7 +70,7 @@ func TestNPYReadsAndWritesAsNumPy(t *testing.T) {
 	}
 }
 
-// A writer that learns the number of rows at the end rewrites the header.
+// A writer that only knows the number of rows at the end rewrites the header.
 func TestNPYHeaderLengthDoesNotDependOnTheDimensions(t *testing.T) {
 	for dims := range 5 {
 		small, err := NPYHeader("F32", make([]int, dims))

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// parse reads the dictionary of a .npy header: the three keys, each once, in any
-// order.
+// parse reads the dictionary of a .npy header: three keys, each once, in any order.
 func (a *NPY) parse(header string) (dims []uint64, err error) {
 	p := &literal{rest: header}
 	seen := map[string]bool{}
@@ -51,7 +50,7 @@ func (a *NPY) parse(header string) (dims []uint64, err error) {
 	return dims, p.err
 }
 
-// literal reads Python literals from the start of rest; the first error stays.
+// literal parses Python literals from the start of rest. It keeps the first error.
 type literal struct {
 	rest string
 	err  error
@@ -84,7 +83,7 @@ func (p *literal) want(s string) {
 	}
 }
 
-// str reads a string in either kind of quotes; escapes do not occur.
+// str reads a quoted string, which must not contain escapes.
 func (p *literal) str() string {
 	for _, quote := range []string{"'", `"`} {
 		if p.accept(quote) {

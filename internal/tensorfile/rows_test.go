@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Parts so large that their pages are given back are read again as they were, from both kinds
-// of file, and from an offset that is no page's.
-func TestRowsAreReadAgainAfterTheirPages(t *testing.T) {
+// Parts so large that their pages are released can be read again, from both kinds of file, and from
+// an offset inside a page.
+func TestRowsCanBeReadAfterGiveBack(t *testing.T) {
 	const rows, cols = 1_001, 1_024
 	values := make([]float32, rows*cols)
 	for i := range values {

@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// The safetensors format (huggingface/safetensors, README): eight bytes with the
-// header's length N, little endian; N bytes of JSON, which begins with { and may
-// be padded with spaces; then the data. The JSON maps each name to
+// The safetensors format (huggingface/safetensors, README) is the length N of the header in eight
+// bytes, little endian; N bytes of JSON, which begin with { and may be padded with spaces; and the
+// data. The JSON maps each name to
 //
 //	{"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}
 //
-// with offsets from the start of the data, and "__metadata__" to a map of
-// strings. The offsets tile the data: no gap, no overlap, no rest.
+// with offsets from the start of the data, and "__metadata__" to a map of strings. The offsets
+// cover the data without gap or overlap.
 
 const (
 	metadataKey = "__metadata__"
@@ -113,15 +113,14 @@ type File struct {
 	data    source
 }
 
-// entry is one tensor of a header; its data are bytes [begin, end) behind it.
+// entry is one tensor of a header. Its data are bytes [begin, end) after the header.
 type entry struct {
 	tensor     Tensor // without data
 	begin, end uint64
 }
 
-// OpenSafetensors opens a file; the caller closes it. Where the system can, the
-// file is mapped into memory, and tensors are read as they are touched. The file
-// must not be cut while it is open.
+// OpenSafetensors opens a file, memory-mapped if the system supports it. Tensors are read when they
+// are accessed. The caller closes the file, which must not be truncated while it is open.
 func OpenSafetensors(path string) (*File, error) {
 	src, err := openSource(path)
 	if err != nil {
@@ -135,8 +134,8 @@ func OpenSafetensors(path string) (*File, error) {
 	return f, nil
 }
 
-// ReadSafetensors reads the header of a file of the given size; tensors are read
-// from r when they are asked for.
+// ReadSafetensors reads the header of a file of the given size. Tensors are read from r when they
+// are accessed.
 func ReadSafetensors(r io.ReaderAt, size int64) (*File, error) {
 	return readSafetensors(source{at: r, size: size})
 }
@@ -174,7 +173,7 @@ func readSafetensors(src source) (*File, error) {
 	return f, nil
 }
 
-// layOut checks that the tensors tile the data and sorts them by place.
+// layOut checks that the tensors cover the data, and sorts them by offset.
 func (f *File) layOut(size uint64) error {
 	slices.SortStableFunc(f.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
@@ -200,7 +199,7 @@ func (f *File) layOut(size uint64) error {
 	return nil
 }
 
-// Close gives the file back. Data of its tensors must not be used afterwards.
+// Close closes the file. The data of its tensors must not be used afterwards.
 func (f *File) Close() error { return f.data.Close() }
 
 // Names returns the names of the tensors in the order of their data.
@@ -225,8 +224,7 @@ func (f *File) Shape(name string) (dtype string, shape []int, err error) {
 	return t.DType, slices.Clone(t.Shape), nil
 }
 
-// Tensor returns a tensor with its data, which is valid until Close and must not
-// be changed.
+// Tensor returns a tensor with its data, which is valid until Close and must not be modified.
 func (f *File) Tensor(name string) (Tensor, error) {
 	i, ok := f.index[name]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// The file was written by another implementation and holds every type.
+// Another implementation wrote the file, which has every type.
 func TestGoldenDTypes(t *testing.T) {
 	t.Run("backbones/dtypes", func(t *testing.T) {
 		dir := goldens.Dir(t, "backbones")
@@ -181,7 +181,7 @@ func TestWriteSafetensorsRefusesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestCutFileIsAnError(t *testing.T) {
+func TestTruncatedFileIsAnError(t *testing.T) {
 	data := written(t, sample, map[string]string{"k": "v"})
 	for n := range len(data) {
 		if _, err := ReadSafetensors(bytes.NewReader(data[:n]), int64(n)); err == nil {
@@ -191,7 +191,7 @@ func TestCutFileIsAnError(t *testing.T) {
 	if _, err := ReadSafetensors(bytes.NewReader(append(data, 0)), int64(len(data)+1)); err == nil {
 		t.Error("a byte behind the data was accepted")
 	}
-	// a file that is shorter than it says: the error of the read, not a panic
+	// a file shorter than it declares is an error of reading, and no panic
 	if f, err := ReadSafetensors(bytes.NewReader(data), int64(len(data))); err != nil {
 		t.Error(err)
 	} else {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// source is the bytes of a file: mapped into memory, or read on demand.
+// source provides the bytes of a file, either memory-mapped or read on demand.
 type source struct {
 	at   io.ReaderAt
 	mem  []byte // the mapped file, if it is mapped
@@ -14,7 +14,7 @@ type source struct {
 	file *os.File // to be closed
 }
 
-// openSource opens path, mapped if the system can.
+// openSource opens path, memory-mapped if the system supports it.
 func openSource(path string) (source, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,8 +32,8 @@ func openSource(path string) (source, error) {
 	return s, nil
 }
 
-// slice returns n bytes from offset on, to be read only. The caller has checked
-// that they lie within the file.
+// slice returns n bytes from offset on, which must not be modified. The caller has checked that
+// they are within the file.
 func (s *source) slice(offset, n int64) ([]byte, error) {
 	offset += s.base
 	if s.mem != nil {
@@ -49,8 +49,8 @@ func (s *source) slice(offset, n int64) ([]byte, error) {
 	return buf, nil
 }
 
-// rows widens n bytes from offset on to dst. The pages of a large part are given back, so that
-// a file that is read once from its beginning to its end does not stay in memory.
+// rows converts n bytes from offset on to dst. It releases the pages of a large part, so that a
+// file that is read once from start to end does not stay in memory.
 func (s *source) rows(dst []float32, dtype string, offset, n int64) error {
 	data, err := s.slice(offset, n)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *source) rows(dst []float32, dtype string, offset, n int64) error {
 	return err
 }
 
-// giveBack lets the system take back the pages of n bytes from offset on.
+// giveBack tells the system that the pages of n bytes from offset on may be released.
 func (s *source) giveBack(offset, n int64) {
 	if s.mem != nil {
 		givePagesBack(s.mem, s.base+offset, s.base+offset+n)

@@ -1,7 +1,7 @@
-// Package tensorfile reads and writes named arrays of numbers: safetensors files
-// (weights, checkpoints) and NumPy's .npy files (embeddings). Only plain
-// little-endian numbers in row-major order are read; nothing in a file is ever
-// executed, and a header is believed only as far as the file's size bears it out.
+// Package tensorfile reads and writes named arrays of numbers: safetensors files (weights,
+// checkpoints) and NumPy's .npy files (embeddings). It reads only plain little-endian numbers in
+// row-major order. It never executes anything in a file, and checks every size in a header against
+// the size of the file.
 package tensorfile
 
 import (
@@ -31,8 +31,8 @@ var dtypes = map[string]int{
 	"U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
-// FormatError says that a file violates its format: it is damaged, cut off or crafted.
-// Failures to read a file are other errors.
+// FormatError reports a file that violates its format: damaged, truncated or crafted. Errors of
+// reading are not of this type.
 type FormatError struct {
 	Format string // "safetensors" or "npy"
 	Tensor string // the tensor at fault, if it is one
@@ -139,7 +139,7 @@ func (t Tensor) check() error {
 	return nil
 }
 
-// byteSize returns the bytes of an array, and false where they exceed int64.
+// byteSize returns the size of an array in bytes, or false if it exceeds int64.
 func byteSize(dims []uint64, size int) (uint64, bool) {
 	for _, d := range dims {
 		if d == 0 {
@@ -208,7 +208,7 @@ func widen2[T float32 | float64](dst []T, dtype string, src []byte) {
 	}
 }
 
-// widenHalves widens 16-bit floats to float32, the common case, and returns how many.
+// widenHalves converts 16-bit floats to float32, the common case. It returns how many it converted.
 func widenHalves[T float32 | float64](dst []T, dtype string, src []byte) int {
 	narrow, ok := any(dst).([]float32)
 	switch {
@@ -236,7 +236,8 @@ func widen4[T float32 | float64](dst []T, dtype string, src []byte) {
 	}
 }
 
-// copyFloats copies float32 where memory holds them as the file does, and returns how many.
+// copyFloats copies float32 if memory has the byte order of the file. It returns how many it
+// copied.
 func copyFloats[T float32 | float64](dst []T, dtype string, src []byte) int {
 	narrow, ok := any(dst).([]float32)
 	little := binary.NativeEndian.Uint16([]byte{1, 0}) == 1

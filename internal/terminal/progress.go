@@ -99,11 +99,11 @@ func (p *Progress) draw() {
 			text = string([]rune(text)[:min(width-1, utf8.RuneCountInString(text))])
 		}
 	}
-	p.replace(text)
+	p.redraw(text)
 }
 
-// replace draws a text over the bar.
-func (p *Progress) replace(text string) {
+// redraw draws a text over the bar.
+func (p *Progress) redraw(text string) {
 	n := utf8.RuneCountInString(text)
 	fmt.Fprintf(p.out, "\r%s%s\r", text, strings.Repeat(" ", max(0, p.drawn-n)))
 	p.drawn = n
@@ -122,7 +122,7 @@ func (p *Progress) line() string {
 	if p.total > 0 {
 		s += fmt.Sprintf(" of %d", p.total)
 	}
-	if left := p.left(); left != "" {
+	if left := p.timeLeft(); left != "" {
 		s += "," + left
 	}
 	if p.note != "" {
@@ -131,9 +131,9 @@ func (p *Progress) line() string {
 	return s
 }
 
-// left extrapolates how long the rest will take, or returns "" if it cannot; the caller
+// timeLeft extrapolates how long the rest will take, or returns "" if it cannot; the caller
 // holds the lock.
-func (p *Progress) left() string {
+func (p *Progress) timeLeft() string {
 	if p.total <= 0 || p.done <= p.first {
 		return ""
 	}
@@ -146,7 +146,7 @@ func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar {
-		p.replace("")
+		p.redraw("")
 		p.bar = false
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestBarIsDrawnOverAndRemoved(t *testing.T) {
+func TestProgressBarIsRedrawnAndRemoved(t *testing.T) {
 	var out bytes.Buffer
 	bar := &Progress{out: &out, label: "encoding", total: 200, bar: true, Began: time.Now().Add(-10 * time.Second)}
 	bar.Set(100, "a note")
@@ -26,16 +26,16 @@ func TestBarIsDrawnOverAndRemoved(t *testing.T) {
 	}
 }
 
-// The steps of an earlier process say nothing of the speed of this one.
-func TestTimeLeftIsThatOfTheStepsTakenHere(t *testing.T) {
+// The steps of an earlier process do not affect the speed of this one.
+func TestTimeLeftIgnoresEarlierProcesses(t *testing.T) {
 	now := time.Now()
 	p := &Progress{total: 1000, Began: now.Add(-10 * time.Second), last: now}
 	p.From(900)
-	if left := p.left(); left != "" {
+	if left := p.timeLeft(); left != "" {
 		t.Errorf("before the first step:%s", left)
 	}
 	p.Set(950, "")
-	if left := p.left(); left != " 10s left" {
+	if left := p.timeLeft(); left != " 10s left" {
 		t.Errorf("50 steps in 10 seconds and 50 to go:%s", left)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// actedOn reports whether a terminal may interpret a character: the control characters of
+// isControl reports whether a terminal may interpret a character: the control characters of
 // ASCII and Latin-1 except line feed and tab, and those that change the direction of the
 // text after them (Trojan Source, CVE-2021-42574).
-func actedOn(r rune) bool {
+func isControl(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':
 		return false
@@ -25,16 +25,16 @@ func actedOn(r rune) bool {
 // in Go: \x1b, \u009b, \u202e. Names, notes and paths come from other people, and raw
 // control characters in them could move the cursor, change the title or hide output.
 func Visible(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, actedOn) < 0 {
+	if utf8.ValidString(text) && strings.IndexFunc(text, isControl) < 0 {
 		return text
 	}
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
-		case r == utf8.RuneError && size == 1, actedOn(r) && r < 0x80:
+		case r == utf8.RuneError && size == 1, isControl(r) && r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case actedOn(r):
+		case isControl(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(text[:size])
@@ -77,12 +77,12 @@ func VisibleName(name string) string {
 // the same.
 func VisibleJSON(data []byte) []byte {
 	text := string(data)
-	if strings.IndexFunc(text, actedOn) < 0 {
+	if strings.IndexFunc(text, isControl) < 0 {
 		return data
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if actedOn(r) {
+		if isControl(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)

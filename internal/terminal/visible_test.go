@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTerminalCommandsInDataAreShown(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "",
 		"Église 大聖堂 🏛\tof\nall":            "Église 大聖堂 🏛\tof\nall",

@@ -1,4 +1,4 @@
-// Package texttable writes a small table of text for a terminal, a page or a paper.
+// Package texttable writes a small table as text, Markdown, LaTeX or CSV.
 package texttable
 
 import (
@@ -69,22 +69,46 @@ func (c Table) lines(w io.Writer, title, body, note string) error {
 }
 
 func (c Table) text() string {
-	width := make([]int, len(c.Head))
-	for i := range width {
-		width[i] = 8
+	columns := []Column{{Left: true, Least: 16}}
+	for range c.Head[1:] {
+		columns = append(columns, Column{Least: 8, Gap: 1})
 	}
-	width[0] = 16
-	all := append([][]string{c.Head}, c.Rows...)
-	for _, row := range all {
+	return Lines(append([][]string{c.Head}, c.Rows...), columns...)
+}
+
+// Column is how [Lines] sets a column.
+type Column struct {
+	Left  bool // aligned to the left, otherwise to the right
+	Least int  // least width in characters; the widest cell may need more
+	Gap   int  // spaces before it; the first column needs none
+}
+
+// Lines returns a line of text for each row, with its cells in columns. A row may have fewer
+// cells than there are columns. Spaces at the end of a line are left out.
+func Lines(rows [][]string, columns ...Column) string {
+	width := make([]int, len(columns))
+	for i, c := range columns {
+		width[i] = c.Least
+	}
+	for _, row := range rows {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
 	var b strings.Builder
-	for _, row := range all {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf(" %*s", width[i+1], cell)
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if columns[i].Left {
+				cell += pad
+			} else {
+				cell = pad + cell
+			}
+			if i > 0 {
+				line += strings.Repeat(" ", columns[i].Gap)
+			}
+			line += cell
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
@@ -105,12 +129,12 @@ func (c Table) markdown() string {
 	return b.String()
 }
 
-// latexText writes what has a meaning in LaTeX as itself.
+// latexText escapes the characters that have a meaning in LaTeX.
 var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
 	"<", "$<$", "*", `$^*$`)
 
-// latex is a tabular with the rules of the package booktabs.
+// latex returns a tabular with the rules of the package booktabs.
 func (c Table) latex() string {
 	var b strings.Builder
 	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")

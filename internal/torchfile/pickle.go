@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// source is the bytes of a pickle and a place in them.
+// source holds the bytes of a pickle and the read position.
 type source struct {
 	data []byte
 	at   int
@@ -44,14 +44,14 @@ func (s *source) line() (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// machine runs a pickle: a stack, and a memo of values that are used again.
+// machine runs a pickle. It has a stack, and a memo of values that are used again.
 type machine struct {
 	*source
 	stack []any
 	memo  map[int]any
 }
 
-// unpickle runs one pickle and returns its value. The source stands behind it.
+// unpickle runs one pickle and returns its value. It leaves the source after the pickle.
 func unpickle(s *source) (any, error) {
 	m := &machine{source: s, memo: map[int]any{}}
 	for {
@@ -93,7 +93,7 @@ func (m *machine) popTuple(n int) (tuple, error) {
 	return t, nil
 }
 
-// popToMark returns what lies above the last mark.
+// popToMark returns the values above the last mark.
 func (m *machine) popToMark() ([]any, error) {
 	for i := len(m.stack) - 1; i >= 0; i-- {
 		if _, is := m.stack[i].(mark); is {
@@ -184,8 +184,8 @@ func (m *machine) number(op byte) error {
 	return m.push(long(b))
 }
 
-// long decodes a little-endian two's complement number. One beyond 64 bits, such as the
-// magic number of the old form, is returned as its decimal text.
+// long decodes a little-endian two's complement number. A number beyond 64 bits, such as the magic
+// number of the old format, is returned as decimal text.
 func long(b []byte) any {
 	big8 := make([]byte, len(b))
 	for i, v := range b {
@@ -230,7 +230,7 @@ func (m *machine) tuple(op byte) error {
 	return m.push(t)
 }
 
-// remember puts the top of the stack into the memo, or fetches from it.
+// remember stores the top of the stack in the memo, or pushes a value from the memo.
 func (m *machine) remember(op byte) error {
 	at := len(m.memo) // MEMOIZE
 	if op != 0x94 {
@@ -254,7 +254,7 @@ func (m *machine) remember(op byte) error {
 	return m.push(v)
 }
 
-// fill puts values into the dictionary or list below them.
+// fill puts values into the dictionary or list below them on the stack.
 func (m *machine) fill(op byte) error {
 	var items []any
 	var err error
@@ -320,8 +320,8 @@ func (m *machine) global(op byte) error {
 	return m.push(g)
 }
 
-// persistent replaces a persistent id by its storage: ("storage", kind, key, device, count).
-// The old form has a sixth part, for a view of another storage.
+// persistent replaces a persistent id by its storage: ("storage", kind, key, device, count). The
+// old format has a sixth element, for a view of another storage.
 func (m *machine) persistent() error {
 	v, err := m.pop()
 	if err != nil {
@@ -344,7 +344,7 @@ func (m *machine) persistent() error {
 	return m.push(&storage{key, kind, count})
 }
 
-// call stands for the call of one of the known functions.
+// call evaluates the call of one of the known functions.
 func (m *machine) call() error {
 	pair, err := m.popTuple(2)
 	if err != nil {
@@ -413,8 +413,8 @@ func tensorOf(args tuple) (*tensor, error) {
 	return t, t.check()
 }
 
-// build sets the attributes of an object. Dictionaries of weights carry versions of
-// their layers that way (_metadata), which nothing here needs.
+// build sets the attributes of an object. It ignores them: dictionaries of weights carry the
+// versions of their layers that way (_metadata), which are not needed.
 func (m *machine) build() error {
 	pair, err := m.popTuple(2)
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// What the form before PyTorch 1.6 begins with: a magic number, and its version.
+// The format before PyTorch 1.6 begins with a magic number and its version.
 const (
 	streamMagic   = "119547037146038801333356"
 	streamVersion = 1001
 )
 
-// readStream reads the form before PyTorch 1.6: pickles of the magic number, the version,
-// facts of the machine, the value, and the keys of its storages, then each storage as a
-// count of elements and their bytes.
+// readStream reads the format before PyTorch 1.6. It is a sequence of pickles (magic number,
+// version, facts about the machine, the value, the keys of its storages), followed by each storage
+// as a count of elements and their bytes.
 func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 	data := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), data); err != nil {
@@ -61,8 +61,8 @@ func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 	return values[3], found, nil
 }
 
-// collect finds the size of an element of each storage. Values may hold themselves or
-// one another many times, so depth and the number of values are bounded.
+// collect finds the element size of each storage. Values may contain themselves, or one another
+// many times, so depth and number of values are bounded.
 func collect(v any, sizes map[string]int, budget *int, depth int) {
 	if *budget--; *budget < 0 || depth > mostDepth {
 		return
@@ -85,11 +85,11 @@ func collect(v any, sizes map[string]int, budget *int, depth int) {
 	}
 }
 
-// streamStorages are the storages of the old form.
+// streamStorages holds the storages of the old format.
 type streamStorages struct{ data map[string][]byte }
 
-// read takes a storage from the stream. One that no tensor names has no known size, and
-// nothing behind it could be found.
+// read reads a storage from the stream. The size of a storage that no tensor names is unknown, so
+// nothing after it could be found.
 func (f *streamStorages) read(s *source, name string, size int) error {
 	head, err := s.take(8)
 	if err != nil {

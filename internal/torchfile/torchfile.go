@@ -1,12 +1,11 @@
-// Package torchfile reads the tensors of a file of torch.save (.pth, .pt, .bin, .ckpt)
-// without running anything in it.
+// Package torchfile reads the tensors of a file of torch.save (.pth, .pt, .bin, .ckpt) without
+// running code from it.
 //
-// Such a file is a pickle, a program for a small stack machine, beside the bytes of
-// the tensors. The pickle can call any function of Python; this package knows the
-// opcodes and the six names that a dictionary of tensors needs, builds plain values
-// from them, and refuses all others. Both forms are read: the zip archive that PyTorch
-// writes since 1.6, and the stream of pickles before it. Sizes in the file are believed
-// only as far as the file's own size bears them out.
+// Such a file is a pickle, a program for a small stack machine, and the bytes of the tensors. A
+// pickle can call any function of Python. This package knows only the opcodes and the six names
+// that a dictionary of tensors needs. It builds plain values from these and rejects all others. It
+// reads both formats: the zip archive that PyTorch writes since 1.6, and the older stream of
+// pickles. It checks every size in the file against the size of the file.
 package torchfile
 
 import (
@@ -24,12 +23,13 @@ import (
 	"hgld/internal/tensorfile"
 )
 
-// FormatError says that a file cannot be read: it is damaged, it holds more than
-// tensors in containers, or it is no file of torch.save at all.
+// FormatError reports a file that cannot be read: it is damaged, it holds more than tensors in
+// containers, or torch.save did not write it.
 type FormatError struct {
 	// Reason is what is wrong.
 	Reason string
-	// Refused is set if the file asks for code to be run, and names it: "numpy.core.multiarray.scalar".
+	// Refused names the code that the file asks to run, such as "numpy.core.multiarray.scalar". It
+	// is "" if there is none.
 	Refused string
 }
 
@@ -40,8 +40,8 @@ func damaged(format string, args ...any) error {
 	return &FormatError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Named reports whether a path has one of the endings that files of torch.save usually
-// have. A .pkl of another program has one too; Read tells them apart.
+// Named reports whether a path has one of the usual endings of files of torch.save. Other programs
+// also write .pkl; Read distinguishes them.
 func Named(path string) bool {
 	return slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(filepath.Ext(path)))
 }
@@ -54,20 +54,20 @@ const (
 	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
 )
 
-// keysOfWeights are where training programs keep the weights in their checkpoints, in
-// the order of preference.
+// keysOfWeights lists the keys under which training programs store the weights in their
+// checkpoints, in order of preference.
 var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net",
 	"model_ema", "teacher"}
 
-// Read returns the tensors of the dictionary of weights in the file at path, in its
-// order, contiguous, with their names. If the dictionary lies inside another one under
-// a key such as state_dict or model, it is taken from there. Tensors that share memory
-// become two. An error of the contents is a *FormatError.
+// Read returns the tensors of the dictionary of weights in the file at path: contiguous, with their
+// names, in the file's order. If another dictionary contains it under a key such as state_dict or
+// model, Read finds it there. Tensors that share memory become separate. An error in the contents
+// is a *FormatError.
 func Read(path string) ([]tensorfile.Tensor, error) { return readFile(path, ReadFrom) }
 
-// ReadTensors returns the tensor that the file at path holds, without a name, or those of
-// its dictionary with their names; the dictionary's other values are left out. Otherwise
-// it is like Read.
+// ReadTensors returns the single tensor that the file at path holds, without a name, or the tensors
+// of its dictionary with their names. It skips other values of the dictionary. Otherwise it is like
+// Read.
 func ReadTensors(path string) ([]tensorfile.Tensor, error) {
 	return readFile(path, func(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 		root, data, err := load(r, size)
@@ -112,7 +112,7 @@ func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 	return gather(weights.entries, data, mostTimes*size)
 }
 
-// load reads a file of either form: the value that was saved, and the memory of its tensors.
+// load reads a file of either format. It returns the saved value and the memory of its tensors.
 func load(r io.ReaderAt, size int64) (root any, data storages, err error) {
 	magic := make([]byte, 4)
 	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -126,12 +126,12 @@ func load(r io.ReaderAt, size int64) (root any, data storages, err error) {
 
 // storages reads the bytes of a storage by its key.
 type storages interface {
-	// bytes returns all of them; there have to be want.
+	// bytes returns the whole storage, which must have want bytes.
 	bytes(key string, want int64) ([]byte, error)
 }
 
-// findWeights returns the dictionary of tensors in what a file holds. A crafted
-// dictionary may hold itself, hence the bound on depth.
+// findWeights returns the dictionary of tensors in the contents of a file. A crafted dictionary may
+// contain itself, so the depth is bounded.
 func findWeights(root any, depth int) (*dict, error) {
 	d, is := root.(*dict)
 	if !is || depth > mostDepth {
@@ -160,8 +160,8 @@ func findWeights(root any, depth int) (*dict, error) {
 	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
 }
 
-// tensorsOf returns the entries of root that are tensors; root itself, without a name, if it
-// is one.
+// tensorsOf returns the entries of root that are tensors. If root itself is a tensor, it returns
+// that without a name.
 func tensorsOf(root any) ([]entry, error) {
 	switch root := root.(type) {
 	case *tensor:
@@ -178,7 +178,7 @@ func tensorsOf(root any) ([]entry, error) {
 	return nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
 }
 
-// quoted prints a key for a message, cut to a bounded length.
+// quoted formats a key for a message, cut to a bounded length.
 func quoted(v any) string {
 	text, is := v.(string)
 	if !is {
@@ -238,7 +238,7 @@ func (t *tensor) check() error {
 			return damaged("a tensor has the shape %v and the strides %v in %d elements", t.shape, t.stride, t.storage.count)
 		}
 		if n == 0 {
-			return nil // nothing is read
+			return nil // no element is read
 		}
 		if elements > math.MaxInt64/8/int64(n) || t.stride[i] > math.MaxInt64/2/int64(n) {
 			return damaged("a tensor has the shape %v", t.shape)
@@ -246,7 +246,7 @@ func (t *tensor) check() error {
 		elements *= int64(n)
 		last += int64(n-1) * t.stride[i]
 	}
-	// An expanded tensor, of stride 0, could claim more elements than there are.
+	// An expanded tensor, with stride 0, could claim more elements than the storage has.
 	if t.offset < 0 || last < 0 || last >= t.storage.count || elements > t.storage.count {
 		return damaged("a tensor of shape %v at %d reaches beyond its %d elements", t.shape, t.offset, t.storage.count)
 	}
@@ -300,14 +300,14 @@ func (t *tensor) contiguous() bool {
 	return true
 }
 
-// readZip reads the form since PyTorch 1.6: a zip archive with data.pkl and one stored
-// member a storage, all in a folder of any name.
+// readZip reads the format since PyTorch 1.6: a zip archive with data.pkl and one uncompressed
+// member per storage, all in one folder with any name.
 func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, nil, damaged("the zip archive is cut or damaged: %v", err)
 	}
-	if err := apart(z); err != nil {
+	if err := checkOverlap(z); err != nil {
 		return nil, nil, err
 	}
 	archive := &zipStorages{members: map[string]*zip.File{}}
@@ -344,8 +344,9 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	return root, archive, err
 }
 
-// apart checks that no members share bytes, by which a small archive could hold many large ones.
-func apart(z *zip.Reader) error {
+// checkOverlap returns an error if members share bytes. Otherwise a small archive could hold many
+// large members.
+func checkOverlap(z *zip.Reader) error {
 	type span struct {
 		from, upto int64
 		name       string
@@ -376,8 +377,8 @@ func member(z *zip.Reader, name string) *zip.File {
 	return z.File[i]
 }
 
-// content reads a member of at most most bytes. torch.save compresses nothing, so the
-// archive's own size bounds what is allocated.
+// content reads a member of at most most bytes. torch.save compresses nothing, so the size of the
+// archive bounds the memory.
 func content(m *zip.File, most int64) ([]byte, error) {
 	if m.Method != zip.Store {
 		return nil, damaged("member %s is compressed, but torch.save never compresses", quoted(m.Name))
@@ -397,8 +398,8 @@ func content(m *zip.File, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// zipStorages are the members data/0, data/1, …; the last one read is kept, because
-// neighbours in a dictionary may share it.
+// zipStorages holds the members data/0, data/1, and so on. It keeps the last one read, because
+// neighbouring tensors may share it.
 type zipStorages struct {
 	members map[string]*zip.File
 	key     string

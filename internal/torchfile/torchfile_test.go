@@ -63,7 +63,7 @@ func TestFilesThatAskForCodeAreRefused(t *testing.T) {
 	}
 }
 
-func TestFilesOfOtherThingsSayWhatTheyHold(t *testing.T) {
+func TestErrorsNameTheContentOfOtherPickles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -95,9 +95,9 @@ func TestFilesOfOtherThingsSayWhatTheyHold(t *testing.T) {
 	}
 }
 
-// A pickle can hold a dictionary in itself, share values exponentially often, and
-// describe tensors larger than their storage.
-func TestCraftedPicklesEnd(t *testing.T) {
+// A pickle can contain itself, share values exponentially often, and describe tensors larger than
+// their storage.
+func TestMaliciousPicklesEndWithAnError(t *testing.T) {
 	header := "\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}X\x0d\x00\x00\x00little_endian\x88s."
 	doubled := "\x80\x02)q\x00" + strings.Repeat("h\x00h\x00\x86q\x00", 100) + "."
 	for name, body := range map[string]string{
@@ -115,7 +115,7 @@ func TestCraftedPicklesEnd(t *testing.T) {
 	}
 }
 
-// The second entry of the archive's directory points at the data of the first.
+// The second entry of the archive's directory points to the data of the first.
 func TestOverlappingMembersAreRefused(t *testing.T) {
 	whole, err := os.ReadFile("testdata/module.pth")
 	if err != nil {

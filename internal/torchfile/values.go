@@ -1,17 +1,17 @@
 package torchfile
 
-// Values of a pickle are nil, bool, int64, float64, string, []any (list), tuple, *dict,
-// *tensor, *storage and global.
+// A value of a pickle is nil, bool, int64, float64, string, []any (list), tuple, *dict, *tensor,
+// *storage or global.
 type (
 	tuple  []any
 	global string // "torch._utils._rebuild_tensor_v2"
 	mark   struct{}
 )
 
-// list is a Python list, which grows after other values hold it.
+// list is a Python list. It is shared by reference, because it may grow after other values hold it.
 type list struct{ items []any }
 
-// dict is a dictionary in the order of its insertions.
+// dict is a dictionary in insertion order.
 type dict struct {
 	entries []entry
 	at      map[string]int
@@ -53,7 +53,7 @@ var storageKinds = map[global]storageKind{
 	"torch.BoolStorage": {"BOOL", 1},
 }
 
-// Functions and classes that a dictionary of tensors may name, besides the storages.
+// The functions and classes that a dictionary of tensors may name, besides the storages.
 const (
 	rebuildTensor    global = "torch._utils._rebuild_tensor_v2"
 	rebuildParameter global = "torch._utils._rebuild_parameter"
@@ -74,7 +74,7 @@ func knownGlobal(g global) bool {
 	return false
 }
 
-// kindOf names a value in a message.
+// kindOf describes the kind of a value for a message.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:

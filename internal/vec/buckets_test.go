@@ -7,7 +7,7 @@ import (
 )
 
 // Every length gives the buckets of the loop, which never fall while the numbers rise.
-func TestBucketsAreThoseOfTheLoopAndRise(t *testing.T) {
+func TestBucketsEqualTheLoopAndAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, o := range []Buckets{{-0.5, 1000, 998}, {0, 1e30, 14}, {-1e38, 1e-35, 65534}} {
 		for _, n := range lengths() {

@@ -71,7 +71,7 @@ func (b *block) column(r *rand.Rand, j int) *block {
 	return one
 }
 
-func TestColumnsAreThoseOfTheLoopAndNothingElseIsWritten(t *testing.T) {
+func TestColumnsEqualTheLoopAndWriteNothingElse(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for c := 1; c <= 41; c++ {
 		for _, rows := range []int{0, 1, 2, 3, 5, 8} {

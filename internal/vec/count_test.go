@@ -7,7 +7,7 @@ import (
 )
 
 // Every length counts as the loop does, NaN, zeros of both signs and infinities among the numbers.
-func TestCountsAreThoseOfTheLoop(t *testing.T) {
+func TestCountsEqualTheLoop(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, float32(math.NaN()), float32(math.Inf(1)),
 		float32(math.Inf(-1))}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestHeadsAreThoseOfTheLoopAndNothingElseIsWritten(t *testing.T) {
+func TestHeadsEqualTheLoopAndWriteNothingElse(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, heads := range []int{1, 2, 3, 12, 17} {
 		for _, size := range []int{1, 7, 8, 9, 16, 32, 64, 65} {

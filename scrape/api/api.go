@@ -255,42 +255,43 @@ func (s *Source) fetch(ctx context.Context, host string, values url.Values) (scr
 	return a, nil
 }
 
-// parameters returns the parameters of the first request for some keys.
+// stepQuery is the first request of a step, without its keys.
+type stepQuery struct {
+	keys  string            // parameter that takes the keys
+	fixed map[string]string // the other parameters
+}
+
+var stepQueries = map[string]stepQuery{
+	stepTitle: {"titles", map[string]string{
+		"action": "query", "redirects": "1",
+		"prop": "pageprops|categories|revisions", "ppprop": "wikibase_item|disambiguation",
+		"cllimit": "max", "clcategories": infoboxCategory + "|" + redirectCategory + "|" + disambiguationCategory,
+		"rvprop": "ids|timestamp",
+	}},
+	stepText: {"titles", map[string]string{
+		"action": "query", "prop": "revisions", "rvprop": "content|ids", "rvslots": "main",
+	}},
+	stepItem: {"ids", map[string]string{"action": "wbgetentities", "props": "claims|info"}},
+	stepClass: {"ids", map[string]string{
+		"action": "wbgetentities", "props": "labels|info", "languages": "en|mul", "languagefallback": "1",
+	}},
+	stepLog: {"letitle", map[string]string{
+		"action": "query", "list": "logevents", "leprop": "type|title|timestamp|details", "lelimit": "20",
+	}},
+}
+
+// parameters returns the parameters of the first request for some keys. The log is asked for one
+// title at a time.
 func parameters(step string, keys []string) url.Values {
+	q := stepQueries[step]
 	v := url.Values{"format": {"json"}, "formatversion": {"2"}}
-	list := joined(keys)
-	switch step {
-	case stepTitle:
-		v.Set("action", "query")
-		v.Set("redirects", "1")
-		v.Set("prop", "pageprops|categories|revisions")
-		v.Set("ppprop", "wikibase_item|disambiguation")
-		v.Set("cllimit", "max")
-		v.Set("clcategories", strings.Join([]string{infoboxCategory, redirectCategory, disambiguationCategory}, "|"))
-		v.Set("rvprop", "ids|timestamp")
-		v.Set("titles", list)
-	case stepText:
-		v.Set("action", "query")
-		v.Set("prop", "revisions")
-		v.Set("rvprop", "content|ids")
-		v.Set("rvslots", "main")
-		v.Set("titles", list)
-	case stepItem:
-		v.Set("action", "wbgetentities")
-		v.Set("props", "claims|info")
-		v.Set("ids", list)
-	case stepClass:
-		v.Set("action", "wbgetentities")
-		v.Set("props", "labels|info")
-		v.Set("languages", "en|mul")
-		v.Set("languagefallback", "1")
-		v.Set("ids", list)
-	case stepLog:
-		v.Set("action", "query")
-		v.Set("list", "logevents")
-		v.Set("letitle", keys[0])
-		v.Set("leprop", "type|title|timestamp|details")
-		v.Set("lelimit", "20")
+	for name, value := range q.fixed {
+		v.Set(name, value)
+	}
+	if step == stepLog {
+		v.Set(q.keys, keys[0])
+	} else {
+		v.Set(q.keys, joined(keys))
 	}
 	return v
 }

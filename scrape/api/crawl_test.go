@@ -28,12 +28,12 @@ func mustRun(t testing.TB, cfg scrape.Config) (*scrape.Report, []byte, []labels.
 	return report, data, sourcetest.Records(t, data)
 }
 
-// patient is a crawl that goes on however often the server fails.
+// patient lets a crawl continue however often the server fails.
 func patient(c *sourcetest.Crawl) {
 	c.Polite.Refusals, c.Polite.Failures, c.Polite.Retries = 1000, 1000, 30
 }
 
-func TestAPIKeepsWhatNoPagePrints(t *testing.T) {
+func TestAPIRecordsValuesThatPagesDoNotShow(t *testing.T) {
 	t.Parallel()
 	s := sourcetest.NewSite(t, sourcetest.Places(15))
 	_, _, records := mustRun(t, s.Config(t, through, t.TempDir()))
@@ -60,7 +60,7 @@ func TestAPIKeepsWhatNoPagePrints(t *testing.T) {
 	}
 }
 
-func TestAPIAnswersInPieces(t *testing.T) {
+func TestContinuedAPIRepliesAreMerged(t *testing.T) {
 	t.Parallel()
 	places := sourcetest.Places(200)
 	places[20].Item = "Q99999999999" // an id that fails its batch
@@ -87,7 +87,7 @@ func TestAPIAnswersInPieces(t *testing.T) {
 	}
 }
 
-func TestLongAddressesBecomePosts(t *testing.T) {
+func TestLongQueriesAreSentByPost(t *testing.T) {
 	t.Parallel()
 	places := sourcetest.Places(60)
 	for i := range places {
@@ -113,7 +113,7 @@ func TestLongAddressesBecomePosts(t *testing.T) {
 	}
 }
 
-func TestMissingCategoryIsTraced(t *testing.T) {
+func TestLogExplainsMissingCategories(t *testing.T) {
 	t.Parallel()
 	places := []fakecommons.Category{
 		{Landmark: 0, Title: "Category:Deleted", Variant: fakecommons.Missing},
@@ -135,7 +135,7 @@ func TestMissingCategoryIsTraced(t *testing.T) {
 	}
 }
 
-func TestLaggingServersAreWaitedForAndThenAskedAnyway(t *testing.T) {
+func TestMaxlagIsRetriedAndThenDropped(t *testing.T) {
 	t.Parallel()
 	s := sourcetest.NewSite(t, sourcetest.Places(60))
 	s.API.Lag = func() bool { return true }
@@ -164,7 +164,7 @@ func TestBatchesShrinkWithSlowAnswers(t *testing.T) {
 	}
 }
 
-func TestRefusingAPIStopsTheCrawl(t *testing.T) {
+func TestRefusalsOfTheAPIStopTheCrawl(t *testing.T) {
 	t.Parallel()
 	s := sourcetest.NewSite(t, sourcetest.Places(2000))
 	s.Failures = 1

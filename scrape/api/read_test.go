@@ -33,7 +33,7 @@ func decoded[T any](t *testing.T, facts map[string]scrape.Fact, key string) T {
 	return v
 }
 
-// claim wraps statements as a reply about Q1.
+// claim wraps statements in a reply about Q1.
 func claim(property, statements string) string {
 	return `{"entities":{"Q1":{"type":"item","id":"Q1","claims":{"` + property + `":[` + statements + `]}}},"success":1}`
 }
@@ -45,8 +45,8 @@ func statementOf(snak, more string) string {
 const parkSnak = `{"snaktype":"value","property":"P31","datavalue":{"type":"wikibase-entityid","value":` +
 	`{"entity-type":"item","numeric-id":22698}}}`
 
-// malformed are replies that must not be taken for an answer. Each has the step that
-// reads it and the error.
+// malformed lists replies that must not be taken for an answer, each with the step that reads it
+// and the error.
 var malformed = map[string]struct{ step, body, err string }{
 	"empty":              {stepTitle, "", "want an object"},
 	"white space":        {stepItem, " \n", "want an object"},
@@ -114,7 +114,7 @@ var malformed = map[string]struct{ step, body, err string }{
 	"bracket for brace": {stepItem, `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[]}]}}}`, "truncated or malformed"},
 }
 
-// saidByWDTK is a reply of Commons about a file, as an answer about Q1.
+// saidByWDTK returns a reply of Commons about a file, changed into an answer about Q1.
 const saidByWDTK = `{"entities":{"Q1":{"pageid":125658679,"ns":6,"title":"File:Foo-1.png","type":"mediainfo"` +
 	`,"id":"M89","labels":{},"statements":{}}}}`
 
@@ -135,7 +135,7 @@ func TestMalformedRepliesHaveANamedError(t *testing.T) {
 	}
 }
 
-func TestStatementsAreTakenApart(t *testing.T) {
+func TestStatementsAreParsed(t *testing.T) {
 	qualifiers := `,"qualifiers-order":["P580","P582","P642","P1107","P2096","P625"],"qualifiers":{
 		"P580":[{"snaktype":"value","datavalue":{"type":"time","value":{"time":"+1172-05-03T00:00:00Z","precision":11}}}],
 		"P582":[{"snaktype":"somevalue"}],
@@ -156,8 +156,8 @@ func TestStatementsAreTakenApart(t *testing.T) {
 	}
 }
 
-// Of a member that comes twice the last counts, as for encoding/json.
-func TestLastOfTwoMembersCounts(t *testing.T) {
+// If a member occurs twice, the last one counts, as in encoding/json.
+func TestLastOfDuplicateJSONKeysCounts(t *testing.T) {
 	item := func(qid string) string { return statementOf(strings.Replace(parkSnak, "22698", qid, 1), "") }
 	for name, body := range map[string]string{
 		"entity": `{"entities":{"Q1":{"id":"Q1","claims":{"P31":[` + item("5") + `]}},"Q1":{"id":"Q1","claims":{"P31":[` +
@@ -311,8 +311,8 @@ func FuzzRedirectTarget(f *testing.F) {
 	})
 }
 
-// BenchmarkEntities reads the claims of fifty saved items, from 20 kB to 1 MB. The goal
-// is 1 GB/s a core.
+// BenchmarkEntities reads the claims of fifty saved items, from 20 kB to 1 MB. The goal is 1 GB/s
+// per core.
 func BenchmarkEntities(b *testing.B) {
 	var entities []string
 	for _, name := range []string{"wikibase_Q183.json", "wikibase_Q1.json", "wikibase_Q1752.json", "pywikibot/Q60.wd"} {
@@ -325,8 +325,8 @@ func BenchmarkEntities(b *testing.B) {
 	benchmarkItems(b, entities, []string{"Q183", "Q1", "Q1752", "Q60"})
 }
 
-// BenchmarkLandmarks reads the claims of fifty items of 4 kB with one value each: what
-// there is little of to step over.
+// BenchmarkLandmarks reads the claims of fifty items of 4 kB with one value each, which leave
+// little to skip.
 func BenchmarkLandmarks(b *testing.B) {
 	site := fakecommons.New([]fakecommons.Category{{Title: "Category:A", Item: "Q5",
 		Values: []fakecommons.Value{{Text: "church", Qualifiers: []string{"1172–1954"}}}}})
@@ -340,7 +340,7 @@ func BenchmarkLandmarks(b *testing.B) {
 	benchmarkItems(b, []string{string(reply.Entities["Q5"])}, []string{"Q5"})
 }
 
-// benchmarkItems reads a reply with fifty of the entities in turn.
+// benchmarkItems reads replies with fifty entities each.
 func benchmarkItems(b *testing.B, entities, ids []string) {
 	var members []string
 	for i := range mostKeys {

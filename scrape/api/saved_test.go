@@ -14,7 +14,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// saved is a real reply, or one written by hand from MediaWiki's sources.
+// saved returns a real reply, or one written by hand after MediaWiki's sources.
 func saved(tb testing.TB, name ...string) string {
 	tb.Helper()
 	data, err := os.ReadFile(goldens.Shared(tb, append([]string{"data", "wikimedia", "json"}, name...)...))
@@ -24,8 +24,8 @@ func saved(tb testing.TB, name ...string) string {
 	return string(data)
 }
 
-// valuesOfItem lists the values in the first P31 of a document, by encoding/json:
-// independent of readItems.
+// valuesOfItem lists the values of the first P31 in a document with encoding/json, independently of
+// readItems.
 func valuesOfItem(t *testing.T, text string) (all []string) {
 	t.Helper()
 	var e struct {
@@ -51,15 +51,15 @@ func valuesOfItem(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// savedReplies says for every file of real replies, and of those written by hand, what
-// is asked of it and what comes of it: the facts as JSON, or an error. A file that holds
-// an entity alone is wrapped as the API does.
+// savedReplies lists, for every file of real and handwritten replies, the requested keys and the
+// result: the facts as JSON, or an error. A file that holds a single entity is wrapped as the API
+// does.
 var savedReplies = map[string]struct {
 	step  string
 	keys  []string
 	facts map[string]string // beginning of each fact
 	err   string
-	next  []string // keys of the request that follows, where one does
+	next  []string // keys of the next request, if there is one
 }{
 	"wdtk/error.json": {step: stepItem, keys: []string{"Q1", "Q0"},
 		facts: map[string]string{"Q0": `{"id":"Q0","missing":true`}, next: []string{"Q1"}},
@@ -83,7 +83,7 @@ var savedReplies = map[string]struct {
 		facts: map[string]string{"Q42": `{"label":"Douglas Adams","language":"en"}`}},
 	"wdtk/wbgetentites-Oliver-Kahn.json": {step: stepItem, keys: []string{"Q131261"},
 		facts: map[string]string{"Q131261": `{"id":"Q131261","values":[{"qid":"Q5","rank":"normal"`}},
-	// By title: nothing is about an item that was asked for.
+	// By title: the reply is about none of the requested items.
 	"wdtk/wbgetentities-1234567890-missing.json": {step: stepItem, keys: []string{"Q5"}, facts: map[string]string{}},
 
 	"pywikibot/Q60.wd": {step: stepItem, keys: []string{"Q60"},

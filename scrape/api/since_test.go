@@ -14,8 +14,8 @@ import (
 	"hgld/scrape/testing/sourcetest"
 )
 
-// TestSinceAsksForWhatHasChanged changes five of 300 landmarks and looks again.
-func TestSinceAsksForWhatHasChanged(t *testing.T) {
+// TestSinceFetchesChangedPages changes five of 300 landmarks and crawls again.
+func TestSinceFetchesChangedPages(t *testing.T) {
 	t.Parallel()
 	places := sourcetest.Places(300)
 	s := sourcetest.NewSite(t, places)
@@ -76,7 +76,7 @@ func TestSinceAsksForWhatHasChanged(t *testing.T) {
 	if claims > 6 {
 		t.Errorf("claims of %d items were asked for again, want those that have changed", claims)
 	}
-	// Nothing has changed since.
+	// Nothing has changed since then.
 	if report, _, _ := mustRun(t, cfg); report.Changes != 0 {
 		t.Errorf("%d changes since the last run", report.Changes)
 	}

@@ -62,7 +62,7 @@ func checkStep(t *testing.T, data []byte) {
 	}
 }
 
-func TestSteppingByWordsIsSteppingByBytes(t *testing.T) {
+func TestWordwiseScanEqualsBytewiseScan(t *testing.T) {
 	for _, text := range steps {
 		for pad := range 9 {
 			checkStep(t, []byte("["+strings.Repeat(" ", pad)+text+"]"))

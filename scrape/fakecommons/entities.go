@@ -55,15 +55,15 @@ func (s *Server) entity(id string, props []string) object {
 	if text, ok := s.classes.text(id); ok {
 		e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
 		e.labelled(text, props)
-		e.has(props, "claims", object{})
+		e.setIf(props, "claims", object{})
 		return e
 	}
 	switch id[0] {
 	case 'P':
 		e := about("property", id, 1, props)
 		e.labelled("property "+id[1:], props)
-		e.has(props, "datatype", "wikibase-item")
-		e.has(props, "claims", decoration)
+		e.setIf(props, "datatype", "wikibase-item")
+		e.setIf(props, "claims", decoration)
 		return e
 	case 'M':
 		e := about("mediainfo", id, 1, props)
@@ -85,7 +85,7 @@ func (s *Server) entity(id string, props []string) object {
 		e["id"] = c.Merged
 		id = c.Merged
 	}
-	e.has(props, "claims", s.claims(c, id))
+	e.setIf(props, "claims", s.claims(c, id))
 	return e
 }
 
@@ -100,8 +100,8 @@ func about(kind, id string, revision int64, props []string) object {
 	return e
 }
 
-// has sets a member if props contains its name.
-func (e object) has(props []string, name string, value any) {
+// setIf sets a member if props contains its name.
+func (e object) setIf(props []string, name string, value any) {
 	if slices.Contains(props, name) {
 		e[name] = value
 	}
@@ -115,12 +115,12 @@ func (e object) labelled(text string, props []string) {
 		language = "mul"
 	}
 	label := object{"language": language, "value": text}
-	e.has(props, "labels", object{language: label})
+	e.setIf(props, "labels", object{language: label})
 	if entityID.MatchString(text) {
-		e.has(props, "labels", object{})
+		e.setIf(props, "labels", object{})
 	}
-	e.has(props, "descriptions", object{language: label})
-	e.has(props, "aliases", object{language: []object{label}})
+	e.setIf(props, "descriptions", object{language: label})
+	e.setIf(props, "aliases", object{language: []object{label}})
 }
 
 // linked sets the links to Commons and a Wikipedia, with URLs if props has sitelinks/urls.
@@ -128,7 +128,7 @@ func (e object) linked(title string, props []string) {
 	commons := object{"site": "commonswiki", "title": title, "badges": []string{}}
 	article := object{"site": "enwiki", "title": strings.TrimPrefix(title, "Category:"), "badges": []string{"Q17437798"}}
 	links := object{"commonswiki": commons, "enwiki": article}
-	e.has(props, "sitelinks", links)
+	e.setIf(props, "sitelinks", links)
 	if slices.Contains(props, "sitelinks/urls") {
 		commons["url"] = "https://commons.wikimedia.org" + path(title)
 		article["url"] = "https://en.wikipedia.org/wiki/" + url.PathEscape(article["title"].(string))

@@ -207,7 +207,7 @@ func (s *Server) serveFault(x *exchange, c *Category, f Fault) {
 	}
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
-		s.hush(x.r, x.on, x.pace, f.RetryAfter)
+		s.pauseUntil(x.r, x.on, x.pace, f.RetryAfter)
 	}
 	x.note("fault")
 	h.Set("Content-Length", strconv.Itoa(len(body)))

@@ -107,8 +107,8 @@ func (s *Server) admit(r *http.Request, on *surface, pace Pace) *failure {
 	return nil
 }
 
-// hush registers the Retry-After of an answer.
-func (s *Server) hush(r *http.Request, on *surface, pace Pace, retryAfter string) {
+// pauseUntil registers the Retry-After of an answer.
+func (s *Server) pauseUntil(r *http.Request, on *surface, pace Pace, retryAfter string) {
 	now := s.clock().Now()
 	until := now
 	if seconds, err := strconv.ParseFloat(retryAfter, 64); err == nil {

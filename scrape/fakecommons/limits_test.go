@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// steps is a clock that a test moves.
+// steps is a clock that the test advances.
 type steps struct {
 	mu  sync.Mutex
 	now time.Time
@@ -32,7 +32,7 @@ func (c *steps) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// limited is a server with Wikimedia's limits, and a client that keeps none.
+// limited is a server with Wikimedia's limits, and a client that ignores them.
 type limited struct {
 	*Server
 	t     *testing.T
@@ -78,8 +78,8 @@ const (
 	askPage = "/wiki/Category:A"
 )
 
-// Every rule that a client breaks is refused as Wikimedia does, counted, and forgotten
-// where the limits are lifted.
+// The server refuses every violation as Wikimedia does and counts it. It forgets violations when
+// the limits are lifted.
 func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 	ids := make([]string, 51)
 	for i := range ids {
@@ -87,7 +87,7 @@ func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 	}
 	longTitle := "&titles=" + strings.Repeat("x", 9000)
 	for name, c := range map[string]struct {
-		before             int // requests that come first, at the same moment
+		before             int // requests that precede it at the same moment
 		path, agent, form  string
 		status             int
 		violation, inReply string
@@ -131,7 +131,7 @@ func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 			if last := log[len(log)-1]; len(log) != c.before+1 || last.Failed == "" && c.status != 200 {
 				t.Errorf("%d lines in the log, the last %+v", len(log), last)
 			}
-			l.Limits = Limits{} // no request is under way
+			l.Limits = Limits{} // no request is pending
 			if resp, _ := l.ask(method, c.path, c.agent, c.form); resp.StatusCode != 200 {
 				t.Errorf("with the limits lifted: %s", resp.Status)
 			}
@@ -139,8 +139,7 @@ func TestBrokenRulesAreRefusedAndCounted(t *testing.T) {
 	}
 }
 
-// After a refusal the client is served again once it has waited as long as it was
-// told, and no sooner.
+// After a refusal, the client is served again only after the pause that it was told.
 func TestRetryAfterHasToBeWaitedFor(t *testing.T) {
 	l := newLimited(t)
 	for range 32 {
@@ -158,7 +157,7 @@ func TestRetryAfterHasToBeWaitedFor(t *testing.T) {
 	}
 }
 
-func TestSlowAnswerIsFollowedByARest(t *testing.T) {
+func TestServerRequiresAPauseAfterASlowAnswer(t *testing.T) {
 	l := newLimited(t)
 	l.Latency = 1500 * time.Millisecond
 	l.ask(http.MethodGet, askItem, politeAgent, "")
@@ -177,7 +176,7 @@ func TestSlowAnswerIsFollowedByARest(t *testing.T) {
 	}
 }
 
-// blocking is a clock whose Sleep lasts until the test lets it go.
+// blocking is a clock whose Sleep lasts until the test ends it.
 type blocking struct{ begun, end chan bool }
 
 func (blocking) Now() time.Time { return time.Unix(1e9, 0) }
@@ -188,7 +187,7 @@ func (b blocking) Sleep(context.Context, time.Duration) error {
 	return nil
 }
 
-func TestSecondRequestAtATimeIsRefused(t *testing.T) {
+func TestConcurrentRequestIsRefused(t *testing.T) {
 	l := newLimited(t)
 	clock := blocking{make(chan bool), make(chan bool)}
 	l.Clock, l.Latency = clock, time.Millisecond

@@ -18,12 +18,12 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// keyed are the objects whose keys are data: ids, languages, sites. Their members
+// keyed lists the objects whose keys are data: ids, languages, sites. All members of such an object
 // have one shape.
 var keyed = []string{"entities", "claims", "statements", "labels", "descriptions", "aliases", "sitelinks", "qualifiers",
 	"snaks"}
 
-// shape adds the paths of a value and their types: "query.pages[].ns number".
+// shape adds the paths of a value with their types, such as "query.pages[].ns number".
 func shape(v any, path, key string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -69,7 +69,7 @@ func shapeOf(t *testing.T, text []byte) map[string]bool {
 	return all
 }
 
-// samples are the places that the requests below are about.
+// samples are the places of the requests below.
 var samples = []Category{
 	{Title: "Category:Happy Valley Racecourse", Item: "Q837662",
 		Values: []Value{{Text: "park", Qualifiers: []string{"1172–1954", "x"}}}},
@@ -80,8 +80,8 @@ var samples = []Category{
 	{Title: "Category:Moved", Variant: Missing, Target: "Category:No item yet"},
 }
 
-// reply asks the fake. inside takes the only entity out of it, for files that hold
-// one alone.
+// reply sends a request to the fake. inside extracts the only entity, for files that hold just
+// that.
 func (f faked) reply(t *testing.T) []byte {
 	t.Helper()
 	s := New(samples)
@@ -105,12 +105,12 @@ func (f faked) reply(t *testing.T) []byte {
 	return frame.Entities[f.entity]
 }
 
-// faked is how the fake makes the shape of a saved reply.
+// faked says how the fake makes the shape of a saved reply.
 type faked struct {
 	query   string
 	version int               // 1: formatversion 1
-	entity  string            // the file holds this entity alone
-	lacks   map[string]string // paths that the fake does not make, and why
+	entity  string            // the file holds only this entity
+	lacks   map[string]string // paths that the fake does not make, with the reason
 }
 
 const byID = "action=wbgetentities&ids="
@@ -156,7 +156,7 @@ var savedReplies = map[string]faked{
 	"wikibase_Q183.json": {query: byID + "Q837662", entity: "Q837662"},
 }
 
-// savedTexts reads every saved reply; a file of several is a name with a number each.
+// savedTexts reads every saved reply. Of a file with several, each is named by a number.
 func savedTexts(t *testing.T) map[string][]byte {
 	t.Helper()
 	folder := goldens.Shared(t, "data", "wikimedia", "json")
@@ -187,7 +187,7 @@ func savedTexts(t *testing.T) map[string][]byte {
 	return texts
 }
 
-// Every path of a saved reply, with its type, is one that the fake makes.
+// The fake makes every path of a saved reply, with its type.
 func TestFakeMakesTheShapeOfEverySavedReply(t *testing.T) {
 	texts := savedTexts(t)
 	delete(texts, "shapes/errors_fv2.json 1") // ratelimited: compared below
@@ -212,7 +212,7 @@ func TestFakeMakesTheShapeOfEverySavedReply(t *testing.T) {
 	}
 }
 
-// unsaved are the paths that no saved reply has, with their source.
+// unsaved lists the paths that no saved reply has, with their source.
 var unsaved = map[string]string{
 	".query.pages[].revisions":                "MediaWiki's documentation of prop=revisions",
 	".query.pages[].pageprops.disambiguation": "of ppprop=disambiguation",
@@ -227,8 +227,8 @@ var unsaved = map[string]string{
 	".warnings.result":                        "ApiResult, where a reply is too large",
 }
 
-// What the fake replies to hgld's own requests has no path that real replies lack.
-func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
+// The fake's replies to hgld's requests have no path that real replies lack.
+func TestFakeRepliesHaveOnlySavedShapes(t *testing.T) {
 	real := map[string]bool{}
 	for name, text := range savedTexts(t) {
 		for path := range shapeOf(t, text) {
@@ -258,9 +258,9 @@ func TestFakeRepliesHaveNoShapeOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The headers that Wikimedia's answers have, as far as a client heeds them; those of
-// an edge that refuses and of an API that lags.
-func TestFakeSendsTheHeadersOfTheRealOne(t *testing.T) {
+// The headers of Wikimedia's answers that matter to a client, including those of a refusing edge
+// server and of a lagging API.
+func TestFakeSendsTheRealHeaders(t *testing.T) {
 	lag := httptest.NewRecorder()
 	s := New(samples)
 	s.API.Lag = func() bool { return true }
@@ -284,8 +284,8 @@ func TestFakeSendsTheHeadersOfTheRealOne(t *testing.T) {
 	}
 }
 
-// infoboxElements lists the elements of a page that a reader of infoboxes looks for,
-// by where they stand: the table, header cells, and what is within the row "Instance of".
+// infoboxElements lists the elements that a reader of infoboxes looks for, by position: the table,
+// header cells, and the contents of the row "Instance of".
 func infoboxElements(t *testing.T, text []byte) map[string]bool {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(string(text)))
@@ -312,8 +312,7 @@ func infoboxElements(t *testing.T, text []byte) map[string]bool {
 	return all
 }
 
-// element is a selector of an element, with the names of the attributes that a value's
-// link has.
+// element is the selector of an element, with the attribute names of a value's link.
 func element(n *html.Node) string {
 	var id, classes string
 	var links []string
@@ -344,8 +343,7 @@ func textOf(n *html.Node) string {
 	return all
 }
 
-// The elements that the page parser reads are those of the saved infobox, and the
-// other way round.
+// The page parser reads exactly the elements of the saved infobox.
 func TestFakeInfoboxHasTheElementsOfTheSavedOne(t *testing.T) {
 	saved, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "html", "infobox_happy_valley_racecourse.html"))
 	if err != nil {

@@ -127,7 +127,7 @@ func (x *exchange) fail(f *failure) {
 	h.Set("Content-Type", f.kind)
 	if f.retryAfter != "" {
 		h.Set("Retry-After", f.retryAfter)
-		x.s.hush(x.r, x.on, x.pace, f.retryAfter)
+		x.s.pauseUntil(x.r, x.on, x.pace, f.retryAfter)
 	}
 	if f.code != "" {
 		h.Set("MediaWiki-API-Error", f.code)

@@ -19,12 +19,12 @@ func head(fields string) string {
 	return `<html><script>RLCONF={` + fields + `};</script><div id="mw-content-text"></div></html>`
 }
 
-// malformed are pages that must not be taken for a page without a tag. Each has
-// the error or, where something can be read, the outcome that it ends in.
+// malformed lists pages that must not be taken for a page without a tag. Each has its error, or the
+// outcome if the page can be read.
 var malformed = map[string]struct {
 	body    string
 	err     string         // beginning of the error
-	outcome labels.Outcome // if there is none
+	outcome labels.Outcome // if there is no error
 }{
 	"empty":       {"", "the page is empty", ""},
 	"white space": {" \r\n\t\n", "the page is empty", ""},
@@ -119,7 +119,7 @@ var malformed = map[string]struct {
 	"unclosed script":    {start + `<script>` + box(th+"<td>x</td>"), "", labels.NoInfobox},
 }
 
-func TestMalformedPagesHaveANamedEnd(t *testing.T) {
+func TestMalformedPagesHaveNamedErrors(t *testing.T) {
 	if len(malformed) < 40 {
 		t.Fatalf("%d pages, want 40", len(malformed))
 	}
@@ -132,7 +132,7 @@ func TestMalformedPagesHaveANamedEnd(t *testing.T) {
 			case c.err == "" && (err != nil || p.Outcome() != c.outcome):
 				t.Errorf("outcome %s, error %v, want %s", p.Outcome(), err, c.outcome)
 			}
-			// What ends as an error never ends as a finding that there is no tag.
+			// A page with an error never has the finding that there is no tag.
 			f, err := read(scrape.Answer{Status: 200, Type: "text/html; charset=UTF-8", Body: []byte(c.body)})
 			switch {
 			case strings.HasPrefix(c.err, "the page is truncated"):

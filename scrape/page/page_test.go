@@ -31,14 +31,14 @@ func source(t *testing.T, categories ...fakecommons.Category) (*Source, *fakecom
 	return s, fake, server
 }
 
-// fetched is what a crawl would keep of one title.
+// fetched is what a crawl stores about one title.
 type fetched struct {
 	labels.Record
 	answers []scrape.Answer
 	keys    []string // of the answers
 }
 
-// fetch asks for a title and what it leads to, as a crawl does.
+// fetch fetches a title and what it leads to, as a crawl does.
 func fetch(ctx context.Context, s *Source, title string) (f fetched, err error) {
 	facts := map[string]scrape.Fact{}
 	for {
@@ -144,9 +144,9 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	}
 }
 
-// The page behind a redirect counts for the title that it was asked for under: a
-// redirect that leads elsewhere, as a mended parser may find, needs another page.
-func TestPageCountsForItsOwnTitleOnly(t *testing.T) {
+// A page behind a redirect belongs to the title that was requested. If a later parser finds another
+// redirect target, another page must be fetched.
+func TestPageAnswersOnlyItsRequestedTitle(t *testing.T) {
 	s, _, _ := source(t, church("Category:D"), soft("Category:A", "Category:B"), soft("Category:B", "Category:D"))
 	f, err := fetch(t.Context(), s, "Category:A")
 	if err != nil || strings.Join(f.keys, "|") != "Category:A|Category:B|Category:D" {
@@ -166,7 +166,7 @@ func TestPageCountsForItsOwnTitleOnly(t *testing.T) {
 	}
 }
 
-func TestAnswersThatSayNothingAreErrors(t *testing.T) {
+func TestUnusableAnswersAreErrors(t *testing.T) {
 	for name, fault := range map[string]fakecommons.Fault{
 		"429":        {Status: 429, RetryAfter: "5"},
 		"403":        {Status: 403},
@@ -186,7 +186,7 @@ func TestAnswersThatSayNothingAreErrors(t *testing.T) {
 	}
 }
 
-func TestOtherAnswersAreNamed(t *testing.T) {
+func TestUnexpectedAnswersGetTheirOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fakecommons.Fault
 		outcome labels.Outcome
@@ -281,7 +281,7 @@ func TestCancellingEndsAFetch(t *testing.T) {
 	}
 }
 
-func TestBaseIsASite(t *testing.T) {
+func TestBaseMustBeAnOrigin(t *testing.T) {
 	for _, base := range []string{"", "commons.wikimedia.org", "ftp://x", "https://",
 		"https://commons.wikimedia.org/wiki/", "http://x/?a=b"} {
 		if _, err := New(base, nil, nil); err == nil {
@@ -296,14 +296,14 @@ func TestBaseIsASite(t *testing.T) {
 	}
 }
 
-// BenchmarkInfobox reads the saved infobox, 4 kB. performance.md: lxml 23.0k
-// pages/s a core, goal 60k.
+// BenchmarkInfobox reads the saved infobox of 4 kB. lxml reads 23,000 pages/s per core; the goal is
+// 60,000.
 func BenchmarkInfobox(b *testing.B) {
 	benchmarkParse(b, savedInfobox(b))
 }
 
-// BenchmarkPage reads a page of 107 kB with the infobox behind a third of the
-// rest. performance.md: lexbor 1.4k pages/s a core, goal 5k.
+// BenchmarkPage reads a page of 107 kB with the infobox after a third of it. lexbor reads 1,400
+// pages/s per core; the goal is 5,000.
 func BenchmarkPage(b *testing.B) {
 	c := church("Category:A")
 	body := c.HTML(104_500)
@@ -313,7 +313,7 @@ func BenchmarkPage(b *testing.B) {
 	benchmarkParse(b, body)
 }
 
-// BenchmarkPageWithoutTag has to read the page of 107 kB to its end.
+// BenchmarkPageWithoutTag reads a page of 107 kB to its end.
 func BenchmarkPageWithoutTag(b *testing.B) {
 	c := church("Category:A")
 	c.Variant = fakecommons.NoTag

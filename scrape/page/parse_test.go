@@ -42,8 +42,8 @@ func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 	}
 }
 
-// valueTexts is what the published scrapers select, with a full HTML parser:
-// independent of Parse.
+// valueTexts returns what the published scrapers select, found with a full HTML parser,
+// independently of Parse.
 func valueTexts(t *testing.T, body []byte) []string {
 	t.Helper()
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
@@ -144,7 +144,7 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 	}
 }
 
-// box wraps rows as a page does, without the script in the head.
+// box wraps rows in a page without the script in the head.
 func box(rows string) string {
 	return `<html><body><div id="mw-content-text"><table id="wdinfobox"><tbody>` + rows +
 		"</tbody></table></div></body></html>"
@@ -235,7 +235,7 @@ func TestRowRule(t *testing.T) {
 	}
 }
 
-// A page in another language has a tag that its English reader would not find.
+// The tag on a page in another language must not be taken for an English one.
 func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 	data, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv"))
 	if err != nil {
@@ -270,7 +270,7 @@ func TestPageInAnotherLanguageIsAnError(t *testing.T) {
 	}
 }
 
-func TestItemComesFromThreePlaces(t *testing.T) {
+func TestItemIsReadFromThreePlaces(t *testing.T) {
 	for name, html := range map[string]string{
 		"head": `<html><script>RLCONF={"wgArticleId":5,"wgNamespaceNumber":14,"wgPageName":"Category:A"` +
 			`,"wgWikibaseItemId":"Q64"}</script><div id="mw-content-text"></div></html>`,
@@ -291,7 +291,7 @@ func TestItemComesFromThreePlaces(t *testing.T) {
 	}
 }
 
-func TestHeadIsNotFooledByText(t *testing.T) {
+func TestHeadIgnoresKeysInsideTitles(t *testing.T) {
 	title, err := json.Marshal(`x","wgArticleId":7,"wgWikibaseItemId":"Q7`)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestSoftRedirectIsRead(t *testing.T) {
 	}
 }
 
-func TestClassIsAWholeWordOfTheAttribute(t *testing.T) {
+func TestClassMatchesWholeWords(t *testing.T) {
 	for class, want := range map[string]bool{
 		"foo": true, " foo\t": true, "bar foo": true, "foobar foo": true, "foofoo foo": true,
 		"": false, "fo": false, "foofoo": false, "foo-foo": false, "barfoo": false, "xfoofoo": false,

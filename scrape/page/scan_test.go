@@ -36,7 +36,7 @@ func scanned(body []byte) (all []string) {
 	}
 }
 
-// tokenized lists the same with the tokenizer of golang.org/x/net/html.
+// tokenized lists those of the tokenizer of golang.org/x/net/html.
 func tokenized(body []byte) (all []string) {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
@@ -61,7 +61,7 @@ func tokenized(body []byte) (all []string) {
 	}
 }
 
-// appendText joins neighbouring texts, which the two may cut differently.
+// appendText joins adjacent texts, which the two may split differently.
 func appendText(all []string, text string) []string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	if n := len(all); n > 0 && strings.HasPrefix(all[n-1], "text ") {
@@ -118,7 +118,7 @@ func FuzzScanner(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The scanner treats neither NUL, nor "<!--" within a script, nor <plaintext>.
+		// The scanner does not handle NUL, "<!--" within a script, or <plaintext>.
 		lower := bytes.ToLower(body)
 		if check(append(bytes.Clone(body), "<html></html>"...)) != nil || bytes.Contains(lower, []byte("plaintext")) ||
 			bytes.Contains(lower, []byte("<script")) && bytes.Contains(lower, []byte("<!--")) {

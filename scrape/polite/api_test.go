@@ -29,7 +29,7 @@ func sayJSON(w http.ResponseWriter, body string) {
 
 const goodReply = `{"batchcomplete":true,"query":{"pages":[]}}`
 
-func TestErrorsWithinAnAnswerAreTriedAgain(t *testing.T) {
+func TestTemporaryAPIErrorsAreRetried(t *testing.T) {
 	for name, body := range map[string]string{
 		"ratelimited": `{"error":{"code":"ratelimited","info":"You've exceeded your rate limit."}}`,
 		"readonly":    `{"error":{"code":"readonly","info":"The wiki is read-only."},"servedby":"mw1"}`,
@@ -57,7 +57,7 @@ func TestErrorsWithinAnAnswerAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestErrorsAboutTheQuestionAreAnswers(t *testing.T) {
+func TestPermanentAPIErrorsAreReturned(t *testing.T) {
 	body := `{"error":{"code":"no-such-entity","info":"x","id":"Q0"}}`
 	server, s, _ := apiSite(t, func(w http.ResponseWriter, r *http.Request) { sayJSON(w, body) })
 	if tr, text, _, err := get(t, s, server.URL); err != nil || text != body || tr.Requests() != 1 {
@@ -65,7 +65,7 @@ func TestErrorsAboutTheQuestionAreAnswers(t *testing.T) {
 	}
 }
 
-func TestRateLimitWithinAnswersOpensTheBreaker(t *testing.T) {
+func TestRateLimitErrorsOpenTheBreaker(t *testing.T) {
 	server, s, _ := apiSite(t, func(w http.ResponseWriter, r *http.Request) {
 		sayJSON(w, `{"error":{"code":"ratelimited","info":"no"}}`)
 	})
@@ -81,7 +81,7 @@ func TestRateLimitWithinAnswersOpensTheBreaker(t *testing.T) {
 	}
 }
 
-func TestLagIsWaitedForUpToItsBound(t *testing.T) {
+func TestLagIsWaitedForUpToMaxWait(t *testing.T) {
 	server, s, clock := apiSite(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		sayJSON(w, `{"error":{"code":"maxlag","info":"Waiting for all: 3.45 seconds lagged."}}`)
@@ -157,7 +157,7 @@ func TestRepeatedPostSendsItsBodyAgain(t *testing.T) {
 	}
 }
 
-func TestAPIOfWikimediaHasLimitsOfItsOwn(t *testing.T) {
+func TestWikimediaAPIHasItsOwnLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Settings)
 		want   string

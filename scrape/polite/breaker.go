@@ -55,15 +55,15 @@ func (b *breaker) err() error {
 	return nil
 }
 
-func (b *breaker) good() {
+func (b *breaker) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refused, b.failed = 0, 0
 }
 
-// bad counts a fault, and returns the reason if the breaker is open. tooLong means that the
+// count counts a fault, and returns the reason if the breaker is open. tooLong means that the
 // server asked for a longer pause than Settings.MaxWait.
-func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
+func (b *breaker) count(f *fault, until time.Time, tooLong bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f.refused { // only an answer resets the counts, so a mix of refusals and failures opens it too
@@ -76,15 +76,15 @@ func (b *breaker) bad(f *fault, until time.Time, tooLong bool) error {
 	case tooLong:
 		b.open = &StopError{Reason: "the server asks for a longer pause than is allowed", Until: until, Cause: f.err}
 	case b.refused >= b.refusals || b.failed >= b.failures:
-		b.open = &StopError{Reason: b.row() + " in a row", Until: until.Add(rest), Cause: f.err}
+		b.open = &StopError{Reason: b.describeFaults() + " in a row", Until: until.Add(rest), Cause: f.err}
 	default:
 		return nil
 	}
 	return b.open
 }
 
-// row describes the faults since the last answer.
-func (b *breaker) row() string {
+// describeFaults describes the faults since the last answer.
+func (b *breaker) describeFaults() string {
 	switch {
 	case b.failed == 0:
 		return fmt.Sprintf("%d refusals", b.refused)

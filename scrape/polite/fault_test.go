@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestRetryAfterReadsEveryForm(t *testing.T) {
+func TestRetryAfterParsesSecondsAndDates(t *testing.T) {
 	now := time.Date(2026, 10, 21, 7, 28, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
 		"":                              0,
@@ -37,7 +37,7 @@ func TestRetryAfterReadsEveryForm(t *testing.T) {
 	}
 }
 
-// failing answers n requests with a status and then with "page".
+// failing answers n requests with a status and the next ones with "page".
 func failing(n int32, status int, retryAfter string) http.HandlerFunc {
 	var seen atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -52,14 +52,14 @@ func failing(n int32, status int, retryAfter string) http.HandlerFunc {
 	}
 }
 
-func TestTemporaryFailuresAreTriedAgain(t *testing.T) {
+func TestTemporaryFailuresAreRetried(t *testing.T) {
 	for _, status := range []int{429, 500, 502, 503, 504, 408} {
 		server, s, clock := site(t, failing(3, status, ""))
 		tr, body, code, err := get(t, s, server.URL)
 		if err != nil || body != "page" || code != 200 || tr.Requests() != 5 {
 			t.Errorf("HTTP %d three times: %q, %d, %v, %d requests", status, body, code, err, tr.Requests())
 		}
-		// 1 + 2 + 4 s, each times 0.5 to 1; a 429 that names no time waits 5 s at least.
+		// 1 + 2 + 4 s, each times 0.5 to 1; after a 429 without a time at least 5 s.
 		least, most := 3500*time.Millisecond, 7100*time.Millisecond
 		if status == 429 {
 			least, most = 15*time.Second, 15100*time.Millisecond
@@ -80,7 +80,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		if err != nil || body != "page" {
 			t.Fatal(body, err)
 		}
-		// With a date the first wait ends at the date, so the second is a back-off.
+		// The first wait ends at the date, so the second is a back-off.
 		if got := clock.total(); got < c.want-time.Second || got > c.want+6*time.Second {
 			t.Errorf("Retry-After %s twice: waited %v, want about %v", c.header, got, c.want)
 		}
@@ -104,7 +104,7 @@ func TestRetryAfterHoldsBackEveryRequest(t *testing.T) {
 	}
 }
 
-func TestNoAnswerForEverEndsInAnError(t *testing.T) {
+func TestRetriesEndInAnError(t *testing.T) {
 	server, s, _ := site(t, failing(1000, 503, ""))
 	tr, _, _, err := get(t, s, server.URL)
 	var status *StatusError
@@ -113,7 +113,7 @@ func TestNoAnswerForEverEndsInAnError(t *testing.T) {
 	}
 }
 
-func TestOtherStatusesAreAnswers(t *testing.T) {
+func TestOtherStatusesAreReturned(t *testing.T) {
 	for _, status := range []int{200, 404, 410, 400, 414} {
 		server, s, _ := site(t, failing(1, status, ""))
 		if tr, _, code, err := get(t, s, server.URL); err != nil || code != status || tr.Requests() != 2 {
@@ -145,7 +145,7 @@ func TestBreakerOpensAfterRefusals(t *testing.T) {
 	}
 }
 
-func TestBreakerForgetsWhenAnAnswerComes(t *testing.T) {
+func TestAnswerResetsTheBreaker(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1)%8 != 0 {
@@ -178,8 +178,8 @@ func TestBreakerOpensWithoutANetwork(t *testing.T) {
 	}
 }
 
-// A site that is overloaded refuses and fails in turn; neither of the two is in a
-// row of its own.
+// An overloaded site alternates between refusals and failures, so neither occurs several times in a
+// row.
 func TestBreakerOpensAfterRefusalsAndFailuresInTurn(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -209,7 +209,7 @@ func TestLongPauseStopsInsteadOfSleeping(t *testing.T) {
 	}
 }
 
-func TestBrokenBodyIsAskedForAgain(t *testing.T) {
+func TestTruncatedBodyIsRetried(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
@@ -241,7 +241,7 @@ func TestBodyAboveTheLimitIsAnError(t *testing.T) {
 	}
 }
 
-func TestSlowAnswerTimesOutAndIsAskedForAgain(t *testing.T) {
+func TestTimeoutIsRetried(t *testing.T) {
 	var n atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
@@ -279,7 +279,7 @@ func TestCancellingEndsAWait(t *testing.T) {
 	}
 }
 
-func TestJitterDependsOnTheSeedAlone(t *testing.T) {
+func TestJitterDependsOnlyOnTheSeed(t *testing.T) {
 	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1/x", nil)
 	if err != nil {
 		t.Fatal(err)

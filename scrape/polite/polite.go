@@ -213,7 +213,7 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 			continue
 		}
 		if fault == nil {
-			t.breaker.good()
+			t.breaker.reset()
 			return resp, nil
 		}
 		wait := max(fault.retryAfter, t.backoff(req, attempt))
@@ -221,7 +221,7 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 			wait = max(wait, silentRefusal)
 		}
 		until := t.settings.Clock.Now().Add(wait)
-		if err := t.breaker.bad(fault, until, wait > t.settings.MaxWait); err != nil {
+		if err := t.breaker.count(fault, until, wait > t.settings.MaxWait); err != nil {
 			return nil, err
 		}
 		if fault.paused {
@@ -269,7 +269,7 @@ func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err = t.turn(ctx, req.URL.Host); err != nil {
+	if err = t.waitTurn(ctx, req.URL.Host); err != nil {
 		return nil, err
 	}
 	if err = t.count(); err != nil {
@@ -292,12 +292,12 @@ func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) 
 	}
 	resp.Request = req
 	err = readBody(resp, t.settings.MaxBody)
-	t.took(t.settings.Clock.Now().Sub(began))
+	t.noteDuration(t.settings.Clock.Now().Sub(began))
 	return resp, err
 }
 
-// took applies the rule about slow answers.
-func (t *Transport) took(d time.Duration) {
+// noteDuration applies the rule about slow answers.
+func (t *Transport) noteDuration(d time.Duration) {
 	if t.settings.Took != nil {
 		t.settings.Took(d)
 	}
@@ -309,9 +309,9 @@ func (t *Transport) took(d time.Duration) {
 	}
 }
 
-// turn waits until the host's gate is open and the token bucket has a token. If the gate
+// waitTurn waits until the host's gate is open and the token bucket has a token. If the gate
 // closes while it waits for the token, it waits for both again.
-func (t *Transport) turn(ctx context.Context, host string) error {
+func (t *Transport) waitTurn(ctx context.Context, host string) error {
 	clock := t.settings.Clock
 	for {
 		if err := t.breaker.err(); err != nil {

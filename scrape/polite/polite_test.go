@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// stillClock needs no time: a sleep moves it on at once.
+// stillClock advances only when somebody sleeps.
 type stillClock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -50,7 +50,7 @@ func (c *stillClock) total() (sum time.Duration) {
 	return sum
 }
 
-// site is a server whose answers a test writes, without robots.txt.
+// site is a server with answers of the test's own, without robots.txt.
 func site(t *testing.T, answer http.HandlerFunc) (*httptest.Server, Settings, *stillClock) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func TestWikimediaNeedsAContact(t *testing.T) {
 	}
 }
 
-func TestContactIsReachable(t *testing.T) {
+func TestContactIsAnAddressOrURL(t *testing.T) {
 	for contact, good := range map[string]bool{
 		"me@uni.edu": true, " me@uni.edu ": true, "https://uni.edu/~me": true,
 		"": false, "me": false, "me@localhost": false, "me@example.com": false, "me@mail.example.org": false,
@@ -168,7 +168,7 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// robots.txt and nine pages are ten requests: nine gaps of half a second.
+	// robots.txt and nine pages are ten requests with nine gaps of half a second.
 	if got := clock.total(); got < 4400*time.Millisecond || got > 4600*time.Millisecond {
 		t.Errorf("ten requests at 2/s took %v, want 4.5 s", got)
 	}
@@ -177,7 +177,7 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanInFlightAtATime(t *testing.T) {
+func TestRequestsInFlightAreLimited(t *testing.T) {
 	var now, most atomic.Int32
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
@@ -205,7 +205,7 @@ func TestNoMoreThanInFlightAtATime(t *testing.T) {
 	}
 }
 
-func TestEveryRequestNamesUs(t *testing.T) {
+func TestEveryRequestHasTheUserAgent(t *testing.T) {
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("User-Agent")+"|"+r.Header.Get("Accept-Language")+"|"+r.Header.Get("Accept-Encoding"))
 	})
@@ -215,7 +215,7 @@ func TestEveryRequestNamesUs(t *testing.T) {
 	}
 }
 
-func TestOnlyAllowedHostsAreAsked(t *testing.T) {
+func TestOtherHostsAreRefused(t *testing.T) {
 	var elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

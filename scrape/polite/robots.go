@@ -71,7 +71,7 @@ func (t *Transport) checkRobots(req *http.Request) error {
 		return nil
 	}
 	err := &RobotsError{URL: req.URL.Redacted(), Agent: t.settings.UserAgent}
-	if stop := t.breaker.bad(&fault{err: err}, t.settings.Clock.Now(), false); stop != nil {
+	if stop := t.breaker.count(&fault{err: err}, t.settings.Clock.Now(), false); stop != nil {
 		return stop
 	}
 	return err
@@ -96,7 +96,7 @@ func (t *Transport) readRobots(req *http.Request, r *rules) error {
 	}
 	data, err := robotstxt.FromStatusAndBytes(resp.StatusCode, body)
 	if err != nil {
-		if stop := t.breaker.bad(&fault{err: err}, t.settings.Clock.Now(), false); stop != nil {
+		if stop := t.breaker.count(&fault{err: err}, t.settings.Clock.Now(), false); stop != nil {
 			return stop
 		}
 		return err

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// commons is the part of the real file that matters here.
+// commons is the relevant part of the real file.
 const commons = "User-agent: *\nAllow: /w/api.php?action=mobileview&\nAllow: /w/load.php?\nDisallow: /w/\n" +
 	"Disallow: /api/\nDisallow: /trap/\nDisallow: /wiki/Special:\n"
 
-// lawful is a site whose robots.txt a test writes.
+// lawful is a site with a robots.txt of the test's own.
 func lawful(t *testing.T, law http.HandlerFunc) (*httptest.Server, Settings, *stillClock) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func TestRobotsTxtIsHonoured(t *testing.T) {
 	}
 }
 
-func TestRobotsTxtThatNamesUsWins(t *testing.T) {
+func TestRobotsTxtGroupOfOurAgentWins(t *testing.T) {
 	server, s, _ := lawful(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "User-agent: hgld-bot\nDisallow: /\n\nUser-agent: *\nDisallow:\n")
 	})
@@ -82,7 +82,7 @@ func TestMissingRobotsTxtAllowsAll(t *testing.T) {
 	}
 }
 
-func TestUnreachableRobotsTxtIsNoPermission(t *testing.T) {
+func TestUnreachableRobotsTxtForbidsRequests(t *testing.T) {
 	var healthy atomic.Bool
 	server, s, _ := lawful(t, func(w http.ResponseWriter, r *http.Request) {
 		if !healthy.Load() {
@@ -122,7 +122,7 @@ func TestRobotsTxtMayRedirect(t *testing.T) {
 	}
 }
 
-func TestApiClientMayLeaveRobotsTxtUnread(t *testing.T) {
+func TestAPIClientMaySkipRobotsTxt(t *testing.T) {
 	server, s, _ := lawful(t, func(http.ResponseWriter, *http.Request) { t.Error("robots.txt was asked for") })
 	s.IgnoreRobots = true
 	if _, body, _, err := get(t, s, server.URL+"/w/api.php"); err != nil || body != "page" {

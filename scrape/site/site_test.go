@@ -10,7 +10,7 @@ import (
 	"hgld/scrape/fakecommons"
 )
 
-func TestTheSettingsChangeTheRulesOfTheSource(t *testing.T) {
+func TestSettingsChangeThePoliteness(t *testing.T) {
 	rate, inFlight := 0.5, 3
 	for _, k := range Kinds {
 		plain := k.Value.Politeness(Settings{})
@@ -24,7 +24,7 @@ func TestTheSettingsChangeTheRulesOfTheSource(t *testing.T) {
 	}
 }
 
-func TestAWayLeadsToTheHostsOfItsSettings(t *testing.T) {
+func TestSourcesUseTheHostsOfTheirSettings(t *testing.T) {
 	server := httptest.NewServer(fakecommons.New(fakecommons.Corpus(1)))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")

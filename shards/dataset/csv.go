@@ -169,14 +169,14 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 		return unknown
 	case c.path < 0:
 		return fmt.Errorf("no column path among %s; name another one with -o columns.path=%s, or call the column path",
-			shortList(header), likeliest(header, "url", "img", "image_url"))
+			shortList(header), likelyColumn(header, "url", "img", "image_url"))
 	case src.labels != nil && c.landmark < 0:
 		return fmt.Errorf("no column landmark_id among %s to join the labels by; name another one with -o "+
 			"columns.landmark=COLUMN",
 			shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
 		return fmt.Errorf("no label columns level_0, level_1 … among %s; name others with --levels, finest first: "+
-			"--levels %s", shortList(header), cmp.Or(strings.Join(src.unused(header), ","), "COLUMN"))
+			"--levels %s", shortList(header), cmp.Or(strings.Join(src.unusedColumns(header), ","), "COLUMN"))
 	}
 	return nil
 }
@@ -199,8 +199,8 @@ func columnOf(header []string, names ...string) int {
 	return -1
 }
 
-// unused lists the named columns that no role is found for: they may be the levels.
-func (src *csvSource) unused(header []string) (names []string) {
+// unusedColumns lists the named columns that no role is found for: they may be the levels.
+func (src *csvSource) unusedColumns(header []string) (names []string) {
 	c := &src.columns
 	used := []int{c.path, c.split, c.id, c.sha256, c.landmark, c.author, c.license, c.title, c.source}
 	for i, h := range header {
@@ -260,7 +260,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		return record[i]
 	}
 	name, address := imageName(get(c.path))
-	item := shards.Item{Path: src.within(name), Split: cmp.Or(splitLike(get(c.split)), labels.Split(get(c.split))),
+	item := shards.Item{Path: src.imagePath(name), Split: cmp.Or(splitLike(get(c.split)), labels.Split(get(c.split))),
 		Where: where, SHA256: strings.ToLower(get(c.sha256))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, %s", where, get(c.path), src.images)
@@ -282,9 +282,9 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	return item, err
 }
 
-// within returns the path of an image below the folder of images, with slashes. An absolute path into
+// imagePath returns the path of an image below the folder of images, with slashes. An absolute path into
 // the folder, and a path with the \ of Windows, name the same image.
-func (src *csvSource) within(name string) string {
+func (src *csvSource) imagePath(name string) string {
 	if filepath.IsAbs(name) {
 		if root, err := filepath.Abs(src.images); err == nil {
 			if rel, err := filepath.Rel(root, name); err == nil {
@@ -310,8 +310,8 @@ func imageName(cell string) (name, address string) {
 	return path.Base(u.Path), cell
 }
 
-// likeliest returns the first column that has one of the usual names, or COLUMN.
-func likeliest(header []string, usual ...string) string {
+// likelyColumn returns the first column that has one of the usual names, or COLUMN.
+func likelyColumn(header []string, usual ...string) string {
 	for _, name := range usual {
 		if i := slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(h, name) }); i >= 0 {
 			return header[i]

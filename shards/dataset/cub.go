@@ -56,14 +56,14 @@ func (CUB) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			if class > 100 {
 				r.split = labels.Test
 			}
-			r.names = p.pick(map[string]string{"class": names[class], "family": families[class].name,
+			r.names = p.levelClasses(map[string]string{"class": names[class], "family": families[class].name,
 				"order": families[class].order})
 			return p.add(r)
 		})
 		if err != nil {
 			return err
 		}
-		return p.ready([]count{{labels.Train, 5864, 100}, {labels.Test, 5924, 100}}, "images")
+		return p.checkComplete([]count{{labels.Train, 5864, 100}, {labels.Test, 5924, 100}}, "images")
 	})
 }
 

@@ -23,7 +23,7 @@ func without(files tree, name string) tree {
 	return files
 }
 
-// damaged is a data set with a fault; nil: it is none.
+// damaged is a data set with an error; nil if it has none.
 type damaged struct {
 	by     Importer
 	files  tree
@@ -169,8 +169,8 @@ func TestPublishedSetsRefuseSettingsOfOthers(t *testing.T) {
 	}
 }
 
-// A class of one category may not stand in another: the levels are a tree.
-func TestProductOfTwoCategoriesIsNoTree(t *testing.T) {
+// A class must have the same parent in all rows.
+func TestTwoParentsOfAClassAreRefused(t *testing.T) {
 	files := edit(sopTree(t), "Ebay_train.txt", "2 1 1 bicycle_final/1_1.JPG", "2 1 2 stapler_final/1_1.JPG")
 	src, err := SOP{}.Open(t.Context(), Settings{Input: files.folder(t)})
 	if err != nil {

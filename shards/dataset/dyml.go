@@ -63,7 +63,7 @@ func (DyML) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				return err
 			}
 		}
-		return p.ready(dymlCounts(p, product), "")
+		return p.checkComplete(dymlCounts(p, product), "")
 	})
 }
 
@@ -86,7 +86,7 @@ func dymlCounts(p *published, product bool) []count {
 // allLevels reads a list with all three levels.
 func (p *published) allLevels(ctx context.Context, dir string, split labels.Split) error {
 	head := dymlHeader("fname", "coarse_id", "middle_id", "fine_id")
-	return p.lines(ctx, dir+"/label.csv", glued(head, func(text, where string) error {
+	return p.lines(ctx, dir+"/label.csv", splitHeader(head, func(text, where string) error {
 		file, ids, err := dymlRecord(text, 3)
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (p *published) benchmark(ctx context.Context, level string) error {
 	dir := "bmk_" + level
 	for _, split := range []labels.Split{labels.Query, labels.Gallery} {
 		name := fmt.Sprintf("%s/%s.csv", dir, split)
-		err := p.lines(ctx, name, glued(dymlHeader("fname", "labels"), func(text, where string) error {
+		err := p.lines(ctx, name, splitHeader(dymlHeader("fname", "labels"), func(text, where string) error {
 			file, ids, err := dymlRecord(text, 1)
 			if err != nil {
 				return err
@@ -116,12 +116,12 @@ func (p *published) benchmark(ctx context.Context, level string) error {
 			return err
 		}
 	}
-	return p.ready(nil, "")
+	return p.checkComplete(nil, "")
 }
 
-// glued returns the reader of a list whose first record may follow its header in the
+// splitHeader returns the reader of a list whose first record may follow its header in the
 // same line.
-func glued(head *regexp.Regexp, each func(text, where string) error) func(text, where string) error {
+func splitHeader(head *regexp.Regexp, each func(text, where string) error) func(text, where string) error {
 	first := true
 	return func(text, where string) error {
 		header := head.FindString(text)

@@ -8,7 +8,7 @@ import (
 	"hgld/internal/registry"
 )
 
-func TestNamesOfOtherProgramsAreProposed(t *testing.T) {
+func TestErrorsSuggestOurNameForThatOfOtherPrograms(t *testing.T) {
 	if importer, err := Find("folder"); err != nil || importer != Importer(Folder{}) {
 		t.Errorf("folder is %T, %v", importer, err)
 	}
@@ -25,7 +25,7 @@ func TestNamesOfOtherProgramsAreProposed(t *testing.T) {
 	}
 }
 
-// Archives that macOS made have a folder of its own at the top.
+// Archives made by macOS have a folder __MACOSX at the top.
 func TestHiddenFoldersAreNotAtTheTop(t *testing.T) {
 	files := tree{"CUB/images.txt": "", "__MACOSX/CUB/._images.txt": "", ".git/config": "", "loose.txt": ""}
 	for name, input := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {

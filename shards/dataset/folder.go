@@ -107,7 +107,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		return errors.New(text)
 	}
 	src.wrap = wrapping(src.files, src.levels, splits)
-	if src.splits, err = splitFolders(src.tops(), splits); err != nil {
+	if src.splits, err = splitFolders(src.topNames(), splits); err != nil {
 		return err
 	}
 	depth, err := src.checkDepth()
@@ -133,10 +133,10 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	return checkOrder(src.levels)
 }
 
-// tops returns the names at the top, below the wrapping folders.
-func (src *folderSource) tops() (names []string) {
+// topNames returns the names at the top, below the wrapping folders.
+func (src *folderSource) topNames() (names []string) {
 	for _, e := range src.files {
-		top, _, inside := strings.Cut(src.inner(e.path), "/")
+		top, _, inside := strings.Cut(src.belowWrapper(e.path), "/")
 		if !inside || len(names) == 0 || names[len(names)-1] != top {
 			names = append(names, top)
 		}

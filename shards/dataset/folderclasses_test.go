@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Omniglot as published: every alphabet has characters of the same names.
+// In Omniglot as published, every alphabet has characters of the same names.
 func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 	files := tree{}
 	for _, name := range []string{"Greek/character01/1.png", "Greek/character02/1.png", "Latin/character01/1.png",
@@ -70,7 +70,7 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 	}
 }
 
-func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
+func TestFoldersNamedLikeSplitsAreRefused(t *testing.T) {
 	near := tree{"training/a/1.jpg": "x", "testing/a/2.jpg": "y", "validation/b/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: near})
 	wantError(t, err, "the folders testing, training, validation may be splits or classes",
@@ -99,7 +99,7 @@ func TestFoldersLikeSplitsAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
+func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})
 	wantError(t, err, "the levels alphabet,character seem to be coarsest first", "--levels character,alphabet")
@@ -125,8 +125,8 @@ func TestLevelsInTheWrongOrderAreAskedAbout(t *testing.T) {
 	}
 }
 
-// A folder around all others, such as an archive has, would be a level of one class.
-func TestFolderAroundAllOthersIsNoClass(t *testing.T) {
+// A folder that wraps all others, as archives have, would be a level with one class.
+func TestWrappingFolderIsNotAClass(t *testing.T) {
 	two, split := tree{"photos/a/1.jpg": "x", "photos/b/2.jpg": "y"}, tree{"d/train/a/1.jpg": "x", "d/test/b/2.jpg": "y"}
 	for name, c := range map[string]struct {
 		files tree
@@ -163,8 +163,8 @@ func TestFolderAroundAllOthersIsNoClass(t *testing.T) {
 	}
 }
 
-// Network drives keep thumbnails in folders of the names of the images.
-func TestFoldersOfTheSystemAreLeftOut(t *testing.T) {
+// Network drives store thumbnails in folders named like the images.
+func TestSystemFoldersAreSkipped(t *testing.T) {
 	got, err := items(t, Folder{}, Settings{Input: tree{"a/1.jfif": "x", "a/@eaDir/1.jpg/SYNOPHOTO_THUMB_S.jpg": "y",
 		"#recycle/b/2.jpg": "z", "$RECYCLE.BIN/3.jpg": "z"}.folder(t)})
 	if want := []string{"a/1.jfif train a"}; err != nil || !slices.Equal(got, want) {

@@ -32,19 +32,19 @@ func (f foreign) add(name string) {
 // String returns a note with their number and the next step, "" if there are none.
 func (f foreign) String() string {
 	var notes []string
-	if n, list := f.count(func(ext string) bool { return slices.Contains(phones, ext) }); n > 0 {
+	if n, list := f.countWhere(func(ext string) bool { return slices.Contains(phones, ext) }); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s left out, in formats that hgld reads by libheif (%s); install it (%s; `hgld "+
 			"doctor` says what is missing), or save them as JPEG", terminal.Count(n, "file"), list, img.HEIFPackages))
 	}
-	if n, list := f.count(func(ext string) bool { return !slices.Contains(phones, ext) }); n > 0 {
+	if n, list := f.countWhere(func(ext string) bool { return !slices.Contains(phones, ext) }); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s left out, in formats that hgld does not read (%s); save them as JPEG to "+
 			"use them", terminal.Count(n, "file"), list))
 	}
 	return strings.Join(notes, "; ")
 }
 
-// count sums up and lists the extensions that belong.
-func (f foreign) count(belongs func(ext string) bool) (total int, list string) {
+// countWhere sums up and lists the extensions that belong.
+func (f foreign) countWhere(belongs func(ext string) bool) (total int, list string) {
 	var each []string
 	for _, ext := range slices.Sorted(maps.Keys(f)) {
 		if belongs(ext) {

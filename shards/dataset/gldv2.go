@@ -138,7 +138,7 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 		if !g.has(name) {
 			continue
 		}
-		err := g.use(ctx, name, func(r io.Reader) error {
+		err := g.readList(ctx, name, func(r io.Reader) error {
 			table, err := labels.Read(r, name, labels.ReadOptions{Split: split})
 			if err != nil {
 				return err
@@ -263,7 +263,7 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 // table calls each for every record of a CSV, with the named columns.
 func (p *published) table(ctx context.Context, name string, columns []string,
 	each func(row []string, where string) error) error {
-	return p.use(ctx, name, func(in io.Reader) error {
+	return p.readList(ctx, name, func(in io.Reader) error {
 		r := csv.NewReader(in)
 		r.ReuseRecord = true
 		head, err := r.Read()

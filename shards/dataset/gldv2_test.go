@@ -17,8 +17,8 @@ import (
 	"hgld/shards"
 )
 
-// gldv2Tables are made up in the published layout; images are named by their first
-// and last digit.
+// gldv2Tables are invented tables in the published layout. Images are named by their first and last
+// digit.
 var gldv2Tables = tree{
 	"metadata/train_clean.csv": "landmark_id,images\n7,000000000000000a " +
 		"100000000000000b\n8,200000000000000c\n",
@@ -47,7 +47,7 @@ var gldv2Want = []string{
 	"test/5/0/0/500000000000000f.jpg test index/7<mountain<natural",
 }
 
-// gldv2Folder writes the tables and the images, as folders or in two TARs a split.
+// gldv2Folder writes the tables and the images, as folders or in two TARs per split.
 func gldv2Folder(t *testing.T, tars bool) string {
 	files := maps.Clone(gldv2Tables)
 	for i, line := range gldv2Want {
@@ -141,7 +141,7 @@ func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 	return rows
 }
 
-func TestGLDv2TellsWhatItLeavesOut(t *testing.T) {
+func TestGLDv2NotesSkippedImages(t *testing.T) {
 	src, err := GLDv2{}.Open(t.Context(), Settings{Input: gldv2Folder(t, true)})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[600] ^= 1 // in the picture
+	data[600] ^= 1 // in the image
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +196,9 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	}
 }
 
-// TestTARLoadedAgainGivesItsImages builds from a TAR with a changed picture, which can
-// still be decoded, and again from the right one, whose members have the same sizes:
-// the data set must have the right picture. published says whether a sum was.
+// TestTARLoadedAgainGivesItsImages builds from a TAR with a changed but valid image, and then from
+// the right TAR, whose members have the same sizes. The data set must end with the right image.
+// published says whether there was a published checksum.
 func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 	for _, published := range []bool{true, false} {
 		dir := gldv2Folder(t, true)
@@ -237,7 +237,7 @@ func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 	}
 }
 
-// gldv2Image builds a data set in out and returns one of its images of the index.
+// gldv2Image builds a data set in out and returns one of its index images.
 func gldv2Image(t *testing.T, dir, out, id string) []byte {
 	t.Helper()
 	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
@@ -275,7 +275,7 @@ func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
 	return nil
 }
 
-// A TAR that changes while it is read gives neither the old images nor the new ones.
+// If a TAR changes while it is read, neither the old nor the new images are used.
 func TestTARChangedMeanwhileStopsTheBuild(t *testing.T) {
 	dir := gldv2Folder(t, true)
 	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})

@@ -17,8 +17,8 @@ import (
 	"hgld/shards"
 )
 
-// groceryShards builds shards of the 5,421 photographs of the Grocery Store
-// Dataset, 81 classes below 43 below 3.
+// groceryShards builds shards of the 5,421 photographs of the Grocery Store Dataset: 81 classes
+// below 43 below 3.
 func groceryShards(t testing.TB, dir string, o shards.Options) *shards.Result {
 	t.Helper()
 	data := goldens.Shared(t, "data", "grocery128")
@@ -93,8 +93,8 @@ func TestGroceryPhotosComeBackFromShards(t *testing.T) {
 	}
 }
 
-// compareGrocery compares a row with its line in the CSV, path,split,fine_id,
-// fine,coarse_id,coarse,top,width,height, and with what the sidecar gives.
+// compareGrocery compares a row with its line in the CSV
+// (path,split,fine_id,fine,coarse_id,coarse,top, width,height) and with the sidecar.
 func compareGrocery(t *testing.T, v *shards.View, i int, row *shards.Row, w []string) {
 	t.Helper()
 	if w == nil {

@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-// hostile is an archive and a part of the error that it must meet.
+// hostile is an archive, and a part of the error that it must cause.
 type hostile struct {
 	data []byte
 	want string
 }
 
-// hostileZips are archives that want to write or read elsewhere, or to cost much.
+// hostileZips are archives that try to read or write elsewhere, or to use many resources.
 func hostileZips(t *testing.T) map[string]hostile {
 	all := map[string]hostile{}
 	one := func(h zip.FileHeader, body string) []byte {
@@ -93,8 +93,8 @@ func TestHostileZipsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHostileTarsAreRefused: a header is written for each kind of member that is
-// no plain file, and for names that lead elsewhere.
+// TestHostileTarsAreRefused writes a header for each kind of special member, and for names that
+// lead out of the folder.
 func TestHostileTarsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		header tar.Header
@@ -138,8 +138,8 @@ func TestHostileTarsAreRefused(t *testing.T) {
 	}
 }
 
-// TestCutTarIsRefused: an archive that was cut between two members, or within one,
-// lacks images. Both empty blocks at its end, or one, may be followed by more.
+// An archive that was truncated between two members, or within one, lacks images. It must end with
+// one or two empty blocks; other data may follow.
 func TestCutTarIsRefused(t *testing.T) {
 	files := tree{"a.jpg": strings.Repeat("a", 700), "b.jpg": strings.Repeat("b", 512), "c.jpg": "", "d.jpg": "d"}
 	whole, err := os.ReadFile(files.tar(t))
@@ -182,8 +182,8 @@ func TestCutTarIsRefused(t *testing.T) {
 	}
 }
 
-// TestBombsInArchivesAreFailures: members that unpack a thousandfold, lie about
-// their size or do not have their checksum cost one row each.
+// Members that expand a thousandfold, declare a wrong size or have a wrong checksum cost one row
+// each.
 func TestBombsInArchivesAreFailures(t *testing.T) {
 	var packed bytes.Buffer
 	z, err := flate.NewWriter(&packed, flate.BestSpeed)

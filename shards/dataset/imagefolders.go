@@ -36,7 +36,7 @@ func ImageFolders(table, column string) ([]string, error) {
 	rows.Ragged()
 	head, err := rows.Read()
 	if err != nil {
-		return nil, unread(err)
+		return nil, readError(err)
 	}
 	usual := pathColumns
 	if column != "" {
@@ -50,7 +50,7 @@ func ImageFolders(table, column string) ([]string, error) {
 	for range rowsRead {
 		row, err := rows.Read()
 		if err != nil {
-			return slices.Sorted(slices.Values(folders)), unread(err)
+			return slices.Sorted(slices.Values(folders)), readError(err)
 		}
 		if at >= len(row) {
 			continue
@@ -72,8 +72,8 @@ func ImageFolders(table, column string) ([]string, error) {
 	return folders, nil
 }
 
-// unread is an error if it comes from reading a file, and nil if it is about what was read.
-func unread(err error) error {
+// readError is an error if it comes from reading a file, and nil if it is about what was read.
+func readError(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	"hgld/shards"
 )
 
-// picture is a JPEG that differs with n.
+// picture returns a JPEG that differs with n.
 func picture(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var buf bytes.Buffer
@@ -30,7 +30,7 @@ func picture(tb testing.TB, n int) []byte {
 	return buf.Bytes()
 }
 
-// tree is a folder of files to be written in one form or another.
+// tree is a folder of files that can be written in several forms.
 type tree map[string]string
 
 func (files tree) names() []string {
@@ -94,7 +94,7 @@ func (files tree) tar(tb testing.TB) string {
 	return file
 }
 
-// items collects what an importer yields, one line an item.
+// items lists what an importer yields, one line per item.
 func items(tb testing.TB, importer Importer, s Settings) ([]string, error) {
 	tb.Helper()
 	src, err := importer.Open(tb.Context(), s)
@@ -215,7 +215,7 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 }
 
 // The Grocery Store Dataset has Fruit/Avocado beside Fruit/Apple/Royal-Gala.
-func TestInnermostFolderIsRepeatedIfAsked(t *testing.T) {
+func TestInnermostFolderIsRepeatedAsALevel(t *testing.T) {
 	dir := tree{"fruit/apple/gala/1.jpg": "", "fruit/avocado/2.jpg": "", "milk/3.jpg": ""}.folder(t)
 	got, err := items(t, Folder{}, Settings{Input: dir, Uneven: "repeat"})
 	want := []string{"fruit/apple/gala/1.jpg train gala<apple<fruit", "fruit/avocado/2.jpg train avocado<avocado<fruit",
@@ -225,9 +225,8 @@ func TestInnermostFolderIsRepeatedIfAsked(t *testing.T) {
 	}
 }
 
-// A table that names images by their addresses means the files of the last part, as a browser
-// or wget saves them.
-func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
+// URLs in a table refer to files named like their last segment, as browsers and wget save them.
+func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 	dir := tree{"photos/a 1.jpg": "x", "t.csv": "url,level_0\nhttps://example.org/x/a%201.jpg?size=big,x\n"}.folder(t)
 	s := Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "photos")}
 	_, err := items(t, CSV{}, s)
@@ -246,8 +245,8 @@ func TestAddressesMeanTheFilesOfTheirLastPart(t *testing.T) {
 	}
 }
 
-// The members of a tar file have no checksums: that of the file says that one changed.
-func TestTarWithOtherContentsIsReadAnew(t *testing.T) {
+// Members of a tar file have no checksums, so the hash of the file shows a change.
+func TestChangedTarIsIndexedAgain(t *testing.T) {
 	right := tree{"a/1.jpg": string(picture(t, 1)), "a/2.jpg": string(picture(t, 2))}.tar(t)
 	data, err := os.ReadFile(right)
 	if err != nil {
@@ -278,8 +277,7 @@ func TestTarWithOtherContentsIsReadAnew(t *testing.T) {
 	}
 }
 
-// A link that leads to nothing, and one that cannot be followed, are listed like a
-// broken image.
+// A broken link, and one that cannot be followed, are listed like damaged images.
 func TestLinksThatCannotBeReadAreFailures(t *testing.T) {
 	dir := tree{"a/1.jpg": string(picture(t, 1))}.folder(t)
 	for name, to := range map[string]string{"2.jpg": "nowhere.jpg", "3.jpg": "3.jpg"} {
@@ -426,7 +424,7 @@ func TestEveryImporterHasANameAndASentence(t *testing.T) {
 	}
 }
 
-// wantError fails the test unless err's text holds all parts.
+// wantError fails the test unless the text of err contains all parts.
 func wantError(tb testing.TB, err error, parts ...string) {
 	tb.Helper()
 	if err == nil {
@@ -440,7 +438,7 @@ func wantError(tb testing.TB, err error, parts ...string) {
 	}
 }
 
-// Tables come from spreadsheets, data frames and other systems.
+// Tables come from spreadsheets, data frames and other operating systems.
 func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
 	here := tree{"img/1.jpg": "x", "img/2.jpg": "y"}.folder(t)
 	want := []string{"img/1.jpg train a, b<c", "img/2.jpg val d<c"}

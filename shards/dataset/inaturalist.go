@@ -65,13 +65,13 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 						len(species))
 				}
 				class["group"] = group
-				return p.add(record{path: text, split: split, names: p.pick(class), where: where})
+				return p.add(record{path: text, split: split, names: p.levelClasses(class), where: where})
 			})
 			if err != nil {
 				return err
 			}
 		}
-		return p.ready([]count{{labels.Train, 325846, 5690}, {labels.Test, 136093, 2452}}, "")
+		return p.checkComplete([]count{{labels.Train, 325846, 5690}, {labels.Test, 136093, 2452}}, "")
 	})
 }
 
@@ -94,7 +94,7 @@ func (p *published) taxonomy(ctx context.Context) (map[string]map[string]string,
 		name = "train2018.json"
 	}
 	var list []category
-	err := p.use(ctx, name, func(r io.Reader) (err error) {
+	err := p.readList(ctx, name, func(r io.Reader) (err error) {
 		d := json.NewDecoder(r)
 		if list, err = readCategories(d); err != nil {
 			var wrong *json.UnmarshalTypeError

@@ -60,8 +60,8 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, but its first line says %d", list, len(p.records),
 				records))
 		}
-		return p.ready([]count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}, "",
-			"Img")
+		published := []count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}
+		return p.checkComplete(published, "", "Img")
 	})
 }
 
@@ -85,5 +85,5 @@ func (p *published) inShopRecord(text, where string) error {
 		return errors.New("path " + strconv.Quote(file) + "; want img/department/category/…/file")
 	}
 	class := map[string]string{"item": item, "category": folders[1] + "/" + folders[2], "department": folders[1]}
-	return p.add(record{path: file, split: split, names: p.pick(class), where: where})
+	return p.add(record{path: file, split: split, names: p.levelClasses(class), where: where})
 }

@@ -14,7 +14,7 @@ import (
 	"hgld/shards"
 )
 
-// hubRow is a row as Hugging Face writes CIFAR-100.
+// hubRow is a row in the layout of CIFAR-100 on Hugging Face.
 type hubRow struct {
 	Image  *hubImage `parquet:"image,optional"`
 	Fine   *int64    `parquet:"fine_label,optional"`
@@ -32,7 +32,7 @@ const hubFeatures = `{"info": {"features": {"image": {"_type": "Image"},
 	"coarse_label": {"names": ["fruit", "vegetable"], "_type": "ClassLabel"},
 	"maker": {"dtype": "string", "_type": "Value"}}}}`
 
-// hubRows are four photographs of apple, pear, carrot and no class.
+// hubRows are four photographs: apple, pear, carrot and no class.
 func hubRows(tb testing.TB, first int) []hubRow {
 	rows := make([]hubRow, 4)
 	for i := range rows {
@@ -124,7 +124,7 @@ func TestShardsHoldTheBytesOfTheRows(t *testing.T) {
 	}
 }
 
-// A row without bytes is a missing image, and one without a file name is called by its number.
+// A row without bytes is a missing image. A row without a file name is named by its number.
 func TestRowsWithoutBytesAreMissing(t *testing.T) {
 	rows := hubRows(t, 0)
 	rows[0].Image.Bytes, rows[1].Image, rows[2].Image.Path = nil, nil, nil
@@ -137,7 +137,8 @@ func TestRowsWithoutBytesAreMissing(t *testing.T) {
 	}
 }
 
-// Without --levels, the only ClassLabel is the level; numbers without names are their own.
+// Without --levels, a single ClassLabel column is the level. Numbers without names are their own
+// names.
 func TestClassColumnIsFound(t *testing.T) {
 	only := strings.ReplaceAll(hubFeatures, `"names": ["fruit", "vegetable"], "_type": "ClassLabel"`, `"_type": "Value"`)
 	got, err := items(t, Parquet{}, Settings{Input: tree{"x.parquet": hubFile(t, only, hubRows(t, 0))}.folder(t)})
@@ -154,7 +155,7 @@ func TestClassColumnIsFound(t *testing.T) {
 func TestSplitsFollowFileNames(t *testing.T) {
 	for _, c := range []struct {
 		files, asked string
-		want         string // "" is an error
+		want         string // "" expects an error
 	}{
 		{"train-00000-of-00001 test-00000-of-00001", "", "train test"},
 		{"default/train/0000 default/validation/0000", "", "train val"},
@@ -181,7 +182,7 @@ func TestSplitsFollowFileNames(t *testing.T) {
 	}
 }
 
-// A fault names file, row or row group, and what to do.
+// An error names the file, the row or row group, and the next step.
 func TestFaultsOfParquetAreNamed(t *testing.T) {
 	outside := hubRows(t, 0)
 	outside[3].Fine = new(int64(3))
@@ -228,7 +229,7 @@ func TestFaultsOfParquetAreNamed(t *testing.T) {
 	}
 }
 
-// The cache forgets what was used least recently, and gives every image again.
+// The cache drops the least recently used pages, and still returns every image.
 func TestPageCacheIsBounded(t *testing.T) {
 	rows := hubRows(t, 0)
 	src, err := Parquet{}.Open(t.Context(), Settings{Input: tree{"a.parquet": hubFile(t, hubFeatures, rows)}.folder(t),

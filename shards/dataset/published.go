@@ -155,8 +155,8 @@ const (
 	maxLine = 64 << 10
 )
 
-// use passes the content of a list to read and notes its hash for the manifest.
-func (p *published) use(ctx context.Context, name string, read func(io.Reader) error) error {
+// readList passes the content of a list to read and notes its hash for the manifest.
+func (p *published) readList(ctx context.Context, name string, read func(io.Reader) error) error {
 	f, err := p.lists.open(path.Join(p.top, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing; it is part of the published data set", name)
@@ -183,7 +183,7 @@ func (p *published) use(ctx context.Context, name string, read func(io.Reader) e
 // lines calls each for every line that is not blank, without a byte order mark and
 // without the carriage returns of Windows.
 func (p *published) lines(ctx context.Context, name string, each func(text, where string) error) error {
-	return p.use(ctx, name, func(in io.Reader) error {
+	return p.readList(ctx, name, func(in io.Reader) error {
 		r := bufio.NewScanner(in)
 		r.Buffer(make([]byte, 4096), maxLine)
 		n := 0
@@ -234,8 +234,8 @@ func header(columns string, each func(text, where string) error) func(text, wher
 	}
 }
 
-// pick returns the classes of the levels that are read, finest first.
-func (p *published) pick(class map[string]string) []string {
+// levelClasses returns the classes of the levels that are read, finest first.
+func (p *published) levelClasses(class map[string]string) []string {
 	names := make([]string, len(p.levels))
 	for i, l := range p.levels {
 		names[i] = class[l]
@@ -267,9 +267,9 @@ func (p *published) add(r record) error {
 	return nil
 }
 
-// ready is called after all lists are read. It finds the folder of the images, one of
+// checkComplete is called after all lists are read. It finds the folder of the images, one of
 // those named within the top folder, and compares the numbers with the published ones.
-func (p *published) ready(expected []count, within ...string) error {
+func (p *published) checkComplete(expected []count, within ...string) error {
 	if len(p.records) == 0 {
 		return errors.New("no images are listed")
 	}

@@ -14,8 +14,7 @@ import (
 	"hgld/shards"
 )
 
-// The trees below are made up in the published layouts, with a picture for each
-// line of a list.
+// The trees below are invented in the published layouts, with an image for each line of a list.
 
 func withPictures(tb testing.TB, files tree, paths ...string) tree {
 	for i, p := range paths {
@@ -88,7 +87,7 @@ func inShopTree(tb testing.TB) tree {
 		"img/WOMEN/Dresses/id_00000003/01_2_side.jpg", "img/MEN/Denim/id_00000081/02_4_full.jpg")
 }
 
-// publishedCase is an importer with a small data set and what it must yield.
+// publishedCase is an importer with a small data set and the expected items.
 type publishedCase struct {
 	name   string
 	by     Importer
@@ -146,7 +145,7 @@ func publishedCases(tb testing.TB) []publishedCase {
 	}
 }
 
-// within puts all files into a folder, as archives of data sets have them.
+// within moves all files into a folder, as in archives of data sets.
 func (files tree) within(folder string) tree {
 	moved := tree{}
 	for name, data := range files {
@@ -155,7 +154,7 @@ func (files tree) within(folder string) tree {
 	return moved
 }
 
-// parted returns the lists and the images of a tree.
+// parted splits a tree into the lists and the images.
 func (files tree) parted() (lists, images tree) {
 	lists, images = tree{}, tree{}
 	for name, data := range files {
@@ -214,7 +213,7 @@ func content(tb testing.TB, dir string) map[string]string {
 	return all
 }
 
-func TestShardsOfPublishedDataSetsDependOnNoWorkers(t *testing.T) {
+func TestShardsOfPublishedDataSetsDoNotDependOnWorkers(t *testing.T) {
 	for _, c := range publishedCases(t) {
 		input := c.files.folder(t)
 		var first map[string]string
@@ -239,7 +238,7 @@ func TestShardsOfPublishedDataSetsDependOnNoWorkers(t *testing.T) {
 	}
 }
 
-func TestPublishedNumbersAreComparedAndStopNothing(t *testing.T) {
+func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    Importer
 		files tree
@@ -297,7 +296,7 @@ func TestWholeDataSetHasNoNotes(t *testing.T) {
 	}
 }
 
-func TestMissingPicturesOfAPublishedSetAreFailures(t *testing.T) {
+func TestMissingImagesOfAPublishedDataSetAreFailures(t *testing.T) {
 	files := sopTree(t)
 	delete(files, "bicycle_final/1_0.JPG") // the first, by which the folder of images would be found
 	r := build(t, SOP{}, Settings{Input: files.within("Stanford_Online_Products").zip(t)})
@@ -326,7 +325,7 @@ func TestCUBTreeHasAllClasses(t *testing.T) {
 	if f, o := groups(1, 200); f != 37 || o != 13 || len(of) != 200 {
 		t.Errorf("%d families, %d orders, %d classes", f, o, len(of))
 	}
-	if f, o := groups(1, 100); f != 29 || o != 13 { // 30 in the released table, of which one is the kittiwake
+	if f, o := groups(1, 100); f != 29 || o != 13 { // the released table has 30, one of which is the kittiwake
 		t.Errorf("training: %d families, %d orders", f, o)
 	}
 	listed := 0

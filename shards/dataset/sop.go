@@ -39,13 +39,13 @@ func (SOP) Open(ctx context.Context, s Settings) (shards.Source, error) {
 				if err != nil {
 					return err
 				}
-				return p.add(record{path: file, split: list.split, names: p.pick(class), where: where})
+				return p.add(record{path: file, split: list.split, names: p.levelClasses(class), where: where})
 			}))
 			if err != nil {
 				return err
 			}
 		}
-		return p.ready([]count{{labels.Train, 59551, 11318}, {labels.Test, 60502, 11316}}, "")
+		return p.checkComplete([]count{{labels.Train, 59551, 11318}, {labels.Test, 60502, 11316}}, "")
 	})
 }
 

@@ -39,7 +39,8 @@ func TestSurveyCountsImagesAndClasses(t *testing.T) {
 	}
 }
 
-// init lists the images before anything is written, so it must find what would stop the build.
+// init surveys the images before it writes anything, so the survey must find what would stop the
+// build.
 func TestSurveyFindsTheFaultsOfABuild(t *testing.T) {
 	for _, c := range []struct {
 		rows string
@@ -79,7 +80,7 @@ func TestSurveyNotesLikelyMistakes(t *testing.T) {
 	wantError(t, s.Learnable(), "two classes of two images", "0 of 3 classes (3 images) have two")
 }
 
-// A link does not hide that a path lies in a folder.
+// A path below a folder is recognised through a link.
 func TestWithinFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -132,8 +132,8 @@ func (s *tarStore) compareMD5(published string) error {
 		"then continue with `hgld shards build`", s.name, got.md5, published)}
 }
 
-// at returns the position of an image. tar is false for an image in a folder.
-func (s *tarSet) at(name string) (p place, tar bool, err error) {
+// position returns the position of an image. tar is false for an image in a folder.
+func (s *tarSet) position(name string) (p place, tar bool, err error) {
 	split, _, _ := strings.Cut(name, "/")
 	members := s.splits[labels.Split(split)]
 	if members == nil {
@@ -148,7 +148,7 @@ func (s *tarSet) at(name string) (p place, tar bool, err error) {
 }
 
 func (s *tarSet) find(name string) (entry, error) {
-	p, tar, err := s.at(name)
+	p, tar, err := s.position(name)
 	if !tar {
 		return s.folder.find(name)
 	}
@@ -159,7 +159,7 @@ func (s *tarSet) find(name string) (entry, error) {
 }
 
 func (s *tarSet) open(name string) (io.ReadCloser, error) {
-	p, tar, err := s.at(name)
+	p, tar, err := s.position(name)
 	if !tar {
 		return s.folder.open(name)
 	}

@@ -104,7 +104,7 @@ func (s *tarStore) index() error {
 	for n := 0; ; n++ {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return s.ended(end)
+			return s.checkEnd(end)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: member %d: %w", base, n, err)
@@ -154,10 +154,10 @@ const tarBlock = 512
 
 func wholeBlocks(size int64) int64 { return (size + tarBlock - 1) / tarBlock * tarBlock }
 
-// ended returns an error unless the reader has found an empty block after the last
+// checkEnd returns an error unless the reader has found an empty block after the last
 // member. Without it the archive was cut between two members and lacks some. (The
 // format requires two empty blocks; some writers write one.)
-func (s *tarStore) ended(end int64) error {
+func (s *tarStore) checkEnd(end int64) error {
 	at, err := s.file.Seek(0, io.SeekCurrent)
 	if err == nil && at <= end {
 		err = fmt.Errorf("%s: ends after member %d, without the empty blocks that end an archive: it was cut short; "+

@@ -25,7 +25,7 @@ func TestSplitWhoseFolderCannotBeReadHasNoMissingImages(t *testing.T) {
 	}
 }
 
-// heals is a store whose file could not be looked at, and can be opened later.
+// heals is a store with a file that cannot be examined at first, but can be opened later.
 type heals struct{ store }
 
 func (heals) find(string) (entry, error) { return entry{}, fs.ErrPermission }
@@ -34,7 +34,7 @@ func (heals) open(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("image")), nil
 }
 
-func TestImageThatComesBackDuringABuildStopsIt(t *testing.T) {
+func TestImageThatReappearsDuringABuildStopsIt(t *testing.T) {
 	item := &shards.Item{Path: "a.jpg", Where: "images.csv:2"}
 	if _, err := attach(item, heals{}, "a.jpg"); err != nil {
 		t.Fatal(err)

@@ -38,8 +38,8 @@ func wrapping(files []entry, levels, splits []string) int {
 	return len(shared)
 }
 
-// inner returns the path of an image below the wrapping folders.
-func (src *folderSource) inner(p string) string {
+// belowWrapper returns the path of an image below the wrapping folders.
+func (src *folderSource) belowWrapper(p string) string {
 	for range src.wrap {
 		_, p, _ = strings.Cut(p, "/")
 	}

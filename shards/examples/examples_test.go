@@ -104,7 +104,7 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	}
 }
 
-// A folder that can show nothing is refused.
+// A folder without usable images is refused.
 func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
 	dir := t.TempDir()
 	tags, flat := filepath.Join(dir, "tags.jsonl"), filepath.Join(dir, "flat")
@@ -142,7 +142,7 @@ func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAnExampleHasALimit(t *testing.T) {
+func TestExamplesLimitsTheFileSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.jpg")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@
 package provenance
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -183,7 +182,6 @@ func (t *Trace) draft(ctx context.Context, path string) error {
 		return err
 	}
 	origin := d.Origin
-	origin.Weights = cmp.Or(origin.Weights, Weights(origin.Encoder)) // older drafts have the name alone
 	t.made.Clusters = &origin
 	if t.made.Scrape != nil {
 		return nil
@@ -204,7 +202,7 @@ func (t *Trace) draft(ctx context.Context, path string) error {
 	return t.scrape(ctx, tags)
 }
 
-// scrape says when the tags were fetched, and from where.
+// scrape says where the tags are from.
 func (t *Trace) scrape(ctx context.Context, path string) error {
 	if err := t.noteChange(path); err != nil {
 		return err
@@ -219,19 +217,8 @@ func (t *Trace) scrape(ctx context.Context, path string) error {
 	}
 	s := &shards.ScrapeOrigin{Tags: in, Records: len(records), Sources: map[string]int{}}
 	for i := range records {
-		r := &records[i]
-		if r.Source != "" {
-			s.Sources[r.Source]++
-		}
-		if r.Fetched.IsZero() {
-			continue
-		}
-		at := r.Fetched.UTC()
-		if s.First.IsZero() || at.Before(s.First) {
-			s.First = at
-		}
-		if at.After(s.Last) {
-			s.Last = at
+		if from := records[i].Source; from != "" {
+			s.Sources[from]++
 		}
 	}
 	t.made.Scrape = s

@@ -13,7 +13,7 @@ import (
 	"hgld/shards"
 )
 
-// noRecords is the folder of somebody without a project.
+// noRecords is a project folder without stages.
 type noRecords struct{}
 
 func (noRecords) Changed(string) (string, error) { return "", nil }
@@ -22,7 +22,7 @@ func (noRecords) Labels(string) (*LabelsRecord, string, error) {
 	return nil, "no project is here", nil
 }
 
-func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
+func TestProvenanceEndsAtLabelsWithoutARecord(t *testing.T) {
 	trace := New(noRecords{}, nil)
 	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
 		t.Fatal(err)
@@ -33,8 +33,8 @@ func TestLabelsWithoutARecordEndTheProvenance(t *testing.T) {
 	}
 }
 
-// The encoder's name has the hash of its weights; a draft is followed only to the very
-// tags that it was made of.
+// The encoder's name contains the hash of its weights. A draft is followed only to exactly the tags
+// that it was made of.
 func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -45,15 +45,16 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 		return path
 	}
 	tags := write("tags.jsonl", `{"hgld_tags":1}`+"\n"+
-		`{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake","fetched":"2026-11-03T10:00:00+02:00","source":"page"}`+"\n")
+		`{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake","source":"page"}`+"\n")
 	sum, _, err := filehash.SHA256(t.Context(), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	weights := strings.Repeat("0123456789abcdef", 4)
+	encoder := "clip(12 layers of 512,sha256=" + weights + ")"
 	var text bytes.Buffer
 	err = labels.WriteDraft(&text, &labels.Draft{Version: labels.DraftVersion, Origin: labels.Origin{
-		Encoder: "clip(12 layers of 512,sha256=" + weights + ")", K: 1, Input: "tags.jsonl", InputSHA256: sum},
+		Encoder: encoder, Weights: Weights(encoder), K: 1, Input: "tags.jsonl", InputSHA256: sum},
 		Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "lake"}, Landmarks: 1}},
 		Clusters: []labels.Cluster{{Name: "lake", Members: []labels.Member{{}}}}})
 	if err != nil {
@@ -68,8 +69,7 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 		return found.Provenance()
 	}
 	made := follow()
-	if made.Clusters.Weights != weights || made.Scrape == nil ||
-		made.Scrape.First.String() != "2026-11-03 08:00:00 +0000 UTC" || made.Scrape.Sources["page"] != 1 ||
+	if made.Clusters.Weights != weights || made.Scrape == nil || made.Scrape.Sources["page"] != 1 ||
 		len(made.Unknown) > 0 {
 		t.Errorf("%+v, %+v, %v", made.Clusters, made.Scrape, made.Unknown)
 	}

@@ -13,6 +13,7 @@ import (
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 	"hgld/train/tensor"
 )
 
@@ -82,7 +83,7 @@ func exchange(t *testing.T, base string, spec backbone.Spec) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "logits", download(t, b, v.Value), wide(want.Data), 1e-4) // float32 on both sides
+		nntest.Near(t, "logits", download(t, b, v.Value), wide(want.Data), 1e-4) // float32 on both sides
 	}
 	out, err := s.Export(b)
 	if err != nil {

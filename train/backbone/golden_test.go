@@ -19,6 +19,7 @@ import (
 	"hgld/train/device/cpu"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/grad"
+	"hgld/train/nn/testing/nntest"
 )
 
 // goldenCase is a case of cases.json.
@@ -117,7 +118,7 @@ func (g *bench) run(t *testing.T, c goldenCase) {
 		if out[name] == nil {
 			t.Fatalf("no output %q", name)
 		}
-		near(t, name, download(t, b, out[name].Value), read(t, g.expected, c.key()+"out."+name), c.tolerance().out)
+		nntest.Near(t, name, download(t, b, out[name].Value), read(t, g.expected, c.key()+"out."+name), c.tolerance().out)
 	}
 	g.compareRunning(t, c, s, b)
 	if c.Upstream == nil {
@@ -169,7 +170,7 @@ func (g *bench) runScales(t *testing.T, c goldenCase, net *backbone.Retrieval, b
 				func(s float64) bool { return fmt.Sprintf("scale_%.4f", s) != name })
 		}
 		y := tape.Keep(net.MultiScale(tape, x, scales))
-		near(t, name, download(t, b, y.Value), read(t, g.expected, c.key()+"out."+name), c.tolerance().out)
+		nntest.Near(t, name, download(t, b, y.Value), read(t, g.expected, c.key()+"out."+name), c.tolerance().out)
 	}
 }
 

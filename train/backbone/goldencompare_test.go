@@ -10,6 +10,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // tolerances are relative L2 distances: what torch itself loses in float32, times
@@ -109,7 +110,7 @@ func (g *bench) compareStage(t *testing.T, c goldenCase, b device.Backend, name 
 		}
 	}
 	if key := c.key() + "stage." + name; g.expected.Has(key) {
-		near(t, key, got, read(t, g.expected, key), tolerance)
+		nntest.Near(t, key, got, read(t, g.expected, key), tolerance)
 	}
 }
 
@@ -186,7 +187,7 @@ func (g *bench) compareGradients(t *testing.T, c goldenCase, s subject, b device
 		}
 		compareMoments(t, "gradient of "+name, len(got), norm, dot, norms[i], dots[i], tolerance)
 		if key := c.key() + "grad." + name; g.expected.Has(key) {
-			near(t, key, wide(got), read(t, g.expected, key), tolerance)
+			nntest.Near(t, key, wide(got), read(t, g.expected, key), tolerance)
 		}
 	}
 	want := read(t, g.expected, c.key()+"grad_input")

@@ -1,7 +1,6 @@
 package backbone_test
 
 import (
-	"math"
 	"testing"
 
 	"hgld/internal/tensorfile"
@@ -56,50 +55,4 @@ func uploadImages(b device.Backend, x []float64, n, c, h, w int) device.Array {
 	a := device.New(b, device.F32, n, h, w, nn.ImageChannels)
 	put(b, a, y)
 	return a
-}
-
-// values exports everything in s, by name.
-func values(t *testing.T, s *nn.Store, b device.Backend) map[string][]float64 {
-	t.Helper()
-	tensors, err := s.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]float64{}
-	for _, x := range tensors {
-		if all[x.Name], err = x.Float64(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
-}
-
-// gradients exports the gradients in the layout of files: they take the place of
-// the values for as long as it needs.
-func gradients(t *testing.T, s *nn.Store, b device.Backend) map[string][]float64 {
-	t.Helper()
-	for _, g := range s.Groups {
-		old := device.New(b, device.F32, g.Values.Len())
-		b.Copy(old, g.Values)
-		b.Copy(g.Values, g.Grads)
-		defer b.Copy(g.Values, old)
-	}
-	return values(t, s, b)
-}
-
-// near compares in relative L2.
-func near(t *testing.T, what string, got, want []float64, tolerance float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
-		return
-	}
-	diff, norm := 0.0, 0.0
-	for i, v := range want {
-		diff += (got[i] - v) * (got[i] - v)
-		norm += v * v
-	}
-	if diff = math.Sqrt(diff); !(diff <= tolerance*math.Sqrt(norm)) {
-		t.Errorf("%s: off by %.3g of %.3g, tolerance %g", what, diff, math.Sqrt(norm), tolerance)
-	}
 }

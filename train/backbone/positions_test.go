@@ -7,6 +7,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
+	"hgld/train/nn/testing/nntest"
 )
 
 // Positions sin(3i + j) of i = 0, 1, … tokens and j = 0, 1, as timm 1.0.31 resamples
@@ -55,7 +56,7 @@ func TestPositionsOfAnotherSizeAreResampledAsInTimm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "positions", list, c.want, 1e-6) // torch computes in float32, and seven digits are given
+		nntest.Near(t, "positions", list, c.want, 1e-6) // torch computes in float32, and seven digits are given
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 	"hgld/train/optim"
 )
 
@@ -104,8 +105,8 @@ func TestPoolingsHaveTheGradientOfTheirDefinition(t *testing.T) {
 				wantSlope[i] += d[i]
 			}
 		}
-		near(t, what, value, wantValue, 1e-6)
-		near(t, "gradient of "+what, slope, wantSlope, 1e-6)
+		nntest.Near(t, what, value, wantValue, 1e-6)
+		nntest.Near(t, "gradient of "+what, slope, wantSlope, 1e-6)
 	}
 	same("gem-frozen", "gem")
 	same("mean-max", "avg", "max")
@@ -126,7 +127,7 @@ func rowNorms(x []float64, cols int) []float64 {
 func TestNamesAreThoseOfCheckpoints(t *testing.T) {
 	b := backend()
 	s, _ := convnet(t, b, false)
-	all := values(t, s, b)
+	all := nntest.Values[float64](t, s, b)
 	for name, n := range map[string]int{
 		"backbone.conv1.weight": 32 * 3 * 9, "backbone.bn4.running_var": 128, "backbone.bn2.bias": 64,
 		"pooling.p": 1, "fc.weight": 64 * 128, "fc.bias": 64,
@@ -252,7 +253,7 @@ func TestRecomputedNetHasTheSameGradientInLessMemory(t *testing.T) {
 	}
 	want, _ := run(false)
 	got, _ := run(true)
-	near(t, "gradient", got, want, 0)
+	nntest.Near(t, "gradient", got, want, 0)
 }
 
 func BenchmarkTrainingStep(b *testing.B) {

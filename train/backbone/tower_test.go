@@ -11,6 +11,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // The files of testdata/towers hold weights, images, embeddings and gradients by timm,
@@ -93,12 +94,12 @@ func compareTower(t *testing.T, file string, b device.Backend, tolerance float64
 		y = stage.Layer(tape, y)
 	}
 	y = tape.Keep(y)
-	near(t, "embedding", download(t, b, y.Value), read(t, f, "case.embedding"), tolerance)
+	nntest.Near(t, "embedding", download(t, b, y.Value), read(t, f, "case.embedding"), tolerance)
 	upstream := device.New(b, device.F32, y.Value.Shape()...)
 	put(b, upstream, read(t, f, "case.upstream"))
 	tape.Backward(y, upstream)
 	want := uploadImages(b, read(t, f, "case.dimages"), shape[0], shape[1], shape[2], shape[3])
-	near(t, "gradient by the images", download(t, b, x.Grad), download(t, b, want), tolerance)
+	nntest.Near(t, "gradient by the images", download(t, b, x.Grad), download(t, b, want), tolerance)
 }
 
 // A whole CLIP has a text tower; a network without a projection drops that of the file.

@@ -13,6 +13,7 @@ import (
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 	"hgld/train/optim"
 )
 
@@ -183,8 +184,8 @@ func runTrace(t *testing.T, f *tensorfile.File, c traces.Case) {
 			emb = tape.Keep(tr.net.Forward(tape, x))
 			loss = tr.loss(tape, emb)
 			tape.Backward(loss, device.Array{})
-			near(t, "first embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/embedding0"), traces.FirstLoss)
-			tr.compare(t, f, c.Name+"/grad0.", gradients, traces.FirstGrad)
+			nntest.Near(t, "first embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/embedding0"), traces.FirstLoss)
+			tr.compare(t, f, c.Name+"/grad0.", nntest.Gradients[float64], traces.FirstGrad)
 		} else {
 			tape.Replay()
 		}
@@ -199,25 +200,26 @@ func runTrace(t *testing.T, f *tensorfile.File, c traces.Case) {
 			o.Step(tr.b, tr.store.Guard)
 		}
 		if step == 0 {
-			tr.compare(t, f, c.Name+"/after1.", values, traces.Params)
+			tr.compare(t, f, c.Name+"/after1.", nntest.Values[float64], traces.Params)
 		}
 	}
-	tr.compare(t, f, c.Name+"/final.", values, traces.Params)
+	tr.compare(t, f, c.Name+"/final.", nntest.Values[float64], traces.Params)
 	eval := grad.NewTape(tr.b, tr.arena).Evaluate()
 	emb = tr.net.Forward(eval, eval.Leaf(tr.images, device.Array{}))
-	near(t, "final embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/final_embedding_eval"), traces.Later)
+	nntest.Near(t, "final embedding", download(t, tr.b, emb.Value), read(t, f, c.Name+"/final_embedding_eval"),
+		traces.Later)
 }
 
 // compare compares every tensor of the net that the file has below prefix with
 // what of takes out of the store.
 func (tr *trainer) compare(t *testing.T, f *tensorfile.File, prefix string,
-	of func(*testing.T, *nn.Store, device.Backend) map[string][]float64, tolerance float64) {
+	of func(testing.TB, *nn.Store, device.Backend) map[string][]float64, tolerance float64) {
 	t.Helper()
 	ours := of(t, tr.store, tr.b)
 	compared := 0
 	for name, got := range ours {
 		if key := prefix + traces.Tensor(name); f.Has(key) {
-			near(t, key, got, read(t, f, key), tolerance)
+			nntest.Near(t, key, got, read(t, f, key), tolerance)
 			compared++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
+	"hgld/train/nn/testing/nntest"
 )
 
 // toleranceTwoPass is of two passes against one, in the same precision. It takes a
@@ -41,13 +42,13 @@ func TestGoldenTwoPass(t *testing.T) {
 			traces.Within(t, "loss", 0, single["loss"][0], c.LossValue, traces.FirstLoss)
 			for name, got := range single {
 				if key := c.Name + "/" + name; f.Has(key) { // it has none for proxies
-					near(t, "one pass: "+name, got, read(t, f, key), traces.FirstGrad)
+					nntest.Near(t, "one pass: "+name, got, read(t, f, key), traces.FirstGrad)
 				}
 			}
 			for _, chunks := range [][][2]int{c.Chunks, c.Other} {
 				double := pass(chunks)
-				near(t, "two passes: embedding", double["embedding"], single["embedding"], toleranceTwoPass)
-				near(t, "two passes: gradient", whole(double), whole(single), toleranceTwoPass)
+				nntest.Near(t, "two passes: embedding", double["embedding"], single["embedding"], toleranceTwoPass)
+				nntest.Near(t, "two passes: gradient", whole(double), whole(single), toleranceTwoPass)
 			}
 		})
 	}
@@ -90,7 +91,7 @@ func (tr *trainer) pass(t *testing.T, chunks [][2]int) map[string][]float64 {
 		"loss":      download(t, tr.b, value.Value),
 		"embedding": download(t, tr.b, embedding.Value),
 	}
-	for name, g := range gradients(t, tr.store, tr.b) {
+	for name, g := range nntest.Gradients[float64](t, tr.store, tr.b) {
 		if !strings.Contains(name, "running_") {
 			all["grad."+traces.Tensor(name)] = g
 		}

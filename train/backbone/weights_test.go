@@ -12,6 +12,7 @@ import (
 	"hgld/internal/testing/goldens"
 	"hgld/train/backbone"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 	"hgld/train/tensor"
 )
 
@@ -39,14 +40,14 @@ func TestGoldenPCA(t *testing.T) {
 			}
 			// The decomposition is float64, as the reference: what remains is the
 			// rounding of W and b to float32.
-			near(t, "mean", p.Mean, read(t, f, c.Case+"/mean"), 1e-12)
-			near(t, "components", p.Components.RawMatrix().Data, read(t, f, c.Case+"/components"), 1e-10)
-			near(t, "variance", p.Variance, read(t, f, c.Case+"/explained_variance"), 1e-10)
+			nntest.Near(t, "mean", p.Mean, read(t, f, c.Case+"/mean"), 1e-12)
+			nntest.Near(t, "components", p.Components.RawMatrix().Data, read(t, f, c.Case+"/components"), 1e-10)
+			nntest.Near(t, "variance", p.Variance, read(t, f, c.Case+"/explained_variance"), 1e-10)
 			w, bias := p.Linear(true)
-			near(t, "weight", wide(w.Data), read(t, f, c.Case+"/weight_whiten"), 1e-7)
-			near(t, "bias", wide(bias.Data), read(t, f, c.Case+"/bias_whiten"), 1e-7)
+			nntest.Near(t, "weight", wide(w.Data), read(t, f, c.Case+"/weight_whiten"), 1e-7)
+			nntest.Near(t, "bias", wide(bias.Data), read(t, f, c.Case+"/bias_whiten"), 1e-7)
 			_, plain := p.Linear(false)
-			near(t, "bias without whitening", wide(plain.Data), read(t, f, c.Case+"/bias_plain"), 1e-7)
+			nntest.Near(t, "bias without whitening", wide(plain.Data), read(t, f, c.Case+"/bias_plain"), 1e-7)
 		})
 	}
 }
@@ -119,7 +120,7 @@ func TestTransformerStartsAsInTimm(t *testing.T) {
 	backbone.DeiT{Width: 48, Depth: 1, Heads: 3, Patch: 16, Input: 64, Distilled: true}.
 		Build(s.Group("all"), backbone.Options{Classes: 40})
 	s.Build(b, 1)
-	all := values(t, s, b)
+	all := nntest.Values[float64](t, s, b)
 	for name, want := range map[string]float64{
 		"blocks.0.attn.qkv.weight": 0.02, "blocks.0.mlp.fc2.weight": 0.02, "head_dist.weight": 0.02, "pos_embed": 0.02,
 		"blocks.0.attn.proj.bias": 0, "head.bias": 0,
@@ -152,8 +153,8 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 	if err := to.Import(b, kept, ""); err != nil {
 		t.Fatal(err)
 	}
-	whole, plain := values(t, from, b)["pos_embed"], values(t, to, b)["pos_embed"]
-	near(t, "positions", plain, slices.Concat(whole[:12], whole[24:]), 0)
+	whole, plain := nntest.Values[float64](t, from, b)["pos_embed"], nntest.Values[float64](t, to, b)["pos_embed"]
+	nntest.Near(t, "positions", plain, slices.Concat(whole[:12], whole[24:]), 0)
 }
 
 func TestClassifierOfAFileIsLeftOut(t *testing.T) {

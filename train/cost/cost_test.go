@@ -86,7 +86,8 @@ func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
 	}
 	p := Profile{Operations: times.list(), Seconds: 0.3, Steps: 2, Rates: times.rates}
 	for i, want := range []OpTime{
-		{train.OpWork{Op: "Copy", Calls: 2, Bytes: 10e6}, 0.08, 0.01}, {train.OpWork{Op: "MatMul", Calls: 1, FLOPs: 20e6, Bytes: 5e6}, 0.04, 0.02},
+		{train.OpWork{Op: "Copy", Calls: 2, Bytes: 10e6}, 0.08, 0.01},
+		{train.OpWork{Op: "MatMul", Calls: 1, FLOPs: 20e6, Bytes: 5e6}, 0.04, 0.02},
 	} {
 		if got := p.Operations[i]; got.OpWork != want.OpWork || math.Abs(got.Seconds-want.Seconds) > 1e-12 ||
 			math.Abs(got.Modelled-want.Modelled) > 1e-12 {

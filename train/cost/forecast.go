@@ -65,7 +65,8 @@ func (f *Forecast) close() {
 
 // Needs describes the run and its memory.
 func (f *Forecast) Needs() string {
-	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", train.ItemsText(f.Vectors), f.Images, f.Classes,
+	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", train.ItemsText(f.Vectors),
+		f.Images, f.Classes,
 		f.Steps, f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
 		text += fmt.Sprintf("            %s\n", train.AbsentText(f.Absent, f.Classes[0]))

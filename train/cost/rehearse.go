@@ -11,7 +11,8 @@ import (
 
 // Rehearse takes steps of a run without a run directory and without evaluations, and passes each
 // event to see. Options.Limit bounds the steps. Without Options.Plan it plans the run first.
-func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Options, see func(train.Event)) (err error) {
+func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Options,
+	see func(train.Event)) (err error) {
 	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
 	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
 	if o.Plan == nil {
@@ -53,8 +54,8 @@ type Overfitting struct {
 
 // Overfit trains on one batch for o.Limit steps. It passes each loss to see, and fails if no step
 // has a finite loss.
-func Overfit(ctx context.Context, c train.Config, data train.Data, o train.Options, see func(step int, loss float64)) (*Overfitting,
-	error) {
+func Overfit(ctx context.Context, c train.Config, data train.Data, o train.Options,
+	see func(step int, loss float64)) (*Overfitting, error) {
 	o.Overfit = true
 	f := new(Overfitting)
 	err := Rehearse(ctx, c, data, o, func(e train.Event) {
@@ -78,7 +79,8 @@ const BenchWarmUp = 3
 
 // Bench measures the given number of training steps, after BenchWarmUp others. It passes the
 // number of steps taken, of both kinds, to see.
-func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options, steps int, see func(taken int)) (StepTimes, error) {
+func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options, steps int,
+	see func(taken int)) (StepTimes, error) {
 	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
 	var list []train.Event
 	err := Rehearse(ctx, c, data, o, func(e train.Event) {

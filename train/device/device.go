@@ -1,7 +1,8 @@
-// Package device declares what a device must do to train and evaluate: arrays in its memory, and
-// the operations of four small interfaces. A Backend is responsible for arithmetic, copies,
-// ordering, the choice of kernels and its scratch memory. It does not deal with tapes, names,
-// schedules or files.
+// Package device declares what a device must do to train and evaluate. Memory holds its arrays.
+// Dense is the algebra of matrices and vectors, Image convolutions and pixels, Rank the ranking
+// losses and metrics, Update the steps of optimizers. A Backend has them all. It is responsible for
+// arithmetic, copies, ordering, the choice of kernels and its scratch memory, and knows no tapes,
+// names, schedules or files.
 //
 // Operations are queued and return at once; on the CPU they are finished when they return. Wrong
 // shapes panic at the call. Device failures are sticky: the first is kept with the name of its
@@ -181,6 +182,7 @@ type Backend interface {
 	Dense
 	Image
 	Rank
+	Update
 }
 
 // Do runs the operations of f in order on one goroutine and returns the first

@@ -32,6 +32,22 @@ type GradEpilogue struct {
 	Mean Array // F32 [C]
 }
 
+// Fits reports whether the arrays of e fit the gradient dx.
+func (e GradEpilogue) Fits(dx Array) bool {
+	c, along := dx.Cols(), !e.X.Absent()
+	for _, a := range [...]Array{e.Add, e.Mask, e.X} {
+		if !a.Absent() && (a.Len() != dx.Len() || a.Cols() != c || !a.Contiguous()) {
+			return false
+		}
+	}
+	sums := c
+	if along {
+		sums = 2 * c
+	}
+	vector := func(v Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }
+	return vector(e.Sums, sums) && vector(e.Mean, c) && along == !e.Mean.Absent() && !(along && e.Sums.Absent())
+}
+
 // NormKind configures the normalisation of each channel by Norm.
 type NormKind struct {
 	Eps    float32 // added to the variance

@@ -17,6 +17,18 @@ type Ragged interface {
 	RaggedAttention(dst, qkv, rows, keys, spans Array, heads int)
 }
 
+// Discrete is a device that may have memory of its own, apart from the host's: a card.
+type Discrete interface {
+	// OwnMemory reports whether it has.
+	OwnMemory() bool
+}
+
+// OwnMemory reports whether b has memory apart from the host's.
+func OwnMemory(b Memory) bool {
+	d, able := b.(Discrete)
+	return able && d.OwnMemory()
+}
+
 // Host is a device whose arrays are in host memory, so that nothing needs to be downloaded.
 type Host interface {
 	// Floats returns the elements of an F32 array without gaps, without copying. They are valid
@@ -36,7 +48,7 @@ type Packer interface {
 // Graphs records operations, so that launching them again costs one call.
 type Graphs interface {
 	// Record calls f and records its operations without executing them. They may be operations of
-	// Dense, Image and Rank, Copy and Fill. Record fails if f allocates, frees, uploads,
+	// Dense, Image, Rank and Update, Copy and Fill. Record fails if f allocates, frees, uploads,
 	// downloads or waits. Every operation must have run before on arrays of the same shapes, so
 	// that its scratch memory has been allocated. Record, Run and Close are called from the
 	// goroutine that calls the operations.

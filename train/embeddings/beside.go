@@ -40,8 +40,8 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 	return "", nil
 }
 
-// hasClasses reports whether a Parquet file has a column of classes. It returns false if the file
-// cannot be read; opening it reports why.
+// hasClasses reports whether a Parquet file has a column of classes. It also returns true if the
+// file cannot be read, so that the caller opens it and reports why.
 func hasClasses(path string) bool {
 	t, err := openTable(path)
 	if err != nil {

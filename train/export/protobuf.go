@@ -2,8 +2,9 @@ package export
 
 import (
 	"io"
+	"math"
 
-	"hgld/internal/protowire"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // message is a protocol buffer under construction. Its fields keep the order in which they
@@ -19,28 +20,33 @@ func (m *message) add(data []byte) {
 }
 
 // number adds an integer or an enumeration.
-func (m *message) number(field int, v int64) {
-	m.add(protowire.AppendNumber(nil, field, v))
+func (m *message) number(field protowire.Number, v int64) {
+	m.add(protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), uint64(v)))
 }
 
 // float adds a float32.
-func (m *message) float(field int, v float32) {
-	m.add(protowire.AppendFloat(nil, field, v))
+func (m *message) float(field protowire.Number, v float32) {
+	m.add(protowire.AppendFixed32(protowire.AppendTag(nil, field, protowire.Fixed32Type), math.Float32bits(v)))
 }
 
 // bytes adds data, which must not change before the message is written.
-func (m *message) bytes(field int, data []byte) {
-	m.add(protowire.AppendSize(nil, field, len(data)))
+func (m *message) bytes(field protowire.Number, data []byte) {
+	m.prefix(field, len(data))
 	m.add(data)
 }
 
-func (m *message) text(field int, s string) { m.bytes(field, []byte(s)) }
+func (m *message) text(field protowire.Number, s string) { m.bytes(field, []byte(s)) }
 
 // message adds a submessage, which must be complete.
-func (m *message) message(field int, sub message) {
-	m.add(protowire.AppendSize(nil, field, sub.size))
+func (m *message) message(field protowire.Number, sub message) {
+	m.prefix(field, sub.size)
 	m.pieces = append(m.pieces, sub.pieces...)
 	m.size += sub.size
+}
+
+// prefix adds the tag and the size of a field whose bytes follow.
+func (m *message) prefix(field protowire.Number, size int) {
+	m.add(protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.BytesType), uint64(size)))
 }
 
 func (m *message) write(w io.Writer) error {

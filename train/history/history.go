@@ -128,14 +128,20 @@ func ReadEvents(path string) ([]train.Event, error) {
 	}
 }
 
-// ReadResult reads an evaluation from JSON. It does not check the format version.
+// ReadResult reads an evaluation from JSON. It rejects a later format version than this hgld
+// writes.
 func ReadResult(path string) (*retrieval.Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	r := new(retrieval.Result)
-	if err := json.Unmarshal(data, r); err != nil {
+	err = json.Unmarshal(data, r)
+	if r.Version > retrieval.ResultVersion { // checked first: its fields may have other types
+		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
+			path, r.Version, retrieval.ResultVersion)
+	}
+	if err != nil {
 		return nil, exitcode.With(exitcode.Integrity, &FormatError{Path: path, Err: err})
 	}
 	if err := r.Check(); err != nil {
@@ -295,8 +301,8 @@ type Sample struct {
 	// fewer than two values.
 	Deviation retrieval.Number `json:"deviation"`
 
-	// Low and High are the ends of Student's 95 % interval for the mean. They are NaN for fewer
-	// than two values.
+	// Low and High are the ends of Student's 95 % interval for the mean, clipped to 0 to 100 %. They
+	// are NaN for fewer than two values.
 	Low  retrieval.Number `json:"low"`
 	High retrieval.Number `json:"high"` // see Low
 
@@ -304,7 +310,7 @@ type Sample struct {
 	Count int `json:"count"`
 }
 
-// SampleOf summarises values. It skips NaN.
+// SampleOf summarises values in percent. It skips NaN.
 func SampleOf(values []retrieval.Number) Sample {
 	nan := retrieval.Number(math.NaN())
 	s := Sample{Mean: nan, Deviation: nan, Low: nan, High: nan}
@@ -326,7 +332,7 @@ func SampleOf(values []retrieval.Number) Sample {
 	}
 	if s.Count > 1 {
 		s.Deviation = retrieval.Number(math.Sqrt(square / float64(s.Count-1)))
-		ends := stats.Paired(defined, seedConfidence).Interval
+		ends := stats.Paired(defined, seedConfidence).Interval.Clip(0, 100)
 		s.Low, s.High = retrieval.Number(ends.Low), retrieval.Number(ends.High)
 	}
 	return s

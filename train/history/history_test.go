@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -78,9 +79,48 @@ func TestSampleOfOneHasNoDeviation(t *testing.T) {
 		t.Errorf("%+v, want the deviation √2", s)
 	}
 	// Student's quantile for one degree of freedom is 12.706, by any table.
-	if s := SampleOf([]retrieval.Number{1, nan, 3}); math.Abs(float64(s.Low)-(2-12.706)) > 5e-4 ||
-		math.Abs(float64(s.High)-(2+12.706)) > 5e-4 {
-		t.Errorf("%+v, want the interval 2 ± 12.706", s)
+	if s := SampleOf([]retrieval.Number{41, nan, 43}); math.Abs(float64(s.Low)-(42-12.706)) > 5e-4 ||
+		math.Abs(float64(s.High)-(42+12.706)) > 5e-4 {
+		t.Errorf("%+v, want the interval 42 ± 12.706", s)
+	}
+}
+
+// Student's interval of a few seeds is wide. A metric is never below 0 or above 100 %.
+func TestIntervalOverSeedsEndsAtTheRangeOfTheMetric(t *testing.T) {
+	if s := SampleOf([]retrieval.Number{98, 100}); s.Mean != 99 || s.High != 100 || !(s.Low > 80 && s.Low < 98) {
+		t.Errorf("%+v, want an interval that ends at 100", s)
+	}
+	if s := SampleOf([]retrieval.Number{1, 3}); s.Low != 0 || !(s.High > 3 && s.High < 20) {
+		t.Errorf("%+v, want an interval that begins at 0", s)
+	}
+	seed := func(n string) [2]string { return [2]string{n, ""} }
+	by := map[[2]string]retrieval.Number{seed("1"): 90, seed("2"): 100}
+	from := map[[2]string]retrieval.Number{seed("1"): 0, seed("2"): 1}
+	if d := Subtract(by, from); d.High != 100 || d.Low < 0 || d.Verdict != "higher" {
+		t.Errorf("%+v, want a difference of at most 100", d)
+	}
+}
+
+// A reader that ignored the version would take fields of a later format for those of today.
+func TestLaterResultIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), EvaluationFile)
+	write := func(version int, metrics string) {
+		text := fmt.Sprintf(`{"hgld_eval":%d,"queries":1,"gallery":1,"metrics":%s}`, version, metrics)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(retrieval.ResultVersion, "[]")
+	if _, err := ReadResult(path); err != nil {
+		t.Error(err)
+	}
+	for _, metrics := range []string{"[]", `"of another type"`} {
+		write(retrieval.ResultVersion+1, metrics)
+		_, err := ReadResult(path)
+		want := fmt.Sprintf("format version %d", retrieval.ResultVersion+1)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
@@ -189,7 +229,7 @@ func TestDamagedLogIsAFormatError(t *testing.T) {
 	}
 }
 
-// A setting that an older run does not have gets its default.
+// A setting that the file lacks gets its default.
 func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	if s, err := ReadSettings(dir); s != nil || err != nil {

@@ -2,16 +2,15 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"hgld/internal/texttable"
 	"hgld/train/retrieval"
 )
 
@@ -62,19 +61,17 @@ func Find(folder string) ([]string, error) {
 
 // ListText formats a list of runs as a table.
 func ListText(list []Line) string {
-	var b strings.Builder
-	width, state := len("run"), len("state")
+	rows := [][]string{{"run", "state", "backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained",
+		"changed"}}
 	for _, l := range list {
-		width, state = max(width, utf8.RuneCountInString(l.Run)), max(state, len(l.State))
+		rows = append(rows, []string{l.Run, string(l.State), l.Backbone, l.LossName, strconv.FormatUint(l.Seed, 10),
+			l.Loss.Decimals(4, "–"), l.Speed.Decimals(0, "–"), cmp.Or(l.On, "–"), l.Fine.Decimals(2, "–"),
+			l.HAP.Decimals(2, "–"), (time.Duration(l.Trained) * time.Second).String(), minute(l.Changed)})
 	}
-	fmt.Fprintf(&b, "%-*s  %-*s  %-12s %-20s %5s %8s %7s  %-10s %7s %7s  %9s  %s\n", width, "run", state, "state",
-		"backbone", "loss", "seed", "value", "img/s", "measured", "R@1", "H-AP", "trained", "changed")
-	for _, l := range list {
-		fmt.Fprintf(&b, "%-*s  %-*s  %-12s %-20s %5d %8s %7s  %-10s %7s %7s  %9s  %s\n", width, l.Run, state, l.State,
-			l.Backbone, l.LossName, l.Seed, l.Loss.Decimals(4, "–"), l.Speed.Decimals(0, "–"), cmp.Or(l.On, "–"),
-			l.Fine.Decimals(2, "–"), l.HAP.Decimals(2, "–"), time.Duration(l.Trained)*time.Second, minute(l.Changed))
-	}
-	return b.String()
+	left := func(least, gap int) texttable.Column { return texttable.Column{Left: true, Least: least, Gap: gap} }
+	right := func(least, gap int) texttable.Column { return texttable.Column{Least: least, Gap: gap} }
+	return texttable.Lines(rows, left(0, 0), left(0, 2), left(12, 2), left(20, 1), right(5, 1), right(8, 1), right(7, 1),
+		left(10, 2), right(7, 1), right(7, 1), right(9, 2), left(0, 2))
 }
 
 // minute formats a time for a list.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
+	"hgld/internal/texttable"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
@@ -61,26 +61,21 @@ func Mean(files []string, results []*retrieval.Result) (*MeanTable, error) {
 
 // Text returns the table in percent, a line for each file and level and one for the means.
 func (t *MeanTable) Text() string {
-	w := &strings.Builder{}
-	width := len("overall")
-	for _, row := range t.Rows {
-		width = max(width, utf8.RuneCountInString(row.File+" "+row.Level))
-	}
-	line := func(label string, values map[string]retrieval.Number) {
-		fmt.Fprintf(w, "%-*s", width, label)
+	rows := [][]string{append([]string{"%"}, t.Names...)}
+	add := func(label string, values map[string]retrieval.Number) {
+		row := []string{label}
 		for _, n := range t.Names {
-			fmt.Fprintf(w, "  %7s", (100*values[n]).Decimals(2, "–"))
+			row = append(row, (100*values[n]).Decimals(2, "–"))
 		}
-		fmt.Fprintf(w, "\n")
+		rows = append(rows, row)
 	}
-	fmt.Fprintf(w, "%-*s", width, "%")
-	for _, n := range t.Names {
-		fmt.Fprintf(w, "  %7s", n)
-	}
-	fmt.Fprintf(w, "\n")
 	for _, row := range t.Rows {
-		line(row.File+" "+row.Level, row.Values)
+		add(row.File+" "+row.Level, row.Values)
 	}
-	line("overall", t.Overall)
-	return w.String()
+	add("overall", t.Overall)
+	columns := []texttable.Column{{Left: true}}
+	for range t.Names {
+		columns = append(columns, texttable.Column{Least: 7, Gap: 2})
+	}
+	return texttable.Lines(rows, columns...)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // SeedDifference is the difference of a metric between two groups of runs, in percent. It
-// covers the seeds that both groups have. The interval is Student's t interval.
+// covers the seeds that both groups have. The interval is Student's t interval, clipped to the
+// possible differences of −100 to 100.
 type SeedDifference struct {
 	// Mean is the mean of the differences.
 	Mean retrieval.Number `json:"mean"`
@@ -50,7 +51,8 @@ func Subtract(by, from map[[2]string]retrieval.Number) SeedDifference {
 	s := stats.Paired(list, seedConfidence)
 	d := SeedDifference{retrieval.Number(s.Mean), nan, nan, retrieval.Number(s.P), s.Count, "undecided"}
 	if s.Count > 1 {
-		d.Low, d.High = retrieval.Number(s.Interval.Low), retrieval.Number(s.Interval.High)
+		ends := s.Interval.Clip(-100, 100)
+		d.Low, d.High = retrieval.Number(ends.Low), retrieval.Number(ends.High)
 	}
 	switch {
 	case d.Low > 0:

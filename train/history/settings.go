@@ -13,7 +13,6 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/exitcode"
-	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/selection"
 )
@@ -75,7 +74,7 @@ func (s *Settings) Write() (same bool, err error) {
 }
 
 // ReadSettings reads the settings of a run, given its directory or one of its checkpoints. It
-// returns nil if there are none. Settings that an older hgld did not know have their defaults.
+// returns nil if there are none. Settings that the file lacks have their defaults.
 // Invalid YAML is a *FormatError with the exit code of a usage error.
 func ReadSettings(run string) (*Settings, error) {
 	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
@@ -90,7 +89,7 @@ func ReadSettings(run string) (*Settings, error) {
 		return nil, err
 	}
 	s := DefaultSettings()
-	if err := settings.Unmarshal(text, &s); err != nil {
+	if err := yaml.Unmarshal(text, &s); err != nil {
 		return nil, exitcode.With(exitcode.Usage, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err})
 	}
 	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
@@ -99,10 +98,7 @@ func ReadSettings(run string) (*Settings, error) {
 		}
 	}
 	for i, folder := range s.Images.Benchmarks {
-		at := resolve(run, folder)
-		if _, err := os.Stat(at); !atomicfile.IsMissing(err) { // older runs name them relative to the working directory
-			s.Images.Benchmarks[i] = at
-		}
+		s.Images.Benchmarks[i] = resolve(run, folder)
 	}
 	return &s, nil
 }

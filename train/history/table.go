@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/csv"
 	"fmt"
+	"hgld/internal/texttable"
 	"io"
 	"strconv"
 	"strings"
@@ -44,33 +45,29 @@ func (s Sample) String() string {
 
 // groupsText has a column for each group. A single group also gets its intervals.
 func groupsText(groups []*Group, keys []string) string {
-	var b strings.Builder
-	first := len("metric (%)")
-	for _, k := range keys {
-		first = max(first, len(k))
+	head, columns := []string{"metric (%)"}, []texttable.Column{{Left: true}}
+	for _, g := range groups {
+		head = append(head, g.Name)
+		columns = append(columns, texttable.Column{Least: len("00.00 ± 0.00"), Gap: 2})
 	}
-	width := make([]int, len(groups))
-	fmt.Fprintf(&b, "%-*s", first, "metric (%)")
-	for i, g := range groups {
-		width[i] = max(len(g.Name), len("00.00 ± 0.00"))
-		fmt.Fprintf(&b, "  %*s", width[i], g.Name)
-	}
-	b.WriteString("\n")
+	columns = append(columns, texttable.Column{Left: true, Gap: 2}) // the interval
+	rows := [][]string{head}
 	for _, k := range keys {
-		fmt.Fprintf(&b, "%-*s", first, k)
-		for i, g := range groups {
-			fmt.Fprintf(&b, "  %*s", width[i], g.Metrics[k])
+		row := []string{k}
+		for _, g := range groups {
+			row = append(row, g.Metrics[k].String())
 		}
 		if m := groups[0].Metrics[k]; len(groups) == 1 && m.Count > 1 {
-			fmt.Fprintf(&b, "  [%.2f, %.2f]", float64(m.Low), float64(m.High))
+			row = append(row, fmt.Sprintf("[%.2f, %.2f]", float64(m.Low), float64(m.High)))
 		}
-		b.WriteString("\n")
+		rows = append(rows, row)
 	}
+	text := texttable.Lines(rows, columns...)
 	if len(groups) == 1 && len(groups[0].Members) > 1 {
-		fmt.Fprintf(&b, "\nmean ± deviation over %d runs, and Student's 95 %% interval of the mean\n",
+		text += fmt.Sprintf("\nmean ± deviation over %d runs, and Student's 95 %% interval of the mean\n",
 			len(groups[0].Members))
 	}
-	return b.String()
+	return text
 }
 
 // changesText lists the settings in which each group differs from the first.

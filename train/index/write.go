@@ -22,7 +22,7 @@ import (
 
 // partRows is the number of items in a part. It is a multiple of the batch of an embedding, so
 // that the parts together have the same bytes as one embedding of all items.
-const partRows = 2048
+const partRows = 32 * train.EmbedBatch
 
 // Writer embeds a data set into files. After an interruption, finished parts are kept in a folder
 // beside the files, and reused if they belong to the same model and data.
@@ -197,9 +197,8 @@ func (w *Writer) parts(info *Info) string {
 }
 
 func (w *Writer) partRows() int {
-	const batch = 64
 	if w.PartRows > 0 {
-		return (w.PartRows + batch - 1) / batch * batch
+		return (w.PartRows + train.EmbedBatch - 1) / train.EmbedBatch * train.EmbedBatch
 	}
 	return partRows
 }

@@ -17,7 +17,7 @@ import (
 	"hgld/train/loss"
 )
 
-// The batches that scripts/bench_losses.sh measures: 256 queries of 512 dimensions,
+// The batches that scripts/bench_losses measures: 256 queries of 512 dimensions,
 // which are the first rows of their gallery; beyond them it takes no gradient. Rows
 // of a class stand together, and there are 12 coarse ones. Losses as released, as
 // the peers compute.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"fmt"
-
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -67,7 +65,10 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 	if err := checkLevel(l.Level, f); err != nil {
 		return nil, err
 	}
-	if err := checkLambda(l.Lambda); err != nil {
+	if err := checkPositive("lambda", l.Lambda); err != nil {
+		return nil, err
+	}
+	if err := checkNotNegative("epsilon", l.Epsilon); err != nil {
 		return nil, err
 	}
 	return &blackBoxAP{
@@ -179,11 +180,4 @@ func (p *placed) done(t *grad.Tape, more ...*grad.Var) {
 	for _, v := range append(more, p.s, p.all, p.plus) {
 		t.Done(v)
 	}
-}
-
-func checkLambda(lambda float64) error {
-	if !(lambda > 0) {
-		return fmt.Errorf("lambda is %v, want a positive number", lambda)
-	}
-	return nil
 }

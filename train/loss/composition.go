@@ -29,6 +29,14 @@ type Composition struct {
 // greatestWeight bounds the weight of a term. A greater weight is taken for a typing error.
 const greatestWeight = 1e9
 
+// checkWeights returns an error if a weight of a sum is negative or too large.
+func checkWeights(weights []float64) error {
+	if slices.ContainsFunc(weights, func(w float64) bool { return !(w >= 0 && w <= greatestWeight) }) {
+		return fmt.Errorf("weights are %v, want each from 0 to %g", weights, greatestWeight)
+	}
+	return nil
+}
+
 var sumEntry = registry.Entry[Kind]{
 	Name: "sum", About: "weighted sum of any of these losses, named by terms; by default 0.9 Smooth-AP + 0.1 NSM",
 	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 2",
@@ -38,8 +46,8 @@ var sumEntry = registry.Entry[Kind]{
 // New makes the loss. Its parameters are the proxies of its terms. If more than one term has
 // parameters, their names begin with the name of the term.
 func (l Composition) New(f Facts) (Loss, error) {
-	if slices.ContainsFunc(l.Terms, func(t Term) bool { return !(t.Weight >= 0 && t.Weight <= greatestWeight) }) {
-		return nil, fmt.Errorf("weights are %v, want each from 0 to %g", l.weights(), greatestWeight)
+	if err := checkWeights(l.weights()); err != nil {
+		return nil, err
 	}
 	losses, err := newTerms(l.Terms, f)
 	if err != nil {

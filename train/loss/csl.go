@@ -22,7 +22,8 @@ import (
 // depths they are spaced .1 apart around .45; for seven levels that gives the .15 … .75 used for
 // iNaturalist.
 //
-// The reduction "mean" divides the sum over levels by their number.
+// Reduce selects the sum over levels, as in the released code, or "mean", which divides it by
+// their number.
 //
 // A query without a finest label contributes 0; the mean is over all Q queries. The authors of
 // the data sets have published no code of this loss.

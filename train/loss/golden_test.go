@@ -29,10 +29,10 @@ type golden struct {
 	Proxies          [][]float64
 	ProxyLabels      [][]int32 `json:"proxy_labels"`
 	Bias             []float64
-	Amplitude        [][]float64 `json:"deviation_amplitude"`
-	Mix              [][]float64 `json:"mix_coefficients"`
-	Steps            []goldenStep
-	NormalisedInside bool `json:"normalised_inside"`
+	Amplitude        [][]float64  `json:"deviation_amplitude"`
+	Mix              [][]float64  `json:"mix_coefficients"`
+	Steps            []goldenStep `json:",omitempty"`
+	NormalisedInside bool         `json:"normalised_inside"`
 	Value            float64
 	Grad             [][]float64 `json:"grad_embeddings"`
 	GradProxies      [][]float64 `json:"grad_proxies"`
@@ -40,7 +40,7 @@ type golden struct {
 
 	GradNorm             float64   `json:"grad_norm"`
 	GradRowNorms         []float64 `json:"grad_row_norms"`
-	GradEntries          []entry   `json:"grad_entries"`
+	GradEntries          []entry   `json:"grad_entries,omitempty"`
 	GradProxiesRowNorms  []float64 `json:"grad_proxies_row_norms"`
 	memoryBesideTheBatch bool
 	on                   device.Backend

@@ -84,7 +84,14 @@ func ByRows(k Kind) bool {
 	return ok && r.ByRows()
 }
 
-// Trained is a Loss with parameters. They form an optimizer group of their own.
+// ParamGroup and ParamScope name the parameters of a loss in a store: the group that they form for
+// the optimizer, and the scope that begins their names.
+const (
+	ParamGroup = "proxies"
+	ParamScope = "loss"
+)
+
+// Trained is a Loss with parameters. They form the optimizer group ParamGroup.
 type Trained interface {
 	Loss
 	// Params returns the parameters. The caller sets Value and Grad before the first Forward.

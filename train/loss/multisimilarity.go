@@ -39,6 +39,9 @@ var multiSimilarityEntry = registry.Entry[Kind]{
 
 // New makes the loss.
 func (l MultiSimilarity) New(f Facts) (Loss, error) {
+	if err := checkNotNegative("epsilon", l.Epsilon); err != nil {
+		return nil, err
+	}
 	return newPairwise(f, pairwise{
 		pairs: device.Pairs{
 			Kind: device.MultiSimilarity, PosScale: float32(l.Alpha), NegScale: float32(l.Beta), Base: float32(l.Base),

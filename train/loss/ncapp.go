@@ -1,10 +1,6 @@
 package loss
 
-import (
-	"fmt"
-
-	"hgld/internal/registry"
-)
+import "hgld/internal/registry"
 
 // NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of a softmax over negative
 // squared distances between a query and the proxies p, all scaled to length Scale:
@@ -29,8 +25,8 @@ var ncappEntry = registry.Entry[Kind]{
 
 // New makes the loss, with a proxy for each class.
 func (l NCAPP) New(f Facts) (Loss, error) {
-	if !(l.Scale > 0) {
-		return nil, fmt.Errorf("scale is %v, want a positive number", l.Scale)
+	if err := checkPositive("scale", l.Scale); err != nil {
+		return nil, err
 	}
 	made, err := newNSM(f, nsm{level: l.Level, temperature: 1 / (2 * l.Scale * l.Scale), normalise: true})
 	if err != nil {

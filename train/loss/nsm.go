@@ -61,15 +61,17 @@ func newNSM(f Facts, l nsm) (Loss, error) {
 	if err := checkLevel(l.level, f); err != nil {
 		return nil, err
 	}
-	if !(l.temperature > 0) {
-		return nil, fmt.Errorf("temperature is %v, want a positive number", l.temperature)
+	if err := checkPositive("temperature", l.temperature); err != nil {
+		return nil, err
 	}
 	if l.centers < 0 {
 		return nil, fmt.Errorf("num_centers is %d, want at least 1 proxy per class", l.centers)
 	}
 	l.centers = max(l.centers, 1)
-	if l.centers > 1 && !(l.softness > 0) {
-		return nil, fmt.Errorf("temperature_centers is %v, want a positive number", l.softness)
+	if l.centers > 1 {
+		if err := checkPositive("temperature_centers", l.softness); err != nil {
+			return nil, err
+		}
 	}
 	l.proxies = newProxies(f, l.level, l.centers)
 	return &l, nil

@@ -60,6 +60,23 @@ func each(t *testing.T, test func(t *testing.T, k loss.Kind)) {
 	}
 }
 
+// CSL sums the levels as in the released code. As a mean, value and gradients are divided by the
+// number of levels. Both match the definition.
+func TestCSLReducesOverLevels(t *testing.T) {
+	in := randomBatch(2, 6, 4, 8, 3)
+	sum := define(t, loss.CSL{Scale: 32}, in)
+	for reduce, levels := range map[loss.Reduce]float64{loss.OverLevels: 1, loss.MeanOverLevels: 3} {
+		k := loss.CSL{Scale: 32, Reduce: reduce}
+		got, want := forward(t, backend(), k, in), define(t, k, in)
+		if math.Abs(levels*want.Value-sum.Value) > 1e-12*sum.Value || math.Abs(got.Value-want.Value) > 4e-6*want.Value {
+			t.Errorf("%v: value %v, by definition %v, want %v", reduce, got.Value, want.Value, sum.Value/levels)
+		}
+		if q, p := farthest(got.Query, want.Query), farthest(got.Proxies, want.Proxies); q > 4e-5 || p > 4e-5 {
+			t.Errorf("%v: gradients off by %.2g and %.2g", reduce, q, p)
+		}
+	}
+}
+
 // Value and gradient in float32 are those of the definition. The tolerance is the
 // float32 one of the goldens, for a batch of their size.
 func TestLossesMatchTheirDefinition(t *testing.T) {

@@ -27,6 +27,9 @@ var proxyNCAEntry = registry.Entry[Kind]{
 
 // New makes the loss, with a proxy for each class.
 func (l ProxyNCA) New(f Facts) (Loss, error) {
+	if err := checkPositive("scale", l.Scale); err != nil {
+		return nil, err
+	}
 	made, err := newProxied(f, proxied{
 		pairs: device.Pairs{Kind: device.Ratio, PosScale: float32(2 * l.Scale * l.Scale)}, level: l.Level, normalise: true,
 	})

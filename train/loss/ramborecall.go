@@ -68,7 +68,7 @@ func (l RamboRecall) New(f Facts) (Loss, error) {
 	if err := checkLevel(l.Level, f); err != nil {
 		return nil, err
 	}
-	if err := checkLambda(l.Lambda); err != nil {
+	if err := checkPositive("lambda", l.Lambda); err != nil {
 		return nil, err
 	}
 	r := &ramboRecall{

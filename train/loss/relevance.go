@@ -66,6 +66,13 @@ func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 	if r.Type == Population && len(r.Weights) > 0 {
 		return device.RelKind{}, errors.New("relevance.weights need relevance.type map, and it is pop")
 	}
+	for name, list := range map[string][]float64{"alpha": {r.Alpha}, "weights": r.Weights} {
+		for _, x := range list {
+			if err := checkNotNegative("relevance."+name, x); err != nil {
+				return device.RelKind{}, err
+			}
+		}
+	}
 	o := device.RelKind{Mode: device.RelPop, Alpha: float32(r.Alpha), Divisor: float32(r.Divisor),
 		CountSelf: !a.SelfInGallery && r.CountsQuery}
 	if r.Divisor <= 0 {

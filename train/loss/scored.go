@@ -2,6 +2,7 @@ package loss
 
 import (
 	"fmt"
+	"math"
 
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -93,6 +94,22 @@ func (b *Batch) normalised(t *grad.Tape) *Batch {
 
 // unit records rows divided by their length.
 func unit(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Normalize(t, x, normEps) }
+
+// checkPositive returns an error unless the setting is a positive, finite number.
+func checkPositive(name string, x float64) error {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return fmt.Errorf("%s is %v, want a positive number", name, x)
+	}
+	return nil
+}
+
+// checkNotNegative returns an error if the setting is negative or not finite.
+func checkNotNegative(name string, x float64) error {
+	if !(x >= 0) || math.IsInf(x, 1) {
+		return fmt.Errorf("%s is %v, want a number from 0 up", name, x)
+	}
+	return nil
+}
 
 // checkLevel returns an error if the data do not have the level.
 func checkLevel(level int, f Facts) error {

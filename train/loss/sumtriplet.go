@@ -49,6 +49,9 @@ func overLevels(f Facts, levels []int, weights []float64, at func(level int) Kin
 	if weights != nil && len(weights) != len(levels) {
 		return nil, fmt.Errorf("%d weights for %d levels, want one for each level", len(weights), len(levels))
 	}
+	if err := checkWeights(weights); err != nil {
+		return nil, err
+	}
 	var s Sum
 	for i, level := range levels {
 		w := 1 / float64(len(levels))

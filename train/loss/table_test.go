@@ -209,3 +209,46 @@ func TestProxiesAreDeclared(t *testing.T) {
 		}
 	}
 }
+
+// A zero, negative or infinite temperature, scale, step, power or weight would make the loss or
+// its gradient undefined, or turn it around.
+func TestLossesRefuseSettingsOutsideTheirDomain(t *testing.T) {
+	of := map[string]func(x float64) loss.Kind{
+		"smooth-ap": func(x float64) loss.Kind { return loss.SmoothAP{Tau: x} },
+		"nsm":       func(x float64) loss.Kind { return loss.NSM{Temperature: x} },
+		"nsm, centers": func(x float64) loss.Kind {
+			return loss.NSM{Temperature: 1, NumCenters: 2, TemperatureCenters: x}
+		},
+		"nca-pp":           func(x float64) loss.Kind { return loss.NCAPP{Scale: x} },
+		"proxy-nca":        func(x float64) loss.Kind { return loss.ProxyNCA{Scale: x} },
+		"sum-nca-pp":       func(x float64) loss.Kind { return loss.SumNCAPP{Scale: x} },
+		"arcface":          func(x float64) loss.Kind { return loss.ArcFace{S: x} },
+		"csl":              func(x float64) loss.Kind { return loss.CSL{Scale: x} },
+		"multi-similarity": func(x float64) loss.Kind { return loss.MultiSimilarity{Alpha: x, Beta: 1} },
+		"blackbox-ap":      func(x float64) loss.Kind { return loss.BlackBoxAP{Lambda: x} },
+		"rambo-recall":     func(x float64) loss.Kind { return loss.RamboRecall{Lambda: x} },
+		"recall temperatures": func(x float64) loss.Kind {
+			return loss.SmoothRecall{Tau: 1, AtK: []float64{1}, Temp: loss.Temperatures{All: x}}
+		},
+	}
+	for name, k := range of {
+		for _, x := range []float64{0, -3, math.NaN()} {
+			if _, err := k(x).New(threeLevels); err == nil {
+				t.Errorf("%s accepts %v, where only a positive number is defined", name, x)
+			}
+		}
+	}
+	for name, k := range map[string]loss.Kind{
+		"blackbox-ap": loss.BlackBoxAP{Lambda: 4, Epsilon: -1}, "xbm-contrastive": loss.XBMContrastive{Epsilon: -1},
+		"multi-similarity": loss.MultiSimilarity{Alpha: 1, Beta: 1, Epsilon: -1},
+		"sum-nsm":          loss.SumNSM{Temperature: 1, Weights: []float64{1, 1, -1}},
+		"relevance alpha":  loss.SmoothHAP{Tau: 1, Relevance: loss.Relevance{Alpha: -1}},
+		"relevance weight": loss.SmoothHAP{
+			Tau: 1, Relevance: loss.Relevance{Type: loss.Mapped, Weights: []float64{1, 1, -1}},
+		},
+	} {
+		if _, err := k.New(threeLevels); err == nil || !strings.Contains(err.Error(), "-1") {
+			t.Errorf("%s accepts -1, or its error does not name it: %v", name, err)
+		}
+	}
+}

@@ -30,6 +30,9 @@ var xbmContrastiveEntry = registry.Entry[Kind]{
 
 // New makes the loss.
 func (l XBMContrastive) New(f Facts) (Loss, error) {
+	if err := checkNotNegative("epsilon", l.Epsilon); err != nil {
+		return nil, err
+	}
 	return newPairwise(f, pairwise{
 		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
 		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine,

@@ -99,7 +99,7 @@ func (m *measured) declare() error {
 	var held []*nn.Param
 	if ok {
 		m.params = trained.Params()
-		scope := m.store.Group("proxies").In("loss")
+		scope := m.store.Group(loss.ParamGroup).In(loss.ParamScope)
 		for _, p := range m.params {
 			held = append(held, scope.Param(p.Name, p.Init(), p.Dims...))
 		}

@@ -7,6 +7,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // convNormActPlain is the definition of nn.ConvNormAct: one operation after the other.
@@ -60,8 +61,8 @@ func runForm(t *testing.T, f form, frozen, residual bool, gamma float32) map[str
 		y = f(tape, x, conv, norm, nil, device.ReLU)
 	}
 	tape.Backward(tape.Keep(y), upload(b, normal(r, 120), 2, 3, 4, 5))
-	all := gradients(t, s, b)
-	for name, v := range values(t, s, b) {
+	all := nntest.Gradients[float32](t, s, b)
+	for name, v := range nntest.Values[float32](t, s, b) {
 		all["value of "+name] = v
 	}
 	all["y"], all["dx"] = download(t, b, y.Value), download(t, b, x.Grad)
@@ -80,7 +81,7 @@ func TestFusedConvNormActEqualsPlain(t *testing.T) {
 				want := runForm(t, convNormActPlain, frozen, residual, gamma)
 				for name := range want {
 					// Two roundings in another order; sums of 24 terms.
-					near(t, name, got[name], want[name], 3e-6)
+					nntest.Near(t, name, got[name], want[name], 3e-6)
 				}
 			}
 		}
@@ -104,11 +105,11 @@ func TestRunningStatisticsMoveOncePerStep(t *testing.T) {
 			y = layer(tape, x)
 		}
 		tape.Backward(y, device.Array{})
-		return values(t, s, b)
+		return nntest.Values[float32](t, s, b)
 	}
 	plain, wrapped := run(false), run(true)
 	for _, name := range []string{"bn.running_mean", "bn.running_var"} {
-		near(t, name, wrapped[name], plain[name], 0)
+		nntest.Near(t, name, wrapped[name], plain[name], 0)
 	}
 }
 
@@ -120,11 +121,11 @@ func TestBadBatchLeavesRunningStatisticsAlone(t *testing.T) {
 	tape := grad.NewTape(b, device.NewArena(b))
 	x := upload(b, []float32{1, 2, 3e38, -3e38}, 4, 1) // its variance is beyond float32
 	norm.Forward(tape, tape.Leaf(x, device.Array{}))
-	near(t, "running", download(t, b, norm.Running.Value), []float32{0, 1}, 0)
+	nntest.Near(t, "running", download(t, b, norm.Running.Value), []float32{0, 1}, 0)
 	b.Fill(s.Guard, 0)
 	put(b, x, []float32{1, 2, 3, 4})
 	tape.Replay()
-	near(t, "running", download(t, b, norm.Running.Value), []float32{0.25, 0.9 + 0.1*5.0/3}, 1e-6)
+	nntest.Near(t, "running", download(t, b, norm.Running.Value), []float32{0.25, 0.9 + 0.1*5.0/3}, 1e-6)
 }
 
 func TestEvaluationUsesRunningStatistics(t *testing.T) {
@@ -142,6 +143,6 @@ func TestEvaluationUsesRunningStatistics(t *testing.T) {
 	norm.Frozen = true
 	other := grad.NewTape(b, device.NewArena(b))
 	want := convNormActPlain(other, other.Leaf(x, device.Array{}), conv, norm, nil, device.ReLU)
-	near(t, "y", download(t, b, got.Value), download(t, b, want.Value), 1e-6)
-	near(t, "running", download(t, b, norm.Running.Value), []float32{1, 2, 3, 4, 5, 6}, 0)
+	nntest.Near(t, "y", download(t, b, got.Value), download(t, b, want.Value), 1e-6)
+	nntest.Near(t, "running", download(t, b, norm.Running.Value), []float32{1, 2, 3, 4, 5, 6}, 0)
 }

@@ -9,6 +9,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/nn/testing/nntest"
 )
 
 // runGolden runs a case forward and backward through a tape and compares every
@@ -31,12 +32,12 @@ func runGolden(t *testing.T, b device.Backend, f *tensorfile.File, c goldenCase,
 		return
 	}
 	y := tape.Keep(l.layer(tape, inputs["x"], inputs["residual"]))
-	moved := values(t, l.store, b) // before a replay moves the statistics again
+	moved := nntest.Values[float32](t, l.store, b) // before a replay moves the statistics again
 	up := image(t, b, f, c.Name+"/up.y", 0)
 	tape.Backward(y, up.Reshape(y.Value.Shape()...))
 	for _, when := range []string{"", " replayed"} {
 		compare(t, c, f, "out.y", when, fromImage(t, b, f, c.Name+"/out.y", y.Value))
-		grads := gradients(t, l.store, b)
+		grads := nntest.Gradients[float32](t, l.store, b)
 		for name := range grads {
 			grads[inFile(name)] = grads[name]
 		}
@@ -97,7 +98,7 @@ func compare(t *testing.T, c goldenCase, f *tensorfile.File, what, when string, 
 		}
 		return
 	}
-	near(t, what+when, got, want, tolerance(c, what))
+	nntest.Near(t, what+when, got, want, tolerance(c, what))
 }
 
 // image uploads a tensor, an image with its channels last and, if channels is

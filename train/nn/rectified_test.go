@@ -12,6 +12,7 @@ import (
 	"hgld/train/device/observe"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // rectifiedNet is a network of units, a convolution with BatchNorm each, whose Vars have several
@@ -128,8 +129,8 @@ func runRectified(t *testing.T, form string, frozen bool, between func(*grad.Tap
 			replay = 1
 			tape.Replay()
 		}
-		near(t, "the seed", download(t, b, up), seed, 0)
-		results[i] = gradients(t, s, plain)
+		nntest.Near(t, "the seed", download(t, b, up), seed, 0)
+		results[i] = nntest.Gradients[float32](t, s, plain)
 		results[i]["dx"] = download(t, b, dx)
 	}
 	tape.Free()
@@ -151,9 +152,9 @@ func TestEpilogueOfGradientsChangesNone(t *testing.T) {
 				for name := range want[0] {
 					what := fmt.Sprintf("%s: frozen %v %s %s", form, frozen, when, name)
 					// Sums in another order, in one form of parts that were rounded apart.
-					near(t, what, got[i][name], want[i][name], 2e-6)
+					nntest.Near(t, what, got[i][name], want[i][name], 2e-6)
 					if !strings.Contains(name, "running") { // those move in each run
-						near(t, what+" without epilogues", want[i][name], want[0][name], 0)
+						nntest.Near(t, what+" without epilogues", want[i][name], want[0][name], 0)
 					}
 				}
 			}
@@ -208,7 +209,7 @@ func TestTrainedUnitsEqualTheirParts(t *testing.T) {
 				}
 			}
 			tape.Backward(y, up)
-			results[i] = gradients(t, s, b)
+			results[i] = nntest.Gradients[float32](t, s, b)
 			for name, a := range map[string]device.Array{
 				"y": y.Value, "dx": dx, "dresidual": dres, "running": norm.Running.Value,
 			} {
@@ -218,7 +219,7 @@ func TestTrainedUnitsEqualTheirParts(t *testing.T) {
 		}
 		for name := range results[1] {
 			// Sums in another order.
-			near(t, fmt.Sprintf("act %d: %s", act, name), results[0][name], results[1][name], 5e-6)
+			nntest.Near(t, fmt.Sprintf("act %d: %s", act, name), results[0][name], results[1][name], 5e-6)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"hgld/train/device/observe"
 	"hgld/train/grad"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // runBlocks takes a step of two transformer layers, recorded and replayed, and returns the
@@ -36,7 +37,7 @@ func runBlocks(t *testing.T, scaled bool, layer func(*nn.Block, *grad.Tape, *gra
 	plain.Fill(x.Grad, 7)
 	clear(ops)
 	tape.Replay()
-	all = gradients(t, s, plain)
+	all = nntest.Gradients[float32](t, s, plain)
 	all["y"], all["dx"] = download(t, b, y.Value), download(t, b, x.Grad)
 	return all, ops
 }
@@ -52,7 +53,7 @@ func TestResidualsAreAddedInProducts(t *testing.T) {
 		got, ops := runBlocks(t, scaled, (*nn.Block).Forward)
 		want, before := runBlocks(t, scaled, apart)
 		for name := range want {
-			near(t, name, got[name], want[name], 2e-6) // roundings in another order
+			nntest.Near(t, name, got[name], want[name], 2e-6) // roundings in another order
 		}
 		// Of each of four residuals the addition, and of its gradient two copies, but for those
 		// of the caller's seed and to the caller's dx.

@@ -10,6 +10,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/nn"
+	"hgld/train/nn/testing/nntest"
 )
 
 // small declares one parameter of every layout and a pair of statistics.
@@ -68,8 +69,8 @@ func TestStemReadsAFourthChannelOfZeros(t *testing.T) {
 	if got := stem.Weight.Value.Shape(); !slices.Equal(got, []int{5, 3, 3, 4}) {
 		t.Fatalf("the stem is %v", got)
 	}
-	file := values(t, s, b)["body.conv1.weight"] // [5,3,3,3]
-	dev := download(t, b, stem.Weight.Value)     // [5,3,3,4]
+	file := nntest.Values[float32](t, s, b)["body.conv1.weight"] // [5,3,3,3]
+	dev := download(t, b, stem.Weight.Value)                     // [5,3,3,4]
 	for k := range 5 {
 		for p := range 9 {
 			for c := range 4 {
@@ -103,7 +104,7 @@ func TestImportIsTheInverseOfExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, g := range from.Groups {
-		near(t, g.Name, download(t, b, to.Groups[i].Values), download(t, b, g.Values), 0)
+		nntest.Near(t, g.Name, download(t, b, to.Groups[i].Values), download(t, b, g.Values), 0)
 	}
 }
 
@@ -135,7 +136,7 @@ func TestImportNamesWhatDoesNotFitAndChangesNothing(t *testing.T) {
 			t.Errorf("%q does not say %q", err, part)
 		}
 	}
-	near(t, "weights", download(t, b, s.Groups[1].Values), before, 0)
+	nntest.Near(t, "weights", download(t, b, s.Groups[1].Values), before, 0)
 }
 
 func TestImportBelowAPrefixLeavesTheRest(t *testing.T) {
@@ -151,8 +152,8 @@ func TestImportBelowAPrefixLeavesTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "backbone", download(t, b, s.Groups[0].Values), before, 0)
-	near(t, "head", values(t, s, b)["fc.weight"], make([]float32, 35), 0)
+	nntest.Near(t, "backbone", download(t, b, s.Groups[0].Values), before, 0)
+	nntest.Near(t, "head", nntest.Values[float32](t, s, b)["fc.weight"], make([]float32, 35), 0)
 }
 
 func TestRegisteredArraysAreInTheCheckpoint(t *testing.T) {
@@ -190,7 +191,8 @@ func TestStartDependsOnSeedAndNameAlone(t *testing.T) {
 	alone.Build(b, 1)
 	s, _ := small()
 	s.Build(b, 1)
-	near(t, "fc.weight", values(t, alone, b)["fc.weight"], values(t, s, b)["fc.weight"], 0)
+	nntest.Near(t, "fc.weight", nntest.Values[float32](t, alone, b)["fc.weight"],
+		nntest.Values[float32](t, s, b)["fc.weight"], 0)
 }
 
 // Uniform within ±1/√fanIn has deviation 1/√(3·fanIn); five standard errors.
@@ -244,7 +246,7 @@ func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
 	}
 	from.Build(b, 1)
 	to.Allocate(b, 1)
-	for name, v := range values(t, to, b) {
+	for name, v := range nntest.Values[float32](t, to, b) {
 		if want := map[bool]float32{true: 1}[name == "running_var"]; slices.ContainsFunc(v,
 			func(x float32) bool { return x != want }) {
 			t.Errorf("%s is %v, want %v", name, v, want)
@@ -257,8 +259,8 @@ func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
 	if err := to.Import(b, tensors, ""); err != nil {
 		t.Fatal(err)
 	}
-	want := values(t, from, b)
-	for name, got := range values(t, to, b) {
+	want := nntest.Values[float32](t, from, b)
+	for name, got := range nntest.Values[float32](t, to, b) {
 		if !slices.Equal(got, want[name]) {
 			t.Errorf("%s is %v, want %v", name, got, want[name])
 		}

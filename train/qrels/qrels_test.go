@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train/retrieval"
+	"hgld/train/device"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -23,7 +23,7 @@ const solution = "id,images,Usage\nq1,a c,Private\nq2,b,Public\nq3,None,Ignored\
 
 func TestEveryKindOfFileIsRead(t *testing.T) {
 	gallery := []string{"a", "b", "c", "d"}
-	const J = retrieval.Junk
+	const J = device.AbsentLevel
 	for _, c := range []struct {
 		name, text, usage string
 		levels            []string

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"hgld/train/retrieval"
+	"hgld/train/device"
 )
 
 // Truth implements train.Truth from judgements, for the rows of a query and a gallery file.
@@ -50,7 +50,7 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 			case !known && relevance > 0:
 				t.Missing++
 			case known && relevance == junk:
-				t.judged[i] = append(t.judged[i], judgement{at, retrieval.Junk})
+				t.judged[i] = append(t.judged[i], judgement{at, device.AbsentLevel})
 			case known && relevance > 0:
 				found++
 				t.judged[i] = append(t.judged[i], judgement{at, byte(relevance)})

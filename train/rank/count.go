@@ -5,6 +5,7 @@ import (
 
 	"hgld/internal/ranksort"
 	"hgld/internal/vec"
+	"hgld/train/device"
 )
 
 // marked is the bit of a count that is set if its bucket holds a positive.
@@ -82,7 +83,7 @@ func (r *Ranker) collect(near []uint64, scores []float32, levels []byte) {
 	for _, x := range near {
 		row := uint32(x)
 		level := levels[row]
-		if level == Absent {
+		if level == device.AbsentLevel {
 			continue
 		}
 		at := r.count[x>>32]

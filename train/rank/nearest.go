@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"hgld/internal/ranksort"
+	"hgld/train/device"
 )
 
-// Nearest appends the first k rows of a ranking to rows, and their scores to found. levels marks
-// the items that are Absent; nil: none is.
+// Nearest appends the first k rows of a ranking to rows, and their scores to found. levels holds
+// the levels of the items; those at device.AbsentLevel are skipped. nil: none is.
 func (r *Ranker) Nearest(rows []int32, found, scores []float32, levels []byte, k int) ([]int32, []float32) {
 	if k <= 0 {
 		return rows, found
@@ -15,7 +16,7 @@ func (r *Ranker) Nearest(rows []int32, found, scores []float32, levels []byte, k
 	keys := r.near[:0]
 	room, worst := max(4*k, 1024), ^uint64(0) // keys that are kept before the worse ones are dropped
 	for row, s := range scores {
-		if levels != nil && levels[row] == Absent {
+		if levels != nil && levels[row] == device.AbsentLevel {
 			continue
 		}
 		key := ranksort.Key(s, uint32(row))

@@ -13,9 +13,6 @@ import (
 	"hgld/train/metric"
 )
 
-// Absent is the level of an item that is not ranked.
-const Absent byte = 0xff
-
 // most is the greatest number of buckets, which are ranges of scores counted separately. Their
 // counts stay in the L2 cache, and with 60,000 items of normally distributed scores few buckets
 // hold several items.
@@ -45,9 +42,9 @@ type span struct{ lo, hi int }
 
 // Items returns the items that metrics read: the positives in ranked order, and all items whose
 // score equals that of a positive. n is the number of items ranked. levels holds for each row the
-// levels shared with the query, or Absent. positives are the rows with a level above 0, absent
-// those that are Absent, both in any order. The items are valid until the next call. Scores must
-// not be NaN.
+// levels shared with the query, or device.AbsentLevel. positives are the rows with a level above 0,
+// and absent those at device.AbsentLevel, both in any order. The items are valid until the next
+// call. Scores must not be NaN.
 func (r *Ranker) Items(scores []float32, levels []byte, positives, absent []int32) (items []metric.Item, n int) {
 	r.items = r.items[:0]
 	n = len(scores) - len(absent)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/train/device"
 	"hgld/train/metric"
 )
 
@@ -38,7 +39,7 @@ func scoresOf(kind string, r *rand.Rand, n int) []float32 {
 // ranked sorts all items by falling score and then by row.
 func ranked(scores []float32, levels []byte) (rows []int32) {
 	for i := range scores {
-		if levels[i] != Absent {
+		if levels[i] != device.AbsentLevel {
 			rows = append(rows, int32(i))
 		}
 	}
@@ -67,7 +68,7 @@ func TestItemsAreThoseOfTheSortedRanking(t *testing.T) {
 				for i := range levels {
 					switch {
 					case r.IntN(50) == 0:
-						levels[i] = Absent
+						levels[i] = device.AbsentLevel
 						absent = append(absent, int32(i))
 					case r.IntN(share) == 0:
 						levels[i] = byte(1 + r.IntN([]int{3, 126}[i%2]))

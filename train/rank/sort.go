@@ -1,6 +1,10 @@
 package rank
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"hgld/train/device"
+)
 
 const (
 	// partKeys is the mean number of items in a part of sortMost. The keys of a part and the
@@ -41,7 +45,7 @@ func (r *Ranker) sortMost(scores []float32, levels []byte, positives, absent []i
 		c.Of(r.bucket[:], part)
 		for i, b := range r.bucket[:len(part)] {
 			row := lo + i
-			if levels[row] == Absent {
+			if levels[row] == device.AbsentLevel {
 				continue
 			}
 			at := count[b]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"hgld/train/device"
 	"hgld/train/metric"
 )
 
@@ -59,7 +60,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 		}
 		truth.Shared(shared, q)
 		if e.Self != nil && e.Self[q] >= 0 {
-			shared[e.Self[q]] = Junk
+			shared[e.Self[q]] = device.AbsentLevel
 		}
 		reach, err := 0, error(nil)
 		if bytes, reach, err = list[q].bytes(bytes[:0], shared); err != nil {
@@ -100,8 +101,8 @@ func (e *Evaluation) checkRankings(list []Ranking) error {
 // bytes appends what metric.List reads: first the reach ranked items, then all others. It
 // overwrites shared.
 func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
-	const seen = Junk - 1 // more levels than data may have
-	last := -1            // index in Rows of the previous item
+	const seen = device.AbsentLevel - 1 // more levels than data may have
+	last := -1                          // index in Rows of the previous item
 	for i, row := range r.Rows {
 		if row < 0 || int(row) >= len(shared) {
 			return nil, 0, fmt.Errorf("place %d has row %d, want 0 to %d as in the gallery", i+1, row, len(shared)-1)
@@ -109,7 +110,7 @@ func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
 		switch shared[row] {
 		case seen:
 			return nil, 0, fmt.Errorf("row %d is ranked twice", row)
-		case Junk:
+		case device.AbsentLevel:
 			continue
 		}
 		b := shared[row]
@@ -120,7 +121,7 @@ func (r *Ranking) bytes(dst, shared []byte) (all []byte, reach int, err error) {
 	}
 	reach = len(dst)
 	for _, b := range shared {
-		if b != seen && b != Junk {
+		if b != seen && b != device.AbsentLevel {
 			dst = append(dst, b)
 		}
 	}

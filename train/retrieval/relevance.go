@@ -3,6 +3,8 @@ package retrieval
 import (
 	"encoding/binary"
 	"slices"
+
+	"hgld/train/device"
 )
 
 // classRows lists, for each level, the gallery rows of each class.
@@ -33,9 +35,9 @@ type relevance struct {
 	e         *Evaluation
 	rows      classRows
 	truth     Truth   // used if rows is nil
-	levels    []byte  // of each row: the number of shared levels, or Junk
+	levels    []byte  // of each row: the number of shared levels, or device.AbsentLevel
 	positives []int32 // rows that share a level
-	absent    []int32 // rows that are Junk
+	absent    []int32 // rows at device.AbsentLevel
 }
 
 func newRelevance(e *Evaluation, rows classRows) *relevance {
@@ -64,7 +66,7 @@ func (m *relevance) set(q int) {
 		return
 	}
 	if own >= 0 {
-		m.levels[own] = Junk
+		m.levels[own] = device.AbsentLevel
 		m.absent = append(m.absent, own)
 	}
 	for level, class := range m.e.Query.Labels[q] {
@@ -81,7 +83,7 @@ func (m *relevance) add(rows []int32) {
 		switch m.levels[row] {
 		case 0:
 			m.positives = append(m.positives, row)
-		case Junk:
+		case device.AbsentLevel:
 			continue
 		}
 		m.levels[row]++
@@ -91,7 +93,7 @@ func (m *relevance) add(rows []int32) {
 // list collects what the truth marks. It skips negatives eight at a time.
 func (m *relevance) list(own int32) {
 	if own >= 0 {
-		m.levels[own] = Junk
+		m.levels[own] = device.AbsentLevel
 	}
 	for row := 0; row < len(m.levels); row++ {
 		for row+8 <= len(m.levels) && binary.LittleEndian.Uint64(m.levels[row:]) == 0 {
@@ -102,7 +104,7 @@ func (m *relevance) list(own int32) {
 		}
 		switch m.levels[row] {
 		case 0:
-		case Junk:
+		case device.AbsentLevel:
 			m.absent = append(m.absent, int32(row))
 		default:
 			m.positives = append(m.positives, int32(row))

@@ -45,7 +45,7 @@ type Result struct {
 
 	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
-	Of *Subject `json:"of,omitempty"` // nil in results of older versions
+	Of *Subject `json:"of,omitempty"` // what was evaluated; nil: not recorded
 }
 
 // Subject is what was evaluated: a checkpoint on images, or vectors from files.

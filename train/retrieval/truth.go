@@ -9,13 +9,9 @@ import (
 // Truth decides what the gallery items are to a query, instead of labels.
 type Truth interface {
 	// Shared writes, for each gallery row, the number of levels that it shares with the query: 0
-	// for a negative, up to the number of levels; or Junk.
+	// for a negative, up to the number of levels; or device.AbsentLevel.
 	Shared(dst []byte, query int)
 }
-
-// Junk marks an item that is removed from a query's ranking. It counts neither as positive nor
-// negative.
-const Junk byte = device.AbsentLevel
 
 // labelsBut decides by labels, except that items with the query's value of Side.Ignore are junk.
 type labelsBut struct {
@@ -40,7 +36,7 @@ func (t *labelsBut) Shared(dst []byte, query int) {
 	levels := len(path)
 	for row := range dst {
 		if own >= 0 && t.e.Gallery.Ignore[row] == own {
-			dst[row] = Junk
+			dst[row] = device.AbsentLevel
 			continue
 		}
 		n, other := 0, t.gallery[row*levels:][:levels]
@@ -75,7 +71,7 @@ func (s *sorter) share(shared device.Array, lo, hi int) {
 				row := data[(q-lo)*gallery:][:gallery]
 				s.truth.Shared(row, q)
 				if e.Self != nil && e.Self[q] >= 0 {
-					row[e.Self[q]] = Junk
+					row[e.Self[q]] = device.AbsentLevel
 				}
 			}
 		})

@@ -16,11 +16,12 @@ type Survey interface {
 	Sure(images int, held float64) int
 }
 
-// FirstSettings returns settings for a first training and evaluation of images that have so many
-// levels, by section and key: all levels are learnt, a batch has no more classes than there are, and
-// what the model is measured on was not trained on. Of fewer than seven classes a half is held out, so
-// that two or more are ranked against each other; fewer than four are all trained on and measured. The
-// best checkpoint is evaluated where classes are held out, since only their evaluations choose one.
+// FirstSettings returns settings for a first training and evaluation of images with the given
+// number of levels, by section and key. It trains on all levels, and a batch has no more classes
+// than the data. The model is evaluated on classes that it was not trained on. With fewer than
+// seven classes, half are held out, so that at least two are ranked against each other. With fewer
+// than four, all are used for both training and evaluation. If classes are held out, the best
+// checkpoint is evaluated, because only evaluations of held-out classes can select one.
 func FirstSettings(levels int, found Survey) map[string]string {
 	const rows, most = 4, 16 // images of a class in a batch, and classes
 	values := map[string]string{"train.steps": "200"}

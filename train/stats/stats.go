@@ -16,6 +16,12 @@ import (
 // Interval is a confidence interval from Low to High.
 type Interval struct{ Low, High float64 }
 
+// Clip returns the part of the interval from low to high, the range of the figure. Student's
+// interval ignores that range and may leave it. An interval wholly outside becomes the nearer end.
+func (i Interval) Clip(low, high float64) Interval {
+	return Interval{min(max(i.Low, low), high), min(max(i.High, low), high)}
+}
+
 // Table holds the values of several figures for the units that are resampled. A unit is a query,
 // or a class with all its queries. The estimate of a figure is the mean of its values.
 type Table struct {

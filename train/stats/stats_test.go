@@ -44,8 +44,8 @@ func readGolden(t *testing.T) (g golden) {
 	if err == nil {
 		err = json.Unmarshal(data, &g)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(g.Bootstrap) == 0 || len(g.Signs) == 0 || len(g.Student) == 0 {
+		t.Fatalf("%v, or a list of cases is empty", err)
 	}
 	return g
 }
@@ -206,7 +206,7 @@ func TestMeansOfClassesCountAClassOnce(t *testing.T) {
 
 // A figure that is the same for all queries has an interval of no width, and one query
 // says nothing of how sure it is.
-func TestIntervalsOfLittle(t *testing.T) {
+func TestIntervalsOfFewUnits(t *testing.T) {
 	b := Bootstrap{Confidence: 0.95, Resamples: 200, Method: Expanded}
 	if got := b.Intervals(ByQuery([][]float64{{1, 1, 1}}))[0]; got != (Interval{1, 1}) {
 		t.Errorf("of equal values: %v", got)

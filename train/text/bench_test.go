@@ -12,7 +12,7 @@ import (
 	"hgld/train/device/cpu"
 )
 
-// prompts are the lines of the file that $HGLD_PROMPTS names (scripts/bench_text.sh),
+// prompts are the lines of the file that $HGLD_PROMPTS names (scripts/bench_text),
 // by default labels of the same length made here.
 func prompts(b *testing.B) []string {
 	b.Helper()

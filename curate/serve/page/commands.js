@@ -1,59 +1,60 @@
 import {h, count, shown, key, number} from './dom.js';
 import {DECIDED, OUTLIER} from './model.js';
-import {choose, confirm, prompt, tell, preview} from './dialogs.js';
-import {changed} from './place.js';
+import {choose, confirm, prompt, inform, preview} from './dialogs.js';
+import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
 import {palette} from './palette.js';
 
-// Everything that a curator can do: one entry a command, with its key and the name
-// of its button. All of them work on what is marked, or on the current label; those
-// of a group on the current group, or on the groups marked in the tree.
+// The commands: each has its keys and the name of its button. Commands on labels apply to the
+// marked labels, or to the current one. Commands on groups apply to the groups marked in the tree,
+// or to the current one.
 
 const touched = (app, tags) => {
   const t = app.model.touched(tags);
   return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`;
 };
 
-// decide makes an edit of labels. Those that have gone elsewhere since they were
-// marked, or since the command began, are asked about first.
+// decide makes an edit of labels. It asks first about labels that have moved since they were marked
+// or since the command began.
 export async function decide(app, op, tags, to, note) {
-  const moved = changed(app.model, tags, new Map([...app.looked, ...app.marks.seen]));
-  app.looked = new Map();
+  const moved = changedLabels(app.model, tags, new Map([...app.view.remembered, ...app.view.marks.seen]));
+  app.view.remembered = new Map();
   if (moved.length) {
     const rest = tags.filter((i) => !moved.some((x) => x.tag === i));
     const answers = [rest.length ? `Leave ${moved.length > 1 ? 'them' : 'it'} out` : 'Leave it', `Do it for ${moved.length > 1 ? 'them' : 'it'} too`];
-    const answer = await confirm({title: 'Changed meanwhile', answers, body: [h('p', {}, `Since you chose ${tags.length > 1 ? 'these labels' : 'this label'}, somebody else, or another tab, has decided:`),
-      h('ul', {}, moved.slice(0, 8).map((x) => h('li', {}, `“${shown(app.model.names[x.tag])}” is ${x.what}`)), moved.length > 8 ? h('li', {}, `and ${number(moved.length - 8)} more`) : null)]});
+    const answer = await confirm({title: 'Changed meanwhile', answers, body: [
+      h('p', {}, `Since you chose ${tags.length > 1 ? 'these labels' : 'this label'}, somebody else, or another tab, has decided:`),
+      h('ul', {}, moved.slice(0, 8).map((x) => h('li', {}, `“${shown(app.model.names[x.tag])}” is ${x.what}`)),
+        moved.length > 8 ? h('li', {}, `and ${number(moved.length - 8)} more`) : null)]});
     if (answer < 0) return;
     if (answer === 0) {
-      for (const x of moved) app.marks.delete(x.tag);
-      app.draw();
+      for (const x of moved) app.view.marks.delete(x.tag);
+      app.view.draw();
       tags = rest;
     }
   }
   if (!tags.length) return;
   app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
-  app.clearMarks();
+  app.view.clearMarks();
 }
 
-// chosen is what a command works on, as it stands when the command begins.
+// chosen lists the labels that a command applies to, and remembers where they are.
 function chosen(app) {
-  const tags = app.chosen();
-  app.look(tags);
+  const tags = app.view.chosen();
+  app.view.remember(tags);
   return tags;
 }
 
-// groupItems lists the groups for type-ahead, the suggested ones first.
+// groupItems lists the groups to choose from, the suggested ones first.
 function groupItems(app, without) {
   const m = app.model, size = (g) => m.bucket(g.at).size;
-  const first = new Map(app.suggestions().map((x, i) => [x.at, i]));
+  const first = new Map(app.suggestions.list().map((x, i) => [x.at, i]));
   const place = (g) => first.get(g.at) ?? 99;
   return m.live().filter((g) => g.at !== without).sort((a, b) => place(a) - place(b) || (b.declared || 0) - (a.declared || 0) || size(b) - size(a))
     .map((g) => ({name: g.name, note: [count(size(g), 'label'), ...m.above(g).map((k) => k.name)].join(' · ')}));
 }
 
-// classItems lists the classes of a level above the groups; kinds have names to
-// begin with.
+// classItems lists the classes of a level above the groups. Kinds include predefined names.
 function classItems(app, level, without) {
   const names = app.model.live(level).filter((g) => g.at !== without).map((g) => g.name);
   return [...new Set([...(level === 2 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
@@ -62,193 +63,211 @@ function classItems(app, level, without) {
 async function move(app) {
   const tags = chosen(app);
   if (!tags.length) return;
-  const to = await choose({title: `Move ${touched(app, tags)}`, lead: tags.slice(0, 4).map((i) => shown(app.model.names[i])).join(' · ') + (tags.length > 4 ? ' …' : ''),
-    items: groupItems(app, app.commonGroup(tags)), create: 'group'});
+  const lead = tags.slice(0, 4).map((i) => shown(app.model.names[i])).join(' · ') + (tags.length > 4 ? ' …' : '');
+  const to = await choose({title: `Move ${touched(app, tags)}`, lead,
+    items: groupItems(app, app.view.commonGroup(tags)), create: 'group'});
   if (to !== null) decide(app, 'move', tags, to);
 }
 
-async function fresh(app) {
+async function moveToNew(app) {
   const tags = chosen(app);
   if (!tags.length) return;
   const to = await prompt({title: `New group of ${touched(app, tags)}`, label: 'Name of the group', value: app.model.names[tags[0]], action: 'Make'});
   if (to !== null) decide(app, 'move', tags, to);
 }
 
-// whole lists the labels of the group in view, as they are on the screen.
-const whole = (app) => (app.view.kind === 'group' ? app.labelsOf(app.grid.items).filter((i) => app.model.parent[i] === app.view.at) : []);
+// allInGroup lists the labels of the open group, in the order of the screen.
+const allInGroup = (app) => (app.view.kind === 'group' ? app.view.labelsOf(app.view.grid.items).filter((i) => app.model.parent[i] === app.view.at) : []);
 
 const isOpen = (app) => (i) => !(app.model.status[i] & DECIDED);
 
-// accept takes labels of the group in view for its own, and goes to the next open group
-// when none is left.
-function accept(app, of) {
+// accept accepts the labels of the open group that select picks from all. If no label is left open,
+// it goes to the next open group.
+function accept(app, select) {
   if (app.view.kind === 'near') return decide(app, 'move', chosen(app), app.model.groups[1][app.view.at].name);
-  if (app.view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
+  if (app.view.kind !== 'group') return app.view.say('Accepting is for one group; open one first.');
   const g = app.model.groups[1][app.view.at];
-  const tags = of(whole(app));
+  const tags = select(allInGroup(app));
   const open = tags.some(isOpen(app));
-  const next = app.tree.next(1, {open: true, round: true});
-  app.look(tags);
+  const next = app.view.tree.next(1, {open: true, round: true});
+  app.view.remember(tags);
   if (open) decide(app, 'accept', tags, g.name);
-  const left = whole(app).some(isOpen(app));
-  if (!left && next >= 0) app.open(next);
-  else if (!open) app.say(next < 0 ? 'Everything is decided.' : 'All of it is decided.');
+  const left = allInGroup(app).some(isOpen(app));
+  if (!left && next >= 0) app.view.openGroup(next);
+  else if (!open) app.view.say(next < 0 ? 'Everything is decided.' : 'All of it is decided.');
   return undefined;
 }
 
-// acceptCore accepts what is above the break.
+// acceptCore accepts the labels above the break.
 const acceptCore = (app) => accept(app, (tags) => tags.filter((i) => !(app.model.status[i] & OUTLIER)));
 
-// acceptTo accepts the open labels from the first to the current one, and goes on to the
-// next that is open.
+// acceptTo accepts the open labels from the first to the current one, and goes to the next open
+// label.
 function acceptTo(app) {
-  const {view, grid} = app, to = grid.at;
-  if (view.kind !== 'group') return app.say('Accepting is for one group; open one first.');
-  accept(app, () => app.labelsOf(grid.items.slice(0, to + 1)).filter(isOpen(app)));
+  const {view} = app, {screen, grid} = view, to = grid.at;
+  if (view.kind !== 'group') return app.view.say('Accepting is for one group; open one first.');
+  accept(app, () => app.view.labelsOf(grid.items.slice(0, to + 1)).filter(isOpen(app)));
   const next = grid.items.findIndex((i, n) => n > to && isOpen(app)(i));
-  if (app.view === view && next >= 0) grid.go(next);
+  if (view.screen === screen && next >= 0) grid.go(next);
   return undefined;
 }
 
 async function drop(app) {
   const tags = chosen(app);
   if (!tags.length) return;
-  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log but belong to no group.', label: 'Reason', action: 'Drop', value: app.lastReason || 'too generic',
+  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log but belong to no group.', label: 'Reason', action: 'Drop',
+    value: app.lastReason || 'too generic',
     choices: ['too generic', 'not a kind of landmark', 'not a place', 'cannot be seen in an image']});
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }
 }
 
 async function remark(app, op, title, action) {
-  const tags = app.chosen();
+  const tags = app.view.chosen();
   if (!tags.length) return;
   const have = app.model.remarks.get(tags[0]) || ['', '', ''];
-  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; leave it empty to remove it', action, value: op === 'flag' ? have[1] : have[2], optional: true});
+  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; leave it empty to remove it',
+    action, value: op === 'flag' ? have[1] : have[2], optional: true});
   if (note === null) return;
   app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})}, tags);
-  app.clearMarks();
+  app.view.clearMarks();
 }
 
 function currentGroup(app) {
-  const tag = app.grid.current();
+  const tag = app.view.grid.current();
   const at = app.view.kind === 'group' || app.view.kind === 'near' ? app.view.at : tag === undefined ? -1 : app.model.parent[tag];
   const g = app.model.groups[1][at];
   return g && !g.gone ? g : null;
 }
 
-// subject is what a command on groups works on: those marked in the tree, what the
-// keyboard's place in the tree is on while it has the focus, or the current group.
-// All are of one level.
-function subject(app) {
-  const marked = app.tree.chosen();
-  const one = app.tree.under() || currentGroup(app);
+// chosenGroups lists the classes that a command on groups applies to: those marked in the tree, the
+// one at the tree's cursor while the tree has the focus, or the current group. All have one level.
+function chosenGroups(app) {
+  const marked = app.view.tree.chosen();
+  const one = app.view.tree.under() || currentGroup(app);
   return marked.length ? marked : one ? [one] : [];
 }
 
-// word is what a class of a level is called; those of labels are groups everywhere.
-const word = (app, level) => (level === 1 ? 'group' : app.model.levels[level]);
+// classWord is the word for a class of a level. On level 1 it is always "group".
+const classWord = (app, level) => (level === 1 ? 'group' : app.model.levels[level]);
 
-// called names classes in a title.
-const called = (app, list) => (list.length > 1 ? count(list.length, word(app, list[0].level)) : `“${shown(list[0].name)}”`);
+// titleOf names classes in a title.
+const titleOf = (app, list) => (list.length > 1 ? count(list.length, classWord(app, list[0].level)) : `“${shown(list[0].name)}”`);
 
 async function rename(app) {
-  const g = app.tree.under() || currentGroup(app);
+  const g = app.view.tree.under() || currentGroup(app);
   if (!g) return;
   const to = await prompt({title: `Rename “${shown(g.name)}”`, label: 'Name, kept byte for byte', value: g.name, action: 'Rename'});
   if (to === null || to === g.name) return;
-  if (app.model.groupNamed(to, g.level) >= 0) { app.say(`There is “${to}” already: g merges the two.`); return; }
+  if (app.model.groupNamed(to, g.level) >= 0) { app.view.say(`There is “${to}” already: g merges the two.`); return; }
   app.edit({op: 'rename', level: g.level, from: [{name: g.name}], to});
 }
 
 async function merge(app) {
-  const from = subject(app);
+  const from = chosenGroups(app);
   if (!from.length) return;
   const {level} = from[0], without = from.length > 1 ? -1 : from[0].at;
   const lead = level === 1 ? touched(app, from.flatMap((x) => app.model.members(x.at))) : '';
-  const to = await choose({title: `Merge ${called(app, from)} into`, lead, items: level === 1 ? groupItems(app, without) : classItems(app, level, without), create: from.length > 1 && word(app, level)});
+  const to = await choose({title: `Merge ${titleOf(app, from)} into`, lead, items: level === 1 ? groupItems(app, without) : classItems(app, level, without),
+    create: from.length > 1 && classWord(app, level)});
   if (to === null) return;
-  app.tree.clearMarks();
+  app.view.tree.clearMarks();
   app.edit({op: 'merge', level, from: from.map((x) => ({name: x.name})), to});
-  if (level === 1 && from.some((x) => x.at === app.view.at)) app.follow = {from: app.view.at, to};
+  if (level === 1 && from.some((x) => x.at === app.view.at)) app.view.follow = {from: app.view.at, to};
 }
 
 async function split(app) {
-  const g = app.tree.under() || currentGroup(app);
-  if (!g || g.level > 1 || !app.model.has.split) return app.say(g && g.level > 1 ? 'Only groups are divided.' : 'Dividing needs the vectors of the draft.');
+  const g = app.view.tree.under() || currentGroup(app);
+  if (!g || g.level > 1 || !app.model.has.split) {
+    return app.view.say(g && g.level > 1 ? 'Only groups are divided.' : 'Dividing needs the vectors of the draft.');
+  }
   const tags = [...app.model.members(g.at)];
-  if (tags.length < 2) return app.say('A group of one label cannot be divided.');
+  if (tags.length < 2) return app.view.say('A group of one label cannot be divided.');
   const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
     names: (list) => list.map((i) => app.model.names[i]), exists: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
     make: async (k, seed) => (await ask('/api/split', {tags, k, seed})).parts});
   if (!parts) return undefined;
-  app.tree.insert(g.name, parts.map((p) => p.to));
-  if (parts.some((p) => p.to === g.name)) app.tree.left = null; // on by the ranks of the parts
-  else if (g.at === app.view.at) app.follow = {from: g.at, to: parts[0].to, parts: parts.map((p) => p.to)};
+  app.view.tree.insert(g.name, parts.map((p) => p.to));
+  if (parts.some((p) => p.to === g.name)) app.view.tree.left = null; // j continues by the ranks of the parts
+  else if (g.at === app.view.at) app.view.follow = {from: g.at, to: parts[0].to, parts: parts.map((p) => p.to)};
   app.edit({op: 'split', level: 1, from: [{name: g.name}], parts: parts.map((p) => ({to: p.to, members: p.tags.map((i) => app.model.ref(i))}))});
   return undefined;
 }
 
-// parent says what groups belong to, or classes of a level above: there are as many
-// levels as the log has.
+// parent sets the parent of groups, or of classes of a higher level.
 async function parent(app) {
-  const from = subject(app);
+  const from = chosenGroups(app);
   if (!from.length) return;
   const level = from[0].level + 1, what = app.model.levels[level];
-  if (!what) { app.say(`There is no level above ${word(app, level - 1)}.`); return; }
-  const to = await choose({title: `${what} of ${called(app, from)}`, items: classItems(app, level), create: what});
+  if (!what) { app.view.say(`There is no level above ${classWord(app, level - 1)}.`); return; }
+  const to = await choose({title: `${what} of ${titleOf(app, from)}`, items: classItems(app, level), create: what});
   if (to === null) return;
-  app.tree.clearMarks();
+  app.view.tree.clearMarks();
   setParent(app, from, to);
 }
 
 export const setParent = (app, from, to) => app.edit({op: 'set_parent', level: from[0].level, from: from.map((x) => ({name: x.name})), to});
 
 async function newGroup(app) {
-  const to = await prompt({title: 'Declare an empty group', lead: 'Labels can be moved to it. It stays even without labels.', label: 'Name of the group', action: 'Make'});
+  const to = await prompt({title: 'Declare an empty group', lead: 'Labels can be moved to it. It stays even without labels.', label: 'Name of the group',
+    action: 'Make'});
   if (to) app.edit({op: 'set_parent', level: 1, from: [{name: to}], to: ''});
 }
 
 function markAll(app) {
-  const items = app.grid.items;
+  const items = app.view.grid.items;
   const core = app.view.kind === 'group' ? items.filter((i) => !(app.model.status[i] & OUTLIER)) : items;
-  const set = core.every((i) => app.isMarked(i)) ? items : core;
-  for (const i of app.labelsOf(set)) app.marks.add(i);
-  app.draw();
+  const set = core.every((i) => app.view.isMarked(i)) ? items : core;
+  for (const i of app.view.labelsOf(set)) app.view.marks.add(i);
+  app.view.draw();
 }
 
 async function history(app) {
   let list;
-  try { list = await ask('/api/history'); } catch (e) { app.say(e.message); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag', note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
-  const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`), h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
-    h('td', {}, e.op === 'revert' ? `undo #${e.of}` : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
-    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => { app.edit({op: 'revert', of: e.seq}); d.leave(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const d = tell('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}. Any of them can be undone, unless a later one depends on it.`), h('table', {}, h('tbody', {}, rows)));
+  try { list = await ask('/api/history'); } catch (e) { app.view.say(e.message); return; }
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag',
+    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
+  const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
+    h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
+    h('td', {}, e.op === 'revert' ? `undo #${e.of}`
+      : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
+    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`,
+      onclick: () => { app.edit({op: 'revert', of: e.seq}); d.leave(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
+  const which = `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}.`;
+  const d = inform('History', 'wide history', h('p', {class: 'soft'}, `${which} Any of them can be undone, unless a later one depends on it.`),
+    h('table', {}, h('tbody', {}, rows)));
 }
 
 async function finish(app) {
   const m = app.model;
   try {
     const a = await ask('/api/finish', {});
-    tell('Written', 'ask', h('p', {class: 'pre'}, a.text), h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
+    inform('Written', 'ask', h('p', {class: 'pre'}, a.text),
+      h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
     const {orphans, level, parent} = e.body || {};
-    if (!orphans) { tell('Not written yet', 'ask', h('p', {class: 'pre'}, m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.')); return; }
+    if (!orphans) {
+      const why = m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.';
+      inform('Not written yet', 'ask', h('p', {class: 'pre'}, why));
+      return;
+    }
     const what = level === m.levels[1] ? 'group' : level;
-    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link', onclick: () => { d.leave(); app.open(m.groupNamed(name)); }}, shown(name)) : shown(name));
-    const d = tell('Not written yet', 'ask', h('p', {}, `${count(orphans.length, what)} ${orphans.length === 1 ? 'has' : 'have'} no ${parent}: `, orphans.slice(0, 8).map((name, n) => [n ? ', ' : '', lead(name)]).flat(), orphans.length > 8 ? ` and ${number(orphans.length - 8)} more` : '', '.'),
+    const lead = (name) => (level === m.levels[1] ? h('button', {type: 'button', class: 'link',
+      onclick: () => { d.leave(); app.view.openGroup(m.groupNamed(name)); }}, shown(name)) : shown(name));
+    const d = inform('Not written yet', 'ask', h('p', {}, `${count(orphans.length, what)} ${orphans.length === 1 ? 'has' : 'have'} no ${parent}: `,
+      orphans.slice(0, 8).map((name, n) => [n ? ', ' : '', lead(name)]).flat(), orphans.length > 8 ? ` and ${number(orphans.length - 8)} more` : '', '.'),
       h('p', {class: 'soft'}, key('p'), ` sets it; mark several in the tree with `, key('Space'), ' first.'));
   }
 }
 
-// What undo and redo take back is looked up when they are sent: edits before them
-// may still be on their way.
-const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.say(`There is nothing to ${what}.`));
+// The sender finds out which edit undo and redo revert, because edits before them may still be on
+// their way.
+const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.edit({op: 'revert', of: what}) : app.view.say(`There is nothing to ${what}.`));
 
 export const commands = [
   {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group and go to the next open one', run: (app) => accept(app, (tags) => tags)},
   {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept everything above the break', run: acceptCore},
   {keys: ['m'], name: 'Move', group: 'decide', help: 'move the marked labels, or the current one, to a group by typing its name', run: move},
-  {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of the marked labels', run: fresh},
+  {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of the marked labels', run: moveToNew},
   {keys: ['x'], name: 'Drop', group: 'decide', help: 'leave out, with a reason', run: drop},
   {keys: ['r'], name: 'Rename', group: 'group', help: 'rename the group', run: rename},
   {keys: ['g'], name: 'Merge', group: 'group', help: 'merge the group, or those marked in the tree, into another', run: merge},
@@ -258,29 +277,41 @@ export const commands = [
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
-  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.toggleExamples()},
+  {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
-  {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each', run: (app) => app.foldVariants()},
-  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it', run: (app) => app.closeBy()},
-  {keys: ['R'], name: 'Assign the rest', group: 'group', help: 'propose a group for every open label that is near one name, check a sample, confirm', run: (app) => app.go('rest')},
+  {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
+    run: (app) => app.view.toggleVariants()},
+  {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it',
+    run: (app) => app.view.openNear()},
+  {keys: ['R'], name: 'Assign the rest', group: 'group', help: 'propose a group for every open label that is near one name, check a sample, confirm',
+    run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
 ];
 
-// helpDialog explains the page; the first use shows what is needed to begin.
+// helpDialog explains the page. The first time it shows only what a beginner needs.
 export function helpDialog(app, first) {
   const line = (keys, text) => h('li', {}, h('span', {class: 'kk'}, keys.map((k) => key(k.replace('ctrl+', '⌃')))), h('span', {}, text));
-  const of = (...groups) => commands.filter((c) => groups.includes(c.group) && (!first || 'a A m x p u w'.split(' ').includes(c.keys[0]))).map((c) => line([c.keys[0]], c.help));
-  tell(first ? 'Welcome' : 'Help', 'wide',
-    first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
+  const of = (...groups) => commands.filter((c) => groups.includes(c.group) && (!first || 'a A m x p u w'.split(' ').includes(c.keys[0])))
+    .map((c) => line([c.keys[0]], c.help));
+  inform(first ? 'Welcome' : 'Help', 'wide',
+    first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: '
+      + 'accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
     h('div', {class: 'help'},
-      h('section', {}, h('h3', {}, '1 · Look at a group'), h('p', {class: 'soft'}, 'Labels that belong to it most surely come first; outliers stand below a break.'), h('ul', {},
-        line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'), line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of the marked labels'), line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
-      h('section', {}, h('h3', {}, '2 · Decide'), h('p', {class: 'soft'}, 'Marks are kept when you go to other groups, so one move can take labels from several.'), h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
+      h('section', {}, h('h3', {}, '1 · Look at a group'),
+        h('p', {class: 'soft'}, 'Labels that belong to it most surely come first; outliers are below a break.'),
+        h('ul', {}, line(['j', 'k'], 'next, previous group'), line(['l', 'h'], 'next, previous label; arrows too'),
+          line(['Space'], 'mark a label; Shift with arrows marks a range'), first ? null : line(['M'], 'list of the marked labels'),
+          line(['i'], 'images, or Commons links'), first ? null : line(['v'], 'map of all labels'), first ? null : of('mark'))),
+      h('section', {}, h('h3', {}, '2 · Decide'),
+        h('p', {class: 'soft'}, 'Marks are kept when you go to other groups, so one move can take labels from several.'),
+        h('ul', {}, line(['1', '…', '5'], 'take a suggestion'), of('decide'), first ? null : of('label'))),
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
-      h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'), h('ul', {}, of('back'),
-        line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'), first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['o'], 'go to the labels or group of the last edit'), line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
+      h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'),
+        h('ul', {}, of('back'), line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'),
+          first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['o'], 'go to the labels or group of the last edit'),
+          line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

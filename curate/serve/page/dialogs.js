@@ -1,35 +1,35 @@
 import {h, fill, shown, key, number} from './dom.js';
-import {fold, fuzzy} from './model.js';
+import {fold, fuzzy} from './text.js';
 
-// Dialogs are modal <dialog> elements: the browser keeps the focus inside and
-// gives it back, and Escape closes.
+// Dialogs are modal <dialog> elements: the browser keeps the focus inside and restores it, and
+// Escape closes them.
 
 export const dialogOpen = () => document.querySelector('dialog[open]') !== null;
 
-let typing = null, resumed = null; // what the open dialog holds, and what the next one begins with
+let typing = null, resumed = null; // returns the text of the open dialog; the text that the next one begins with
 
-// halfTyped returns what is typed in the open dialog, to resume it with; null if
-// nothing can be typed.
+// halfTyped returns what is typed in the open dialog, for resume; null if it has no field.
 export const halfTyped = () => typing && typing();
 
-// resume has the next dialog begin with what halfTyped gave.
+// resume makes the next dialog begin with the result of halfTyped.
 export function resume(typed) { resumed = typed; }
 
-// typed registers what a dialog holds; taken returns what it begins with, or null.
-function typed(d, what) {
-  typing = what;
+// onTyped registers a function that returns what is typed in a dialog.
+function onTyped(d, typed) {
+  typing = typed;
   d.addEventListener('left', () => { typing = null; });
 }
 
-function taken() {
+// takeResumed returns what a dialog begins with, null for nothing.
+function takeResumed() {
   const was = resumed;
   resumed = null;
   return was;
 }
 
-// open shows a dialog with a title and returns it. Its leave closes it and tells "left" at
-// once: the browser's own close event comes later, and a key pressed in between would act on
-// the view that the answer is about to replace.
+// open shows a dialog with a title and returns it. Its method leave closes it and dispatches "left"
+// at once. The browser's own close event comes later, and a key pressed in between would act on the
+// screen that the answer is about to replace.
 function open(title, className, ...children) {
   const d = h('dialog', {class: className, 'aria-label': title}, h('h2', {}, title), ...children);
   const back = document.activeElement;
@@ -49,13 +49,13 @@ function open(title, className, ...children) {
 
 const mostShown = 50;
 
-// choose asks for one of the items {name, note} by typing a part of its name. Create
-// is what is made of a name that is not there, where one may be; more finds further items
-// for what is typed. It resolves to a name, with whole to the item, or to null.
+// choose asks for one of the items {name, note}, found by a part of its name. create is the word
+// for a new item, if the name of a new one is allowed. more returns further items for the typed
+// text. The result is a name, with whole the item, or null.
 export function choose({title, lead, items, create, value, more, whole}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
-    const again = taken();
+    const again = takeResumed();
     const folded = items.map((i) => fold(i.name));
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
@@ -64,7 +64,8 @@ export function choose({title, lead, items, create, value, more, whole}) {
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
         onclick: () => { at = i; take(); }},
-      item.fresh ? h('span', {class: 'fresh'}, `new ${create} `) : null, h('span', {class: 'name'}, shown(item.name)), h('span', {class: 'soft'}, item.note || ''))));
+      item.fresh ? h('span', {class: 'fresh'}, `new ${create} `) : null, h('span', {class: 'name'}, shown(item.name)),
+        h('span', {class: 'soft'}, item.note || ''))));
       input.setAttribute('aria-activedescendant', list.length ? `choice-${at}` : '');
       const e = box.children[at];
       if (e) e.scrollIntoView({block: 'nearest'});
@@ -85,20 +86,21 @@ export function choose({title, lead, items, create, value, more, whole}) {
       if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.leave(); } else take(); }
     });
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
-      h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null, key('Esc'), ' leave'));
+      h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null,
+        key('Esc'), ' leave'));
     d.addEventListener('left', () => resolve(result));
-    typed(d, () => ({text: input.value}));
+    onTyped(d, () => ({text: input.value}));
     input.focus();
     if (!again) input.select();
     filter();
   });
 }
 
-// prompt asks for a text. It resolves to the text, or null.
+// prompt asks for a text. The result is the text, or null.
 export function prompt({title, lead, label, value, action, optional, choices}) {
   return new Promise((resolve) => {
     let result = null;
-    const again = taken();
+    const again = takeResumed();
     const input = h('input', {type: 'text', id: 'answer', value: again?.text ?? value ?? '', autocomplete: 'off', spellcheck: false});
     const take = () => { if (input.value !== '' || optional) { result = input.value; d.leave(); } };
     input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
@@ -107,37 +109,39 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
       h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
         h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
     d.addEventListener('left', () => resolve(result));
-    typed(d, () => ({text: input.value}));
+    onTyped(d, () => ({text: input.value}));
     input.focus();
     if (!again) input.select();
   });
 }
 
-// tell shows elements until it is closed.
-export function tell(title, className, ...children) {
+// inform shows elements until it is closed.
+export function inform(title, className, ...children) {
   const ok = h('button', {type: 'button', class: 'main-button', autofocus: true, onclick: () => d.leave()}, 'Close ', key('Esc'));
   const d = open(title, className, h('div', {class: 'body', tabIndex: 0}, ...children), h('p', {class: 'buttons'}, ok));
   ok.focus();
   return d;
 }
 
-// confirm asks for one of a few answers; the first is that of Enter. It resolves to
-// its number, or −1.
+// confirm asks for one of a few answers; Enter gives the first. The result is the number of the
+// answer, or −1.
 export function confirm({title, body, answers}) {
   return new Promise((resolve) => {
     let result = -1;
-    const buttons = answers.map((text, n) => h('button', {type: 'button', class: n ? '' : 'main-button', onclick: () => { result = n; d.leave(); }}, text, n ? null : [' ', key('Enter')]));
-    const d = open(title, 'ask', h('div', {class: 'body'}, body), h('p', {class: 'buttons'}, buttons, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
+    const buttons = answers.map((text, n) => h('button', {type: 'button', class: n ? '' : 'main-button', onclick: () => { result = n; d.leave(); }}, text,
+      n ? null : [' ', key('Enter')]));
+    const d = open(title, 'ask', h('div', {class: 'body'}, body), h('p', {class: 'buttons'}, buttons,
+      h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
     d.addEventListener('left', () => resolve(result));
     buttons[0].focus();
   });
 }
 
-// preview shows a split: k can be changed with the keys 2 to 8, r draws another
-// start. It resolves to the parts [{to, tags}], or null.
+// preview shows the parts of a division. The keys 2 to 8 change their number, and r changes the
+// start of k-means. The result is the parts [{to, tags}], or null.
 export function preview({title, names, exists, make, max}) {
   return new Promise((resolve) => {
-    let again = taken();
+    let again = takeResumed();
     let k = again?.k ?? 2, seed = again?.seed ?? 1, parts = [], result = null, asked = 0;
     const body = h('div', {class: 'parts'});
     const status = h('p', {class: 'soft', role: 'status'});
@@ -150,9 +154,11 @@ export function preview({title, names, exists, make, max}) {
       body.replaceChildren(...parts.map((tags, p) => {
         const name = names(tags).find((n) => !used.has(n) && !exists(n)) || `${names(tags)[0]} (${p + 1})`;
         used.add(name);
-        return h('section', {class: 'part'}, h('input', {type: 'text', value: again?.names[p] ?? name, 'aria-label': `name of part ${p + 1}`, spellcheck: false}),
+        return h('section', {class: 'part'}, h('input', {type: 'text', value: again?.names[p] ?? name, 'aria-label': `name of part ${p + 1}`,
+          spellcheck: false}),
           h('p', {class: 'soft'}, `${number(tags.length)} labels`),
-          h('ul', {}, names(tags).slice(0, 12).map((n) => h('li', {}, shown(n))), tags.length > 12 ? h('li', {class: 'soft'}, `and ${number(tags.length - 12)} more`) : null));
+          h('ul', {}, names(tags).slice(0, 12).map((n) => h('li', {}, shown(n))),
+            tags.length > 12 ? h('li', {class: 'soft'}, `and ${number(tags.length - 12)} more`) : null));
       }));
     };
     const run = async () => {
@@ -162,7 +168,7 @@ export function preview({title, names, exists, make, max}) {
         const made = await make(k, seed);
         if (mine !== asked) return;
         parts = made;
-        if (again?.k !== k || again.seed !== seed) again = null; // the names were of another division
+        if (again?.k !== k || again.seed !== seed) again = null; // the names belong to another division
         status.textContent = `${k} parts, start ${seed}. Nothing is changed until you divide.`;
       } catch (e) {
         parts = [];
@@ -179,7 +185,8 @@ export function preview({title, names, exists, make, max}) {
       d.leave();
     };
     const ok = h('button', {type: 'button', class: 'main-button', onclick: take}, 'Divide ', key('Enter'));
-    const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
+    const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ',
+      key('Esc'))));
     d.addEventListener('keydown', (e) => {
       if (e.key === 'Enter' && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
       if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey) return;
@@ -187,7 +194,7 @@ export function preview({title, names, exists, make, max}) {
       if (e.key === 'r') { seed++; run(); }
     });
     d.addEventListener('left', () => resolve(result));
-    typed(d, () => ({k, seed, names: parts.length ? inputs().map((i) => i.value) : again?.names || []}));
+    onTyped(d, () => ({k, seed, names: parts.length ? inputs().map((i) => i.value) : again?.names || []}));
     draw();
     run();
     ok.focus();

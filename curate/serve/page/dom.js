@@ -1,11 +1,11 @@
-// Elements are made here and nowhere else: text goes in as text, so that a label
-// can hold whatever it likes.
+// Elements are made here and nowhere else. Text is always inserted as text, so that no label can
+// become markup.
 
-// h makes an element. Props are properties, listeners ("onclick") among them, but
-// "class", "data" and anything with a dash, which is an attribute.
+// h makes an element. props are its properties, including listeners such as "onclick". "class"
+// and "data" set the class and the data set; "role", "for" and names with a dash are attributes.
 export function h(name, props, ...children) {
   const e = document.createElement(name);
-  for (const [key, value] of Object.entries(props || {})) { // a property that is not given is left alone
+  for (const [key, value] of Object.entries(props || {})) { // an undefined property is left alone
     if (value === undefined || value === null || (value === false && typeof e[key] !== 'boolean')) continue;
     if (key === 'class') e.className = value;
     else if (key === 'data') Object.assign(e.dataset, value);
@@ -18,8 +18,8 @@ export function h(name, props, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-// fill gives an element other children. Those that were there become what is wanted
-// where they can: focus, hover and the eye stay with them.
+// fill replaces the children of an element. It changes existing children where it can, so that
+// they keep the focus and the hover.
 export function fill(e, ...children) {
   const list = children.flat(2).filter(Boolean).map((c) => (typeof c === 'string' ? document.createTextNode(c) : c));
   [...e.childNodes].slice(list.length).forEach((c) => c.remove());
@@ -31,7 +31,7 @@ export function fill(e, ...children) {
   });
 }
 
-// become makes an element like another that h has made.
+// become makes an element equal to another one that h has made.
 export function become(e, to) {
   for (const {name} of [...e.attributes]) if (name !== 'style' && !to.hasAttribute(name)) e.removeAttribute(name);
   for (const {name, value} of to.attributes) if (name !== 'style' && e.getAttribute(name) !== value) e.setAttribute(name, value);
@@ -40,22 +40,27 @@ export function become(e, to) {
   fill(e, [...to.childNodes]);
 }
 
-// attribute and write change an element where it differs.
+// attribute sets an attribute if it differs.
 export function attribute(e, name, value) { if (e.getAttribute(name) !== String(value)) e.setAttribute(name, value); }
+
+// write sets the text of an element if it differs.
 export function write(node, text) { if (node.textContent !== text) node.textContent = text; }
 
-const grouped = new Intl.NumberFormat('en');
-export const number = (n) => (n < 1000 ? String(n) : grouped.format(n));
+const withCommas = new Intl.NumberFormat('en');
+
+// number writes a number with commas between thousands.
+export const number = (n) => (n < 1000 ? String(n) : withCommas.format(n));
+
+// count writes a number with a noun, which gets its plural.
 export const count = (n, what) => `${number(n)} ${n === 1 ? what : `${what.replace(/y$/, 'ie')}s`}`;
 
-// shown makes white space at the ends of a name visible, and a no-break or double
-// space within it.
+// shown makes spaces at the ends of a name visible, and no-break or double spaces within it.
 export function shown(name) {
   return name.replace(/^ +| +$|\u00a0| {2,}/g, (s) => '␣'.repeat(s.length));
 }
 
-// hidden is a text that is told and not seen.
+// hidden is a text for screen readers alone.
 export const hidden = (text) => h('span', {class: 'told'}, text);
 
-// key shows a key.
+// key is an element that shows a key.
 export const key = (k) => h('kbd', {'aria-hidden': 'true'}, k);

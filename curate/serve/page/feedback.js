@@ -1,10 +1,10 @@
 import {byId, fill, h, key, shown, number} from './dom.js';
 
-// Feedback says what an edit has done, to what, and leads there by one key.
+// The message after an edit: what it did to which labels or groups. One key leads there.
 
 const names = (e) => `“${shown(e.first)}”${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`;
 
-// words of each operation: what was done; of is how it is called when it is taken back.
+// words of each operation: a description in the past tense, and a phrase for taking it back.
 const words = {
   accept: [(e) => `Accepted ${names(e)} in “${shown(e.to)}”`, 'accepting'],
   move: [(e) => `Moved ${names(e)} to “${shown(e.to)}”`, 'the move of'],
@@ -20,28 +20,32 @@ const words = {
   note: [(e) => `Noted on ${names(e)}`, 'the note on'],
 };
 
-// asPast describes an edit of this page as the server describes a past one.
+// asPast describes an edit of this page in the form in which the server describes past edits.
 export function asPast(e) {
   const from = e.from || e.parts.flatMap((p) => p.members), to = (e.parts || []).map((p) => p.to);
-  return {op: e.op, level: e.level || 0, n: from.length, first: from[0].name, item: from[0].qid || '', to: e.parts ? listed(to, e.op) : e.to || '', note: e.note || ''};
+  return {op: e.op, level: e.level || 0, n: from.length, first: from[0].name, item: from[0].qid || '', to: e.parts ? groupList(to, e.op) : e.to || '',
+    note: e.note || ''};
 }
 
-// listed names groups; of a proposal, which may have very many, the first ones.
-const listed = (to, op) => (op === 'split' || to.length <= mostNamed ? to.join(', ') : `${to.slice(0, mostNamed).join(', ')} and ${to.length - mostNamed} more`);
+// groupList names the groups of an edit, and of a proposal, which may have very many, the first.
+function groupList(to, op) {
+  if (op === 'split' || to.length <= mostNamed) return to.join(', ');
+  return `${to.slice(0, mostNamed).join(', ')} and ${to.length - mostNamed} more`;
+}
 
-const mostNamed = 3; // as the server has it
+const mostNamed = 3; // as on the server
 
-// told says what was done: by an edit, or by taking one back.
-export function told(past, reverted) {
+// describe says what an edit did, or what was taken back.
+export function describe(past, reverted) {
   const [done, of] = words[past.op];
   if (!reverted) return `${done(past)}.`;
   if (past.active) return `Done again: ${done(past)}.`;
   return `Took back ${of} ${names(past)}${past.to ? ` (${shown(past.to)})` : ''}.`;
 }
 
-// place is where what an edit is about stands now: {tag} or {group}; null if
-// nothing is there to be shown.
-export function place(model, past) {
+// objectOf is the label or group that an edit was about, as {tag} or {group}; null if it cannot be
+// shown.
+export function objectOf(model, past) {
   if (past.level === 0) {
     const tag = model.tagOf({name: past.first, qid: past.item});
     return tag === undefined ? null : {tag};
@@ -53,8 +57,8 @@ export function place(model, past) {
 
 let timer;
 
-// say shows a text for a while; go leads to what it is about.
-export function say(text, go) {
+// showMessage shows a text for a while. go opens what the text is about.
+export function showMessage(text, go) {
   const t = byId('toast');
   fill(t, h('span', {}, text), go ? h('button', {type: 'button', 'aria-keyshortcuts': 'o', onclick: go}, 'go there ', key('o')) : null);
   t.classList.add('on');

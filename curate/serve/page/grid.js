@@ -1,27 +1,26 @@
 import {h, become, attribute} from './dom.js';
-import {Sight} from './sight.js';
+import {VirtualScroll} from './virtualscroll.js';
 
 const titleHeight = 44, edge = 10, gap = 8;
 
-// Grid is a list of cells of equal height in as many columns as fit, with headings
-// between. The keyboard's place is told by aria-activedescendant; the focus stays on
-// the list.
+// Grid is a list of cells of equal height in as many columns as fit, with headings between
+// sections. The focus stays on the list, and aria-activedescendant names the cell at the cursor.
 export class Grid {
-  // cell(e, item, active) writes an item into its element, state(item, active) says
-  // what its look depends on; cells of one sort become one another. Height is asked
-  // for the height of all cells of a width, and width for the least width of a cell.
+  // cell(e, item, active) writes an item into its element. state(item, active) is everything that
+  // its appearance depends on. Elements of one sort are used again for other items. height(wide) is
+  // the height of all cells of a width, and width(items) the least width of a cell.
   constructor(root, {width, height, cell, state}) {
     Object.assign(this, {root, width, height, cell, state, sort: '', between: gap, blocks: [], at: -1, items: [], wanted: undefined, columns: 1, only: 0});
-    this.sight = new Sight(root, (resized) => (resized ? this.layout() : this.draw()));
+    this.scroller = new VirtualScroll(root, (resized) => (resized ? this.layout() : this.draw()));
   }
 
-  // start has the keyboard's place on an item of what is set next, or on its first.
+  // start puts the cursor on an item of the next list, or on its first.
   start(item) {
     Object.assign(this, {items: [], at: 0, wanted: item});
-    this.sight.scroll(0);
+    this.scroller.scroll(0);
   }
 
-  // seek takes the keyboard's place to an item that is there.
+  // seek moves the cursor to an item, if it is in the list.
   seek(item) {
     const at = this.items.indexOf(item);
     if (at < 0) return;
@@ -29,9 +28,9 @@ export class Grid {
     this.draw();
   }
 
-  // set shows sections [{title, items}]; a section without a title has no heading.
-  // The keyboard's place stays on its item, or on the one that stands for it now; if
-  // that is gone, on the one after it.
+  // set shows sections [{title, items}]; a section without a title has no heading. The cursor stays
+  // on its item, or on the item of its row, which standing() returns. If that is gone, the cursor is
+  // on the next item.
   set(sections, standing) {
     const wanted = this.wanted === undefined ? undefined : standing(this.wanted);
     const item = wanted ?? (this.at < this.items.length ? standing(this.current()) : undefined);
@@ -47,8 +46,8 @@ export class Grid {
 
   layout() {
     if (!this.sections) return;
-    this.columns = this.only || Math.max(1, Math.floor((this.sight.width - 2 * edge + gap) / this.width(this.items)));
-    this.wide = (this.sight.width - 2 * edge + gap) / this.columns;
+    this.columns = this.only || Math.max(1, Math.floor((this.scroller.width - 2 * edge + gap) / this.width(this.items)));
+    this.wide = (this.scroller.width - 2 * edge + gap) / this.columns;
     this.high = this.height(this.wide);
     this.blocks = [];
     let from = 0, y = edge;
@@ -58,21 +57,22 @@ export class Grid {
       y = first + Math.ceil(items.length / this.columns) * this.high;
       from += items.length;
     }
-    this.sight.reach(y + 8);
+    this.scroller.setHeight(y + 8);
     this.draw();
   }
 
-  // yOf is how far down an item stands.
+  // yOf is the top of an item.
   yOf(index) {
     const b = this.blocks.findLast((x) => x.from <= index && x.n);
     return b.y + Math.floor((index - b.from) / this.columns) * this.high;
   }
 
   draw() {
-    const {top, height} = this.sight;
+    const {top, height} = this.scroller;
     const wanted = [];
     for (const [k, b] of this.blocks.entries()) {
-      if (b.title) wanted.push({key: `title ${k}`, sort: 'title', x: 8, y: b.top, state: b.title, write: (e) => become(e, h('div', {class: 'break', role: 'presentation'}, h('span', {}, b.title)))});
+      if (b.title) wanted.push({key: `title ${k}`, sort: 'title', x: 8, y: b.top, state: b.title,
+        write: (e) => become(e, h('div', {class: 'break', role: 'presentation'}, h('span', {}, b.title)))});
       const row = (y) => Math.floor((y - b.y) / this.high) * this.columns;
       const to = Math.min(b.n, row(top + height + 120) + this.columns);
       for (let k = Math.max(0, row(top - 120)); k < to; k++) {
@@ -81,9 +81,9 @@ export class Grid {
           state: `${i}/${this.items.length}/${this.wide} ${this.state(item, active)}`, write: (e) => this.write(e, item, i, active)});
       }
     }
-    this.sight.space.style.setProperty('--wide', `${this.wide - gap}px`);
-    this.sight.space.style.setProperty('--high', `${this.high - this.between}px`);
-    this.sight.show(wanted);
+    this.scroller.space.style.setProperty('--wide', `${this.wide - gap}px`);
+    this.scroller.space.style.setProperty('--high', `${this.high - this.between}px`);
+    this.scroller.show(wanted);
     if (this.at >= 0) this.root.setAttribute('aria-activedescendant', `cell-${this.at}`);
     else this.root.removeAttribute('aria-activedescendant');
   }
@@ -97,12 +97,12 @@ export class Grid {
 
   current() { return this.items[this.at]; }
 
-  // go takes the keyboard's place to an item and shows it.
+  // go moves the cursor to an item and scrolls to it.
   go(index) {
     if (!this.items.length) return;
     this.wanted = undefined;
     this.at = Math.max(0, Math.min(this.items.length - 1, index));
     const y = this.yOf(this.at);
-    this.sight.reveal(y - titleHeight - 4, y + this.high + 8);
+    this.scroller.reveal(y - titleHeight - 4, y + this.high + 8);
   }
 }

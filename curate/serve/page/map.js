@@ -1,28 +1,35 @@
 import {h, fill, count, key, shown} from './dom.js';
 
-const mostNames = 60; // groups that are named at once, where there is room
+const mostNames = 60; // the most groups that are named at once
 
-// PlaneMap draws all labels where their vectors put them, with the names of the largest
-// groups. Points are marked with a lasso drawn by the pointer, or from the keyboard with a
-// circle that the arrows move and + and − resize. The wheel zooms at the pointer, Page Up and
-// Page Down at the circle.
+// PlaneMap draws all labels at points that follow from their vectors, and names the largest groups.
+// The pointer draws a lasso to mark labels. On the keyboard, arrows move a circle, + and − resize
+// it, and Space marks the labels inside. The wheel zooms at the pointer, and Page Up and Page Down
+// at the circle.
 export class PlaneMap {
   // on: {marked(tags, more), group(tag) -> number, isMarked(tag), decided(tag), name(tag), groupName(group)}
   constructor(root, on) {
     this.on = on;
     this.places = null;
     this.circle = {x: 0.5, y: 0.5, r: 0.05};
-    this.sight = {x: 0, y: 0, zoom: 1}; // the part of the unit square that is shown: its corner, and 1 / its side
-    this.canvas = h('canvas', {tabIndex: 0, role: 'application', 'aria-label': 'Map of the labels. Arrows move the circle, plus and minus resize it, space marks what is inside.'});
+    this.viewport = {x: 0, y: 0, zoom: 1}; // the visible part of the unit square: its corner, and 1 / its side
+    this.canvas = h('canvas', {tabIndex: 0, role: 'application',
+      'aria-label': 'Map of the labels. Arrows move the circle, plus and minus resize it, space marks what is inside.'});
     this.note = h('p', {class: 'soft', role: 'status'}, 'placing the labels…');
     this.tip = h('p', {class: 'tip', 'aria-hidden': 'true', hidden: true});
-    fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'), key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
+    fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'),
+      key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
       this.note, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
     this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
     this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.draw(); } else this.hover(this.at(e)); });
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.canvas.addEventListener('wheel', (e) => { e.preventDefault(); this.zoom(e.deltaY < 0 ? 1.25 : 0.8, this.at(e)); }, {passive: false});
-    this.canvas.addEventListener('pointerup', (e) => { const path = this.path; this.path = null; if (path && path.length > 2) this.lasso(path, e.shiftKey); this.draw(); });
+    this.canvas.addEventListener('pointerup', (e) => {
+      const {path} = this;
+      this.path = null;
+      if (path && path.length > 2) this.lasso(path, e.shiftKey);
+      this.draw();
+    });
     this.canvas.addEventListener('keydown', (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.canvas.parentElement);
   }
@@ -35,13 +42,15 @@ export class PlaneMap {
 
   at(e) {
     const box = this.canvas.getBoundingClientRect();
-    return [this.sight.x + (e.clientX - box.left) / box.width / this.sight.zoom, this.sight.y + (e.clientY - box.top) / box.height / this.sight.zoom];
+    return [this.viewport.x + (e.clientX - box.left) / box.width / this.viewport.zoom,
+      this.viewport.y + (e.clientY - box.top) / box.height / this.viewport.zoom];
   }
 
-  // zoom shows a smaller or larger part; the point at stays where it is.
+  // zoom scales the map by a factor. The given point stays in place.
   zoom(by, [x, y]) {
-    const {sight} = this, was = sight.zoom, to = Math.max(1, Math.min(40, was * by)), most = 1 - 1 / to;
-    Object.assign(sight, {zoom: to, x: Math.max(0, Math.min(most, x - ((x - sight.x) * was) / to)), y: Math.max(0, Math.min(most, y - ((y - sight.y) * was) / to))});
+    const {viewport} = this, was = viewport.zoom, to = Math.max(1, Math.min(40, was * by)), most = 1 - 1 / to;
+    Object.assign(viewport, {zoom: to, x: Math.max(0, Math.min(most, x - ((x - viewport.x) * was) / to)),
+      y: Math.max(0, Math.min(most, y - ((y - viewport.y) * was) / to))});
     this.tip.hidden = true;
     this.draw();
   }
@@ -51,8 +60,8 @@ export class PlaneMap {
     if (!this.places || box.width < 10) return;
     const scale = window.devicePixelRatio || 1;
     const w = this.canvas.width = box.width * scale, hgt = this.canvas.height = box.height * scale;
-    const c = this.canvas.getContext('2d'), {sight} = this;
-    const over = (x, y) => [(x - sight.x) * sight.zoom * w, (y - sight.y) * sight.zoom * hgt];
+    const c = this.canvas.getContext('2d'), {viewport} = this;
+    const over = (x, y) => [(x - viewport.x) * viewport.zoom * w, (y - viewport.y) * viewport.zoom * hgt];
     const style = getComputedStyle(document.documentElement);
     const dark = matchMedia('(prefers-color-scheme: dark)').matches;
     const size = (this.places.length > 8000 ? 1.3 : 2.6) * scale;
@@ -72,12 +81,12 @@ export class PlaneMap {
     c.lineWidth = 2 * scale;
     c.beginPath();
     if (this.path) this.path.forEach(([x, y], k) => (k ? c.lineTo(...over(x, y)) : c.moveTo(...over(x, y))));
-    else c.ellipse(...over(this.circle.x, this.circle.y), this.circle.r * sight.zoom * w, this.circle.r * sight.zoom * w, 0, 0, 7);
+    else c.ellipse(...over(this.circle.x, this.circle.y), this.circle.r * viewport.zoom * w, this.circle.r * viewport.zoom * w, 0, 0, 7);
     c.stroke();
   }
 
-  // drawNames writes the names of groups, the largest first, each at the middle of its labels
-  // that are in sight, where it covers no other name.
+  // drawNames writes the names of groups, the largest first, each at the mean of its visible labels.
+  // A name that would cover another one is left out.
   drawNames(c, over, {w, hgt, scale, style}) {
     const middle = new Map();
     this.places.forEach((place, i) => {
@@ -107,14 +116,14 @@ export class PlaneMap {
   // hover shows the label under the pointer and its group.
   hover([x, y]) {
     if (!this.places) return;
-    const {sight} = this;
-    let best = -1, near = 0.0004 / sight.zoom ** 2;
+    const {viewport} = this;
+    let best = -1, near = 0.0004 / viewport.zoom ** 2;
     this.places.forEach(([a, b], i) => { const d = (a - x) ** 2 + (b - y) ** 2; if (d < near) { near = d; best = i; } });
     this.tip.hidden = best < 0;
     if (best < 0) return;
     const [a, b] = this.places[best], g = this.on.group(best);
     this.tip.textContent = `${shown(this.on.name(best))} · ${g < 0 ? 'no group' : shown(this.on.groupName(g))}`;
-    const box = this.canvas.parentElement, left = (a - sight.x) * sight.zoom * box.clientWidth, top = (b - sight.y) * sight.zoom * box.clientHeight;
+    const box = this.canvas.parentElement, left = (a - viewport.x) * viewport.zoom * box.clientWidth, top = (b - viewport.y) * viewport.zoom * box.clientHeight;
     this.tip.style.left = `${Math.max(4, Math.min(left + 10, box.clientWidth - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${top > box.clientHeight - 44 ? top - 38 : top + 10}px`;
   }
@@ -139,7 +148,7 @@ export class PlaneMap {
   }
 
   key(e) {
-    const step = (e.shiftKey ? 0.005 : 0.02) / this.sight.zoom, c = this.circle;
+    const step = (e.shiftKey ? 0.005 : 0.02) / this.viewport.zoom, c = this.circle;
     const box = this.canvas.getBoundingClientRect();
     switch (e.key) {
       case 'ArrowLeft': c.x = Math.max(0, c.x - step); break;

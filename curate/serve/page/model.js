@@ -1,25 +1,25 @@
+import {fold} from './text.js';
 import {stem} from './variants.js';
 
-// The page's copy of the session. What the server sends is the truth; edits of
-// single labels are shown before the server has answered, and made again on top of
-// what it sends until it has. Counts, members and names are kept as labels and
-// groups change, so that an edit costs what it changes, however many labels there
-// are.
+// The page's copy of the session. What the server sends is the truth. Edits of labels are shown
+// before the server has answered, and applied again on top of what it sends until it has. Counts,
+// members and names are updated with each change, so that the cost of an edit depends on what it
+// changes, and not on the number of labels.
 
 export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 
-// stateOf says how a label stands, in a word.
+// stateOf is the state of a label in a word.
 export const stateOf = (status) => (status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : 'open');
 
-const nowhere = -2; // parent of a label before its place is known
+const nowhere = -2; // parent of a label before its group is known
 
-// Bucket is what stands in one group, or what is dropped.
+// Bucket holds the labels of one group, or the dropped labels.
 class Bucket {
   constructor() { Object.assign(this, {tags: new Set(), open: 0, proposed: 0, landmarks: 0, images: 0, list: null, order: undefined}); }
 
   get size() { return this.tags.size; }
 
-  // listed are the labels in an order that has a name, made when they are looked at.
+  // listed returns the labels in an order, which has a name. They are sorted when needed.
   listed(before, order) {
     if (!this.list || this.order !== order) Object.assign(this, {list: [...this.tags].sort(before), order});
     return this.list;
@@ -42,19 +42,19 @@ export class Model {
     this.dropped = new Bucket();
     this.flagged = new Set();
     this.proposed = 0;
-    this.shape = (this.shape || 0) + 1; // changes with the groups that there are
+    this.shape = (this.shape || 0) + 1; // changes when groups appear, change or go
     this.inUse = {groups: 0, decided: 0};
     this.done = {labels: 0, landmarks: 0, images: 0};
     this.total = this.touched(this.names.keys());
     this.withImages = this.total.images > 0;
     this.folded = this.found = this.index = null;
     this.stems = [];
-    this.margins ??= null; // how surely each label belongs to its group; it comes later
+    this.margins ??= null; // how surely each label belongs to its group; requested later
     this.version = -1;
     this.apply(s);
   }
 
-  // apply takes what the server says has changed.
+  // apply takes over the changes that the server has sent.
   apply(v) {
     const t = v.tags;
     (t.at || []).forEach((i, k) => {
@@ -85,7 +85,7 @@ export class Model {
     if (!g.gone) this.byName[g.level].set(g.name, g.at);
   }
 
-  // put says where a label is and how it stands.
+  // put sets the group and the status of a label.
   put(i, parent, status) {
     if (this.parent[i] !== nowhere) this.tally(i, -1);
     this.parent[i] = parent;
@@ -93,7 +93,7 @@ export class Model {
     this.tally(i, 1);
   }
 
-  // tally adds a label to what is counted, or takes it out.
+  // tally adds a label to the counts, or removes it.
   tally(i, sign) {
     const b = this.bucket(this.parent[i]), decided = this.status[i] & DECIDED;
     const before = b.size;
@@ -114,44 +114,47 @@ export class Model {
     if (this.status[i] & FLAGGED) { if (sign > 0) this.flagged.add(i); else this.flagged.delete(i); }
   }
 
-  // count adds a group to those in use, or takes it out.
+  // count adds a group to the groups in use, or removes it.
   count(b, sign) {
     if (b === this.dropped || !b.size) return;
     this.inUse.groups += sign;
     if (!b.open) this.inUse.decided += sign;
   }
 
-  // bucket is what stands in a group; −1 is what is dropped.
+  // bucket holds the labels of a group; −1 stands for the dropped labels.
   bucket(g) { return g < 0 ? this.dropped : (this.of[g] ??= new Bucket()); }
 
   ref(i) { return this.items[i] ? {name: this.names[i], qid: this.items[i]} : {name: this.names[i]}; }
 
-  // standing is where a label is: its group, −1 for none, −2 if it is dropped.
+  // standing is the group of a label, −1 for none, −2 if it is dropped.
   standing(i) { return this.status[i] & DROPPED ? -2 : this.parent[i]; }
 
-  // stem is what a label has in common with the variants of its name.
+  // stem is the form that a label shares with the variants of its name.
   stem(i) { return (this.stems[i] ??= stem(this.names[i])); }
 
-  // tagOf finds a label by its name and item: an edit that was kept in the browser's
-  // storage knows no other.
+  // tagOf finds a label by its name and item, which edits in the browser's storage refer to.
   tagOf(ref) {
     if (!this.index) this.index = new Map(this.names.map((name, i) => [name + '\u0000' + this.items[i], i]));
     return this.index.get(ref.name + '\u0000' + (ref.qid || ''));
   }
 
+  // groupNamed is the number of the class with a name, −1 if there is none.
   groupNamed(name, level = 1) { return this.byName[level]?.get(name) ?? -1; }
+
+  // live lists the classes of a level that exist.
   live(level = 1) { return (this.groups[level] || []).filter((g) => g && !g.gone); }
-  // placeOf is where the server has a group, −1 for one that it has not made yet.
+
+  // placeOf is the server's number of a group, −1 for one that it does not know yet.
   placeOf(name) { const at = this.groupNamed(name); return at >= 0 && this.groups[1][at].shown ? -1 : at; }
 
-  // above lists what a group belongs to: its kind, and what that belongs to.
+  // above lists the classes above a group, from its kind upwards.
   above(g) {
     const list = [];
     for (let k = g; k && k.parent >= 0; list.push(k)) k = this.groups[k.level + 1][k.parent];
     return list;
   }
 
-  // show makes an edit of labels visible at once. Other edits wait for the server.
+  // show applies an edit of labels before the server has answered. Other edits wait for it.
   show(e, tags = e.from && e.from.map((r) => this.tagOf(r))) {
     if (!['accept', 'move', 'drop', 'flag', 'note'].includes(e.op) || (e.level || 0) > 0) return;
     let to = -1;
@@ -180,8 +183,8 @@ export class Model {
     }
   }
 
-  // members of a group, outliers last: with surest those that belong to it most surely
-  // first, otherwise those nearest to its centroid.
+  // members lists the labels of a group, outliers last. With surest, those that belong to it most
+  // surely come first, otherwise those nearest to its centroid.
   members(g, surest = !!this.margins) {
     const before = surest ? (x, y) => this.margins[y] - this.margins[x] : (x, y) => this.distance[x] - this.distance[y];
     return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, surest);
@@ -189,8 +192,8 @@ export class Model {
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }
 
-  // find lists labels that hold all words, accents and case aside. What holds more
-  // letters is looked for among what held fewer.
+  // find lists the labels that contain all words, regardless of accents and case. If the text only
+  // became longer, it searches the last result.
   find(text) {
     const query = fold(text).trimStart();
     const words = query.split(/\s+/).filter(Boolean);
@@ -203,27 +206,10 @@ export class Model {
     return this.found.tags;
   }
 
+  // touched counts labels and their landmarks and images.
   touched(tags) {
     let labels = 0, landmarks = 0, images = 0;
     for (const i of tags) { labels++; landmarks += this.landmarks[i]; images += this.images[i]; }
     return {labels, landmarks, images};
   }
-}
-
-export const fold = (s) => (/^[ -~]*$/.test(s) ? s : s.normalize('NFD').replace(/\p{M}/gu, '')).toLowerCase();
-
-// fuzzy scores how well a name answers what was typed; 0 is not at all. The whole
-// beats a beginning, that beats the beginning of a word, and that letters in order.
-export function fuzzy(typed, name) {
-  if (!typed) return 1;
-  const at = name.indexOf(typed);
-  if (name === typed) return 1000;
-  if (at === 0) return 900 - name.length;
-  if (at > 0 && /[\s(-]/.test(name[at - 1])) return 700 - name.length;
-  if (at > 0) return 500 - name.length;
-  let k = 0, gaps = 0;
-  for (let i = 0; i < name.length && k < typed.length; i++) {
-    if (name[i] === typed[k]) k++; else if (k) gaps++;
-  }
-  return k === typed.length ? Math.max(1, 300 - 4 * gaps - name.length) : 0;
 }

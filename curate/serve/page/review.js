@@ -1,10 +1,10 @@
 import {h, hidden, become, fill, count, shown, key, number} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
-import {tell} from './dialogs.js';
+import {inform} from './dialogs.js';
 import {decide, setParent} from './commands.js';
 
-// The adjudicator's screen: what two curators have decided differently, both
-// choices side by side, and how far they agree.
+// The adjudicator's screen: the labels that two curators decided differently, both choices side by
+// side, and how far they agree.
 
 const dropped = '(dropped)';
 
@@ -19,11 +19,11 @@ export class Review {
     this.byTag = new Map((this.c.differences || []).map((d) => [d.tag, d]));
   }
 
-  // items are tags as the list has them: most landmarks first.
+  // items are the labels that differ, those with most landmarks first.
   items() { return (this.c.differences || []).map((d) => d.tag); }
 
-  // sections lists the differences by the pair of groups that they lie between, the pair
-  // with most of them first; those that are alone in theirs come last.
+  // sections lists the differences by pair of groups, the pair with most of them first. Pairs with
+  // one difference come last, together.
   sections() {
     const pairs = Map.groupBy(this.items(), (i) => pairOf(this.byTag.get(i)));
     const several = [...pairs.values()].filter((items) => items.length > 1).sort((x, y) => y.length - x.length);
@@ -41,27 +41,34 @@ export class Review {
   openTags() { return this.items().filter((i) => !(this.app.model.status[i] & DECIDED)); }
 
   parents() {
-    return (this.c.parent_differences || []).filter((p) => { const at = this.app.model.groupNamed(p.group, p.level); return at >= 0 && this.app.model.groups[p.level][at].parent < 0; });
+    return (this.c.parent_differences || []).filter((p) => {
+      const at = this.app.model.groupNamed(p.group, p.level);
+      return at >= 0 && this.app.model.groups[p.level][at].parent < 0;
+    });
   }
 
+  // now is the present choice for a label, '' for none.
   now(i) { const m = this.app.model; return m.status[i] & DROPPED ? dropped : m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : ''; }
 
-  // state is all that the look of a difference depends on.
+  // state is everything that the appearance of a difference depends on.
   state(i, active) { return `${this.app.model.status[i]} ${active} ${this.now(i)}`; }
 
   cell(e, i, active) {
     const d = this.byTag.get(i), now = this.now(i);
     const done = this.app.model.status[i] & DECIDED;
-    const side = (n, choice) => h('span', {class: done && now === choice ? 'side chosen' : 'side', data: {choice: n}}, // no button: it stands in an option
+    // A choice is no button, because it is inside an option.
+    const side = (n, choice) => h('span', {class: done && now === choice ? 'side chosen' : 'side', data: {choice: n}},
       key(String(n)), h('span', {class: 'soft'}, ` ${this.names[n - 1]} `), h('span', {class: 'name'}, shown(choice)));
     const other = done && now !== d.a && now !== d.b;
     become(e, h('div', {class: `cell duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i}},
-      h('span', {class: 'tick', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`), other ? h('span', {class: 'facts'}, ` → ${shown(now)}`) : null), side(1, d.a), side(2, d.b),
+      h('span', {class: 'tick', 'aria-hidden': 'true'}, done ? '✓' : ''),
+        h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`),
+        other ? h('span', {class: 'facts'}, ` → ${shown(now)}`) : null), side(1, d.a), side(2, d.b),
       hidden(done && !other ? `, decided: ${now}` : '')));
   }
 
-  // height is that of rows in which the longest names can be read whole, up to a
-  // limit: beyond it they are read in the panel.
+  // height is the height of rows that show the longest names whole, up to a limit. The panel shows
+  // longer names.
   height(wide, root) {
     if (this.measured?.wide === wide) return this.measured.high;
     const long = (d) => Math.max(d.name.length, d.a.length, d.b.length);
@@ -79,49 +86,54 @@ export class Review {
     return this.measured.high;
   }
 
-  // take decides labels as one of the two did, and goes to the next open one after i.
+  // take decides labels as one curator did, and goes to the next open difference after i.
   take(i, choice, tags = [i]) {
     const app = this.app;
-    app.look(tags);
+    app.view.remember(tags);
     if (choice === dropped) decide(app, 'drop', tags, undefined, 'adjudicated');
     else decide(app, 'move', tags, choice);
-    const items = app.grid.items;
+    const items = app.view.grid.items;
     const from = items.indexOf(i);
     const next = items.findIndex((x, k) => k > from && !(app.model.status[x] & DECIDED));
-    if (next >= 0) app.grid.go(next);
-    app.draw();
+    if (next >= 0) app.view.grid.go(next);
+    app.view.draw();
   }
 
+  // choose decides the current difference as curator n did.
   choose(n) {
-    const i = this.app.grid.current();
+    const i = this.app.view.grid.current();
     const d = this.byTag.get(i);
     if (d) this.take(i, n === 1 ? d.a : d.b);
   }
 
-  // choosePair decides all open differences between the same two groups.
+  // choosePair decides all open differences of the same pair of groups as curator n did.
   choosePair(n) {
-    const i = this.app.grid.current(), d = this.byTag.get(i);
+    const i = this.app.view.grid.current(), d = this.byTag.get(i);
     if (!d) return;
     const tags = this.openTags().filter((x) => pairOf(this.byTag.get(x)) === pairOf(d));
     if (tags.length) this.take(i, n === 1 ? d.a : d.b, tags);
-    else this.app.say('All of this pair is decided.');
+    else this.app.view.say('All of this pair is decided.');
   }
 
-  // panel stands beside the list: figures, open parents.
+  // panel is beside the list: the agreement in figures, and kinds that differ.
   panel() {
     const g = this.c.agreement;
     const figure = (v) => (v === null || v === undefined ? '–' : v.toFixed(3));
-    // An interval by the normal distribution can reach beyond what a figure can be.
+    // An interval by the normal distribution can exceed the range of the figure.
     const range = (ci) => (ci ? ci.map((v) => Math.max(-1, Math.min(1, v)).toFixed(2)).join(' to ') : '–');
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
-    const d = this.byTag.get(this.app.grid.current());
-    return [d ? h('section', {}, h('h2', {}, 'Difference'), h('p', {class: 'whole'}, shown(d.name)), h('dl', {}, fact(this.names[0], shown(d.a)), fact(this.names[1], shown(d.b)), fact('landmarks', number(d.landmarks)))) : null,
-    h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)), fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
-      fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)), fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
+    const d = this.byTag.get(this.app.view.grid.current());
+    return [d ? h('section', {}, h('h2', {}, 'Difference'), h('p', {class: 'whole'}, shown(d.name)),
+      h('dl', {}, fact(this.names[0], shown(d.a)), fact(this.names[1], shown(d.b)), fact('landmarks', number(d.landmarks)))) : null,
+    h('section', {}, h('h2', {}, 'Agreement'), h('dl', {}, fact('both decided', count(g.n, 'label')), fact('agree', figure(g.raw)),
+      fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
+      fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)),
+        fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
     h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
     h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
     this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
-      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group, level: p.level}], to)}, `${this.names[k]}: ${to}`))))) : null];
+      [p.a, p.b].map((to, k) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group, level: p.level}], to)},
+        `${this.names[k]}: ${to}`))))) : null];
   }
 
   confusion() {
@@ -130,11 +142,16 @@ export class Review {
     const pairs = [];
     this.table.forEach((row, a) => row.forEach((n, b) => { if (a !== b && n) pairs.push([n, a, b]); }));
     pairs.sort((x, y) => y[0] - x[0]);
-    tell('Agreement by group', 'wide', h('div', {class: 'two'},
-      h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, h('thead', {}, h('tr', {}, ['group', this.names[0], this.names[1], 'both', 'agreement'].map((x, n) => h('th', {scope: 'col', class: n ? 'n' : ''}, x)))),
-        h('tbody', {}, by.slice(0, 100).map((x) => h('tr', {}, h('td', {}, shown(name(x.category))), h('td', {class: 'n'}, number(x.a)), h('td', {class: 'n'}, number(x.b)), h('td', {class: 'n'}, number(x.both)), h('td', {class: 'n'}, x.specific_agreement === null ? '–' : x.specific_agreement.toFixed(2))))))),
-      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, h('thead', {}, h('tr', {}, [this.names[0], this.names[1], 'labels'].map((x, n) => h('th', {scope: 'col', class: n > 1 ? 'n' : ''}, x)))),
-        h('tbody', {}, pairs.slice(0, 100).map(([n, a, b]) => h('tr', {}, h('td', {}, shown(name(a))), h('td', {}, shown(name(b))), h('td', {class: 'n'}, number(n)))))))));
+    inform('Agreement by group', 'wide', h('div', {class: 'two'},
+      h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, h('thead', {},
+        h('tr', {}, ['group', this.names[0], this.names[1], 'both', 'agreement'].map((x, n) => h('th', {scope: 'col', class: n ? 'n' : ''}, x)))),
+        h('tbody', {}, by.slice(0, 100).map((x) => h('tr', {}, h('td', {}, shown(name(x.category))), h('td', {class: 'n'}, number(x.a)),
+          h('td', {class: 'n'}, number(x.b)), h('td', {class: 'n'}, number(x.both)),
+          h('td', {class: 'n'}, x.specific_agreement === null ? '–' : x.specific_agreement.toFixed(2))))))),
+      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, h('thead', {},
+        h('tr', {}, [this.names[0], this.names[1], 'labels'].map((x, n) => h('th', {scope: 'col', class: n > 1 ? 'n' : ''}, x)))),
+        h('tbody', {}, pairs.slice(0, 100).map(([n, a, b]) => h('tr', {}, h('td', {}, shown(name(a))), h('td', {}, shown(name(b))),
+          h('td', {class: 'n'}, number(n)))))))));
   }
 
   draw(side) { fill(side, this.panel()); }

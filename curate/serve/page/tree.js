@@ -1,22 +1,22 @@
 import {h, hidden, become, shown, number} from './dom.js';
-import {Sight} from './sight.js';
+import {VirtualScroll} from './virtualscroll.js';
 
 const rowHeight = 30;
 
-// Tree lists the groups below their kinds, and those below what they belong to, as
-// many levels as the log has. Groups stand in the chosen order; that is the order of
-// j and k too. They keep their places while they are worked on: a new order is made
-// when one is chosen, new groups come first, and the parts of a group where it was.
-// An edit that takes the group at work elsewhere in the tree leaves the walk of j and
-// k where it was.
+// Tree lists the groups below their kinds, and these below their parents, with all levels of the
+// log. The groups are in the chosen order, which j and k follow. They keep their positions during
+// the work: only choosing an order sorts them again. New groups come first, and the parts of a
+// divided group take its position. If an edit moves the current group to another kind, j and k
+// continue from its old position.
 export class Tree {
   // on: {open(group), drop(row, event), mark(), say(text)}
   constructor(root, model, on) {
-    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, left: null, named: new Map(), marked: new Set(), level: 1});
-    this.sight = new Sight(root, () => this.draw());
+    Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, left: null, named: new Map(),
+      marked: new Set(), level: 1});
+    this.scroller = new VirtualScroll(root, () => this.draw());
     root.addEventListener('keydown', (e) => this.key(e));
     root.addEventListener('focus', () => {
-      if (!root.matches(':focus-visible')) return; // a click: what it is on must stay
+      if (!root.matches(':focus-visible')) return; // after a click, the row under the pointer must stay
       this.at = this.place.get(this.current) ?? this.at;
       this.draw();
     });
@@ -33,7 +33,8 @@ export class Tree {
     return row ? this.rows.find((r) => r.key === row.dataset.row) : undefined;
   }
 
-  // listenToDrags makes rows sources and targets; the target under the pointer shows.
+  // listenToDrags makes rows sources and targets of drags, and highlights the target under the
+  // pointer.
   listenToDrags(root) {
     let over = null;
     const under = (e) => {
@@ -41,7 +42,10 @@ export class Tree {
       over = e;
       e?.classList.add('over');
     };
-    root.addEventListener('dragstart', (e) => { const {g} = this.rowOf(e); e.dataTransfer.setData('application/x-hgld-group', JSON.stringify({level: g.level, name: g.name})); });
+    root.addEventListener('dragstart', (e) => {
+      const {level, name} = this.rowOf(e).g;
+      e.dataTransfer.setData('application/x-hgld-group', JSON.stringify({level, name}));
+    });
     root.addEventListener('dragover', (e) => { const row = e.target.closest('[data-row]'); under(row); if (row) e.preventDefault(); });
     root.addEventListener('dragleave', (e) => { if (!root.contains(e.relatedTarget)) under(null); });
     root.addEventListener('drop', (e) => { const r = this.rowOf(e); under(null); if (r) { e.preventDefault(); this.on.drop(r, e); } });
@@ -69,14 +73,14 @@ export class Tree {
     }
   }
 
-  // insert has names that will be there stand where a group is.
+  // insert gives future groups the position of an existing one.
   insert(group, names) {
     const from = this.rank.get(group), to = Math.min(...[...this.rank.values()].filter((r) => r > from), from + 1);
     names.filter((n) => n !== group).forEach((n, i) => this.rank.set(n, from + (to - from) * (i + 1) / (names.length + 1)));
   }
 
-  // follow has the walk go on from where one group was, when others are there
-  // instead, the first of them in view.
+  // follow lets j and k continue from the position of a group that others replace. The first of them
+  // is in view.
   follow(from, to) {
     const list = this.walk();
     if (list.includes(from)) this.left = {group: to[0], list: list.filter((g) => g === from || !to.includes(g)).flatMap((g) => (g === from ? to : [g]))};
@@ -85,7 +89,7 @@ export class Tree {
   // walk lists the groups in the order of j and k.
   walk() { return this.left?.group === this.current ? this.left.list : this.groups(); }
 
-  // refresh lists what there is, after groups were born, renamed, moved or gone.
+  // refresh lists the classes again after groups have been made, renamed, moved or deleted.
   refresh() {
     const m = this.model;
     if (this.shape === m.shape) return;
@@ -120,25 +124,24 @@ export class Tree {
     this.parent = parent;
     const at = under ? this.rows.findIndex((r) => r.g === under || (r.g && r.level === under.level && r.g.at === under.at)) : -1;
     if (at >= 0) this.at = at;
-    this.sight.reach(this.rows.length * rowHeight + 8);
+    this.scroller.setHeight(this.rows.length * rowHeight + 8);
   }
 
-  // parentNow is what the current group belongs to.
+  // parentNow is the parent of the current group.
   parentNow() { return this.model.groups[1][this.current]?.parent; }
 
-  // chosen lists what is marked and still there: groups, or classes of one level above.
+  // chosen lists the marked classes that exist. All have one level.
   chosen() { return this.model.live(this.level).filter((g) => this.marked.has(g.name)); }
 
   clearMarks() { this.marked.clear(); this.level = 1; }
 
-  // under is what the keyboard's place in the tree is on, while the tree has the focus.
+  // under is the class at the tree's cursor while the tree has the focus.
   under() { return document.activeElement === this.root ? this.rows[this.at]?.g : undefined; }
 
   groups() { return [...this.place.keys()]; }
 
-  // next is the group after (or before) the current one; with open only groups
-  // that have undecided labels, with round those beyond the end too. It is −1 if
-  // there is none.
+  // next is the group after or before the current one, −1 if there is none. With open it is one with
+  // undecided labels, and with round the search continues at the other end.
   next(step, {open, round} = {}) {
     const list = this.walk(), n = list.length;
     const here = list.indexOf(this.current), from = here >= 0 ? here : step > 0 ? -1 : n;
@@ -150,12 +153,12 @@ export class Tree {
     return -1;
   }
 
-  // show opens the row of the current group; whoever walks in the tree stays there.
+  // show highlights the row of the current group. If the tree has the focus, its cursor stays.
   show(group) {
     const i = this.place.get(group);
     if (i !== undefined && (group !== this.current || (this.at !== i && !this.under()))) {
       this.at = i;
-      this.sight.reveal((i - 1) * rowHeight, (i + 2) * rowHeight);
+      this.scroller.reveal((i - 1) * rowHeight, (i + 2) * rowHeight);
     }
     if (group !== this.current) { this.parent = this.model.groups[1][group]?.parent; if (group >= 0 && this.left?.group !== group) this.left = null; }
     this.current = group;
@@ -163,8 +166,8 @@ export class Tree {
   }
 
   draw() {
-    const from = Math.max(0, Math.floor(this.sight.top / rowHeight) - 4);
-    const to = Math.min(this.rows.length, from + Math.ceil(this.sight.height / rowHeight) + 8);
+    const from = Math.max(0, Math.floor(this.scroller.top / rowHeight) - 4);
+    const to = Math.min(this.rows.length, from + Math.ceil(this.scroller.height / rowHeight) + 8);
     const wanted = [];
     for (let i = from; i < to; i++) {
       const r = this.rows[i], b = r.level === 1 ? this.model.bucket(r.g.at) : null;
@@ -173,35 +176,38 @@ export class Tree {
       wanted.push({key: r.key, sort: b ? 'row' : 'kind', x: 0, y: i * rowHeight, write: (e) => become(e, this.row(r, look)),
         state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open, b?.proposed])});
     }
-    this.sight.show(wanted);
+    this.scroller.show(wanted);
     this.root.setAttribute('aria-activedescendant', `row-${this.at}`);
   }
 
   row(r, {b, marked, current, at, id}) {
     const place = `${at ? ' at' : ''}${marked ? ' marked' : ''} depth-${Math.min(r.depth, 3)}`;
     if (r.level > 1) {
-      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true', draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
+      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true',
+        draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
       h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', h('span', {class: 'n'}, number(r.n), hidden(' below')));
     }
     const done = b.size && b.open === 0;
-    return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-current': current ? 'true' : undefined, draggable: true,
+    return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked),
+      'aria-current': current ? 'true' : undefined, draggable: true,
       title: r.g.name, data: {row: r.key}},
     h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)), ' ',
     r.g.flagged ? h('span', {class: 'flag'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null,
     b.proposed ? h('span', {class: 'proposals'}, `${number(b.proposed)}?`, hidden(' proposed ')) : null,
-    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size), hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
+    h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size),
+      hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
   }
 
-  // toggle marks a group, or takes the mark away; marks are of one level.
+  // toggle marks a class, or removes its mark. All marks have one level.
   toggle({g}) {
     if (!g) return;
-    if (g.level !== this.level && this.chosen().length) { this.on.say('Marks are of one level; Esc clears them.'); return; }
+    if (g.level !== this.level && this.chosen().length) { this.on.say('Marks must have one level; Esc clears them.'); return; }
     this.level = g.level;
     if (this.marked.has(g.name)) this.marked.delete(g.name); else this.marked.add(g.name);
     this.on.mark();
   }
 
-  // key works while the tree has the focus.
+  // key handles the keys while the tree has the focus.
   key(e) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -1e6, End: 1e6}[e.key];
@@ -209,10 +215,10 @@ export class Tree {
     if (step) {
       const last = this.rows.length - 1;
       let i = Math.max(0, Math.min(last, this.at + step));
-      const on = i === 0 ? 1 : i === last ? -1 : Math.sign(step); // past what is no class
+      const on = i === 0 ? 1 : i === last ? -1 : Math.sign(step); // past rows that are not classes
       while (this.rows[i] && !this.rows[i].g) i += on;
       if (this.rows[i]) this.at = i;
-      this.sight.reveal((this.at - 1) * rowHeight, (this.at + 1) * rowHeight);
+      this.scroller.reveal((this.at - 1) * rowHeight, (this.at + 1) * rowHeight);
       this.draw();
     } else if (e.key === 'Enter' && r?.level === 1) {
       this.on.open(r.g.at);

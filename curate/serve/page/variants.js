@@ -1,10 +1,10 @@
-import {fold} from './model.js';
+import {fold} from './text.js';
 
-// Variants are labels whose names differ only in case, accents, white space or number:
-// "church", "Churches", "church(s)". They stand in one row, which shows all their names,
-// and whatever is done to the row is done to each.
+// Variants are labels whose names differ only in case, accents, white space or number, such as
+// "church", "Churches" and "church(s)". They share a row, which shows all their names. A command on
+// the row applies to all of them.
 
-// stem is what the variants of a name have in common.
+// stem is the form that the variants of a name share.
 export function stem(name) {
   const plain = fold(name).replace(/\((e?s)\)/g, '').replace(/\s+/g, ' ').trim();
   if (/[^aeiou]ies$/.test(plain) && plain.length > 4) return `${plain.slice(0, -3)}y`;
@@ -12,13 +12,12 @@ export function stem(name) {
   return /[^su i]s$/.test(plain) && plain.length > 3 ? plain.slice(0, -1) : plain;
 }
 
-// Rows are the labels of a screen, with variants in one row: the first of them stands for
-// the others.
+// Rows are the rows of a screen. The first label of a row stands for its variants.
 export class Rows {
   constructor() { Object.assign(this, {of: new Map(), first: new Map()}); }
 
-  // gather takes labels in order and returns those that stand for a row. Those that same()
-  // tells apart are never in one.
+  // gather returns the first label of each row, in order. Labels with different results of same()
+  // never share a row.
   gather(tags, stems, same) {
     const known = new Map();
     return tags.filter((i) => {
@@ -31,9 +30,9 @@ export class Rows {
     });
   }
 
-  // labels lists what is in the row that a label stands for.
+  // labels lists the labels of the row that a label stands for.
   labels(i) { return this.of.get(i) || [i]; }
 
-  // standing is the label that stands for the row of a label.
+  // standing is the first label of a label's row.
   standing(i) { return this.first.get(i) ?? i; }
 }

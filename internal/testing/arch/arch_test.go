@@ -1,5 +1,5 @@
-// Package arch keeps the architecture: who may import whom, what every
-// package says of itself, and how long a function and a file may be.
+// Package arch tests the architecture: which packages import which, what every package says about
+// itself, and the length of functions and files.
 package arch
 
 import (
@@ -17,9 +17,9 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// may lists, for each package, the packages of ours that it may import; internal
-// packages may be imported by all but labels. Tests and the packages of a testing folder
-// may import anything. An entry "train/…" stands for every package below train.
+// may lists, for each package, the packages of this module that it may import. All packages but
+// labels may also import internal packages. Tests and the packages of a testing folder may import
+// anything. An entry "train/…" means every package below train.
 var may = map[string][]string{
 	"labels":                   {},
 	"scrape":                   {"labels"},
@@ -55,21 +55,21 @@ var may = map[string][]string{
 	"train/loss":               {"train/grad", "train/device", "train/nn", "labels"},
 	"train/loss/definition":    {"train/loss", "train/device", "train/device/reference", "labels"},
 	"train/metric":             {"labels"},
-	"train/rank":               {"train/metric"},
+	"train/rank":               {"train/metric", "train/device"},
 	"train/stats":              {"train/sample"},
 	"train/cost":               {"train", "train/device", "train/device/observe"},
 	"train/input":              {"train/device", "train/sample", "labels"},
 	"train/retrieval":          {"train/device", "train/metric", "train/rank", "train/sample", "train/stats", "labels"},
 	"train/embeddings":         {"train/device", "train/qrels", "train/retrieval", "labels"},
-	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss", "train/loss/definition",
-		"train/device", "train/grad", "train/nn", "labels"},
-	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index", "train/embeddings",
-		"labels"},
+	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss",
+		"train/loss/definition", "train/device", "train/grad", "train/nn", "labels"},
+	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index",
+		"train/embeddings", "labels"},
 	"train/index": {"train", "train/input", "train/retrieval", "train/device", "train/embeddings", "train/export",
 		"labels"},
 	"train/export":     {"train", "train/input", "train/backbone", "train/nn"},
 	"train/pretrained": {"train/backbone"},
-	"train/qrels":      {"train/retrieval"},
+	"train/qrels":      {"train/device"},
 	"train/selection":  {"train", "train/input", "train/embeddings", "labels"},
 	"train/history":    {"train", "train/input", "train/retrieval", "train/metric", "train/selection", "train/stats"},
 	"train/recipe":     {"train", "train/input", "train/retrieval", "train/history"},
@@ -79,7 +79,7 @@ var may = map[string][]string{
 	"cmd/hgld":         {"…"},
 }
 
-// internalMay lists what a package below internal may import of ours.
+// internalMay lists the packages of this module that a package below internal may import.
 var internalMay = map[string][]string{
 	"internal/atomicfile": {"internal/filelock"},
 	"internal/blas":       {"internal/dlopen"},
@@ -87,18 +87,18 @@ var internalMay = map[string][]string{
 	"internal/settings":   {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/exitcode", "internal/atomicfile",
 		"internal/filehash", "internal/registry"},
-	"internal/tensorboard": {"internal/atomicfile", "internal/protowire"},
+	"internal/tensorboard": {"internal/atomicfile"},
 	"internal/tensorfile":  {"internal/half"},
 	"internal/texttable":   {"internal/registry"},
 	"internal/torchfile":   {"internal/tensorfile"},
 	"internal/img":         {"internal/dlopen"},
 }
 
-// backends are named by the command and tests alone; everyone else holds a device.Backend.
+// backends may be imported by the command and by tests only; all others take a device.Backend.
 var backends = []string{"train/device/cpu", "train/device/cuda"}
 
-// onlyCommand may be used in cmd/hgld alone: a package returns errors and leaves
-// logging, flags and the end of the process to the command.
+// onlyCommand lists packages for cmd/hgld only: other packages return errors, and leave logging,
+// flags and the end of the process to the command.
 var onlyCommand = []string{"log", "log/slog", "flag", "github.com/urfave/cli/v2"}
 
 const (
@@ -106,7 +106,7 @@ const (
 	longestFile     = 600
 )
 
-// exempt are files whose length is that of a table.
+// exempt lists files whose length is that of a table.
 var exempt = []string{}
 
 type file struct {
@@ -170,10 +170,11 @@ func allowed(list []string, path string) bool {
 	})
 }
 
-// inTestingTree reports the packages that only tests and one another import.
+// inTestingTree reports whether only tests, and other packages of a testing tree, may import a
+// package.
 func inTestingTree(pkg string) bool { return strings.Contains(pkg+"/", "/testing/") }
 
-// isCommand reports the packages of the command.
+// isCommand reports whether a package belongs to the command.
 func isCommand(pkg string) bool { return pkg == "cmd/hgld" || strings.HasPrefix(pkg, "cmd/hgld/") }
 
 func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
@@ -232,8 +233,8 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 	}
 }
 
-// makesFolders lists who may call os.Mkdir and os.MkdirAll: a folder that they make
-// can vanish in a power cut, with the files that were synced in it.
+// makesFolders lists the packages that may call os.Mkdir and os.MkdirAll. A power cut can remove a
+// folder that they make, with the synced files in it.
 var makesFolders = []string{"internal/atomicfile"}
 
 func TestFoldersAreMadeDurably(t *testing.T) {
@@ -339,14 +340,14 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && id.IsExported()
 }
 
-// interfaceMethod reports methods whose meaning their interface documents.
+// interfaceMethod reports whether a method is documented by its interface.
 func interfaceMethod(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Len", "Less", "Swap", "Close", "Read",
 		"Write", "MarshalJSON", "UnmarshalJSON", "MarshalYAML", "UnmarshalYAML", "Is"}, d.Name.Name)
 }
 
-// quotes are the functions whose messages quote what users and files say. %q alone
-// would quote a megabyte of it.
+// quotes lists the functions whose messages quote what users and files contain. %q alone would
+// quote a megabyte of it.
 var quotes = []string{"Errorf", "Sprintf", "usagef", "errorf", "withHint", "bad", "broken", "fail", "report", "warn"}
 
 // quoteFreely lists packages that no data of users reach.
@@ -373,7 +374,7 @@ func TestMessagesQuoteBoundedText(t *testing.T) {
 	}
 }
 
-// calledName is the name of the function or method that is called.
+// calledName returns the name of the called function or method.
 func calledName(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:

@@ -9,17 +9,17 @@ import (
 	"testing"
 )
 
-// arithmetic are the packages, with those below them, by which the command would compute
-// what belongs to a stage. Package math itself is judged by its names.
+// arithmetic lists the packages that would let the command compute what belongs to a stage,
+// including the packages below them. Package math is checked by its names.
 var arithmetic = []string{"math/rand", "math/bits", "math/big", "math/cmplx",
 	"gonum.org/v1", "hgld/internal/vec", "hgld/internal/pca"}
 
-// harmless are the names of package math that compute nothing: numbers that are not
-// there, and the limits of a type.
+// harmless lists the names of package math that compute nothing: special numbers and limits of
+// types.
 var harmless = []string{"NaN", "IsNaN", "Inf", "IsInf", "MaxInt", "MaxInt32", "MaxInt64"}
 
-// computing are the files of the command that compute all the same. The list only ever
-// gets shorter; a file that has stopped computing has to leave it.
+// computing lists the files of the command that compute nevertheless. The list only ever gets
+// shorter: a file that no longer computes must be removed from it.
 var computing = map[string]string{}
 
 func TestCommandDoesNoArithmeticOfAStage(t *testing.T) {
@@ -43,7 +43,7 @@ func TestCommandDoesNoArithmeticOfAStage(t *testing.T) {
 	}
 }
 
-// computes lists the imports and the functions of package math by which a file computes.
+// computes lists the imports and the functions of package math with which a file computes.
 func computes(f file) []string {
 	var list []string
 	for _, spec := range f.ast.Imports {

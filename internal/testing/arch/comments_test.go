@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every method of an exported interface and every exported field of an exported struct
-// says what it is: in a comment above it or behind it, or in the usage of a setting.
+// Every method of an exported interface and every exported field of an exported struct has a
+// comment, above it or after it, or a usage text if it is a setting.
 func TestMethodsAndFieldsAreDocumented(t *testing.T) {
 	for _, f := range parseAll(t) {
 		if f.test || strings.HasPrefix(f.pkg, "scripts/") {
@@ -27,8 +27,8 @@ type named struct {
 	pos  token.Pos
 }
 
-// uncommented lists the methods of exported interfaces and the exported fields of
-// exported structs that lack a comment.
+// uncommented lists the methods of exported interfaces and the exported fields of exported structs
+// that lack a comment.
 func uncommented(f file) (list []named) {
 	for _, d := range f.ast.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -41,7 +41,7 @@ func uncommented(f file) (list []named) {
 				continue
 			}
 			if f.set.Position(spec.Type.Pos()).Line == f.set.Position(spec.Type.End()).Line {
-				continue // the comment of the type is that of its one line
+				continue // the comment of the type covers its only line
 			}
 			var fields *ast.FieldList
 			switch body := spec.Type.(type) {
@@ -56,7 +56,7 @@ func uncommented(f file) (list []named) {
 				if field.Doc != nil || field.Comment != nil || hasUsage(field) {
 					continue
 				}
-				for _, name := range field.Names { // an embedded type has none, and a comment of its own
+				for _, name := range field.Names { // an embedded type has no names, and its own comment
 					if name.IsExported() {
 						list = append(list, named{spec.Name.Name + "." + name.Name, name.Pos()})
 					}
@@ -67,7 +67,7 @@ func uncommented(f file) (list []named) {
 	return list
 }
 
-// hasUsage reports whether the tag of a field tells a user what the setting is.
+// hasUsage reports whether the tag of a field has a usage text.
 func hasUsage(field *ast.Field) bool {
 	if field.Tag == nil {
 		return false

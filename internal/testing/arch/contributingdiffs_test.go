@@ -12,7 +12,7 @@ import (
 
 var codeBlock = regexp.MustCompile("(?s)```(go|cuda|diff)\n(.*?)```")
 
-// The diffs of CONTRIBUTING.md fit the code as it is. scripts/check_contributing also builds
+// The diffs of CONTRIBUTING.md apply to the current code. scripts/check_contributing also builds
 // and tests the additions.
 func TestContributingDiffsApply(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(goldens.Root(), "CONTRIBUTING.md"))
@@ -31,7 +31,7 @@ func TestContributingDiffsApply(t *testing.T) {
 	}
 }
 
-// applied returns the file that a diff block names with its lines added, and their number.
+// applied returns the file that a diff block names, with its lines added, and their number.
 func applied(t *testing.T, root, diff string) (path, content string, added int) {
 	t.Helper()
 	head, rest, _ := strings.Cut(diff, "\n")

@@ -19,7 +19,7 @@ var (
 	mdPath  = regexp.MustCompile(`^[\w./-]+/[\w.-]+$`)
 )
 
-// documents returns the text of every Markdown file of the root and of docs.
+// documents returns the text of every Markdown file in the root and in docs.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -60,8 +60,8 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesWhatExists looks up every file, package and Go name that
-// ARCHITECTURE.md mentions, and expects it to mention every package above internal.
+// TestArchitectureNamesWhatExists looks up every file, package and Go name in ARCHITECTURE.md, and
+// requires that it mentions every package above internal.
 func TestArchitectureNamesWhatExists(t *testing.T) {
 	text := documents(t)["ARCHITECTURE.md"]
 	declared, packages := map[string]bool{}, map[string]bool{}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +41,8 @@ func Dir(tb testing.TB, folder string) string {
 	return existing(tb, dir)
 }
 
-// ReadJSON decodes a JSON file into v.
+// ReadJSON decodes a JSON file into v. It fails the test if v then holds no case, because a loop
+// over the cases would pass without testing anything; see hasCases.
 func ReadJSON(tb testing.TB, path string, v any) {
 	tb.Helper()
 	data, err := os.ReadFile(path)
@@ -49,6 +52,36 @@ func ReadJSON(tb testing.TB, path string, v any) {
 	if err := json.Unmarshal(data, v); err != nil {
 		tb.Fatalf("%s: %v", path, err)
 	}
+	if !hasCases(reflect.ValueOf(v)) {
+		tb.Fatalf("%s holds no cases", path)
+	}
+}
+
+// hasCases reports whether v has something to loop over. A list must not be empty, nor a list in
+// a map of lists, nor a struct's list of structs, unless its tag has omitempty.
+func hasCases(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return hasCases(v.Elem())
+	case reflect.Slice:
+		return v.Len() > 0
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if e := v.MapIndex(key); e.Kind() == reflect.Slice && e.Len() == 0 {
+				return false
+			}
+		}
+		return v.Len() > 0
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f, tag := v.Field(i), v.Type().Field(i).Tag.Get("json")
+			list := f.Kind() == reflect.Slice || f.Kind() == reflect.Map
+			if list && f.Type().Elem().Kind() == reflect.Struct && f.Len() == 0 && !strings.Contains(tag, ",omitempty") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Root returns the repository's root: the nearest folder above the working directory that

@@ -220,7 +220,7 @@ func copyFile(dir string) error {
 	return errors.Join(e1, e2, e3, e4, e5, e6, e7, e8)
 }
 
-func TestCopiesOfTheKernelAreWrites(t *testing.T) {
+func TestKernelCopiesCountAsWrites(t *testing.T) {
 	_, _, lines := record(t, "copy")
 	for _, want := range []string{`write to 2 "23456789"`, `write to 1 "012"`, `write to 10 "0123"`} {
 		if !slices.Contains(lines, want) {

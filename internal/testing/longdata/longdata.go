@@ -1,5 +1,5 @@
-// Package longdata feeds readers with files in which one word is very long, or acts
-// on terminals, and looks at what their errors quote. It is for tests alone.
+// Package longdata tests the errors of readers on files in which one word is very long or contains
+// control characters.
 package longdata
 
 import (
@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// mostBytes is the length of an error that quotes a few names of 80 characters, each
-// of them escaped with up to ten bytes.
+// mostBytes is the length of an error that quotes a few names of 80 characters, each escaped in up
+// to ten bytes.
 const mostBytes = 3000
 
-// size is that of the long word.
+// size is the length of the long word.
 const size = 1 << 20
 
-// long are the words that a word of a file is replaced by: letters, digits, characters
-// that change the direction of a text, and a terminal's commands.
+// long holds the replacements of a word: letters, digits, characters that change the direction of
+// text, and terminal commands.
 var long = []string{
 	strings.Repeat("x", size),
 	strings.Repeat("7", size),
@@ -29,9 +29,9 @@ var long = []string{
 
 var word = regexp.MustCompile(`[\pL\pN_.]+`)
 
-// Replace gives read the file sample with each of its words, in turn, replaced by a
-// megabyte of others. It must return no error, or one that is short and has no
-// character on which a terminal acts. A test that is not exhaustive takes one word in five.
+// Replace calls read with the file sample once for each of its words, replaced by a megabyte of
+// other characters. read must return no error, or a short one without control characters. A test
+// that is not exhaustive replaces one word in five.
 func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	t.Helper()
 	if err := read(sample); err != nil {
@@ -42,7 +42,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 		if !effort.Exhaustive() && i%5 > 0 {
 			continue
 		}
-		for _, with := range []string{long[i%2], long[2+i%3]} { // of all, one word in six has each
+		for _, with := range []string{long[i%2], long[2+i%3]} { // every pair occurs for one word in six
 			data := bytes.Join([][]byte{sample[:at[0]], []byte(with), sample[at[1]:]}, nil)
 			err := read(data)
 			if err == nil {
@@ -66,7 +66,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	}
 }
 
-// check complains about an error that quotes too much.
+// check reports an error that quotes too much.
 func check(t *testing.T, err error, word, with string) {
 	t.Helper()
 	text := err.Error()

@@ -112,7 +112,7 @@ func outcomes(t *testing.T, name string) []string {
 	return list
 }
 
-func TestPowerCutsLeaveWhatFileSystemsMay(t *testing.T) {
+func TestPowerCutsLeaveOnlyStatesThatFileSystemsAllow(t *testing.T) {
 	for name, c := range map[string]struct{ some, never []string }{
 		"in place": {some: []string{"a=", "a=new text", "a=old text", "a=n", "a=new ",
 			"a=\x00\x00\x00\x00\x00\x00\x00\x00"}},

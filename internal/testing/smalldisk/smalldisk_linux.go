@@ -1,5 +1,5 @@
-// Package smalldisk lets a test meet the end of the disk at every write: what it
-// tests runs on disks of rising size until one is large enough.
+// Package smalldisk tests that a program survives a full disk at every write: it runs the test on
+// disks of increasing size until one is large enough.
 package smalldisk
 
 import (
@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// child names the place for the disks in the environment of a child process.
+// child names the folder for the disks in the environment of the child process.
 const child = "HGLD_DISK_CHILD"
 
-// Run calls attempt with an empty disk of first KiB, one of first+step, and so on
-// until it returns nil. Every other error has to be ENOSPC; then the disk gets more
-// room, and again is called with it: what is there must be good, and a second
-// attempt must succeed. done is called at the end of each, the last included.
+// Run calls attempt with an empty disk of first KiB, then of first+step, and so on until it returns
+// nil. Every other error must be ENOSPC. The disk then gets more room, and again is called with it:
+// it must check that the state is valid and that a second attempt succeeds. done is called at the
+// end of each round, including the last.
 //
-// All of it runs in a child with a user and mount namespace of its own, in which
-// the test is the only one; where the system allows none, the test is skipped.
+// All of this runs in a child process with its own user and mount namespace, in which the test is
+// the only one. If the system does not allow such a namespace, the test is skipped.
 func Run(t *testing.T, first, step int, attempt func(dir string) error, again, done func(dir string)) {
 	t.Helper()
 	if dir := os.Getenv(child); dir != "" {

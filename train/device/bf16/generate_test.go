@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write forwards.go")
 var anyType = []string{"Copy", "Fill", "Gather"}
 
 // The methods of a widener are generated from the interfaces of package device.
-func TestForwardsAreThoseOfTheInterfaces(t *testing.T) {
-	operations.CheckFile(t, "widen", writeForward, *update)
+func TestForwardsAreUpToDate(t *testing.T) {
+	operations.CheckFile(t, "bf16", writeForward, *update)
 }
 
 // writeForward writes the method of one operation, unless it works on all types.

@@ -2,13 +2,12 @@
 // the arrays of an operation to F32, runs the operation, and rounds the results. Storage is that
 // of mixed precision, and arithmetic that of the backend. A host can thus run a mixed-precision
 // training, whose result is the reference for a card's BF16 kernels. It is slower than F32.
-//
-// forwards.go is generated from the interfaces of package device:
-//
-//	go test ./train/device/bf16 -run TestForwards -update
+// forwards.go is generated from the interfaces of package device.
 package bf16
 
 import "hgld/train/device"
+
+//go:generate go test -run TestForwards -update
 
 // Backend returns b with storage in BF16 and F16. If b supports both, it returns b itself.
 func Backend(b device.Backend) device.Backend {

@@ -13,7 +13,9 @@ import "hgld/train/device"
 // thread.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	c := convOf("ConvGradX", dy, dx, w, shape)
-	checkGradEpilogue("ConvGradX", dx, c.c, e)
+	if !e.Fits(dx) {
+		panic(shapes("ConvGradX", dx, e.Add, e.Mask, e.X, e.Sums, e.Mean))
+	}
 	if few := c.n*c.h*c.w <= fewPixels && !e.Mask.Absent(); few || !e.X.Absent() {
 		// If there are few pixels, tiles are narrow and dx is in a cache: whole rows are faster
 		// afterwards. Sums along X are a pass of their own in any case.

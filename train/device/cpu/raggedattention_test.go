@@ -29,7 +29,7 @@ func indices(b *Backend, values []int32, dims ...int) device.Array {
 }
 
 // The tolerance is that of Attention, 2e-6.
-func TestRaggedAttentionIsThatOfItsDefinition(t *testing.T) {
+func TestRaggedAttentionMatchesItsDefinition(t *testing.T) {
 	for _, shape := range []struct{ heads, size int }{{1, 1}, {2, 7}, {3, 8}, {12, 32}} {
 		b := New(2)
 		m := &maker{b, rand.New(rand.NewPCG(1, 2))}
@@ -68,7 +68,7 @@ func TestRaggedAttentionIsThatOfItsDefinition(t *testing.T) {
 	}
 }
 
-func TestRaggedAttentionRefusesKeysThatAreNotThere(t *testing.T) {
+func TestRaggedAttentionPanicsOnMissingKeys(t *testing.T) {
 	b := New(1)
 	m := &maker{b, rand.New(rand.NewPCG(3, 4))}
 	qkv, dst := m.f32(4, 24), m.f32(1, 8)

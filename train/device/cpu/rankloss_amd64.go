@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// vectors reports whether the processor supports the instructions of rankloss_amd64.s.
+// vectors is true if the processor has the instructions of rankloss_amd64.s. Nothing sets it: a row
+// that is to be computed without them is plain.
 var vectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // fewPositives is the number of positives up to which the plain sum over pairs beats sorting

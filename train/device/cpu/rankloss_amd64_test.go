@@ -2,19 +2,18 @@ package cpu
 
 import "testing"
 
-// The Go loops compute the same results as the vector loops.
-func TestLoopsInGoMatchTheVectorLoops(t *testing.T) {
-	has := vectors // without AVX2 this is false, and the Go loops run twice
-	defer func() { vectors = has }()
-	for _, on := range []bool{has, false} {
-		vectors = on
-		for _, step := range testSteps {
-			s, sh := testRow(5, 700, 3, 60, true)
-			for _, few := range []int{0, 700} {
-				if e := rowError(s, sh, []float64{0, 0.7, 0.4, 0.9}, &step.h, few); !(e.worst() < 1e-6) {
-					t.Errorf("%s, vector loops %v, pairs up to %d positives: errors %.1e", step.name, on, few, e)
-				}
-			}
-		}
+// Where the processor has AVX2, the vector loops run, and they match the reference.
+func TestRankLossWithVectorsMatchesTheDefinition(t *testing.T) {
+	if !vectors {
+		t.Skip("this processor has no AVX2 or no FMA")
 	}
+	c := sums{x: []float32{1}, y: []float32{0}, w: []float64{1}, near: []float64{1}, out: make([]float64, 2),
+		first: []int32{0}, stop: []int32{1}}
+	u, slope := upper{}, []float64{0}
+	_, _, gathers := u.gatherFast(c.x, 0)
+	if !gathers || !u.spreadFast(slope, 0, 1, c.y) || expNegsFast(make([]float64, 4)) != 4 ||
+		!c.sweepFast(1, []float64{0, 0}) {
+		t.Error("a loop in Go runs instead of the vector loop")
+	}
+	rowsMatchTheDefinition(t, false)
 }

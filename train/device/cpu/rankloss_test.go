@@ -106,12 +106,13 @@ type rowErrors struct{ rank, plus, loss, ds float64 }
 func (e rowErrors) worst() float64 { return max(e.rank, e.plus, e.loss, e.ds) }
 
 // rowError computes one row and compares it with the reference. It uses the pair sum for up to
-// few positives, and the sorting algorithm for more.
-func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int) rowErrors {
+// few positives, and the sorting algorithm for more. plain selects the loops in Go.
+func rowError(s []float32, sh []uint8, rel []float64, h *device.Steps, few int, plain bool) rowErrors {
 	g, o := len(s), &device.Score{}
 	count := countLevels(sh, len(rel)-1)
 	want := define(s, sh, rel, count, reference.NewSteps(h), o)
 	r := rankRow{rel: rel}
+	r.plain = plain
 	var p rankPlan
 	p.set(h, len(rel)-1)
 	r.load(s, sh, count, few)
@@ -141,10 +142,26 @@ func TestRankLossOfARowMatchesTheDefinition(t *testing.T) {
 				s, sh := testRow(uint64(c.g+c.positives), c.g, c.levels, c.positives, ties)
 				rel := []float64{0, 0.7, 0.4, 0.9, 1, 1.2, 1.1, 2}[:c.levels+1]
 				for _, few := range []int{0, c.g} {
-					if e := rowError(s, sh, rel, &step.h, few); !(e.worst() < 1e-6) {
+					if e := rowError(s, sh, rel, &step.h, few, false); !(e.worst() < 1e-6) {
 						t.Errorf("%s, %v, ties %v, pairs up to %d positives: errors %.1e", step.name, c, ties, few, e)
 					}
 				}
+			}
+		}
+	}
+}
+
+// The loops in Go, which other processors use, match the reference too.
+func TestRankLossWithoutVectorsMatchesTheDefinition(t *testing.T) { rowsMatchTheDefinition(t, true) }
+
+// rowsMatchTheDefinition computes rows of 700 items by both algorithms.
+func rowsMatchTheDefinition(t *testing.T, plain bool) {
+	t.Helper()
+	for _, step := range testSteps {
+		s, sh := testRow(5, 700, 3, 60, true)
+		for _, few := range []int{0, 700} {
+			if e := rowError(s, sh, []float64{0, 0.7, 0.4, 0.9}, &step.h, few, plain); !(e.worst() < 1e-6) {
+				t.Errorf("%s, pairs up to %d positives: errors %.1e", step.name, few, e)
 			}
 		}
 	}
@@ -157,7 +174,7 @@ func TestRankLossOfALongRowMatchesTheDefinition(t *testing.T) {
 	for _, c := range []struct{ levels, positives int }{{1, 4}, {2, 60}} {
 		s, sh := testRow(uint64(c.positives), g, c.levels, c.positives, false)
 		for _, step := range testSteps[:3] {
-			e := rowError(s, sh, []float64{0, 0.4, 0.7}[:c.levels+1], &step.h, fewPositives())
+			e := rowError(s, sh, []float64{0, 0.4, 0.7}[:c.levels+1], &step.h, fewPositives(), false)
 			t.Logf("%s, %d positives: rank %.1e, plus %.1e, loss %.1e, gradient %.1e", step.name, c.positives, e.rank, e.plus,
 				e.loss, e.ds)
 			if !(e.rank < 1e-7 && e.plus < 1e-7 && e.loss < 1e-7 && e.ds < 3e-7) {

@@ -48,12 +48,12 @@ func (c *sums) sumPairs(f *reference.Step) {
 	case c.backward:
 		u := newUpper(f)
 		for i, x := range c.x {
-			u.spread(c.slope, x, c.w[i]/f.Tau, c.y)
+			u.spread(c.slope, x, c.w[i]/f.Tau, c.y, c.plain)
 		}
 	default:
 		u := newUpper(f)
 		for j, y := range c.y {
-			v, d := u.gather(c.x, y)
+			v, d := u.gather(c.x, y, c.plain)
 			c.value[j] += v
 			c.slope[j] += d / f.Tau
 		}
@@ -74,9 +74,11 @@ func (c *sums) leakPairs(f *reference.Step) {
 
 // gather returns Σ_i f(x_i − y) and τ times its slope. A pair is computed in float32 with a
 // relative error of 3e-7. The sum is in float64.
-func (u *upper) gather(x []float32, y float32) (value, slope float64) {
-	if value, slope, ok := u.gatherFast(x, y); ok {
-		return value, slope
+func (u *upper) gather(x []float32, y float32, plain bool) (value, slope float64) {
+	if !plain {
+		if value, slope, ok := u.gatherFast(x, y); ok {
+			return value, slope
+		}
 	}
 	for _, x := range x {
 		t := x - y
@@ -97,8 +99,8 @@ func (u *upper) gather(x []float32, y float32) (value, slope float64) {
 }
 
 // spread adds w τ f'(x − y_j) to slope[j].
-func (u *upper) spread(slope []float64, x float32, w float64, y []float32) {
-	if u.spreadFast(slope, x, w, y) {
+func (u *upper) spread(slope []float64, x float32, w float64, y []float32, plain bool) {
+	if !plain && u.spreadFast(slope, x, w, y) {
 		return
 	}
 	for j, y := range y {

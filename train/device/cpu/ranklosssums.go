@@ -16,6 +16,7 @@ import (
 //
 // Differences are rounded to float32 where f jumps.
 type sums struct {
+	plain        bool // use the loops in Go even if the processor has faster ones
 	backward     bool
 	x, y         []float32
 	w            []float64 // ones in the forward pass

@@ -34,7 +34,7 @@ func (c *sums) prepareTails(tau float64) {
 	for i := 1; i < n; i++ {
 		decay[i] = (float64(c.x[i-1]) - float64(c.x[i])) * scale
 	}
-	expNegs(decay[1:n])
+	c.expNegs(decay[1:n])
 	decay[0], decay[n] = 0, 0
 }
 
@@ -60,7 +60,7 @@ func (c *sums) tailSums(dir int, cut []int32, tau, vs, ds float64) {
 		decay = decay[1:] // from the source below
 	}
 	resized(&c.out, 2*len(cut))
-	if !c.sweepFast(dir, decay) {
+	if c.plain || !c.sweepFast(dir, decay) {
 		c.sweep(dir, decay)
 	}
 	ds /= tau
@@ -99,7 +99,7 @@ func (c *sums) ranges(dir int, cut []int32, tau float64) {
 		}
 		j += dir
 	}
-	expNegs(near)
+	c.expNegs(near)
 }
 
 func apart(a, b float32) float32 { return max(a-b, b-a) }
@@ -163,12 +163,19 @@ var powers = func() (p [64]float64) {
 	return p
 }()
 
-// expNegs replaces each x ≥ 0 by e^−x with a relative error of 2e-12. It multiplies 2^−(k/64)
-// from a table, a power of two, and the series of e^−r for the remainder r < ln2/64.
+// expNegs replaces each x ≥ 0 by e^−x with a relative error of 2e-12.
+func (c *sums) expNegs(x []float64) {
+	if !c.plain {
+		x = x[expNegsFast(x):]
+	}
+	expNegs(x)
+}
+
+// expNegs is the loop in Go. It multiplies 2^−(k/64) from a table, a power of two, and the series of
+// e^−r for the remainder r < ln2/64.
 func expNegs(x []float64) {
 	const step = math.Ln2 / 64
-	for i := expNegsFast(x); i < len(x); i++ {
-		v := x[i]
+	for i, v := range x {
 		if v > 700 {
 			x[i] = 0
 			continue

@@ -10,7 +10,7 @@ import (
 
 // Many queries meet a gallery that is packed for all of them, some columns at a time; few meet
 // it whole. The bytes are the same.
-func TestScoresOfPackedColumnsAreThoseOfFewQueries(t *testing.T) {
+func TestPackedScoresEqualThoseOfFewQueries(t *testing.T) {
 	const queries, width = sharedTiles*192 + 1, 512
 	gallery := mostPacked/width + 700
 	if scoreColumns(queries, gallery, width) >= gallery {

@@ -57,7 +57,7 @@ func (m *maker) resampling(n, width, height, side int) (taps, images device.Arra
 	return taps, images
 }
 
-// calls returns calls of every operation of Memory, Dense and Image, large enough for several
+// calls returns calls of every operation of Memory, Dense, Image and Update, large enough for several
 // spans.
 func calls(m *maker) []call {
 	return slices.Concat(denseCalls(m), tokenCalls(m), stepCalls(m), imageCalls(m))

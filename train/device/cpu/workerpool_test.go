@@ -46,7 +46,7 @@ func TestHelpersEndWithTheirBackend(t *testing.T) {
 // AllocsPerRun uses one processor, whereas the threads run concurrently here. The runtime
 // allocates once when a goroutine first waits, and other goroutines of the process may
 // allocate too. The test therefore requires only one round without allocations among many.
-func TestThreadsAllocateNothingOnceTheyRun(t *testing.T) {
+func TestRunningThreadsAllocateNothing(t *testing.T) {
 	b := NewWith(2, blas.Native())
 	x := device.New(b, device.F32, 1<<18)
 	var before, after runtime.MemStats

@@ -1,7 +1,7 @@
-// attention.h: the arrays of attention, and what a warp does for one query, or one key, of
-// it. Others come in tiles of 32: a lane has the scalar products of one, and then lanes have
-// columns. Nothing is stored but the weights of a tile, so there is no limit to the number of
-// tokens.
+// attention.h: the arrays of attention, and the work of a warp for one query or one key. The
+// warp goes through the other tokens in tiles of 32. First each lane computes the scalar product
+// with one of them; then each lane owns columns of the result. Only the weights of a tile are
+// stored, so the number of tokens is not limited.
 #pragma once
 #include "typed.h"
 

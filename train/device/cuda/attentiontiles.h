@@ -1,7 +1,8 @@
-// attentiontiles.h: what the kernels of attentionbf16.cu share. A block has OWN tokens of a
-// head, each of its four warps 16 of them; the others stream through shared memory, STEP at a
-// time, a step while the one before is multiplied. Heads have up to D numbers; what is missing
-// is zero. Rows in shared memory begin D + 8 elements apart: eight rows are in different banks.
+// attentiontiles.h: what the kernels of attentionbf16.cu share. A block owns OWN tokens of a
+// head, 16 for each of its four warps. The other tokens stream through shared memory, STEP at a
+// time; a step is copied while the previous one is multiplied. Heads have up to D numbers and are
+// padded with zeros. Rows in shared memory are D + 8 elements apart, so that eight rows are in
+// different banks.
 #pragma once
 #include "attention.h"
 #include "tensor.h"
@@ -79,8 +80,8 @@ HG_DEVICE sight sight_of(const heads &o, const int *length, const place &p) {
   return {keys, hg_least(keys, p.token + OWN), first, hg_least(keys, first + 16), hg_least(keys, first + 1)};
 }
 
-// factor is the warp's 16 rows of a tile, as fragments: held in registers, or loaded as they are
-// needed where registers are few.
+// factor is the warp's 16 rows of a tile as fragments. They are kept in registers, or loaded when
+// needed if registers are scarce.
 template <int D, bool HELD = true> struct factor {
   u32 held[HELD ? D / 16 : 1][4];
   const bf16 *tile;

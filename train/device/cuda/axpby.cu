@@ -1,7 +1,8 @@
 // axpby: dst = a·x + b·y, y repeated over the leading dimensions that it lacks.
 // dst, x are rows of the given width and row strides; y has n elements in all, of which
 // row r takes those from (r·width) mod n on, or its own rows of stride ldy if n is 0.
-// With b = 0 y is not read. Arrays without gaps, of equal size, are one row. Reads 1 or 2 floats an element and writes one.
+// With b = 0 y is not read. Arrays without gaps, of equal size, are one row. Reads 1 or 2 floats an
+// element and writes one.
 // Reference: ../cpu/axpby.go
 #include "map.h"
 

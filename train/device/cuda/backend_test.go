@@ -72,7 +72,7 @@ func TestProbeDescribesTheCard(t *testing.T) {
 
 // A context takes a few hundred milliseconds and MB on each of a machine's cards, so only what
 // needs one makes one.
-func TestLookingForCardsMakesNoContext(t *testing.T) {
+func TestCardsAreFoundWithoutAContext(t *testing.T) {
 	c := open(t)
 	c.emulator.Fail("cuDevicePrimaryCtxRetain:1")
 	r, err := cuda.Probe()
@@ -86,7 +86,7 @@ func TestLookingForCardsMakesNoContext(t *testing.T) {
 
 // A slot is uploaded again while operations that read it are queued. Each operation must see
 // the numbers of its own turn.
-func TestUploadWaitsForTheLastUseAndIsWaitedFor(t *testing.T) {
+func TestUploadsAndOperationsAreOrdered(t *testing.T) {
 	b := emulated(t)
 	const n, turns = 1000, 20
 	slot, sum := device.New(b, device.F32, n), device.New(b, device.F32, n)
@@ -172,7 +172,7 @@ func TestHostBufferUploads(t *testing.T) {
 }
 
 // A goroutine may go on in a thread to which no context is current.
-func TestUploadIsWaitedForInAnyThread(t *testing.T) {
+func TestUploadCanBeAwaitedInAnyThread(t *testing.T) {
 	b := emulated(t)
 	drv, _, err := cuda.OpenDriver()
 	if err != nil {
@@ -241,7 +241,7 @@ func failing(t *testing.T) *cuda.Backend {
 	return b
 }
 
-func TestRecordingOfWhatHasNotRunIsAnError(t *testing.T) {
+func TestRecordingAnOperationThatNeverRanFails(t *testing.T) {
 	b := failing(t)
 	x, y := device.New(b, device.F32, 3000, 400), device.New(b, device.F32, 400)
 	b.Fill(x, 1)
@@ -251,7 +251,7 @@ func TestRecordingOfWhatHasNotRunIsAnError(t *testing.T) {
 	}
 }
 
-func TestOutOfMemoryTellsTheSizes(t *testing.T) {
+func TestOutOfMemoryReportsSizes(t *testing.T) {
 	b := failing(t)
 	b.Alloc(300 << 10)
 	want := 2 * b.Card().Memory
@@ -293,7 +293,7 @@ func (d eventUses) NewEvent(use cuda.EventUse) (cuda.Event, error) {
 
 // The host waits for a step by its downloads. A processor that spins meanwhile decodes no images. For
 // what only streams wait for, CUDA documents another kind of event as the fastest.
-func TestHostLeavesTheProcessorWhileItWaits(t *testing.T) {
+func TestDownloadsWaitWithoutSpinning(t *testing.T) {
 	emulated(t)
 	drv, _, err := cuda.OpenDriver()
 	if err != nil {
@@ -318,7 +318,7 @@ func TestHostLeavesTheProcessorWhileItWaits(t *testing.T) {
 }
 
 // What the driver's compiler says of PTX is all that there is to go by from afar.
-func TestRefusedPTXIsExplained(t *testing.T) {
+func TestRejectedPTXReportsTheCompilerLog(t *testing.T) {
 	emulated(t)
 	drv, _, err := cuda.OpenDriver()
 	if err != nil {

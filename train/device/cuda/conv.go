@@ -136,7 +136,9 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 // ConvGradX computes the gradient of Conv with respect to x, followed by the epilogue.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
-	checkGradEpilogue("ConvGradX", dx, int(o.c), e)
+	if !e.Fits(dx) {
+		panic(shapes("ConvGradX", dx, e.Add, e.Mask, e.X, e.Sums, e.Mean))
+	}
 	if b.gradXByVendor(&o, dx, dy, w, e) {
 		return
 	}

@@ -1,12 +1,12 @@
-// conv.h: the geometry of a convolution and the operands of its three products, which
-// are made of pixels as they are read (implicit GEMM). There are fewer than 2^31 pixels, and taps
-// times channels or filters: convOf of conv.go. So only places of elements need 64 bits.
+// conv.h: the geometry of a convolution and the operands of its three products, which are
+// gathered from pixels as they are read (implicit GEMM). convOf in conv.go checks that pixels, and
+// taps times channels or filters, are fewer than 2^31, so only offsets of elements need 64 bits.
 #pragma once
 #include "gemm.h"
 
-// hg_divisor divides numbers below 2^31 by one that the launch gives: divisorOf of conv.go. The
-// compiler makes some twenty instructions of a division and three of this, and there are several
-// for each piece of an operand that is copied.
+// hg_divisor divides numbers below 2^31 by an argument of the launch; see divisorOf in conv.go. A
+// division takes some twenty instructions and this takes three, and each copied piece of an operand
+// needs several.
 struct hg_divisor {
   u32 factor, shift;
 

@@ -28,7 +28,7 @@ import (
 	"hgld/train/device"
 )
 
-//go:generate ../../../scripts/ptx
+//go:generate ../../../scripts/build_ptx
 
 // Backend computes on one card. Only one goroutine may call operations. Any goroutine may call
 // Upload.
@@ -48,6 +48,10 @@ type Backend struct {
 	call   call // the current operation
 	vendor vendors
 	tuning tuning
+
+	// sortScratch bounds the scratch memory of a sort of more than one query. Queries that do not
+	// fit are sorted in turn.
+	sortScratch int
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -105,7 +109,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	b := &Backend{
-		drv: drv, card: card,
+		drv: drv, card: card, sortScratch: sortScratch,
 		modules: map[string]Module{}, kernels: map[kernelKey]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{},
 	}
@@ -159,6 +163,9 @@ func (b *Backend) Close() error {
 
 // Name returns the name of the card, such as "cuda:0 (NVIDIA H200)".
 func (b *Backend) Name() string { return fmt.Sprintf("cuda:%d (%s)", b.card.Ordinal, b.card.Name) }
+
+// OwnMemory is true: device.Discrete.
+func (b *Backend) OwnMemory() bool { return true }
 
 // Card describes the card that the Backend computes on.
 func (b *Backend) Card() Card { return b.card }

@@ -58,6 +58,9 @@ func (b *Backend) ClearError() {
 	b.err = nil
 }
 
+// SortWithin bounds the scratch memory of sorts.
+func (b *Backend) SortWithin(bytes int) { b.sortScratch = bytes }
+
 // Tune sets the knobs as TuneVariable would.
 func (b *Backend) Tune(text string) (err error) {
 	b.tuning, err = tuningOf(text)

@@ -11,10 +11,10 @@
 #define HG_DEPTH 16 // columns of a step
 #define HG_RUN 4    // steps whose products are summed before they join the rest
 
-// Operands are structures with bind(i, m), which takes row m for slot i, at(k), which
-// goes to column k, and where(i, p), which sets p to the element of slot i there. It returns false
-// beyond the ends, where p must not be read. Threads walk along k where neighbours of one row lie
-// side by side, along m elsewhere.
+// Operands are structures with three methods: bind(i, m) assigns row m to slot i, at(k) moves to
+// column k, and where(i, p) sets p to the element of slot i there, or returns false beyond the ends,
+// where p must not be read. Threads walk along k if the elements of a row are adjacent in memory, and
+// along m otherwise.
 
 template <int T> struct hg_tiles {
   float a[HG_DEPTH][T + 4], b[HG_DEPTH][T + 4];

@@ -1,6 +1,6 @@
 // moments.h: mean and variance of columns from parts. A part is some rows of a column: their
-// mean, and the sum of the squares of their differences from it. No sum of squares around a
-// distant point is subtracted from another, so a mean far from zero costs no digits.
+// mean, and the sum of the squares of their differences from it. Sums of squares around a distant
+// point are never subtracted, so a mean far from zero loses no digits.
 #pragma once
 #include "hg.h"
 

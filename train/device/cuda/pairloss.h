@@ -1,7 +1,7 @@
-// pairloss.h: what the kernels of PairLoss share. Each writes, for a query, the sums of
-// its positives and its negatives (in the first alone where they are not apart), the
-// number of terms of each and, if ds is given, the gradient of the sum; pairloss_mean
-// weighs them. Sums are in float64. Reference: ../reference/pairloss.go
+// pairloss.h: what the kernels of PairLoss share. For each query a kernel writes the sums over
+// its positives and its negatives, and the number of terms of each. Kinds that do not separate
+// them write one sum. If ds is given, it receives the gradient of the sum. pairloss_mean weights
+// the sums. Sums are in float64. Reference: ../reference/pairloss.go
 #pragma once
 #include "hg.h"
 

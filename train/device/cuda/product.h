@@ -105,10 +105,10 @@ template <class F> HG_DEVICE void hg_piece(bf16 *to, const F &f, int i, int unit
     to->bits = there ? from->bits : 0;
 }
 
-// hg_row is the row that a thread copies where four threads share one. Shared memory takes 128 bytes
-// at a time, those of eight threads, if they lie in different banks. Two rows are four apart for that:
-// they begin 320 bytes apart, in different halves of the banks. Neighbouring rows, 80 bytes apart,
-// would have four banks in common.
+// hg_row is the row that a thread copies if four threads share one. Shared memory serves 128 bytes at
+// a time, from eight threads, if they are in different banks. The two rows of eight threads are
+// therefore four apart: they begin 320 bytes apart, in different halves of the banks. Adjacent rows
+// begin 80 bytes apart and would share four banks.
 HG_DEVICE int hg_row() {
   int row = threadIdx.x / 4;
   return row / 8 * 8 + row % 2 * 4 + row / 2 % 4;

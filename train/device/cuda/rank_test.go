@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
@@ -180,7 +181,10 @@ func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 	b.Poison = true
 	orders, setOrder := []string{"a card's own", "a card's own"}, func(string) {}
 	if !conformance.OnCard() {
-		orders = []string{"forward", "forward", "reversed", "shuffled:1", "shuffled:2"}
+		orders = []string{"forward", "shuffled:1"}
+		if effort.Exhaustive() {
+			orders = []string{"forward", "forward", "reversed", "shuffled:1", "shuffled:2"}
+		}
 		setOrder = emu.Open(t, os.Getenv(cuda.LibrariesVariable)).Order
 	}
 	want := map[string][][]byte{}
@@ -200,9 +204,13 @@ func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Only one dimension of a grid may exceed 65,535.
+// All queries are computed, also where their number exceeds 16 bits, as only one dimension of a grid
+// may.
 func TestRankOperationsOfManyQueries(t *testing.T) {
-	const queries = 1<<16 + 1
+	queries := 1000
+	if effort.Exhaustive() {
+		queries = 1<<16 + 1
+	}
 	b, plain := poisoned(t), cpu.New(1)
 	calls, reference := rankCalls(t, b, queries, 2, 2), rankCalls(t, plain, queries, 2, 2)
 	for i, c := range calls {
@@ -278,15 +286,19 @@ func TestRankOperationsWithoutQueries(t *testing.T) {
 	}
 }
 
-// Rows of a million items need all passes of the sort. Seventeen of them exceed its scratch
-// memory.
+// Rows of more items than a tile has take all passes of the sort. Queries whose rows exceed its
+// scratch memory are sorted in turn.
 func TestRankedSortsLongRows(t *testing.T) {
-	const queries, items = 17, 1_000_000
+	queries, items, scratch := 3, 2*4096+100, 256<<10
+	if effort.Exhaustive() {
+		queries, items, scratch = 17, 1_000_000, 256<<20
+	}
 	b := poisoned(t)
+	b.SortWithin(scratch)
 	r := rand.New(rand.NewPCG(13, 1))
 	scores, levels := make([]float32, queries*items), make([]uint8, queries*items)
 	for i := range scores {
-		scores[i] = float32(r.IntN(1<<18)-1<<17) / (1 << 17) // four items share a score
+		scores[i] = float32(r.IntN(items/4)-items/8) / float32(items/8) // four items share a score
 		if levels[i] = uint8(r.IntN(3)); r.IntN(16) == 0 {
 			levels[i], scores[i] = device.AbsentLevel, float32(math.NaN())
 		}

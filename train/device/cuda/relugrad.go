@@ -6,7 +6,9 @@ import "hgld/train/device"
 func (b *Backend) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float32) {
 	const op = "ReluGrad"
 	c := dy.Cols()
-	checkGradEpilogue(op, dy, c, e)
+	if !e.Fits(dy) {
+		panic(shapes(op, dy, e.Add, e.Mask, e.X, e.Sums, e.Mean))
+	}
 	if !dx.Absent() && (dx.Len() != dy.Len() || dx.Cols() != c) || !dy.Contiguous() || !dx.Contiguous() ||
 		dx.Absent() && !e.Add.Absent() {
 		panic(shapes(op, dx, dy))
@@ -40,21 +42,4 @@ func (b *Backend) sumGrad(op string, dx, dy device.Array, e device.GradEpilogue,
 		call.active(e.X).ptr(f32(e.Mean)).i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
 	}
 	b.join(op, e.Sums, acc, parts, n, spans, n)
-}
-
-// checkGradEpilogue panics if the arrays of e do not fit a gradient of c columns.
-func checkGradEpilogue(op string, dx device.Array, c int, e device.GradEpilogue) {
-	for _, a := range [...]device.Array{e.Add, e.Mask, e.X} {
-		if !a.Absent() && (a.Len() != dx.Len() || a.Cols() != c || !a.Contiguous()) {
-			panic(shapes(op, dx, e.Add, e.Mask, e.X))
-		}
-	}
-	want := c
-	if !e.X.Absent() {
-		want = 2 * c
-	}
-	if !isVector(e.Sums, want) || !isVector(e.Mean, c) || e.X.Absent() != e.Mean.Absent() ||
-		!e.X.Absent() && e.Sums.Absent() {
-		panic(shapes(op, dx, e.Sums, e.X, e.Mean))
-	}
 }

@@ -69,7 +69,7 @@ func TestLibrariesOfPythonAreFound(t *testing.T) {
 }
 
 // pip installs for a system's Python in /usr/local when root runs it.
-func TestPackagesOfASystemsPythonAreLookedForInUsrLocal(t *testing.T) {
+func TestSystemPythonPackagesAreFoundInUsrLocal(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("no /usr/bin/python3 here")
 	}

@@ -2,8 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// sortTile is SORT_TILE of sort.cu. sortScratch bounds the scratch memory of a sort of more
-// than one query. Queries that do not fit are sorted in turn.
+// sortTile is SORT_TILE of sort.cu. sortScratch is the usual limit of a sort's scratch memory.
 const (
 	sortTile    = 4096
 	sortScratch = 256 << 20
@@ -33,7 +32,7 @@ func (b *Backend) newSorting(op string, queries, items int) sorting {
 	if items > sortTile {
 		again, tiles = n, 1024*blocks(items, sortTile)
 	}
-	run := max(1, min(queries, sortScratch/(2*n+2*again+tiles+4)))
+	run := max(1, min(queries, b.sortScratch/(2*n+2*again+tiles+4)))
 	areas := b.scratch(op, run*n, run*n, run*again, run*again, run*tiles, run*4)
 	return sorting{
 		b: b, op: op, queries: run, items: items,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/half"
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 )
@@ -72,11 +73,22 @@ func values(t *testing.T, b *cuda.Backend, a device.Array) (v []float64) {
 	return v
 }
 
-// Tiles of 128 are chosen where there are 264 of them, which is more work than the conformance
-// suite does on the emulator. Partial tiles and a step that is cut short are among them.
+// large makes products take tiles of 128. Unasked they do where there are 264 such tiles: if tests are
+// exhaustive, large returns many, and otherwise it sets the knobs and returns few.
+func large(t *testing.T, b *cuda.Backend, few, many int) int {
+	if effort.Exhaustive() {
+		return many
+	}
+	tune(t, b, "matmul.tile=128 conv.tile=128 convgradx.tile=128 convgradw.tile=128")
+	return few
+}
+
+// The conformance suite's products have tiles of 64. Partial tiles of 128 and a step that is cut short
+// are among these.
 func TestLargeTilesOfMatricesAgreeWithF32(t *testing.T) {
 	b := emulated(t)
-	const batch, rows, cols, inner = 66, 136, 130, 40
+	batch := large(t, b, 2, 66)
+	const rows, cols, inner = 136, 130, 40
 	for trans := range 4 {
 		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 0.5, Act: device.GELU}
 		x, y, out := drawn(b, 1, batch, rows, inner), drawn(b, 2, batch, inner, cols), drawn(b, 3, batch, rows, cols)
@@ -94,21 +106,22 @@ func TestLargeTilesOfMatricesAgreeWithF32(t *testing.T) {
 
 func TestLargeTilesOfConvolutionsAgreeWithF32(t *testing.T) {
 	b := emulated(t)
+	images, side, channels := large(t, b, 1, 4), large(t, b, 16, 64), large(t, b, 136, 16904)
 	shape := device.ConvShape{PadH: 1, PadW: 1}
-	x, w, y := drawn(b, 1, 4, 64, 66, 8), drawn(b, 2, 136, 3, 3, 8), drawn(b, 3, 4, 64, 66, 136)
-	residual := drawn(b, 4, 4, 64, 66, 136)
+	x, w, y := drawn(b, 1, images, side, 66, 8), drawn(b, 2, 136, 3, 3, 8), drawn(b, 3, images, side, 66, 136)
+	residual := drawn(b, 4, images, side, 66, 136)
 	b.Conv(y.short, x.short, w.short, shape, device.Epilogue{Residual: residual.short, Act: device.ReLU})
 	b.Conv(y.full, x.full, w.full, shape, device.Epilogue{Residual: residual.full, Act: device.ReLU})
 	y.agree(t, b, "Conv")
 
-	dx, dy, wx := drawn(b, 1, 4, 64, 66, 136), drawn(b, 2, 4, 64, 66, 8), drawn(b, 3, 8, 3, 3, 136)
+	dx, dy, wx := drawn(b, 1, images, side, 66, 136), drawn(b, 2, images, side, 66, 8), drawn(b, 3, 8, 3, 3, 136)
 	b.ConvGradX(dx.short, dy.short, wx.short, shape, device.GradEpilogue{Add: dx.short})
 	b.ConvGradX(dx.full, dy.full, wx.full, shape, device.GradEpilogue{Add: dx.full})
 	dx.agree(t, b, "ConvGradX")
 
 	one := device.ConvShape{}
-	px, py := drawn(b, 1, 1, 8, 9, 16904), drawn(b, 2, 1, 8, 9, 136)
-	dw := pair{device.New(b, device.F32, 136, 1, 1, 16904), device.New(b, device.F32, 136, 1, 1, 16904)}
+	px, py := drawn(b, 1, 1, 8, 9, channels), drawn(b, 2, 1, 8, 9, 136)
+	dw := pair{device.New(b, device.F32, 136, 1, 1, channels), device.New(b, device.F32, 136, 1, 1, channels)}
 	b.ConvGradW(dw.short, py.short, px.short, one, 0)
 	b.ConvGradW(dw.full, py.full, px.full, one, 0)
 	dw.agree(t, b, "ConvGradW")

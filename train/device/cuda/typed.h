@@ -1,27 +1,10 @@
-// typed.h: kernels that take activations of either type, F32 or BF16. They compute in
-// float32 or wider; BF16 is what elements are stored in, rounded to nearest, ties to even.
+// typed.h: kernels for activations in F32 or BF16. They compute in float32 or wider. Elements
+// stored in BF16 are rounded to nearest, ties to even.
 #pragma once
 #include "convert.h"
+#include "platform_typed.h"
 
-// hg_round_bf16 is hg_narrow_bf16 but for the bits of a NaN. hg_pair rounds two elements
-// that lie side by side.
-#ifdef HG_EMU
-HG_DEVICE u16 hg_round_bf16(float v) { return hg_narrow_bf16(v); }
-HG_DEVICE u32 hg_pair(float low, float high) { return (u32)hg_narrow_bf16(low) | (u32)hg_narrow_bf16(high) << 16; }
-#else
-HG_DEVICE u16 hg_round_bf16(float v) {
-  u16 h;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(v));
-  return h;
-}
-HG_DEVICE u32 hg_pair(float low, float high) {
-  u32 pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
-#endif
-
-// bf16 is an element of BF16. It reads as a float, and rounds what is assigned.
+// bf16 is an element of BF16. It reads as a float and rounds on assignment.
 struct bf16 {
   u16 bits;
 
@@ -40,9 +23,8 @@ namespace hg_of_bf16 {
 typedef bf16 T;
 }
 
-// HG_KERNELS begins a function of parameters in parentheses, in which T is the type of
-// activations, and makes the kernels name_f32 and name_bf16 of it. args are the names of
-// the parameters.
+// HG_KERNELS begins the body of two kernels, name_f32 and name_bf16. T is the type of their
+// activations. params are the parameters in parentheses, args their names.
 #define HG_LIST(...) __VA_ARGS__
 #define HG_KERNELS(threads, name, params, args)                                         \
   template <class T> HG_DEVICE void name params;                                        \
@@ -54,7 +36,7 @@ typedef bf16 T;
   }                                                                                     \
   template <class T> HG_DEVICE void name params
 
-// hg_unpack widens what 16 bytes hold: four floats, or eight elements of BF16.
+// hg_unpack widens the elements in 16 bytes: four floats, or eight of BF16.
 HG_DEVICE void hg_unpack(f4 raw, float (&v)[4]) { v[0] = raw.x, v[1] = raw.y, v[2] = raw.z, v[3] = raw.w; }
 HG_DEVICE void hg_unpack(f4 raw, float (&v)[8]) {
   u32 words[4] = {__float_as_uint(raw.x), __float_as_uint(raw.y), __float_as_uint(raw.z), __float_as_uint(raw.w)};
@@ -74,8 +56,8 @@ HG_DEVICE f4 hg_pack(const float (&v)[8]) {
   return {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]), __uint_as_float(words[3])};
 }
 
-// hg_take reads E elements that lie side by side: one, or a multiple of what 16 bytes hold, at a
-// multiple of 16 bytes. hg_give writes them.
+// hg_take reads E neighbouring elements: one, or whole groups of 16 bytes at an aligned address.
+// hg_give writes them.
 template <int E, class T> HG_DEVICE void hg_take(const T *from, float (&v)[E]) {
   constexpr int AT_ONCE = 16 / sizeof(T);
   if constexpr (E < AT_ONCE) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/conformance"
@@ -67,7 +68,11 @@ func TestVendorPassesTheConformanceSuite(t *testing.T) {
 		t.Run(dtype.String(), func(t *testing.T) { conformance.RunOps(t, v, dtype, "MatMul", "Conv") })
 	}
 	products, convolutions := v.queued()
-	if products < 2*60 || convolutions < 2*(6+1+12)*24 {
+	epilogues := 2
+	if effort.Exhaustive() {
+		epilogues = 12
+	}
+	if products < 2*60 || convolutions < 2*(6+1+epilogues)*24 {
 		t.Errorf("the libraries computed %d products and %d convolutions", products, convolutions)
 	}
 	if len(*v.told) > 0 {
@@ -94,7 +99,7 @@ func (v withVendor) product(t *testing.T, dtype device.DType, inner int) {
 	}
 }
 
-func TestVendorComputesOnlyWhatTheSettingSays(t *testing.T) {
+func TestVendorSettingSelectsTypes(t *testing.T) {
 	for setting, want := range map[string]int{"off": 0, "": 0, "bfloat16": 0, "all": 1} {
 		t.Run(setting, func(t *testing.T) {
 			v := openVendor(t, setting)
@@ -119,7 +124,7 @@ func TestVendorComputesOnlyWhatTheSettingSays(t *testing.T) {
 
 // A product that the library refuses, at any of its calls, is computed by our kernel, and the
 // reason is told once.
-func TestVendorFallsBackWithOneWord(t *testing.T) {
+func TestVendorProductsFallBackAndReportOnce(t *testing.T) {
 	for calls, told := range map[string]string{
 		"cublasLtMatmul:1:15":                      "CUBLAS_STATUS_NOT_SUPPORTED",
 		"cublasLtMatmul:1:3":                       "CUBLAS_STATUS_ALLOC_FAILED",
@@ -162,7 +167,7 @@ func (v withVendor) convolve(t *testing.T, c int) {
 	}
 }
 
-func TestVendorConvolutionsFallBackWithOneWord(t *testing.T) {
+func TestVendorConvolutionsFallBackAndReportOnce(t *testing.T) {
 	for calls, told := range map[string]string{
 		"cudnnBackendExecute:1:3000": "CUDNN_STATUS_NOT_SUPPORTED",
 		// The graph of operations, and then each of the older functions that a plan needs.

@@ -40,7 +40,7 @@ var traffic = map[string]string{
 }
 
 // The methods of an observer are generated from the interfaces of package device.
-func TestForwardsAreThoseOfTheInterfaces(t *testing.T) {
+func TestForwardsAreUpToDate(t *testing.T) {
 	operations.CheckFile(t, "observe", writeForward, *update)
 }
 

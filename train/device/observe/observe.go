@@ -1,11 +1,11 @@
 // Package observe wraps a backend so that each of its operations passes through a function: a
 // profiler measures them, a memory estimate skips them, a test delays them. forwards.go is
-// generated from the interfaces of package device:
-//
-//	go test ./train/device/observe -run TestForwards -update
+// generated from the interfaces of package device.
 package observe
 
 import "hgld/train/device"
+
+//go:generate go test -run TestForwards -update
 
 // Call is one call of an operation.
 type Call struct {
@@ -38,6 +38,9 @@ func (obs *observer) Pack(w device.Array, transB bool) bool {
 	p, able := obs.Backend.(device.Packer)
 	return able && p.Pack(w, transB)
 }
+
+// OwnMemory forwards the call.
+func (obs *observer) OwnMemory() bool { return device.OwnMemory(obs.Backend) }
 
 // HostBuffer forwards the call.
 func (obs *observer) HostBuffer(bytes int) device.HostBuffer {

@@ -55,7 +55,7 @@ func callWithAnything(t *testing.T, b device.Backend, name string) {
 // bare is a backend that can do nothing besides.
 type bare struct{ device.Backend }
 
-func TestObserverHasWhatTheDeviceCanDoBesides(t *testing.T) {
+func TestObserverKeepsOptionalInterfaces(t *testing.T) {
 	var saw []string
 	see := func(c Call, do func()) {
 		saw = append(saw, c.Op)

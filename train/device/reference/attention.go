@@ -12,6 +12,7 @@ import (
 func Attention(qkv *Array, lengths []int, o device.Heads) (y, lse *Array) {
 	n, tokens, width := qkv.Dims[0], qkv.Dims[1], qkv.Dims[2]/3
 	size := width / o.Heads
+	root := math.Sqrt(float64(size))
 	y, lse = Zeros(n, tokens, width), Zeros(n, o.Heads, tokens)
 	for i := range lse.V {
 		image, head, query := i/tokens/o.Heads, i/tokens%o.Heads, i%tokens
@@ -29,7 +30,7 @@ func Attention(qkv *Array, lengths []int, o device.Heads) (y, lse *Array) {
 		for k := range scores {
 			key := at(1, k)
 			for j, q := range at(0, query) {
-				scores[k] += q * key[j] / math.Sqrt(float64(size))
+				scores[k] += q * key[j] / root
 			}
 			top = max(top, scores[k])
 		}

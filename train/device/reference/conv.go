@@ -33,8 +33,9 @@ func ConvAt(x, w *Array, c device.ConvShape, n, i, j, k int) float64 {
 			if y < 0 || y >= h || z < 0 || z >= width {
 				continue
 			}
-			for p := range each {
-				sum += x.V[((n*h+y)*width+z)*channels+from+p] * w.V[((k*w.Dims[1]+r)*w.Dims[2]+s)*each+p]
+			weights := w.V[((k*w.Dims[1]+r)*w.Dims[2]+s)*each:][:each]
+			for p, v := range x.V[((n*h+y)*width+z)*channels+from:][:each] {
+				sum += v * weights[p]
 			}
 		}
 	}

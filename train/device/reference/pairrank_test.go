@@ -190,7 +190,7 @@ func TestRanksOfAHandCase(t *testing.T) {
 
 // H-AP is the area under the curve of hierarchical recall and precision: Σ over
 // places of the increase of H-R@k times H-P@k.
-func TestHierarchicalAPIsAnArea(t *testing.T) {
+func TestHierarchicalAPIsTheAreaUnderItsCurve(t *testing.T) {
 	d := handTree.run(supBy(handH), ap)
 	order := []int{0, 2, 1, 5, 3, 4, 6} // by falling score
 	total, gained, ap := 0.0, 0.0, 0.0

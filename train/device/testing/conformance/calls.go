@@ -31,31 +31,40 @@ func (c *caller) named(ops string, out []device.Array, run func()) {
 	c.list = append(c.list, call)
 }
 
-// caller builds calls of all operations of a backend. The shapes need several blocks and
-// tiles, of which the last is partial.
+// caller builds calls of all operations of a backend, with activations of the suite's type. The shapes
+// need several blocks and tiles, of which the last is partial.
 type caller struct {
 	*suite
 	b    device.Backend
 	list []call
 }
 
-// calls returns calls that cover every operation of b.
+// calls returns calls that cover every operation of b, with activations of each type that b supports
+// among F32 and BF16.
 func (s *suite) calls(b device.Backend) []call {
 	c := &caller{suite: s, b: b}
 	c.memory()
-	c.matrices()
-	c.tokens()
+	c.masters()
 	c.steps()
-	c.images()
 	c.rankings()
 	c.pairs()
-	if b.Supports(device.BF16) {
-		c.short()
+	of := c.dtype
+	for _, c.dtype = range []device.DType{device.F32, device.BF16} {
+		if b.Supports(c.dtype) {
+			c.activations()
+		}
 	}
+	c.dtype = of
 	return c.list
 }
 
 func (c *caller) f32(dims ...int) device.Array { return c.put(device.F32, c.master(dims...)) }
+
+// given returns random activations, and result an array of activations full of NaN. none returns one
+// of F32.
+func (c *caller) given(dims ...int) device.Array  { return c.put(c.dtype, c.activation(dims...)) }
+func (c *caller) result(dims ...int) device.Array { return c.alloc(c.dtype, dims...) }
+func (c *caller) none(dims ...int) device.Array   { return c.alloc(device.F32, dims...) }
 
 // positive returns an F32 array of positive numbers.
 func (c *caller) positive(dims ...int) device.Array {
@@ -74,8 +83,12 @@ func (c *caller) ints(limit int, dims ...int) device.Array {
 	return c.put(device.I32, a)
 }
 
-// none returns an array for a result, filled with NaN.
-func (c *caller) none(dims ...int) device.Array { return c.alloc(device.F32, dims...) }
+// products is like named, for operations whose sums over BF16 may run on tensor cores, which cards
+// may round differently.
+func (c *caller) products(ops string, out []device.Array, run func()) {
+	c.named(ops, out, run)
+	c.list[len(c.list)-1].cardsDiffer = c.dtype != device.F32
+}
 
 func (c *caller) memory() {
 	x, back := c.f32(130, 257), c.none(130, 257)
@@ -84,67 +97,154 @@ func (c *caller) memory() {
 	c.named("Fill", []device.Array{filled}, func() { c.b.Fill(filled, 7) })
 }
 
-func (c *caller) matrices() {
-	x, y, w, out := c.f32(130, 257), c.f32(130, 257), c.f32(129, 257), c.none(130, 129)
-	bias, row, one, each := c.f32(129), c.f32(257), c.f32(1), c.f32(130)
-	c.named("MatMul", []device.Array{out}, func() {
-		c.b.MatMul(out, x, w, device.Mul{TransB: true, Alpha: 1, Bias: bias, Act: device.ReLU})
-	})
+// masters adds the operations on arrays that are F32 whatever the activations are, and those on bytes.
+func (c *caller) masters() {
+	x, w := c.f32(130, 257), c.f32(129, 257)
 	scores := c.none(130, 129)
 	c.named("Scores", []device.Array{scores}, func() { c.b.Scores(scores, x, w) })
-	sum := c.none(130, 257)
+	squares := c.f32(257)
+	c.named("Sums", []device.Array{squares}, func() { c.b.Sums(squares, x, device.SquaresCols, 1) })
+	index, gathered, added := c.ints(129, 130), c.f32(130, 257), c.f32(129, 257)
+	c.named("Gather", []device.Array{gathered}, func() { c.b.Gather(gathered, w, index) })
+	c.named("ScatterAdd", []device.Array{added}, func() { c.b.ScatterAdd(added, x, index, 1) })
+	drawn, key := c.none(130, 257), c.ints(1000, 2)
+	c.named("Random", []device.Array{drawn}, func() {
+		c.b.Random(drawn, key, 1, device.Dist{Kind: device.Normal, B: 1})
+	})
+	filters, dwf, dbf := c.f32(24, 3, 3, 16), c.f32(24, 3, 3, 16), c.f32(24)
+	gamma, mean, variance := c.f32(24), c.f32(24), c.positive(24)
+	dw, dgamma, dbeta := c.f32(24, 3, 3, 16), c.f32(24), c.f32(24)
+	c.named("FoldNormGrad", []device.Array{dw, dgamma, dbeta}, func() {
+		c.b.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, filters, gamma, mean, variance, 1e-5, 1)
+	})
+	data, taps, table := packImages([]resampling{c.resized(img.Bicubic, [2]int{40, 70}, [2]int{17, 35}), {},
+		c.part(img.Lanczos, [2]int{90, 9}, [2]int{17, 35}), c.resized(img.Bilinear, [2]int{1, 1}, [2]int{17, 35})})
+	packed, weights, images := c.put(device.U8, data), c.put(device.I32, taps), c.put(device.I32, table)
+	resampled := c.alloc(device.U8, 4, 17, 35, 3)
+	c.named("Resample", []device.Array{resampled}, func() { c.b.Resample(resampled, packed, weights, images) })
+}
+
+func (c *caller) activations() {
+	c.matrices()
+	c.tokens()
+	c.images()
+}
+
+func (c *caller) matrices() {
+	x, y, w, out := c.given(130, 257), c.given(130, 257), c.given(129, 257), c.result(130, 129)
+	bias, row, one, each := c.f32(129), c.given(257), c.f32(1), c.f32(130)
+	c.products("MatMul", []device.Array{out}, func() {
+		c.b.MatMul(out, x, w, device.Mul{TransB: true, Alpha: 1, Bias: bias, Act: device.GELU})
+	})
+	wide, dw := c.given(640, 136), c.f32(136, 136)
+	c.products("MatMul", []device.Array{dw}, func() { // split, and from any type to F32
+		c.b.MatMul(dw, wide, wide, device.Mul{TransA: true, Alpha: 1, Beta: 1})
+	})
+	sum := c.result(130, 257)
 	c.named("Axpby", []device.Array{sum}, func() { c.b.Axpby(sum, 2, x, 3, y); c.b.Axpby(sum, 1, sum, 1, row) })
-	scaled := c.none(130, 257)
+	scaled := c.result(130, 257)
 	c.named("Scale", []device.Array{scaled}, func() { c.b.Scale(scaled, x, each); c.b.Scale(scaled, scaled, one) })
-	all, rows, columns, squares := c.none(1), c.none(130), c.none(257), c.f32(257)
-	c.named("Sums", []device.Array{all, rows, columns, squares}, func() {
+	all, rows, columns := c.none(1), c.none(130), c.none(257)
+	c.named("Sums", []device.Array{all, rows, columns}, func() {
 		c.b.Sums(all, x, device.SquaresAll, 0)
 		c.b.Sums(rows, x, device.SumRows, 0)
 		c.b.Sums(columns, x, device.SumCols, 0)
-		c.b.Sums(squares, x, device.SquaresCols, 1)
 	})
-	act, dact := c.none(130, 257), c.none(130, 257)
+	act, dact := c.result(130, 257), c.result(130, 257)
 	c.named("Act ActGrad", []device.Array{act, dact}, func() {
 		c.b.Act(act, x, device.GELU)
 		c.b.ActGrad(dact, y, x, device.GELU)
 	})
-	index, gathered, added := c.ints(129, 130), c.f32(130, 257), c.f32(129, 257)
-	c.named("Gather", []device.Array{gathered}, func() { c.b.Gather(gathered, w, index) })
-	c.named("ScatterAdd", []device.Array{added}, func() { c.b.ScatterAdd(added, x, index, 1) })
 }
 
 func (c *caller) tokens() {
-	x, dy := c.f32(130, 257), c.f32(130, 257)
-	unit, norm, dunit := c.none(130, 257), c.none(130), c.none(130, 257)
+	x, dy := c.given(130, 257), c.given(130, 257)
+	unit, norm, dunit := c.result(130, 257), c.none(130), c.result(130, 257)
 	c.named("Normalize NormalizeGrad", []device.Array{unit, norm, dunit}, func() {
 		c.b.Normalize(unit, norm, x, 1e-12)
 		c.b.NormalizeGrad(dunit, dy, unit, norm)
 	})
-	y, stats, gamma, beta := c.none(130, 257), c.none(130, 2), c.f32(257), c.f32(257)
-	dx, dgamma, dbeta := c.none(130, 257), c.f32(257), c.f32(257)
+	y, stats, gamma, beta := c.result(130, 257), c.none(130, 2), c.f32(257), c.f32(257)
+	dx, dgamma, dbeta := c.result(130, 257), c.f32(257), c.f32(257)
 	c.named("LayerNorm LayerNormGrad", []device.Array{y, stats, dx, dgamma, dbeta}, func() {
 		c.b.LayerNorm(y, stats, x, gamma, beta, 1e-5)
 		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, 1)
 	})
-	soft, dsoft := c.none(130, 257), c.none(130, 257)
+	soft, dsoft := c.result(130, 257), c.result(130, 257)
 	c.named("Softmax SoftmaxGrad", []device.Array{soft, dsoft}, func() {
 		c.b.Softmax(soft, x, true)
 		c.b.SoftmaxGrad(dsoft, dy, soft, true)
 	})
-	loss, dz, target := c.none(130), c.none(130, 257), c.ints(257, 130)
+	loss, dz, target := c.none(130), c.result(130, 257), c.ints(257, 130)
 	c.named("SoftmaxLoss", []device.Array{loss, dz}, func() {
 		c.b.SoftmaxLoss(loss, dz, x, target, device.Softmax{Temperature: 0.1, Smoothing: 0.1})
 	})
-	qkv, length, o := c.f32(3, 70, 3*2*24), c.ints(70, 3), device.Heads{Heads: 2}
-	mixed, lse := c.none(3, 70, 2*24), c.none(3, 2, 70)
-	dqkv, dmixed := c.none(3, 70, 3*2*24), c.f32(3, 70, 2*24)
-	c.named("Attention AttentionGrad", []device.Array{mixed, lse, dqkv}, func() {
+	qkv, length, o := c.given(3, 70, 3*2*24), c.ints(70, 3), device.Heads{Heads: 2}
+	mixed, lse := c.result(3, 70, 2*24), c.none(3, 2, 70)
+	dqkv, dmixed := c.result(3, 70, 3*2*24), c.given(3, 70, 2*24)
+	c.products("Attention AttentionGrad", []device.Array{mixed, lse, dqkv}, func() {
 		c.b.Attention(mixed, lse, qkv, length, o)
 		c.b.AttentionGrad(dqkv, dmixed, mixed, lse, qkv, length, o)
 	})
-	drawn, key := c.none(130, 257), c.ints(1000, 2)
-	c.named("Random", []device.Array{drawn}, func() {
-		c.b.Random(drawn, key, 1, device.Dist{Kind: device.Normal, B: 1})
+	odd, oddLength := c.given(2, 40, 3*9), c.ints(40, 2) // heads at odd addresses
+	oddMixed, oddLSE, oddGrad, oddSlope := c.result(2, 40, 9), c.none(2, 3, 40), c.result(2, 40, 27), c.given(2, 40, 9)
+	c.named("Attention AttentionGrad", []device.Array{oddMixed, oddLSE, oddGrad}, func() {
+		c.b.Attention(oddMixed, oddLSE, odd, oddLength, device.Heads{Heads: 3, Causal: true})
+		c.b.AttentionGrad(oddGrad, oddSlope, oddMixed, oddLSE, odd, oddLength, device.Heads{Heads: 3, Causal: true})
+	})
+}
+
+func (c *caller) images() {
+	x, w, dy, residual := c.given(2, 17, 16, 16), c.given(24, 3, 3, 16), c.given(2, 9, 8, 24), c.given(2, 9, 8, 24)
+	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
+	y, dx, dw := c.result(2, 9, 8, 24), c.given(2, 17, 16, 16), c.f32(24, 3, 3, 16)
+	dmasked, columns := c.result(2, 17, 16, 16), c.none(16)
+	along, both, convStats := c.result(2, 17, 16, 16), c.none(2, 16), c.none(2, 24)
+	c.products("Conv ConvGradX ConvGradW", []device.Array{y, convStats, dx, dmasked, columns, along, both, dw}, func() {
+		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU, Stats: convStats})
+		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
+		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, Sums: columns})
+		c.b.ConvGradX(along, dy, w, shape, device.GradEpilogue{Add: dx, X: x, Mean: columns, Sums: both})
+		c.b.ConvGradW(dw, dy, x, shape, 1)
+	})
+	master, gamma, beta, mean, variance := c.f32(24, 3, 3, 16), c.f32(24), c.f32(24), c.f32(24), c.positive(24)
+	wf, bf := c.result(24, 3, 3, 16), c.none(24)
+	c.named("FoldNorm", []device.Array{wf, bf}, func() {
+		c.b.FoldNorm(wf, bf, master, gamma, beta, mean, variance, 1e-5)
+	})
+	normed, stats, dnormed, dgiven := c.result(2, 9, 8, 24), c.none(2, 24), c.result(2, 9, 8, 24), c.result(2, 9, 8, 24)
+	dg, db, kind := c.f32(24), c.f32(24), device.NormKind{Eps: 1e-5, ReLU: true}
+	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dgiven, dg, db}, func() {
+		c.b.Norm(normed, stats, dy, gamma, beta, residual, kind)
+		c.b.NormGrad(dnormed, dg, db, residual, dy, gamma, stats, absent, kind, 1)
+		c.b.NormGrad(dgiven, absent, absent, residual, dy, gamma, stats, stats, kind, 0)
+	})
+	masked, dbias := c.result(2, 9, 8, 24), c.f32(24)
+	alongDy, sums := c.result(2, 9, 8, 24), c.f32(2, 24)
+	c.named("ReluGrad", []device.Array{masked, dbias, alongDy, sums}, func() {
+		c.b.ReluGrad(masked, dy, device.GradEpilogue{Mask: residual, Sums: dbias}, 1)
+		c.b.ReluGrad(alongDy, dy, device.GradEpilogue{Mask: residual, X: residual, Mean: dbias, Sums: sums}, 1)
+	})
+	pooled, dpooled, up := c.result(2, 5, 4, 24), c.result(2, 9, 8, 24), c.given(2, 5, 4, 24)
+	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
+	c.named("Pool PoolGrad", []device.Array{pooled, dpooled}, func() {
+		c.b.Pool(pooled, dy, window)
+		c.b.PoolGrad(dpooled, up, dy, pooled, window)
+	})
+	means, dmeans, p := c.result(2, 24), c.given(2, 24), c.put(device.F32, flag(3))
+	dm, dp := c.result(2, 9, 8, 24), c.f32(1)
+	c.named("GeM GeMGrad", []device.Array{means, dm, dp}, func() {
+		c.b.GeM(means, dy, p, 1e-6)
+		c.b.GeMGrad(dm, dp, dmeans, dy, means, p, 1e-6, 1)
+	})
+	small := c.result(2, 5, 7, 16)
+	c.named("Interpolate", []device.Array{small}, func() {
+		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
+	})
+	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.result(3, 17, 16, 4)
+	crop := c.put(device.I32, &array{Dims: []int{3, 3}, V: []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
+	c.named("Pixels", []device.Array{pixels}, func() {
+		c.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 2, 3}})
 	})
 }
 
@@ -168,67 +268,6 @@ func (c *caller) steps() {
 	broken.V[5], broken.V[n-1] = math.NaN(), math.Inf(1)
 	x := c.put(device.F32, broken)
 	c.named("Guard", []device.Array{found}, func() { c.b.Guard(found, x) })
-}
-
-func (c *caller) images() {
-	x, w, dy, residual := c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16), c.f32(2, 9, 8, 24), c.f32(2, 9, 8, 24)
-	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
-	y, dx, dw := c.none(2, 9, 8, 24), c.f32(2, 17, 16, 16), c.f32(24, 3, 3, 16)
-	dmasked, columns := c.none(2, 17, 16, 16), c.none(16)
-	along, both, convStats := c.none(2, 17, 16, 16), c.none(2, 16), c.none(2, 24)
-	c.named("Conv ConvGradX ConvGradW", []device.Array{y, convStats, dx, dmasked, columns, along, both, dw}, func() {
-		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU, Stats: convStats})
-		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
-		c.b.ConvGradX(dmasked, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, Sums: columns})
-		c.b.ConvGradX(along, dy, w, shape, device.GradEpilogue{Add: dx, X: x, Mean: columns, Sums: both})
-		c.b.ConvGradW(dw, dy, x, shape, 1)
-	})
-	gamma, beta, mean, variance := c.f32(24), c.f32(24), c.f32(24), c.positive(24)
-	wf, bf, dfw, dgamma, dbeta := c.none(24, 3, 3, 16), c.none(24), c.f32(24, 3, 3, 16), c.f32(24), c.f32(24)
-	c.named("FoldNorm FoldNormGrad", []device.Array{wf, bf, dfw, dgamma, dbeta}, func() {
-		c.b.FoldNorm(wf, bf, w, gamma, beta, mean, variance, 1e-5)
-		c.b.FoldNormGrad(dfw, dgamma, dbeta, wf, bf, w, gamma, mean, variance, 1e-5, 1)
-	})
-	normed, stats, dnormed, dgiven := c.none(2, 9, 8, 24), c.none(2, 24), c.none(2, 9, 8, 24), c.none(2, 9, 8, 24)
-	dg, db := c.f32(24), c.f32(24)
-	kind := device.NormKind{Eps: 1e-5, ReLU: true}
-	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dgiven, dg, db}, func() {
-		c.b.Norm(normed, stats, dy, gamma, beta, residual, kind)
-		c.b.NormGrad(dnormed, dg, db, residual, dy, gamma, stats, absent, kind, 1)
-		c.b.NormGrad(dgiven, absent, absent, residual, dy, gamma, stats, stats, kind, 0)
-	})
-	masked, dbias := c.none(2, 9, 8, 24), c.f32(24)
-	alongDy, sums := c.none(2, 9, 8, 24), c.f32(2, 24)
-	c.named("ReluGrad", []device.Array{masked, dbias, alongDy, sums}, func() {
-		c.b.ReluGrad(masked, dy, device.GradEpilogue{Mask: residual, Sums: dbias}, 1)
-		c.b.ReluGrad(alongDy, dy, device.GradEpilogue{Mask: residual, X: residual, Mean: dbias, Sums: sums}, 1)
-	})
-	pooled, dpooled, up := c.none(2, 5, 4, 24), c.none(2, 9, 8, 24), c.f32(2, 5, 4, 24)
-	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
-	c.named("Pool PoolGrad", []device.Array{pooled, dpooled}, func() {
-		c.b.Pool(pooled, dy, window)
-		c.b.PoolGrad(dpooled, up, dy, pooled, window)
-	})
-	means, dmeans, p := c.none(2, 24), c.f32(2, 24), c.put(device.F32, flag(3))
-	dm, dp := c.none(2, 9, 8, 24), c.f32(1)
-	c.named("GeM GeMGrad", []device.Array{means, dm, dp}, func() {
-		c.b.GeM(means, dy, p, 1e-6)
-		c.b.GeMGrad(dm, dp, dmeans, dy, means, p, 1e-6, 1)
-	})
-	small := c.none(2, 5, 7, 16)
-	c.named("Interpolate", []device.Array{small}, func() {
-		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
-	})
-	data, taps, table := packImages([]resampling{c.resized(img.Bicubic, [2]int{40, 70}, [2]int{17, 35}), {},
-		c.part(img.Lanczos, [2]int{90, 9}, [2]int{17, 35}), c.resized(img.Bilinear, [2]int{1, 1}, [2]int{17, 35})})
-	packed, weights, images := c.put(device.U8, data), c.put(device.I32, taps), c.put(device.I32, table)
-	resampled := c.alloc(device.U8, 4, 17, 35, 3)
-	c.named("Resample", []device.Array{resampled}, func() { c.b.Resample(resampled, packed, weights, images) })
-	raw, pixels := c.put(device.U8, c.whole(3, 20, 19, 3)), c.none(3, 17, 16, 4)
-	crop := c.put(device.I32, &array{Dims: []int{3, 3}, V: []float64{1, 2, 0, 0, 0, 1, 2, 1, 1}})
-	c.named("Pixels", []device.Array{pixels}, func() {
-		c.b.Pixels(pixels, raw, crop, device.Pixel{Std: [3]float32{1, 2, 3}})
-	})
 }
 
 // Half of the rows of a ranking have many positives, the others few.

@@ -9,7 +9,7 @@ import (
 )
 
 // CardVariable selects the first card for tests instead of the CPU or the emulator.
-// scripts/gpu_check.sh sets it.
+// scripts/gpu_check sets it.
 const CardVariable = "HGLD_GPU_CHECK"
 
 // OnCard reports whether tests run on a card.

@@ -1,6 +1,10 @@
 package conformance
 
-import "math"
+import (
+	"math"
+
+	"hgld/internal/testing/effort"
+)
 
 // step is the step size of central differences. In float64 their error is about step² of the
 // third derivative and 1e-16/step. The total of 1e-10 is far below the error of float32.
@@ -8,6 +12,15 @@ const step = 1e-5
 
 // noise is this error for losses of size 1 to 100.
 const noise = 1e-9
+
+// directions returns the number of random directions along which a large gradient is compared. An
+// error of the gradient shows along any direction that is not orthogonal to it.
+func directions() int {
+	if effort.Exhaustive() {
+		return 6
+	}
+	return 1
+}
 
 // gradient compares got, the backend's gradient of loss with respect to x, with central
 // differences. It tests each element of a small x. For a larger x it tests random directions,
@@ -17,7 +30,7 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 	if len(got) != len(x.V) {
 		s.Fatalf("%s: gradient of %d elements for %d", what, len(got), len(x.V))
 	}
-	const small, directions = 40, 6
+	const small = 40
 	if len(x.V) <= small {
 		want := make([]float64, len(x.V))
 		for i := range x.V {
@@ -32,7 +45,7 @@ func (s *suite) gradient(what string, got []float64, x *array, loss func() float
 	for _, g := range got {
 		norm += g * g
 	}
-	for range directions {
+	for range directions() {
 		direction, size, along := make([]float64, len(x.V)), 0.0, 0.0
 		for i := range direction {
 			direction[i] = s.r.NormFloat64()

@@ -53,3 +53,28 @@ func (s *suite) digest(name string, c *call) Digest {
 	}
 	return Digest{name, hex.EncodeToString(sum.Sum(nil)), c.cardsDiffer}
 }
+
+// Outcome is what a call wrote.
+type Outcome struct {
+	Ops         []string // the operations
+	CardsDiffer bool     // another kind of card may write other bytes: see products
+	Results     [][]byte // each array that was written
+}
+
+// ShortOutcomes calls every operation on activations in BF16 once, on fixed arrays.
+func ShortOutcomes(t *testing.T, b device.Backend) (all []Outcome) {
+	s := &suite{T: t, b: b, dtype: device.BF16, r: rand.New(rand.NewPCG(5, 1))}
+	c := &caller{suite: s, b: b}
+	c.activations()
+	for i := range c.list {
+		c.list[i].run()
+		all = append(all, Outcome{c.list[i].ops, c.list[i].cardsDiffer, s.results(&c.list[i])})
+	}
+	if err := b.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for _, buf := range s.buffers {
+		b.Free(buf)
+	}
+	return all
+}

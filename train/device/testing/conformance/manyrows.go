@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hgld/internal/img"
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 )
 
@@ -31,12 +32,21 @@ var someRows = [][2]int{{0, 64}, {32700, 32800}, {65500, 65600}, {manyRows - 64,
 
 // testManyRows runs operations on many rows. It compares some rows with the result of the same
 // operation on those rows alone, which other tests compare with the reference. It checks that
-// all other rows were written.
+// all other rows were written. An emulated backend runs two cheap operations, and all of them only
+// if tests are exhaustive.
 func testManyRows(s *suite, b device.Backend) {
 	if !s.fits(3 * manyRows) {
 		return
 	}
 	c := &caller{suite: s, b: b}
+	if s.limits.Work > 0 && !effort.Exhaustive() {
+		for _, r := range c.manyVectors() {
+			if r.name == "Sums of rows" || r.name == "Gather" {
+				s.manyRowsOf(c, &r)
+			}
+		}
+		return
+	}
 	for _, list := range [][]rowwise{c.manyVectors(), c.manyTokens(), c.manyImages(), c.manyQueries()} {
 		for _, r := range list {
 			s.manyRowsOf(c, &r)
@@ -276,7 +286,7 @@ func (s *suite) manyMatrices(b device.Backend) {
 
 // manyBlocks computes arrays in which every element has the same value.
 func (s *suite) manyBlocks(b device.Backend) {
-	if !s.fits(manyBlocks) {
+	if !s.fits(manyBlocks) || !effort.Exhaustive() {
 		return
 	}
 	x := s.alloc(device.F32, manyBlocks)

@@ -3,7 +3,9 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
@@ -17,6 +19,9 @@ var normShapes = [][]int{
 func testNorm(s *suite) {
 	for i, dims := range normShapes {
 		for option := range 16 {
+			if bits.OnesCount(uint(option))%2 != i%2 && !effort.Exhaustive() {
+				continue // half of the forms, with every pair of options
+			}
 			o := device.NormKind{Eps: 1e-5, ReLU: option&1 != 0, Frozen: option&2 != 0}
 			s.norm(dims, o, option&4 != 0, option&8 != 0, float32((i+option)%2))
 		}
@@ -137,8 +142,12 @@ func (s *suite) convStats(what string, c convCase, x, w, bias device.Array) {
 		y := s.alloc(s.dtype, c.n, outH, outW, c.k)
 		s.b.Conv(y, x, w, c.shape, e)
 		_, want := reference.Norm(&array{Dims: y.Shape(), V: s.get(y)}, nil, nil, nil, nil, device.NormKind{})
-		got := s.get(e.Stats)
-		s.near(fmt.Sprintf("%s: means about %g", what, offset), got[:c.k], want[:c.k], 2e-7, 0)
+		got, spread := s.get(e.Stats), 0.0
+		for _, variance := range want[c.k:] {
+			spread += variance
+		}
+		// a mean near zero has half a unit of the rounding of the numbers that cancel in it
+		s.near(fmt.Sprintf("%s: means about %g", what, offset), got[:c.k], want[:c.k], 2e-7, 0x1p-25*math.Sqrt(spread))
 		s.near(fmt.Sprintf("%s: variances about %g", what, offset), got[c.k:], want[c.k:], 2e-6, 0)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
@@ -60,9 +61,16 @@ type rankCase struct {
 
 // rankCases cover few positives and many, up to all, with and without ties.
 func rankCases() (cases []rankCase) {
-	for _, g := range sizes {
+	of, long := []int{1, 2, 33, 129}, []int{1025}
+	if effort.Exhaustive() {
+		of, long = sizes, nil
+	}
+	for _, g := range of {
 		q := 1 + 130/(g+10)
 		cases = append(cases, rankCase{q, g, 1, 0.02, false}, rankCase{q, g, 2, 0.3, true}, rankCase{q, g, 3, 0.5, false})
+	}
+	for _, g := range long {
+		cases = append(cases, rankCase{1, g, 2, 0.3, true})
 	}
 	return append(cases, rankCase{33, 65, 2, 0.3, true}, rankCase{2, 129, 7, 0.9, false}, rankCase{3, 127, 1, 1, true})
 }

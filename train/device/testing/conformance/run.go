@@ -40,9 +40,10 @@ type Ops interface {
 	device.Memory
 	device.Dense
 	device.Image
+	device.Update
 }
 
-// RunOps tests the operations of Memory, Dense and Image with one type of activations. only
+// RunOps tests the operations of Memory, Dense, Image and Update with one type of activations. only
 // selects operations by name; by default it tests all.
 func RunOps(t *testing.T, b Ops, dtype device.DType, only ...string) {
 	for _, op := range ops {

@@ -1,3 +1,5 @@
+//go:build emulator
+
 package emu
 
 import (
@@ -9,9 +11,6 @@ import (
 // underASan runs tests of this package in a process with the address sanitizer.
 func underASan(t *testing.T, tests string, env ...string) (string, error) {
 	t.Helper()
-	if raceDetector {
-		t.Skip("the race detector and the address sanitizer cannot share a process")
-	}
 	libs, preload := BuildASan(t, "testdata")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+tests, "-test.v", "-test.timeout=300s")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
@@ -52,7 +51,7 @@ func TestFaultForASan(t *testing.T) {
 	}
 }
 
-func TestAddressSanitizerFindsWhatPagesDoNot(t *testing.T) {
+func TestAddressSanitizerFindsSmallOverruns(t *testing.T) {
 	for fault, parts := range map[string][]string{
 		"past the end":     {"use-after-poison", "WRITE of size 4", "no_bound", "faults.cu:"},
 		"before the start": {"use-after-poison", "READ of size 4", "scale_f32", "basic.cu:"},

@@ -3,7 +3,7 @@
 // Only tests import it.
 //
 // The library's source is C++ in src. It compiles every .cu file of a folder with the same
-// header as clang does for a card, hg.h, whose second half is src/emu.h. README.md describes
+// headers as clang does for a card, except platform*.h, which are in src. README.md describes
 // what the library does and how to control it.
 package emu
 
@@ -39,7 +39,7 @@ func Build(t testing.TB) string {
 	if libs := os.Getenv("HGLD_EMU_TEST_LIBS"); libs != "" {
 		return libs
 	}
-	return BuildFolder(t, filepath.Join(goldens.Root(), "train", "device", "cuda"))
+	return BuildFolder(t, kernelFolder())
 }
 
 // BuildFolder is Build with the kernels of another folder.
@@ -67,7 +67,7 @@ func BuildASan(t testing.TB, folder string) (libs, preload string) {
 // from its source. They report misaligned accesses and races, and are slower.
 func BuildPTX(t testing.TB) string {
 	t.Helper()
-	return BuildPTXFolder(t, filepath.Join(goldens.Root(), "train", "device", "cuda", "ptx"))
+	return BuildPTXFolder(t, filepath.Join(kernelFolder(), "ptx"))
 }
 
 // BuildPTXFolder is BuildPTX with the PTX of another folder.
@@ -189,7 +189,7 @@ func (c compiler) hasASan() bool { return c.asanLibrary() != "" }
 // bytes: no contraction, no reordering, and fma as one instruction.
 func (c compiler) flags(asan bool) []string {
 	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno",
-		"-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-g1", "-DHG_EMU"}
+		"-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-g1"}
 	if runtime.GOARCH == "amd64" {
 		flags = append(flags, "-march=x86-64-v3")
 	}
@@ -279,20 +279,27 @@ func acquire(path string) (*filelock.Lock, error) {
 	}
 }
 
-// sourceFolder is that of the library's own source.
+// sourceFolder returns the folder of the library's own source.
 func sourceFolder() string {
 	return filepath.Join(goldens.Root(), "train", "device", "testing", "emu", "src")
 }
 
+// kernelFolder returns the folder of the CUDA backend, whose headers all kernels include.
+func kernelFolder() string { return filepath.Join(goldens.Root(), "train", "device", "cuda") }
+
 // units lists the sources of the library with the paths of their objects in the cache.
 func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error) {
-	var headers []string
+	headers := []string{filepath.Join(kernelFolder(), "types.h")}
 	var units []unit
 	for _, group := range []struct {
 		folder, pattern string
+		headers         string // of the group and of those that follow
 		flags           []string
-	}{{sourceFolder(), "*.cc", c.flags(asan)}, {folder, pattern, c.kernelFlags(asan)}} {
-		more, err := filepath.Glob(filepath.Join(group.folder, "*.h"))
+	}{
+		{sourceFolder(), "*.cc", sourceFolder(), c.flags(asan)},
+		{folder, pattern, kernelFolder(), c.kernelFlags(asan)},
+	} {
+		more, err := filepath.Glob(filepath.Join(group.headers, "*.h"))
 		if err != nil {
 			return nil, err
 		}
@@ -343,7 +350,7 @@ func (c compiler) compile(dir string, units []unit, asan bool) error {
 		}
 		jobs.Go(func() error {
 			out := filepath.Join(work, fmt.Sprint(i, ".o"))
-			args := []string{"-I", sourceFolder(), "-x", "c++", "-c", u.source, "-o", out}
+			args := []string{"-I", sourceFolder(), "-I", kernelFolder(), "-x", "c++", "-c", u.source, "-o", out}
 			if err := c.run(slices.Concat(u.flags, args)); err != nil {
 				return err
 			}

@@ -98,7 +98,7 @@ func TestProcessesBuildOnce(t *testing.T) {
 	}
 }
 
-func TestMachineWithoutCompiler(t *testing.T) {
+func TestBuildWithoutACompiler(t *testing.T) {
 	empty := t.TempDir()
 	out, err := buildProcess(t, "PATH="+empty).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- SKIP") {

@@ -247,7 +247,7 @@ func TestOtherFaultsOfKernelsAreErrors(t *testing.T) {
 	}
 }
 
-func TestFaultsOfGoStayWithGo(t *testing.T) {
+func TestGoPanicsOnItsOwnFaults(t *testing.T) {
 	open(t, "forward", scaleF32) // installs our signal handlers before Go's
 	defer func() {
 		if recover() == nil {

@@ -45,13 +45,16 @@ func (c compiler) imitations() (dir string, err error) {
 		}
 	}
 	dir = filepath.Join(cache, hex.EncodeToString(sum.Sum(nil))[:16])
+	if _, err := os.Stat(dir); err == nil {
+		return dir, touch(dir)
+	}
 	lock, err := acquire(filepath.Join(cache, "lock"))
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	if _, err := os.Stat(dir); err == nil {
-		return dir, touch(dir)
+		return dir, nil // another process built them while we waited
 	}
 	work, err := os.MkdirTemp(cache, "build-")
 	if err != nil {

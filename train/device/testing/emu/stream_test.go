@@ -204,7 +204,7 @@ func TestCallsThatACaptureForbids(t *testing.T) {
 	d.ok("cuStreamSynchronize", s) // the context still works
 }
 
-func TestCaptureThatIsNotJoined(t *testing.T) {
+func TestUnjoinedCaptureIsAnError(t *testing.T) {
 	d := open(t, "forward", scaleF32)
 	s, other, x := d.stream(), d.stream(), d.alloc(1)
 	fork, outside, out := d.event(), d.event(), box[uintptr]()

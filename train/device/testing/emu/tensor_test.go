@@ -13,7 +13,7 @@ const (
 
 // A copy's destination is NaN until the copy is waited for, so both a read before that and a refill
 // of memory that others still read give wrong results.
-func TestCopiesThatNothingOrdersShow(t *testing.T) {
+func TestUnorderedCopiesAreCaught(t *testing.T) {
 	const steps = 3
 	for _, order := range orders {
 		for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestCopiesThatNothingOrdersShow(t *testing.T) {
 	}
 }
 
-func TestCopiesAndFragmentsHaveTheirPlaces(t *testing.T) {
+func TestCopiesAndFragmentsCheckAddresses(t *testing.T) {
 	for _, c := range []struct {
 		from, to int32
 		code     int

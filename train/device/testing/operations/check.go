@@ -22,6 +22,6 @@ func CheckFile(t *testing.T, pkg string, write func(out *bytes.Buffer, o Operati
 		return
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not up to date: go test ./train/device/%s -run TestForwards -update (%v)", file, pkg, err)
+		t.Errorf("%s is not up to date: go generate ./train/device/%s (%v)", file, pkg, err)
 	}
 }

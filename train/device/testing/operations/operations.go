@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Operation is a method of Memory, Dense, Image or Rank that computes or moves numbers and can be
-// executed later.
+// Operation is a method of Memory, Dense, Update, Image or Rank that computes or moves numbers and can
+// be executed later.
 type Operation struct {
 	Name       string      // name of the method
 	Parameters []Parameter // in order
@@ -131,7 +131,7 @@ var NotOperations = []string{
 func Read(folder string) ([]Operation, error) {
 	set := token.NewFileSet()
 	var list []Operation
-	for _, name := range []string{"device.go", "dense.go", "image.go", "rank.go"} {
+	for _, name := range []string{"device.go", "dense.go", "update.go", "image.go", "rank.go"} {
 		file, err := parser.ParseFile(set, filepath.Join(folder, name), nil, 0)
 		if err != nil {
 			return nil, fmt.Errorf("operations: %w", err)
@@ -158,7 +158,7 @@ func methods(file *ast.File) (list []*ast.Field) {
 			return true
 		}
 		body, ok := spec.Type.(*ast.InterfaceType)
-		if ok && slices.Contains([]string{"Memory", "Dense", "Image", "Rank"}, spec.Name.Name) {
+		if ok && slices.Contains([]string{"Memory", "Dense", "Update", "Image", "Rank"}, spec.Name.Name) {
 			list = append(list, body.Methods.List...)
 		}
 		return false

@@ -11,7 +11,7 @@ import (
 
 // Read finds every method of a Backend that is an operation.
 func TestReadFindsEveryOperation(t *testing.T) {
-	list, err := Read("..")
+	list, err := Read("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestReadFindsEveryOperation(t *testing.T) {
 
 // Every result is a parameter or a field of one, and follows the convention that results come first.
 func TestResultsAreParameters(t *testing.T) {
-	list, err := Read("..")
+	list, err := Read("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestUnknownInstructionsAreRefusedByLine(t *testing.T) {
 }
 
 func TestEveryCommittedKernelIsTranslated(t *testing.T) {
-	files, err := filepath.Glob("../../ptx/*.ptx")
+	files, err := filepath.Glob("../../../cuda/ptx/*.ptx")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files of PTX: %v", len(files), err)
 	}

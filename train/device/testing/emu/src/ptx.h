@@ -3,7 +3,7 @@
 #pragma once
 
 #include "race.h"
-#include "tensor.h"
+#include "tensorcore.h"
 
 typedef signed char i8;
 typedef short i16;

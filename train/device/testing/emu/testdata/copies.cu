@@ -1,7 +1,5 @@
 // Asynchronous copies and loads of fragments, right and with planted faults.
-#include "hg.h"
-
-#include "../src/tensor.h"
+#include "tensor.h"
 
 // y = x, both [steps][256] floats, by way of shared memory that all steps share: thread t of 64 copies
 // the four floats from 4t on and passes on those of thread 63 − t. Without waits it does not wait for

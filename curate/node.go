@@ -1,0 +1,72 @@
+package curate
+
+import "slices"
+
+// Node is a tag or a group at a place of a session. Tags keep the places that they have
+// in the draft. Groups keep theirs until an edit is reverted.
+type Node struct {
+	Ref
+	// Parent is the place of its parent in the next level, -1 for none.
+	Parent int
+	// Decided is set for a tag that a curator placed or dropped.
+	Decided bool
+	// Proposed is set for an undecided tag that a proposal placed.
+	Proposed bool
+	// Dropped is set for a tag that is left out of the hierarchy.
+	Dropped bool
+	// Declared is set for a group that an edit named.
+	Declared bool
+	// Gone is set for a group that no longer exists; its place stays.
+	Gone bool
+	// Flagged is set if it is marked for another look.
+	Flagged bool
+	// Reason is that of the drop.
+	Reason string
+	// Flag is the reason of the flag.
+	Flag string
+	// Note is the curator's note.
+	Note string
+}
+
+// Size returns the number of places of a level, including those of groups that are
+// gone.
+func (s *Session) Size(level int) int { return len(s.state.levels[level]) }
+
+// Node returns the node at a place.
+func (s *Session) Node(level, at int) Node {
+	n := s.state.at(level, int32(at))
+	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
+		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
+}
+
+// Places lists every place, level by level.
+func (s *Session) Places() []Place {
+	var all []Place
+	for l, nodes := range s.state.levels {
+		for i := range nodes {
+			all = append(all, Place{l, i})
+		}
+	}
+	return all
+}
+
+// Changed lists the places whose nodes the last edit of Apply changed, level by level.
+// New places count as changed; a level may also have become smaller.
+func (s *Session) Changed() []Place { return slices.Clone(s.changed) }
+
+// Undo returns the numbers of the edits that "undo" and "redo" would revert, 0 for
+// none. undo is the latest active edit. redo is the latest undo since the last edit of
+// another kind: reverting it restores its edit.
+func (s *Session) Undo() (undo, redo int) {
+	for i := len(s.edits) - 1; i >= 0 && undo == 0; i-- {
+		if s.active[i] && s.edits[i].Op != Revert {
+			undo = i + 1
+		}
+	}
+	for i := len(s.edits) - 1; i >= 0 && s.edits[i].Op == Revert; i-- {
+		if s.active[i] && s.edits[s.edits[i].Of-1].Op != Revert {
+			return undo, i + 1
+		}
+	}
+	return undo, 0
+}

@@ -1,0 +1,48 @@
+package curate
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestChangedListsTheNodesOfTheLastEdit(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Move, From: refs("hill", "aqueduct@Q4"), To: "landform"})
+	// hill and aqueduct; peak and bridge have a child less, landform is new.
+	if want := []Place{{0, 4}, {0, 7}, {1, 1}, {1, 2}, {1, 3}}; !slices.Equal(s.Changed(), want) {
+		t.Errorf("changed %v, want %v", s.Changed(), want)
+	}
+	if n := s.Node(0, 4); n.Name != "hill" || n.Parent != 3 || !n.Decided || s.Node(1, 3).Name != "landform" ||
+		s.Size(1) != 4 {
+		t.Errorf("hill is %+v, level 1 has %d places", n, s.Size(1))
+	}
+	do(t, s, Edit{Op: Revert, Of: 1})
+	if want := []Place{{0, 4}, {0, 7}, {1, 1}, {1, 2}}; !slices.Equal(s.Changed(), want) || s.Size(1) != 3 {
+		t.Errorf("after the revert changed %v, want %v; %d places", s.Changed(), want, s.Size(1))
+	}
+}
+
+func TestUndoAndRedoFollowTheLog(t *testing.T) {
+	s := start(t, churches(t))
+	check := func(what string, undo, redo int) {
+		t.Helper()
+		if u, r := s.Undo(); u != undo || r != redo {
+			t.Errorf("%s: undo %d and redo %d, want %d and %d", what, u, r, undo, redo)
+		}
+	}
+	check("at the start", 0, 0)
+	do(t, s, Edit{Op: Move, From: refs("hill"), To: "a"}, Edit{Op: Move, From: refs("volcano"), To: "b"})
+	check("after two edits", 2, 0)
+	do(t, s, Edit{Op: Revert, Of: 2})
+	check("undone once", 1, 3)
+	do(t, s, Edit{Op: Revert, Of: 1})
+	check("undone twice", 0, 4)
+	do(t, s, Edit{Op: Revert, Of: 4})
+	check("redone once", 1, 3)
+	do(t, s, Edit{Op: Revert, Of: 3})
+	check("redone twice", 2, 0)
+	do(t, s, Edit{Op: Revert, Of: 2})
+	check("undone again", 1, 7)
+	do(t, s, Edit{Op: Drop, From: refs("bridge")})
+	check("another edit ends what can be redone", 8, 0)
+}

@@ -1,0 +1,179 @@
+package curate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// ProposalCheck estimates the quality of a proposal from a sample of its tags.
+type ProposalCheck struct {
+	// Of is the number of the Propose, 0 if there is none.
+	Of int `json:"of"`
+	// Tags are the places of the tags to check, in the order in which they were drawn.
+	Tags []int `json:"tags"`
+	// Right is the number of them that a curator put into the proposed group.
+	Right int `json:"right"`
+	// Wrong is the number of them that a curator moved elsewhere, dropped or refused.
+	Wrong int `json:"wrong"`
+	// Left is the number of tags of the whole proposal that are still only proposed.
+	Left int `json:"left"`
+	// Expected is the number of tags of Left that are expected to be wrong; nil before the
+	// first tag is checked.
+	Expected *float64 `json:"expected"`
+	// Low is the lower end of its 95 % interval.
+	Low float64 `json:"low"`
+	// High is the upper end.
+	High float64 `json:"high"`
+}
+
+// CheckProposal draws n tags of the Propose with the number seq and counts what the curator
+// decided on them. The same seed draws the same tags; a larger n adds tags to them. Accept,
+// Move and Drop count as a check of a tag, and so do Confirm and Withdraw with a note. Without
+// a note, nobody has looked at the single tags. If seq is 0, CheckProposal uses the last
+// active Propose that has tags left, and returns an empty result if there is none.
+//
+// Expected is the share of wrong tags times Left, and its interval that of Wilson
+// (Journal of the American Statistical Association 22, 1927).
+func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error) {
+	if seq == 0 {
+		if seq = s.lastProposal(); seq == 0 {
+			return &ProposalCheck{Tags: []int{}}, nil
+		}
+	}
+	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
+		return nil, fmt.Errorf("curate: edit %d is not a proposal", seq)
+	}
+	tags, into := s.proposedBy(&s.edits[seq-1])
+	c := &ProposalCheck{Of: seq, Tags: []int{}, Left: len(s.stillProposed(tags))}
+	shuffle := rand.New(rand.NewPCG(seed, uint64(seq)))
+	shuffle.Shuffle(len(tags), func(a, b int) { tags[a], tags[b] = tags[b], tags[a] })
+	drawn := map[int32]bool{}
+	for _, i := range tags[:max(0, min(n, len(tags)))] {
+		c.Tags = append(c.Tags, int(i))
+		drawn[i] = true
+	}
+	for _, right := range s.verdicts(seq, drawn, into) {
+		if right {
+			c.Right++
+		} else {
+			c.Wrong++
+		}
+	}
+	c.estimate()
+	return c, nil
+}
+
+// OpenProposals lists the tags of the Propose with the number seq that are not decided yet, in the
+// order of the edit.
+func (s *Session) OpenProposals(seq int) []int {
+	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
+		return nil
+	}
+	tags, _ := s.proposedBy(&s.edits[seq-1])
+	return s.stillProposed(tags)
+}
+
+// stillProposed returns those of the tags that are still only proposed.
+func (s *Session) stillProposed(tags []int32) []int {
+	var list []int
+	for _, i := range tags {
+		if s.state.at(0, i).proposed {
+			list = append(list, int(i))
+		}
+	}
+	return list
+}
+
+// lastProposal returns the number of the last active Propose that has tags left, or 0 if
+// there is none.
+func (s *Session) lastProposal() int {
+	for i := len(s.edits) - 1; i >= 0; i-- {
+		if s.active[i] && s.edits[i].Op == Propose && len(s.OpenProposals(i+1)) > 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Refused reports for each tag whether a curator rejected a proposal of it, that is, whether
+// a Withdraw with a note names it.
+func (s *Session) Refused() map[int]bool {
+	refused := map[int]bool{}
+	for i := range s.edits {
+		e := &s.edits[i]
+		if !s.active[i] || e.Op != Withdraw || e.Note == "" {
+			continue
+		}
+		tags, _ := s.finder().findAll(0, e.From)
+		for _, tag := range tags {
+			refused[int(tag)] = true
+		}
+	}
+	return refused
+}
+
+// proposedBy lists the tags of a proposal and the name of each one's group.
+func (s *Session) proposedBy(e *Edit) (tags []int32, into map[int32]string) {
+	into = map[int32]string{}
+	for _, part := range e.Parts {
+		found, _ := s.finder().findAll(0, part.Members)
+		for _, i := range found {
+			into[i] = part.To
+		}
+		tags = append(tags, found...)
+	}
+	return tags, into
+}
+
+// verdicts returns, for those of the drawn tags that a curator decided after a proposal,
+// whether the last decision agrees with it.
+func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string) map[int32]bool {
+	right := map[int32]bool{}
+	for i := seq; i < len(s.edits); i++ {
+		e := &s.edits[i]
+		if !s.active[i] || !e.reviewsTags() {
+			continue
+		}
+		for _, r := range e.From {
+			if at, ok := s.finder().find(0, r); ok && drawn[at] {
+				right[at] = (e.Op == Accept || e.Op == Move) && s.sameGroup(e.To, into[at])
+			}
+		}
+		for _, part := range e.Parts {
+			for _, r := range part.Members {
+				if at, ok := s.finder().find(0, r); ok && drawn[at] {
+					right[at] = s.sameGroup(part.To, into[at])
+				}
+			}
+		}
+	}
+	return right
+}
+
+// reviewsTags reports whether the author of an edit has reviewed its tags one by one.
+func (e *Edit) reviewsTags() bool {
+	return e.Op == Accept || e.Op == Move || e.Op == Drop || (e.Op == Confirm || e.Op == Withdraw) && e.Note != ""
+}
+
+// sameGroup reports whether two names of groups, current or former, now mean the same group.
+func (s *Session) sameGroup(a, b string) bool {
+	nowA, okA := s.Successor(1, a)
+	nowB, okB := s.Successor(1, b)
+	return a == b || okA && okB && nowA == nowB
+}
+
+// estimate computes Expected and its interval from the counts.
+func (c *ProposalCheck) estimate() {
+	const z = 1.959963984540054 // the normal distribution's quantile of 0.975
+	n := float64(c.Right + c.Wrong)
+	if n == 0 {
+		c.High = float64(c.Left)
+		return
+	}
+	p, left := float64(c.Wrong)/n, float64(c.Left)
+	c.Expected = new(p * left)
+	middle := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	c.Low, c.High = max(0, middle-half)*left, min(1, middle+half)*left
+}

@@ -1,0 +1,135 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/curate"
+	"hgld/internal/testing/program"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Two annotators decide the same draft, and a third adjudicates the two differences.
+func TestTwoAnnotatorsAndAnAdjudicator(t *testing.T) {
+	dir := smallProject(t)
+	for _, who := range []string{"Anna", "Ben"} {
+		s, b := openPage(t, dir, "--by", who, "--log", strings.ToLower(who)+".jsonl")
+		groups := eval[int](b, `document.querySelectorAll("#tree .row").length`)
+		for k := range groups {
+			b.Keys("a")
+			b.saved(k + 1)
+		}
+		b.Keys("/")
+		b.Click("#openonly")
+		b.Focus("#query")
+		b.Keys("chapel", kb.Enter)
+		b.moveTo(map[string]string{"Anna": "chapel", "Ben": "church"}[who])
+		b.saved(groups + 1)
+		b.Keys(kb.Escape)
+		b.Keys("/")
+		b.Ctrl("a")
+		b.Keys("volcano", kb.Enter)
+		if who == "Anna" {
+			b.moveTo("volcano")
+		} else {
+			b.Keys("x")
+			b.take("cannot be seen in an image")
+		}
+		b.saved(groups + 2)
+		s.stop()
+	}
+	s := startServer(t, dir, adjudicating("anna.jsonl", "ben.jsonl")...)
+	for _, dark := range []bool{false, true} {
+		b := newPage(t, 1280, 800, dark)
+		if !dark {
+			b.Open(s.url)
+		} else {
+			b.Open(s.nextLink())
+		}
+		b.Keys(kb.Escape)
+		b.Until("two differences", `document.querySelectorAll(".duel").length === 2`)
+		scheme := map[bool]string{false: "light", true: "dark"}[dark]
+		b.Shot(scheme + "-review")
+		b.Click("#side button")
+		b.Shot(scheme + "-agreement")
+		b.Keys(kb.Escape)
+		if dark {
+			b.Keys("1")
+			b.saved(1)
+			b.Keys("2")
+			b.saved(2)
+			b.Until("nothing open", `document.querySelector("#side").textContent.includes("0 of 2")`)
+		}
+	}
+	s.stop()
+	text := program.Run(t, dir, "curate", "apply", "--out", "final.json", "draft.json", "anna.jsonl", "ben.jsonl",
+		"third.jsonl")
+	if !strings.Contains(text, "third.jsonl: 2 edits: 2 applied") {
+		t.Error(text)
+	}
+}
+
+// Differences between the same two groups are listed together, and one key decides all open ones
+// of a pair by one edit.
+func TestOneKeyDecidesAllDifferencesOfAPair(t *testing.T) {
+	dir := t.TempDir()
+	d := oneCluster("palace", "fortress", "lake", "citadel", "manor")
+	curator := func(log string, groups ...string) {
+		var edits []curate.Edit
+		for i, to := range groups {
+			edits = append(edits, move(d.Tags[i].Name, to))
+		}
+		writeCuration(t, dir, d, log, edits...)
+	}
+	curator("anna.jsonl", "house", "castle", "water", "castle", "castle")
+	curator("ben.jsonl", "castle", "fort", "lake", "fort", "fort")
+	s, b := openPage(t, dir, adjudicating("anna.jsonl", "ben.jsonl")...)
+	b.Until("five differences", `document.querySelectorAll(".duel").length === 5`)
+	titles := eval[[]string](b, `[...document.querySelectorAll("#grid .break")].map((e) => e.textContent)`)
+	if want := []string{"castle or fort · 3 labels", "other pairs of groups · 2"}; !slices.Equal(titles, want) {
+		t.Errorf("the headings are %q, want %q", titles, want)
+	}
+	b.Readable("light-1280-pairs")
+	b.Keys("l", "1") // citadel
+	b.saved(1)
+	b.Keys(kb.Home, "4")
+	b.saved(2)
+	b.Until("it stands on the next open one", `document.querySelector("#grid .cell.at .label").textContent.startsWith("palace")`)
+	b.Keys(kb.Home, "3")
+	b.says("All of this pair is decided.")
+	s.stop()
+	edits := s.edits()
+	for i, want := range []struct {
+		to   string
+		from []string
+	}{{"castle", []string{"citadel"}}, {"fort", []string{"fortress", "manor"}}} {
+		if e := edits[i]; e.Op != curate.Move || e.To != want.to || !slices.Equal(names(e), want.from) {
+			t.Errorf("edit %d is %s %q to %q; want %q to %q", i+1, e.Op, names(e), e.To, want.from, want.to)
+		}
+	}
+}
+
+// When the adjudicator goes from the list of differences to a group, a label that differs is an
+// ordinary card there. The row of the list is not used again as the card.
+func TestCardsReplaceTheRowsOfDifferences(t *testing.T) {
+	dir := t.TempDir()
+	labels := []string{"palace", "fortress", "lake"}
+	for _, to := range []string{"castle", "house"} {
+		writeCuration(t, dir, oneCluster(labels...), to+".jsonl", curate.Edit{Op: curate.Move, From: refs(labels...), To: to})
+	}
+	_, b := openPage(t, dir, adjudicating("castle.jsonl", "house.jsonl")...)
+	b.Until("three differences", `document.querySelectorAll(".duel").length === 3`)
+	b.Exec(`document.querySelector("#tree .row").click()`)
+	b.Until("three cards", `document.querySelectorAll("#grid .card").length === 3`)
+	for _, text := range eval[[]string](b, `[...document.querySelectorAll("#grid .cell")].map((e) => e.innerText.replace(/\s+/g, " "))`) {
+		if strings.Contains(text, "castle") || strings.Contains(text, "house") {
+			t.Errorf("a card of the group shows %q", text)
+		}
+	}
+	b.Exec(`document.querySelector('[data-view="review"]').click()`)
+	b.Until("three differences again", `document.querySelectorAll("#grid .duel .side").length === 6`)
+}

@@ -1,0 +1,320 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/program"
+	"hgld/internal/testing/tagdata"
+	"hgld/labels"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// scripted is a script that curates as a person would who knows the group of each label after
+// reading it on the screen. It counts the actions and the labels read.
+type scripted struct {
+	b     *page
+	log   string
+	truth map[string]string
+
+	read         int // labels read, counted once for each time
+	keys, clicks int
+	began        int // edits of the import
+}
+
+// seen is a row of the screen: its labels, the proposed group, and the number of its first label.
+type seen struct {
+	Labels []string
+	Group  string
+	At     int
+}
+
+// press types keys and counts them.
+func (c *scripted) press(keys ...string) {
+	for _, k := range keys {
+		c.keys += len([]rune(k))
+	}
+	c.b.Keys(keys...)
+}
+
+// look returns the first n open rows in a section of the screen, or in all sections for "", and
+// counts their labels as read.
+func (c *scripted) look(section string, n int) []seen {
+	c.b.TB.Helper()
+	rows := eval[[]seen](c.b, fmt.Sprintf(`(() => { const out = []; let here = %q === "";
+		for (const e of document.querySelector("#grid .space").children) {
+			if (e.classList.contains("break") || e.querySelector(".break")) { here = %q === "" || e.innerText.startsWith(%q); continue; }
+			if (!e.dataset.tag || !here || e.classList.contains("decided")) continue;
+			out.push({Labels: e.title.split("\n"), Group: (e.querySelector(".facts").firstChild.textContent.match(/^(.*)\? /) || ["", ""])[1], At: Number(e.dataset.tag)});
+		} return out; })()`, section, section, section))
+	rows = rows[:max(0, min(n, len(rows)))]
+	for _, r := range rows {
+		c.read += len(r.Labels)
+	}
+	return rows
+}
+
+// of returns the group of a row by its first label.
+func (c *scripted) of(r seen) string { return c.truth[r.Labels[0]] }
+
+// mark clicks rows.
+func (c *scripted) mark(rows []seen) {
+	at := make([]int, len(rows))
+	for i, r := range rows {
+		at[i] = r.At
+	}
+	list, _ := json.Marshal(at)
+	c.clicks += len(rows)
+	c.b.Exec(fmt.Sprintf(`for (const i of %s) document.querySelector('#grid [data-tag="' + i + '"]').click(); 0`, list))
+}
+
+// version is the number of saved edits.
+func (c *scripted) version() int {
+	c.b.Until("all is saved", `/^saved #\d+$/.test(document.getElementById("saved").textContent)`)
+	return eval[int](c.b, `Number(document.getElementById("saved").textContent.match(/\d+/)[0])`)
+}
+
+// move marks rows and moves them to a group: by a digit if it is suggested, or else by
+// typing its name.
+func (c *scripted) move(rows []seen, group string) {
+	c.b.TB.Helper()
+	before := c.version()
+	c.mark(rows)
+	c.b.Until("suggestions", `document.querySelector(".near:not(.stale) .suggestion")`)
+	near := eval[[]string](c.b, `[...document.querySelectorAll(".near:not(.stale) .suggestion .name")].map((e) => e.innerText.replaceAll("␣", " "))`)
+	if n := slices.Index(near, group); n >= 0 {
+		c.press(fmt.Sprint(n + 1))
+	} else {
+		c.press("m")
+		c.b.Until("the dialog", `document.querySelector("dialog[open] input")`)
+		c.press(group, kb.Enter)
+		c.b.Until("the dialog is closed", `!document.querySelector("dialog[open]")`)
+	}
+	c.b.saved(before + 1)
+}
+
+// moveWrong moves the rows that belong elsewhere, with one edit for each target group, and returns
+// the others.
+func (c *scripted) moveWrong(rows []seen, here func(seen) string) (right []seen) {
+	wrong := map[string][]seen{}
+	for _, r := range rows {
+		if to := c.of(r); to == here(r) {
+			right = append(right, r)
+		} else {
+			wrong[to] = append(wrong[to], r)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(wrong)) {
+		c.move(wrong[group], group)
+	}
+	return right
+}
+
+// walk reads every group and decides all its labels.
+func (c *scripted) walk(labels int) {
+	for turns := 0; !c.finished(labels); turns++ {
+		if turns > 3*labels {
+			c.b.TB.Fatal("the walk does not end")
+		}
+		heading := strings.ReplaceAll(c.b.heading(), "␣", " ")
+		rows := c.look("", 1<<20)
+		if len(rows) == 0 {
+			c.press("j")
+			continue
+		}
+		right := c.moveWrong(rows, func(seen) string { return heading })
+		if len(right) > 0 {
+			c.edit("a")
+		} else {
+			c.press("j")
+		}
+	}
+}
+
+func (c *scripted) finished(labels int) bool {
+	return eval[bool](c.b, fmt.Sprintf(`[...document.querySelectorAll(".meter")].some((e) => e.title.startsWith("%d of %d labels"))`, labels, labels))
+}
+
+// answered waits until the screen of proposals is up to date with the last edit.
+func (c *scripted) answered(stage string) {
+	c.b.Until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("proposals").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
+}
+
+// propose proposes all open labels and moves the slider so that all are below it, least sure
+// first.
+func (c *scripted) propose() {
+	c.answered("choose")
+	c.press(strings.Repeat("]", 20))
+	c.b.proposalsSay("surest 100 %")
+	c.edit("a")
+	c.answered("check")
+	c.press(strings.Repeat("[", 20))
+	c.b.proposalsSay("surest 0 %")
+}
+
+// edit presses a key that makes an edit.
+func (c *scripted) edit(key string) {
+	before := c.version()
+	c.press(key)
+	c.b.saved(before + 1)
+}
+
+// check moves the wrong rows and confirms the others as right.
+func (c *scripted) check(rows []seen) {
+	if right := c.moveWrong(rows, func(r seen) string { return r.Group }); len(right) > 0 {
+		before := c.version()
+		c.mark(right)
+		c.press("y")
+		c.b.saved(before + 1)
+	}
+}
+
+// assign repeats for each n of reads: it proposes all open labels, checks a drawn sample and the
+// least sure ones, n rows in all, and takes the rest back. Then it proposes once more, checks the
+// sample and confirms the rest.
+func (c *scripted) assign(reads []int) {
+	c.press("R")
+	for _, n := range reads {
+		c.propose()
+		drawn := c.look("drawn", n)
+		c.check(append(drawn, c.look("below", n-len(drawn))...))
+		c.edit("W")
+	}
+	c.propose()
+	c.check(c.look("drawn", sampleSize))
+	c.edit("a")
+}
+
+// sampleSize is the number of labels that the page draws at first.
+const sampleSize = 20
+
+// TestScriptedCuratorLong curates the labels whose group is known. The 78 names of groups are
+// declared. It walks through all groups, or assigns labels by proposals. It needs the weights
+// of MiniLM; scripts/bench_curator runs it.
+func TestScriptedCuratorLong(t *testing.T) {
+	weights := os.Getenv("CURATOR_WEIGHTS")
+	if weights == "" {
+		t.Fatal("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
+	}
+	pairs := tagdata.Table(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
+	t.Log("| labels | draft | strategy | seed | actions a label | labels read | keys | clicks | right | wrong |")
+	for _, hand := range []bool{false, true} {
+		if only := os.Getenv("CURATOR_LABELS"); only != "" && (only == "hand") != hand {
+			continue
+		}
+		truth := map[string]string{}
+		for _, row := range pairs {
+			if row[1] != "" && (!hand || row[3] == "hand") {
+				truth[row[0]] = row[1]
+			}
+		}
+		dir := curatorProject(t, weights, truth)
+		for _, draft := range []string{"default", "--groups"} {
+			for seed := 1; seed <= 3; seed++ { // of the draft; the page draws its samples by a fixed seed
+				args := []string{"cluster", "run", "--quiet", "--replace", "--k", "100", "--seed", fmt.Sprint(seed)}
+				if draft == "--groups" {
+					args = append(args, "--groups", "groups.txt")
+				}
+				program.Run(t, dir, args...)
+				for _, s := range strategies(len(truth)) {
+					c := curateWith(t, dir, fmt.Sprintf("%s-%d", draft, seed), truth, s)
+					wrong := c.wrong(dir)
+					t.Logf("| %d | %s | %s | %d | %.3f | %d | %d | %d | %.1f %% | %d |", len(truth), draft, s.name, seed,
+						float64(c.version()-c.began)/float64(len(truth)), c.read, c.keys, c.clicks,
+						100*(1-float64(wrong)/float64(len(truth))), wrong)
+				}
+			}
+		}
+	}
+}
+
+// strategy is a way to curate: a walk through all groups, or rounds of proposals with the number
+// of labels to read in each.
+type strategy struct {
+	name  string
+	reads []int
+	walk  bool
+}
+
+func strategies(n int) []strategy {
+	list := []strategy{{name: "walk", walk: true}}
+	for _, share := range [][]float64{{}, {.2}, {.37}, {.48}, {.55}, {.19, .19}, {.26, .26}} {
+		s := strategy{name: "proposals"}
+		for _, x := range share {
+			s.reads = append(s.reads, int(x*float64(n)))
+		}
+		s.name = fmt.Sprintf("proposals, reads %v", append(s.reads, sampleSize))
+		list = append(list, s)
+	}
+	if only := os.Getenv("CURATOR_ONLY"); only != "" {
+		list = slices.DeleteFunc(list, func(s strategy) bool { return !strings.Contains(s.name, only) })
+	}
+	return list
+}
+
+// curatorProject has vectors of the labels and the names of the groups.
+func curatorProject(t *testing.T, weights string, truth map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	tagdata.Write(t, filepath.Join(dir, "tags.jsonl"), slices.Sorted(maps.Keys(truth)))
+	config := fmt.Sprintf("embed:\n  encoder: bert\n  weights: %s\n", weights)
+	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var names strings.Builder
+	for _, row := range tagdata.Table(t, ',',
+		goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))[1:] {
+		names.WriteString(row[0] + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "groups.txt"), []byte(names.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program.Run(t, dir, "embed", "--quiet")
+	return dir
+}
+
+// curateWith curates the draft of a folder from an empty log by a strategy.
+func curateWith(t *testing.T, dir, draft string, truth map[string]string, how strategy) *scripted {
+	t.Helper()
+	log := "log" + strings.NewReplacer(" ", "-", ",", "", "[", "", "]", "").Replace(draft+how.name) + ".jsonl"
+	program.Run(t, dir, "curate", "import", "--log", log, "groups.txt")
+	s := startServer(t, dir, "--log", log)
+	b := newPage(t, 1280, 7000, false) // all rows are in sight
+	b.Open(s.url)
+	c := &scripted{b: b, log: filepath.Join(dir, log), truth: truth}
+	c.began = c.version()
+	b.Until("measured", `document.body.dataset.measured === "yes"`)
+	if how.walk {
+		c.walk(len(truth))
+	} else {
+		c.assign(how.reads)
+	}
+	return c
+}
+
+// wrong counts the labels that are in a wrong group of the log's hierarchy.
+func (c *scripted) wrong(dir string) (n int) {
+	c.b.TB.Helper()
+	out := filepath.Join(dir, "out.json")
+	program.Run(c.b.TB, dir, "curate", "apply", "-o", "out="+out, "draft.json", c.log)
+	h, err := labels.OpenHierarchy(out)
+	if err != nil {
+		c.b.TB.Fatal(err)
+	}
+	for i, class := range h.Levels[0].Classes {
+		if names := h.Names(h.PathOf(int32(i))); len(names) < 2 || names[1] != c.truth[class.Name] {
+			n++
+		}
+	}
+	return n
+}

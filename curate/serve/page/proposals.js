@@ -1,0 +1,281 @@
+import {byId, h, fill, count, number, key, shown} from './dom.js';
+import {DECIDED, PROPOSED} from './model.js';
+import {confirm} from './dialogs.js';
+import {decide} from './commands.js';
+import {ask} from './net.js';
+
+// The screen that assigns the rest by proposals. It first shows what would be proposed: every open
+// label for which the nearest name leads the second nearest by a threshold. Once a proposal is made,
+// it draws a sample of its labels to check, and says how many of the others are expected to be
+// wrong. It confirms or takes back all of them, those of a group, or those above a threshold.
+
+const seed = 1; // of the sample: a reload or another tab draws the same labels
+const sampleStep = 20; // labels that are drawn at once
+
+const round = (x) => number(Math.round(x));
+
+// Proposals is the screen. share is the percentage of the labels above the threshold, and n the size
+// of the sample.
+export class Proposals {
+  constructor(app, saved) {
+    Object.assign(this, {app, share: 50, n: sampleStep, choosing: false, offered: null, check: null, lead: new Map(), all: [], taken: [], groupOf: new Map(),
+      ...saved});
+    this.slider = h('input', {type: 'range', id: 'share', min: '0', max: '100', step: '1'});
+    this.slider.addEventListener('input', () => { this.share = Number(this.slider.value); app.view.schedule(true); });
+    this.slider.addEventListener('keydown', (e) => {
+      if (e.key.startsWith('Arrow') || ['Home', 'End', 'PageUp', 'PageDown'].includes(e.key)) e.stopPropagation();
+    });
+    this.message = h('p', {class: 'whole', role: 'status'});
+    this.details = h('p', {class: 'soft'});
+    this.threshold = h('label', {for: 'share'});
+    this.buttons = h('p', {class: 'buttons'});
+    fill(byId('proposals'), h('div', {}, this.message, this.details),
+      h('div', {class: 'threshold'}, this.threshold, this.slider, h('span', {class: 'keys'}, key('['), ' ', key(']'))), this.buttons);
+  }
+
+  // saved is the state that outlives a reload. The checks of the sample are in the log.
+  saved() { return {share: this.share, n: this.n, choosing: this.choosing}; }
+
+  // stage is "check" while a proposal is being checked, and "choose" before one is made.
+  get stage() { return this.app.model.proposed && !this.choosing ? 'check' : 'choose'; }
+
+  // errors says how many proposed labels are expected to be wrong, once some are checked.
+  get errors() {
+    if (!this.app.model.proposed || (this.check?.expected ?? null) === null) return '';
+    return `about ${round(this.check.expected)} of ${number(this.check.left)} proposed are wrong`;
+  }
+
+  // ask requests what the screen shows, one request at a time. An edit on its way goes first.
+  async ask() {
+    const {app} = this, {model} = app, wanted = `${this.stage} ${model.version} ${this.n}`;
+    if (app.view.kind !== 'proposals' || this.asking || app.sender.queue.length || this.wanted === wanted) return;
+    this.wanted = wanted;
+    this.asking = true;
+    try {
+      if (this.stage === 'choose') await this.loadOffer();
+      else await this.loadCheck();
+      this.failed = '';
+    } catch (e) { this.failed = e.message; }
+    this.asking = false;
+    byId('proposals').dataset.answered = wanted;
+    app.view.schedule(true); // and ask again if something has changed
+    if (this.pending) this.propose();
+  }
+
+  async loadOffer() {
+    const a = await ask('/api/proposals', {});
+    this.offered = a.proposals;
+    for (const x of a.proposals) this.lead.set(x.tag, x.lead);
+    this.waiting = a.waiting;
+    if (a.waiting) setTimeout(() => { this.wanted = ''; this.app.view.draw(); }, 500);
+  }
+
+  async loadCheck() {
+    let a = await ask('/api/check', {of: 0, n: this.n, seed, whole: !this.labels});
+    if (this.labels && (a.of !== this.check.of || a.left !== this.left().length)) a = await ask('/api/check', {of: a.of, n: this.n, seed, whole: true});
+    this.check = a;
+    if (!a.rest) return;
+    (a.leads || []).forEach((lead, k) => this.lead.set(a.rest[k], lead));
+    this.ranked = !!a.leads;
+    this.labels = a.rest.sort((x, y) => this.leadOf(y) - this.leadOf(x) || x - y);
+  }
+
+  // isProposed tells whether a label is proposed and not decided.
+  isProposed(i) { return (this.app.model.status[i] & (PROPOSED | DECIDED)) === PROPOSED; }
+
+  // left lists the undecided labels of the proposal, surest first.
+  left() { return (this.labels || []).filter((i) => this.isProposed(i)); }
+
+  leadOf(i) { return this.lead.get(i) ?? 0; }
+
+  // drawn lists the unchecked labels of the sample.
+  drawn() { return (this.check?.tags || []).filter((i) => this.isProposed(i)); }
+
+  // among lists the labels that the threshold divides, with their groups.
+  among() {
+    if (this.stage === 'check') return this.left().map((tag) => ({tag, group: this.app.model.parent[tag]}));
+    return (this.offered || []).filter((x) => !(this.app.model.status[x.tag] & (DECIDED | PROPOSED)));
+  }
+
+  // byGroup gathers labels by their group, the largest group first.
+  byGroup(list) { return [...Map.groupBy(list, (x) => x.group).entries()].sort((x, y) => y[1].length - x[1].length || x[0] - y[0]); }
+
+  name(g) { return this.app.model.groups[1][g]?.name ?? ''; }
+
+  // sections lists the labels of the grid. It also updates all, taken (those above the threshold) and
+  // groupOf, which are valid until the next edit.
+  sections() {
+    this.all = this.among();
+    this.taken = this.all.slice(0, Math.round((this.all.length * this.share) / 100));
+    this.groupOf = new Map(this.taken.map((x) => [x.tag, x.group]));
+    const drawn = this.stage === 'check' ? this.drawn() : [], first = new Set(drawn);
+    const notDrawn = (x) => !first.has(x.tag), by = this.byGroup(this.taken.filter(notDrawn))
+      .map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
+    const below = this.stage === 'check' ? this.all.slice(this.taken.length).filter(notDrawn).reverse().map((x) => x.tag) : [];
+    const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn},
+      {title: `below the slider, least sure first · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
+    return list.length ? list : [{items: []}];
+  }
+
+  // about is the text on a card: the proposed group and the lead.
+  about(i) {
+    const g = this.stage === 'check' ? this.app.model.parent[i] : this.groupOf.get(i) ?? -1;
+    return [g >= 0 ? `${shown(this.name(g))}?` : '', this.lead.has(i) ? this.lead.get(i).toFixed(2) : ''].filter(Boolean).join(' ');
+  }
+
+  // draw writes the part above the labels, and requests missing data.
+  draw() {
+    this.slider.value = String(this.share);
+    const {taken} = this, least = taken.length ? this.leadOf(taken.at(-1).tag) : 0;
+    this.threshold.textContent = `surest ${this.share} % · lead ≥ ${least.toFixed(3)}`;
+    this.threshold.parentElement.hidden = this.stage === 'check' && !this.ranked;
+    if (this.stage === 'check') this.drawCheck(taken.length); else this.drawChoice(taken);
+    setTimeout(() => this.ask(), 0); // the screen is painted first
+  }
+
+  button(k, text, run, main) {
+    return h('button', {type: 'button', class: main ? 'main-button' : '', 'aria-keyshortcuts': k, onclick: run}, text, ' ', key(k));
+  }
+
+  drawChoice(taken) {
+    const m = this.app.model, all = this.all.length;
+    if (!this.offered) { fill(this.message, 'comparing the open labels with the names of the groups…'); fill(this.details, ''); fill(this.buttons); return; }
+    if (!all) {
+      const allDecided = m.done.labels + m.proposed === m.n, none = allDecided ? 'No label is open.' : 'Nothing can be proposed.';
+      fill(this.message, this.failed || (this.waiting ? 'The names of the groups are being encoded…' : none));
+      fill(this.details, this.waiting || allDecided ? '' : 'A proposal needs at least two groups that were declared by name: by N, by an import, '
+        + 'or by hgld cluster run --groups. Labels that were taken back as wrong are not proposed again.');
+    } else {
+      const groups = new Set(taken.map((x) => x.group)).size;
+      fill(this.message, `${number(taken.length)} of ${count(all, 'open label')} would be proposed, for ${count(groups, 'group')}.`);
+      fill(this.details, 'Each label goes to the group with the nearest name. Its lead is how much nearer this name is than the second nearest. '
+        + 'Nothing is decided yet, and one undo takes all of it back.');
+    }
+    fill(this.buttons, taken.length ? this.button('a', `Propose ${count(taken.length, 'label')}`, () => this.propose(), true) : null,
+      m.proposed ? this.button('R', `To the ${number(m.proposed)} proposed`, () => this.switchStage()) : null);
+  }
+
+  drawCheck(above) {
+    const c = this.check, left = this.all.length;
+    if (!c) { fill(this.message, 'drawing labels to check…'); fill(this.details, ''); fill(this.buttons); return; }
+    const checked = c.right + c.wrong;
+    const are = c.expected >= 0.5 && c.expected < 1.5 ? 'is' : 'are';
+    fill(this.message, c.expected === null ? `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`
+      : `About ${round(c.expected)} of the ${count(left, 'label')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
+    fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn labels checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
+      + `For a wrong one, a digit or m moves it to its group; 0 only takes it back.${this.failed ? ` ${this.failed}` : ''}`);
+    const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;
+    const at = this.app.view.grid.current() !== undefined;
+    const together = (...list) => h('span', {class: 'together'}, ...list);
+    fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong())] : null,
+      c.tags.length < left + checked ? this.button('+', `Draw ${sampleStep} more`, () => this.drawMore()) : null,
+      this.button('R', 'Propose more', () => this.switchStage())),
+    together(h('span', {class: 'soft'}, 'Confirm '), this.button('a', `all ${number(left)}`, () => this.confirmAll()),
+      this.ranked ? this.button('A', `surest ${number(above)}`, () => this.confirmSurest()) : null,
+      inGroup ? this.button('b', `${shown(this.name(g))} ${number(inGroup)}`, () => this.confirmGroup()) : null),
+    together(h('span', {class: 'soft'}, 'Take back '), this.button('W', 'all', () => this.withdrawAll()),
+      inGroup ? this.button('B', shown(this.name(g)), () => this.withdrawGroup()) : null));
+  }
+
+  // groupHere is the group of the current label.
+  groupHere() { const i = this.app.view.grid.current(); return i === undefined ? -1 : this.app.model.parent[i]; }
+
+  // switchStage goes from the check to choosing another proposal, and back.
+  switchStage() {
+    this.choosing = this.stage === 'check';
+    this.app.view.grid.start();
+    this.app.view.schedule(true);
+  }
+
+  // parts lists labels by the name of their group, in the form of an edit.
+  parts(list) { return this.byGroup(list).map(([g, of]) => ({to: this.name(g), members: of.map((x) => this.app.model.ref(x.tag))})); }
+
+  edit(op, list, fields) {
+    if (!list.length) return;
+    this.app.view.grid.start();
+    this.app.edit({op, ...fields}, list.map((x) => x.tag ?? x));
+  }
+
+  // propose proposes the labels above the threshold. If the offer is older than the last edit, it
+  // waits for a new one.
+  propose() {
+    this.pending = this.asking || this.wanted !== `choose ${this.app.model.version} ${this.n}`;
+    if (this.pending) return;
+    this.sections();
+    const {taken} = this;
+    this.choosing = false;
+    this.n = sampleStep;
+    this.edit('propose', taken, {parts: this.parts(taken)});
+  }
+
+  // confirmThese confirms the proposed groups of labels. If no label has been checked, it asks
+  // first.
+  async confirmThese(list) {
+    if (!list.length) return;
+    if (this.check.expected === null) await this.loadCheck(); // the last check may not be counted yet
+    if (this.check.expected === null) {
+      const answer = await confirm({title: `Confirm ${count(list.length, 'label')}`,
+        body: [h('p', {}, 'None of the drawn labels has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
+      if (answer < 0) return;
+    }
+    this.edit('confirm', list, {parts: this.parts(list)});
+  }
+
+  confirmAll() { return this.confirmThese(this.all); }
+  confirmSurest() { return this.confirmThese(this.taken); }
+  confirmGroup() { const g = this.groupHere(); return this.confirmThese(this.all.filter((x) => x.group === g)); }
+
+  withdraw(list) { this.edit('withdraw', list, {from: list.map((x) => this.app.model.ref(x.tag))}); }
+  withdrawAll() { this.withdraw(this.all); }
+  withdrawGroup() { const g = this.groupHere(); this.withdraw(this.all.filter((x) => x.group === g)); }
+
+  // chosen lists the proposed labels among the marked ones, or the current one.
+  chosen() {
+    const tags = this.app.view.chosen().filter((i) => this.isProposed(i));
+    this.app.view.remember(tags);
+    return tags;
+  }
+
+  // right accepts the chosen labels in their groups by one edit. The note of a confirmation says that
+  // they were checked.
+  right() {
+    const tags = this.chosen(), of = tags.map((tag) => ({tag, group: this.app.model.parent[tag]}));
+    if (!tags.length) return;
+    if (new Set(of.map((x) => x.group)).size === 1) { decide(this.app, 'accept', tags, this.name(of[0].group)); return; }
+    this.app.edit({op: 'confirm', parts: this.parts(of), note: 'right'}, tags);
+    this.app.view.clearMarks();
+  }
+
+  // wrong takes the chosen labels back. The note says that they were checked.
+  wrong() {
+    const tags = this.chosen();
+    if (tags.length) this.app.edit({op: 'withdraw', from: tags.map((i) => this.app.model.ref(i)), note: 'wrong'}, tags);
+    this.app.view.clearMarks();
+  }
+
+  drawMore() {
+    this.n += sampleStep;
+    this.app.view.grid.start();
+    this.app.view.schedule(true);
+  }
+
+  // slide changes the threshold by a percentage of the labels.
+  slide(by) {
+    this.share = Math.max(0, Math.min(100, this.share + by));
+    this.app.view.schedule(true);
+  }
+
+  // key handles the keys of this screen, and tells whether the key is one of them.
+  key(name) {
+    const keys = {'[': () => this.slide(-5), ']': () => this.slide(5)};
+    if (this.app.model.proposed) keys.R = () => this.switchStage();
+    if (this.stage === 'choose') keys.a = () => this.propose();
+    else {
+      Object.assign(keys, {y: () => this.right(), 0: () => this.wrong(), '+': () => this.drawMore(), a: () => this.confirmAll(),
+        A: () => this.confirmSurest(), b: () => this.confirmGroup(), W: () => this.withdrawAll(), B: () => this.withdrawGroup()});
+    }
+    if (!Object.hasOwn(keys, name)) return false;
+    keys[name]();
+    return true;
+  }
+}

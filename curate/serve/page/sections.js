@@ -1,0 +1,43 @@
+import {byId, number} from './dom.js';
+import {DECIDED, DROPPED, OUTLIER, PROPOSED} from './model.js';
+import {Rows} from './variants.js';
+
+const mostGathered = 2000; // with more labels, each has a row of its own, so that keys stay fast
+
+// sectionsOf lists the labels of the screen, as {sections, rows}. Variants in one group with the same
+// status share a row.
+export function sectionsOf(app) {
+  const rows = new Rows(), all = sections(app), m = app.model;
+  const n = all.reduce((sum, s) => sum + s.items.length, 0);
+  if (app.view.singly || n > mostGathered || !['group', 'near', 'search'].includes(app.view.kind)) return {sections: all, rows};
+  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
+  return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same)}))};
+}
+
+// sections lists the labels of the screen, in the form that the grid takes.
+function sections(app) {
+  const m = app.model, v = app.view;
+  if (v.kind === 'group') {
+    const tags = m.members(v.at, v.screen.surest);
+    const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
+    if (cut < 0) return [{items: tags}];
+    return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
+  }
+  if (v.kind === 'near') return [{items: (app.view.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
+  if (v.kind === 'search') return found(app);
+  if (v.kind === 'marked') return [{items: [...app.view.marks]}];
+  if (v.kind === 'dropped') return [{items: m.droppedTags()}];
+  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
+  if (v.kind === 'review') return app.review.sections();
+  if (v.kind === 'proposals') return app.proposals.sections();
+  return [{items: []}];
+}
+
+// found lists the labels of the screen Find, open ones first.
+function found(app) {
+  const m = app.model, all = m.find(byId('query').value), open = all.filter((i) => !(m.status[i] & DECIDED));
+  const decided = all.length - open.length;
+  byId('counted').textContent = byId('query').value.trim() === '' ? '' : `${number(open.length)} open, ${number(decided)} decided`;
+  if (byId('openonly').checked || !decided) return [{items: open}];
+  return [{items: open}, {title: `decided · ${number(decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
+}

@@ -1,0 +1,52 @@
+import {ask} from './net.js';
+import {decide} from './commands.js';
+
+// Suggestions are the groups nearest to the chosen labels. The keys 1 to 5 take them.
+export class Suggestions {
+  // near is the last answer, and answered the choice that it belongs to.
+  constructor(app) { Object.assign(this, {app, near: [], answered: '', wanted: undefined, asking: false, digit: undefined}); }
+
+  // list returns the suggestions for the present choice whose groups still exist. It is empty
+  // while the answer is on its way.
+  list() {
+    const groups = this.app.model.groups[1];
+    if (this.answered !== this.app.view.choice()) return [];
+    return this.near.filter((x) => groups[x.at] && !groups[x.at].gone && groups[x.at].name === x.name);
+  }
+
+  // ask requests the nearest groups, one request at a time. If the choice changes meanwhile, it
+  // asks again afterwards. An edit on its way goes first.
+  async ask() {
+    const {model, view, sender} = this.app;
+    const tags = view.chosen(), choice = view.choice(), wanted = `${model.version} ${choice}`;
+    if (!model.has.suggest || !tags.length || this.asking || sender.queue.length || this.wanted === wanted || view.kind === 'review') return;
+    this.wanted = wanted;
+    this.asking = true;
+    try {
+      const a = await ask('/api/suggest', {tags});
+      this.near = a.near.flatMap((x) => (model.groups[1][x.at] ? [{...x, name: model.groups[1][x.at].name}] : []));
+      this.answered = choice;
+    } catch { this.wanted = undefined; }
+    this.asking = false;
+    if (this.wanted) view.draw(); // and ask again if the choice has changed
+    const {digit} = this;
+    if (!digit) return;
+    if (digit.choice !== view.choice()) this.digit = undefined;
+    else if (this.answered === digit.choice) { this.digit = undefined; this.take(digit.n); }
+  }
+
+  // take moves the chosen labels to the n-th suggestion. If the answer is on its way, the move
+  // waits for it.
+  take(n) {
+    const {model, view, review} = this.app;
+    if (view.kind === 'review') {
+      if (n < 2) review.choose(n + 1); else if (n < 4) review.choosePair(n - 1);
+      return;
+    }
+    const list = this.list(), tags = view.chosen();
+    if (list[n]) { view.remember(tags); decide(this.app, 'move', tags, list[n].name); return; }
+    if (list.length || !model.has.suggest || !tags.length || this.answered === view.choice()) return;
+    view.remember(tags);
+    this.digit = {n, choice: view.choice()};
+  }
+}

@@ -1,0 +1,138 @@
+// Package tagdata has tags for tests: real ones of Wikimedia Commons, and files of given names.
+package tagdata
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hgld/cluster"
+	"hgld/internal/blas"
+	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
+	"hgld/labels"
+)
+
+// Write writes a tags.jsonl in which tag i has len(names)−i landmarks, at least 1 and at most 40.
+func Write(tb testing.TB, path string, names []string) {
+	tb.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, `{"hgld_tags":1}`)
+	id := 0
+	for i, name := range names {
+		for range max(1, min(40, len(names)-i)) {
+			id++
+			line, err := json.Marshal(map[string]any{"landmark_id": id, "split": "train",
+				"category": fmt.Sprintf("https://commons.wikimedia.org/wiki/Category:Place_%d", id), "outcome": "ok", "tag": name})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			fmt.Fprintf(w, "%s\n", line)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Records returns 850 real rows of GLDv2 (real_rows.csv) as stage 1 would have written them.
+// 237 of their tags are distinct.
+func Records(tb testing.TB) []labels.Record {
+	tb.Helper()
+	rows := Table(tb, ',', goldens.Shared(tb, "data", "wikimedia", "real_rows.csv"))
+	var records []labels.Record
+	for _, row := range rows[1:] {
+		id, err := strconv.Atoi(row[1])
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r := labels.Record{Split: labels.Split(row[0]), Landmark: labels.LandmarkID(id), Category: row[2],
+			Outcome: labels.NoTag, Tag: row[4]}
+		if r.Tag != "" {
+			r.Outcome = labels.OK
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// Table returns the rows of a CSV file, the header first; comma is a comma or a tab.
+func Table(tb testing.TB, comma rune, path string) [][]string {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord = comma, comma == '\t', -1
+	rows, err := r.ReadAll()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rows
+}
+
+// Draft clusters 3,358 labels of "instance of" by their MiniLM vectors into 150 clusters. The
+// tags of the records are among them.
+func Draft(tb testing.TB, records []labels.Record) *labels.Draft {
+	tb.Helper()
+	dir := goldens.Dir(tb, "cluster")
+	landmarks := map[string]int{}
+	for _, tag := range cluster.Tags(records) {
+		landmarks[tag.Name] = tag.Landmarks
+	}
+	if len(landmarks) != 237 {
+		tb.Fatalf("%d distinct real tags, want 237", len(landmarks))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "label_embeddings.txt"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var tags []labels.DraftTag
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
+		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: landmarks[name]})
+		delete(landmarks, name)
+	}
+	if len(landmarks) > 0 {
+		tb.Fatalf("real tags without a vector: %v", landmarks)
+	}
+	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "label_embeddings.safetensors"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	data, err := f.Float32("photo")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	x := cluster.Matrix{Rows: len(tags), Cols: len(data) / len(tags), Data: data}
+	lib, err := blas.Default()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r, err := (cluster.KMeans{K: 150, Spherical: true, BLAS: lib}).Run(context.Background(), x, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	draft, err := cluster.NewDraft(tags, x, r,
+		labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return draft
+}

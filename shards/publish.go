@@ -1,0 +1,178 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// publish publishes the data set. It first writes the companion files under temporary
+// names. It then removes the manifest of an earlier build, unless it equals the new
+// one, renames the waiting shards, and writes the new manifest last. A folder with a
+// manifest therefore always has the files that the manifest lists.
+func (b *builder) publish(ctx context.Context, src Source) (r *Result, err error) {
+	var failures []Failure
+	for _, m := range b.made {
+		failures = append(failures, m.failures...)
+	}
+	was, err := readFinished(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkPublish(failures, was); err != nil {
+		return nil, err
+	}
+	to := &companionWriter{dir: b.dir}
+	defer func() { err = errors.Join(err, to.close()) }()
+	if r, err = b.describe(ctx, src, to); err != nil {
+		return nil, err
+	}
+	text, err := r.Manifest.encode()
+	if err != nil {
+		return nil, err
+	}
+	if was, err := readPlain(b.dir, ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
+		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
+			return nil, err
+		}
+		// Without the sync, a power cut could bring them back after the new shards have
+		// their names.
+		if err := atomicfile.SyncDir(b.dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.renameWaiting(); err != nil {
+		return nil, err
+	}
+	if err := to.commit(); err != nil {
+		return nil, err
+	}
+	if err := b.removeStale(r.Manifest); err != nil {
+		return nil, err
+	}
+	if err := r.Manifest.write(b.dir); err != nil {
+		return nil, err
+	}
+	return r, os.RemoveAll(filepath.Join(b.dir, nextFolder)) // shards of a build that was given up
+}
+
+// describe makes the manifest and the companion files.
+func (b *builder) describe(ctx context.Context, src Source, to *companionWriter) (*Result, error) {
+	inputs, err := src.Inputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings, Inputs: inputs,
+		Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
+	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
+	for _, m := range b.made {
+		r.Manifest.Files = append(r.Manifest.Files, m.file)
+		set.shards = append(set.shards, &shard{file: m.file, dir: b.dir, name: m.at, index: m.index, sound: true})
+		r.Failures = append(r.Failures, m.failures...)
+		if m.kept {
+			r.Kept++
+		}
+	}
+	failures, err := encodeFailures(r.Failures)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.put(FailuresFile, failures); err != nil {
+		return nil, err
+	}
+	tree, err := to.create(HierarchyFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := labels.WriteHierarchy(tree, set.classes); err != nil {
+		return nil, err
+	}
+	if err := set.describe(ctx, to, r.Failures); err != nil {
+		return nil, err
+	}
+	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.heif(), b.o.Made})
+	if err != nil {
+		return nil, err
+	}
+	if err := to.put(BuildFile, record); err != nil {
+		return nil, err
+	}
+	if err := set.writeTaxonomy(to, b.o.Taxonomy); err != nil {
+		return nil, err
+	}
+	r.Manifest.Failures = Sum{len(r.Failures), int64(len(failures)), sha256.Sum256(failures)}
+	r.Manifest.Hierarchy = Sum{Bytes: tree.size, SHA256: tree.hash()}
+	r.Manifest.Companions = to.companions()
+	return r, nil
+}
+
+// heif returns what converted HEIC and AVIF images: the same in all shards, see reuseShard.
+func (b *builder) heif() string {
+	for _, m := range b.made {
+		if m.heif != "" {
+			return m.heif
+		}
+	}
+	return ""
+}
+
+// levels counts the images of every class.
+func (b *builder) levels() []Level {
+	var levels []Level
+	for l, from := range b.plan.schema.Classes.Levels {
+		level := Level{Name: from.Name, Column: b.plan.schema.levelColumn(l), Classes: []string{},
+			Rows: map[labels.Split][]int{}}
+		for _, c := range from.Classes {
+			level.Classes = append(level.Classes, c.Name)
+		}
+		for _, m := range b.made {
+			counts := level.Rows[m.file.Split]
+			if counts == nil {
+				counts = make([]int, len(from.Classes))
+				level.Rows[m.file.Split] = counts
+			}
+			for i := range m.index.rows() {
+				if c := m.index.path(i)[l]; c >= 0 {
+					counts[c]++
+				}
+			}
+		}
+		levels = append(levels, level)
+	}
+	return levels
+}
+
+// removeStale removes shards and companion files of an earlier build that this build
+// does not have, and makes sure that a power cut does not bring them back beside the new
+// manifest.
+func (b *builder) removeStale(m *Manifest) error {
+	for _, name := range companionFiles() {
+		if m.companion(name) == nil {
+			if err := removeAll(b.dir, name); err != nil {
+				return err
+			}
+		}
+	}
+	planned := map[string]bool{}
+	for _, m := range b.made {
+		planned[m.file.Name], planned[indexName(m.file.Name)] = true, true
+	}
+	entries, err := os.ReadDir(filepath.Join(b.dir, "data"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := "data/" + e.Name(); shardNames().MatchString(name) && !planned[name] {
+			if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(atomicfile.SyncDir(filepath.Join(b.dir, "data")), atomicfile.SyncDir(b.dir))
+}
