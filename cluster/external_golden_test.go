@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
 )
 
@@ -96,7 +97,7 @@ func TestGoldenDraftQuality(t *testing.T) {
 	trees := map[string]*Tree{}
 	drafts := map[draft][][]int32{}
 	for i, row := range file.Rows {
-		if testing.Short() && row.K > 78 {
+		if !effort.Exhaustive() && row.K > 78 {
 			continue
 		}
 		t.Run("cluster/draft_quality."+strconv.Itoa(i), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/effort"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
@@ -185,16 +186,20 @@ func TestFailedTitlesAreRequestedAgain(t *testing.T) {
 
 func TestCancelledCrawlResumes(t *testing.T) {
 	t.Parallel()
-	_, want := mustRun(t, newSite(t, places(120)).config(t, t.TempDir()))
-	for seed := range uint64(4) {
-		s := newSite(t, places(120))
+	size, seeds := 60, uint64(2)
+	if effort.Exhaustive() {
+		size, seeds = 120, 4
+	}
+	_, want := mustRun(t, newSite(t, places(size)).config(t, t.TempDir()))
+	for seed := range seeds {
+		s := newSite(t, places(size))
 		cfg := s.config(t, t.TempDir())
 		r := rand.New(rand.NewPCG(seed, 1))
 		acknowledged := map[string]int{} // title: requests when it was acknowledged
 		interruptions := 0
 		for {
 			ctx, cancel := context.WithCancel(t.Context())
-			left := 1 + r.IntN(40)
+			left := 1 + r.IntN(size/3)
 			cfg.Grace = time.Duration(r.IntN(2)) * time.Second // 0: pending answers are dropped
 			cfg.Progress = func(p scrape.Progress) {
 				requests := s.Requests()
@@ -215,7 +220,7 @@ func TestCancelledCrawlResumes(t *testing.T) {
 			}
 			var incomplete *scrape.IncompleteError
 			if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || incomplete.Done != len(acknowledged) ||
-				incomplete.Total != 120 {
+				incomplete.Total != size {
 				t.Fatalf("seed %d: %v with %d acknowledged", seed, err, len(acknowledged))
 			}
 			if _, err := os.Stat(cfg.Out.Tags); !errors.Is(err, os.ErrNotExist) {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"hgld/internal/atomicfile"
 )
@@ -21,6 +22,9 @@ type rawStore struct{ dir string }
 
 // maxRaw limits what is decompressed of a damaged or foreign file, in bytes.
 const maxRaw = 64 << 20
+
+// compressors are gzip writers to use again.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func (s rawStore) path(sum string) string { return filepath.Join(s.dir, sum[:2], sum+".gz") }
 
@@ -39,7 +43,9 @@ func (s rawStore) put(body []byte) (string, error) {
 		return "", err
 	}
 	return sum, atomicfile.Write(path, func(w io.Writer) error {
-		z := gzip.NewWriter(w)
+		z := compressors.Get().(*gzip.Writer) // a new one takes 800 KiB
+		defer compressors.Put(z)
+		z.Reset(w)
 		if _, err := z.Write(body); err != nil {
 			return err
 		}

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// landmarksToKill is the size of a killed crawl, which has about 65 commits.
-var landmarksToKill = map[string]int{"page": 150, "api": 1500}
+// landmarksToKill is the size of a killed crawl, which has about 30 commits.
+var landmarksToKill = map[string]int{"page": 70, "api": 700}
 
 // crawlProcess prints a line "commit" and then the acknowledged titles for every commit.
 func crawlProcess(url, dir, name string) int {
@@ -75,11 +75,11 @@ func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	})
 }
 
-// TestKilledCrawlLosesNothing kills a crawling process at random moments: ten times, or $HGLD_KILLS
-// times.
+// TestKilledCrawlLosesNothing kills a crawling process at random moments: three times, or
+// $HGLD_KILLS times.
 func TestKilledCrawlLosesNothing(t *testing.T) {
 	t.Parallel()
-	kills := 10
+	kills := 3
 	if text := os.Getenv("HGLD_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
@@ -146,7 +146,7 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	left := random.IntN(25)
+	left := random.IntN(12)
 	if random.IntN(4) == 0 { // during its start
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 		left = 0

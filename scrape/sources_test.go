@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/labels"
 	"hgld/scrape/fakecommons"
 	"hgld/scrape/testing/sourcetest"
@@ -12,7 +13,7 @@ import (
 
 func TestAPIAndPagesGiveTheSameTags(t *testing.T) {
 	t.Parallel()
-	s := sourcetest.NewSite(t, sourcetest.Places(300))
+	s := sourcetest.NewSite(t, sourcetest.Places(8*sourcetest.Kinds))
 	var records [][]labels.Record
 	for _, source := range sourcetest.Sources {
 		_, data := sourcetest.Run(t, s.Config(t, source, t.TempDir()))
@@ -41,7 +42,11 @@ func TestFailuresOfTheSiteLoseNoTag(t *testing.T) {
 	for _, source := range sourcetest.Sources {
 		t.Run(source.Name, func(t *testing.T) {
 			t.Parallel()
-			places := fakecommons.Corpus(1500)
+			size := map[string]int{"page": 200, "api": 800}[source.Name] // the API answers for 50 titles at a time
+			if effort.Exhaustive() {
+				size = 1500
+			}
+			places := fakecommons.Corpus(size)
 			_, want := sourcetest.Run(t, sourcetest.NewSite(t, places).Config(t, source, t.TempDir()))
 			outcomes, tags := fakecommons.Expected(places)
 			for i, rec := range sourcetest.Records(t, want) {

@@ -3,10 +3,19 @@ package shards
 import (
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/smalldisk"
 )
 
-// TestDiskFullLeavesAValidState builds on disks of 32, 48, 64 … KiB until one is large enough. On a
+// diskStep is the difference in KiB between one disk and the next.
+func diskStep() int {
+	if effort.Exhaustive() {
+		return 16
+	}
+	return 64
+}
+
+// TestDiskFullLeavesAValidState builds on disks from 32 KiB on until one is large enough. On a
 // smaller one nothing may open as a data set, and with more room the next build must give the right
 // bytes.
 func TestDiskFullLeavesAValidState(t *testing.T) {
@@ -14,7 +23,7 @@ func TestDiskFullLeavesAValidState(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, small())
 	want := contents(t, fresh)
-	smalldisk.Run(t, 32, 16,
+	smalldisk.Run(t, 32, diskStep(),
 		func(dir string) error {
 			_, err := Build(t.Context(), src, dir, small())
 			if err == nil {
@@ -38,7 +47,7 @@ func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 	fresh := t.TempDir()
 	mustBuild(t, src, fresh, other)
 	want := contents(t, fresh)
-	smalldisk.Run(t, 64, 16,
+	smalldisk.Run(t, 64, diskStep(),
 		func(dir string) error {
 			if _, err := Build(t.Context(), src, dir, small()); err != nil {
 				return err

@@ -27,7 +27,7 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	want := contents(t, fresh)
 	rng := rand.New(rand.NewPCG(7, 8))
 	dir := t.TempDir()
-	for range times(t, "HGLD_KILLS", 5) {
+	for range times(t, "HGLD_KILLS", 2) {
 		finished := killed(t, time.Duration(rng.Int64N(int64(2*whole))), "HGLD_BUILD_CHILD="+dir)
 		set, err := Open(dir)
 		switch {
@@ -79,7 +79,7 @@ func TestKilledRebuildsNeverMixOldAndNewShards(t *testing.T) {
 	rebuild(dir, "second")
 	whole := time.Since(start)
 	rng := rand.New(rand.NewPCG(9, 10))
-	for i := range times(t, "HGLD_KILLS", 5) {
+	for i := range times(t, "HGLD_KILLS", 2) {
 		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
 		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -111,7 +111,7 @@ func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
 	mustBuild(t, newSource(t, 60), dir, options("second"))
 	whole := time.Since(start)
 	rng := rand.New(rand.NewPCG(11, 12))
-	for i := range times(t, "HGLD_KILLS", 8) {
+	for i := range times(t, "HGLD_KILLS", 2) {
 		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
 		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/labels"
 )
 
@@ -39,8 +40,8 @@ func times(tb testing.TB, variable string, short int) int {
 }
 
 // TestEveryFlippedBitIsFound flips random bits in all files of a data set, one at a time. Verify
-// must find each, and a reader must return the right images or a *DamageError. HGLD_FLIPS=10000 is
-// the long form.
+// must find each, and a reader must return the right images or a *DamageError. $HGLD_FLIPS is the
+// number of flips.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
@@ -55,7 +56,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 	slices.Sort(names)
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range times(t, "HGLD_FLIPS", 200) {
+	for range times(t, "HGLD_FLIPS", 40) {
 		name := names[rng.IntN(len(names))]
 		at, mask := rng.Int64N(int64(max(len(whole[name]), 1))), byte(1)<<rng.IntN(8)
 		if len(whole[name]) == 0 { // failures.jsonl is empty
@@ -76,14 +77,18 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// TestEveryTruncationIsFound truncates every file at many lengths.
+// TestEveryTruncationIsFound truncates every file at several lengths.
 func TestEveryTruncationIsFound(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
 	images := readAll(t, dir)
+	cuts := 3
+	if effort.Exhaustive() {
+		cuts = 12
+	}
 	for name, data := range contents(t, dir) {
-		for cut := range 12 {
-			n := len(data) * cut / 12
+		for cut := range cuts {
+			n := len(data) * cut / cuts
 			if n == len(data) {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/effort"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu"
@@ -50,6 +51,9 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 // its other neighbour now and then, 2⁻⁸ apart: a third of what bfloat16 itself may change.
 func TestMixedTrainingOnCUDAFollowsTheProcessors(t *testing.T) {
 	for name, change := range mixedNets {
+		if !effort.Exhaustive() && name != "convnet" && name != "vit" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			c, d := tiny(5)
 			change(&c)

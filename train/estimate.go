@@ -86,7 +86,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	if config.Run.Resample != resampleDevice {
 		config.Run.Resample = resampleHost
 	}
-	r, err := New(config, data, Options{Backend: b})
+	r, err := New(config, data, Options{Backend: b, blank: true})
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type network struct {
 	resample bool // resample images on the device
 
 	activations device.DType // type of the backbone's activations; all else is F32
+	blank       bool         // parameters stay zero
 }
 
 // newNetwork declares the network. The caller calls store.Build after the loss has declared its

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
@@ -136,7 +137,9 @@ func TestRecordedStepHasTheBytesOfThePlainOne(t *testing.T) {
 				"input": 32}}
 			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 		},
-		"resnet": func(c *Config) { c.Model.Backbone = Named{Name: "resnet18"} },
+	}
+	if effort.Exhaustive() {
+		cases["resnet"] = func(c *Config) { c.Model.Backbone = Named{Name: "resnet18"} }
 	}
 	for _, name := range loss.All.Names() {
 		cases["loss "+name] = func(c *Config) { c.Loss.Name, c.Steps = name, 3 }

@@ -65,6 +65,7 @@ type Options struct {
 	Plan *Estimate
 
 	memory int64 // bytes of host memory; 0: ask the machine
+	blank  bool  // parameters stay zero, for a run that computes nothing
 }
 
 // Run is a training, new or resumed.
@@ -200,6 +201,7 @@ func (r *Run) prepare() error {
 		return &ConfigError{err}
 	}
 	r.network = newNetwork(r.o.Backend, &r.config, &r.parts, r.o.Decoder)
+	r.network.blank = r.o.blank
 	if r.step, err = newStep(r.network, &r.config, &r.parts, dense, counts); err != nil {
 		return err
 	}

@@ -109,7 +109,11 @@ func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) 
 	if err != nil {
 		return nil, err
 	}
-	n.store.Build(n.b, c.Seed)
+	if n.blank {
+		n.store.Allocate(n.b, c.Seed)
+	} else {
+		n.store.Build(n.b, c.Seed)
+	}
 	o.attach(n)
 	s := &step{n: n, objective: o, passes: c.Passes}
 	s.in = n.newInputs(size, len(counts), n.packs(true))

@@ -57,9 +57,11 @@ func newApp(e environment, args []string) *cli.App {
 // none, and flags after an argument, which the flag package treats as arguments.
 func completeCommands(list []*cli.Command, args []string) {
 	for _, cmd := range list {
-		cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
-		if len(cmd.Subcommands) > 0 {
+		switch {
+		case len(cmd.Subcommands) > 0:
 			cmd.CustomHelpTemplate = groupHelp
+		case slices.ContainsFunc(args, cmd.HasName): // the flags of all commands take longer than most commands
+			cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
 		}
 		cmd.HideHelpCommand = true
 		cmd.OnUsageError = wrongFlag

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"hgld/cmd/hgld/internal/demo"
+	"hgld/internal/testing/effort"
 )
 
 // demoIn runs the demo in a folder of its own and returns what it printed.
@@ -41,12 +43,17 @@ func demoIn(t *testing.T, args ...string) (dir, out string) {
 
 var demoHash = regexp.MustCompile(`sha256 of labels and table: ([0-9a-f]{64})`)
 
-func TestDemoGivesTheSameBytesTwice(t *testing.T) {
-	_, first := demoIn(t, "--steps", "12", "--threads", "1")
-	dir, second := demoIn(t, "--steps", "12", "--threads", "2")
-	a, b := demoHash.FindStringSubmatch(first), demoHash.FindStringSubmatch(second)
-	if a == nil || b == nil || a[1] != b[1] {
-		t.Errorf("hashes %v and %v: want the same one from one thread and two", a, b)
+func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
+	dir, out := demoIn(t, "--steps", "2", "--threads", "2")
+	hash := demoHash.FindStringSubmatch(out)
+	if hash == nil {
+		t.Error("the demo prints no hash")
+	}
+	if effort.Exhaustive() {
+		_, alone := demoIn(t, "--steps", "2", "--threads", "1")
+		if again := demoHash.FindStringSubmatch(alone); !slices.Equal(again, hash) {
+			t.Errorf("hashes %v and %v: want the same one from one thread and two", again, hash)
+		}
 	}
 	// What does not depend on arithmetic is the same everywhere.
 	for _, want := range []string{
@@ -54,22 +61,24 @@ func TestDemoGivesTheSameBytesTwice(t *testing.T) {
 		"Cohen's kappa                      0.834",
 		"tag 117, supercategory 14, kind 2", "323 of 339 landmarks labelled", "2584 images in 3 shards",
 	} {
-		if !strings.Contains(second, want) {
-			t.Errorf("the demo does not print %q:\n%s", want, second)
+		if !strings.Contains(out, want) {
+			t.Errorf("the demo does not print %q:\n%s", want, out)
 		}
 	}
-	elsewhere := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(elsewhere, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := filepath.Join(t.TempDir(), "moved")
 	for _, project := range []string{dir, elsewhere} {
+		if project == elsewhere {
+			if err := os.Rename(dir, elsewhere); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var status, stderr bytes.Buffer
 		if code := hgld([]string{"hgld", "status", "-C", project}, &status, &stderr); code != exitOK ||
 			!strings.Contains(status.String(), "everything is done") {
 			t.Errorf("behind the demo, status says of %s\n%s%s", project, &status, &stderr)
 		}
 	}
-	report, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	report, err := os.ReadFile(filepath.Join(elsewhere, "report.html"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,10 @@ import (
 // trainedPictures makes shards of drawings and a short run on them, evaluated on the split test.
 func trainedPictures(t *testing.T) {
 	t.Helper()
-	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--out", "runs/a", "--query", "test")...); code != 0 {
-		t.Fatal(errs)
-	}
+	trainedProject.start(t, func(t *testing.T) {
+		drawPictures(t)
+		must(t, tinyRun("--out", "runs/a", "--query", "test")...)
+	})
 }
 
 // must runs a command that has to succeed.

@@ -31,9 +31,9 @@ var faults = []struct {
 	err  syscall.Errno
 }{{"EIO", syscall.EIO}, {"EMFILE", syscall.EMFILE}, {"EACCES", syscall.EACCES}, {"short", 0}}
 
-// TestFailingCallLosesNothing lets one call of a command fail or be cut short, for every
-// call on the project's files or, as HGLD_FAULTS says, for so many of each command; "all"
-// takes every one. HGLD_FAULTS_SEED chooses them. After each fault it demands that
+// TestFailingCallLosesNothing lets one call of a command fail or be cut short: one call of
+// each stage or, as HGLD_FAULTS says, so many of each command; "all" takes every call on
+// the project's files. HGLD_FAULTS_SEED chooses them. After each fault it demands that
 //
 //   - every file that stood there before is as it was, or as an undisturbed run leaves
 //     it; a log has every line that it had;
@@ -43,7 +43,7 @@ var faults = []struct {
 func TestFailingCallLosesNothing(t *testing.T) {
 	most, seed := faultsAsked(t)
 	var workers []*faultWorker
-	for range max(1, min(2, runtime.NumCPU())) {
+	for range max(1, min(2, runtime.NumCPU(), most)) {
 		workers = append(workers, newFaultWorker(t))
 	}
 	t.Logf("seed %d; of each command its calls, and by fault: refused + succeeded / calls that can meet it", seed)
@@ -54,7 +54,7 @@ func TestFailingCallLosesNothing(t *testing.T) {
 	t.Logf("%s %8s", head, "findings")
 	total := faultTally{}
 	for i, s := range faultStages() {
-		if only := os.Getenv("HGLD_FAULTS_STAGE"); only == "" || only == s.name {
+		if only := os.Getenv("HGLD_FAULTS_STAGE"); only == "" && (s.first || most > 1) || only == s.name {
 			total.add(runFaults(t, workers, s, most, rand.New(rand.NewPCG(seed, uint64(i)))))
 		}
 	}
@@ -67,7 +67,7 @@ var faultWidths = []int{15, 13, 13, 13}
 
 // faultsAsked reads HGLD_FAULTS, how many of each command, and HGLD_FAULTS_SEED.
 func faultsAsked(t *testing.T) (most int, seed uint64) {
-	most, seed = 2, 1
+	most, seed = 1, 1
 	if text := os.Getenv("HGLD_FAULTS_SEED"); text != "" {
 		seed = uint64(number(t, text))
 	}

@@ -13,6 +13,7 @@ type faultStage struct {
 	code  int  // that it ends with
 	says  bool // what it prints is its result
 	quiet bool // it may ask the site for nothing
+	first bool // it is tried where few faults are
 }
 
 // faultStages are the commands that read or write state, for the first time and over
@@ -21,40 +22,40 @@ func faultStages() []faultStage {
 	args := func(args ...string) []string { return args }
 	stamped := func(stage string, more ...string) []string { return append(more, ".hgld/"+stage+".json") }
 	return []faultStage{
-		{name: "scrape run", args: args("scrape", "run"), without: stamped("scrape", "tags.jsonl", "scrape/")},
+		{name: "scrape run", first: true, args: args("scrape", "run"), without: stamped("scrape", "tags.jsonl", "scrape/")},
 		{name: "scrape run again", args: args("scrape", "run", "--policy", "all"), quiet: true},
 		{name: "scrape run --reparse", args: args("scrape", "run", "--reparse", "--paper-text"), quiet: true},
 		{name: "scrape verify", args: args("scrape", "verify"), says: true, quiet: true},
 		{name: "scrape import", args: args("scrape", "import", "--split", "train", "rows.csv")},
-		{name: "embed", args: args("embed"), without: stamped("embed", "vectors.safetensors", ".hgld/vectors/")},
+		{name: "embed", first: true, args: args("embed"), without: stamped("embed", "vectors.safetensors", ".hgld/vectors/")},
 		{name: "embed again", args: args("embed", "--prompt", "photo")},
-		{name: "cluster run", args: args("cluster", "run"), without: stamped("cluster", "draft.json")},
+		{name: "cluster run", first: true, args: args("cluster", "run"), without: stamped("cluster", "draft.json")},
 		{name: "cluster run again", args: args("cluster", "run", "--k", "3", "--replace")},
 		{name: "cluster run beside", args: args("cluster", "run", "--k", "3"), code: exitFailed}, // a curated draft stays
-		{name: "curate import", args: args("curate", "import", "--log", "ben.jsonl", "--by", "ben", "sheet.csv")},
+		{name: "curate import", first: true, args: args("curate", "import", "--log", "ben.jsonl", "--by", "ben", "sheet.csv")},
 		{name: "curate import again", args: args("curate", "import", "--log", "anna.jsonl", "moves.csv")},
 		{name: "curate propose", args: args("curate", "propose", "--log", "anna.jsonl", "--least", "0")},
 		{name: "curate export", args: args("curate", "export", "--to", "skos", "hierarchy.json", "places.ttl")},
-		{name: "curate apply", args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
+		{name: "curate apply", first: true, args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
 		{name: "curate apply again", args: args("curate", "apply", "--undecided")},
-		{name: "labels build", args: args("labels", "build"), without: stamped("labels", "labels.csv", "unlabelled.csv")},
+		{name: "labels build", first: true, args: args("labels", "build"), without: stamped("labels", "labels.csv", "unlabelled.csv")},
 		{name: "labels build again", args: args("labels", "build", "--blank")},
-		{name: "shards build", args: args("shards", "build"), without: stamped("shards", "shards/")},
+		{name: "shards build", first: true, args: args("shards", "build"), without: stamped("shards", "shards/")},
 		{name: "shards build again", args: args("shards", "build", "--short-side", "8", "--quality", "80")},
 		{name: "shards verify", args: args("shards", "verify"), says: true},
 		{name: "shards ls", args: args("shards", "ls"), says: true},
-		{name: "train run", args: args("train", "run"), without: stamped("train", "runs/")},
+		{name: "train run", first: true, args: args("train", "run"), without: stamped("train", "runs/")},
 		{name: "train resume", args: args("train", "run", "--steps", "3")},
-		{name: "eval run", args: args("eval", "run"), without: stamped("eval", "eval.json")},
+		{name: "eval run", first: true, args: args("eval", "run"), without: stamped("eval", "eval.json")},
 		{name: "eval run again", args: args("eval", "run", "--metrics", "R@1")},
 		{name: "eval export", args: args("eval", "export", "exported")},
-		{name: "eval embed", args: args("eval", "embed", "--out", "found.npy", "images"),
+		{name: "eval embed", first: true, args: args("eval", "embed", "--out", "found.npy", "images"),
 			without: []string{"found.npy", "found.csv"}},
 		{name: "eval embed again", args: args("eval", "embed", "--out", "found.npy", "shards")},
-		{name: "search", args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
+		{name: "search", first: true, args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
 		{name: "search --report", args: args("search", "--index", "found.npy", "--id", "0_0.jpg", "--report", "found.html")},
 		{name: "status", args: args("status"), says: true},
-		{name: "run", args: args("run"), without: []string{
+		{name: "run", first: true, args: args("run"), without: []string{
 			"tags.jsonl", ".hgld/scrape.json", "draft.json", ".hgld/cluster.json", "labels.csv", ".hgld/labels.json",
 			"shards/", ".hgld/shards.json", "runs/", ".hgld/train.json", "eval.json", ".hgld/eval.json",
 		}},

@@ -14,8 +14,8 @@ import (
 func TestHelpLeavesTheGlobalFlagStringerAlone(t *testing.T) {
 	was := reflect.ValueOf(cli.FlagStringer).Pointer()
 	var out strings.Builder
-	app := newApp(environment{stdout: &out, stderr: io.Discard}, nil)
-	if err := app.Run([]string{"hgld", "cluster", "run", "--help"}); err != nil {
+	args := []string{"hgld", "cluster", "run", "--help"}
+	if err := newApp(environment{stdout: &out, stderr: io.Discard}, args).Run(args); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n",

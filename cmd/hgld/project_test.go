@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/effort"
 )
 
 // The state of a project is the same from wherever it is asked for, with inputs that
@@ -126,7 +127,11 @@ func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 		one := slices.Clone(lines)
 		one[i] = strings.Replace(line, "#", "", 1)
 		all[i] = one[i]
-		check(line, one)
+		if effort.Exhaustive() {
+			check(line, one)
+		} else if err := os.WriteFile(projectFile, []byte(strings.Join(one, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		// What it sets is the key that it names.
 		_, out, _ := run(t, "config", "show", "--origin")
 		unset := strings.Contains(line, ": {}") || strings.Contains(line, ": null") || strings.Contains(line, "#run.device:")

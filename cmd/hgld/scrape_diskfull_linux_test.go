@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/smalldisk"
 	"hgld/scrape/fakecommons"
 	"hgld/scrape/testing/sourcetest"
@@ -49,7 +50,11 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 		}
 		return nil
 	}
-	smalldisk.Run(t, 4, 36,
+	step := 144
+	if effort.Exhaustive() {
+		step = 36
+	}
+	smalldisk.Run(t, 4, step,
 		func(dir string) error {
 			return each(dir, func(_ string, code int, out string) error {
 				switch {

@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/internal/settings"
+	"hgld/internal/testing/effort"
 	"hgld/train"
 	"hgld/train/backbone"
 	"hgld/train/loss"
@@ -59,8 +60,12 @@ func TestConfigCheckKnowsTheBoundsOfEveryNumber(t *testing.T) {
 				t.Errorf("%s.%s has no bounds", s.Name, f.Key())
 				continue
 			}
-			for _, slip := range slips {
+			for i, slip := range slips {
+				setting := swept / len(slips)
 				swept++
+				if (setting+i)%4 > 0 && slip != ".nan" && !effort.Exhaustive() {
+					continue // another setting has it
+				}
 				if err := os.WriteFile(projectFile, []byte(nested(s.Name, f.Path, asList(f.Value.Type(), slip))),
 					0o644); err != nil {
 					t.Fatal(err)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"hgld/internal/filelock"
 	"hgld/internal/sketch"
@@ -22,7 +24,44 @@ import (
 // current one: 4 forms of 3 places, 8 views of each for training and 4 for tests.
 func pictureShards(t *testing.T) {
 	t.Helper()
+	drawnProject.start(t, drawPictures)
+}
+
+// A beginning is a project that several tests start from. The first of them makes it.
+type beginning struct{ files fstest.MapFS }
+
+var drawnProject, trainedProject beginning
+
+// start puts the project into a new folder, which becomes the current one.
+func (b *beginning) start(t *testing.T, create func(*testing.T)) {
+	t.Helper()
 	t.Chdir(t.TempDir())
+	if b.files != nil {
+		if err := os.CopyFS(".", b.files); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	create(t)
+	files := fstest.MapFS{}
+	here := os.DirFS(".")
+	err := fs.WalkDir(here, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(here, path)
+		files[path] = &fstest.MapFile{Data: data, Mode: 0o644}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.files = files
+}
+
+// drawPictures draws the pictures in the current folder, and builds the shards.
+func drawPictures(t *testing.T) {
+	t.Helper()
 	for split, views := range map[string][2]int{"train": {0, 8}, "test": {8, 12}} {
 		for place := range 12 {
 			dir := filepath.Join("pictures", split, sketch.Forms[place/3], fmt.Sprint("place", place))

@@ -8,10 +8,14 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"sync"
 )
 
 // pieceBytes is the number of bytes read between two checks of the context.
 const pieceBytes = 1 << 20
+
+// pieces holds buffers for reuse: to allocate one takes longer than to hash a small file.
+var pieces = sync.Pool{New: func() any { buf := make([]byte, pieceBytes); return &buf }}
 
 // SHA256 returns the SHA-256 of a file in hexadecimal, and its size in bytes.
 func SHA256(ctx context.Context, path string) (sum string, size int64, err error) {
@@ -31,7 +35,9 @@ func SHA256(ctx context.Context, path string) (sum string, size int64, err error
 // Copy writes all of in to h, which is a hash or several of them. It returns the number of bytes.
 // It returns the error of ctx as soon as ctx has ended.
 func Copy(ctx context.Context, h io.Writer, in io.Reader) (size int64, err error) {
-	buf := make([]byte, pieceBytes)
+	piece := pieces.Get().(*[]byte)
+	defer pieces.Put(piece)
+	buf := *piece
 	for {
 		if err := ctx.Err(); err != nil {
 			return size, err

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hgld/internal/testing/effort"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -164,7 +165,7 @@ func TestDamagedHEIFIsAnError(t *testing.T) {
 			}
 		}
 		step := 7
-		if testing.Short() {
+		if !effort.Exhaustive() {
 			step = 31
 		}
 		decoded := 0

@@ -8,11 +8,13 @@ import (
 	"image/color"
 	"image/png"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/internal/testing/effort"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -107,8 +109,12 @@ func TestDeviceResamplesAsTheHost(t *testing.T) {
 		"without margin": func(in *Settings) { in.Crop, in.Resize = "centre", 16 },
 		"whole":          func(in *Settings) { in.Crop = "whole" },
 	}
-	for name, view := range views {
+	for i, name := range slices.Sorted(maps.Keys(views)) {
+		view := views[name]
 		for filter, of := range []img.Filter{img.Bilinear, img.Bicubic, img.Lanczos} {
+			if i%3 != filter && !effort.Exhaustive() {
+				continue
+			}
 			for _, training := range []bool{true, false} {
 				in := Default()
 				in.Size, in.Resize = 16, 20

@@ -3,6 +3,7 @@
 package arch
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hgld/internal/testing/goldens"
@@ -114,10 +116,23 @@ type file struct {
 	set  *token.FileSet
 }
 
+// tree is parsed once for all tests, which only read it.
+var tree = sync.OnceValues(parseTree)
+
+// parseAll returns every Go file of the module.
 func parseAll(t *testing.T) []file {
 	t.Helper()
+	files, err := tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func parseTree() ([]file, error) {
 	root := goldens.Root()
 	var files []file
+	set := token.NewFileSet()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -129,8 +144,7 @@ func parseAll(t *testing.T) []file {
 		if d.IsDir() || filepath.Ext(name) != ".go" {
 			return nil
 		}
-		set := token.NewFileSet()
-		tree, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		tree, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -142,13 +156,10 @@ func parseAll(t *testing.T) []file {
 		files = append(files, file{rel, filepath.ToSlash(filepath.Dir(rel)), strings.HasSuffix(name, "_test.go"), tree, set})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err == nil && len(files) < 20 {
+		err = fmt.Errorf("only %d Go files found below %s", len(files), root)
 	}
-	if len(files) < 20 {
-		t.Fatalf("only %d Go files found below %s", len(files), root)
-	}
-	return files
+	return files, err
 }
 
 func allowed(list []string, path string) bool {

@@ -4,6 +4,7 @@ package longdata
 
 import (
 	"bytes"
+	"hgld/internal/testing/effort"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,8 +30,8 @@ var long = []string{
 var word = regexp.MustCompile(`[\pL\pN_.]+`)
 
 // Replace calls read with the file sample once for each of its words, replaced by a megabyte of
-// other characters. read must return no error, or a short one without control characters. A short
-// test, such as under the race detector, replaces one word in five.
+// other characters. read must return no error, or a short one without control characters. A test
+// that is not exhaustive replaces one word in five.
 func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	t.Helper()
 	if err := read(sample); err != nil {
@@ -38,7 +39,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	}
 	failed := 0
 	for i, at := range word.FindAllIndex(sample, -1) {
-		if testing.Short() && i%5 > 0 {
+		if !effort.Exhaustive() && i%5 > 0 {
 			continue
 		}
 		for _, with := range []string{long[i%2], long[2+i%3]} { // every pair occurs for one word in six

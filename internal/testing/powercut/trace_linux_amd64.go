@@ -30,7 +30,7 @@ const Variable = "HGLD_POWERCUTS"
 // seed is random.
 const SeedVariable = "HGLD_POWERCUT_SEED"
 
-const few = 10
+const few = 4
 
 // randomOf is the number of random folders per cut, in addition to the systematic ones.
 const randomOf = 4
