@@ -23,7 +23,8 @@ func TestProjectOfImagesRuns(t *testing.T) {
 		}
 		short := string(text)
 		for _, line := range [][2]string{
-			{"  steps: 200", "  steps: 2"}, {"  #input.size: 224", "  input.size: 32"}, {"  #input.resize: 256", "  input.resize: 36"},
+			{"  steps: 200", "  steps: 2"}, {"  #input.size: 224", "  input.size: 32"},
+			{"  #input.resize: 256", "  input.resize: 36"},
 		} {
 			if !strings.Contains(short, line[0]) {
 				t.Fatalf("%s has no line %s", settings, line[0])
