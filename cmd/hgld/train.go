@@ -128,8 +128,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Config.Run.Settle(b)
-	plan, err := train.Plan(s.Config, data.ForTraining())
+	planned := s.Config // hgld status later compares s with the settings
+	planned.Run.Settle(b)
+	plan, err := train.Plan(planned, data.ForTraining())
 	if err != nil {
 		return trainError(err)
 	}
@@ -140,7 +141,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return trainError(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	resolved := *s // hgld status later compares s with the settings
+	resolved := *s
 	resolved.Config = r.Config()
 	same, err := resolved.Write()
 	if err != nil {
