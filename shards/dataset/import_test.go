@@ -358,7 +358,7 @@ func TestCSVMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"path,level_0\n../x.jpg,a\n", Settings{}, []string{"t.csv:2", "../x.jpg"}},
 		{"path,level_0\n/etc/passwd,a\n", Settings{}, []string{"t.csv:2", "/etc/passwd"}},
 		{"path,level_0\n,a\n", Settings{}, []string{"t.csv:2", `path ""`}},
-		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "line 2 has 1 columns"}},
+		{"path,level_0\nx.jpg\n", Settings{}, []string{"t.csv", "line 2", "line 2: 1 columns"}},
 		{"path,level_0\n\"x.jpg,a\n", Settings{}, []string{"t.csv", "line 2"}},
 		{"path,level_0\n", Settings{Images: "images.tar.gz"}, []string{"images.tar.gz", "decompress it to .tar"}},
 		{"path,level_0\n", Settings{Images: "images.rar"}, []string{"images.rar", "want a folder, a .zip or a .tar"}},
@@ -474,7 +474,7 @@ func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"path,fine\n1.jpg,K\xf6ln\n":   "t.csv: line 2: ",
-		"path,fine\n1.jpg,a,b\n":       "t.csv: line 2 has 3 columns",
+		"path,fine\n1.jpg,a,b\n":       "t.csv: line 2: 3 columns",
 		"path,fine,top\n1.jpg,a,b\n":   "levels=fine,top",
 		"what,level_0\n1.jpg,a\n":      "columns.path=",
 		"path,level_0\n/abc/1.jpg,a\n": "want one within the folder of images, /",
