@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"reflect"
 	"strings"
 	"testing"
@@ -84,23 +85,23 @@ func hasCases(v reflect.Value) bool {
 	return true
 }
 
-// Root returns the repository's root: the nearest folder above the working directory that
-// has a go.mod. A test starts in its package's folder, so that is found with -trimpath too.
+// Root returns the repository's root: the nearest folder above the working directory that has a
+// go.mod. A test starts in its package's folder, so that is found with -trimpath too. A test
+// binary that runs elsewhere, as those of scripts/gpu_pack do, looks where it was compiled.
 func Root() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		panic(err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+	_, compiled, _, _ := runtime.Caller(0)
+	for _, dir := range []string{dir, filepath.Dir(compiled)} {
+		for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+				return dir
+			}
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			panic("no go.mod above the working directory")
-		}
-		dir = up
 	}
+	panic("no go.mod above the working directory")
 }
 
 func existing(tb testing.TB, path string) string {
