@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
 )
 
@@ -226,7 +227,10 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 		whole = append(whole, data)
 	}
 	whole = append(whole, []byte(probe420), []byte(probe440))
-	const mutations = 1000
+	mutations := 200
+	if effort.Exhaustive() {
+		mutations = 1000
+	}
 	for i := range mutations {
 		data := mutated(r, whole[i%len(whole)])
 		a, aErr := standard.Decode(data)
