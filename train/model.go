@@ -47,11 +47,11 @@ func weightsSum(folder string, s *state) (string, error) {
 		return "", fmt.Errorf("train: %w", err)
 	}
 	for line := range strings.Lines(string(sums)) {
-		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && name == s.evaluated() {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && name == s.Config.evaluated() {
 			return sum, nil
 		}
 	}
-	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.evaluated()}
+	return "", &DamagedError{filepath.Join(folder, sumsFile), "it does not name " + s.Config.evaluated()}
 }
 
 // Saved returns the folder of the checkpoint of the current step, and the SHA-256 of its weights.
@@ -99,7 +99,7 @@ func Open(path string, b device.Backend, d *img.Decoder, untrained bool) (*Model
 // load fills the network from its checkpoint, with the averaged weights if there are any. It
 // skips the tensors of the loss.
 func (m *Model) load() error {
-	name := (&state{Config: m.Config}).evaluated()
+	name := m.Config.evaluated()
 	tensors, err := readTensors(m.Path, name)
 	if err != nil {
 		return err

@@ -245,7 +245,7 @@ func (r *Run) Left() []string { return r.left }
 // Close ends the goroutine that uses the backend and releases the lock on the run
 // directory.
 func (r *Run) Close() error {
-	err := errors.Join(r.thread.Do(r.step.close), r.thread.Close())
+	err := errors.Join(r.thread.Do(func() error { r.step.close(); return nil }), r.thread.Close())
 	if r.lock != nil {
 		err = errors.Join(err, r.lock.Close())
 	}

@@ -164,12 +164,11 @@ func (s *step) repeat() error {
 }
 
 // close frees the program of the step, if there is one.
-func (s *step) close() error {
+func (s *step) close() {
 	if s != nil && s.program != nil {
 		s.program.Close()
 		s.program = nil
 	}
-	return nil
 }
 
 // record runs the step while recording it.

@@ -98,7 +98,7 @@ func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tensors, err := readTensors(folder, s.evaluated())
+	tensors, err := readTensors(folder, s.Config.evaluated())
 	return ofNetwork(tensors), &s.Config.Model, err
 }
 
@@ -133,8 +133,8 @@ func checkpointIn(path string) (folder string, s state, err error) {
 }
 
 // evaluated returns the name of the file with the weights that an evaluation uses.
-func (s *state) evaluated() string {
-	if s.Config.EMA.Decay > 0 {
+func (c *Config) evaluated() string {
+	if c.EMA.Decay > 0 {
 		return averageFile
 	}
 	return modelFile
