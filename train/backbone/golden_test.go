@@ -64,7 +64,7 @@ type bench struct {
 }
 
 // large names the models that compute what smaller ones of the list do, with more layers.
-var large = regexp.MustCompile(`resnet_?101|^(net:)?deit_base|^net:vit_base$|^vit_base_patch16_224$`)
+var large = regexp.MustCompile(`resnet_?101|^resnet34$|^(net:)?deit_base|^net:vit_base(_512proj)?$|^vit_base_patch16_224$`)
 
 func TestGoldenBackbones(t *testing.T) {
 	dir := goldens.Dir(t, "backbones")
