@@ -191,7 +191,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 // convolution describes a convolution for cuDNN.
 func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.Convolution {
 	return vendor.Convolution{
-		Kind: kind, Type: t, OutW: device.F32, N: int(o.n), H: int(o.h), W: int(o.w), C: int(o.c),
+		Kind: kind, Type: t, N: int(o.n), H: int(o.h), W: int(o.w), C: int(o.c),
 		K: int(o.k), R: int(o.r), S: int(o.s), OutHeight: int(o.outH), OutWidth: int(o.outW),
 		StrideH: int(o.strideH), StrideW: int(o.strideW), PadH: int(o.padH), PadW: int(o.padW),
 		DilationH: int(o.dilationH), DilationW: int(o.dilationW), Groups: int(o.groups),
@@ -288,18 +288,20 @@ func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
 }
 
 // gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it
-// did. cuDNN adds nothing to what dw holds, and may write only the short type of x: then the
-// gradient goes to scratch memory first.
+// did. cuDNN adds nothing to what dw holds: then the gradient goes to scratch memory first.
+//
+// Of the suitable algorithms it takes the second. On an H200 the first sums over all pixels in
+// one go and takes up to 60 times as long (scripts/results/gpu).
 func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bool {
 	l := b.library(x.Type)
 	if o.n == 0 || !l.PlansConvolutions() || x.Type != dy.Type {
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
-	v.Plan = b.tuning[cudnnPlan]
+	v.Plan = b.tuning[cudnnPlan] + 1
 	err := b.gradW(l, v, dw, dy, x, acc)
-	if err != nil && x.Type != device.F32 {
-		v.OutW = x.Type
+	if errors.Is(err, vendor.ErrNoPlan) { // there is one algorithm less
+		v.Plan--
 		err = b.gradW(l, v, dw, dy, x, acc)
 	}
 	if err != nil {
@@ -308,10 +310,10 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 	return err == nil
 }
 
-// gradW computes dw in the type that v says. An error means that nothing was queued.
+// gradW computes dw. An error means that nothing was queued.
 func (b *Backend) gradW(l *vendor.Libraries, v vendor.Convolution, dw, dy, x device.Array, acc float32) error {
 	const op = "ConvGradW"
-	direct, n := v.OutW == device.F32 && acc == 0, dw.Len()
+	direct, n := acc == 0, dw.Len()
 	images := func() vendor.Images {
 		c := b.op(op)
 		return vendor.Images{X: uint64(c.address(x)), W: uint64(c.address(f32(dw))), Y: uint64(c.address(dy))}
@@ -325,7 +327,7 @@ func (b *Backend) gradW(l *vendor.Libraries, v vendor.Convolution, dw, dy, x dev
 	if err != nil {
 		return err
 	}
-	areas := b.scratch(op, bytes, 4*n, 4*n)
+	areas := b.scratch(op, bytes, 4*n)
 	a = images()
 	if !direct {
 		a.W = uint64(areas[1])
@@ -334,12 +336,6 @@ func (b *Backend) gradW(l *vendor.Libraries, v vendor.Convolution, dw, dy, x dev
 	if err != nil || direct {
 		return err
 	}
-	parts := areas[1]
-	if v.OutW != device.F32 {
-		parts = areas[2]
-		b.op(op).addr(parts).i32(int(device.F32)).i64(n).addr(areas[1]).i32(int(v.OutW)).i64(n).i64(1).i64(n).
-			run("copy", "copy_convert", blocks(n, 256), 256, 0)
-	}
-	b.op(op).ptr(f32(dw)).f32(acc).addr(parts).i64(1).i64(n).run("conv", "conv_join", blocks(n, 256), 256, 0)
+	b.op(op).ptr(f32(dw)).f32(acc).addr(areas[1]).i64(1).i64(n).run("conv", "conv_join", blocks(n, 256), 256, 0)
 	return nil
 }

@@ -22,8 +22,7 @@ const (
 // [K,R,S,C/Groups], or of one of its gradients.
 type Convolution struct {
 	Kind ConvolutionKind // what is computed
-	Type device.DType    // of x, w and y: F32 or BF16
-	OutW device.DType    // of dw
+	Type device.DType    // of x, w and y: F32 or BF16; dw is F32
 
 	N, H, W, C           int // of x
 	K, R, S              int // of w: filters and their sides
@@ -271,11 +270,11 @@ func (c Convolution) refuses(note int32) bool {
 // operations describes a convolution: its operations in order, and its tensors with memory.
 func (c Convolution) operations(s *descriptors) ([]uintptr, []tensor, error) {
 	kind, ok := dataTypes[c.Type]
-	kindW, okW := kind, true
+	kindW := kind
 	if c.Kind == GradW {
-		kindW, okW = dataTypes[c.OutW]
+		kindW = dataFloat
 	}
-	if !ok || !okW {
+	if !ok {
 		return nil, nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
 	}
 	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
