@@ -289,21 +289,14 @@ func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
 
 // gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it
 // did. cuDNN adds nothing to what dw holds: then the gradient goes to scratch memory first.
-//
-// Of the suitable algorithms it takes the second. On an H200 the first sums over all pixels in
-// one go and takes up to 60 times as long (scripts/results/gpu).
 func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bool {
 	l := b.library(x.Type)
 	if o.n == 0 || !l.PlansConvolutions() || x.Type != dy.Type {
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
-	v.Plan = b.tuning[cudnnPlan] + 1
+	v.Plan = b.tuning[cudnnPlan]
 	err := b.gradW(l, v, dw, dy, x, acc)
-	if errors.Is(err, vendor.ErrNoPlan) { // there is one algorithm less
-		v.Plan--
-		err = b.gradW(l, v, dw, dy, x, acc)
-	}
 	if err != nil {
 		b.fallBack("ConvGradW", err)
 	}

@@ -66,9 +66,9 @@ func resNet() (all []Convolution) {
 }
 
 // The real library has a plan for an H100 that we take, deterministic and within the workspace, for
-// every convolution of a ResNet-50 and for every epilogue that we fuse. In BF16 a gradient by w may be
-// one that is rounded to BF16, if there is none in F32. In F32 version 9.10 masks with TF32 alone,
-// which we do not take: a kernel of ours masks then.
+// every convolution of a ResNet-50 and for every epilogue that we fuse. Two are left to our kernels: the
+// gradient by w of the stem in BF16, which cuDNN cannot sum in F32 for four channels, and a mask in F32,
+// which version 9.10 applies with TF32 alone.
 func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 	d := describing(t)
 	for _, shape := range resNet() {
@@ -83,7 +83,7 @@ func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 					t.Errorf("no plan for %+v with the epilogue of %+v", shape, c)
 				}
 			}
-			if !plans(t, d, shape, Convolution{Kind: GradW}) {
+			if !plans(t, d, shape, Convolution{Kind: GradW}) && !(dtype == device.BF16 && shape.C%8 != 0) {
 				t.Errorf("no plan for the gradient by w of %+v", shape)
 			}
 		}
