@@ -125,6 +125,29 @@ func TestPartsChangeNoByte(t *testing.T) {
 	}
 }
 
+// overflowing has vectors that a network cannot compute with.
+type overflowing struct{ drawn }
+
+func (o overflowing) Vector(i int) []float32 {
+	v := o.drawn.Vector(i)
+	if i == 3 {
+		v[0] = float32(math.Inf(1))
+	}
+	return v
+}
+
+func TestVectorsThatAreNotFiniteAreNotWritten(t *testing.T) {
+	m := head(t)
+	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy"), Data: "drawn"}
+	_, _, err := w.Write(t.Context(), m, overflowing{drawn{8}})
+	if err == nil || !strings.Contains(err.Error(), "the embedding of v003 has a value that is not finite (column 0)") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(w.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+}
+
 // What was embedded before an interruption is not embedded again, unless it is damaged.
 func TestInterruptedIndexContinues(t *testing.T) {
 	m, d := head(t), drawn{300}
