@@ -153,7 +153,7 @@ func (r *Run) extended(was Config) (*Extension, error) {
 	}
 	freeze := freezeOf(&r.config)
 	e.Before = before.schedule.Rate(was.Optim.Rate, freeze.At(e.Was))
-	e.Rate = r.parts.schedule.Rate(r.config.Optim.Rate, freeze.At(e.Was+1))
+	e.Rate = r.resolved.schedule.Rate(r.config.Optim.Rate, freeze.At(e.Was+1))
 	return e, nil
 }
 
@@ -240,8 +240,8 @@ func (r *Run) save() (string, error) {
 	}
 	for _, t := range slices.Concat(tensors, average) {
 		if i := t.NotFinite(); i >= 0 {
-			return "", fmt.Errorf("train: step %d: %w: element %d of %s; no checkpoint is written, and a lower optim.lr may help",
-				r.state.Step, ErrNotFinite, i, t.Name)
+			return "", fmt.Errorf("train: step %d: %w: element %d of %s; no checkpoint is written, and a lower optim.lr "+
+				"may help", r.state.Step, ErrNotFinite, i, t.Name)
 		}
 	}
 	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
