@@ -20,6 +20,7 @@ import (
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
 	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // drawn is vectors of another model in two classes.
@@ -226,7 +227,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), w.Path, "", func(string) (embeddings.Vectors, error) {
-		return &held{make([]float32, 284), 4}, nil
+		return &retrieval.Matrix{Cols: 4, Values: make([]float32, 284)}, nil
 	}); !errors.As(err, new(*ChangedError)) {
 		t.Errorf("vectors that were changed: %v", err)
 	}
@@ -321,7 +322,8 @@ func TestNearestAreTheGreatestCosines(t *testing.T) {
 }
 
 func TestQueryMustBeOfTheModelOfTheIndex(t *testing.T) {
-	x := &Index{Path: "v.npy", vectors: &held{make([]float32, 12), 4}, Info: &Info{Weights: "abc", Run: "r"}}
+	vectors := &retrieval.Matrix{Cols: 4, Values: make([]float32, 12)}
+	x := &Index{Path: "v.npy", vectors: vectors, Info: &Info{Weights: "abc", Run: "r"}}
 	if err := x.Fits("abc", "runs/r", 4); err != nil {
 		t.Error(err)
 	}
