@@ -22,7 +22,7 @@ type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
 	Out        string `yaml:"out" path:"out" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
-	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
+	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
 	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
 	Unlabelled string `yaml:"unlabelled" path:"out" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
 }
@@ -31,7 +31,7 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 	return pipeline.New(pipeline.Spec[labelsSettings]{
 		Name: "labels", Command: "labels build",
 		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
-			Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
+			Form: autoForm, Unlabelled: "unlabelled.csv"},
 		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
@@ -50,8 +50,17 @@ func (s *labelsSettings) check() error {
 	return err
 }
 
-// form returns the layout of the labels.
+// autoForm is the setting for a layout that suits the levels of the labels.
+const autoForm = "auto"
+
+// form returns the layout of the labels, or "" for one that suits their levels.
 func (s *labelsSettings) form() (labels.Form, error) {
+	if s.Form == autoForm {
+		if strings.EqualFold(filepath.Ext(s.Out), ".json") {
+			return labels.JSONForm, nil
+		}
+		return "", nil
+	}
 	form, err := labelForm(s.Form)
 	if err != nil {
 		return "", err
@@ -85,6 +94,13 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	table, err := buildLabels(j, "labels build", s)
 	if err != nil {
 		return err
+	}
+	if form == "" {
+		if form = labels.HierarchicalForm; len(table.Levels) != 3 {
+			form = labels.LevelsForm
+			j.say("the labels have %s (%s), so they are written as %s; as hierarchical once the supercategories have kinds",
+				count(len(table.Levels), "level"), strings.Join(table.Levels, ", "), form)
+		}
 	}
 	kept := table
 	if !s.Blank {
