@@ -4,10 +4,12 @@ package longdata
 
 import (
 	"bytes"
-	"hgld/internal/testing/effort"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"hgld/internal/testing/effort"
 )
 
 // mostBytes is the length of an error that quotes a few names of 80 characters, each escaped in up
@@ -18,14 +20,17 @@ const mostBytes = 3000
 const size = 1 << 20
 
 // long holds the replacements of a word: letters, digits, characters that change the direction of
-// text, and terminal commands.
-var long = []string{
-	strings.Repeat("x", size),
-	strings.Repeat("7", size),
-	strings.Repeat("\u202eab ", size/6),
-	strings.Repeat("\x1b[2J", size/4),
-	strings.Repeat("y\n", size/64),
-}
+// text, and terminal commands. It is made on first use, because every command that a testscript
+// starts initializes this package.
+var long = sync.OnceValue(func() []string {
+	return []string{
+		strings.Repeat("x", size),
+		strings.Repeat("7", size),
+		strings.Repeat("\u202eab ", size/6),
+		strings.Repeat("\x1b[2J", size/4),
+		strings.Repeat("y\n", size/64),
+	}
+})
 
 var word = regexp.MustCompile(`[\pL\pN_.]+`)
 
@@ -37,7 +42,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	if err := read(sample); err != nil {
 		t.Fatalf("the file itself: %v", err)
 	}
-	failed := 0
+	failed, long := 0, long()
 	for i, at := range word.FindAllIndex(sample, -1) {
 		if !effort.Exhaustive() && i%5 > 0 {
 			continue
