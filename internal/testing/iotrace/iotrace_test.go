@@ -247,14 +247,14 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
-			for range 40 {
+			for range 10 {
 				if err := exec.Command("/bin/true").Run(); err != nil {
 					t.Errorf("a child that is not traced: %v", err)
 				}
 			}
 		})
 		wait.Go(func() {
-			for range 5 {
+			for range 2 {
 				if _, err := Record(t.Context(), program(t, "many", t.TempDir()), dir); err != nil {
 					t.Errorf("a traced one: %v", err)
 				}
