@@ -107,10 +107,10 @@ func TestGoldenTurboJPEGPixelsArePillows(t *testing.T) {
 	}
 }
 
-// TestBothJPEGDecodersAgree tries all files, those of the largest photographs only if tests
-// are exhaustive. If the standard library reads one, so does
-// libjpeg-turbo, and the pixels differ only as two inverse transforms may. If it does not, the
-// errors have the same text, except for one file that image/jpeg cannot read and libjpeg can.
+// TestBothJPEGDecodersAgree tries all files, the largest photographs only if tests are exhaustive.
+// If the standard library reads one, so does libjpeg-turbo, and the pixels differ only as two
+// inverse transforms may. If it does not, the errors have the same text, except for one file that
+// image/jpeg cannot read and libjpeg can.
 func TestBothJPEGDecodersAgree(t *testing.T) {
 	standard, fast := decoders(t)
 	if fast == nil {
