@@ -19,6 +19,7 @@ import (
 	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
+	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
 	"hgld/shards/examples"
 )
@@ -121,6 +122,12 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		if _, err := os.Stat(o.vectors); err != nil {
 			return err
 		}
+	}
+	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
+	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
+		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}})
+	if err != nil {
+		return err
 	}
 	if err := o.makeLog(); err != nil {
 		return err

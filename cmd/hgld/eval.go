@@ -22,7 +22,7 @@ type evalSettings struct {
 	Measures evalMeasureSettings `yaml:",inline"`
 
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
-	Out     string `yaml:"out" path:"out" usage:"file for the result"`
+	Out     string `yaml:"out" path:"out" kind:"a result" usage:"file for the result"`
 
 	Outputs evalOutputSettings `yaml:",inline"`
 }

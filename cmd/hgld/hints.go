@@ -52,6 +52,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return fmt.Sprintf("`hgld init %s` starts a project there", e.Dir)
 	}),
+	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
 	kind(exitIntegrity, changedInput),
 	kind(exitOK, missingInput),
@@ -197,6 +198,17 @@ func kind[E error](code int, hint func(E) string) func(error) (int, string, bool
 // sentinel is the row of one error.
 func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
 	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// occupiedOutput is the hint for an output that is not free.
+func occupiedOutput(e *pipeline.OutputError) string {
+	switch {
+	case e.Folder:
+		return "name a new or empty folder"
+	case e.Replaceable:
+		return "name another file, or overwrite this one with --replace"
+	}
+	return "name another file"
 }
 
 // stoppedRun is the hint for a run that ended before its last stage.

@@ -101,7 +101,7 @@ func (j *job) progress(label string, total int) *terminal.Progress {
 
 // Options returns what the command line asks of every stage.
 func (j *job) Options() pipeline.Options {
-	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed}
+	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed, Replace: j.replace}
 }
 
 // Say is say, exported for package pipeline.

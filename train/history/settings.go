@@ -22,7 +22,7 @@ type Settings struct {
 	Images selection.Images `yaml:",inline"`
 
 	// Out is the run directory.
-	Out          string `yaml:"out" path:"out" usage:"run directory; repeating the command continues the run in it"`
+	Out          string `yaml:"out" path:"out" kind:"a run" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
 }
 

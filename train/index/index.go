@@ -60,6 +60,18 @@ func beside(path, extension string) string {
 // InfoFile returns the file that describes vectors.
 func InfoFile(vectors string) string { return beside(vectors, ".json") }
 
+// InfoError says that the record of vectors is damaged.
+type InfoError struct {
+	Path string // of the record
+	Err  error
+}
+
+// Error names the file and the cause.
+func (e *InfoError) Error() string { return fmt.Sprintf("index: %s is damaged: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *InfoError) Unwrap() error { return e.Err }
+
 // readInfo reads the .json beside vectors, or returns nil if there is none.
 func readInfo(path string) (*Info, error) {
 	name := beside(path, ".json")

@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
@@ -60,42 +62,37 @@ func (e *FailedError) Error() string {
 		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
 }
 
-// OtherError says that a file beside the vectors is not part of an index and would be overwritten.
-type OtherError struct{ Path string }
-
-// Error names the file.
-func (e *OtherError) Error() string {
-	return fmt.Sprintf("index: %s exists and is not part of an index: move it, or choose another name", e.Path)
+// Files lists the files that Write writes for a file of vectors.
+func Files(path string) []string {
+	list := []string{path, beside(path, ".json")}
+	if filepath.Ext(path) == ".npy" {
+		list = append(list, beside(path, ".csv"))
+	}
+	return list
 }
 
-// free checks that only files of an index would be replaced. An interrupted Write may have left
-// the vectors without the rest.
-func (w *Writer) free() error {
-	if old, err := readInfo(w.Path); err != nil || old != nil {
-		return err
+// Owns reports whether Write, perhaps interrupted, made a file of an index.
+func Owns(path string) (bool, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return false, err
 	}
-	_, err := os.Stat(w.Path)
-	there := err == nil
-	for _, name := range []string{beside(w.Path, ".json"), beside(w.Path, ".csv")} {
-		csv := filepath.Ext(name) == ".csv"
-		if csv && (there || filepath.Ext(w.Path) != ".npy") {
-			continue
-		}
-		if _, err := os.Stat(name); err == nil {
-			return &OtherError{name}
-		} else if !atomicfile.IsMissing(err) {
-			return err
+	name := beside(filepath.Base(path), "")
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.Name(), name); ok && partsName.MatchString(rest) {
+			return true, nil
 		}
 	}
-	return nil
+	info, err := readInfo(path)
+	if errors.As(err, new(*InfoError)) {
+		return false, nil
+	}
+	return info != nil, err
 }
 
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
-	if err := w.free(); err != nil {
-		return nil, false, err
-	}
 	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
 		Data: w.relative(w.Data)}
 	if info.Weights, err = m.WeightsSum(); err != nil {
@@ -189,6 +186,9 @@ func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	}
 	return old, err
 }
+
+// partsName is the end of a name that [Writer.parts] returns.
+var partsName = regexp.MustCompile(`^\.(npy|parquet)\.parts-[0-9a-f]{12}$`)
 
 // parts returns the folder of the finished parts. Its name depends on the model and the items.
 func (w *Writer) parts(info *Info) string {
