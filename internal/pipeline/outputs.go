@@ -86,11 +86,11 @@ func (p *Project) checkApart(w Writing, out []Output) error {
 		case same(p.File):
 			wrong.Is = "the configuration of the project"
 		default:
-			at := slices.IndexFunc(others, func(f stageFile) bool { return same(f.path) && !(wrong.Folder && f.kind == "") })
+			at := slices.IndexFunc(others, func(f stageFile) bool { return same(f.Path) && !(wrong.Folder && f.read) })
 			if at < 0 || o.Kind == "" {
 				continue
 			}
-			made := others[at].kind == o.Kind
+			made := others[at].Kind == o.Kind
 			if _, err := os.Stat(o.Path); made && (w.Replace || IsMissing(err)) {
 				continue
 			}
@@ -106,12 +106,17 @@ func (p *Project) checkOurs(w Writing, o Output) error {
 	kind := p.engine().Kinds[o.Kind]
 	info, err := os.Stat(o.Path)
 	switch {
-	case IsMissing(err) || o.Kind == "" || w.Replace && !kind.Folder:
+	case IsMissing(err) || o.Kind == "":
 		return nil
 	case err != nil:
 		return err
-	case info.IsDir() != kind.Folder || !info.IsDir() && (!info.Mode().IsRegular() || info.Size() == 0):
-		return nil // nothing to lose, or writing fails
+	case info.IsDir() != kind.Folder:
+		is := map[bool]string{true: "a folder", false: "a file"}[info.IsDir()]
+		return &OutputError{Command: w.Command, Path: o.Path, Folder: kind.Folder, Is: is}
+	case !info.IsDir() && (!info.Mode().IsRegular() || info.Size() == 0):
+		return nil // nothing to lose
+	case w.Replace && !kind.Folder:
+		return nil
 	case kind.Ours != nil:
 		if ours, err := kind.Ours(o.Path); err != nil || ours {
 			return err
@@ -136,39 +141,45 @@ func (p *Project) expand(out []Output) []Output {
 	return list
 }
 
-// stageFile is a file that a stage of the project reads, with kind "", or writes.
-type stageFile struct{ path, kind, stage string }
+// stageFile is a file that a stage of the project reads or writes.
+type stageFile struct {
+	Output // without a kind if it is read
+	stage  string
+	read   bool
+}
 
-// othersOf lists the files that the project's settings give to stages other than the named one. A
-// file that the named stage writes as well is not listed as an input. Inputs have no kind.
-func (p *Project) othersOf(stage string) []stageFile {
-	if p.File == "" {
-		return nil
+// stageFiles lists what the project's settings give to its stages.
+func (p *Project) stageFiles() []stageFile {
+	if p.files != nil || p.File == "" {
+		return p.files
 	}
-	var in, out []stageFile
-	var own []Output
+	p.files = []stageFile{}
 	for _, s := range p.Stages() {
-		loaded := s.settings()
-		if p.Load(nil, s.Name, loaded) != nil {
+		own := s.settings()
+		if p.Load(nil, s.Name, own) != nil {
 			continue
 		}
-		writes := p.expand(s.writes(loaded))
-		if s.Name == stage {
-			own = writes
-			continue
+		for _, o := range p.expand(s.writes(own)) {
+			p.files = append(p.files, stageFile{o, s.Name, false})
 		}
-		for _, o := range writes {
-			if o.Kind != "" {
-				out = append(out, stageFile{o.Path, o.Kind, s.Name})
-			}
-		}
-		for _, path := range s.reads(loaded) {
-			in = append(in, stageFile{path, "", s.Name})
+		for _, path := range s.reads(own) {
+			p.files = append(p.files, stageFile{Output{Path: path}, s.Name, true})
 		}
 	}
-	return append(out, slices.DeleteFunc(in, func(f stageFile) bool {
-		return slices.ContainsFunc(own, func(o Output) bool { return atomicfile.Same(o.Path, f.path) })
-	})...)
+	return p.files
+}
+
+// othersOf lists the files of stages other than the named one. A file that the named stage writes
+// as well is not listed as an input.
+func (p *Project) othersOf(stage string) []stageFile {
+	own := func(path string) bool {
+		return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
+			return f.stage == stage && !f.read && atomicfile.Same(f.Path, path)
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(p.stageFiles()), func(f stageFile) bool {
+		return f.Path == "" || f.stage == stage || !f.read && f.Kind == "" || f.read && own(f.Path)
+	})
 }
 
 // writes lists the outputs that the settings of the stage name.
