@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/registry"
+	"hgld/internal/seal"
 	"hgld/train/retrieval"
 )
 
@@ -52,7 +53,11 @@ func ReadBest(run string) (Best, error) {
 	if err != nil {
 		return b, err
 	}
-	if err := json.Unmarshal(text, &b); err != nil {
+	err = json.Unmarshal(text, &b)
+	if err == nil {
+		err = seal.CheckJSON(text)
+	}
+	if err != nil {
 		return b, &DamagedError{path, err.Error()}
 	}
 	if b.Version < 1 || b.Version > BestVersion {
@@ -131,11 +136,11 @@ func (r *Run) writeBest() error {
 	if r.o.Dir == "" || r.best.Metric == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(r.best, "", " ")
+	text, err := seal.MarshalJSON(r.best)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), append(text, '\n'))
+	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), text)
 }
 
 // recallBest reads the best result up to the latest checkpoint. It forgets later evaluations,

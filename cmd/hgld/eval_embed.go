@@ -169,7 +169,8 @@ func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer,
 	case labelFile != "" && !vectored:
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
-		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say})
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors,
+			Verify: verifyVectors, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

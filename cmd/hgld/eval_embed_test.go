@@ -68,9 +68,9 @@ func TestFolderOfImagesIsEmbedded(t *testing.T) {
 	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
 	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "shards.npy", "shards")
 	must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "folder.json", "--metrics", "AP")
-	must(t, "eval", "run", "--embeddings", "shards.npy", "--labels", "shards.csv", "--out", "shards.json",
+	must(t, "eval", "run", "--embeddings", "shards.npy", "--labels", "shards.csv", "--out", "split.json",
 		"--metrics", "AP")
-	a, b := readResult(t, "folder.json"), readResult(t, "shards.json")
+	a, b := readResult(t, "folder.json"), readResult(t, "split.json")
 	if x, y := a.Mean("AP_level0"), b.Mean("AP_level0"); a.Queries != 48 || x != y {
 		t.Errorf("AP %v of %d images in a folder, %v in shards", x, a.Queries, y)
 	}
@@ -129,17 +129,17 @@ func firstForm(t *testing.T) string {
 func TestEmbedRefusesWrongArgumentsAndOutputs(t *testing.T) {
 	trainedPictures(t)
 	for want, args := range map[string][]string{
-		"l.csv exists and is not part of an index": {"--out", "l.npy", "pictures/test"},
-		"takes one folder":                         {},
-		"unknown kind of file":                     {"--out", "x.txt", "pictures/test"},
-		"--split test applies to shards":           {"--split", "test", "pictures/test"},
-		"--labels l.csv applies to vectors":        {"--labels", "l.csv", "pictures/test"},
-		"has no split":                             {"--split", "nosuch", "shards"},
-		"the model reads images":                   {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
-		"which is the input":                       {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
-		"want a share from 0 to 1":                 {"--allow-missing", "2", "pictures/test"},
-		"no images found":                          {"empty"},
-		"no such file":                             {"nosuch"},
+		"l.csv is not an index of hgld":         {"--out", "l.npy", "pictures/test"},
+		"takes one folder":                      {},
+		"unknown kind of file":                  {"--out", "x.txt", "pictures/test"},
+		"--split test applies to shards":        {"--split", "test", "pictures/test"},
+		"--labels l.csv applies to vectors":     {"--labels", "l.csv", "pictures/test"},
+		"has no split":                          {"--split", "nosuch", "shards"},
+		"the model reads images":                {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
+		"e.npy is an input of the same command": {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
+		"want a share from 0 to 1":              {"--allow-missing", "2", "pictures/test"},
+		"no images found":                       {"empty"},
+		"no such file":                          {"nosuch"},
 	} {
 		if _, err := os.Stat("l.csv"); err != nil {
 			must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")

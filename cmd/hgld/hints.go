@@ -55,6 +55,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
 	kind(exitIntegrity, changedInput),
+	kind(exitIntegrity, func(e *pipeline.StampError) string {
+		return fmt.Sprintf("delete it, and `hgld %s` writes it again", e.Command)
+	}),
 	kind(exitOK, missingInput),
 	kind(exitSomeFailed, stoppedRun),
 	kind(exitInterrupted, func(*demo.StoppedError) string {
@@ -178,6 +181,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*index.ImageError](exitUsage, nil),
 	kind[*index.UnreadError](exitSomeFailed, nil),
 	kind[*index.DamageError](exitIntegrity, nil),
+	kind(exitIntegrity, func(*index.ChangedError) string { return "make the index again with hgld eval embed" }),
+	kind(exitIntegrity, func(e *index.InfoError) string {
+		return "make the index again with hgld eval embed; if another program wrote it, give it another name"
+	}),
 	kind(exitUsage, func(e *index.ModelError) string {
 		return "leave --run out, or make the index again: hgld eval embed --run " + e.Model
 	}),

@@ -52,7 +52,8 @@ func lossCommand() *cli.Command {
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
-		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say}
+		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
+		Verify: verifyVectors, Say: j.say}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {

@@ -203,9 +203,6 @@ func (s *searching) open() (err error) {
 		return s.openRun()
 	}
 	if s.x, err = index.Open(s.ctx, s.index, s.labels, openVectors); err != nil {
-		if errors.As(err, new(*index.ChangedError)) {
-			return withHint(withCode(exitIntegrity, err), "make the index again with hgld eval embed")
-		}
 		return asUsage(err)
 	}
 	s.opened = append(s.opened, s.x)

@@ -13,7 +13,7 @@ import (
 
 // openData opens the images or vectors of a selection. Errors get exit codes and hints.
 func openData(s *selection.Images) (*selection.Data, error) {
-	d, err := s.Open(selection.Opener{Vectors: openVectors, Shards: func(folder string) (selection.Set, error) {
+	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Shards: func(folder string) (selection.Set, error) {
 		set, err := openShards(folder)
 		switch {
 		case err == nil:

@@ -44,15 +44,21 @@ type OutputError struct {
 	Path        string // of the output
 	Is          string // what it is: "an input of the same command"
 	Replaceable bool   // the user may allow it
-	Folder      bool   // files would be added to a folder
+	Folder      bool   // the output is a folder
+	Mismatch    bool   // a file has the name of the folder to write, or a folder that of the file
 }
 
 func (e *OutputError) Error() string {
-	does := "would be overwritten"
-	if e.Folder {
-		does = "would get more files"
+	does := " and would be overwritten"
+	switch {
+	case e.Mismatch && e.Folder:
+		does = "; want the name of a folder"
+	case e.Mismatch:
+		does = "; want the name of a file"
+	case e.Folder:
+		does = " and would get more files"
 	}
-	return fmt.Sprintf("%s: %s is %s and %s", e.Command, e.Path, e.Is, does)
+	return fmt.Sprintf("%s: %s is %s%s", e.Command, e.Path, e.Is, does)
 }
 
 // CheckOutputs returns an [OutputError] if a command would overwrite one of its inputs, another of
@@ -112,7 +118,7 @@ func (p *Project) checkOurs(w Writing, o Output) error {
 		return err
 	case info.IsDir() != kind.Folder:
 		is := map[bool]string{true: "a folder", false: "a file"}[info.IsDir()]
-		return &OutputError{Command: w.Command, Path: o.Path, Folder: kind.Folder, Is: is}
+		return &OutputError{Command: w.Command, Path: o.Path, Folder: kind.Folder, Mismatch: true, Is: is}
 	case !info.IsDir() && (!info.Mode().IsRegular() || info.Size() == 0):
 		return nil // nothing to lose
 	case w.Replace && !kind.Folder:
@@ -122,8 +128,11 @@ func (p *Project) checkOurs(w Writing, o Output) error {
 			return err
 		}
 	}
-	return &OutputError{Command: w.Command, Path: o.Path, Replaceable: !kind.Folder, Folder: kind.Folder,
-		Is: "not known to be " + o.Kind + " that hgld wrote"}
+	is := "not " + o.Kind + " of hgld"
+	if kind.Ours == nil {
+		is = "a file that hgld may not have written"
+	}
+	return &OutputError{Command: w.Command, Path: o.Path, Replaceable: !kind.Folder, Folder: kind.Folder, Is: is}
 }
 
 // expand replaces each name that stands for several files by these.

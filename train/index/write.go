@@ -16,6 +16,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
 	"hgld/train"
 	"hgld/train/export"
@@ -171,20 +172,23 @@ func fingerprint(d input.Dataset) string {
 // complete returns the Info of files that already exist, or nil.
 func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	old, err := readInfo(w.Path)
+	if errors.As(err, new(*InfoError)) {
+		return nil, nil
+	}
 	if err != nil || old == nil || old.Weights != want.Weights || old.Items != want.Items || old.Data != want.Data ||
 		unread(old.Failed) {
 		return nil, err
 	}
-	if filepath.Ext(w.Path) == ".npy" {
-		if _, err := os.Stat(beside(w.Path, ".csv")); err != nil {
+	for _, path := range Files(w.Path) {
+		err := Verify(ctx, path)
+		if atomicfile.IsMissing(err) || errors.As(err, new(*ChangedError)) {
 			return nil, nil
 		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	sum, _, err := filehash.SHA256(ctx, w.Path)
-	if atomicfile.IsMissing(err) || err == nil && sum != old.Vectors {
-		return nil, nil
-	}
-	return old, err
+	return old, nil
 }
 
 // partsName is the end of a name that [Writer.parts] returns.
@@ -309,9 +313,14 @@ func (w *Writer) files(ctx context.Context, info *Info, e *export.Embeddings) er
 	if info.Vectors, _, err = filehash.SHA256(ctx, w.Path); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(info, "", " ")
+	if filepath.Ext(w.Path) == ".npy" {
+		if info.Table, _, err = filehash.SHA256(ctx, beside(w.Path, ".csv")); err != nil {
+			return err
+		}
+	}
+	text, err := seal.MarshalJSON(info)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(beside(w.Path, ".json"), append(slices.Clip(text), '\n'))
+	return atomicfile.WriteFile(beside(w.Path, ".json"), text)
 }
