@@ -53,15 +53,14 @@ func ReadBest(run string) (Best, error) {
 	if err != nil {
 		return b, err
 	}
-	err = json.Unmarshal(text, &b)
-	if err == nil {
-		err = seal.CheckJSON(text)
-	}
-	if err != nil {
+	if err := json.Unmarshal(text, &b); err != nil {
 		return b, &DamagedError{path, err.Error()}
 	}
 	if b.Version < 1 || b.Version > BestVersion {
 		return b, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, b.Version, BestVersion)
+	}
+	if err := seal.CheckJSON(text); err != nil {
+		return b, &DamagedError{path, err.Error()}
 	}
 	return b, nil
 }

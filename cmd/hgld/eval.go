@@ -112,7 +112,7 @@ func (e *evaluation) run(j *job) error {
 	}
 	saved := history.WriteJSON(e.Out, result) // print the result even if it cannot be written
 	if j.json {
-		return errors.Join(saved, writeJSON(j, result), page)
+		return errors.Join(saved, printResult(j, result), page)
 	}
 	return errors.Join(saved, result.Table(j.stdout), page)
 }

@@ -164,8 +164,19 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "to start from the whole network of a run, use --from " + e.Path
 	}),
 	kind(exitOK, func(*train.UnfitError) string { return "hgld models check tells which backbone a file fits" }),
-	kind[*history.FormatError](exitIntegrity, nil),
+	kind(exitIntegrity, func(e *history.FormatError) string {
+		if filepath.Base(e.Path) != history.SettingsFile {
+			return ""
+		}
+		return "restore the file; to train with other settings, name it with --config and a new run with --out"
+	}),
 	kind[*history.SettingsError](exitUsage, nil),
+	kind(exitIntegrity, func(*tune.FormatError) string {
+		return "delete the file: the same command reads the results of its trials again"
+	}),
+	kind(exitIntegrity, func(e *forgedError) string {
+		return "delete the file: the same command reads the results of its trials again"
+	}),
 	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
 	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
 	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),

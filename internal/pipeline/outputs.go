@@ -25,7 +25,7 @@ type Kind struct {
 
 // Output is a file or folder that a command writes.
 type Output struct {
-	Path string
+	Path string // as in the settings or typed
 	Kind string // key of [Pipeline.Kinds]; "": the command never replaces a file of others
 }
 

@@ -121,7 +121,7 @@ func (s Stage) Stamp(p *Project) (Stamp, error) {
 type StampError struct {
 	Path    string // of the stamp
 	Command string // of its stage
-	Err     error
+	Err     error  // the cause
 }
 
 func (e *StampError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }

@@ -151,7 +151,7 @@ func ReadResult(path string) (*retrieval.Result, error) {
 		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
 			path, r.Version, retrieval.ResultVersion)
 	}
-	if err == nil {
+	if err == nil && r.Version > 0 { // without a version it is no result, which the caller sees
 		err = seal.CheckJSON(data)
 	}
 	if err != nil {

@@ -66,7 +66,7 @@ func InfoFile(vectors string) string { return beside(vectors, ".json") }
 // InfoError says that the record of vectors is damaged.
 type InfoError struct {
 	Path string // of the record
-	Err  error
+	Err  error  // the cause
 }
 
 // Error names the file and the cause.

@@ -193,7 +193,8 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. They have no splits; a share of the classes may be
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify, Say: func(string, ...any) {}}
+	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
+		Say: func(string, ...any) {}}
 	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err
