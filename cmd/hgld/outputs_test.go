@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/testfile"
+	"hgld/train/device/cuda"
 )
 
 // occupied are files and folders of a project, with contents that no command gets to read.
@@ -43,8 +45,9 @@ var writers = []struct{ line, ending, own string }{
 	{"eval run --report OUT", "", ""}, {"eval run --trec OUT", ".run", ""}, {"eval run --trec OUT", ".qrels", ""},
 	{"eval run --embeddings e.npy --labels l.csv --out OUT", "", "eval.json"},
 	{"eval export OUT", ".json", "eval.json"}, {"eval export OUT", ".scores.npy", ""},
-	{"eval embed --out OUT photos", ".npy", ""}, {"eval embed --out OUT.npy photos", ".csv", ""}, {"eval compare --report OUT eval.json l.csv", "", ""},
-	{"search --report OUT photos/a/b.jpg", "", ""}, {"runs plot --out OUT runs/default", ".svg", ""},
+	{"eval embed --out OUT photos", ".npy", ""}, {"eval embed --out OUT.npy photos", ".csv", ""},
+	{"eval compare --report OUT eval.json l.csv", "", ""}, {"search --report OUT photos/a/b.jpg", "", ""},
+	{"runs plot --out OUT runs/default", ".svg", ""},
 	{"loss --loss happier --embeddings e.npy --labels l.csv --gradient OUT", ".npy", ""},
 	{"dev fake-wikimedia --port 0 --categories OUT", "", ""}, {"dev fake-wikimedia --port 0 --expect OUT", "", ""},
 	{"dev fake-wikimedia --port 0 --log OUT", "", ""},
@@ -160,5 +163,21 @@ func TestConfigCheckKnowsOutputs(t *testing.T) {
 				t.Errorf("%s.%s: %s: %v", w.stage, w.key, target, err)
 			}
 		}
+	}
+}
+
+// hgld config check reads the variables that configure the machine, too.
+func TestConfigCheckReadsTheVariablesOfTheMachine(t *testing.T) {
+	projectHere(t, "")
+	for _, name := range []string{img.JPEGVariable, img.HEIFVariable, cuda.TuneVariable, cuda.VendorVariable} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "rubbish")
+			if code, _, errs := run(t, "config", "check"); code != exitUsage || !strings.Contains(errs, name) {
+				t.Errorf("exit code %d: %s", code, errs)
+			}
+		})
+	}
+	if code, _, errs := run(t, "config", "check"); code != exitOK {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
