@@ -345,3 +345,50 @@ func TestSearchRefusesAnIndexOfAnotherModel(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
+
+// Whatever reads the vectors of an index compares them, their table and the record with their hashes.
+func TestChangedIndexIsRefused(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")
+	commands := [][]string{{"eval", "run", "--embeddings", "e.npy", "--out", "r.json"},
+		{"loss", "--loss", "smooth-ap", "--embeddings", "e.npy", "--definition=false"},
+		{"search", "--index", "e.npy", "--id", firstID(t, "e.csv")},
+		{"eval", "export", "--embeddings", "e.npy", "x"},
+		{"train", "run", "--embeddings", "e.npy", "--out", "runs/head", "--steps", "1"}}
+	for _, args := range commands[:4] {
+		must(t, args...)
+	}
+	for _, file := range []string{"e.npy", "e.csv", "e.json"} {
+		sound, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, changed := range map[string][]byte{
+			"flipped": append(append(bytes.Clone(sound[:len(sound)*3/4]), sound[len(sound)*3/4]^1), sound[len(sound)*3/4+1:]...),
+			"cut":     sound[:len(sound)/2], "empty": nil,
+		} {
+			if err := os.WriteFile(file, changed, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range commands {
+				if code, _, errs := run(t, args...); code != exitIntegrity {
+					t.Errorf("%s %s: %v: exit code %d: %s", name, file, args, code, errs)
+				}
+			}
+		}
+		if err := os.WriteFile(file, sound, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// firstID returns the id of the first row of a table.
+func firstID(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := strings.Cut(strings.Split(string(text), "\n")[1], ",")
+	return id
+}

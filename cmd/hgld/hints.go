@@ -171,12 +171,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "restore the file; to train with other settings, name it with --config and a new run with --out"
 	}),
 	kind[*history.SettingsError](exitUsage, nil),
-	kind(exitIntegrity, func(*tune.FormatError) string {
-		return "delete the file: the same command reads the results of its trials again"
-	}),
-	kind(exitIntegrity, func(e *forgedError) string {
-		return "delete the file: the same command reads the results of its trials again"
-	}),
+	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
+	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
 	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
 	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
 	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),

@@ -164,6 +164,9 @@ func (t *tuning) begin() error {
 	return t.verify()
 }
 
+// searchAgain is the hint for a search that cannot be trusted.
+const searchAgain = "restore the file, or search again in another folder with --out"
+
 // forgedError says that a result in the file of a search is not the one in its trial's run directory.
 type forgedError struct {
 	path, trial string
