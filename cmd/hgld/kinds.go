@@ -15,6 +15,7 @@ import (
 	"hgld/train/history"
 	"hgld/train/index"
 	"hgld/train/report"
+	"hgld/train/tune"
 )
 
 // The kinds of outputs, as messages name them and as settings declare them by the tag kind.
@@ -32,6 +33,9 @@ const (
 	kindTRECRun    = "a run for trec_eval"
 	kindTRECQrels  = "qrels for trec_eval"
 	kindExportPart = "part of an export"
+	kindSearch     = "a search"
+
+	kindWeightsRecord = "a record of weights"
 )
 
 // outputKinds says how to recognise what hgld wrote.
@@ -62,11 +66,18 @@ func outputKinds() map[string]pipeline.Kind {
 			return begins(`\{\s*"hgld_eval"`)(exportResult(path))
 		}},
 		"a data set": {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, []string{shards.LockName, shards.ManifestFile, "SHA256SUMS"})
+			return pipeline.HasEntries(dir, []string{shards.LockName, shards.ManifestFile, shards.BuildFile})
 		}},
 		"a run": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{history.SettingsFile}, "lock", history.CheckpointsFolder)
 		}},
+		kindSearch: {Folder: true, Ours: func(dir string) (bool, error) {
+			return pipeline.HasEntries(dir, []string{tune.File}, "trial-*")
+		}},
+		"a cache of vectors": {Folder: true, Ours: func(dir string) (bool, error) {
+			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 64)+".safetensors")
+		}},
+		kindWeightsRecord: {Ours: begins(`\{\s*"version":\s*[0-9]+,\s*"name":`)},
 		"the state of a scrape": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{"scrape.db"}, "lock", "raw")
 		}},

@@ -151,6 +151,10 @@ func (t *tuning) begin() error {
 	if t.plan.Settings, err = fingerprint(j, *base); err != nil {
 		return err
 	}
+	err = j.checkOutputs("runs tune", base.Images.Files(), pipeline.Output{Path: t.out, Kind: kindSearch})
+	if err != nil {
+		return err
+	}
 	t.search, err = tune.Open(t.out, t.plan)
 	if errors.As(err, new(*tune.OtherPlanError)) {
 		return err
