@@ -56,6 +56,7 @@ func curateServeCommand() *cli.Command {
 				Usage: "`LOG` of one of two annotators to decide between; repeat for the other"},
 			&cli.StringFlag{Name: "on-conflict",
 				Usage: "if an edit of the log names a tag or group that the draft lacks: stop, or skip", DefaultText: "stop"},
+			replaceFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			settings, err := curateStage().Load(j.project, nil)
@@ -125,7 +126,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	}
 	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
 	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
-		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}})
+		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}, Replace: j.replace})
 	if err != nil {
 		return err
 	}

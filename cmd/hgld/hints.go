@@ -220,7 +220,7 @@ func occupiedOutput(e *pipeline.OutputError) string {
 	case e.Folder:
 		return "name a new or empty folder"
 	case e.Replaceable:
-		return "name another file, or overwrite this one with --replace"
+		return fmt.Sprintf("name another file, or overwrite this one: `hgld %s --replace`", e.Command)
 	}
 	return "name another file"
 }

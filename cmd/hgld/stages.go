@@ -57,7 +57,7 @@ func stageAction(s pipeline.Stage) cli.ActionFunc {
 // stageCommand makes the command of a stage: its flags come from the settings.
 func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
 	flags := append(flagsOf(s.Settings()), stageFlags()...)
-	if slices.ContainsFunc(settings.Fields(s.Settings()), settings.Field.IsOutput) {
+	if s.Name != trainStage().Name { // it writes no file that it could replace
 		flags = append(flags, replaceFlag())
 	}
 	return &cli.Command{

@@ -141,8 +141,9 @@ func checkZeros(node *yaml.Node, t reflect.Type) error {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		t = t.Elem()
 	}
-	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!int" && octal.MatchString(node.Value) && t.Kind() != reflect.String {
-		return fmt.Errorf("%q begins with 0: want a number without leading zeros", node.Value)
+	text := t.Kind() == reflect.String
+	if !text && node.Kind == yaml.ScalarNode && node.ShortTag() == "!!int" && octal.MatchString(node.Value) {
+		return fmt.Errorf("%.80q begins with 0: want a number without leading zeros", node.Value)
 	}
 	for _, inner := range node.Content {
 		if err := checkZeros(inner, t); err != nil {
