@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/testfile"
 )
 
 // The state of a project is the same from wherever it is asked for, with inputs that
@@ -86,9 +87,15 @@ func TestStampWithoutANewSettingIsStillGood(t *testing.T) {
 	if before == string(data) {
 		t.Fatalf("the stamp does not name the setting:\n%s", data)
 	}
-	if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
-		t.Fatal(err)
+	if _, out, _ := run(t, "status"); !strings.Contains(out, "train    done") {
+		t.Errorf("status\n%s", out)
 	}
+	testfile.Write(t, ".hgld", "train.json", before)
+	if _, out, _ := run(t, "status"); !strings.Contains(out, "train    stale    .hgld/train.json: it is damaged") {
+		t.Errorf("status of a changed stamp\n%s", out)
+	}
+	before, _, _ = strings.Cut(before, ",\n \"sha256\"")
+	testfile.Write(t, ".hgld", "train.json", sealed(t, before+"}"))
 	if _, out, _ := run(t, "status"); !strings.Contains(out, "train    done") {
 		t.Errorf("status\n%s", out)
 	}
