@@ -114,7 +114,8 @@ func hgldLink(t *testing.T) string {
 func waitForEvents(t *testing.T, run string, n int) {
 	t.Helper()
 	for range 6000 {
-		if text, err := os.ReadFile(filepath.Join(run, history.EventsFile)); err == nil && bytes.Count(text, []byte("\n")) >= n {
+		text, err := os.ReadFile(filepath.Join(run, history.EventsFile))
+		if err == nil && bytes.Count(text, []byte("\n")) >= n {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
