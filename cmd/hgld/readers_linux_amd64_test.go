@@ -174,8 +174,11 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 
 	cmd := start("interrupted", 100000, gone(t), gone(t))
 	waitForEvents(t, "interrupted", 3)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for range 3 { // as timeout(1) repeats it
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	endsWith(t, "an interrupt after the reader went", cmd, exitInterrupted)
 
@@ -209,7 +212,7 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(repeats + 100*time.Millisecond)
 	}
 	endsWith(t, "two interrupts of a reader that has stopped", cmd, exitInterrupted)
 }

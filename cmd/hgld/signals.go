@@ -6,7 +6,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 )
+
+// repeats is how long after the first signal another one counts as the same. timeout(1) sends every
+// signal twice, to the process and to its group.
+const repeats = 200 * time.Millisecond
 
 // interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1
 // or SIGHUP. The running command then finishes its current unit, saves and stops. Compute
@@ -28,12 +33,13 @@ func interruptible(stderr io.Writer) (ctx context.Context, announced, stop func(
 			return
 		}
 		cancel()
+		first := time.Now()
 		go func() {
 			defer close(said)
 			fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second signal stops at once\n", s)
 		}()
 		for s := range signals {
-			if !isHangup(s) {
+			if !isHangup(s) && time.Since(first) > repeats {
 				os.Exit(exitInterrupted)
 			}
 		}

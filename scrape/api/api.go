@@ -224,8 +224,7 @@ func (s *Source) send(ctx context.Context, host, step string, keys []string, mor
 			values.Set("maxlag", "5")
 		}
 		answer, err := s.fetch(ctx, host, values)
-		var lag *polite.LagError
-		if !errors.As(err, &lag) || !patient {
+		if !errors.As(err, new(*polite.LagError)) || errors.As(err, new(*polite.StopError)) || !patient {
 			return answer, err
 		}
 		s.mu.Lock()

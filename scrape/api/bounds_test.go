@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"hgld/internal/testing/usertime"
 	"hgld/labels"
 	"hgld/scrape"
+	"hgld/scrape/polite"
 )
 
 // links is a reply in which the title of number i is normalised to that of number i+1.
@@ -88,7 +91,8 @@ func TestContinuationsOnlyExtendTheRequest(t *testing.T) {
 type roundTrip func(*http.Request) string
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"},
+		"Retry-After": {"86400"}},
 		Body: io.NopCloser(bytes.NewReader([]byte(f(r)))), Request: r}, nil
 }
 
@@ -116,6 +120,42 @@ func TestContinuationsEnd(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || asked != c.asked {
 			t.Errorf("%s: %v after %d requests; want %q after %d", name, err, asked, c.want, c.asked)
 		}
+	}
+}
+
+// awake is a clock on which nobody may wait.
+type awake struct{ t *testing.T }
+
+func (awake) Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func (a awake) Sleep(_ context.Context, d time.Duration) error {
+	if d > time.Minute {
+		a.t.Errorf("a wait of %v", d)
+	}
+	return nil
+}
+
+// TestLagOfADayStopsTheCrawl: to go on without maxlag would ignore what the servers asked for.
+func TestLagOfADayStopsTheCrawl(t *testing.T) {
+	settings := polite.APIDefaults()
+	settings.Hosts, settings.Clock = []string{"c.example", "w.example"}, awake{t}
+	asked := 0
+	transport, err := polite.New(settings, roundTrip(func(r *http.Request) string {
+		asked++
+		return `{"error":{"code":"maxlag","info":"lagged"}}`
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := New(Options{Commons: "https://c.example", Wikidata: "https://w.example", Now: time.Now,
+		Lagging: func(err error) { t.Errorf("it would go on: %v", err) }}, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = source.Ask(t.Context(), stepTitle, []string{"Category:A"})
+	var stop *polite.StopError
+	if !errors.As(err, &stop) || !stop.RetryAt().Equal(awake{}.Now().Add(24*time.Hour)) || asked != 1 {
+		t.Errorf("%v after %d requests, want a stop for a day", err, asked)
 	}
 }
 
