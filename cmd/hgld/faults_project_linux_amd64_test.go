@@ -195,7 +195,8 @@ var steps = regexp.MustCompile(`(?m)^\{"event":"step".*$`)
 
 // passing are files that are no result: locks, the journals of SQLite and of a
 // training, and its database, whose contents `scrape verify` compares with the rest.
-var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*"}
+var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*",
+	"runs/*/*/lock", "runs/*/*/tensorboard/*"}
 
 // temporary reports whether a file is one in the making, which the next run removes.
 func temporary(name string) bool {

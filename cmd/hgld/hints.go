@@ -37,6 +37,9 @@ import (
 // own hint by [withHint], which takes precedence.
 var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitLocked, func(*filelock.LockedError) string { return "end that process, or wait for it" }),
+	kind(exitFailed, func(*download.AnswerError) string {
+		return "open the address in a browser: it may have moved, or need a login"
+	}),
 	kind(exitTemporary, func(e *download.TemporaryError) string {
 		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
 	}),

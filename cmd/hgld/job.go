@@ -83,6 +83,12 @@ func (j *job) print(format string, args ...any) {
 	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
+// unread reports whether stdout takes no more. A command whose product is its output then stops.
+func (j *job) unread() bool {
+	o, ok := j.stdout.(*output)
+	return ok && o.failed()
+}
+
 // show prints v as JSON with --json, and otherwise text, which says the same in words.
 func (j *job) show(v any, text string) error {
 	if j.json {

@@ -154,6 +154,8 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "another hgld process is fetching the same file")
+	case errors.Is(err, pretrained.ErrUnrecorded):
+		return withHint(err, "--sha256 compares the file itself; --replace fetches it again")
 	case errors.Is(err, pretrained.ErrExists), errors.Is(err, pretrained.ErrSum), errors.Is(err, pretrained.ErrFit):
 		return err
 	case errors.As(err, &torch) && torch.Refused != "":

@@ -139,7 +139,7 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 	enc := json.NewEncoder(j.stdout)
 	enc.SetEscapeHTML(false)
 	for row, err := range view.Rows(j.ctx, false) {
-		if err != nil {
+		if err != nil || j.unread() {
 			return err
 		}
 		if err := enc.Encode(view.Describe(row, landmarks)); err != nil {
