@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards/provenance"
 )
@@ -140,7 +140,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	}
 	kept := s.Out
 	if s.keep {
-		was, err := os.ReadFile(s.Out)
+		was, err := regular.ReadFile(s.Out)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,6 +9,7 @@ import (
 	pages "hgld/cluster/report"
 	"hgld/internal/atomicfile"
 	"hgld/internal/blas"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -41,7 +41,7 @@ func runClusterReport(c *cli.Context, j *job) error {
 	}
 	p := &pages.Page{Method: c.String("map"), Seed: c.Uint64("seed")}
 	if path := c.String("sweep"); path != "" {
-		text, err := os.ReadFile(path)
+		text, err := regular.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"hgld/curate"
 	"hgld/curate/format"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -74,7 +75,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 	if path == "" {
 		return nil, usagef("%s: an argument is empty; want the name of a file", commandPath(c))
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

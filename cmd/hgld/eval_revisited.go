@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
@@ -75,7 +75,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
 	}
 	gallery := len(e.Gallery.Labels)
-	data, err := os.ReadFile(c.String("truth"))
+	data, err := regular.ReadFile(c.String("truth"))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

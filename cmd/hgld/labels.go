@@ -14,6 +14,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -252,7 +253,7 @@ func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

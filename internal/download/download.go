@@ -21,6 +21,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/regular"
 )
 
 // Limits of one transfer.
@@ -180,7 +181,7 @@ func newClient() *http.Client {
 // begin reads the record of an earlier transfer, and truncates the partial file to the bytes that
 // the record guarantees.
 func (t *transfer) begin() error {
-	data, err := os.ReadFile(StatePath(t.Part))
+	data, err := regular.ReadFile(StatePath(t.Part))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/settings"
 )
 
@@ -97,7 +97,7 @@ func (s Stage) isOwn(p *Project, out []string) bool {
 // if there is none, and [ErrOtherStamp] for one of another version.
 func (s Stage) Stamp(p *Project) (Stamp, error) {
 	var was Stamp
-	data, err := os.ReadFile(filepath.Join(p.Dir, ".hgld", s.Name+".json"))
+	data, err := regular.ReadFile(filepath.Join(p.Dir, ".hgld", s.Name+".json"))
 	if err != nil {
 		return was, err
 	}

@@ -15,11 +15,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
 
@@ -86,7 +86,7 @@ func ReadTensors(path string) ([]tensorfile.Tensor, error) {
 
 // readFile calls read for a regular file.
 func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, error)) ([]tensorfile.Tensor, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

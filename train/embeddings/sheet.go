@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/csvfile"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
 
@@ -61,7 +61,7 @@ func ReadTable(path string) (*Table, error) {
 }
 
 func readText(path string, aside []string) (*sheet, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

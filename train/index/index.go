@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/input"
@@ -63,7 +63,7 @@ func InfoFile(vectors string) string { return beside(vectors, ".json") }
 // readInfo reads the .json beside vectors, or returns nil if there is none.
 func readInfo(path string) (*Info, error) {
 	name := beside(path, ".json")
-	text, err := os.ReadFile(name)
+	text, err := regular.ReadFile(name)
 	if atomicfile.IsMissing(err) {
 		return nil, nil
 	}

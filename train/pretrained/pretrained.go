@@ -16,13 +16,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/download"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
@@ -182,7 +182,7 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 
 // ReadRecord reads the record of a file of weights.
 func ReadRecord(out string) (Record, error) {
-	data, err := os.ReadFile(RecordPath(out))
+	data, err := regular.ReadFile(RecordPath(out))
 	if err != nil {
 		return Record{}, err
 	}
@@ -227,7 +227,7 @@ func (o Options) store(ctx context.Context, path string) (Record, error) {
 
 // readTensors reads a file of safetensors or torch.save, whatever its name.
 func readTensors(path string) (list []tensorfile.Tensor, converted bool, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, false, err
 	}
@@ -299,7 +299,7 @@ func (o Options) write(ctx context.Context, path string, tensors []tensorfile.Te
 		if converted {
 			return tensorfile.WriteSafetensors(w, tensors, map[string]string{"format": "pt"})
 		}
-		in, err := os.Open(path)
+		in, err := regular.Open(path)
 		if err != nil {
 			return err
 		}

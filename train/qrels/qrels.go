@@ -16,8 +16,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,7 +39,7 @@ const mostRelevance = 126
 // Read reads a file. usage selects rows of a solution of Google Landmarks: "public", "private",
 // or "" for both. For other files it must be "".
 func Read(path, usage string) (*Qrels, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
