@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,7 +38,7 @@ func searchCommand() *cli.Command {
 		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE…",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
+			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .npz, .safetensors, .parquet, .pt), or a run directory"},
 			&cli.StringFlag{Name: "id", Usage: "search for the row `ID` of the index instead of an image"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},
@@ -307,7 +305,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 			path = ""
 		}
 	}
-	if path == "" || slices.Contains(vectorKinds, filepath.Ext(path)) || s.page == "" && !shards.IsDataSet(path) {
+	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(path) {
 		return nil, nil
 	}
 	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")

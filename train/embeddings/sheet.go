@@ -35,6 +35,8 @@ func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
 		return readNPY(path)
+	case ".npz":
+		return readLabelsNPZ(path, onlyIDs)
 	case ".parquet":
 		return readParquet(path, aside, onlyIDs)
 	default:
@@ -155,11 +157,17 @@ func readNPY(path string) (*sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return sheetOf(path, t)
+}
+
+// sheetOf makes a sheet of integers [rows] or [rows, levels].
+func sheetOf(path string, t tensorfile.Tensor) (*sheet, error) {
 	values, err := t.Int64()
-	if err != nil || len(a.Shape) == 0 || len(a.Shape) > 2 {
-		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, a.DType, a.Shape)
+	if err != nil || len(t.Shape) == 0 || len(t.Shape) > 2 || len(values) == 0 {
+		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, t.DType, t.Shape)
 	}
-	rows, cols := a.Rows()
+	rows := t.Shape[0]
+	cols := len(values) / rows
 	s := &sheet{path: path, rows: rows, where: rowOf(path)}
 	for l := range cols {
 		classes := make([]string, rows)

@@ -19,6 +19,11 @@ func readTorch(path string) (*matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	return matrixOfTensor(t)
+}
+
+// matrixOfTensor holds a tensor of rows and columns in memory.
+func matrixOfTensor(t tensorfile.Tensor) (*matrix, error) {
 	values, err := t.Float32()
 	if err != nil {
 		return nil, err
