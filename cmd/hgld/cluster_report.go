@@ -111,7 +111,7 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 func vectorsHint(err error) error {
 	var other *cluster.OtherTagsError
 	if errors.As(err, &other) {
-		return withHint(err, "name the file that the draft was made from with --vectors: %s", other.Made)
+		return withHint(err, "name the file that the draft was made from with --vectors: %s", word(other.Made))
 	}
 	return err
 }

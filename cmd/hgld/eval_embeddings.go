@@ -152,7 +152,7 @@ func asUsage(err error) error {
 
 // typedAs returns a command with files of vectors and labels, for hints.
 func typedAs(command, vectors, labels string) string {
-	return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+	return fmt.Sprintf("%s --embeddings %s --labels %s", command, word(vectors), word(labels))
 }
 
 // labelsHint adds the whole command to the error of labels that are missing or swapped.

@@ -281,7 +281,7 @@ func splitFlag(c *cli.Context) (labels.Split, error) {
 // labelHint gives errors about splits an exit code, and names the flag that helps.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return withHint(withCode(exitUsage, err), "name the split: --split train %s", filepath.Base(path))
+		return withHint(withCode(exitUsage, err), "name the split: --split train %s", word(filepath.Base(path)))
 	}
 	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
 		return withHint(withCode(exitUsage, err), "leave out --split: the file itself names the split")

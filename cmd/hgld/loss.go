@@ -58,7 +58,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 			err = fmt.Errorf("--gradient: %w", err)
 		}
 	}
-	err = labelsHint(err, "hgld loss --loss "+l.Name)
+	err = labelsHint(err, "hgld loss --loss "+word(l.Name))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

@@ -83,7 +83,7 @@ func readTensors(path string) ([]tensorfile.Tensor, error) {
 	tensors, err := torchfile.Read(path)
 	if errors.As(err, new(*torchfile.FormatError)) {
 		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
-			"scripts/convert_weights.py %s reads a few more formats", path)
+			"scripts/convert_weights.py %s reads a few more formats", word(path))
 	}
 	return tensors, err
 }

@@ -141,7 +141,7 @@ func (s *searching) run() error {
 	if s.format == "json" {
 		err = writeJSON(s.job, s.x.Document(s.index, all, len(queries) > 1))
 	} else {
-		err = s.x.WriteTable(s.stdout, s.format, all, len(queries) > 1)
+		err = s.x.WriteTable(asTable(s.stdout, s.format), s.format, all, len(queries) > 1)
 	}
 	if err == nil && s.page != "" {
 		err = s.report(&all[0], d)
@@ -188,9 +188,9 @@ func (s *searching) open() (err error) {
 	info, err := os.Stat(s.index)
 	switch {
 	case pipeline.IsMissing(err) && embeddings.Meant(s.index) != "":
-		return withHint(withCode(exitUsage, err), "did you mean --index %s?", embeddings.Meant(s.index))
+		return withHint(withCode(exitUsage, err), "did you mean --index %s?", word(embeddings.Meant(s.index)))
 	case pipeline.IsMissing(err):
-		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", s.index)
+		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", word(s.index))
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -220,7 +220,7 @@ func (s *searching) openRun() error {
 	data, err := openData(choice)
 	if pipeline.IsMissing(err) {
 		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+
-			"hgld eval embed --run %s PHOTOS", s.index)
+			"hgld eval embed --run %s PHOTOS", word(s.index))
 	}
 	if err != nil {
 		return err

@@ -291,7 +291,7 @@ func (s *shardsSettings) outInInput() error {
 			return err
 		} else if inside {
 			return withHint(usagef("out is %s, which is inside %s, %s: the next build would read the data set as images",
-				s.Out, key, in), "name a folder next to it: --out %s", filepath.Base(filepath.Clean(in))+"-shards")
+				s.Out, key, in), "name a folder next to it: --out %s", word(filepath.Base(filepath.Clean(in))+"-shards"))
 		}
 	}
 	return nil
@@ -335,7 +335,7 @@ func checkLevelCount(levels []string) error {
 // shardsArgument is the advice on an argument to `hgld shards build`, which takes none.
 func shardsArgument(path string) string {
 	if _, err := os.Stat(path); err == nil && !strings.HasSuffix(path, ".csv") {
-		return "hgld shards build --dataset folder --input " + path
+		return "hgld shards build --dataset folder --input " + word(path)
 	}
-	return "hgld shards build --input " + path
+	return "hgld shards build --input " + word(path)
 }

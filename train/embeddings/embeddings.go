@@ -43,15 +43,14 @@ var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth"}
 // called "embeddings" or the only tensor. In a Parquet file it is the only column of lists of
 // floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
 // "embeddings" or the only float tensor with rows and columns; likewise the array of an .npz. Any
-// other extension is a [KindError]. A matrix without rows or without columns is an error.
+// other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
 	v, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	if rows, cols := v.Rows(); rows == 0 || cols == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: %d rows of %d numbers, want at least one row of at least one number", path,
-			rows, cols), v.Close())
+	if rows, cols := v.Rows(); rows > 0 && cols == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: its %d rows have no numbers", path, rows), v.Close())
 	}
 	return v, nil
 }

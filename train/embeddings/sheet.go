@@ -163,8 +163,11 @@ func readNPY(path string) (*sheet, error) {
 // sheetOf makes a sheet of integers [rows] or [rows, levels].
 func sheetOf(path string, t tensorfile.Tensor) (*sheet, error) {
 	values, err := t.Int64()
-	if err != nil || len(t.Shape) == 0 || len(t.Shape) > 2 || len(values) == 0 {
+	if err != nil || len(t.Shape) == 0 || len(t.Shape) > 2 {
 		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, t.DType, t.Shape)
+	}
+	if len(values) == 0 { // the other dimension may be any number
+		return nil, fmt.Errorf("%s: %s%v has no row or no column with classes", path, t.DType, t.Shape)
 	}
 	rows := t.Shape[0]
 	cols := len(values) / rows

@@ -24,6 +24,9 @@ func readTorch(path string) (*matrix, error) {
 
 // matrixOfTensor holds a tensor of rows and columns in memory.
 func matrixOfTensor(t tensorfile.Tensor) (*matrix, error) {
+	if t.Shape[0] > 0 && t.Shape[1] == 0 {
+		return nil, fmt.Errorf("its %d rows have no numbers", t.Shape[0])
+	}
 	values, err := t.Float32()
 	if err != nil {
 		return nil, err

@@ -106,6 +106,9 @@ func Open(ctx context.Context, path, labelFile string, open func(string) (embedd
 	if err != nil {
 		return nil, err
 	}
+	if rows, _ := v.Rows(); rows == 0 {
+		return nil, errors.Join(fmt.Errorf("index: %s has no vectors, want at least one", path), v.Close())
+	}
 	x := &Index{Path: path, vectors: v}
 	if err := errors.Join(x.describe(ctx), x.name(labelFile)); err != nil {
 		return nil, errors.Join(err, v.Close())
