@@ -8,6 +8,7 @@ import (
 	"hgld/internal/terminal"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -22,7 +23,12 @@ func hgld(args []string, stdout, stderr io.Writer) int {
 }
 
 // run runs one command line and returns its exit code.
-func (e environment) run(args []string) int {
+func (e environment) run(args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			code = reportDefect(p, debug.Stack(), e.stderr)
+		}
+	}()
 	if asked := len(args) - 1; args[asked] == "--generate-bash-completion" && slices.Contains(args[:asked], "--") {
 		return exitOK // after "--" this is an ordinary argument, and the command would run
 	}
