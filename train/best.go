@@ -179,7 +179,7 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
 	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
-	o := retrieval.Evaluation{Metrics: r.parts.metrics}
+	o := retrieval.Evaluation{Metrics: r.resolved.metrics}
 	var result *retrieval.Result
 	var err error
 	switch {

@@ -159,8 +159,8 @@ func DefaultMetrics() []string {
 	return []string{"R@1", "R@10", "AP", "mAP@R", "H-AP", "ASI", "NDCG"}
 }
 
-// parts is a configuration with its names looked up in the tables.
-type parts struct {
+// resolved is a configuration with its names looked up in the tables.
+type resolved struct {
 	backbone  backbone.Spec
 	head      backbone.Head
 	loss      loss.Kind
@@ -186,7 +186,7 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 
 // resolve checks the ranges of a configuration, looks up every name in its table, applies the
 // settings and validates the whole. It returns the first mistake as a *ConfigError.
-func (c *Config) resolve() (parts, error) {
+func (c *Config) resolve() (resolved, error) {
 	p, err := c.lookUp()
 	if err != nil {
 		return p, &ConfigError{err}
@@ -194,7 +194,7 @@ func (c *Config) resolve() (parts, error) {
 	return p, nil
 }
 
-func (c *Config) lookUp() (p parts, err error) {
+func (c *Config) lookUp() (p resolved, err error) {
 	if c.Steps > 0 {
 		c.Epochs = 0
 	}

@@ -29,7 +29,8 @@ type Embedded struct {
 	Failed  []*input.ImageError // skipped images, in their order
 }
 
-// EmbedAll returns the embeddings of a data set. The data set may have no levels.
+// EmbedAll returns the embeddings of a data set. The data set may have no levels. An embedding that
+// is not finite is an error.
 func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (*Embedded, error) {
 	type failure struct {
 		row int
@@ -72,6 +73,10 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 		e.Rows = append(e.Rows, i)
 	}
 	e.Vectors.Shape[0], e.Vectors.Data = len(e.Rows), t.Data[:len(e.Rows)*bytes]
+	if i := e.Vectors.NotFinite(); i >= 0 {
+		return nil, fmt.Errorf("train: the embedding of %s has a value that is not finite (column %d): "+
+			"the weights of %s are unusable, or the image overflows them", d.ID(e.Rows[i/t.Shape[1]]), i%t.Shape[1], m.Path)
+	}
 	return e, nil
 }
 

@@ -93,7 +93,7 @@ func Plan(config Config, data Data) (*Estimate, error) {
 	defer r.Close()
 	e := &Estimate{
 		Images: len(r.paths), Vectors: r.config.ofVectors(),
-		Classes: r.classes, Absent: r.absent, Batch: r.parts.sampler.Size(), PerEpoch: r.perEpoch,
+		Classes: r.classes, Absent: r.absent, Batch: r.resolved.sampler.Size(), PerEpoch: r.perEpoch,
 		Steps: r.Total(), Kept: l.used,
 	}
 	for _, g := range r.network.store.Groups {

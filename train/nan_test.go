@@ -2,7 +2,9 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +225,33 @@ func checkSkipped(t *testing.T, c Config, d *places.Set, e Event) {
 	}
 	if !slices.Equal(e.IDs, want) {
 		t.Errorf("step %d, batch %+v: images %v, the sampler has %v", e.Step, *e.Batch, e.IDs, want)
+	}
+}
+
+// overflowing makes the weights infinite in one update, as a rate does that is too large for a gradient.
+type overflowing struct {
+	device.Backend
+	updates, at int
+}
+
+func (o *overflowing) Adam(w, m, v, dw, shadow, hyper, flag device.Array, k device.AdamKind) {
+	o.Backend.Adam(w, m, v, dw, shadow, hyper, flag, k)
+	if o.updates++; o.updates == o.at {
+		o.Fill(w.RowRange(0, 1), float32(math.Inf(1)))
+	}
+}
+
+func TestWeightsThatOverflowAreNoCheckpoint(t *testing.T) {
+	c, d := tiny(6)
+	c.Run.Checkpoint = 2
+	dir := t.TempDir()
+	events, err := trainAll(t, context.Background(), c, Data{Train: d},
+		Options{Dir: dir, Backend: &overflowing{Backend: cpu.New(2), at: 2*2 + 1}}) // two groups
+	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "step 4: values were not finite: element 0 of ") {
+		t.Errorf("error %v after %d events", err, len(events))
+	}
+	if list, err := checkpoints(dir); err != nil || len(list) != 1 || filepath.Base(list[0]) != "step-00000002" {
+		t.Errorf("checkpoints %q, %v; want that of step 2", list, err)
 	}
 }
 

@@ -36,7 +36,7 @@ type network struct {
 
 // newNetwork declares the network. The caller calls store.Build after the loss has declared its
 // parameters.
-func newNetwork(b device.Backend, c *Config, p *parts, d *img.Decoder) *network {
+func newNetwork(b device.Backend, c *Config, p *resolved, d *img.Decoder) *network {
 	store := nn.NewStore()
 	if d == nil {
 		d = new(img.Decoder)

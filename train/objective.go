@@ -22,7 +22,7 @@ type objective struct {
 
 // newObjective makes the loss and declares its proxies. rows holds the labels of the data, counts
 // the number of classes of each level.
-func newObjective(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*objective, error) {
+func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts []int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
 	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: ClassPaths(rows, counts[0]), Batch: p.sampler.Size(),
 		Memory: remembered.Size}

@@ -33,7 +33,7 @@ func TestStepsWithoutAPositiveHaveNoLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[int]bool{} // step -> a query of its batch has a positive
-		for w, err := range input.Epochs(r.parts.sampler, r.paths, c.Seed, input.Position{}) {
+		for w, err := range input.Epochs(r.resolved.sampler, r.paths, c.Seed, input.Position{}) {
 			if err != nil || len(want) == c.Steps {
 				break
 			}

@@ -240,7 +240,7 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 // batchesOf is the first n batches of a run.
 func batchesOf(t testing.TB, r *Run, n int) (list []*input.Batch) {
 	t.Helper()
-	for b, err := range r.loader.Batches(t.Context(), input.Epochs(r.parts.sampler, r.paths, 1, input.Position{})) {
+	for b, err := range r.loader.Batches(t.Context(), input.Epochs(r.resolved.sampler, r.paths, 1, input.Position{})) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	if err != nil {
 		return true, fmt.Errorf("train: model.projection: %w", err)
 	}
-	weight, bias := pca.Linear(r.parts.projection.Whiten)
+	weight, bias := pca.Linear(r.resolved.projection.Whiten)
 	if r.o.Dir != "" {
 		if err := writeProjection(filepath.Join(r.o.Dir, projectionFile), weight, bias); err != nil {
 			return true, fmt.Errorf("train: model.projection: %w", err)

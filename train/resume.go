@@ -153,7 +153,7 @@ func (r *Run) extended(was Config) (*Extension, error) {
 	}
 	freeze := freezeOf(&r.config)
 	e.Before = before.schedule.Rate(was.Optim.Rate, freeze.At(e.Was))
-	e.Rate = r.parts.schedule.Rate(r.config.Optim.Rate, freeze.At(e.Was+1))
+	e.Rate = r.resolved.schedule.Rate(r.config.Optim.Rate, freeze.At(e.Was+1))
 	return e, nil
 }
 
@@ -217,7 +217,9 @@ func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error
 }
 
 // save writes a checkpoint and returns its folder. It returns "" if this step already has one, or
-// the run keeps none.
+// the run keeps none. Values that are not finite are an error, so that the newest checkpoint can
+// always be used. A step skips a gradient that is not finite, but a rate times a finite gradient
+// can overflow too.
 func (r *Run) save() (string, error) {
 	if r.saved == r.state.Step || r.o.Dir == "" {
 		return "", nil
@@ -235,6 +237,12 @@ func (r *Run) save() (string, error) {
 	})
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint: %w", err)
+	}
+	for _, t := range slices.Concat(tensors, average) {
+		if i := t.NotFinite(); i >= 0 {
+			return "", fmt.Errorf("train: step %d: %w: element %d of %s; no checkpoint is written, and a lower optim.lr "+
+				"may help", r.state.Step, ErrNotFinite, i, t.Name)
+		}
 	}
 	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
 	if err != nil {

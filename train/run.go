@@ -70,10 +70,10 @@ type Options struct {
 
 // Run is a training, new or resumed.
 type Run struct {
-	config Config
-	parts  parts
-	data   Data
-	o      Options
+	config   Config
+	resolved resolved
+	data     Data
+	o        Options
 
 	lock    *filelock.Lock // on the run directory
 	thread  *device.Thread
@@ -128,7 +128,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.validateData(data); err != nil {
 		return nil, &ConfigError{err}
 	}
-	r := &Run{config: config, parts: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
+	r := &Run{config: config, resolved: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
 	err = r.thread.Do(r.prepare)
 	if err == nil {
 		err = r.reserve()
@@ -192,17 +192,17 @@ func (r *Run) prepare() error {
 	}
 	dense, counts := input.Renumber(list)
 	r.paths, r.classes = dense, counts
-	first, err := r.parts.sampler.Epoch(dense, r.config.Seed, 0)
+	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
 		return &ConfigError{err}
 	}
 	r.perEpoch, r.absent = len(first), absentClasses(dense, first, counts[0])
-	if r.judge, err = r.config.bestKey(r.parts.metrics.Keys(len(counts))); err != nil {
+	if r.judge, err = r.config.bestKey(r.resolved.metrics.Keys(len(counts))); err != nil {
 		return &ConfigError{err}
 	}
-	r.network = newNetwork(r.o.Backend, &r.config, &r.parts, r.o.Decoder)
+	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
 	r.network.blank = r.o.blank
-	if r.step, err = newStep(r.network, &r.config, &r.parts, dense, counts); err != nil {
+	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts); err != nil {
 		return err
 	}
 	if r.o.Overfit {
@@ -212,7 +212,7 @@ func (r *Run) prepare() error {
 		return &ConfigError{err}
 	}
 	r.loader = &input.Loader{
-		Data: r.data.Train, Labels: dense, Size: r.parts.sampler.Size(), In: r.config.Input, Filter: r.parts.filter,
+		Data: r.data.Train, Labels: dense, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
 		Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
 		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
 		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
@@ -229,7 +229,7 @@ func (r *Run) prepare() error {
 			return err
 		}
 	}
-	if r.left, err = r.network.warmStart(&r.config, &r.parts); err != nil {
+	if r.left, err = r.network.warmStart(&r.config, &r.resolved); err != nil {
 		return err
 	}
 	if ema := r.step.update.ema; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
@@ -343,7 +343,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	if r.complete() {
 		return true, nil
 	}
-	plan := input.Epochs(r.parts.sampler, r.paths, r.config.Seed, r.state.Position)
+	plan := input.Epochs(r.resolved.sampler, r.paths, r.config.Seed, r.state.Position)
 	if r.o.Overfit {
 		plan = input.RepeatFirst(plan)
 	}

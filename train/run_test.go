@@ -272,7 +272,7 @@ func replayAllocatesNothing(t *testing.T, where string) {
 	}
 	defer r.Close()
 	var b *input.Batch
-	for b = range r.loader.Batches(context.Background(), input.Epochs(r.parts.sampler, r.paths, 1, input.Position{})) {
+	for b = range r.loader.Batches(context.Background(), input.Epochs(r.resolved.sampler, r.paths, 1, input.Position{})) {
 		break // and so end the workers, whose allocations would count
 	}
 	take := func() {

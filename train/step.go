@@ -25,12 +25,12 @@ type step struct {
 	passes Passes
 
 	tape       *grad.Tape
-	program    device.Program // program of the tape, on a device that records; nil: none
-	embeddings *grad.Var      // [B,D]
-	value      *grad.Var      // loss, F32 [1]
-	parts      []loss.Part    // terms of the loss, if it is a sum
-	reported   []device.Array // arrays that a ticket downloads
-	tickets    [2]ticket      // used in turn
+	program    device.Program      // program of the tape, on a device that records; nil: none
+	embeddings *grad.Var           // [B,D]
+	value      *grad.Var           // loss, F32 [1]
+	terms      []loss.RecordedTerm // terms of the loss, if it is a sum
+	reported   []device.Array      // arrays that a ticket downloads
+	tickets    [2]ticket           // used in turn
 }
 
 // outcome is the result of a step on the host.
@@ -55,7 +55,7 @@ type TermValue struct {
 type ticket struct {
 	b         device.Backend
 	rates     rates
-	parts     []loss.Part
+	terms     []loss.RecordedTerm
 	numbers   [][4]byte // loss, guard, norm, and the value of each part
 	downloads []device.Ticket
 }
@@ -65,7 +65,7 @@ const (
 	lossNumber = iota
 	guardNumber
 	normNumber
-	firstPart
+	firstTerm
 )
 
 // fetch queues the downloads of numbers.
@@ -88,15 +88,15 @@ func (t *ticket) outcome() (outcome, error) {
 	number := func(i int) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(t.numbers[i][:]))) }
 	o := outcome{loss: number(lossNumber), norm: number(normNumber), rates: t.rates,
 		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0}
-	for i, p := range t.parts {
-		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstPart + i))})
+	for i, p := range t.terms {
+		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstTerm + i))})
 	}
 	return o, nil
 }
 
 // newStep declares the loss, builds the store and makes the optimizers. rows holds the labels of
 // the data, counts the number of classes of each level.
-func newStep(n *network, c *Config, p *parts, rows []labels.Path, counts []int) (*step, error) {
+func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []int) (*step, error) {
 	o, err := newObjective(n, c, p, rows, counts)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 		return nil, err
 	}
 	t := &s.tickets[s.update.steps%len(s.tickets)]
-	t.b, t.rates, t.parts = b, s.update.rates(), s.parts
+	t.b, t.rates, t.terms = b, s.update.rates(), s.terms
 	t.fetch(s.reported...)
 	return t, nil
 }
@@ -206,12 +206,12 @@ func (s *step) record() {
 // report lists the arrays that a step downloads. An accumulated loss does not report its terms,
 // because each chunk has its own.
 func (s *step) report(guard device.Array) {
-	s.parts, s.reported = nil, []device.Array{s.value.Value, guard, s.update.norm.Value}
+	s.terms, s.reported = nil, []device.Array{s.value.Value, guard, s.update.norm.Value}
 	if s.passes.Accumulate {
 		return
 	}
-	s.parts = loss.PartsOf(s.objective.loss)
-	for _, p := range s.parts {
+	s.terms = loss.RecordedTerms(s.objective.loss)
+	for _, p := range s.terms {
 		s.reported = append(s.reported, p.Value.Value)
 	}
 }

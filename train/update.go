@@ -34,7 +34,7 @@ type update struct {
 
 // newUpdate makes the optimizers of the network and of the proxies, and adds their state to the
 // checkpoint. The store must be built. own is the result of arrange.
-func newUpdate(n *network, c *Config, p *parts, own ownSettings) *update {
+func newUpdate(n *network, c *Config, p *resolved, own ownSettings) *update {
 	u := &update{
 		store: n.store, schedule: &optim.Scaled{Schedule: p.schedule, Factor: 1},
 		proxyPlan: &optim.Scaled{Schedule: p.proxyPlan, Factor: 1}, freeze: freezeOf(c),

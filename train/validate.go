@@ -30,7 +30,7 @@ func firstBroken(rules []rule) error {
 
 // validate checks how the settings of a configuration go together, in the order of hgld.yaml. The
 // names are looked up in p, and settings.Check has checked the range of every number.
-func (c *Config) validate(p *parts) error {
+func (c *Config) validate(p *resolved) error {
 	decoded := float64(c.rowBytes()) * float64(c.Sampler.Batch) * float64(max(c.Run.Prefetch, 1)+1)
 	rules := []rule{
 		{decoded > input.MostDecoded, "sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would " +
@@ -73,7 +73,7 @@ func (c *Config) inputRules() []rule {
 }
 
 // modelRules compare the input and the head with what the backbone needs.
-func (c *Config) modelRules(p *parts) []rule {
+func (c *Config) modelRules(p *resolved) []rule {
 	f, m := p.backbone.Facts(), c.Model
 	rules := []rule{
 		{m.Projection != "" && m.Dim == 0, "model.projection is %s, but model.dim is 0: set model.dim",
@@ -96,7 +96,7 @@ func (c *Config) modelRules(p *parts) []rule {
 }
 
 // lossRules say which losses a memory and chunks suit.
-func (c *Config) lossRules(p *parts) []rule {
+func (c *Config) lossRules(p *resolved) []rule {
 	byRows := loss.ByRows(p.loss)
 	return []rule{
 		{c.Memory.Size > 0 && c.Memory.Unique, "memory.size is %d, but memory.unique has a place for each training image: " +
@@ -112,7 +112,7 @@ func (c *Config) lossRules(p *parts) []rule {
 	}
 }
 
-// validateNames checks the names that no table of parts has.
+// validateNames checks the names that no table has.
 func (c *Config) validateNames() error {
 	for _, group := range c.Schedule.Frozen {
 		if groups := []string{backboneGroup, headGroup, proxyGroup}; !slices.Contains(groups, group) {

@@ -17,7 +17,7 @@ import (
 // warmStart fills the network with the start of a new run: the backbone from Model.Weights, the
 // whole network from From, or nothing. left names the tensors of Model.Weights after the
 // backbone.
-func (n *network) warmStart(c *Config, p *parts) (left []string, err error) {
+func (n *network) warmStart(c *Config, p *resolved) (left []string, err error) {
 	switch {
 	case c.From != "":
 		return nil, n.whole(c, p)
@@ -61,7 +61,7 @@ func (n *network) pretrained(spec backbone.Spec, path string) (left []string, er
 
 // whole fills the network from a run, one of its checkpoints, or an export. It does not touch the
 // loss or the optimizer.
-func (n *network) whole(c *Config, p *parts) error {
+func (n *network) whole(c *Config, p *resolved) error {
 	tensors, model, err := readNetwork(c.From)
 	if err != nil {
 		return err

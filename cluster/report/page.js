@@ -244,14 +244,16 @@ function openCluster(c, options = {}) {
 }
 function tagRow(i, go) {
   const b = el("button", { type: "button", className: "row" }, key(tags.cluster[i]), el("span", { className: "name" }, tags.name[i]),
-    el("span", { className: "figure", title: "landmarks" }, number.format(tags.landmarks[i])), el("span", { className: "figure", title: "distance to the centroid" }, tags.distance[i].toFixed(3)));
+    el("span", { className: "figure", title: "landmarks" }, number.format(tags.landmarks[i])),
+    el("span", { className: "figure", title: "distance to the centroid" }, tags.distance[i].toFixed(3)));
   b.dataset.tag = i;
   b.addEventListener("click", () => go(i));
   b.addEventListener("mouseenter", () => { hover = i; redraw(); });
   return b;
 }
 function clusterRow(c) {
-  const b = el("button", { type: "button", className: "row" }, key(c), el("span", { className: "name" }, clusters[c].name), el("span", { className: "figure" }, many(clusters[c].members.length, "tag")));
+  const b = el("button", { type: "button", className: "row" }, key(c), el("span", { className: "name" }, clusters[c].name),
+    el("span", { className: "figure" }, many(clusters[c].members.length, "tag")));
   b.addEventListener("click", () => openCluster(c, { reveal: true, focus: true }));
   return b;
 }
@@ -259,13 +261,16 @@ function detail() {
   const box = byId("detail");
   box.replaceChildren();
   if (open < 0) {
-    box.append(el("h3", {}, "Most used clusters"), el("p", { className: "soft small" }, "Choose a cluster here, in the list below, or a tag on the map."), ...byUse.slice(0, 40).map(clusterRow));
+    box.append(el("h3", {}, "Most used clusters"),
+      el("p", { className: "soft small" }, "Choose a cluster here, in the list below, or a tag on the map."),
+      ...byUse.slice(0, 40).map(clusterRow));
     return;
   }
   const c = clusters[open], close = el("button", { type: "button" }, "Close");
   close.addEventListener("click", () => { openCluster(-1); canvas.focus(); });
   box.append(el("div", { className: "head" }, el("h3", {}, key(open), " ", c.name), close),
-    el("p", { className: "soft small" }, `${many(c.members.length, "tag")}, ${use(c.landmarks, c.images)}${c.known ? "; a group of the earlier curation" : ""}`));
+    el("p", { className: "soft small" },
+      `${many(c.members.length, "tag")}, ${use(c.landmarks, c.images)}${c.known ? "; a group of the earlier curation" : ""}`));
   if (c.nearest.length) {
     const near = el("div", { className: "near" });
     for (const k of c.nearest) {
@@ -348,7 +353,12 @@ function list() {
 const held = new Map();
 let moved = 0, apart = 0;
 const place = (e) => { const r = canvas.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
-canvas.addEventListener("pointerdown", (e) => { canvas.setPointerCapture(e.pointerId); held.set(e.pointerId, place(e)); moved = 0; apart = 0; canvas.classList.add("held"); });
+canvas.addEventListener("pointerdown", (e) => {
+  canvas.setPointerCapture(e.pointerId);
+  held.set(e.pointerId, place(e));
+  moved = apart = 0;
+  canvas.classList.add("held");
+});
 canvas.addEventListener("pointermove", (e) => {
   const [x, y] = place(e), before = held.get(e.pointerId);
   if (!before) {

@@ -86,8 +86,10 @@ func (s *clusterSettings) check() error {
 			return err
 		}
 	}
-	if err := checkEncoder(s.Encoder); err != nil {
-		return err
+	if s.Encoder != "" {
+		if _, err := encoderNamed(s.Encoder); err != nil {
+			return err
+		}
 	}
 	return s.options().Check()
 }
@@ -95,8 +97,6 @@ func (s *clusterSettings) check() error {
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
-			"  hgld cluster run --encoder hashing\n"+
-			"                                    compare spellings; needs no weights\n"+
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
@@ -254,6 +254,9 @@ func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (
 	if encoder, err = withCache(j, encoder, e.Cache); err != nil {
 		return cluster.Matrix{}, want, err
 	}
+	if s.Encoder == "" {
+		adviseEncoder(j, e)
+	}
 	if keep {
 		if s.keep && exists { // the existing vectors belong to the draft that is kept
 			s.Vectors = newFileName(s.Vectors)
@@ -266,8 +269,7 @@ func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (
 }
 
 // encoderSettings returns the settings of embed with the encoder that a clustering names. If no
-// encoder is named and the existing vectors needed no weights, it keeps their encoder and
-// prompt.
+// prompt is set, it keeps that of the existing vectors.
 func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {
@@ -275,9 +277,6 @@ func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*e
 	}
 	if s.Encoder != "" && s.Encoder != e.Encoder {
 		e.Encoder, e.Weights = s.Encoder, ""
-	}
-	if e.Encoder == "" && have.Encoder == hashing.Name() {
-		e.Encoder = encoders[0].Name
 	}
 	if e.Prompt == "" && strings.Contains(string(have.Prompt), "{}") {
 		e.Prompt = string(have.Prompt)

@@ -235,6 +235,8 @@ func missingInput(e *pipeline.MissingInputError) string {
 	switch {
 	case e.Writer != "":
 		return fmt.Sprintf("`%s` writes it", typed(e.Project, e.Writer))
+	case e.Setting != nil && e.Setting.Key() == "logs" && e.Project.Origin("curate.logs") == "default":
+		return fmt.Sprintf("`%s` writes it", typed(e.Project, byHand["curate"]))
 	case e.Setting == nil:
 		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
 	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):

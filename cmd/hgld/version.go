@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"hgld/internal/licenses"
 )
 
-// version is hgld's version. A release build sets it through the linker.
-var version = "0.1.0-dev"
+// version and commit are hgld's. A release build sets them through the linker; other builds know the
+// commit from Go.
+var version, commit = "0.1.0-dev", ""
 
 // buildInfo is what `hgld version --json` prints.
 type buildInfo struct {
@@ -21,7 +24,7 @@ type buildInfo struct {
 }
 
 func thisBuild() buildInfo {
-	b := buildInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := buildInfo{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch s.Key {
@@ -41,10 +44,17 @@ func thisTool() string { return strings.TrimSpace(version + " " + thisBuild().Co
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "version, commit and platform",
-		Description: "  hgld version\n  hgld version --json",
-		Flags:       []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print data as JSON"}},
+		Description: "  hgld version\n  hgld version --json\n  hgld version --licenses",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
+			&cli.BoolFlag{Name: "licenses", Usage: "print hgld's licence and those of the modules in it"},
+		},
 		Action: func(c *cli.Context) error {
 			j := &job{stdout: c.App.Writer}
+			if c.Bool("licenses") {
+				j.print("%s", licenses.All())
+				return nil
+			}
 			b := thisBuild()
 			if c.Bool("json") {
 				return writeJSON(j, b)

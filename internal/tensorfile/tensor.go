@@ -120,6 +120,30 @@ func (t Tensor) Int64() ([]int64, error) {
 	return dst, nil
 }
 
+// NotFinite returns the index of the first element that is NaN or infinite, or −1.
+func (t Tensor) NotFinite() int {
+	le := binary.LittleEndian
+	for i := range t.Len() {
+		var exponent, all uint64
+		switch t.DType { // the exponent of a value that is not finite has all bits set
+		case "F64":
+			exponent, all = le.Uint64(t.Data[8*i:]), 0x7ff0_0000_0000_0000
+		case "F32":
+			exponent, all = uint64(le.Uint32(t.Data[4*i:])), 0x7f80_0000
+		case "BF16":
+			exponent, all = uint64(le.Uint16(t.Data[2*i:])), 0x7f80
+		case "F16":
+			exponent, all = uint64(le.Uint16(t.Data[2*i:])), 0x7c00
+		default:
+			return -1
+		}
+		if exponent&all == all {
+			return i
+		}
+	}
+	return -1
+}
+
 // check reports whether type, shape and data fit together.
 func (t Tensor) check() error {
 	size, ok := dtypes[t.DType]

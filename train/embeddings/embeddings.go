@@ -94,12 +94,6 @@ func open(path string) (Vectors, error) {
 	return nil, unknownKind(path)
 }
 
-// matrix is a tensor held in memory.
-type matrix struct {
-	cols   int
-	values []float32
-}
-
 // stored is a tensor of an open file.
 type stored struct {
 	*tensorfile.File
@@ -144,18 +138,6 @@ func firstFew(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
-// Rows implements Vectors.
-func (m *matrix) Rows() (rows, cols int) { return len(m.values) / max(m.cols, 1), m.cols }
-
-// Close implements Vectors.
-func (m *matrix) Close() error { return nil }
-
-// ReadRows implements Vectors.
-func (m *matrix) ReadRows(dst []float32, lo int) error {
-	copy(dst, m.values[lo*m.cols:])
-	return nil
 }
 
 // ZeroRows wraps Vectors and counts the all-zero rows among those it reads.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/retrieval"
 )
 
 // heldValues is how many numbers of a Parquet file are held in memory, 64 MB of them.
@@ -65,7 +66,7 @@ func (c *collector) head() error {
 // vectors returns the matrix.
 func (c *collector) vectors() (Vectors, error) {
 	if c.file == nil {
-		return &matrix{c.cols, c.values}, nil
+		return &retrieval.Matrix{Cols: c.cols, Values: c.values}, nil
 	}
 	err := c.flush()
 	if err == nil {

@@ -7,10 +7,11 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
+	"hgld/train/retrieval"
 )
 
 // readTorch reads a file of torch.save into memory. It does not execute anything in the file.
-func readTorch(path string) (*matrix, error) {
+func readTorch(path string) (*retrieval.Matrix, error) {
 	all, err := torchfile.ReadTensors(path)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func matrixOfTensor(t tensorfile.Tensor) (*matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &matrix{cols: t.Shape[1], values: values}, nil
+	return &retrieval.Matrix{Cols: t.Shape[1], Values: values}, nil
 }
 
 // vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and

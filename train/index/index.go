@@ -22,6 +22,7 @@ import (
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // Version is the format version of [Info] that this hgld writes.
@@ -199,7 +200,7 @@ func Of(ctx context.Context, m *train.Model, d input.Dataset, progress func(done
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{Path: m.Path, Levels: d.Levels(), vectors: &held{values, e.Vectors.Shape[1]}}
+	x := &Index{Path: m.Path, Levels: d.Levels(), vectors: &retrieval.Matrix{Cols: e.Vectors.Shape[1], Values: values}}
 	x.Names = make([][]string, len(x.Levels))
 	for _, i := range e.Rows {
 		x.IDs = append(x.IDs, d.ID(i))
@@ -223,24 +224,6 @@ func classNames(d input.Dataset, i int) []string {
 	}
 	return names
 }
-
-// held is a matrix of vectors in memory.
-type held struct {
-	values []float32
-	cols   int
-}
-
-// Rows implements embeddings.Vectors.
-func (h *held) Rows() (rows, cols int) { return len(h.values) / h.cols, h.cols }
-
-// ReadRows implements embeddings.Vectors.
-func (h *held) ReadRows(dst []float32, lo int) error {
-	copy(dst, h.values[lo*h.cols:])
-	return nil
-}
-
-// Close implements embeddings.Vectors.
-func (h *held) Close() error { return nil }
 
 // Close closes the file.
 func (x *Index) Close() error { return x.vectors.Close() }

@@ -20,6 +20,7 @@ import (
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
 	"hgld/train/input"
+	"hgld/train/retrieval"
 )
 
 // drawn is vectors of another model in two classes.
@@ -125,6 +126,29 @@ func TestPartsChangeNoByte(t *testing.T) {
 	}
 }
 
+// overflowing has vectors that a network cannot compute with.
+type overflowing struct{ drawn }
+
+func (o overflowing) Vector(i int) []float32 {
+	v := o.drawn.Vector(i)
+	if i == 3 {
+		v[0] = float32(math.Inf(1))
+	}
+	return v
+}
+
+func TestVectorsThatAreNotFiniteAreNotWritten(t *testing.T) {
+	m := head(t)
+	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy"), Data: "drawn"}
+	_, _, err := w.Write(t.Context(), m, overflowing{drawn{8}})
+	if err == nil || !strings.Contains(err.Error(), "the embedding of v003 has a value that is not finite (column 0)") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(w.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+}
+
 // What was embedded before an interruption is not embedded again, unless it is damaged.
 func TestInterruptedIndexContinues(t *testing.T) {
 	m, d := head(t), drawn{300}
@@ -203,7 +227,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), w.Path, "", func(string) (embeddings.Vectors, error) {
-		return &held{make([]float32, 284), 4}, nil
+		return &retrieval.Matrix{Cols: 4, Values: make([]float32, 284)}, nil
 	}); !errors.As(err, new(*ChangedError)) {
 		t.Errorf("vectors that were changed: %v", err)
 	}
@@ -298,7 +322,8 @@ func TestNearestAreTheGreatestCosines(t *testing.T) {
 }
 
 func TestQueryMustBeOfTheModelOfTheIndex(t *testing.T) {
-	x := &Index{Path: "v.npy", vectors: &held{make([]float32, 12), 4}, Info: &Info{Weights: "abc", Run: "r"}}
+	vectors := &retrieval.Matrix{Cols: 4, Values: make([]float32, 12)}
+	x := &Index{Path: "v.npy", vectors: vectors, Info: &Info{Weights: "abc", Run: "r"}}
 	if err := x.Fits("abc", "runs/r", 4); err != nil {
 		t.Error(err)
 	}

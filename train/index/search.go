@@ -29,7 +29,7 @@ func (x *Index) Nearest(ctx context.Context, b device.Backend, query []float32, 
 		return nil, err
 	}
 	defer gallery.Free(b)
-	q, err := retrieval.SideOf(b, &held{query, len(query)}, true)
+	q, err := retrieval.SideOf(b, &retrieval.Matrix{Cols: len(query), Values: query}, true)
 	if err != nil {
 		return nil, err
 	}

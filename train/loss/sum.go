@@ -61,11 +61,11 @@ func newSum(terms, scopes []Term, losses []Loss) *sum {
 	l := &sum{terms: losses}
 	for i, term := range scopes {
 		l.weights = append(l.weights, float32(term.Weight))
-		part := Part{Name: terms[i].Name, Weight: term.Weight, Kind: term.Loss}
+		part := RecordedTerm{Name: terms[i].Name, Weight: term.Weight, Kind: term.Loss}
 		if trained, ok := losses[i].(Trained); ok {
 			part.Params = trained.Params()
 		}
-		l.parts = append(l.parts, part)
+		l.recorded = append(l.recorded, part)
 		if keeps, ok := losses[i].(Stateful); ok {
 			for _, state := range keeps.States() {
 				state.Name = named(term.Name, state.Name)
@@ -84,12 +84,12 @@ func newSum(terms, scopes []Term, losses []Loss) *sum {
 }
 
 type sum struct {
-	weights []float32
-	terms   []Loss
-	params  []*Param
-	states  []*State
-	keep    []Stateful
-	parts   []Part
+	weights  []float32
+	terms    []Loss
+	params   []*Param
+	states   []*State
+	keep     []Stateful
+	recorded []RecordedTerm
 }
 
 // named joins the name of a term and the name of its parameter or state.
@@ -119,7 +119,7 @@ func (l *sum) Forward(t *grad.Tape, b *Batch) *grad.Var {
 	for i, term := range l.terms {
 		v := t.Keep(term.Forward(t, b))
 		values = append(values, v)
-		l.parts[i].Value = v
+		l.recorded[i].Value = v
 	}
 	return weighted(t, l.weights, values)
 }

@@ -14,7 +14,7 @@ func (r *Report) define(m *measured) error {
 		r.NoDefinition = "not requested"
 		return nil
 	}
-	for _, p := range m.parts {
+	for _, p := range m.terms {
 		if definition.Draws(p.Kind) {
 			r.NoDefinition = fmt.Sprintf("%s draws random numbers", p.Name)
 			return nil
@@ -28,7 +28,7 @@ func (r *Report) define(m *measured) error {
 	for i := range gradient {
 		gradient[i] = make([]float64, len(raw[i]))
 	}
-	for i, p := range m.parts {
+	for i, p := range m.terms {
 		if in.Proxies, in.Bias, err = m.paramsOf(i); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (m *measured) batch() (in *definition.Batch, raw [][]float64, err error) {
 
 // paramsOf returns the proxies and the bias of a term.
 func (m *measured) paramsOf(term int) (proxies [][]float64, bias []float64, err error) {
-	for _, p := range m.parts[term].Params {
+	for _, p := range m.terms[term].Params {
 		rows, err := wide(m.b, p.Value)
 		if err != nil {
 			return nil, nil, err

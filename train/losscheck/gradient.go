@@ -88,7 +88,7 @@ type measured struct {
 
 	query  device.Array // [Q,D] gradient
 	value  device.Array // [1]
-	parts  []loss.Part
+	terms  []loss.RecordedTerm
 	params []*loss.Param
 }
 
@@ -132,9 +132,9 @@ func (m *measured) run() error {
 		batch.GalleryLabels = paths(b, e.Gallery.Labels)
 	}
 	out := tape.Keep(m.loss.Forward(tape, batch))
-	m.parts = loss.PartsOf(m.loss)
-	if m.parts == nil {
-		m.parts = []loss.Part{{Name: m.in.Loss.Name, Weight: 1, Kind: m.kind, Params: m.params, Value: out}}
+	m.terms = loss.RecordedTerms(m.loss)
+	if m.terms == nil {
+		m.terms = []loss.RecordedTerm{{Name: m.in.Loss.Name, Weight: 1, Kind: m.kind, Params: m.params, Value: out}}
 	}
 	tape.Backward(out, device.Array{})
 	m.value = out.Value

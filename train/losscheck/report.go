@@ -64,7 +64,7 @@ func (m *measured) report() (*Report, error) {
 	if r.Value, err = number(m.b, m.value); err != nil {
 		return nil, err
 	}
-	for _, p := range m.parts {
+	for _, p := range m.terms {
 		v, err := number(m.b, p.Value.Value)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -134,6 +135,28 @@ func TestImportNamesWhatDoesNotFitAndChangesNothing(t *testing.T) {
 		"bn1.weight (is F32[6], want F32[5])"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	nntest.Near(t, "weights", download(t, b, s.Groups[1].Values), before, 0)
+}
+
+func TestImportRefusesValuesThatAreNotFinite(t *testing.T) {
+	b := backend()
+	s, _ := small()
+	s.Build(b, 1)
+	before := download(t, b, s.Groups[1].Values)
+	wide := make([]byte, 8*7)
+	binary.LittleEndian.PutUint64(wide[8*3:], math.Float64bits(1e39)) // finite, but not as float32
+	for name, bias := range map[string]tensorfile.Tensor{
+		"NaN":    tensor("fc.bias", []float32{0, 0, 0, float32(math.NaN()), 0, 0, 0}, 7),
+		"−∞":     tensor("fc.bias", []float32{0, 0, 0, float32(math.Inf(-1)), 0, 0, 0}, 7),
+		"BF16 ∞": {Name: "fc.bias", DType: "BF16", Shape: []int{7}, Data: []byte{6: 0x80, 7: 0x7f, 13: 0}},
+		"F16 ∞":  {Name: "fc.bias", DType: "F16", Shape: []int{7}, Data: []byte{6: 0, 7: 0x7c, 13: 0}},
+		"F64":    {Name: "fc.bias", DType: "F64", Shape: []int{7}, Data: wide},
+	} {
+		err := s.Import(b, []tensorfile.Tensor{tensor("fc.weight", make([]float32, 35), 7, 5), bias}, "fc.")
+		if err == nil || !strings.Contains(err.Error(), "element 3 of fc.bias is not finite") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	nntest.Near(t, "weights", download(t, b, s.Groups[1].Values), before, 0)

@@ -146,15 +146,24 @@ func (s *Store) Compare(tensors []tensorfile.Tensor, prefix string) *MismatchErr
 // Import fills everything whose name begins with prefix from tensors. It returns a *MismatchError
 // if a tensor has no place or one is missing. With a prefix, it ignores tensors that do not begin
 // with it. It converts floats of any width to F32, and ignores the batch counter of a BatchNorm.
+// A value that is not finite is an error. Nothing has changed if there is an error.
 func (s *Store) Import(b device.Backend, tensors []tensorfile.Tensor, prefix string) error {
 	if bad := s.Compare(tensors, prefix); bad != nil {
 		return bad
 	}
+	values := map[*entry][]byte{}
 	for _, t := range tensors {
 		if e := s.byName[t.Name]; e != nil && strings.HasPrefix(t.Name, prefix) {
-			if err := e.upload(b, t); err != nil {
+			data, err := e.fromFile(t)
+			if err != nil {
 				return fmt.Errorf("nn: import: %w", err)
 			}
+			values[e] = data
+		}
+	}
+	for _, e := range s.entries {
+		if data, given := values[e]; given {
+			b.Upload(e.array, data)
 		}
 	}
 	return b.Sync()
@@ -174,22 +183,24 @@ func fits(e *entry, t tensorfile.Tensor) bool {
 	return slices.Equal(t.Shape, e.layout.file)
 }
 
-func (e *entry) upload(b device.Backend, t tensorfile.Tensor) error {
-	if e.layout.equal() && t.DType == dtypes[e.array.Type] {
-		b.Upload(e.array, t.Data)
-		return nil
+// fromFile returns the contents of t in the type and the layout of the device.
+func (e *entry) fromFile(t tensorfile.Tensor) ([]byte, error) {
+	if t.DType != dtypes[e.array.Type] {
+		values, err := t.Float32()
+		if err != nil {
+			return nil, err
+		}
+		t = tensorfile.NewF32(t.Name, t.Shape, values)
 	}
-	values, err := t.Float32()
-	if err != nil {
-		return err
+	if i := t.NotFinite(); i >= 0 {
+		return nil, fmt.Errorf("element %d of %s is not finite", i, t.Name)
 	}
-	if !e.layout.equal() {
-		file := values
-		values = make([]float32, size(e.layout.device))
-		e.layout.toDevice(values, file)
+	if e.layout.equal() {
+		return t.Data, nil
 	}
-	b.Upload(e.array, bytesOf(values))
-	return nil
+	values := make([]float32, size(e.layout.device))
+	e.layout.toDevice(values, floats(t.Data))
+	return bytesOf(values), nil
 }
 
 // floats decodes little-endian F32.

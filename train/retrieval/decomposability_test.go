@@ -17,10 +17,10 @@ import (
 func TestGapIsTheMeanOfBatchesLessTheWhole(t *testing.T) {
 	const items, dim, size, seed = 45, 8, 10, 3
 	b := cpu.New(2)
-	m := matrix{dim, make([]float32, items*dim)}
+	m := &Matrix{dim, make([]float32, items*dim)}
 	r := sample.NewRandom(1)
-	for i := range m.values {
-		m.values[i] = float32(r.Float64() - 0.5)
+	for i := range m.Values {
+		m.Values[i] = float32(r.Float64() - 0.5)
 	}
 	_, list := cloud(items)
 	side := sideOf(t, b, m, list)
@@ -38,7 +38,7 @@ func TestGapIsTheMeanOfBatchesLessTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := func(i int) []float32 { return m.values[i*dim : (i+1)*dim] }
+	row := func(i int) []float32 { return m.Values[i*dim : (i+1)*dim] }
 	ap := func(q, level int, rows []int) float64 { // NaN without a positive
 		score := func(i int) float64 { return dot(row(q), row(i)) }
 		rows = slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return i == q })

@@ -38,7 +38,7 @@ func benchmarkEvaluate(b *testing.B, n int) {
 		self[i] = int32(i)
 	}
 	backend := cpu.New(0)
-	vectors, err := Upload(backend, matrix{d, values}, true)
+	vectors, err := Upload(backend, &Matrix{d, values}, true)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func BenchmarkEvaluateLarge(b *testing.B) {
 	}
 	backend := cpu.New(0)
 	side := func(list []labels.Path, width int) Side {
-		v, err := Upload(backend, matrix{width, values[:len(list)*width]}, true)
+		v, err := Upload(backend, &Matrix{width, values[:len(list)*width]}, true)
 		if err != nil {
 			b.Fatal(err)
 		}

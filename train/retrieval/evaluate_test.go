@@ -19,20 +19,7 @@ import (
 	"hgld/train/metric"
 )
 
-// matrix is Vectors in memory.
-type matrix struct {
-	cols   int
-	values []float32
-}
-
-func (m matrix) Rows() (rows, cols int) { return len(m.values) / m.cols, m.cols }
-
-func (m matrix) ReadRows(dst []float32, lo int) error {
-	copy(dst, m.values[lo*m.cols:])
-	return nil
-}
-
-func sideOf(t *testing.T, b device.Backend, m matrix, list []labels.Path) Side {
+func sideOf(t *testing.T, b device.Backend, m *Matrix, list []labels.Path) Side {
 	t.Helper()
 	a, err := Upload(b, m, false)
 	if err != nil {
@@ -77,12 +64,12 @@ func TestGoldenEvaluation(t *testing.T) {
 	for _, c := range file.Cases {
 		t.Run("metrics/"+c.Name, func(t *testing.T) {
 			queries := len(c.Scores)
-			query := matrix{queries, make([]float32, queries*queries)}
-			gallery := matrix{queries, make([]float32, len(c.GalleryLabels)*queries)}
+			query := &Matrix{queries, make([]float32, queries*queries)}
+			gallery := &Matrix{queries, make([]float32, len(c.GalleryLabels)*queries)}
 			for q, row := range c.Scores {
-				query.values[q*queries+q] = 1
+				query.Values[q*queries+q] = 1
 				for i, s := range row {
-					gallery.values[i*queries+q] = s
+					gallery.Values[i*queries+q] = s
 				}
 			}
 			e := &Evaluation{
@@ -140,13 +127,13 @@ func checkGolden(t *testing.T, got *Result, want goldenValues) {
 
 // cloud is n vectors whose scores are small whole numbers, so that there are many
 // ties, with two levels of labels.
-func cloud(n int) (matrix, []labels.Path) {
-	m := matrix{4, make([]float32, 4*n)}
+func cloud(n int) (*Matrix, []labels.Path) {
+	m := &Matrix{4, make([]float32, 4*n)}
 	list := make([]labels.Path, n)
 	state := uint64(9)
-	for i := range m.values {
+	for i := range m.Values {
 		state = state*6364136223846793005 + 1442695040888963407
-		m.values[i] = float32(int(state>>60) - 8)
+		m.Values[i] = float32(int(state>>60) - 8)
 	}
 	for i := range list {
 		list[i] = labels.Path{int32(i % 13), int32(i % 13 / 4)}
@@ -241,8 +228,8 @@ func TestCountingIsSorting(t *testing.T) {
 
 func TestGalleryItemsWithoutLabelsAreNegatives(t *testing.T) {
 	b := cpu.New(1)
-	query := sideOf(t, b, matrix{1, []float32{1}}, []labels.Path{{0, 0}})
-	gallery := sideOf(t, b, matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, -1}, {0, 0}, {-1, -1}})
+	query := sideOf(t, b, &Matrix{1, []float32{1}}, []labels.Path{{0, 0}})
+	gallery := sideOf(t, b, &Matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, -1}, {0, 0}, {-1, -1}})
 	got, err := Evaluate(context.Background(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"},
 		Metrics: metric.Set{metric.AP{}}})
 	if err != nil {
@@ -274,7 +261,7 @@ func TestEvaluationStopsBetweenBlocks(t *testing.T) {
 func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
 	values := make([]float32, 12)
 	values[7] = float32(math.Inf(1))
-	if _, err := Upload(cpu.New(1), matrix{3, values}, false); err == nil ||
+	if _, err := Upload(cpu.New(1), &Matrix{3, values}, false); err == nil ||
 		!strings.Contains(err.Error(), "embedding 2 has a value that is not finite (column 1)") {
 		t.Errorf("error %v", err)
 	}
@@ -285,8 +272,8 @@ func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
 	values := make([]float32, 4000)
 	for _, at := range []int{3990, 2100, 1201} {
 		values[at] = float32(math.NaN())
-		_, err := Upload(sortingDevice{cpu.New(1)}, matrix{2, values}, true)
-		_, there := Upload(cpu.New(1), matrix{2, values}, true)
+		_, err := Upload(sortingDevice{cpu.New(1)}, &Matrix{2, values}, true)
+		_, there := Upload(cpu.New(1), &Matrix{2, values}, true)
 		want := fmt.Sprintf("embedding %d has a value that is not finite (column %d)", at/2, at%2)
 		for _, err := range []error{err, there} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -298,7 +285,7 @@ func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
 
 func TestUploadScalesRowsToUnitLength(t *testing.T) {
 	b := cpu.New(1)
-	a, err := Upload(b, matrix{2, []float32{3, 4, 0, 0}}, true)
+	a, err := Upload(b, &Matrix{2, []float32{3, 4, 0, 0}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

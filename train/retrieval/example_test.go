@@ -11,23 +11,12 @@ import (
 	"hgld/train/retrieval"
 )
 
-// plane holds vectors of two numbers. It is a retrieval.Vectors.
-type plane [][2]float32
-
-func (p plane) Rows() (rows, cols int) { return len(p), 2 }
-
-func (p plane) ReadRows(dst []float32, lo int) error {
-	for i := range len(dst) / 2 {
-		copy(dst[2*i:], p[lo+i][:])
-	}
-	return nil
-}
-
 // Each of four vectors is a query, and the other three are its gallery. The third has no positive at
 // level 0, so it is skipped there.
 func ExampleEvaluate() {
 	backend := cpu.New(1)
-	side, err := retrieval.SideOf(backend, plane{{1, 0}, {0.9, 0.1}, {0.5, 0.6}, {0, 1}}, true)
+	vectors := &retrieval.Matrix{Cols: 2, Values: []float32{1, 0, 0.9, 0.1, 0.5, 0.6, 0, 1}}
+	side, err := retrieval.SideOf(backend, vectors, true)
 	if err != nil {
 		log.Fatal(err)
 	}

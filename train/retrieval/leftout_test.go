@@ -13,7 +13,7 @@ import (
 func measured(t *testing.T, e *Evaluation, query, gallery []float32, ql, gl []labels.Path) *Result {
 	t.Helper()
 	b := cpu.New(2)
-	e.Query, e.Gallery = sideOf(t, b, matrix{1, query}, ql), sideOf(t, b, matrix{1, gallery}, gl)
+	e.Query, e.Gallery = sideOf(t, b, &Matrix{1, query}, ql), sideOf(t, b, &Matrix{1, gallery}, gl)
 	e.Levels, e.Metrics, e.PerQuery = []string{"a", "b"}[:len(ql[0])], metric.Set{metric.AP{}}, true
 	r, err := Evaluate(context.Background(), b, e)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestLookShowsTheRankingThatIsMeasured(t *testing.T) {
 	}
 	for _, memory := range []int{1, 1 << 20} {
 		b := cpu.New(2)
-		side := sideOf(t, b, matrix{d, values}, list)
+		side := sideOf(t, b, &Matrix{d, values}, list)
 		var queries, vectors []int
 		observer := &Observer{Places: places, Queries: []int{0, 13, 39}, Curves: make([]metric.Curve, 2)}
 		observer.Ranking = func(q int, rows []int32, scores []float32) error {
@@ -89,7 +89,7 @@ func TestLookShowsTheRankingThatIsMeasured(t *testing.T) {
 func TestLookAtMorePlacesThanThereAre(t *testing.T) {
 	b := cpu.New(1)
 	list := []labels.Path{{0}, {0}, {1}}
-	side := sideOf(t, b, matrix{1, []float32{3, 2, 1}}, list)
+	side := sideOf(t, b, &Matrix{1, []float32{3, 2, 1}}, list)
 	observer := &Observer{Places: 100, Ranking: func(q int, rows []int32, _ []float32) error {
 		if len(rows) != 2 || int(rows[0]) == q {
 			t.Errorf("query %d: %v", q, rows)

@@ -164,7 +164,7 @@ func TestMeanOverClassesCountsAClassOnce(t *testing.T) {
 // All scores are equal: the single positive of each query, among 3 items, is at any place.
 func TestTiesLeaveAFigureBetweenTwoValues(t *testing.T) {
 	b := cpu.New(2)
-	m := matrix{2, []float32{1, 0, 1, 0, 1, 0, 1, 0}}
+	m := &Matrix{2, []float32{1, 0, 1, 0, 1, 0, 1, 0}}
 	side := sideOf(t, b, m, []labels.Path{{0}, {0}, {1}, {1}})
 	set, err := metric.ParseSet([]string{"R@1", "MRR", "AP"})
 	if err != nil {

@@ -56,11 +56,11 @@ func TestSearchIsExact(t *testing.T) {
 }
 
 // sortedRows sorts the rows of m but one by their product with row q, which is exact.
-func sortedRows(m matrix, q, but int) (rows []int32, scores []float32) {
-	for i := range len(m.values) / m.cols {
+func sortedRows(m *Matrix, q, but int) (rows []int32, scores []float32) {
+	for i := range len(m.Values) / m.Cols {
 		sum := float32(0)
-		for d := range m.cols {
-			sum += m.values[q*m.cols+d] * m.values[i*m.cols+d]
+		for d := range m.Cols {
+			sum += m.Values[q*m.Cols+d] * m.Values[i*m.Cols+d]
 		}
 		if scores = append(scores, sum); i != but {
 			rows = append(rows, int32(i))
@@ -74,7 +74,7 @@ func TestSearchRefusesWhatDoesNotFit(t *testing.T) {
 	m, list := cloud(5)
 	b := cpu.New(1)
 	a := sideOf(t, b, m, list)
-	narrow := sideOf(t, b, matrix{2, m.values}, nil)
+	narrow := sideOf(t, b, &Matrix{2, m.Values}, nil)
 	stop := errors.New("enough")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -17,7 +17,7 @@ import (
 
 // pages counts what is given back.
 type pages struct {
-	matrix
+	*Matrix
 	lo, hi []int
 }
 
@@ -25,7 +25,7 @@ func (p *pages) GiveBack(lo, hi int) { p.lo, p.hi = append(p.lo, lo), append(p.h
 
 // broken cannot be read from a row on.
 type broken struct {
-	matrix
+	*Matrix
 	from int
 }
 
@@ -33,7 +33,7 @@ func (v broken) ReadRows(dst []float32, lo int) error {
 	if lo >= v.from {
 		return fmt.Errorf("row %d is on a bad sector", lo)
 	}
-	return v.matrix.ReadRows(dst, lo)
+	return v.Matrix.ReadRows(dst, lo)
 }
 
 // Vectors of more than a panel, with a row of zeros and one of unit length already, give the
@@ -43,14 +43,14 @@ func TestStoredVectorsGiveTheBytesOfUploadedOnes(t *testing.T) {
 	const cols = 9_001
 	rows := panelElements/cols + 37
 	r := rand.New(rand.NewPCG(11, 12))
-	m := matrix{cols, make([]float32, rows*cols)}
-	for i := range m.values {
-		m.values[i] = float32(r.IntN(64)) - 31.5
+	m := &Matrix{cols, make([]float32, rows*cols)}
+	for i := range m.Values {
+		m.Values[i] = float32(r.IntN(64)) - 31.5
 	}
-	clear(m.values[5*cols : 6*cols])
-	clear(m.values[6*cols : 7*cols])
-	m.values[6*cols+3] = 1
-	copy(m.values[9*cols:10*cols], m.values[8*cols:9*cols]) // equal scores
+	clear(m.Values[5*cols : 6*cols])
+	clear(m.Values[6*cols : 7*cols])
+	m.Values[6*cols+3] = 1
+	copy(m.Values[9*cols:10*cols], m.Values[8*cols:9*cols]) // equal scores
 	list := make([]labels.Path, rows)
 	for i := range list {
 		list[i] = labels.Path{int32(i % 50), int32(i % 50 % 3)}
@@ -61,7 +61,7 @@ func TestStoredVectorsGiveTheBytesOfUploadedOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := &pages{matrix: m}
+		file := &pages{Matrix: m}
 		stored, err := Store(file, unit)
 		if err != nil {
 			t.Fatal(err)
@@ -110,13 +110,13 @@ func TestStoreNamesTheFirstRowThatIsNotFinite(t *testing.T) {
 	values := make([]float32, 400_000)
 	for _, at := range []int{399_000, 210_000, 120_001} { // each before the last
 		values[at] = float32(math.Inf(-1))
-		_, err := Store(matrix{2, values}, true)
+		_, err := Store(&Matrix{2, values}, true)
 		want := fmt.Sprintf("embedding %d has a value that is not finite (column %d)", at/2, at%2)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if _, err := Store(matrix{1, nil}, true); err == nil || !strings.Contains(err.Error(), "the embeddings are 0×1") {
+	if _, err := Store(&Matrix{1, nil}, true); err == nil || !strings.Contains(err.Error(), "the embeddings are 0×1") {
 		t.Errorf("no rows: error %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestStoreNamesTheFirstRowThatIsNotFinite(t *testing.T) {
 // An error of the file names the first rows that cannot be read, while the rows are checked and
 // while they are ranked.
 func TestStoredVectorsThatCannotBeRead(t *testing.T) {
-	m := matrix{2, make([]float32, 400_000)}
+	m := &Matrix{2, make([]float32, 400_000)}
 	if _, err := Store(broken{m, 40_000}, true); err == nil || !strings.Contains(err.Error(), "row 65536 is on") {
 		t.Errorf("error %v", err) // the parts that are read at once begin there
 	}

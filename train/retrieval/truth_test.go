@@ -22,8 +22,8 @@ func setOf(t *testing.T, names ...string) metric.Set {
 // of its class, row 3, row 4 of its class. Without row 1 AP is (1/1 + 2/3)/2.
 func TestIgnoredItemsAreTakenOut(t *testing.T) {
 	b := cpu.New(1)
-	query := sideOf(t, b, matrix{2, []float32{1, 0}}, []labels.Path{{0, 0}})
-	gallery := sideOf(t, b, matrix{2, []float32{9, 0, 8, 0, 7, 0, 6, 0, 5, 0}},
+	query := sideOf(t, b, &Matrix{2, []float32{1, 0}}, []labels.Path{{0, 0}})
+	gallery := sideOf(t, b, &Matrix{2, []float32{9, 0, 8, 0, 7, 0, 6, 0, 5, 0}},
 		[]labels.Path{{0, 0}, {0, 0}, {1, 1}, {0, 0}, {-1, -1}})
 	e := &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"}, Metrics: setOf(t, "AP", "R@1", "P@4")}
 	for _, c := range []struct {

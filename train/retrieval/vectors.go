@@ -20,6 +20,24 @@ type Vectors interface {
 	ReadRows(dst []float32, lo int) error
 }
 
+// Matrix is Vectors in memory.
+type Matrix struct {
+	Cols   int       // numbers of a row
+	Values []float32 // row by row
+}
+
+// Rows returns the number of rows and columns.
+func (m *Matrix) Rows() (rows, cols int) { return len(m.Values) / max(m.Cols, 1), m.Cols }
+
+// ReadRows fills dst with the rows from lo on.
+func (m *Matrix) ReadRows(dst []float32, lo int) error {
+	copy(dst, m.Values[lo*m.Cols:])
+	return nil
+}
+
+// Close does nothing.
+func (m *Matrix) Close() error { return nil }
+
 // Upload copies vectors to the device. If unit is set, it scales rows to unit length. A row that
 // is not finite is an error that names it, because its scores would have no order.
 func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {

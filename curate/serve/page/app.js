@@ -147,11 +147,11 @@ class App {
     const unsaved = `${count(n, 'edit')} ${are} not saved yet; this browser keeps ${them}`;
     if (ended) {
       this.alarm(`The server that this page was opened with has ended. ${n ? `${unsaved}.` : 'Nothing is lost: all edits are saved.'} `
-        + 'Open the latest link of hgld curate serve, in this tab or another.');
+        + 'Open the latest link that the server printed, in this tab or another.');
       return;
     }
     this.alarm(`The server is gone. ${n ? `${unsaved} and sends ${them} when the server is back.` : 'Nothing is lost: all edits are saved.'} `
-      + 'Start it again with the same hgld curate serve, and open its link in this browser.');
+      + 'Start it again with the same command, and open its link in this browser.');
   }
 
   back() {

@@ -15,7 +15,7 @@ export class Refused extends Error {
 
 // Stranger is the error of an answer that lacks the server's proof.
 export class Stranger extends Error {
-  constructor() { super('The server that this page was opened with has ended. Open the latest link of hgld curate serve, in this tab or another'); }
+  constructor() { super('The server that this page was opened with has ended. Open the latest link that the server printed, in this tab or another'); }
 }
 
 const passKey = 'hgld pass';
@@ -72,7 +72,7 @@ addEventListener('popstate', async (e) => {
 // reached, Stranger if another program answered, and Refused for a status other than 200.
 export async function ask(path, body, signal) {
   if (opening) await opening;
-  if (!pass) throw new Refused(403, 'This tab has no access; open the latest link of hgld curate serve');
+  if (!pass) throw new Refused(403, 'This tab has no access; open the latest link that the server printed');
   const nonce = crypto.randomUUID();
   const proved = proof(nonce);
   const headers = {'X-Hgld-Token': pass.token, 'X-Hgld-Nonce': nonce};

@@ -2,8 +2,8 @@ package loss
 
 import "hgld/train/grad"
 
-// Part is a term of a loss.
-type Part struct {
+// RecordedTerm is a term of a loss whose forward pass a tape records.
+type RecordedTerm struct {
 	Name   string    // key of its settings; "" for the only term of a simple loss
 	Weight float64   // weight in the sum
 	Kind   Kind      // the loss with its settings
@@ -11,15 +11,15 @@ type Part struct {
 	Value  *grad.Var // F32 [1], without the weight; kept until the tape is freed
 }
 
-// PartsOf returns the terms of a loss that is a weighted sum, and nil for any other loss. A term
+// RecordedTerms returns the terms of a loss that is a weighted sum, and nil for any other loss. A term
 // that is itself a sum is replaced by its own terms. Value is set by the last Forward.
-func PartsOf(l Loss) (list []Part) {
+func RecordedTerms(l Loss) (list []RecordedTerm) {
 	s, ok := l.(*sum)
 	if !ok {
 		return nil
 	}
-	for i, p := range s.parts {
-		inner := PartsOf(s.terms[i])
+	for i, p := range s.recorded {
+		inner := RecordedTerms(s.terms[i])
 		if inner == nil {
 			list = append(list, p)
 		}
