@@ -16,15 +16,15 @@ import (
 func reportDefect(panicked any, trace []byte, stderr io.Writer) int {
 	text := terminal.Visible(terminal.Bounded(fmt.Sprint(panicked)))
 	fmt.Fprintf(stderr, "hgld: this is a defect of hgld, not a mistake of yours: %s\n", text)
-	report := fmt.Sprintf("%s, %s %s/%s\npanic: %s\n\n%s", thisTool(), runtime.Version(), runtime.GOOS, runtime.GOARCH, text,
-		trace)
+	report := fmt.Sprintf("%s, %s %s/%s\npanic: %s\n\n%s", thisTool(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		text, trace)
 	if file, err := writeTrace(report); err == nil {
 		fmt.Fprintf(stderr, "  the trace is in %s\n", file)
 	} else {
 		fmt.Fprintf(stderr, "%s\n", report)
 	}
-	fmt.Fprintln(stderr, "  please report it with the trace and the command; finished files are safe, and other inputs or "+
-		"settings may work")
+	fmt.Fprintln(stderr, "  please report it with the trace and the command; finished files are safe, and other inputs "+
+		"or settings may work")
 	return exitDefect
 }
 

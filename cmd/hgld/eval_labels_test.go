@@ -65,7 +65,8 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 		}
 	}
 	_, named, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "R@1")
-	if _, zipped, _ := run(t, "eval", "run", "--embeddings", "z.npz", "--labels", "l.csv", "--metrics", "R@1"); named != zipped {
+	_, zipped, _ := run(t, "eval", "run", "--embeddings", "z.npz", "--labels", "l.csv", "--metrics", "R@1")
+	if named != zipped {
 		t.Errorf("of the array in an .npz:\n%s\nof the .npy:\n%s", zipped, named)
 	}
 	for _, query := range []string{"e.npy", "z.npz"} {

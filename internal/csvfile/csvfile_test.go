@@ -89,7 +89,7 @@ func hostile(t testing.TB) map[string]string {
 	return map[string]string{
 		string(half):                                 "line 4: the file is not valid UTF-16: half a character (D800)",
 		big("a\nb\n") + "\x00":                       "line 3: the file is not valid UTF-16: the last character has one byte",
-		big("a\nb", 0xd83d):                          "line 2: the file is not valid UTF-16: the last character has two bytes",
+		big("a\nb", 0xd83d):                          "line 2: the file is not valid UTF-16: the last character has two",
 		big("a\nb", 0xdc00, 'c', '\n'):               "line 2: the file is not valid UTF-16: half a character (DC00)",
 		big("sep=;\na;b\nc;", 0xd800, 'd', '\n'):     "line 3: the file is not valid UTF-16",
 		strings.Repeat("a", 5<<20):                   "line 1: the row has more than 4194304 bytes",

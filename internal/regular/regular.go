@@ -13,7 +13,7 @@ import (
 
 // Error reports that a path does not lead to a regular file.
 type Error struct {
-	Path string
+	Path string // as it was asked for
 	What string // what is there instead: "a named pipe"
 }
 
@@ -23,7 +23,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%s is %s, want a regular fi
 // Open opens a regular file for reading, following links. It opens folders too: reading one fails
 // with an error of the system. For anything else it returns an [*Error] and opens nothing.
 func Open(path string) (*os.File, error) {
-	return open(path, os.Stat, func(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|nonBlocking, 0) })
+	return open(path, os.Stat, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	})
 }
 
 // OpenIn is [Open] within a folder; name has slashes. The error for a link that leads out of the

@@ -22,8 +22,9 @@ func isControl(r rune) bool {
 }
 
 // Visible returns a text with control characters, and bytes that are not UTF-8, escaped as
-// in Go: \x1b, \u009b, \u202e, and so that JSON keeps its values. Names, notes and paths come from other people, and raw
-// control characters in them could move the cursor, change the title or hide output.
+// in Go: \x1b, \u009b, \u202e, and so that JSON keeps its values. Names, notes and paths come
+// from other people, and raw control characters in them could move the cursor, change the
+// title or hide output.
 func Visible(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, isControl) < 0 {
 		return text

@@ -35,7 +35,8 @@ func number(n int64) string {
 
 // tensorPickle is {"x": tensor} over four float32, with these operands of shape and strides.
 func tensorPickle(offset int64, shape, stride string) string {
-	return "\x80\x02}X\x01\x00\x00\x00xctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\n" +
+	return "\x80\x02}X\x01\x00\x00\x00xctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storage" +
+		"ctorch\nFloatStorage\n" +
 		"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ" + number(offset) + "(" + shape + "t(" + stride + "t\x89)tRs."
 }
 

@@ -177,7 +177,8 @@ func (s *weightsSearch) in(d *dict, keys []string) *dict {
 	}
 	s.state[d] = entered
 	defer func() { s.state[d] = searched }()
-	if len(d.entries) > 0 && !slices.ContainsFunc(d.entries, func(e entry) bool { _, is := e.value.(*tensor); return !is }) {
+	isOther := func(e entry) bool { _, is := e.value.(*tensor); return !is }
+	if len(d.entries) > 0 && !slices.ContainsFunc(d.entries, isOther) {
 		return d
 	}
 	for _, key := range keysOfWeights {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/retrieval"
 )
 
 // The names of the arrays of an .npz that are not chosen by their type.
@@ -18,7 +19,7 @@ const (
 
 // readNPZ reads the vectors of an .npz into memory: the array called "embeddings", or the only one
 // of floats with rows and columns.
-func readNPZ(path string) (*matrix, error) {
+func readNPZ(path string) (*retrieval.Matrix, error) {
 	z, err := tensorfile.OpenNPZ(path)
 	if err != nil {
 		return nil, err

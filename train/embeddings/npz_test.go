@@ -107,7 +107,8 @@ func TestEmptyMatrices(t *testing.T) {
 		path := npz(t, floats("x", shape), whole("y", shape))
 		want := map[bool]error{true: errors.New("have no numbers")}[shape[0] > 0 && shape[1] == 0]
 		check := func(kind, path string) {
-			if _, err := Open(path); (err == nil) != (want == nil) || want != nil && !strings.Contains(err.Error(), want.Error()) {
+			_, err := Open(path)
+			if (err == nil) != (want == nil) || want != nil && !strings.Contains(err.Error(), want.Error()) {
 				t.Errorf("%v as .%s: %v, want %v", shape, kind, err, want)
 			}
 		}

@@ -24,7 +24,7 @@ func readTorch(path string) (*retrieval.Matrix, error) {
 }
 
 // matrixOfTensor holds a tensor of rows and columns in memory.
-func matrixOfTensor(t tensorfile.Tensor) (*matrix, error) {
+func matrixOfTensor(t tensorfile.Tensor) (*retrieval.Matrix, error) {
 	if t.Shape[0] > 0 && t.Shape[1] == 0 {
 		return nil, fmt.Errorf("its %d rows have no numbers", t.Shape[0])
 	}
