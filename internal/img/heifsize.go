@@ -184,7 +184,7 @@ func (m *heifItems) readProperties(kind string, body []byte) error {
 // checkSizes compares the size at which the codec will decode an image with a number of pixels, for
 // the primary image and those that it needs. The codec does not know what the box ispe says.
 func (m *heifItems) checkSizes(file []byte, needs references, pixels int) error {
-	budget := 4 * len(file)
+	budget := 4*len(file) + 1<<20 // tiles share their properties
 	todo, seen := []uint32{m.primary}, map[uint32]bool{m.primary: true}
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
@@ -200,8 +200,13 @@ func (m *heifItems) checkSizes(file []byte, needs references, pixels int) error 
 			continue
 		}
 		data := m.content(file, id, &budget)
+		for _, n := range m.of[id] {
+			if n > 0 && n <= len(m.properties) {
+				budget -= len(m.properties[n-1].body)
+			}
+		}
 		if budget < 0 {
-			return fmt.Errorf("the images share their data")
+			return fmt.Errorf("the images share their data or properties many times")
 		}
 		if w, h := m.coded(kind, m.of[id], data); uint64(w) > uint64(pixels)/uint64(max(h, 1)) {
 			return fmt.Errorf("%w: image %d is coded as %d×%d pixels, limit %d", ErrTooBig, id, w, h, pixels)
