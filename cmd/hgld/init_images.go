@@ -54,7 +54,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	src, _, err := s.openSource(j)
 	if setting := (*dataset.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "columns.path" {
 		return nil, withHint(err, "build shards without a project: hgld shards build --dataset %s --input %s -o %s=%s",
-			s.Dataset, word(input), setting.Setting, word(strings.Join(setting.Values, ",")))
+			word(s.Dataset), word(input), setting.Setting, word(strings.Join(setting.Values, ",")))
 	}
 	if err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ func surplusArgument(c *cli.Context) error {
 	path, first, all := commandPath(c), c.Args().First(), stages()
 	err := usagef("%s takes no arguments, only flags; got %.80q", path, strings.Join(c.Args().Slice(), " "))
 	if i := slices.Index(all.Names(), first); path == "run" && i >= 0 {
-		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone", first,
-			all.Stages[i].Command)
+		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone",
+			word(first), all.Stages[i].Command)
 	}
 	if meant := adviceOn(path, first); meant != "" {
 		return withHint(err, "%s", meant)

@@ -104,7 +104,7 @@ func printFits(j *job, fits []backbone.Fit, names int) {
 					j.print("  %-10s %s\n", part.what, name)
 				}
 				if n := len(part.list) - names; n > 0 {
-					j.print("  %-10s … %d more; --model %s lists all\n", part.what, n, f.Name)
+					j.print("  %-10s … %d more; --model %s lists all\n", part.what, n, word(f.Name))
 				}
 			}
 		}

@@ -311,7 +311,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	importer, err := dataset.Find(s.Dataset)
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is the folder %s, but the data set csv reads a table", s.Input),
-			"use --dataset %s to read it; read a published data set by its own name", dataset.Kind(s.Input))
+			"use --dataset %s to read it; read a published data set by its own name", word(dataset.Kind(s.Input)))
 	}
 	return importer, withCode(exitUsage, err)
 }
