@@ -45,7 +45,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	inside, err := dataset.Within(input, dir)
 	if inside {
 		err = withHint(usagef("the project %s is inside %s: its shards would be among the images", dir, input),
-			"put it next to them: hgld init --images %s %s-project", input, filepath.Clean(input))
+			"put it next to them: hgld init --images %s %s", word(input), word(filepath.Clean(input)+"-project"))
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	src, _, err := s.openSource(j)
 	if setting := (*dataset.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "columns.path" {
 		return nil, withHint(err, "build shards without a project: hgld shards build --dataset %s --input %s -o %s=%s",
-			s.Dataset, input, setting.Setting, strings.Join(setting.Values, ","))
+			word(s.Dataset), word(input), setting.Setting, word(strings.Join(setting.Values, ",")))
 	}
 	if err != nil {
 		return nil, err

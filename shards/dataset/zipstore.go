@@ -3,38 +3,48 @@ package dataset
 import (
 	"archive/zip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/shards"
 )
 
 // zipStore reads members of a zip file.
 type zipStore struct {
 	name    string
-	archive *zip.ReadCloser
+	file    *os.File
 	members map[string]*zip.File
 }
 
 func openZip(name string) (store, error) {
-	archive, err := zip.OpenReader(name)
+	f, err := regular.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	s := &zipStore{name: name, archive: archive, members: map[string]*zip.File{}}
-	if err := s.index(); err != nil {
-		archive.Close()
 		return nil, err
+	}
+	s := &zipStore{name: name, file: f, members: map[string]*zip.File{}}
+	if err := s.index(); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
 }
 
 func (s *zipStore) index() error {
-	for _, f := range s.archive.File {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(s.file, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	for _, f := range archive.File {
 		if err := checkMember(s.name, f.Name); err != nil {
 			return err
 		}
@@ -112,4 +122,4 @@ func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
 	return FileInput(ctx, s.name)
 }
 
-func (s *zipStore) Close() error { return s.archive.Close() }
+func (s *zipStore) Close() error { return s.file.Close() }

@@ -23,6 +23,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/download"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
@@ -194,7 +195,7 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 
 // ReadRecord reads the record of a file of weights.
 func ReadRecord(out string) (Record, error) {
-	data, err := os.ReadFile(RecordPath(out))
+	data, err := regular.ReadFile(RecordPath(out))
 	if err != nil {
 		return Record{}, err
 	}
