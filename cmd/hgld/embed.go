@@ -20,11 +20,11 @@ import (
 // embedSettings are the settings of the stage embed.
 type embedSettings struct {
 	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
+	Out     string `yaml:"out" path:"out" kind:"vectors of tags" usage:"vectors to write (safetensors)"`
 	Encoder string `yaml:"encoder" usage:"encoder of tags: hashing, clip, bert or vectors (--list)"`
 	Weights string `yaml:"weights" path:"in" usage:"for clip and bert: folder or .safetensors file; for vectors: .npy, .safetensors or .parquet"`
 	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several to average (tag,photo), or a text with {} in place of the tag; empty: photo for clip and bert, tag for the others"`
-	Cache   string `yaml:"cache" path:"out" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
+	Cache   string `yaml:"cache" path:"out" kind:"a cache of vectors" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
 	Threads int    `yaml:"threads" range:"0 1024" usage:"threads for clip and bert; 0: one per processor"`
 
 	CLIP    clipSettings   `yaml:"clip"`

@@ -58,7 +58,8 @@ func adviseEncoder(j *job, s *embedSettings) {
 	if s.Encoder != encoders[0].Name || !defaultEncoder(j.project) {
 		return
 	}
-	j.say("%s compares spellings: in its drafts a curator moves 53 of 200 tags, in those of a sentence encoder 30. For one:\n"+
+	j.say("%s compares spellings: in its drafts a curator moves 53 of 200 tags, in those of a sentence encoder 30. "+
+		"For one:\n"+
 		"  hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm\n"+
 		"  hgld embed --encoder bert --weights minilm", s.Encoder)
 }

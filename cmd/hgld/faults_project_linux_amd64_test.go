@@ -184,7 +184,8 @@ func matches(name string, patterns []string) bool {
 }
 
 // moments are the parts of a file that tell when it was written, or how long that took.
-var moments = regexp.MustCompile(`"(finished|time|started|took|seconds|waited|at|created)": ?("[^"]*"|[0-9.e+-]+)`)
+var moments = regexp.MustCompile(`"(finished|time|started|took|seconds|waited|at|created)": ?("[^"]*"|[0-9.e+-]+)|` +
+	`,\n "sha256": "[0-9a-f]{64}"\n}\n$`)
 
 // journalFile is the journal of a training, a line an event.
 const journalFile = "events.jsonl"

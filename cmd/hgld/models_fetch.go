@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/download"
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/tensorfile"
 	"hgld/internal/terminal"
 	"hgld/internal/torchfile"
@@ -55,6 +56,11 @@ func fetchModel(c *cli.Context) error {
 		return err
 	}
 	o, err := fetchOptions(c, j)
+	if err != nil {
+		return err
+	}
+	err = j.checkOutputs("models fetch", []string{o.From}, pipeline.Output{Path: o.Out},
+		pipeline.Output{Path: pretrained.RecordPath(o.Out), Kind: kindWeightsRecord})
 	if err != nil {
 		return err
 	}
