@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -212,7 +211,7 @@ func ReadRecord(out string) (Record, error) {
 // store checks the file at path and writes Out and its record. The file is read once, into a copy
 // beside Out. The hash, the tensors and Out are those of the copy, even if the file changes meanwhile.
 func (o Options) store(ctx context.Context, path string) (Record, error) {
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return Record{}, err
 	}
