@@ -11,7 +11,7 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 		"Église 大聖堂 🏛\tof\nall":            "Église 大聖堂 🏛\tof\nall",
 		"\x1b]0;title\x07\x1b[2Jgone":      `\x1b]0;title\x07\x1b[2Jgone`,
 		"return\rover":                     `return\x0dover`,
-		"\u009b31mred \x7f":                `\u009b31mred \x7f`,
+		"\u009b31mred \x7f":                `\u009b31mred \u007f`,
 		"\u202etxt.exe\u202c \u2066x":      `\u202etxt.exe\u202c \u2066x`,
 		"not \xff UTF-8, but \ufffd is":    `not \xff UTF-8, but ` + "\ufffd is",
 		"right to left \u200f stays as it": "right to left \u200f stays as it",

@@ -124,7 +124,7 @@ func Fetch(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	if !download.IsAddress(o.From) {
-		r, err := o.store(ctx, o.From)
+		r, err := o.storeFile(ctx, o.From)
 		return Result{Record: r, Out: o.Out}, err
 	}
 	part := o.partPath()
@@ -132,7 +132,7 @@ func Fetch(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{Out: o.Out, Transfer: transfer}, err
 	}
-	r, err := o.store(ctx, part)
+	r, err := o.storeFile(ctx, part)
 	if err == nil || errors.Is(err, ErrSum) || errors.As(err, new(*torchfile.FormatError)) ||
 		errors.As(err, new(*tensorfile.FormatError)) {
 		err = errors.Join(err, download.Remove(part)) // the same bytes would fail again
@@ -208,14 +208,19 @@ func ReadRecord(out string) (Record, error) {
 	return r, nil
 }
 
-// store checks the file at path and writes Out and its record. The file is read once, into a copy
-// beside Out. The hash, the tensors and Out are those of the copy, even if the file changes meanwhile.
-func (o Options) store(ctx context.Context, path string) (Record, error) {
+// storeFile is store of the file at path.
+func (o Options) storeFile(ctx context.Context, path string) (Record, error) {
 	in, err := regular.Open(path)
 	if err != nil {
 		return Record{}, err
 	}
 	defer in.Close()
+	return o.store(ctx, in)
+}
+
+// store checks what in has and writes Out and its record. It reads once, into a copy beside Out. The
+// hash, the tensors and Out are those of the copy, even if a file changes meanwhile.
+func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 	raw, err := atomicfile.Create(o.Out)
 	if err != nil {
 		return Record{}, err
