@@ -252,12 +252,12 @@ func missingInput(e *pipeline.MissingInputError) string {
 
 // datasetSetting is the hint for a data set that another setting of its importer would mend.
 func datasetSetting(e *dataset.SettingError) string {
-	value := func(otherwise string) string { return cmp.Or(strings.Join(e.Values, ""), otherwise) }
+	value := func(otherwise string) string { return shellWord(cmp.Or(strings.Join(e.Values, ""), otherwise)) }
 	switch {
 	case e.Setting == "levels":
 		return "name the columns of classes, finest first: --levels " + value("COLUMN,…")
 	case e.Setting == "split_folders" && len(e.Values) == 2:
-		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", e.Values[0], e.Values[1])
+		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", shellWord(e.Values[0]), e.Values[1])
 	case e.Setting == "split_folders":
 		return "--split-folders " + value("NAME=SPLIT,…")
 	case e.Setting == "uneven":
@@ -266,6 +266,14 @@ func datasetSetting(e *dataset.SettingError) string {
 		return "--labels names a label file, such as the labels.csv of `hgld labels build`"
 	}
 	return fmt.Sprintf("name another one: -o %s=%s", e.Setting, value("COLUMN"))
+}
+
+// shellWord quotes a text that a shell would take apart.
+func shellWord(text string) string {
+	if !strings.ContainsAny(text, " \t\n\"'\\$`!*?&|;<>()[]{}#~") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // buildFirst is the hint for images or a table in place of shards.

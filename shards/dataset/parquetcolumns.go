@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -209,19 +210,23 @@ func className(v parquet.Value, known []string) (string, error) {
 var numbering = regexp.MustCompile(`[-_.]?(\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?)?$`)
 
 // splitName returns the name by which a file of a data set is assigned to a split: of its own name and
-// its folders, the innermost that known accepts, or else its own name. Numbers at the end are left out.
+// its folders, the innermost that known accepts, or else the innermost that speaks of a split, or else
+// its own name. Numbers at the end are left out.
 func splitName(file string, known func(name string) bool) string {
 	own := numbering.ReplaceAllString(strings.TrimSuffix(file, path.Ext(file)), "")
-	for part := own; part != "." && part != "" && part != "/"; part = path.Dir(part) {
-		if name := path.Base(part); known(name) {
-			return name
+	speaks := func(name string) bool { return splitIn(name) != "" }
+	for _, accepts := range []func(string) bool{known, speaks} {
+		for part := own; part != "." && part != "" && part != "/"; part = path.Dir(part) {
+			if name := path.Base(part); accepts(name) {
+				return name
+			}
 		}
 	}
 	return path.Base(own)
 }
 
 // parquetSplits returns the split of each file: by the names that the settings list, or by the usual
-// names of splits. If no file has one, all are of the default split.
+// names of splits. If no name speaks of one, all are of the default split.
 func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 	asked := map[string]bool{}
 	for _, text := range s.SplitFolders {
@@ -233,8 +238,8 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 		names[i] = splitName(file, func(name string) bool { return asked[name] || splitLike(name) != "" })
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(names)))
+	fallback := cmp.Or(s.Split, labels.Train)
 	splits := map[string]labels.Split{}
-	unknown := 0
 	if len(s.SplitFolders) > 0 {
 		named, err := namedSplits(all, s.SplitFolders)
 		if err != nil {
@@ -242,18 +247,17 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 		}
 		splits = named
 	} else {
+		known, spoken := 0, 0
 		for _, name := range all {
-			if splits[name] = splitLike(name); splits[name] == "" {
-				unknown++
+			if splits[name] = splitLike(name); splits[name] != "" {
+				known++
+			} else if is := splitIn(name); is != "" && (len(all) > 1 || is != fallback) {
+				spoken++
 			}
 		}
-	}
-	if unknown > 0 && unknown < len(all) {
-		return nil, unclearSplits(all, splits)
-	}
-	fallback := s.Split
-	if fallback == "" {
-		fallback = labels.Train
+		if known < len(all) && known+spoken > 0 {
+			return nil, unclearSplits(all)
+		}
 	}
 	list := make([]labels.Split, len(files))
 	for i, name := range names {
@@ -264,17 +268,15 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 	return list, nil
 }
 
-// unclearSplits asks for the splits of files some of whose names say nothing.
-func unclearSplits(names []string, splits map[string]labels.Split) error {
-	var proposal, unclear []string
+// unclearSplits asks for the splits of files some of whose names are not those of splits.
+func unclearSplits(names []string) error {
+	own, _, _ := splitsOf(names)
+	var unclear []string
 	for _, name := range names {
-		if splits[name] == "" {
+		if splitLike(name) == "" {
 			unclear = append(unclear, name)
-			proposal = append(proposal, name+"=SPLIT")
-			continue
 		}
-		proposal = append(proposal, name+"="+string(splits[name]))
 	}
-	return setting("split_folders", strings.Join(proposal, ","))(
+	return setting("split_folders", proposedSplits(names, own))(
 		"the splits of the files %s are unknown; name the split of each, one of %v", shortList(unclear), labels.Splits)
 }

@@ -88,12 +88,14 @@ func (s *Survey) add(item *shards.Item) {
 	}
 	s.classes[item.Split][item.Names[0]]++
 	for l, name := range item.Names[:min(len(item.Names), len(s.names))] {
-		s.names[l][name] = true
+		if name != "" {
+			s.names[l][name] = true
+		}
 	}
 }
 
 // Lines is what a person reads of a survey: what is probably a mistake, how many images and classes
-// each split has, and whether they are too few.
+// each split has, how many classes each level has, and whether they are too few.
 func (s *Survey) Lines() (list []string) {
 	for _, note := range s.notes() {
 		list = append(list, "note: "+note)
@@ -103,6 +105,9 @@ func (s *Survey) Lines() (list []string) {
 			list = append(list, fmt.Sprintf("%s: %s of %s", split, terminal.Count(n, "image"),
 				terminal.Count(s.Classes(split, 1), "class")))
 		}
+	}
+	for l, names := range s.names {
+		list = append(list, fmt.Sprintf("%s: %s", s.Levels[l], terminal.Count(len(names), "class")))
 	}
 	if err := s.Learnable(); err != nil {
 		list = append(list, fmt.Sprintf("careful: %v; add images before training, or evaluate alone (shards.split: test)",
