@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -78,7 +79,7 @@ func (t *parquetTable) columnNames() []string {
 // isClass reports whether a column can hold classes.
 func isClass(leaf parquetfile.Leaf) bool {
 	return leaf.Depth == 1 && leaf.Lists == 0 && slices.Contains([]parquet.Kind{parquet.ByteArray, parquet.Int32,
-		parquet.Int64, parquet.Boolean}, leaf.Kind)
+		parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
 }
 
 // chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing
@@ -145,8 +146,8 @@ func (t *parquetTable) features() (map[string]feature, error) {
 	return features, nil
 }
 
-// classes reads a column of classes: their names by row, "" for none.
-func (t *parquetTable) classes(column string) ([]string, error) {
+// classes reads a column of classes: their names by row, "" for none, and the kind of its values.
+func (t *parquetTable) classes(column string) (list []string, kind string, err error) {
 	at := slices.IndexFunc(t.Leaves(), func(leaf parquetfile.Leaf) bool { return leaf.Name == column && isClass(leaf) })
 	if at < 0 {
 		var possible []string
@@ -155,14 +156,20 @@ func (t *parquetTable) classes(column string) ([]string, error) {
 				possible = append(possible, leaf.Name)
 			}
 		}
-		return nil, registry.Unknown("column of classes", column, possible)
+		return nil, "", registry.Unknown("column of classes", column, possible)
 	}
 	features, err := t.features()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	known := features[column].Names
-	var list []string
+	kind = "numbers"
+	switch of := t.Leaves()[at].Kind; {
+	case of == parquet.Boolean:
+		kind = "booleans"
+	case of == parquet.ByteArray, known != nil:
+		kind = "texts"
+	}
 	shared := map[string]string{} // one text for each class
 	err = t.Values(t.Leaves()[at], func(v parquet.Value, _ bool) error {
 		name, err := className(v, known)
@@ -175,7 +182,7 @@ func (t *parquetTable) classes(column string) ([]string, error) {
 		list = append(list, shared[name])
 		return nil
 	})
-	return list, err
+	return list, kind, err
 }
 
 // className returns the name of a class. known holds the names of numbers; without it, a number
@@ -191,6 +198,18 @@ func className(v parquet.Value, known []string) (string, error) {
 		return strconv.FormatBool(v.Boolean()), nil
 	case v.Kind() == parquet.Int32:
 		n = int64(v.Int32())
+	case v.Kind() == parquet.Float, v.Kind() == parquet.Double: // as pandas makes numbers with gaps
+		x := v.Double()
+		if v.Kind() == parquet.Float {
+			x = float64(v.Float())
+		}
+		if math.IsNaN(x) {
+			return "", nil
+		}
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return "", fmt.Errorf("%v is not the number of a class; want whole numbers or texts", x)
+		}
+		n = int64(x)
 	default:
 		n = v.Int64()
 	}
@@ -261,11 +280,9 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 	}
 	list := make([]labels.Split, len(files))
 	for i, name := range names {
-		if list[i] = splits[name]; list[i] == "" {
-			list[i] = fallback
-		}
+		list[i] = cmp.Or(splits[name], fallback)
 	}
-	return list, nil
+	return list, checkConfigurations(files, list, asked)
 }
 
 // unclearSplits asks for the splits of files some of whose names are not those of splits.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/spelling"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
@@ -28,8 +28,9 @@ type Survey struct {
 	// FirstMissing names the first missing image.
 	FirstMissing string
 
-	classes map[labels.Split]map[string]int // images of each finest class
-	names   []map[string]bool               // classes of each level
+	classNotes []string                        // on their names
+	classes    map[labels.Split]map[string]int // images of each finest class
+	names      []map[string]bool               // classes of each level
 }
 
 // NewSurvey counts the items of a source. Images without a finest class count as images of
@@ -40,9 +41,11 @@ func NewSurvey(ctx context.Context, src shards.Source) (*Survey, error) {
 	for range s.Levels {
 		s.names = append(s.names, map[string]bool{})
 	}
-	if err := shards.Check(ctx, countedSource{src, s}); err != nil {
+	notes, err := shards.Check(ctx, countedSource{src, s})
+	if err != nil {
 		return nil, err
 	}
+	s.classNotes = notes
 	total := 0
 	for _, n := range s.Images {
 		total += n
@@ -86,10 +89,10 @@ func (s *Survey) add(item *shards.Item) {
 	if s.classes[item.Split] == nil {
 		s.classes[item.Split] = map[string]int{}
 	}
-	s.classes[item.Split][item.Names[0]]++
+	s.classes[item.Split][spelling.Form(item.Names[0])]++
 	for l, name := range item.Names[:min(len(item.Names), len(s.names))] {
 		if name != "" {
-			s.names[l][name] = true
+			s.names[l][spelling.Form(name)] = true
 		}
 	}
 }
@@ -116,24 +119,12 @@ func (s *Survey) Lines() (list []string) {
 	return list
 }
 
-// notes names missing images, and classes whose names differ only in case or in spaces.
+// notes names missing images, and classes whose names are probably those of one.
 func (s *Survey) notes() (list []string) {
 	if s.Missing > 0 {
 		list = append(list, fmt.Sprintf("%s missing, %s first", terminal.Count(s.Missing, "image"), s.FirstMissing))
 	}
-	for l, names := range s.names {
-		alike := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
-			if first, known := alike[plain]; known {
-				list = append(list, fmt.Sprintf("%s: %.80q and %.80q are two classes; if they are one, spell them alike",
-					s.Levels[l], first, name))
-				break
-			}
-			alike[plain] = name
-		}
-	}
-	return list
+	return append(list, s.classNotes...)
 }
 
 // Learnable returns an error if there is too little to learn from: a model learns to tell classes
