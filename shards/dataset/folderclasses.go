@@ -287,6 +287,7 @@ func (src *folderSource) classes(p string) (labels.Split, []string) {
 // Notes counts the files that are left out, and names folders that are no classes and levels whose
 // classes are called by their path.
 func (src *folderSource) Notes() (list []string) {
+	list = notesOf(src.store)
 	for _, note := range []string{src.unread.String(), src.others.String(), src.wrapNote()} {
 		if note != "" {
 			list = append(list, note)

@@ -51,6 +51,7 @@ func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
 }
 
 type parquetSource struct {
+	notes  []string
 	files  []*parquetTable
 	levels []string
 	pages  *pageCache
@@ -74,7 +75,7 @@ func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := checkParts(names); err != nil {
+	if src.notes, err = checkParts(names); err != nil {
 		return err
 	}
 	splits, err := parquetSplits(names, s)
@@ -226,6 +227,9 @@ func (t *parquetTable) where(r int64) string { return fmt.Sprintf("%s: row %d", 
 
 func (src *parquetSource) Levels() []string { return src.levels }
 func (src *parquetSource) Landmarks() bool  { return false }
+
+// Notes names parts that are missing.
+func (src *parquetSource) Notes() []string { return src.notes }
 
 // rows yields the class names of all rows.
 func (src *parquetSource) rows(ctx context.Context) iter.Seq2[[]string, string] {

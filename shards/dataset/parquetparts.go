@@ -21,9 +21,9 @@ type part struct {
 	n, of int
 }
 
-// checkParts returns an error unless the files are all parts that their names speak of, once each. A
-// lone file of several parts is left to checkAlone.
-func checkParts(files []string) error {
+// checkParts returns an error unless the files are all parts that their names speak of, once each. Of a lone
+// file of several parts, and of files whose plain numbers have a gap, there is a note.
+func checkParts(files []string) (notes []string, err error) {
 	sets := map[string][]part{} // by folder and name without numbers
 	for _, file := range files {
 		bare := strings.TrimSuffix(file, path.Ext(file))
@@ -42,15 +42,49 @@ func checkParts(files []string) error {
 		parts := sets[set]
 		for _, p := range parts[1:] {
 			if p.of != parts[0].of {
-				return fmt.Errorf("%s and %s seem to be two versions of the same images, side by side; keep the files of one",
+				return nil, fmt.Errorf("%s and %s seem to be two versions of the same images, side by side; keep the files of one",
 					parts[0].file, p.file)
 			}
 		}
-		if err := completeParts(parts); err != nil && len(files) > 1 {
-			return err
+		switch err := completeParts(parts); {
+		case err != nil && len(files) == 1:
+			notes = append(notes, fmt.Sprintf("%s is part %d of %d, and the others are not read", parts[0].file, parts[0].n,
+				parts[0].of))
+		case err != nil:
+			return nil, err
+		}
+		if gap := numberGap(parts); gap != "" {
+			notes = append(notes, gap)
 		}
 	}
-	return nil
+	return notes, nil
+}
+
+// plainNumber is a number with zeros before it at the end of a name.
+var plainNumber = regexp.MustCompile(`(?:^|\D)(0\d{2,})$`)
+
+// numberGap says which number is missing among files that end in plain numbers; "" if none is.
+func numberGap(parts []part) string {
+	var numbers []int
+	for _, p := range parts {
+		m := plainNumber.FindStringSubmatch(strings.TrimSuffix(p.file, path.Ext(p.file)))
+		if p.of > 0 || m == nil {
+			return ""
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return ""
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for i, n := range numbers[1:] {
+		if n > numbers[i]+1 {
+			return fmt.Sprintf("the numbers of the files go to %d, and %d is missing: see that no file is (%s)",
+				numbers[len(numbers)-1], numbers[i]+1, parts[0].file)
+		}
+	}
+	return ""
 }
 
 // completeParts returns an error unless each part of a set is there once. The first is number 0 or 1.

@@ -334,7 +334,9 @@ func (p *published) compare(want count) {
 
 // Notes lists the differences from the published numbers of images and classes. They
 // are no error, because a subset is a data set too.
-func (p *published) Notes() []string { return p.notes }
+func (p *published) Notes() []string {
+	return slices.Concat(p.notes, notesOf(p.images))
+}
 
 func (p *published) Levels() []string { return p.levels }
 func (p *published) Landmarks() bool  { return p.landmarks }

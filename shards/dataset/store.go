@@ -56,6 +56,9 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
+	if item.Missing {
+		item.Near = nearName(st, name)
+	}
 	item.Open = func() (io.ReadCloser, error) {
 		r, later := st.open(name)
 		if later == nil && shards.Unreadable(err) { // with its size the shards would be others
@@ -65,6 +68,23 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return r, later
 	}
 	return entry{path: item.Path, size: e.size}, nil
+}
+
+// notesOf returns what a store found out about its names.
+func notesOf(st store) []string {
+	if known, ok := st.(interface{ notes() []string }); ok {
+		return known.notes()
+	}
+	return nil
+}
+
+// nearName returns the file of a store whose name is spelled almost like one that is missing; "" if there
+// is none.
+func nearName(st store, name string) string {
+	if known, ok := st.(*spelled); ok {
+		return known.near(name)
+	}
+	return ""
 }
 
 // housekeeping are folders in which systems and network drives keep thumbnails, deleted files and
@@ -94,8 +114,16 @@ func topsOf[V any](members map[string]V) []string {
 
 // openStore opens a folder, a zip or a tar file, which their first bytes tell apart. It checks every
 // member of an archive: one that is not a regular file, or whose name leads out, is an error. A tar
-// file is read as a whole, for its hash.
+// file is read as a whole, for its hash. A name is found in either form of Unicode.
 func openStore(ctx context.Context, name string) (store, error) {
+	st, err := openPlainStore(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &spelled{store: st}, nil
+}
+
+func openPlainStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err

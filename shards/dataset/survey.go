@@ -81,6 +81,9 @@ func (s *Survey) add(item *shards.Item) {
 	if item.Missing {
 		if s.Missing++; s.Missing == 1 {
 			s.FirstMissing = shards.At(item.Path, item.Where)
+			if item.Near != "" {
+				s.FirstMissing += fmt.Sprintf(", where there is %q", item.Near)
+			}
 		}
 	}
 	if len(item.Names) == 0 || item.Names[0] == "" {

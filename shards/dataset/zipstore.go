@@ -169,4 +169,11 @@ func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
 	return FileInput(ctx, s.name)
 }
 
+func (s *zipStore) notes() []string {
+	if s.note == "" {
+		return nil
+	}
+	return []string{filepath.Base(s.name) + ": " + s.note}
+}
+
 func (s *zipStore) Close() error { return s.archive.Close() }
