@@ -141,6 +141,8 @@ func openPlainStore(ctx context.Context, name string) (store, error) {
 		return openZip(name)
 	case kind == "tar", kind == "" && strings.HasSuffix(lower, ".tar"):
 		return openTar(ctx, name)
+	case kind == "" && strings.Contains(lower, ".tar."), kind == "" && strings.HasSuffix(lower, ".tgz"):
+		kind = "a program that hgld does not know"
 	case kind == "":
 		return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
 	case kind == "7-Zip", kind == "RAR":

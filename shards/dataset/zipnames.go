@@ -13,6 +13,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
+
+	"hgld/internal/terminal"
 )
 
 // zipNames are the names of a zip's members, as UTF-8 with slashes.
@@ -65,8 +67,10 @@ func readZipNames(files []*zip.File) (*zipNames, error) {
 func (n *zipNames) decode(files []*zip.File, foreign []int) error {
 	for _, e := range zipEncodings {
 		if example, ok := n.decodeAs(e, files, foreign); ok {
-			n.note = fmt.Sprintf("names of %d members are not UTF-8 and were read as %s (%s); if they are wrong, pack the "+
-				"archive again with names in UTF-8", len(foreign), e.name, shortList([]string{example}))
+			if example != "" {
+				n.note = fmt.Sprintf("%s are not UTF-8 and were read as %s (%s); if they are wrong, pack the archive again with "+
+					"names in UTF-8", terminal.Count(len(foreign), "name"), e.name, shortList([]string{example}))
+			}
 			return nil
 		}
 	}
@@ -79,14 +83,14 @@ func (n *zipNames) decode(files []*zip.File, foreign []int) error {
 	return nil
 }
 
-// decodeAs reads them in one encoding, and reports whether all are words of it.
+// decodeAs reads them in one encoding, and reports whether all are words of it. example is the first image.
 func (n *zipNames) decodeAs(e encoding.Encoding, files []*zip.File, foreign []int) (example string, ok bool) {
 	for _, i := range foreign {
 		text, err := e.NewDecoder().String(files[i].Name)
 		if err != nil || !plausible(text) {
 			return "", false
 		}
-		if n.names[i] = text; example == "" {
+		if n.names[i] = text; example == "" && isImage(text) {
 			example = text
 		}
 	}
