@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"hgld/internal/atomicfile"
 	"hgld/labels"
@@ -93,9 +94,11 @@ func (b *builder) describe(ctx context.Context, src Source, to *companionWriter)
 	if err := labels.WriteHierarchy(tree, set.classes); err != nil {
 		return nil, err
 	}
-	if err := set.describe(ctx, to, r.Failures); err != nil {
+	twice, err := set.describe(ctx, to, r.Failures)
+	if err != nil {
 		return nil, err
 	}
+	r.Notes = append(slices.Clip(r.Notes), twice.Notes()...)
 	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.heif(), b.o.Made})
 	if err != nil {
 		return nil, err
