@@ -157,6 +157,9 @@ func (t *Reader) Reuse() { t.csv.ReuseRecord = true }
 // Ragged lets rows have other numbers of columns than the first.
 func (t *Reader) Ragged() { t.csv.FieldsPerRecord = -1 }
 
+// Separator returns what separates the columns.
+func (t *Reader) Separator() rune { return t.csv.Comma }
+
 // Trim leaves out columns at the end that have neither a heading in the first row nor cells, as
 // spreadsheets write them.
 func (t *Reader) Trim() { t.trim = true }
