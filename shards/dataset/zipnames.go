@@ -66,9 +66,9 @@ func readZipNames(files []*zip.File) (*zipNames, error) {
 // decode reads the names of some members that are not UTF-8.
 func (n *zipNames) decode(files []*zip.File, foreign []int) error {
 	for _, e := range zipEncodings {
-		if example, ok := n.decodeAs(e, files, foreign); ok {
+		if example, ok := n.decodeAs(e.Encoding, files, foreign); ok {
 			if example != "" {
-				n.note = fmt.Sprintf("%s are not UTF-8 and were read as %s (%s); if they are wrong, pack the archive again with "+
+				n.note = fmt.Sprintf("%s not in UTF-8, read as %s (%s); if that is wrong, pack the archive again with "+
 					"names in UTF-8", terminal.Count(len(foreign), "name"), e.name, shortList([]string{example}))
 			}
 			return nil
@@ -87,7 +87,7 @@ func (n *zipNames) decode(files []*zip.File, foreign []int) error {
 func (n *zipNames) decodeAs(e encoding.Encoding, files []*zip.File, foreign []int) (example string, ok bool) {
 	for _, i := range foreign {
 		text, err := e.NewDecoder().String(files[i].Name)
-		if err != nil || !plausible(text) {
+		if err != nil || !plausible(text) || e == simplifiedchinese.GBK && !inGB2312(files[i].Name) {
 			return "", false
 		}
 		if n.names[i] = text; example == "" && isImage(text) {
@@ -95,6 +95,21 @@ func (n *zipNames) decodeAs(e encoding.Encoding, files []*zip.File, foreign []in
 		}
 	}
 	return example, true
+}
+
+// inGB2312 reports whether a name in GBK has only the common characters, those of GB 2312: nearly any
+// bytes are characters of GBK.
+func inGB2312(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if name[i] < utf8.RuneSelf {
+			continue
+		}
+		if i+1 == len(name) || name[i] < 0xb0 || name[i] > 0xf7 || name[i+1] < 0xa1 {
+			return false
+		}
+		i++
+	}
+	return true
 }
 
 // scripts are those of names, which one word does not mix.
