@@ -51,6 +51,9 @@ var formColumns = map[Form][]string{
 	CategoryForm:     {"landmark_id", "category"},
 }
 
+// Columns returns the first columns of a new file in one of GLDv2's forms, or nil for another form.
+func Columns(form Form) []string { return slices.Clone(formColumns[form]) }
+
 // ReadOptions supply what a label file does not state itself.
 type ReadOptions struct {
 	Split      Split // of all rows, if neither a column nor the file's name gives it

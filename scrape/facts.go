@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hgld/internal/filehash"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,9 +45,10 @@ func (s *state) putBodies(done []exchange) ([][]string, error) {
 func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
 	var batch int64
 	for n, a := range e.answers {
-		row, err := tx.Exec(`INSERT INTO response (batch, step, method, url, form, status, type, fetched, agent, sha256)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, batch, e.step, a.Method, a.URL, a.Form, a.Status, a.Type,
-			a.Fetched.UTC().Format(time.RFC3339), agent, sums[n])
+		r := response{a, e.step, a.Fetched.UTC().Format(time.RFC3339), agent, sums[n]}
+		row, err := tx.Exec(`INSERT INTO response (batch, step, method, url, form, status, type, fetched, agent, sha256,
+			row_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, batch, r.step, a.Method, a.URL, a.Form, a.Status, a.Type,
+			r.fetched, r.agent, r.sum, r.hash())
 		if err != nil {
 			return err
 		}
@@ -69,6 +71,18 @@ func putExchange(tx *sql.Tx, e exchange, sums []string, agent string) error {
 	return nil
 }
 
+// response is a row of the table response.
+type response struct {
+	Answer                    // without its body
+	step, fetched, agent, sum string
+}
+
+// hash returns the SHA-256 of the row, so that a changed URL or time is noticed too.
+func (r *response) hash() string {
+	return filehash.Text(fmt.Appendf(nil, "%q %q %q %q %d %q %q %q %s", r.step, r.Method, r.URL, r.Form, r.Status, r.Type,
+		r.fetched, r.agent, r.sum))
+}
+
 // fact looks up the fact of a task. It returns false if the fact is unknown or marked for
 // fetching again.
 func (s *state) fact(tx *sql.Tx, t Task) (Fact, bool, error) {
@@ -82,8 +96,8 @@ func (s *state) fact(tx *sql.Tx, t Task) (Fact, bool, error) {
 
 // answers returns the stored responses of a batch, in the order of the requests.
 func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
-	rows, err := tx.Query(`SELECT method, url, form, status, type, fetched, sha256 FROM response WHERE batch = ? `+
-		`ORDER BY id`, batch)
+	rows, err := tx.Query(`SELECT step, method, url, form, status, type, fetched, agent, sha256, row_sha256
+		FROM response WHERE batch = ? ORDER BY id`, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +105,19 @@ func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
 	var all []Answer
 	var sums []string
 	for rows.Next() {
-		var a Answer
-		var fetched, sum string
-		if err := rows.Scan(&a.Method, &a.URL, &a.Form, &a.Status, &a.Type, &fetched, &sum); err != nil {
+		var r response
+		var hash string
+		if err := rows.Scan(&r.step, &r.Method, &r.URL, &r.Form, &r.Status, &r.Type, &r.fetched, &r.agent, &r.sum,
+			&hash); err != nil {
 			return nil, err
 		}
-		if a.Fetched, err = time.Parse(time.RFC3339, fetched); err != nil {
+		if r.hash() != hash {
+			return nil, &DamageError{URL: r.URL, Err: errRow}
+		}
+		if r.Fetched, err = time.Parse(time.RFC3339, r.fetched); err != nil {
 			return nil, fmt.Errorf("response %d: %w", batch, err)
 		}
-		all, sums = append(all, a), append(sums, sum)
+		all, sums = append(all, r.Answer), append(sums, r.sum)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -115,6 +133,9 @@ func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
 	}
 	return all, nil
 }
+
+// errRow is the damage of a response whose row in scrape.db does not match its hash.
+var errRow = errors.New("its row in scrape.db does not match its hash")
 
 // ReadError reports that a stored response could not be read: its file or the whole folder
 // is missing (fs.ErrNotExist), the system refused access, or the disk failed. The response

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/ramdisk"
 	"hgld/scrape"
 	"hgld/scrape/fakecommons"
 	"hgld/scrape/testing/sourcetest"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv("HGLD_CRAWL_URL"); url != "" {
 		os.Exit(crawlProcess(url, os.Getenv("HGLD_CRAWL_DIR"), os.Getenv("HGLD_CRAWL_SOURCE")))
 	}
+	ramdisk.Use()
 	os.Exit(m.Run())
 }
 

@@ -72,6 +72,9 @@ func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
 		return err
 	}
 	v.Again = again
+	if err := s.verifyTables(v); err != nil {
+		return err
+	}
 	batches, err := s.batches()
 	if err != nil {
 		return err
@@ -103,6 +106,31 @@ func (s *state) verify(ctx context.Context, cfg Config, v *Verification) error {
 		return nil
 	}
 	return s.verifyTags(cfg, f, v)
+}
+
+// verifyTables checks the structure of the database, and that every fact has its responses.
+func (s *state) verifyTables(v *Verification) error {
+	var result string
+	if err := s.db.QueryRow(`PRAGMA integrity_check(1)`).Scan(&result); err != nil {
+		return s.namedError(err)
+	}
+	if result != "ok" {
+		v.problem("scrape.db: %s", result)
+	}
+	var lost int
+	err := s.db.QueryRow(`SELECT count(*) FROM fact WHERE batch NOT IN (SELECT batch FROM response)`).Scan(&lost)
+	if err != nil {
+		return s.namedError(err)
+	}
+	if lost > 0 {
+		v.problem("scrape.db: %d facts have no responses", lost)
+	}
+	var other int
+	err = s.db.QueryRow(`SELECT count(*) FROM finding WHERE outcome <> json_extract(record, '$.outcome')`).Scan(&other)
+	if err == nil && other > 0 {
+		v.derived("scrape.db: %d findings have another outcome than their records", other)
+	}
+	return s.namedError(err)
 }
 
 // verifyBatch parses the responses of a batch and compares the result with the facts.

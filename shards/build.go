@@ -112,9 +112,9 @@ func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builde
 	return &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}, nil
 }
 
-// lockName is the lock file in the folder of the data set. It also marks a folder whose
+// LockName is the lock file in the folder of the data set. It also marks a folder whose
 // build is not finished.
-const lockName = ".hgld-build"
+const LockName = ".hgld-build"
 
 // prepareFolder locks dir and removes the unfinished files of a killed process. It returns
 // an error if the folder has shards that hgld did not build.
@@ -122,7 +122,7 @@ func prepareFolder(dir string) (*filelock.Lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, lockName))
+	lock, err := filelock.Acquire(filepath.Join(dir, LockName))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := mayExist(filepath.Join(dir, lockName)) || mayExist(filepath.Join(dir, ManifestFile))
+	ours := mayExist(filepath.Join(dir, LockName)) || mayExist(filepath.Join(dir, ManifestFile))
 	for _, e := range entries {
 		if !ours && shardNames().MatchString("data/"+e.Name()) {
 			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", e.Name(), ManifestFile)

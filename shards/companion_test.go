@@ -311,7 +311,7 @@ func TestFailedCompanionFileKeepsTheOldDataSet(t *testing.T) {
 	_, err := Build(t.Context(), newSource(t, 30), dir, o)
 	wantError(t, err, "no more")
 	after := contents(t, dir)
-	delete(after, lockName) // marks an unfinished build
+	delete(after, LockName) // marks an unfinished build
 	sameContents(t, after, before)
 	if v := mustVerify(t, dir); len(v.Damage) > 0 {
 		t.Error(v.Damage)

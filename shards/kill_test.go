@@ -128,6 +128,6 @@ func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
 // withoutLock leaves out the lock file, because a build may be killed after it wrote the manifest
 // and before it removed its lock.
 func withoutLock(all map[string]string) map[string]string {
-	delete(all, lockName)
+	delete(all, LockName)
 	return all
 }

@@ -99,7 +99,7 @@ func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 		return from + i
 	}
 	for _, c := range []struct{ before, sync, behind string }{
-		{"open " + lockName, "sync .", "rename data/"},
+		{"open " + LockName, "sync .", "rename data/"},
 		{"remove " + ManifestFile, "sync .", "rename " + nextFolder},
 		{"remove data/", "sync data", "rename ." + ManifestFile},
 	} {

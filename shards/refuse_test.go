@@ -184,7 +184,7 @@ func TestSlicesOfARebuildWaitForTheBuild(t *testing.T) {
 		}
 		now := settled(t, dir)
 		for name := range now {
-			if strings.HasPrefix(name, lockName) {
+			if strings.HasPrefix(name, LockName) {
 				delete(now, name)
 			}
 		}

@@ -56,7 +56,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", lockName, n, of)))
+	lock, err := filelock.Acquire(filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (b *builder) slice(n, of int) []int {
 // moment.
 func markFolder(ctx context.Context, dir string) error {
 	for try := 0; ; try++ {
-		lock, err := filelock.Acquire(filepath.Join(dir, lockName))
+		lock, err := filelock.Acquire(filepath.Join(dir, LockName))
 		if err == nil {
 			return errors.Join(markDurable(dir), lock.Close())
 		}
@@ -128,7 +128,7 @@ func endSlices(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if ok, _ := path.Match(lockName+"-*-of-*", e.Name()); !ok {
+		if ok, _ := path.Match(LockName+"-*-of-*", e.Name()); !ok {
 			continue
 		}
 		lock, err := filelock.Acquire(filepath.Join(dir, e.Name()))

@@ -76,7 +76,7 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 	if n := len(there()); n != len(must(ReadManifest(dir))(t).Files) {
 		t.Errorf("%d shards there after the build", n)
 	}
-	names, err := filepath.Glob(filepath.Join(dir, lockName+"*"))
+	names, err := filepath.Glob(filepath.Join(dir, LockName+"*"))
 	if err != nil || len(names) > 0 {
 		t.Errorf("locks left: %v, %v", names, err)
 	}
@@ -95,7 +95,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 
 func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
-	held, err := filelock.Acquire(filepath.Join(dir, lockName+"-1-of-2"))
+	held, err := filelock.Acquire(filepath.Join(dir, LockName+"-1-of-2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := filelock.Acquire(filepath.Join(dir, lockName))
+	whole, err := filelock.Acquire(filepath.Join(dir, LockName))
 	if err != nil {
 		t.Fatal(err)
 	}

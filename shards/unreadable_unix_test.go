@@ -93,7 +93,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o644); err != nil { // an unfinished build of ours
+			if err := os.WriteFile(filepath.Join(dir, LockName), nil, 0o644); err != nil { // an unfinished build of ours
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/registry"
+	"hgld/internal/seal"
 	"hgld/train/retrieval"
 )
 
@@ -57,6 +58,9 @@ func ReadBest(run string) (Best, error) {
 	}
 	if b.Version < 1 || b.Version > BestVersion {
 		return b, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, b.Version, BestVersion)
+	}
+	if err := seal.CheckJSON(text); err != nil {
+		return b, &DamagedError{path, err.Error()}
 	}
 	return b, nil
 }
@@ -131,11 +135,11 @@ func (r *Run) writeBest() error {
 	if r.o.Dir == "" || r.best.Metric == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(r.best, "", " ")
+	text, err := seal.MarshalJSON(r.best)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), append(text, '\n'))
+	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), text)
 }
 
 // recallBest reads the best result up to the latest checkpoint. It forgets later evaluations,

@@ -15,8 +15,9 @@ func factorsOf(t *testing.T, name string, decay float64) map[string]float64 {
 	t.Helper()
 	c, d := tiny(1)
 	c.Model.Backbone, c.Model.Pooling = Named{Name: name}, "gem"
-	if name == "deit-small" {
-		c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 224, 224
+	if name == "vit-small" {
+		c.Model.Backbone.Settings = map[string]any{"width": 24, "heads": 2, "input": 32}
+		c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 	}
 	c.Optim.LayerDecay, c.Sampler.Batch, c.Sampler.M = decay, 2, 2
 	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
@@ -43,7 +44,7 @@ func factorsOf(t *testing.T, name string, decay float64) map[string]float64 {
 func TestRatesDecayByLayer(t *testing.T) {
 	const decay = 0.75
 	for backbone, want := range map[string]map[string]float64{
-		"deit-small": {"backbone.cls_token": 13, "backbone.pos_embed": 13, "backbone.patch_embed.proj.weight": 13,
+		"vit-small": {"backbone.cls_token": 13, "backbone.pos_embed": 13, "backbone.patch_embed.proj.weight": 13,
 			"backbone.blocks.0.attn.qkv.weight": 12, "backbone.blocks.11.mlp.fc2.bias": 1, "backbone.norm.weight": 1,
 			"fc.weight": 0},
 		"resnet18": {"backbone.conv1.weight": 9, "backbone.bn1.bias": 9, "backbone.layer1.0.conv1.weight": 8,

@@ -56,6 +56,36 @@ func Table(points []Point, varied []Variation) string {
 
 func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }
 
+// measures are what [Plot] draws.
+var measures = []struct {
+	file, title string
+	of          func(Point) (v float64, defined bool)
+}{
+	{"inertia", "inertia", func(p Point) (float64, bool) { return p.Inertia.Mean, true }},
+	{"silhouette", "silhouette (higher is better)", byShape(func(m *Shape) Estimate { return m.Silhouette })},
+	{"silhouette_cosine", "silhouette by cosine (higher is better)",
+		byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
+	{"calinski_harabasz", "Calinski–Harabasz (higher is better)",
+		byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
+	{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *Shape) Estimate { return m.DaviesBouldin })},
+	{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *Judgement) Estimate { return g.ARI })},
+	{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *Judgement) Estimate { return g.Actions })},
+	{"stability", "mean ARI of two seeds", func(p Point) (float64, bool) {
+		if p.Stability == nil {
+			return 0, false
+		}
+		return *p.Stability, true
+	}},
+}
+
+// PlotFiles lists the files that [Plot] may write into a folder.
+func PlotFiles(folder string) (paths []string) {
+	for _, m := range measures {
+		paths = append(paths, filepath.Join(folder, m.file+".svg"))
+	}
+	return paths
+}
+
 // Plot writes a plot of each measure against k into a folder, a line for each combination
 // of settings, and returns the paths written (SVG). Measures that no point has are left
 // out.
@@ -63,28 +93,8 @@ func Plot(folder string, points []Point) (paths []string, err error) {
 	if err := atomicfile.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	for _, measure := range []struct {
-		file, title string
-		of          func(Point) (v float64, defined bool)
-	}{
-		{"inertia", "inertia", func(p Point) (float64, bool) { return p.Inertia.Mean, true }},
-		{"silhouette", "silhouette (higher is better)", byShape(func(m *Shape) Estimate { return m.Silhouette })},
-		{"silhouette_cosine", "silhouette by cosine (higher is better)",
-			byShape(func(m *Shape) Estimate { return m.SilhouetteCosine })},
-		{"calinski_harabasz", "Calinski–Harabasz (higher is better)",
-			byShape(func(m *Shape) Estimate { return m.CalinskiHarabasz })},
-		{"davies_bouldin", "Davies–Bouldin (lower is better)", byShape(func(m *Shape) Estimate { return m.DaviesBouldin })},
-		{"ari", "adjusted Rand index with the known groups", judgedBy(func(g *Judgement) Estimate { return g.ARI })},
-		{"actions", "actions a judged tag (lower is better)", judgedBy(func(g *Judgement) Estimate { return g.Actions })},
-		{"stability", "mean ARI of two seeds", func(p Point) (float64, bool) {
-			if p.Stability == nil {
-				return 0, false
-			}
-			return *p.Stability, true
-		}},
-	} {
-		path := filepath.Join(folder, measure.file+".svg")
-		drawn, err := plot(path, measure.title, points, measure.of)
+	for i, path := range PlotFiles(folder) {
+		drawn, err := plot(path, measures[i].title, points, measures[i].of)
 		if err != nil {
 			return paths, err
 		}

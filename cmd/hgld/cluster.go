@@ -24,7 +24,7 @@ import (
 type clusterSettings struct {
 	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
-	Out       string  `yaml:"out" path:"out" usage:"draft to write"`
+	Out       string  `yaml:"out" path:"out" kind:"a draft" usage:"draft to write"`
 	Encoder   string  `yaml:"encoder" usage:"encoder of tags: hashing, clip or bert; empty: the one that made the vectors, or embed.encoder"`
 	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} in place of the tag; empty: the prompt of the vectors, or embed.prompt"`
 	K         int     `yaml:"k" range:"1 1e6" usage:"number of clusters"`
@@ -86,8 +86,10 @@ func (s *clusterSettings) check() error {
 			return err
 		}
 	}
-	if err := checkEncoder(s.Encoder); err != nil {
-		return err
+	if s.Encoder != "" {
+		if _, err := encoderNamed(s.Encoder); err != nil {
+			return err
+		}
 	}
 	return s.options().Check()
 }
@@ -95,8 +97,6 @@ func (s *clusterSettings) check() error {
 func clusterCommand() *cli.Command {
 	return group("cluster", "stage 2: tags -> draft supercategories",
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
-			"  hgld cluster run --encoder hashing\n"+
-			"                                    compare spellings; needs no weights\n"+
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
 			"  hgld cluster show church          the cluster named church",
@@ -105,9 +105,8 @@ func clusterCommand() *cli.Command {
 	)
 }
 
-// clusterRunCommand is the stage with --replace.
 func clusterRunCommand() *cli.Command {
-	cmd := stageCommand(clusterStage().Stage, "run", "cluster the tags into a draft",
+	return stageCommand(clusterStage().Stage, "run", "cluster the tags into a draft",
 		"  hgld cluster run --k 150                        150 clusters of the existing vectors\n"+
 			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 			"                                                  the best of 20 random starts\n"+
@@ -118,8 +117,6 @@ func clusterRunCommand() *cli.Command {
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
 			"  hgld cluster run --k 200 --replace              overwrite a curated draft; without it the new one\n"+
 			"                                                  is written as draft.new.json")
-	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "replace", Usage: "overwrite a draft that has a log of edits"})
-	return cmd
 }
 
 // runCluster is `hgld cluster run`. It keeps a curated draft and writes the new one
@@ -148,6 +145,11 @@ func runCluster(j *job, s *clusterSettings) error {
 	}
 	if s.keep {
 		s.Out = newFileName(s.Out)
+		err := j.project.CheckOutputs(pipeline.Writing{Command: "cluster run", Stage: "cluster",
+			Out: []pipeline.Output{{Path: s.Out, Kind: kindDraft}}})
+		if err != nil {
+			return err
+		}
 		if others, err := logsOfDraft(j.project, s.Out); err != nil || len(others) > 0 {
 			return errors.Join(err, bothCuratedError(kept, s.Out, append(curated, others...)))
 		}
@@ -254,6 +256,9 @@ func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (
 	if encoder, err = withCache(j, encoder, e.Cache); err != nil {
 		return cluster.Matrix{}, want, err
 	}
+	if s.Encoder == "" {
+		adviseEncoder(j, e)
+	}
 	if keep {
 		if s.keep && exists { // the existing vectors belong to the draft that is kept
 			s.Vectors = newFileName(s.Vectors)
@@ -266,8 +271,7 @@ func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (
 }
 
 // encoderSettings returns the settings of embed with the encoder that a clustering names. If no
-// encoder is named and the existing vectors needed no weights, it keeps their encoder and
-// prompt.
+// prompt is set, it keeps that of the existing vectors.
 func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {
@@ -275,9 +279,6 @@ func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*e
 	}
 	if s.Encoder != "" && s.Encoder != e.Encoder {
 		e.Encoder, e.Weights = s.Encoder, ""
-	}
-	if e.Encoder == "" && have.Encoder == hashing.Name() {
-		e.Encoder = encoders[0].Name
 	}
 	if e.Prompt == "" && strings.Contains(string(have.Prompt), "{}") {
 		e.Prompt = string(have.Prompt)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 
@@ -10,6 +11,7 @@ import (
 	pages "hgld/cluster/report"
 	"hgld/internal/atomicfile"
 	"hgld/internal/blas"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -29,6 +31,7 @@ func clusterReportCommand() *cli.Command {
 				"few tags)"},
 			&cli.IntFlag{Name: "iterations", Usage: "iterations of t-SNE", Value: 1000},
 			&cli.StringFlag{Name: "sweep", Usage: "what `hgld cluster sweep --json` printed"},
+			replaceFlag(),
 		),
 		Action: action(runClusterReport),
 	}
@@ -48,6 +51,16 @@ func runClusterReport(c *cli.Context, j *job) error {
 		if p.Sweep, err = pages.ReadSweep(text, path); err != nil {
 			return err
 		}
+	}
+	out := c.String("out")
+	draft, vectors, err := drawnFiles(c, j)
+	if err != nil {
+		return err
+	}
+	err = j.checkOutputs("cluster report", []string{draft, vectors, c.String("sweep")},
+		pipeline.Output{Path: out, Kind: kindPage})
+	if err != nil {
+		return err
 	}
 	var x cluster.Matrix
 	if p.Draft, x, err = draftAndVectors(c, j); err != nil {
@@ -71,7 +84,6 @@ func runClusterReport(c *cli.Context, j *job) error {
 		}
 		p.Trust = &trust
 	}
-	out := c.String("out")
 	if err := atomicfile.Write(out, p.Write); err != nil {
 		return err
 	}
@@ -83,28 +95,31 @@ func runClusterReport(c *cli.Context, j *job) error {
 	return nil
 }
 
+// drawnFiles returns the draft and the vectors that the command line or the project names.
+func drawnFiles(c *cli.Context, j *job) (draft, vectors string, err error) {
+	s, err := clusterStage().Load(j.project, nil)
+	if err != nil {
+		return "", "", err
+	}
+	return cmp.Or(c.String("draft"), s.Out), cmp.Or(c.String("vectors"), s.Vectors), nil
+}
+
 // draftAndVectors reads a draft and its vectors, and checks that they belong together.
 func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, error) {
-	s, err := clusterStage().Load(j.project, nil)
+	draft, vectors, err := drawnFiles(c, j)
 	if err != nil {
 		return nil, cluster.Matrix{}, err
 	}
-	if path := c.String("draft"); path != "" {
-		s.Out = path
-	}
-	if path := c.String("vectors"); path != "" {
-		s.Vectors = path
-	}
-	j.say("reading %s and %s", s.Out, s.Vectors)
-	d, err := labels.OpenDraft(s.Out)
+	j.say("reading %s and %s", draft, vectors)
+	d, err := labels.OpenDraft(draft)
 	if err != nil {
 		return nil, cluster.Matrix{}, withHint(err, "`hgld cluster run` makes a draft")
 	}
-	x, have, err := cluster.ReadVectors(s.Vectors)
+	x, have, err := cluster.ReadVectors(vectors)
 	if err != nil {
 		return nil, x, withHint(err, "`hgld cluster run` writes the vectors next to its draft; name others with --vectors")
 	}
-	return d, x, vectorsHint(cluster.CheckTags(s.Vectors, x.Rows, have.Tags, s.Out, d))
+	return d, x, vectorsHint(cluster.CheckTags(vectors, x.Rows, have.Tags, draft, d))
 }
 
 // vectorsHint names the vectors that a draft was made from, if other ones were given.

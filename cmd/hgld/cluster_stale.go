@@ -11,7 +11,7 @@ import (
 )
 
 // otherVectors says why the vectors of a draft are not the ones that the stage embed
-// describes. It returns "" if they are, or if embed names no encoder. before holds the
+// describes. It returns "" if they are, or if nobody has named embed's encoder. before holds the
 // states of the preceding stages.
 func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.State) (string, error) {
 	e, err := embedStage().Load(p, nil)
@@ -26,7 +26,7 @@ func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.St
 			return "embed comes first and is not done", nil
 		}
 	}
-	if s.Encoder != "" || e.Encoder == "" { // cluster.encoder is a setting of the stage itself
+	if s.Encoder != "" || defaultEncoder(p) { // cluster.encoder is a setting of the stage itself
 		return "", nil
 	}
 	_, have, err := cluster.ReadVectors(s.Vectors)

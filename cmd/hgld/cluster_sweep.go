@@ -8,6 +8,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/cluster/sweep"
+	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 )
 
@@ -42,6 +43,7 @@ func clusterSweepCommand() *cli.Command {
 			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their true groups"},
 			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
+			replaceFlag(),
 		),
 		Action: action(runClusterSweep),
 	}
@@ -72,6 +74,15 @@ func runClusterSweep(c *cli.Context, j *job) error {
 		return err
 	}
 	if w.Truth, err = readTruth(c.String("truth"), c.String("judge")); err != nil {
+		return err
+	}
+	var plots []pipeline.Output
+	if folder := c.String("plots"); folder != "" {
+		for _, path := range sweep.PlotFiles(folder) {
+			plots = append(plots, pipeline.Output{Path: path, Kind: kindPlot})
+		}
+	}
+	if err := j.checkOutputs("cluster sweep", []string{s.Tags, s.Vectors, c.String("truth")}, plots...); err != nil {
 		return err
 	}
 	points, err := w.run(s, c.String("ks"), c.IsSet("ks"))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"hgld/train/device/cuda"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
@@ -53,10 +55,16 @@ func checkConfig(c *cli.Context, j *job) error {
 	if err := j.project.Require(); err != nil {
 		return err
 	}
-	if err := j.project.Check(stages().Stages); err != nil {
+	if err := errors.Join(j.project.Check(stages().Stages), checkVariables()); err != nil {
 		return err
 	}
 	return j.show(map[string]any{"file": j.project.File, "ok": true}, j.project.File+": ok\n")
+}
+
+// checkVariables checks the variables that configure the machine rather than a stage.
+func checkVariables() error {
+	_, _, err := imageDecoder()
+	return errors.Join(err, withCode(exitUsage, cuda.CheckVariables()))
 }
 
 func printSchema(c *cli.Context) error {

@@ -20,7 +20,7 @@ import (
 type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
 	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: one curator's, or those of two curators and an adjudicator"`
-	Out        string   `yaml:"out" path:"out" usage:"hierarchy to write"`
+	Out        string   `yaml:"out" path:"out" kind:"a hierarchy" usage:"hierarchy to write"`
 	OnConflict string   `yaml:"on_conflict" usage:"if an edit names a tag or group that the draft lacks: stop, or skip the edit and list it"`
 	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"hgld/curate/format"
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -29,6 +31,7 @@ func curateExportCommand() *cli.Command {
 				"project's, for its own hierarchy)"},
 			&cli.StringFlag{Name: "tags",
 				Usage: "tags.jsonl of stage 1: landmarks for --to labels, counts for the others"},
+			replaceFlag(),
 		),
 		Action: actionWithArgs(0, 2, "a file to read and one to write", runCurateExport),
 	}
@@ -43,6 +46,9 @@ func formatTable() string {
 	return strings.Join(lines, "\n")
 }
 
+// exportKinds are the kinds of the formats that hgld recognises as its own.
+var exportKinds = map[string]string{"hierarchy": kindHierarchy, "draft": kindDraft, "labels": kindLabels}
+
 func runCurateExport(c *cli.Context, j *job) error {
 	to := c.String("to")
 	if to == "" {
@@ -56,6 +62,13 @@ func runCurateExport(c *cli.Context, j *job) error {
 		return err
 	}
 	own := len(j.args) == 0
+	if len(j.args) == 2 {
+		in := []string{j.args[0], c.String("draft"), c.String("tags")}
+		out := pipeline.Output{Path: j.args[1], Kind: cmp.Or(exportKinds[to], kindForeign)}
+		if err := j.checkOutputs("curate export", in, out); err != nil {
+			return err
+		}
+	}
 	if !own {
 		path = j.args[0]
 	}

@@ -19,6 +19,7 @@ import (
 	"hgld/cluster/space"
 	"hgld/curate"
 	"hgld/curate/serve"
+	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
 	"hgld/shards/examples"
 )
@@ -55,6 +56,7 @@ func curateServeCommand() *cli.Command {
 				Usage: "`LOG` of one of two annotators to decide between; repeat for the other"},
 			&cli.StringFlag{Name: "on-conflict",
 				Usage: "if an edit of the log names a tag or group that the draft lacks: stop, or skip", DefaultText: "stop"},
+			replaceFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			settings, err := curateStage().Load(j.project, nil)
@@ -121,6 +123,12 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		if _, err := os.Stat(o.vectors); err != nil {
 			return err
 		}
+	}
+	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
+	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
+		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}, Replace: j.replace})
+	if err != nil {
+		return err
 	}
 	if err := o.makeLog(); err != nil {
 		return err

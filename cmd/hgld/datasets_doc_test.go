@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/testfile"
 	"hgld/train/history"
 )
 
@@ -112,9 +113,7 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		"none.json":   `{}`,
 		"newer.json":  `{"hgld_eval":99,"levels":["x"]}`,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, ".", name, sealed(t, text))
 	}
 	code, out, errs := run(t, "eval", "overall", "fine.json", "coarse.json")
 	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\no" +

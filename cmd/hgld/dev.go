@@ -6,13 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/scrape/fakecommons"
 )
 
@@ -42,7 +42,8 @@ func fakeWikimediaCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-limits", Usage: "do not enforce the rules"},
 			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of requests that fail, from 0 to less than 1"},
 			&cli.DurationFlag{Name: "latency", Usage: "`TIME` to wait before every answer"},
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` that selects the failing requests", Value: 1}),
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` that selects the failing requests", Value: 1},
+			replaceFlag()),
 		Action: serveFakeWikimedia,
 	}
 }
@@ -55,8 +56,14 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 			"1", n,
 			failures)
 	}
-	j := jobIn(c, nil)
+	j := jobIn(c, new(pipeline.Project))
 	pages := fakecommons.Corpus(n)
+	err = j.checkOutputs("dev fake-wikimedia", nil, pipeline.Output{Path: c.String("categories"), Kind: kindForeign},
+		pipeline.Output{Path: c.String("expect"), Kind: "expected tags"},
+		pipeline.Output{Path: c.String("log"), Kind: "a log of requests"})
+	if err != nil {
+		return err
+	}
 	if err := writeFakeCategories(c.String("categories"), pages); err != nil {
 		return err
 	}
@@ -104,8 +111,5 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 }
 
 func writeFakeCategories(path string, pages []fakecommons.Category) error {
-	if _, err := os.Stat(path); err == nil {
-		return usagef("%s exists already; name another file: --categories fake.csv", path)
-	}
 	return atomicfile.Write(path, func(w io.Writer) error { return fakecommons.WriteCSV(w, pages) })
 }

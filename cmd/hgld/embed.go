@@ -20,11 +20,11 @@ import (
 // embedSettings are the settings of the stage embed.
 type embedSettings struct {
 	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Out     string `yaml:"out" path:"out" usage:"vectors to write (safetensors)"`
+	Out     string `yaml:"out" path:"out" kind:"vectors of tags" usage:"vectors to write (safetensors)"`
 	Encoder string `yaml:"encoder" usage:"encoder of tags: hashing, clip, bert or vectors (--list)"`
 	Weights string `yaml:"weights" path:"in" usage:"for clip and bert: folder or .safetensors file; for vectors: .npy, .safetensors or .parquet"`
 	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several to average (tag,photo), or a text with {} in place of the tag; empty: photo for clip and bert, tag for the others"`
-	Cache   string `yaml:"cache" path:"out" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
+	Cache   string `yaml:"cache" path:"out" kind:"a cache of vectors" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
 	Threads int    `yaml:"threads" range:"0 1024" usage:"threads for clip and bert; 0: one per processor"`
 
 	CLIP    clipSettings   `yaml:"clip"`
@@ -34,7 +34,9 @@ type embedSettings struct {
 func embedStage() pipeline.StageOf[embedSettings] {
 	return pipeline.New(pipeline.Spec[embedSettings]{
 		Name: "embed", Command: "embed",
-		Defaults: embedSettings{Tags: "tags.jsonl", Out: cluster.VectorsFile, Cache: ".hgld/vectors"},
+		Defaults: embedSettings{
+			Tags: "tags.jsonl", Out: cluster.VectorsFile, Encoder: encoders[0].Name, Cache: ".hgld/vectors",
+		},
 		Files: func(s *embedSettings) (in, out []string) {
 			in = []string{s.Tags}
 			if s.Weights != "" {
@@ -49,7 +51,7 @@ func embedStage() pipeline.StageOf[embedSettings] {
 
 // check finds unknown names in the settings.
 func (s *embedSettings) check() error {
-	if err := checkEncoder(s.Encoder); err != nil {
+	if _, err := encoderNamed(s.Encoder); err != nil {
 		return err
 	}
 	_, err := s.prompt()
@@ -59,7 +61,7 @@ func (s *embedSettings) check() error {
 func embedCommand() *cli.Command {
 	c := stageCommand(embedStage().Stage, "embed", "stage 2: compute a vector for every distinct tag",
 		"  hgld embed --list                                the encoders, and where their weights are published\n"+
-			"  hgld embed --encoder hashing                     vectors.safetensors from tags.jsonl, without weights\n"+
+			"  hgld embed                                       vectors.safetensors from tags.jsonl, without weights\n"+
 			"  hgld embed --encoder bert --weights all-MiniLM-L6-v2/\n"+
 			"                                                   with the sentence-transformer in that folder\n"+
 			"  hgld embed --encoder clip --weights clip-vit-base-patch32/ --prompt tag\n"+
@@ -103,6 +105,7 @@ func runEmbed(j *job, s *embedSettings) error {
 	if err != nil {
 		return err
 	}
+	adviseEncoder(j, s)
 	x, err := encodeTags(j, cached, prompt, tags, s.Out)
 	if err != nil {
 		return err

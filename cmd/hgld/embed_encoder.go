@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"hgld/cluster"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
@@ -52,25 +53,25 @@ func encoderNamed(name string) (cluster.Encoder, error) {
 	return e, withCode(exitUsage, err)
 }
 
-// checkEncoder returns an error for an unknown encoder. A setting may be empty.
-func checkEncoder(name string) error {
-	if name == "" {
-		return nil
+// adviseEncoder says what a better encoder would bring, unless the user has chosen one.
+func adviseEncoder(j *job, s *embedSettings) {
+	if s.Encoder != encoders[0].Name || !defaultEncoder(j.project) {
+		return
 	}
-	_, err := encoderNamed(name)
-	return err
+	j.say("%s compares spellings: in its drafts a curator moves 53 of 200 tags, in those of a sentence encoder 30. "+
+		"For one:\n"+
+		"  hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm\n"+
+		"  hgld embed --encoder bert --weights minilm", s.Encoder)
 }
+
+// defaultEncoder reports whether nobody has named the encoder of embed.
+func defaultEncoder(p *pipeline.Project) bool { return p.Origin("embed.encoder") == "default" }
 
 // opener opens the device that an encoder computes on. threads applies to the CPU.
 type opener func(threads int) (device.Backend, error)
 
 // openEncoder makes the encoder that the settings name.
 func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {
-	if s.Encoder == "" {
-		return nil, withHint(usagef("no encoder is set, and there are no vectors yet"),
-			"hgld embed --encoder bert --weights PATH encodes the meaning (hgld embed --list: where to get weights); "+
-				"--encoder hashing needs none and compares spellings")
-	}
 	e, err := encoderNamed(s.Encoder)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	}
 	var x cluster.Matrix
 	var texts []string
+	if err := verifyVectors(path); err != nil {
+		return nil, err
+	}
 	var err error
 	list := path
 	switch strings.ToLower(filepath.Ext(path)) {

@@ -22,7 +22,7 @@ type evalSettings struct {
 	Measures evalMeasureSettings `yaml:",inline"`
 
 	Threads int    `yaml:"threads" range:"0 1024" usage:"0: all processors"`
-	Out     string `yaml:"out" path:"out" usage:"file for the result"`
+	Out     string `yaml:"out" path:"out" kind:"a result" usage:"file for the result"`
 
 	Outputs evalOutputSettings `yaml:",inline"`
 }
@@ -112,7 +112,7 @@ func (e *evaluation) run(j *job) error {
 	}
 	saved := history.WriteJSON(e.Out, result) // print the result even if it cannot be written
 	if j.json {
-		return errors.Join(saved, writeJSON(j, result), page)
+		return errors.Join(saved, printResult(j, result), page)
 	}
 	return errors.Join(saved, result.Table(j.stdout), page)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
 	"hgld/train/history"
 	"hgld/train/recipe"
@@ -35,7 +36,8 @@ func evalCompareCommand() *cli.Command {
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write of two results: `FILE`"},
 			&cli.StringFlag{Name: "by", Usage: "with --report: `METRIC` by which queries are compared, such as AP_level0; empty: H-AP"},
 			&cli.StringFlag{Name: "images", Usage: "with --report: folder, archive or shards with the images: `PATH`"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"}),
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"},
+			replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -93,6 +95,9 @@ func (o compareOptions) pairs(j *job, files []string, results []*retrieval.Resul
 
 func runEvalCompare(j *job, o compareOptions) error {
 	if err := o.check(len(j.args)); err != nil {
+		return err
+	}
+	if err := j.checkOutputs("eval compare", j.args, pipeline.Output{Path: o.page, Kind: kindPage}); err != nil {
 		return err
 	}
 	var results []*retrieval.Result

@@ -9,9 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/testfile"
 	"hgld/train/history"
 )
+
+// sealed returns a JSON object as hgld writes it, with the hash of its content. Other texts stay as they are.
+func sealed(t *testing.T, text string) string {
+	t.Helper()
+	if !json.Valid([]byte(text)) || text == "{}" || text[0] != '{' {
+		return text
+	}
+	with, err := seal.JSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(with)
+}
 
 func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -19,9 +34,7 @@ func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 		"a.json": `{"hgld_eval":1,"queries":60502,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
 		"b.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.625},{"key":"ASI","mean":null}],"overall":{}}`,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, ".", name, sealed(t, text))
 	}
 	code, out, errs := run(t, "eval", "compare", "a.json", "b.json")
 	if want := "%                       a        b\nR@1_level0          50.00    62.50\nH-AP " +
@@ -53,9 +66,7 @@ func TestPaperIsComparedOnItsOwnDataSet(t *testing.T) {
 		"few.json":    `{"hgld_eval":1,"queries":24,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
 		"levels.json": `{"hgld_eval":1,"queries":60502,"levels":["a","b","c"],"metrics":[{"key":"R@1_level0","mean":0.5}],"overall":{}}`,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, ".", name, sealed(t, text))
 		code, out, errs := run(t, "eval", "compare", "--paper", "sop/happier", name)
 		if code != exitUsage || out != "" || !strings.Contains(errs, name+" was measured on ") ||
 			!strings.Contains(errs, "2 levels and 60502 queries") || !strings.Contains(errs, "--other-data") {
@@ -141,9 +152,7 @@ func writeResult(t *testing.T, name string, values ...float64) {
 	text := fmt.Sprintf(`{"hgld_eval":1,"queries":%d,"levels":["x"],"metrics":[{"key":"AP_level0","mean":%v}],"overall":{},`+
 		`"per_query":{"ids":[%s],"class":[%s],"values":{"AP_level0":[%s]}}}`, len(values), sum/float64(len(values)),
 		strings.Join(ids, ","), strings.Join(classes, ","), strings.Join(numbers, ","))
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, ".", name, sealed(t, text))
 }
 
 // All eight queries gain: of 256 choices of signs 2 are as far from 0. Of classes there
@@ -184,9 +193,7 @@ func TestCompareSaysWhyItTestsNothing(t *testing.T) {
 	writeResult(t, "a.json", 0.1, 0.1)
 	writeResult(t, "other.json", 0.1, 0.1, 0.1)
 	text := `{"hgld_eval":1,"queries":2,"levels":["x"],"metrics":[{"key":"AP_level0","mean":0.5}],"overall":{}}`
-	if err := os.WriteFile("bare.json", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, ".", "bare.json", sealed(t, text))
 	if code, out, errs := run(t, "eval", "compare", "a.json", "bare.json"); code != 0 ||
 		!strings.Contains(errs, "--per-query") ||
 		strings.Contains(out, "−") {

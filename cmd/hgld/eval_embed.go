@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/img"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
@@ -41,7 +41,7 @@ func evalEmbedCommand() *cli.Command {
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -76,17 +76,11 @@ func (o *embedChoice) check(j *job) error {
 		return withCode(exitUsage, fmt.Errorf("--out %s: %w", o.out, registry.Unknown("kind of file", filepath.Ext(o.out),
 			kinds)))
 	}
-	same := func(a os.FileInfo, _ error) bool {
-		b, err := os.Stat(o.out)
-		return a != nil && err == nil && os.SameFile(a, b)
-	}
-	if same(os.Stat(j.args[0])) {
-		return withHint(usagef("--out is %s, which is the input", o.out), "name another file: --out OTHER.npy")
-	}
 	if !(o.missing >= 0 && o.missing <= 1) {
 		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
 	}
-	return nil
+	return j.checkOutputs("eval embed", []string{j.args[0], o.labels, o.model.Run},
+		pipeline.Output{Path: o.out, Kind: kindIndex})
 }
 
 func (o *embedChoice) run(j *job) (err error) {
@@ -157,9 +151,6 @@ func embedError(j *job, err error) error {
 		return withHint(withCode(exitSomeFailed, err),
 			"repair or remove these images, or allow a larger share with --allow-missing")
 	}
-	if errors.As(err, new(*index.OtherError)) {
-		return withHint(withCode(exitUsage, err), "write to another file: --out OTHER.npy")
-	}
 	return err
 }
 
@@ -178,7 +169,8 @@ func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer,
 	case labelFile != "" && !vectored:
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
 	case vectored:
-		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors, Say: j.say})
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors,
+			Verify: verifyVectors, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

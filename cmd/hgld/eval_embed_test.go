@@ -68,9 +68,9 @@ func TestFolderOfImagesIsEmbedded(t *testing.T) {
 	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
 	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "shards.npy", "shards")
 	must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "folder.json", "--metrics", "AP")
-	must(t, "eval", "run", "--embeddings", "shards.npy", "--labels", "shards.csv", "--out", "shards.json",
+	must(t, "eval", "run", "--embeddings", "shards.npy", "--labels", "shards.csv", "--out", "split.json",
 		"--metrics", "AP")
-	a, b := readResult(t, "folder.json"), readResult(t, "shards.json")
+	a, b := readResult(t, "folder.json"), readResult(t, "split.json")
 	if x, y := a.Mean("AP_level0"), b.Mean("AP_level0"); a.Queries != 48 || x != y {
 		t.Errorf("AP %v of %d images in a folder, %v in shards", x, a.Queries, y)
 	}
@@ -129,17 +129,17 @@ func firstForm(t *testing.T) string {
 func TestEmbedRefusesWrongArgumentsAndOutputs(t *testing.T) {
 	trainedPictures(t)
 	for want, args := range map[string][]string{
-		"l.csv exists and is not part of an index": {"--out", "l.npy", "pictures/test"},
-		"takes one folder":                         {},
-		"unknown kind of file":                     {"--out", "x.txt", "pictures/test"},
-		"--split test applies to shards":           {"--split", "test", "pictures/test"},
-		"--labels l.csv applies to vectors":        {"--labels", "l.csv", "pictures/test"},
-		"has no split":                             {"--split", "nosuch", "shards"},
-		"the model reads images":                   {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
-		"which is the input":                       {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
-		"want a share from 0 to 1":                 {"--allow-missing", "2", "pictures/test"},
-		"no images found":                          {"empty"},
-		"no such file":                             {"nosuch"},
+		"l.csv is not an index of hgld":         {"--out", "l.npy", "pictures/test"},
+		"takes one folder":                      {},
+		"unknown kind of file":                  {"--out", "x.txt", "pictures/test"},
+		"--split test applies to shards":        {"--split", "test", "pictures/test"},
+		"--labels l.csv applies to vectors":     {"--labels", "l.csv", "pictures/test"},
+		"has no split":                          {"--split", "nosuch", "shards"},
+		"the model reads images":                {"--labels", "e.csv", "--out", "y.npy", "e.npy"},
+		"e.npy is an input of the same command": {"--labels", "e.csv", "--out", "e.npy", "e.npy"},
+		"want a share from 0 to 1":              {"--allow-missing", "2", "pictures/test"},
+		"no images found":                       {"empty"},
+		"no such file":                          {"nosuch"},
 	} {
 		if _, err := os.Stat("l.csv"); err != nil {
 			must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")
@@ -344,4 +344,51 @@ func TestSearchRefusesAnIndexOfAnotherModel(t *testing.T) {
 		!strings.Contains(errs, "is not the file that test.json describes") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
+}
+
+// Whatever reads the vectors of an index compares them, their table and the record with their hashes.
+func TestChangedIndexIsRefused(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "embed", "--run", "runs/a", "--split", "test", "--out", "e.npy", "shards")
+	commands := [][]string{{"eval", "run", "--embeddings", "e.npy", "--out", "r.json"},
+		{"loss", "--loss", "smooth-ap", "--embeddings", "e.npy", "--definition=false"},
+		{"search", "--index", "e.npy", "--id", firstID(t, "e.csv")},
+		{"eval", "export", "--embeddings", "e.npy", "x"},
+		{"train", "run", "--embeddings", "e.npy", "--out", "runs/head", "--steps", "1"}}
+	for _, args := range commands[:4] {
+		must(t, args...)
+	}
+	for _, file := range []string{"e.npy", "e.csv", "e.json"} {
+		sound, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, changed := range map[string][]byte{
+			"flipped": append(append(bytes.Clone(sound[:len(sound)*3/4]), sound[len(sound)*3/4]^1), sound[len(sound)*3/4+1:]...),
+			"cut":     sound[:len(sound)/2], "empty": nil,
+		} {
+			if err := os.WriteFile(file, changed, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range commands {
+				if code, _, errs := run(t, args...); code != exitIntegrity {
+					t.Errorf("%s %s: %v: exit code %d: %s", name, file, args, code, errs)
+				}
+			}
+		}
+		if err := os.WriteFile(file, sound, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// firstID returns the id of the first row of a table.
+func firstID(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, _ := strings.Cut(strings.Split(string(text), "\n")[1], ",")
+	return id
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/train/embeddings"
+	"hgld/train/index"
 	"hgld/train/report"
 	"hgld/train/retrieval"
 )
@@ -106,7 +108,8 @@ func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery re
 func (s *evalFileSettings) input(j *job) *embeddings.Input {
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors, Say: j.say}
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors,
+		Verify: verifyVectors, Say: j.say}
 }
 
 // setOptions copies the options to an evaluation of files.
@@ -175,6 +178,9 @@ func independentHint(err error) error {
 	}
 	return err
 }
+
+// verifyVectors compares a file of vectors, or their table, with the record beside it.
+func verifyVectors(path string) error { return index.Verify(context.Background(), path) }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.
 func openVectors(path string) (embeddings.Vectors, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/train/report"
 )
 
@@ -20,7 +21,7 @@ func evalExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "evaluate, and write the neighbours of every query", ArgsUsage: "PREFIX",
 		Description: evalExportExamples,
-		Flags: append(append(flagsOf(evalStage().Settings()), stageFlags()...), deviceFlag(),
+		Flags: append(append(flagsOf(evalStage().Settings()), stageFlags()...), deviceFlag(), replaceFlag(),
 			&cli.IntFlag{Name: "places", Value: 100, Usage: "write the `N` nearest neighbours of each query"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -40,7 +41,12 @@ func runEvalExport(j *job, s *evalSettings, places int) error {
 	if len(j.args) != 1 || j.args[0] == "" {
 		return withHint(usagef("eval export takes one PREFIX; got %d", len(j.args)), "hgld eval export runs/default/test")
 	}
-	s.Measures.PerQuery, s.Out = true, j.args[0]+".json"
+	s.Measures.PerQuery, s.Out = true, ""
+	err := evalStage().CheckOutputs(j, s, pipeline.Output{Path: j.args[0], Kind: "an evaluation with neighbours"})
+	if err != nil {
+		return err
+	}
+	s.Out = j.args[0] + ".json"
 	if s.Files.Ranking != "" {
 		return usagef("eval export cannot write neighbours with --ranking, which has no vectors")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -172,12 +173,13 @@ func malformedResults(t *testing.T) (list []malformed) {
 		if err := json.Unmarshal(text, &r); err != nil {
 			t.Fatal(err)
 		}
+		delete(r, "sha256")
 		f(r, r["per_query"].(map[string]any))
 		changed, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed
+		return []byte(sealed(t, string(changed)))
 	}
 	for name, c := range map[string]struct {
 		want string
@@ -187,6 +189,7 @@ func malformedResults(t *testing.T) (list []malformed) {
 		"cut":      {"unexpected end of JSON input", text[:len(text)/2]},
 		"array":    {"json: cannot unmarshal array into", []byte("[]")},
 		"number":   {"json: cannot unmarshal number", []byte("7")},
+		"flipped":  {"was changed after hgld wrote it", bytes.Replace(text, []byte(`"queries": 6`), []byte(`"queries": 7`), 1)},
 		"other":    {"is not a result of `hgld eval run`", []byte(`{"a": 1}`)},
 		"newer":    {"has format version 99; this hgld reads", change(func(r, _ map[string]any) { r["hgld_eval"] = 99 })},
 		"nolevels": {"is not a result of `hgld eval run`", change(func(r, _ map[string]any) { r["levels"] = []any{} })},
@@ -233,8 +236,8 @@ func malformedSettings() (list []malformed) {
 		vectors + "--threads -1":                                "--threads: eval.threads is -1,",
 		vectors + "--threads 5000":                              "--threads: eval.threads is 5000,",
 		vectors + "--limit -1":                                  "--limit is -1; want a number of",
-		vectors + "--trec x --trec-least 3":                     "trec_least is 3, but the data",
-		vectors + "--trec x --trec-places 0":                    "--trec-places: eval.trec_places",
+		vectors + "--trec y --trec-least 3":                     "trec_least is 3, but the data",
+		vectors + "--trec y --trec-places 0":                    "--trec-places: eval.trec_places",
 		vectors + "--ignore camera":                             "l.csv has no column \"camera\" to",
 		vectors + "--qrels-usage secret --qrels x.qrels":        "x.qrels: only a .csv with a",
 		vectors + "--gallery-embeddings e.npy":                  "e.npy needs labels with a",

@@ -28,7 +28,7 @@ type malformed struct {
 // files and settings fit together, of code 2.
 var (
 	failing = []string{"not finite", "format version", "does not exist", "no such file"}
-	damaged = []string{"entries for", "json:", "JSON"}
+	damaged = []string{"entries for", "json:", "JSON", "was changed"}
 )
 
 // code is the exit code that the input must have.

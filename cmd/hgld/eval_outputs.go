@@ -11,9 +11,9 @@ import (
 
 // evalOutputSettings name what is written besides the result.
 type evalOutputSettings struct {
-	Report     string `yaml:"report" path:"out" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
+	Report     string `yaml:"report" path:"out" kind:"a page" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
 	Images     string `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
-	TREC       string `yaml:"trec" path:"out" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
+	TREC       string `yaml:"trec" path:"out" kind:"files for trec_eval" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
 	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
 	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item must share with the query to be listed in PREFIX.qrels: 1 is the coarsest class, 0 all levels, the finest class"`
 }

@@ -67,6 +67,9 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
+		if err := verifyVectors(side.file); err != nil {
+			return errors.Join(err, v.Close())
+		}
 		defer v.Close() // ranking reads the gallery
 		rows, _ := v.Rows()
 		if *side.to, err = retrieval.SideOf(b, v, c.Bool("unit")); err != nil {

@@ -184,7 +184,8 @@ func matches(name string, patterns []string) bool {
 }
 
 // moments are the parts of a file that tell when it was written, or how long that took.
-var moments = regexp.MustCompile(`"(finished|time|started|took|seconds|waited|at|created)": ?("[^"]*"|[0-9.e+-]+)`)
+var moments = regexp.MustCompile(`"(finished|time|started|took|seconds|waited|at|created)": ?("[^"]*"|[0-9.e+-]+)|` +
+	`,\n "sha256": "[0-9a-f]{64}"\n}\n$`)
 
 // journalFile is the journal of a training, a line an event.
 const journalFile = "events.jsonl"
@@ -194,7 +195,8 @@ var steps = regexp.MustCompile(`(?m)^\{"event":"step".*$`)
 
 // passing are files that are no result: locks, the journals of SQLite and of a
 // training, and its database, whose contents `scrape verify` compares with the rest.
-var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*"}
+var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*",
+	"runs/*/*/lock", "runs/*/*/tensorboard/*"}
 
 // temporary reports whether a file is one in the making, which the next run removes.
 func temporary(name string) bool {

@@ -37,6 +37,9 @@ import (
 // own hint by [withHint], which takes precedence.
 var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitLocked, func(*filelock.LockedError) string { return "end that process, or wait for it" }),
+	kind(exitFailed, func(*download.AnswerError) string {
+		return "open the address in a browser: it may have moved, or need a login"
+	}),
 	kind(exitTemporary, func(e *download.TemporaryError) string {
 		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
 	}),
@@ -52,8 +55,12 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return fmt.Sprintf("`hgld init %s` starts a project there", e.Dir)
 	}),
+	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
 	kind(exitIntegrity, changedInput),
+	kind(exitIntegrity, func(e *pipeline.StampError) string {
+		return fmt.Sprintf("delete it, and `hgld %s` writes it again", e.Command)
+	}),
 	kind(exitOK, missingInput),
 	kind(exitSomeFailed, stoppedRun),
 	kind(exitInterrupted, func(*demo.StoppedError) string {
@@ -160,8 +167,15 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "to start from the whole network of a run, use --from " + e.Path
 	}),
 	kind(exitOK, func(*train.UnfitError) string { return "hgld models check tells which backbone a file fits" }),
-	kind[*history.FormatError](exitIntegrity, nil),
+	kind(exitIntegrity, func(e *history.FormatError) string {
+		if filepath.Base(e.Path) != history.SettingsFile {
+			return ""
+		}
+		return "restore the file; to train with other settings, name it with --config and a new run with --out"
+	}),
 	kind[*history.SettingsError](exitUsage, nil),
+	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
+	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
 	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
 	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
 	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),
@@ -177,6 +191,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*index.ImageError](exitUsage, nil),
 	kind[*index.UnreadError](exitSomeFailed, nil),
 	kind[*index.DamageError](exitIntegrity, nil),
+	kind(exitIntegrity, func(*index.ChangedError) string { return "make the index again with hgld eval embed" }),
+	kind(exitIntegrity, func(e *index.InfoError) string {
+		return "make the index again with hgld eval embed; if another program wrote it, give it another name"
+	}),
 	kind(exitUsage, func(e *index.ModelError) string {
 		return "leave --run out, or make the index again: hgld eval embed --run " + e.Model
 	}),
@@ -197,6 +215,17 @@ func kind[E error](code int, hint func(E) string) func(error) (int, string, bool
 // sentinel is the row of one error.
 func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
 	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// occupiedOutput is the hint for an output that is not free.
+func occupiedOutput(e *pipeline.OutputError) string {
+	switch {
+	case e.Folder:
+		return "name a new or empty folder"
+	case e.Replaceable:
+		return fmt.Sprintf("name another file, or overwrite this one: `hgld %s --replace`", e.Command)
+	}
+	return "name another file"
 }
 
 // stoppedRun is the hint for a run that ended before its last stage.
@@ -236,6 +265,8 @@ func missingInput(e *pipeline.MissingInputError) string {
 	switch {
 	case e.Writer != "":
 		return fmt.Sprintf("`%s` writes it", typed(e.Project, e.Writer))
+	case e.Setting != nil && e.Setting.Key() == "logs" && e.Project.Origin("curate.logs") == "default":
+		return fmt.Sprintf("`%s` writes it", typed(e.Project, byHand["curate"]))
 	case e.Setting == nil:
 		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
 	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):

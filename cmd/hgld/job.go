@@ -12,8 +12,10 @@ import (
 
 	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
+	"hgld/internal/seal"
 	"hgld/internal/terminal"
 	"hgld/train/device"
+	"hgld/train/retrieval"
 )
 
 // job is a running command: its outputs, its context, and the options that all commands
@@ -81,6 +83,12 @@ func (j *job) print(format string, args ...any) {
 	io.WriteString(j.stdout, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
+// unread reports whether stdout takes no more. A command whose product is its output then stops.
+func (j *job) unread() bool {
+	o, ok := j.stdout.(*output)
+	return ok && o.failed()
+}
+
 // show prints v as JSON with --json, and otherwise text, which says the same in words.
 func (j *job) show(v any, text string) error {
 	if j.json {
@@ -101,7 +109,7 @@ func (j *job) progress(label string, total int) *terminal.Progress {
 
 // Options returns what the command line asks of every stage.
 func (j *job) Options() pipeline.Options {
-	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed}
+	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed, Replace: j.replace}
 }
 
 // Say is say, exported for package pipeline.
@@ -158,6 +166,23 @@ func writeJSON(j *job, v any) error {
 		return err
 	}
 	_, err := j.stdout.Write(terminal.VisibleJSON(b.Bytes()))
+	return err
+}
+
+// printResult prints an evaluation as JSON with the hash of its content, as in the file.
+func printResult(j *job, r *retrieval.Result) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, terminal.VisibleJSON(text), "", " "); err != nil {
+		return err
+	}
+	if text, err = seal.JSON(b.Bytes()); err != nil {
+		return err
+	}
+	_, err = j.stdout.Write(text)
 	return err
 }
 

@@ -21,17 +21,17 @@ import (
 type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
-	Out        string `yaml:"out" path:"out" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
-	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json"`
+	Out        string `yaml:"out" path:"out" kind:"labels" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
+	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
 	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
-	Unlabelled string `yaml:"unlabelled" path:"out" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
+	Unlabelled string `yaml:"unlabelled" path:"out" kind:"a list of unlabelled ones" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
 }
 
 func labelsStage() pipeline.StageOf[labelsSettings] {
 	return pipeline.New(pipeline.Spec[labelsSettings]{
 		Name: "labels", Command: "labels build",
 		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
-			Form: string(labels.HierarchicalForm), Unlabelled: "unlabelled.csv"},
+			Form: autoForm, Unlabelled: "unlabelled.csv"},
 		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
@@ -46,12 +46,24 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 
 // check finds an unknown form, or one that contradicts the name of the file.
 func (s *labelsSettings) check() error {
+	if s.Out == "" {
+		return usagef("the labels have no file name; want one such as --out labels.csv")
+	}
 	_, err := s.form()
 	return err
 }
 
-// form returns the layout of the labels.
+// autoForm is the setting for a layout that suits the levels of the labels.
+const autoForm = "auto"
+
+// form returns the layout of the labels, or "" for one that suits their levels.
 func (s *labelsSettings) form() (labels.Form, error) {
+	if s.Form == autoForm {
+		if strings.EqualFold(filepath.Ext(s.Out), ".json") {
+			return labels.JSONForm, nil
+		}
+		return "", nil
+	}
 	form, err := labelForm(s.Form)
 	if err != nil {
 		return "", err
@@ -75,16 +87,23 @@ func labelsCommand() *cli.Command {
 
 // runLabelsBuild is `hgld labels build`.
 func runLabelsBuild(j *job, s *labelsSettings) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("labels build: %w", err)
+	}
 	form, err := s.form()
 	if err != nil {
-		return err
-	}
-	if err := s.checkOutputs(); err != nil {
 		return err
 	}
 	table, err := buildLabels(j, "labels build", s)
 	if err != nil {
 		return err
+	}
+	if form == "" {
+		if form = labels.HierarchicalForm; len(table.Levels) != 3 {
+			form = labels.LevelsForm
+			j.say("the labels have %s (%s), so they are written as %s; as hierarchical once the supercategories have kinds",
+				count(len(table.Levels), "level"), strings.Join(table.Levels, ", "), form)
+		}
 	}
 	kept := table
 	if !s.Blank {
@@ -147,24 +166,6 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 			Fill: func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }})
 	}
 	return atomicfile.WriteAll(files)
-}
-
-// checkOutputs returns an error for outputs that would overwrite each other or an input.
-func (s *labelsSettings) checkOutputs() error {
-	if s.Out == "" {
-		return usagef("labels build: the labels have no file name; want one such as --out labels.csv")
-	}
-	if s.Unlabelled != "" && atomicfile.Same(s.Out, s.Unlabelled) {
-		return usagef("labels build: %s is named both for the labels and for the unlabelled landmarks; use two names", s.Out)
-	}
-	for _, in := range []string{s.Tags, s.Hierarchy} {
-		for _, out := range []string{s.Out, s.Unlabelled} {
-			if out != "" && atomicfile.Same(in, out) {
-				return usagef("labels build: %s is an input and would be overwritten; choose another output", in)
-			}
-		}
-	}
-	return nil
 }
 
 // checkFormInName returns a usage error for a file name whose extension belongs to another

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/labels"
 )
 
@@ -20,6 +21,7 @@ func labelsConvertCommand() *cli.Command {
 			&cli.StringFlag{Name: "categories",
 				Usage: "label `FILE` of the same split to take missing categories and tags from"},
 			&cli.IntFlag{Name: "limit", Usage: "convert the first `N` rows only"},
+			replaceFlag(),
 		),
 		Action: actionWithArgs(1, 2, "a file to read and one to write", runLabelsConvert),
 	}
@@ -35,6 +37,10 @@ func runLabelsConvert(c *cli.Context, j *job) error {
 	}
 	if len(j.args) == 2 {
 		if err := checkFormInName(j.args[1], form); err != nil {
+			return err
+		}
+		out := pipeline.Output{Path: j.args[1], Kind: kindLabels}
+		if err := j.checkOutputs("labels convert", []string{j.args[0], c.String("categories")}, out); err != nil {
 			return err
 		}
 	}

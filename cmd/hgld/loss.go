@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/losscheck"
@@ -34,7 +36,7 @@ func lossCommand() *cli.Command {
 			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}),
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			l := train.Default().Loss
 			if l.Name = c.String("loss"); l.Name == "" || c.String("embeddings") == "" {
@@ -50,7 +52,8 @@ func lossCommand() *cli.Command {
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
-		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors, Say: j.say}
+		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
+		Verify: verifyVectors, Say: j.say}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {
@@ -61,6 +64,14 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	err = labelsHint(err, "hgld loss --loss "+l.Name)
 	if err != nil {
 		return withCode(exitUsage, err)
+	}
+	files := []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, c.String("proxies")}
+	gradient := pipeline.Output{Path: to, Kind: kindExport}
+	if filepath.Ext(to) == ".npy" {
+		gradient.Kind = kindForeign
+	}
+	if err := j.checkOutputs("loss", files, gradient); err != nil {
+		return err
 	}
 	b, err := j.openDevice(c.Int("threads"))
 	if err != nil {

@@ -24,47 +24,64 @@ func (e environment) run(args []string) int {
 	if asked := len(args) - 1; args[asked] == "--generate-bash-completion" && slices.Contains(args[:asked], "--") {
 		return exitOK // after "--" this is an ordinary argument, and the command would run
 	}
-	ctx, stop := interruptible(e.stderr)
+	out, messages := &output{to: e.stdout}, &output{to: e.stderr}
+	ctx, announced, stop := interruptible(messages)
 	defer stop()
-	out := &output{to: e.stdout}
-	e.stdout, args = out, moveNameLast(args)
-	return reportError(out.join(newApp(e, args).RunContext(ctx, args)), e.stderr)
+	e.stdout, e.stderr, args = out, messages, moveNameLast(args)
+	err := out.join(newApp(e, args).RunContext(ctx, args))
+	announced()
+	return reportError(err, messages)
 }
 
-// output is stdout. It keeps the first write error: callers of print ignore errors, but
-// the command must still fail. A pipe closed by the reader, such as head(1), does not
-// count as an error.
+// output is stdout or stderr. It keeps the first write error and drops everything after it: a
+// command that writes files must finish them, whatever becomes of its output. The error on stdout
+// fails the command at its end, unless the reader has gone, as in hgld … | head.
 type output struct {
 	mu  sync.Mutex
 	to  io.Writer
 	err error
 }
 
-// Write writes p. After an error it writes nothing and returns that error.
+// Write writes p, or drops it after an error. It always succeeds.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err != nil {
-		return 0, o.err
+	if o.err == nil {
+		_, o.err = o.to.Write(p)
 	}
-	n, err := o.to.Write(p)
-	o.err = err
-	return n, err
+	return len(p), nil
 }
 
 // Unwrap returns the underlying writer.
 func (o *output) Unwrap() io.Writer { return o.to }
 
-// join adds the write error to the command's error, unless err already contains it.
+// failed reports whether a write failed. A command that only prints then has nothing left to do.
+func (o *output) failed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err != nil
+}
+
+// join adds the write error to the command's error.
 func (o *output) join(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	inErr, enough := errors.Is(err, o.err), errors.Is(o.err, syscall.EPIPE)
-	switch {
-	case o.err != nil && inErr && enough:
-		return nil
-	case o.err == nil || inErr || enough:
+	if o.err == nil || readerGone(o.to, o.err) {
 		return err
 	}
 	return errors.Join(err, o.err)
+}
+
+// readerGone reports whether err of a write to w means that nobody reads w any longer: the other
+// end of a pipe or a socket was closed, or a terminal.
+func readerGone(w io.Writer, err error) bool {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return true
+	}
+	f, ok := w.(*os.File)
+	if !ok || !errors.Is(err, syscall.EIO) {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/ramdisk"
 )
 
 func TestMain(m *testing.M) {
 	if strings.Contains(filepath.Base(os.Args[0]), ".test") { // and not the command of a script
 		heedHangups()
+		ramdisk.Use()
 	}
 	testscript.Main(m, map[string]func(){"hgld": main})
 }

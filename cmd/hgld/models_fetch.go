@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/download"
 	"hgld/internal/filelock"
+	"hgld/internal/pipeline"
 	"hgld/internal/tensorfile"
 	"hgld/internal/terminal"
 	"hgld/internal/torchfile"
@@ -55,6 +56,11 @@ func fetchModel(c *cli.Context) error {
 		return err
 	}
 	o, err := fetchOptions(c, j)
+	if err != nil {
+		return err
+	}
+	err = j.checkOutputs("models fetch", []string{o.From}, pipeline.Output{Path: o.Out},
+		pipeline.Output{Path: pretrained.RecordPath(o.Out), Kind: kindWeightsRecord})
 	if err != nil {
 		return err
 	}
@@ -148,6 +154,8 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "another hgld process is fetching the same file")
+	case errors.Is(err, pretrained.ErrUnrecorded):
+		return withHint(err, "--sha256 compares the file itself; --replace fetches it again")
 	case errors.Is(err, pretrained.ErrExists), errors.Is(err, pretrained.ErrSum), errors.Is(err, pretrained.ErrFit):
 		return err
 	case errors.As(err, &torch) && torch.Refused != "":

@@ -25,13 +25,13 @@ func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 		w.Write(data)
 	}))
 	defer s.Close()
-	dir := t.TempDir()
+	dir, address := t.TempDir(), s.URL+"/w"
 	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	fetch := func(name string) (string, int) {
 		var out, errs bytes.Buffer
-		code := hgld([]string{"hgld", "models", "fetch", name, "-C", dir, "--from", s.URL + "/w"}, &out, &errs)
+		code := hgld([]string{"hgld", "models", "fetch", name, "-C", dir, "--from", address}, &out, &errs)
 		return out.String() + errs.String(), code
 	}
 	for _, want := range []string{"fetched 969072 bytes", "already exists"} {
@@ -50,6 +50,14 @@ func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 			t.Errorf("%d: exit %d, want %d\n%s", code, got, want, out)
 		}
 	}
+	address = strings.Replace(s.URL, "//", "//me:SECRET@", 1) + "/w?sig=SECRET"
+	for _, code := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusOK} {
+		status = code
+		if out, got := fetch("resnet18"); got == exitOK || strings.Contains(out, "SECRET") {
+			t.Errorf("%d: exit %d\n%s", code, got, out)
+		}
+	}
+	address = s.URL + "/w"
 	status = http.StatusOK
 	if out, code := fetch("resnet18"); code != exitIntegrity || !strings.Contains(out, "they fit convnet") {
 		t.Errorf("exit %d\n%s", code, out)

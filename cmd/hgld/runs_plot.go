@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/internal/report"
 	"hgld/train/history"
 )
@@ -25,7 +26,7 @@ func runsPlotCommand() *cli.Command {
 			&cli.StringFlag{Name: "what", Value: "loss",
 				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "average over `N` steps (default: a fiftieth of all steps; 1: no smoothing)"},
-			&cli.BoolFlag{Name: "log", Usage: "use a logarithmic axis"}),
+			&cli.BoolFlag{Name: "log", Usage: "use a logarithmic axis"}, replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -40,6 +41,10 @@ func runsPlotCommand() *cli.Command {
 			}
 			if c.Int("smooth") < 0 {
 				return usagef("--smooth is %d; want a number of steps, or 0 for a fiftieth of all steps", c.Int("smooth"))
+			}
+			out := pipeline.Output{Path: c.String("out"), Kind: kindPlot}
+			if err := j.checkOutputs("runs plot", j.args, out); err != nil {
+				return err
 			}
 			runs, err := readPastRuns(j.args)
 			if err != nil {

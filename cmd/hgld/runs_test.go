@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/testfile"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/retrieval"
+	"hgld/train/tune"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
@@ -278,6 +281,54 @@ func TestExportedEmbeddingsGiveTheMetricsOfTheRun(t *testing.T) {
 		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage ||
 			!strings.Contains(errs, hint) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
+
+// The results of a search are those in the run directories of its trials.
+func TestTuneReadsNoForgedResults(t *testing.T) {
+	dir := t.TempDir()
+	over, err := tune.Parse("optim.lr=1,2,3,4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := tune.Plan{Over: []tune.Space{over}, Trials: 4, Steps: 8, Eta: 2, Metric: "AP"}
+	for name, c := range map[string]struct {
+		recorded, logged, saved float64
+		sound                   bool
+	}{
+		"sound": {50, 0.5, 0.5, true}, "another log": {50, 0.4, 0.5, false}, "another eval.json": {50, 0.5, 0.4, false},
+		"forged": {99, 0.5, 0.5, false}, "diverged": {math.NaN(), 0.5, 0.5, false},
+	} {
+		result := func(mean float64) *retrieval.Result {
+			return &retrieval.Result{Version: retrieval.ResultVersion, Queries: 1, Gallery: 1,
+				Values: []retrieval.Value{{Key: "AP_level0", Mean: retrieval.Number(mean)}}}
+		}
+		search, err := tune.Open(filepath.Join(dir, name), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial := search.Trials[0]
+		s := history.DefaultSettings()
+		s.Out = search.Dir(trial)
+		event, err := json.Marshal(train.Event{Kind: train.Evaluated, Step: search.Rounds[0], Result: result(c.logged)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testfile.Write(t, s.Out, history.EventsFile, string(event)+"\n")
+		_, err = s.Write()
+		err = errors.Join(err, history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result(c.saved)),
+			search.Measured(trial, c.recorded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := tune.Open(filepath.Join(dir, name), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = (&tuning{search: again, plan: plan}).verify()
+		if forged := errors.As(err, new(*forgedError)); forged == c.sound || c.sound && err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

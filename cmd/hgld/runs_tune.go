@@ -18,6 +18,7 @@ import (
 	"hgld/internal/texttable"
 	"hgld/train"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 	"hgld/train/tune"
 )
 
@@ -150,6 +151,10 @@ func (t *tuning) begin() error {
 	if t.plan.Settings, err = fingerprint(j, *base); err != nil {
 		return err
 	}
+	err = j.checkOutputs("runs tune", base.Images.Files(), pipeline.Output{Path: t.out, Kind: kindSearch})
+	if err != nil {
+		return err
+	}
 	t.search, err = tune.Open(t.out, t.plan)
 	if errors.As(err, new(*tune.OtherPlanError)) {
 		return err
@@ -157,7 +162,71 @@ func (t *tuning) begin() error {
 	if bad := t.plan.Check(); bad != nil {
 		return withHint(withCode(exitUsage, bad), "hgld runs tune --help has examples")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.verify()
+}
+
+// searchAgain is the hint for a search that cannot be trusted.
+const searchAgain = "restore the file, or search again in another folder with --out"
+
+// forgedError says that a result in the file of a search is not the one in its trial's run directory.
+type forgedError struct {
+	path, trial string
+	steps       int
+}
+
+func (e *forgedError) Error() string {
+	return fmt.Sprintf("%s: the result of %s after %d steps differs from its run directory", e.path, e.trial, e.steps)
+}
+
+// verify compares the results of a search with the run directories of its trials: with the evaluations
+// in their logs, and the last with eval.json.
+func (t *tuning) verify() error {
+	for _, trial := range t.search.Trials {
+		if len(trial.Results) == 0 {
+			continue
+		}
+		run, err := readPastRun(t.search.Dir(trial))
+		if err != nil {
+			return err
+		}
+		for round, recorded := range trial.Results {
+			steps := t.search.Rounds[round]
+			var found *retrieval.Result
+			newest := false // and therefore in eval.json
+			for i := range run.Events {
+				if e := &run.Events[i]; e.Kind == train.Evaluated {
+					if newest = e.Step == steps; newest {
+						found = e.Result
+					}
+				}
+			}
+			if !sameResult(recorded, t.percent(found)) || newest && !sameResult(recorded, t.percent(run.Result)) {
+				return &forgedError{filepath.Join(t.out, tune.File), trial.Name, steps}
+			}
+		}
+	}
+	return nil
+}
+
+// sameResult compares a recorded result, nil if it was not finite, with a measured one.
+func sameResult(recorded *float64, measured float64) bool {
+	if recorded == nil {
+		return math.IsNaN(measured)
+	}
+	return *recorded == measured
+}
+
+// percent returns the metric of a search from an evaluation, or NaN without one. Without a level, the
+// metric is that of the finest level, as in run.best.
+func (t *tuning) percent(r *retrieval.Result) float64 {
+	value := float64(history.Percent(r, t.plan.Metric))
+	if math.IsNaN(value) {
+		value = float64(history.Percent(r, t.plan.Metric+"_level0"))
+	}
+	return value
 }
 
 // fingerprint is the SHA-256 of the settings that all trials share.
@@ -193,15 +262,12 @@ func (t *tuning) train(trial *tune.Trial, round int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	key := t.plan.Metric // without a level, the metric is that of the finest level, as in run.best
-	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
-		key += "_level0"
-	}
-	if _, err := history.Measured([]*history.Run{r}, []string{key}); err != nil {
+	_, err = history.Measured([]*history.Run{r}, []string{t.plan.Metric})
+	if _, finest := history.Measured([]*history.Run{r}, []string{t.plan.Metric + "_level0"}); err != nil && finest != nil {
 		return 0, withHint(withCode(exitUsage, fmt.Errorf("--metric: %w", err)),
 			"choose the metrics to measure with -o run.metrics; the trial is kept")
 	}
-	return float64(history.Percent(r.Result, key)), nil
+	return t.percent(r.Result), nil
 }
 
 // report prints the table of trials, and the command that trains the best one.

@@ -18,9 +18,9 @@ import (
 type scrapeSettings struct {
 	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
-	Out         string            `yaml:"out" path:"out" usage:"file for the tags, one line per landmark"`
-	Changes     string            `yaml:"changes" path:"out" usage:"with --since: file that lists the changed tags, before and after"`
-	State       string            `yaml:"state" path:"out" usage:"folder for the responses; a stopped run resumes from it"`
+	Out         string            `yaml:"out" path:"out" kind:"tags" usage:"file for the tags, one line per landmark"`
+	Changes     string            `yaml:"changes" path:"out" kind:"a list of changes" usage:"with --since: file that lists the changed tags, before and after"`
+	State       string            `yaml:"state" path:"out" kind:"the state of a scrape" usage:"folder for the responses; a stopped run resumes from it"`
 	Source      string            `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
 	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
 	WikidataURL string            `yaml:"wikidata_url" usage:"api: URL of Wikidata"`

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/scrape"
@@ -26,6 +27,7 @@ func scrapeImportCommand() *cli.Command {
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of landmarks if neither a column nor the file name gives it"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
+			replaceFlag(),
 		),
 		Action: action(runScrapeImport),
 	}
@@ -54,9 +56,9 @@ func runScrapeImport(c *cli.Context, j *job) error {
 	if out == "" {
 		return usagef("scrape import: the tags have no file name; want one such as --out tags.jsonl")
 	}
-	if atomicfile.Same(path, out) {
-		return usagef("scrape import: %s is the input and would be overwritten; name another output: --out tags.jsonl",
-			path)
+	if err := j.project.CheckOutputs(pipeline.Writing{Command: "scrape import", Stage: stage.Name, In: []string{path},
+		Out: []pipeline.Output{{Path: out, Kind: kindTags}}, Replace: j.replace}); err != nil {
+		return err
 	}
 	in, outputs := stage.Files(settings)
 	before, err := fingerprintImport(path, in)

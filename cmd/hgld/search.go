@@ -49,7 +49,7 @@ func searchCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
 			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images; empty: as recorded"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
@@ -108,6 +108,10 @@ func (s *searching) run() error {
 		return err
 	}
 	if err := s.defaultIndex(); err != nil {
+		return err
+	}
+	in := append([]string{s.index, s.labels}, s.args...)
+	if err := s.checkOutputs("search", in, pipeline.Output{Path: s.page, Kind: kindPage}); err != nil {
 		return err
 	}
 	queries, err := s.listQueries()
@@ -199,9 +203,6 @@ func (s *searching) open() (err error) {
 		return s.openRun()
 	}
 	if s.x, err = index.Open(s.ctx, s.index, s.labels, openVectors); err != nil {
-		if errors.As(err, new(*index.ChangedError)) {
-			return withHint(withCode(exitIntegrity, err), "make the index again with hgld eval embed")
-		}
 		return asUsage(err)
 	}
 	s.opened = append(s.opened, s.x)

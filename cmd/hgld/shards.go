@@ -32,7 +32,7 @@ type shardsSettings struct {
 	Split          string          `yaml:"split" usage:"split of the images, if no column or folder says it"`
 	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
 	Uneven         string          `yaml:"uneven" usage:"dataset folder: if images lie at different depths: refuse, or repeat (the innermost folder is also the class of the missing levels)"`
-	Out            string          `yaml:"out" path:"out" usage:"folder to write"`
+	Out            string          `yaml:"out" path:"out" kind:"a data set" usage:"folder to write"`
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
 	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
 	ShardSize      string          `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
@@ -90,15 +90,10 @@ func (s *shardsSettings) shardBytes() (int64, error) {
 func shardsBuildCommand() *cli.Command {
 	cmd := stageCommand(shardsStage().Stage, "build",
 		"write images and classes as Parquet; after a stop, the same command continues", shardsBuildExamples())
-	cmd.Flags = append(cmd.Flags, replaceFlag())
 	cmd.Action = func(c *cli.Context) error {
 		return stageAction(shardsStageOf(c.Bool("replace")).Stage)(c)
 	}
 	return cmd
-}
-
-func replaceFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "replace", Usage: "replace a finished data set that has more images"}
 }
 
 func shardsCommand() *cli.Command {

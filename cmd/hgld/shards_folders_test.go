@@ -62,7 +62,8 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 			[]string{"train: 1 image ", "test: 1 image "}},
 		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,
 			[]string{"out is omniglot/shards, which is inside input, omniglot", "--out omniglot-shards"}},
-		{"--dataset folder --input omniglot --out omniglot", exitUsage, []string{"inside input"}},
+		{"--dataset folder --input omniglot --out omniglot", exitUsage,
+			[]string{"omniglot is an input of the same command and would get more files"}},
 	} {
 		code, out, errs := run(t, append([]string{"shards", "build"}, strings.Fields(c.args)...)...)
 		for _, want := range c.want {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
@@ -62,6 +63,7 @@ func shardsCatCommand() *cli.Command {
 			&cli.IntFlag{Name: "count", Usage: "number of rows (default: from --row 1, else all)"},
 			&cli.IntFlag{Name: "image", Usage: "write the image of row `I` to --out"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` for --image"},
+			replaceFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			return shardsError(runShardsCat(c, j))
@@ -119,6 +121,9 @@ func writeImage(j *job, view *shards.View, row int, out string) error {
 	if row < 0 || row >= view.Len() {
 		return usagef("--image is %d, but the split has rows 0 to %d", row, view.Len()-1)
 	}
+	if err := j.checkOutputs("shards cat", nil, pipeline.Output{Path: out, Kind: kindForeign}); err != nil {
+		return err
+	}
 	data, err := view.Image(j.ctx, row)
 	if err != nil {
 		return err
@@ -134,7 +139,7 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 	enc := json.NewEncoder(j.stdout)
 	enc.SetEscapeHTML(false)
 	for row, err := range view.Rows(j.ctx, false) {
-		if err != nil {
+		if err != nil || j.unread() {
 			return err
 		}
 		if err := enc.Encode(view.Describe(row, landmarks)); err != nil {

@@ -43,6 +43,9 @@ func shardsSliceCommand() *cli.Command {
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
+			if err := shardsStage().CheckOutputs(j, s); err != nil {
+				return err
+			}
 			return runShardsSlice(j, s, n, of, c.Bool("replace"))
 		},
 	}

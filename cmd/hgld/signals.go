@@ -6,30 +6,50 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 )
+
+// repeats is how long after the first signal another one counts as the same. timeout(1) sends every
+// signal twice, to the process and to its group.
+const repeats = 200 * time.Millisecond
 
 // interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1
 // or SIGHUP. The running command then finishes its current unit, saves and stops. Compute
 // clusters announce preemption with one of these signals. A second signal ends the process
-// at once, unless it is a SIGHUP.
-func interruptible(stderr io.Writer) (context.Context, func()) {
+// at once, unless it is a SIGHUP. Neither waits for stderr, whose reader may have gone or stopped.
+//
+// announced waits for the message about the first signal, if there was one.
+//
+// From the first call on, a write to stdout or stderr without a reader returns an error instead of
+// ending the process.
+func interruptible(stderr io.Writer) (ctx context.Context, announced, stop func()) {
+	ignoreBrokenPipes()
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
+	said, signals := make(chan struct{}), make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	go func() {
 		s, ok := <-signals
 		if !ok {
 			return
 		}
-		fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second signal stops at once\n", s)
 		cancel()
+		first := time.Now()
+		go func() {
+			defer close(said)
+			fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second signal stops at once\n", s)
+		}()
 		for s := range signals {
-			if !isHangup(s) {
+			if !isHangup(s) && time.Since(first) > repeats {
 				os.Exit(exitInterrupted)
 			}
 		}
 	}()
-	return ctx, func() {
+	announced = func() {
+		if ctx.Err() != nil {
+			<-said
+		}
+	}
+	return ctx, announced, func() {
 		signal.Stop(signals)
 		close(signals)
 		cancel()

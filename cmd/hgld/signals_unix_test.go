@@ -20,7 +20,7 @@ func hangUp(t *testing.T) {
 }
 
 func TestHangupSavesAndStops(t *testing.T) {
-	ctx, end := interruptible(io.Discard)
+	ctx, _, end := interruptible(io.Discard)
 	defer end()
 	hangUp(t)
 	select {
@@ -35,7 +35,7 @@ func TestHangupSavesAndStops(t *testing.T) {
 func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer heedHangups() // Reset alone leaves it ignored
-	ctx, end := interruptible(io.Discard)
+	ctx, _, end := interruptible(io.Discard)
 	defer end()
 	hangUp(t)
 	wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)

@@ -30,7 +30,7 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: identifyFolder, Ended: ended,
+		Folder: identifyFolder, Ended: ended, Kinds: outputKinds(),
 	}
 }
 
@@ -56,9 +56,13 @@ func stageAction(s pipeline.Stage) cli.ActionFunc {
 
 // stageCommand makes the command of a stage: its flags come from the settings.
 func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
+	flags := append(flagsOf(s.Settings()), stageFlags()...)
+	if s.Name != trainStage().Name { // it writes no file that it could replace
+		flags = append(flags, replaceFlag())
+	}
 	return &cli.Command{
 		Name: name, Usage: usage, Description: examples,
-		Flags:  append(flagsOf(s.Settings()), stageFlags()...),
+		Flags:  flags,
 		Action: stageAction(s),
 	}
 }

@@ -47,12 +47,17 @@ func statusCommand() *cli.Command {
 	}
 }
 
+// byHand has the commands in which a user makes what a stage reads and no other stage writes.
+var byHand = map[string]string{"curate": "curate serve"}
+
 // nextCommand returns what the user should do next, or "" if every stage is done.
 func nextCommand(p *pipeline.Project, states []pipeline.State) string {
 	next, lacks := pipeline.Next(states)
 	switch {
 	case next == nil:
 		return ""
+	case len(lacks) > 0 && byHand[next.Stage] != "":
+		return fmt.Sprintf("%s, then %s", typed(p, byHand[next.Stage]), typed(p, next.Command))
 	case len(lacks) > 0:
 		return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.Named(lacks), ", "),
 			typed(p, next.Command), next.Command)

@@ -220,7 +220,7 @@ func showFinishedRun(j *job, run string, step int) error {
 		return err
 	}
 	if j.json {
-		return writeJSON(j, result)
+		return printResult(j, result)
 	}
 	j.print("step %d, %s: ", step, result.On)
 	return result.Table(j.stdout)
@@ -298,7 +298,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 		return err
 	}
 	if j.json {
-		return writeJSON(j, result)
+		return printResult(j, &result)
 	}
 	best := ""
 	if e.Best {

@@ -13,7 +13,7 @@ import (
 
 // openData opens the images or vectors of a selection. Errors get exit codes and hints.
 func openData(s *selection.Images) (*selection.Data, error) {
-	d, err := s.Open(selection.Opener{Vectors: openVectors, Shards: func(folder string) (selection.Set, error) {
+	open := func(folder string) (selection.Set, error) {
 		set, err := openShards(folder)
 		switch {
 		case err == nil:
@@ -24,7 +24,8 @@ func openData(s *selection.Images) (*selection.Data, error) {
 			return nil, withHint(err, "name another folder of shards with --data FOLDER")
 		}
 		return nil, err
-	}})
+	}
+	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Shards: open})
 	if s.Embeddings != "" {
 		err = labelsHint(asUsage(err), "hgld train run")
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/export"
@@ -34,7 +36,7 @@ func trainExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: `IMAGES` of the run: query, gallery or train"},
 			&cli.StringFlag{Name: "split", Usage: "embeddings: `SPLIT` of the shards, instead of --of"},
 			&cli.IntFlag{Name: "limit", Usage: "embeddings: only the first `N` images"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag()),
+			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			return runExport(j, exportChoice{
 				run: j.project.Join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),
@@ -60,6 +62,9 @@ func runExport(j *job, o exportChoice) (err error) {
 		if err := export.CheckFile(path); err != nil {
 			return withCode(exitUsage, err)
 		}
+	}
+	if err := j.checkOutputs("train export", []string{o.run, o.data}, o.outputs()...); err != nil {
+		return err
 	}
 	path, err := checkpointOf(o.run, o.best)
 	if err != nil {
@@ -98,6 +103,19 @@ func runExport(j *job, o exportChoice) (err error) {
 		return writeJSON(j, map[string]any{"checkpoint": m.Path, "steps": m.Step, "files": written})
 	}
 	return nil
+}
+
+// outputs lists the files to write.
+func (o *exportChoice) outputs() (list []pipeline.Output) {
+	for _, path := range o.files {
+		if filepath.Ext(path) != ".npy" {
+			list = append(list, pipeline.Output{Path: path, Kind: kindExport})
+			continue
+		}
+		table := strings.TrimSuffix(path, ".npy") + ".csv"
+		list = append(list, pipeline.Output{Path: path, Kind: kindForeign}, pipeline.Output{Path: table, Kind: kindForeign})
+	}
+	return list
 }
 
 // embed computes the embeddings of the selected images.

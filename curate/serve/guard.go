@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // guard protects the server. A page on localhost can be reached by every page in the
@@ -22,7 +23,8 @@ import (
 //   - it carries the page's token as a header (GETs included), or asks for an image by a name
 //     that only the page was told, or for one of the page's own files, which contain nothing
 //     of the log;
-//   - it is a GET or a POST, and a POST is JSON of limited size.
+//   - it is a GET or a POST, and a POST is JSON of limited size: 1 kB and ten seconds as long as
+//     it has no token, so that strangers cannot fill the memory.
 //
 // There is no cookie, because a browser sends the cookies of a host to all of its
 // ports. The key of the link is in its fragment, which no request carries. The key
@@ -35,6 +37,7 @@ type guard struct {
 	hosts  []string
 	secret string
 	linked func(key string)
+	wait   time.Duration // for the body of a request without a token
 
 	mu   sync.Mutex
 	once string // key of the link that has not been used yet
@@ -50,8 +53,14 @@ const (
 // bodyLimit is the largest body of a POST, in bytes: a split of 57,000 tags takes 5 MB.
 const bodyLimit = 16 << 20
 
+// Limits of a request without a token. The only one that has a body brings the key of a link.
+const (
+	strangerBody = 1 << 10 // bytes
+	strangerWait = 10 * time.Second
+)
+
 func newGuard(hosts []string, linked func(string)) *guard {
-	return &guard{hosts: hosts, secret: rand.Text(), linked: linked, once: rand.Text()}
+	return &guard{hosts: hosts, secret: rand.Text(), linked: linked, wait: strangerWait, once: rand.Text()}
 }
 
 // derive returns one of several independent values derived from the secret, in
@@ -106,6 +115,9 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		for _, h := range policy {
 			w.Header().Set(h[0], h[1])
 		}
+		if r.Method != http.MethodGet {
+			g.limitBody(w, r)
+		}
 		if why := g.foreignReason(r); why != "" {
 			refuse(w, why)
 			return
@@ -117,11 +129,19 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		if nonce := r.Header.Get(NonceHeader); nonce != "" && len(nonce) <= longestNonce {
 			w.Header().Set(ProofHeader, g.derive("proof "+nonce))
 		}
-		if r.Method == http.MethodPost {
-			r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
-		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// limitBody limits the body of a request, with and without a token.
+func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) {
+	if equal(r.Header.Get(TokenHeader), g.token()) {
+		r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
+	// It fails on the recorder of a test only, which has no connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.wait))
 }
 
 func refuse(w http.ResponseWriter, why string) {

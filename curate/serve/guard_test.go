@@ -2,9 +2,12 @@ package serve
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"hgld/curate"
 )
@@ -236,6 +239,38 @@ func TestPageServesOnlyItsOwnFiles(t *testing.T) {
 			if strings.Contains(string(data), bad) {
 				t.Errorf("%s uses %s: text is set as text", e.Name(), bad)
 			}
+		}
+	}
+}
+
+// TestStrangersFillNoMemory sends large and slow bodies without the token, to the path that takes the
+// key of a link and to one that refuses them.
+func TestStrangersFillNoMemory(t *testing.T) {
+	s, a, _ := newServer(t, testDraft(10), nil)
+	a.Token = ""
+	for size, want := range map[int]int{900: http.StatusForbidden, 1100: http.StatusRequestEntityTooLarge,
+		bodyLimit / 2: http.StatusRequestEntityTooLarge} {
+		body := fmt.Sprintf(`{"key":"%s"}`, strings.Repeat("x", size))
+		if resp, text, err := a.try("POST", openPath, body, nil); err == nil && resp.StatusCode != want {
+			t.Errorf("%d bytes: %s %.80s, want %d", size, resp.Status, text, want)
+		} else if err != nil && size < bodyLimit/2 { // the server may close while the rest is sent
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	s.guard.wait = 50 * time.Millisecond
+	for _, path := range []string{openPath, "/api/edit"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: 1000\r\n\r\n{", path, testPort, testPort)
+		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil { // until the server closes
+			t.Errorf("%s with a body that never ends: %v", path, err)
 		}
 	}
 }

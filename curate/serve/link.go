@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
@@ -29,10 +30,35 @@ func (l Link) Give(key string) (string, error) {
 	if l.File == "" {
 		return link, nil
 	}
+	if err := l.checkOurs(); err != nil {
+		return "", err
+	}
 	if err := l.Remove(); err != nil { // it may have another mode, or be a link
 		return "", err
 	}
 	return "the link in " + l.File, atomicfile.WriteFileMode(l.File, []byte(link+"\n"), 0o600)
+}
+
+// linkForm is the content of a file that Give writes.
+var linkForm = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+/#key=[^\s]+\n$`)
+
+// checkOurs returns an error if the file exists and holds anything but a link.
+func (l Link) checkOurs() error {
+	info, err := os.Lstat(l.File)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil
+	}
+	if err == nil && info.Mode().IsRegular() && info.Size() < 1000 {
+		var text []byte
+		if text, err = os.ReadFile(l.File); linkForm.Match(text) || err == nil && len(text) == 0 {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s holds something other than the link to the page, which would be written there: move it away",
+		l.File)
 }
 
 // Remove removes the file of the link, if there is one.

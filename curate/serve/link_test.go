@@ -41,7 +41,13 @@ func TestLinkIsShownOrWrittenForItsOwner(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "edits.jsonl.link")
 	hidden := Link{Base: "http://127.0.0.1:1", File: file}
-	if err := os.WriteFile(file, []byte("of an earlier server"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hidden.Give("k"); err == nil {
+		t.Error("a file of the curator is replaced")
+	}
+	if err := os.WriteFile(file, []byte("http://127.0.0.1:9/#key=of-an-earlier-server\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	text, err := hidden.Give("k")

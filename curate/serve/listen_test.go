@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -35,5 +37,34 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", listener.Addr().String()); err == nil {
 		t.Error("the port is still open")
+	}
+}
+
+// TestIdleConnectionsAreBounded opens more connections than may wait. The oldest are closed, and those
+// with a request under way are not.
+func TestIdleConnectionsAreBounded(t *testing.T) {
+	w := &waiting{most: 3}
+	var conns, ends []net.Conn
+	for range 6 {
+		c, end := net.Pipe()
+		defer end.Close()
+		conns, ends = append(conns, c), append(ends, end)
+	}
+	for i, c := range conns {
+		w.note(c, http.StateNew)
+		if i == 0 {
+			w.note(c, http.StateActive)
+		}
+	}
+	w.note(conns[0], http.StateIdle) // now the newest
+	w.note(conns[5], http.StateClosed)
+	for i, end := range ends {
+		closed := errors.Is(end.SetDeadline(time.Time{}), io.ErrClosedPipe)
+		if want := i >= 1 && i <= 3; closed != want {
+			t.Errorf("connection %d: closed %v, want %v", i, closed, want)
+		}
+	}
+	if len(w.list) != 2 {
+		t.Errorf("%d wait, want 2", len(w.list))
 	}
 }

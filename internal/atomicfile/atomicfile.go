@@ -5,12 +5,16 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"hgld/internal/filelock"
 )
@@ -26,6 +30,9 @@ type File struct {
 
 // errFolder is the error for writing to a folder.
 var errFolder = errors.New("is a folder; want the name of a file")
+
+// errNoReader is the error for writing to a pipe.
+var errNoReader = errors.New("is a pipe that nobody reads; want a reader before the writer")
 
 // Create starts a file that Commit renames to path. The temporary file is in the same folder, so
 // that the rename stays on one file system. Create removes temporary files of the same path that
@@ -44,7 +51,14 @@ func create(path string, perm fs.FileMode) (*File, error) {
 	case err == nil && old.IsDir():
 		return nil, &fs.PathError{Op: "write", Path: path, Err: errFolder}
 	case err == nil && !old.Mode().IsRegular():
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		flags := os.O_WRONLY
+		if old.Mode()&fs.ModeNamedPipe != 0 {
+			flags |= syscall.O_NONBLOCK // opening it would wait for a reader, and no signal would end that
+		}
+		f, err := os.OpenFile(path, flags, 0)
+		if errors.Is(err, syscall.ENXIO) {
+			return nil, &fs.PathError{Op: "write", Path: path, Err: errNoReader}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +110,7 @@ const temporarySuffix = ".tmp-"
 func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for {
-		name := dir + "." + base + temporarySuffix + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		name := dir + temporaryName(base) + temporarySuffix + strconv.FormatUint(uint64(rand.Uint32()), 10)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -108,6 +122,21 @@ func temporary(path string, perm fs.FileMode) (*os.File, error) {
 			return nil, err
 		}
 	}
+}
+
+// longestName is the length in bytes of a file name up to which a temporary name contains all of it. A name
+// may have 255 bytes on most file systems.
+const longestName = 200
+
+// temporaryName begins the names of the temporary files of a file: its name behind a dot. A long name
+// is cut, and a hash tells it from others.
+func temporaryName(base string) string {
+	if len(base) <= longestName {
+		return "." + base
+	}
+	h := fnv.New64a()
+	io.WriteString(h, base)
+	return fmt.Sprintf(".%s-%016x", strings.ToValidUTF8(base[:longestName], ""), h.Sum64())
 }
 
 // lockTemporary locks a new temporary file so that no other process removes it as a leftover. It

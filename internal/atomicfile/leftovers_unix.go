@@ -37,7 +37,7 @@ func remove(dir, base string) {
 	}
 	for _, e := range entries {
 		of, number, found := cutLast(e.Name(), temporarySuffix)
-		if !found || !e.Type().IsRegular() || !strings.HasPrefix(of, ".") || base != "" && of != "."+base {
+		if !found || !e.Type().IsRegular() || !strings.HasPrefix(of, ".") || base != "" && of != temporaryName(base) {
 			continue
 		}
 		if _, err := strconv.ParseUint(number, 10, 32); err == nil {

@@ -15,11 +15,21 @@ func TestSameFollowsLinks(t *testing.T) {
 	if err := os.Link("a", "hard"); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"soft": "a", "pending": "new", "shortcut": "folder"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Skip(err)
+		}
+	}
 	for _, c := range []struct {
 		a, b string
 		same bool
 	}{{"a", filepath.Join(dir, "a"), true}, {"a", "hard", true}, {"a", "b", false},
-		{"new", filepath.Join(".", "x", "..", "new"), true}, {"new", "newer", false}, {os.DevNull, os.DevNull, false}} {
+		{"new", filepath.Join(".", "x", "..", "new"), true}, {"new", "newer", false}, {"a", "soft", true},
+		{"new", "pending", true}, {"new", "New", true}, {"folder", "shortcut", true}, {"folder/x/n", "shortcut/x/n", true},
+		{os.DevNull, os.DevNull, false}} {
 		if Same(c.a, c.b) != c.same {
 			t.Errorf("%s and %s: want %v", c.a, c.b, c.same)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,39 @@ func TestDeviceIsWrittenInPlace(t *testing.T) {
 	}
 	if _, err := os.Lstat(path); err != nil {
 		t.Errorf("Close without Commit: %v", err)
+	}
+}
+
+// Opening a pipe that nobody reads would wait for ever, in spite of signals.
+func TestPipeWithoutReaderIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("text")); err == nil || !strings.Contains(err.Error(), "nobody reads") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file name may have 255 bytes; that of the temporary file must not have more.
+func TestLongNamesAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{strings.Repeat("a", 255), strings.Repeat("a", 254) + "b", strings.Repeat("é", 127),
+		strings.Repeat("a", 199) + "éé"} {
+		if err := WriteFile(filepath.Join(dir, name), []byte(name)); err != nil {
+			t.Errorf("%d bytes: %v", len(name), err)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != name {
+			t.Errorf("%d bytes: %v", len(name), err)
+		}
+		left := filepath.Join(dir, temporaryName(name)+temporarySuffix+"7")
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		removeLeftovers(filepath.Join(dir, name))
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("%d bytes: a leftover stays", len(name))
+		}
 	}
 }
 

@@ -4,6 +4,9 @@
 // certainly on disk, and the validator of RFC 9110 (ETag or Last-Modified) that identifies the
 // server's version of the file. The rest is requested with Range and If-Range, so that a server
 // whose file has changed sends the new one completely.
+//
+// An address may hold secrets: a password, a signature. No file and no error contains them; see
+// [Public].
 package download
 
 import (
@@ -29,8 +32,9 @@ const (
 	stall     = time.Minute      // without a byte
 	syncBytes = 16 << 20         // between two records of what is on disk
 	redirects = 10               // from one address to the next
-	firstWait = time.Second      // before the second attempt; doubles
+	firstWait = time.Second      // before another attempt; doubles until a byte arrives
 	connect   = 30 * time.Second // until the headers of an answer
+	unsized   = 16 << 30         // bytes of a file whose size the server does not say
 )
 
 // Request says what to fetch, and where to store it.
@@ -45,8 +49,13 @@ type Request struct {
 	// server does not report it.
 	Progress func(done, total int64)
 
-	// Wait is the pause before the second attempt. 0 means one second.
-	Wait time.Duration
+	// Sleep waits between two attempts until the time has passed or ctx ends. nil means that of the
+	// system's clock.
+	Sleep func(ctx context.Context, d time.Duration) error
+
+	// Unsized is the largest file, in bytes, that is taken from a server that does not say its size.
+	// 0 means 16 GiB.
+	Unsized int64
 }
 
 // Result describes a completed transfer.
@@ -79,9 +88,22 @@ func (e *TemporaryError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
+// AnswerError reports an answer of a server that breaks the rules of HTTP or leads elsewhere. To try
+// again does not help.
+type AnswerError struct {
+	// URL is the public part of the address.
+	URL string
+
+	// Reason says what is wrong.
+	Reason string
+}
+
+// Error names the address and the reason.
+func (e *AnswerError) Error() string { return e.URL + ": " + e.Reason }
+
 // StatusError reports an answer whose status is not that of a file.
 type StatusError struct {
-	// URL is the address, after redirects.
+	// URL is the public part of the address, after redirects.
 	URL string
 
 	// Status is the code.
@@ -95,7 +117,7 @@ func (e *StatusError) Error() string {
 
 // state is the content of NAME.json.
 type state struct {
-	URL       string `json:"url"`
+	URL       string `json:"url"`       // its public part
 	Validator string `json:"validator"` // for If-Range; "": the server gave none
 	Done      int64  `json:"done"`      // bytes on disk
 	Total     int64  `json:"total"`     // 0: unknown
@@ -104,6 +126,8 @@ type state struct {
 // transfer is a running Fetch.
 type transfer struct {
 	Request
+	public string // the address without secrets
+	whole  bool   // public is the whole address
 	client *http.Client
 	file   *os.File
 	state  state
@@ -140,6 +164,13 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	}
 	defer filelock.Release(f)
 	t := &transfer{Request: r, file: f, client: newClient()}
+	t.public, t.whole = Public(r.URL)
+	if t.Sleep == nil {
+		t.Sleep = sleep
+	}
+	if t.Unsized == 0 {
+		t.Unsized = unsized
+	}
 	defer t.client.CloseIdleConnections()
 	if err := t.begin(); err != nil {
 		return Result{}, err
@@ -153,28 +184,46 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 
 func checkURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil {
-		return err
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%.200q is not an address; want http://… or https://…", text)
+	if err != nil || !fetchable(u) {
+		public, _ := Public(text)
+		return fmt.Errorf("%.200q is not an address; want http://… or https://…", public)
 	}
 	return nil
 }
 
-// newClient follows redirects, but not from https to http.
+func fetchable(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
+
+// newClient follows redirects, but not from https to http, and not out of HTTP.
 func newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = connect
-	return &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= redirects {
-			return fmt.Errorf("more than %d redirects", redirects)
-		}
-		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return fmt.Errorf("a redirect from https to %s", r.URL)
-		}
+	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+}
+
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	r.Header.Del("Referer") // it would tell the next server the query of this address
+	from, _ := Public(via[0].URL.String())
+	to, _ := Public(r.URL.String())
+	switch {
+	case len(via) >= redirects:
+		return &AnswerError{from, fmt.Sprintf("more than %d redirects, the last to %.200s", redirects, to)}
+	case !fetchable(r.URL):
+		return &AnswerError{from, fmt.Sprintf("a redirect to %.200s; want http://… or https://…", to)}
+	case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+		return &AnswerError{from, fmt.Sprintf("a redirect from https to %.200s, which is not encrypted", to)}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
 		return nil
-	}}
+	}
 }
 
 // begin reads the record of an earlier transfer, and truncates the partial file to the bytes that
@@ -188,10 +237,11 @@ func (t *transfer) begin() error {
 	if err != nil {
 		return err
 	}
-	// A record that cannot be read, or that has another address, guarantees nothing.
-	if json.Unmarshal(data, &t.state) != nil || t.state.URL != t.URL || t.state.Validator == "" ||
-		t.state.Done < 0 || t.state.Done > info.Size() {
-		t.state = state{URL: t.URL}
+	// A record that cannot be read, or that has another address, guarantees nothing. Where a part of
+	// the address is not recorded, only an ETag tells its file from another.
+	if json.Unmarshal(data, &t.state) != nil || t.state.URL != t.public || t.state.Validator == "" ||
+		!t.whole && !strings.HasPrefix(t.state.Validator, `"`) || t.state.Done < 0 || t.state.Done > info.Size() {
+		t.state = state{URL: t.public}
 	}
 	t.result.Kept = t.state.Done
 	return t.file.Truncate(t.state.Done)
@@ -199,12 +249,8 @@ func (t *transfer) begin() error {
 
 // fetchAll repeats parts until the file is complete.
 func (t *transfer) fetchAll(ctx context.Context) error {
-	wait := t.Wait
-	if wait == 0 {
-		wait = firstWait
-	}
-	for left := attempts; ; {
-		before := t.state.Done
+	most := t.state.Done // a file that begins anew brings no new byte before it has more than that
+	for left, wait := attempts, firstWait; ; wait *= 2 {
 		err := t.fetchPart(ctx)
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -212,17 +258,14 @@ func (t *transfer) fetchAll(ctx context.Context) error {
 		if !errors.As(err, new(*TemporaryError)) {
 			return err
 		}
-		if left--; t.state.Done > before {
-			left = attempts
+		if left--; t.state.Done > most {
+			most, left, wait = t.state.Done, attempts, firstWait
 		}
 		if left == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-			wait *= 2
+		if err := t.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
@@ -239,23 +282,27 @@ func (t *transfer) fetchPart(ctx context.Context) error {
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "hgld")
-	if t.state.Done > 0 {
+	if t.state.Done > 0 && t.state.Validator != "" {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", t.state.Done))
 		req.Header.Set("If-Range", t.state.Validator)
 	}
 	resp, err := t.client.Do(req)
 	if err != nil {
-		return t.temporary(err)
+		return t.unanswered(err)
 	}
 	defer resp.Body.Close()
-	if complete, err := t.accept(resp); complete || err != nil {
+	complete, upto, err := t.accept(resp)
+	if complete || err != nil {
 		return err
 	}
 	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte in %v", stall)) })
 	defer watch.Stop()
-	err = t.copy(resp.Body, watch)
+	err = t.copy(resp.Body, upto, watch)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
+	}
+	if errors.As(err, new(*AnswerError)) {
+		return errors.Join(err, t.restart("", 0, true)) // what arrived cannot be trusted
 	}
 	if saved := t.save(); saved != nil {
 		return saved
@@ -264,9 +311,25 @@ func (t *transfer) fetchPart(ctx context.Context) error {
 	case err != nil:
 		return t.failed(err)
 	case t.state.Total > 0 && t.state.Done != t.state.Total:
-		return t.temporary(fmt.Errorf("%s: the transfer ended after %d of %d bytes", t.URL, t.state.Done, t.state.Total))
+		return t.temporary(fmt.Errorf("%s: the transfer ended after %d of %d bytes", t.public, t.state.Done, t.state.Total))
 	}
 	return nil
+}
+
+// unanswered is the error of a request without an answer. A *url.Error would quote the address.
+func (t *transfer) unanswered(err error) error {
+	var wrong *AnswerError
+	if errors.As(err, &wrong) {
+		return wrong
+	}
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err
+	}
+	if strings.Contains(err.Error(), "Location header") { // it would quote the header
+		return &AnswerError{t.public, "a redirect to no address"}
+	}
+	return t.temporary(fmt.Errorf("%s: %w", t.public, err))
 }
 
 // failed distinguishes an error of the disk from one of the network.
@@ -275,44 +338,61 @@ func (t *transfer) failed(err error) error {
 	if errors.As(err, &path) {
 		return err
 	}
-	return t.temporary(fmt.Errorf("%s: after %d bytes: %w", t.URL, t.state.Done, err))
+	return t.temporary(fmt.Errorf("%s: after %d bytes: %w", t.public, t.state.Done, err))
 }
 
-// accept updates the state from the headers of an answer. complete is set if nothing is missing.
-func (t *transfer) accept(resp *http.Response) (complete bool, err error) {
+// accept updates the state from the headers of an answer. complete is set if nothing is missing. upto
+// is the size that the file must not exceed after the answer.
+func (t *transfer) accept(resp *http.Response) (complete bool, upto int64, err error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusPartialContent:
-		return false, t.checkRange(resp)
+		upto, err := t.checkRange(resp)
+		return false, upto, err
 	case code == http.StatusRequestedRangeNotSatisfiable && t.state.Done > 0:
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", t.state.Done) {
-			return true, nil // an earlier transfer was interrupted after its last byte
+			return true, 0, nil // an earlier transfer was interrupted after its last byte
 		}
-		return false, t.discard("%s: the file on the server is shorter than the part that was already fetched", t.URL)
+		return false, 0, t.discard("%s: the file on the server is shorter than the part that was already fetched",
+			t.public)
 	case code == http.StatusOK:
 		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-			return false, fmt.Errorf("%s: the server encodes the file as %.40q; hgld asked for plain bytes", t.URL, coding)
+			return false, 0, &AnswerError{t.public,
+				fmt.Sprintf("the server encodes the file as %.40q; hgld asked for plain bytes", coding)}
 		}
-		return false, t.restart(validator(resp.Header), max(resp.ContentLength, 0), false)
+		upto := resp.ContentLength
+		if upto < 0 {
+			upto = t.Unsized
+		}
+		return false, upto, t.restart(validator(resp.Header), max(resp.ContentLength, 0), false)
 	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
-		return false, t.temporary(&StatusError{resp.Request.URL.String(), code})
+		return false, 0, t.temporary(statusError(resp))
 	default:
-		return false, &StatusError{resp.Request.URL.String(), code}
+		return false, 0, statusError(resp)
 	}
 }
 
-// checkRange checks that the server sent the requested part.
-func (t *transfer) checkRange(resp *http.Response) error {
+func statusError(resp *http.Response) error {
+	public, _ := Public(resp.Request.URL.String())
+	return &StatusError{public, resp.StatusCode}
+}
+
+// checkRange checks that the server sent the requested part, and returns where the part ends.
+func (t *transfer) checkRange(resp *http.Response) (end int64, err error) {
 	var from, upto, total int64
 	header := resp.Header.Get("Content-Range")
 	n, _ := fmt.Sscanf(header, "bytes %d-%d/%d", &from, &upto, &total)
 	if n < 2 || from != t.state.Done || n == 3 && t.state.Total > 0 && total != t.state.Total {
-		return t.discard("%s: the server sent the part %.60q of a different file", t.URL, header)
+		return 0, t.discard("%s: the server sent the part %.60q of a different file", t.public, header)
+	}
+	if upto < from || n == 3 && upto >= total || resp.ContentLength >= 0 && resp.ContentLength != upto-from+1 {
+		return 0, errors.Join(&AnswerError{t.public, fmt.Sprintf("the server sent %d bytes as the part %.60q",
+			resp.ContentLength, header)}, t.restart("", 0, true))
 	}
 	if now := validator(resp.Header); now != "" && now != t.state.Validator {
-		return t.discard("%s: the file on the server has changed", t.URL)
+		return 0, t.discard("%s: the file on the server has changed", t.public)
 	}
 	t.state.Total = max(t.state.Total, total)
-	return nil
+	return upto + 1, nil
 }
 
 // discard removes the bytes of a file that the server no longer has, and returns the reason.
@@ -333,7 +413,7 @@ func (t *transfer) restart(now string, total int64, changed bool) error {
 		}
 	}
 	t.result.Kept = 0
-	t.state = state{URL: t.URL, Validator: now, Total: total}
+	t.state = state{URL: t.public, Validator: now, Total: total}
 	if err := t.file.Truncate(0); err != nil {
 		return err
 	}
@@ -349,8 +429,9 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// copy appends a body to the partial file.
-func (t *transfer) copy(body io.Reader, watch *time.Timer) error {
+// copy appends a body to the partial file. A body beyond upto, where the file or its part ends, is an
+// *AnswerError.
+func (t *transfer) copy(body io.Reader, upto int64, watch *time.Timer) error {
 	if _, err := t.file.Seek(t.state.Done, io.SeekStart); err != nil {
 		return err
 	}
@@ -358,6 +439,9 @@ func (t *transfer) copy(body io.Reader, watch *time.Timer) error {
 	for {
 		n, err := body.Read(buf)
 		watch.Reset(stall)
+		if t.state.Done+int64(n) > upto {
+			return &AnswerError{t.public, fmt.Sprintf("the server sends more than the %d bytes that hgld expects", upto)}
+		}
 		if _, err := t.file.Write(buf[:n]); err != nil {
 			return err
 		}

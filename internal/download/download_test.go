@@ -2,6 +2,7 @@ package download
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -71,6 +72,8 @@ func (c *cut) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
 func content(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -81,7 +84,7 @@ func content(n int) []byte {
 
 func (s *server) fetch(t *testing.T, part string) (Result, error) {
 	t.Helper()
-	return Fetch(t.Context(), Request{URL: s.URL + "/w", Part: part, Wait: time.Millisecond})
+	return Fetch(t.Context(), Request{URL: s.URL + "/w", Part: part, Sleep: noSleep})
 }
 
 func wantFile(t *testing.T, path string, want []byte) {
@@ -112,7 +115,7 @@ func TestNextTransferKeepsTheBytesOfTheLast(t *testing.T) {
 	part := filepath.Join(t.TempDir(), "part")
 	s.cutAfter = 400_000
 	first := true
-	cancelled := Request{URL: s.URL + "/w", Part: part, Wait: time.Millisecond, Progress: func(done, total int64) {
+	cancelled := Request{URL: s.URL + "/w", Part: part, Sleep: noSleep, Progress: func(done, total int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if first = first && done < 400_000; !first {

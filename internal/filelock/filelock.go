@@ -73,11 +73,27 @@ func take(f *os.File) (bool, error) {
 	if named, err := Named(f, f.Name()); err != nil || !named {
 		return false, err
 	}
+	if other, err := foreign(f); err != nil || other {
+		return false, errors.Join(err, &fs.PathError{Op: "lock", Path: f.Name(), Err: errForeign})
+	}
 	if err := f.Truncate(0); err != nil {
 		return false, err
 	}
 	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err == nil, err
+}
+
+// errForeign is the error for a file that holds something other than a process id.
+var errForeign = errors.New("exists and is not a lock file: move it away")
+
+// foreign reports whether a file holds anything but a process id, which a power cut may have torn.
+func foreign(f *os.File) (bool, error) {
+	text := make([]byte, 33)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return n == len(text) || strings.Trim(string(text[:n]), "0123456789\n\x00") != "", nil
 }
 
 // owner returns the process id in a lock file, or 0 if its owner has not written it.

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hgld/internal/atomicfile"
 	"io/fs"
 	"maps"
 	"os"
@@ -81,7 +82,8 @@ func (p *Project) changeOf(path string) (*change, error) {
 	var c *change
 	for _, by := range p.engine().Stages {
 		was, err := by.Stamp(p)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrOtherStamp) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrOtherStamp) ||
+			errors.As(err, new(*StampError)) && !by.writesHere(p, path) {
 			continue
 		}
 		if err != nil {
@@ -100,6 +102,13 @@ func (p *Project) changeOf(path string) (*change, error) {
 		}
 	}
 	return c, nil
+}
+
+// writesHere reports whether the project's settings make the stage write path.
+func (s Stage) writesHere(p *Project, path string) bool {
+	return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
+		return f.stage == s.Name && !f.read && f.Kind != "" && atomicfile.Same(f.Path, path)
+	})
 }
 
 // sum returns the SHA-256 of an output, or "" if the stamp has none.

@@ -41,6 +41,8 @@ type Pipeline struct {
 	Isolated bool
 	// Folder describes a folder of a known kind. It returns false for others. It may be nil.
 	Folder func(dir string) (Folder, bool, error)
+	// Kinds holds what commands write by name, such as "a draft".
+	Kinds map[string]Kind
 	// Ended says how a stage ended with this error: whether its files are complete although some
 	// items failed, and whether the same command may succeed with these. If it is nil, every
 	// error means that the stage has failed.
@@ -68,6 +70,8 @@ func (l *Pipeline) ended(err error) (complete, again bool) {
 type Options struct {
 	// Project is the project that the command works in.
 	Project *Project
+	// Replace allows outputs to replace files that hgld did not write.
+	Replace bool
 	// Limit restricts a trial to the first items; 0 means all.
 	Limit int
 	// Changed accepts inputs that were changed since a stage wrote them.
@@ -95,7 +99,7 @@ func (p *Project) Check(stages []Stage) error {
 		if err := p.Load(nil, s.Name, own); err != nil {
 			return err
 		}
-		if err := s.check(own); err != nil {
+		if err := errors.Join(s.check(own), s.checkConfigured(p, own)); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: stage %s: %w", p.File, s.Name, err))
 		}
 	}

@@ -42,6 +42,7 @@ type Project struct {
 	instead  map[string]source     // settings that come from files given on the command line
 	origin   map[string]string     // "cluster.k" -> origin of its value
 	ways     map[string]string     // path as commands use it -> path as in hgld.yaml or the defaults
+	files    []stageFile           // see stageFiles; nil until then
 	here     string                // current folder at the start of the command, or "" if unknown
 }
 

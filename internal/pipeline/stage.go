@@ -153,6 +153,9 @@ func (s Stage) Execute(j Job, own any) error {
 	if err := s.MissingInput(p, own); err != nil {
 		return err
 	}
+	if err := s.CheckOutputs(j, own); err != nil {
+		return err
+	}
 	if err := s.TrustInputs(j, own); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/seal"
 	"hgld/internal/settings"
 )
 
@@ -71,7 +73,7 @@ func (s Stage) Record(j Job, own any, in map[string]string, out []string, retrya
 
 // writeStamp writes the stage's stamp in a project.
 func (s Stage) writeStamp(p *Project, st Stamp) error {
-	data, err := json.MarshalIndent(st, "", " ")
+	data, err := seal.MarshalJSON(st)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func (s Stage) writeStamp(p *Project, st Stamp) error {
 	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), append(data, '\n'))
+	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), data)
 }
 
 // isOwn reports whether the outputs are the ones that the project's own settings name. It
@@ -94,18 +96,38 @@ func (s Stage) isOwn(p *Project, out []string) bool {
 }
 
 // Stamp reads the stage's stamp in a project. It returns an error that is fs.ErrNotExist
-// if there is none, and [ErrOtherStamp] for one of another version.
+// if there is none, [ErrOtherStamp] for one of another version, and a [StampError] for a damaged one.
 func (s Stage) Stamp(p *Project) (Stamp, error) {
 	var was Stamp
-	data, err := os.ReadFile(filepath.Join(p.Dir, ".hgld", s.Name+".json"))
+	path := filepath.Join(p.Dir, ".hgld", s.Name+".json")
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return was, err
 	}
-	if err := json.Unmarshal(data, &was); err != nil || was.Version > stampVersion {
+	err = json.Unmarshal(data, &was)
+	if was.Version > stampVersion {
 		return was, ErrOtherStamp
+	}
+	if err == nil {
+		err = seal.CheckJSON(data)
+	}
+	if err != nil {
+		return was, &StampError{path, s.Command, err}
 	}
 	return was, nil
 }
+
+// StampError says that a stamp is damaged.
+type StampError struct {
+	Path    string // of the stamp
+	Command string // of its stage
+	Err     error  // the cause
+}
+
+func (e *StampError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StampError) Unwrap() error { return e.Err }
 
 // ErrOtherStamp is the error for a stamp that this hgld cannot read.
 var ErrOtherStamp = errors.New("its stamp in .hgld was written by another version")

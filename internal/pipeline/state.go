@@ -185,7 +185,7 @@ func (s Stage) State(p *Project, own any) (State, error) {
 			st.State, st.Why = Done, "made elsewhere"
 		}
 		return st, nil
-	case errors.Is(err, ErrOtherStamp):
+	case errors.Is(err, ErrOtherStamp) || errors.As(err, new(*StampError)):
 		st.State, st.Why = Stale, err.Error()
 		return st, nil
 	case err != nil:

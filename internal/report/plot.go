@@ -1,8 +1,11 @@
 package report
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image/color"
 	"io"
 	"math"
@@ -187,6 +190,26 @@ func (d *Drawing) Write(w io.Writer, format string) error {
 	whole.Fill(whole.Rectangle.Path())
 	const margin = 4 * vg.Millimeter
 	p.Draw(draw.Crop(whole, 0, -margin, margin/4, -margin/2))
-	_, err = canvas.WriteTo(w)
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err = w.Write(marked(b.Bytes(), format))
 	return err
+}
+
+// marked adds the name of the program to a picture: a comment before an SVG, and the text Software
+// to a PNG.
+func marked(picture []byte, format string) []byte {
+	at, mark := bytes.Index(picture, []byte("<svg")), []byte("<!-- hgld -->\n")
+	if format == "png" {
+		const chunk = "tEXtSoftware\x00hgld"
+		at = 8 + 25 // after the signature and the chunk IHDR
+		mark = binary.BigEndian.AppendUint32(nil, uint32(len(chunk)-4))
+		mark = binary.BigEndian.AppendUint32(append(mark, chunk...), crc32.ChecksumIEEE([]byte(chunk)))
+	}
+	if at < 0 || at > len(picture) {
+		return picture
+	}
+	return slices.Insert(picture, at, mark...)
 }

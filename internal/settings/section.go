@@ -25,10 +25,13 @@ type Section struct {
 	Origin func(key, from string)
 }
 
+// FromDefault is the origin of a default.
+const FromDefault = "default"
+
 // Defaults records that all values are defaults.
 func (s Section) Defaults() {
 	for _, f := range Fields(s.Ptr) {
-		s.Origin(f.Key(), "default")
+		s.Origin(f.Key(), FromDefault)
 	}
 }
 

@@ -5,6 +5,7 @@
 //	yaml:"n_init"    the key; the flag is --n-init, the variable HGLD_CLUSTER_N_INIT
 //	usage:"…"        the sentence of the help text
 //	path:"in|out"    a file: relative to the project where a file of settings or the default names it
+//	kind:"draft"     with path:"out", what the command writes there
 //	alias:"k"        a second name of the flag
 //	range:"0 64"     the least and the greatest number
 //
@@ -60,6 +61,9 @@ func (f Field) IsPath() bool { return f.Tag.Get("path") != "" }
 
 // IsInput reports whether the setting names files that are read.
 func (f Field) IsInput() bool { return f.Tag.Get("path") == "in" }
+
+// IsOutput reports whether the setting names a file that is written.
+func (f Field) IsOutput() bool { return f.Tag.Get("path") == "out" }
 
 // MapPaths replaces each path in a setting that names one or several files with the result of
 // change. It allocates new lists. Other settings do not change.

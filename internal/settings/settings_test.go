@@ -47,6 +47,11 @@ func TestSetRefusesValuesOfAnotherKind(t *testing.T) {
 		{"rate", "null", "is empty, want a number"},
 		{"on", "", "is empty, want true or false"},
 		{"scale", "1", `"[1]" is not a list of 2; each is a number`},
+		{"k", "0", ""}, {"k", "-0", ""}, {"k", "0x10", ""}, {"k", "0o10", ""}, {"name", "010", ""}, {"rate", "0.5", ""},
+		{"k", "010", `"010" begins with 0: want a number without leading zeros`},
+		{"k", "-007", `"-007" begins with 0: want a number without leading zeros`},
+		{"ks", "1,010", `"010" begins with 0: want a number without leading zeros`},
+		{"more", "{a: {b: 010}}", `"010" begins with 0: want a number without leading zeros`},
 		{"k", "[1]", `"[1]" is not a whole number`},
 		{"k", "{a: 1}", "a group of keys is not a whole number"},
 		{"more", "7", `"7" is not a group of keys`},
@@ -68,8 +73,10 @@ func TestSetRefusesValuesOfAnotherKind(t *testing.T) {
 	p := probeDefaults()
 	fields := Fields(&p)
 	i, _ := Find(fields, "more")
-	if err := fields[i].SetInner([]string{"tau"}, ""); err == nil {
-		t.Error("more.tau= is taken for a value")
+	for _, text := range []string{"", "010", "[1, 010]"} {
+		if err := fields[i].SetInner([]string{"tau"}, text); err == nil {
+			t.Errorf("more.tau=%s is taken for a value", text)
+		}
 	}
 }
 
@@ -105,6 +112,7 @@ func TestSectionNamesLineAndKeyOfAMistake(t *testing.T) {
 		"k: 3\nrate: fast": `x.yaml:2: probe.rate: "fast" is not a number`,
 		"k: 1.5":           `x.yaml:1: probe.k: "1.5" is not a whole number`,
 		"ks: [1, 2.5]":     `x.yaml:1: probe.ks: "[1, 2.5]" is not a list; each is a whole number`,
+		"k: 010":           `x.yaml:1: probe.k: "010" begins with 0: want a number without leading zeros`,
 		"inner: 5":         `x.yaml:1: probe.inner: "5" is not a group of keys`,
 		"7":                `x.yaml:1: probe: "7" is not a group of keys`,
 		"kind: [a]":        `x.yaml:1: probe.kind: "[a]" is not a group of keys`,

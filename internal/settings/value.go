@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,8 +47,15 @@ func (f Field) Set(text string) error {
 // other values of the map do not change.
 func (f Field) SetInner(path []string, text string) error {
 	var value any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+	node, err := parse(text)
+	if err == nil {
+		err = node.Decode(&value)
+	}
+	if err != nil {
 		return fmt.Errorf("%.80q is not a YAML value", text)
+	}
+	if err := checkZeros(node, reflect.TypeFor[any]()); err != nil {
+		return err
 	}
 	if value == nil {
 		return errors.New("is empty, want a value")
@@ -89,6 +97,9 @@ func parse(text string) (*yaml.Node, error) {
 // unchanged. decode checks for fractions itself, since the YAML package would truncate 1.5 to
 // 1.
 func decode(node *yaml.Node, v reflect.Value) error {
+	if err := checkZeros(node, v.Type()); err != nil {
+		return err
+	}
 	fresh := reflect.New(v.Type())
 	if own, ok := fresh.Interface().(encoding.TextUnmarshaler); ok && node.ShortTag() == "!!str" {
 		if err := own.UnmarshalText([]byte(node.Value)); err != nil {
@@ -112,6 +123,33 @@ func decode(node *yaml.Node, v reflect.Value) error {
 		return err
 	}
 	v.Set(fresh.Elem())
+	return nil
+}
+
+// octal matches a number that YAML 1.1 reads in base 8.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
+// checkZeros returns an error for an integer with a leading zero, which the YAML package would read in
+// base 8: 010 as 8. Where the setting is a text, it is none.
+func checkZeros(node *yaml.Node, t reflect.Type) error {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return nil
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		t = t.Elem()
+	}
+	text := t.Kind() == reflect.String
+	if !text && node.Kind == yaml.ScalarNode && node.ShortTag() == "!!int" && octal.MatchString(node.Value) {
+		return fmt.Errorf("%.80q begins with 0: want a number without leading zeros", node.Value)
+	}
+	for _, inner := range node.Content {
+		if err := checkZeros(inner, t); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

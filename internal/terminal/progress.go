@@ -52,11 +52,17 @@ func NewProgress(out io.Writer, label string, total int) *Progress {
 
 // Is reports whether w writes to a terminal. It looks below writers with a method Unwrap.
 func Is(w io.Writer) bool {
+	f, ok := file(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// file returns the file that w writes to.
+func file(w io.Writer) (*os.File, bool) {
 	if u, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = u.Unwrap()
 	}
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return f, ok
 }
 
 // From sets the number of units that an earlier process finished. The time left is
@@ -94,7 +100,7 @@ func (p *Progress) draw() {
 		full := int(barCells * min(max(p.done, 0), p.total) / p.total)
 		text = fmt.Sprintf("[%s%s] %s", strings.Repeat("=", full), strings.Repeat("-", barCells-full), text)
 	}
-	if f, ok := p.out.(*os.File); ok {
+	if f, ok := file(p.out); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			text = string([]rune(text)[:min(width-1, utf8.RuneCountInString(text))])
 		}

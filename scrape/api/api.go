@@ -54,6 +54,17 @@ const maxURL = 8000
 // maxReply limits the size of a reply, in bytes. Fifty sets of claims have 1 to 4 MB.
 const maxReply = 32 << 20
 
+// maxReplyBytes limits the replies to one Ask together, in bytes.
+const maxReplyBytes = 2 * maxReply
+
+// Limits of what one item or title contributes to the output, in bytes and in values. Wikimedia's
+// own are a label of 250 characters and a title of 255 bytes.
+const (
+	maxName   = 1000     // a label or a title
+	maxValues = 256      // values of one property
+	maxText   = 64 << 10 // values, qualifiers and labels together
+)
+
 // Options configure a Source.
 type Options struct {
 	Commons      string           // "https://commons.wikimedia.org"
@@ -163,12 +174,16 @@ func (s *Source) Ask(ctx context.Context, step string, keys []string) ([]scrape.
 		host = s.options.Wikidata
 	}
 	var answers []scrape.Answer
-	asked := keys
+	asked, size := keys, 0
 	more := url.Values{}
+	seen := map[string]bool{}
 	for range maxReplies {
 		answer, err := s.send(ctx, host, step, asked, more)
 		if err != nil {
 			return nil, err
+		}
+		if size += len(answer.Body); size > maxReplyBytes {
+			return nil, fmt.Errorf("the API's replies to one request are longer than %d bytes together", maxReplyBytes)
 		}
 		answers = append(answers, answer)
 		next, err := followUp(answer.Body, asked)
@@ -178,10 +193,15 @@ func (s *Source) Ask(ctx context.Context, step string, keys []string) ([]scrape.
 		if next.done {
 			return answers, nil
 		}
-		asked, more = next.keys, next.more
-		if len(asked) == 0 {
+		if len(next.keys) == 0 {
 			return answers, nil
 		}
+		at := fmt.Sprint(len(next.keys), " ", next.more.Encode()) // with fewer keys it begins anew
+		if seen[at] {
+			return nil, fmt.Errorf("the API continues its answer where it was before: %.80q", at)
+		}
+		seen[at] = true
+		asked, more = next.keys, next.more
 	}
 	return nil, fmt.Errorf("the API continues its answer more than %d times", maxReplies)
 }
@@ -204,8 +224,7 @@ func (s *Source) send(ctx context.Context, host, step string, keys []string, mor
 			values.Set("maxlag", "5")
 		}
 		answer, err := s.fetch(ctx, host, values)
-		var lag *polite.LagError
-		if !errors.As(err, &lag) || !patient {
+		if !errors.As(err, new(*polite.LagError)) || errors.As(err, new(*polite.StopError)) || !patient {
 			return answer, err
 		}
 		s.mu.Lock()

@@ -30,6 +30,7 @@ type itemFact struct {
 	Values   []value   `json:"values,omitempty"`   // of "instance of", in Wikidata's order
 	Topic    string    `json:"topic,omitempty"`    // best value of "category's main topic"
 	Combines []string  `json:"combines,omitempty"` // values of "category combines topics"
+	Error    string    `json:"error,omitempty"`    // why its claims are not used
 }
 
 // value is a statement whose value is an item.
@@ -51,6 +52,7 @@ type classFact struct {
 	Language string `json:"language,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
+	Error    string `json:"error,omitempty"` // why the label is not used
 }
 
 // snak is Wikibase's pair of a property and a value, as far as hgld needs it.
@@ -158,6 +160,9 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 			}
 			f.Revised = at.UTC()
 		}
+		if f.Error = e.tooMuch(); f.Error != "" {
+			f.Values, f.Topic, f.Combines = nil, "", nil
+		}
 		if !e.missing && !e.claimed {
 			return errors.New("it has no claims")
 		}
@@ -173,6 +178,23 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 		}
 		return nil, nil
 	})
+}
+
+// tooMuch says which limit the claims exceed, or returns "".
+func (e *entity) tooMuch() string {
+	if n := max(len(e.values), len(e.combines)); n > maxValues {
+		return fmt.Sprintf("it has %d values of a property; want at most %d", n, maxValues)
+	}
+	size := 0
+	for _, v := range e.values {
+		for _, q := range v.Qualifiers {
+			size += len(q.Property) + len(q.QID) + len(q.Text)
+		}
+	}
+	if size > maxText {
+		return fmt.Sprintf("its qualifiers have %d bytes; want at most %d", size, maxText)
+	}
+	return ""
 }
 
 // readClaims reads the three properties that hgld needs.
@@ -265,6 +287,7 @@ func readStatement(c *cursor) (v value, item bool, err error) {
 		for _, q := range qualifiers[property] {
 			v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
 		}
+		delete(qualifiers, property) // a property named twice would repeat them
 	}
 	return v, true, nil
 }
@@ -385,6 +408,10 @@ func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact
 				if l := labels[code]; f.Label == "" && l.Value != "" {
 					f.Label, f.Language = l.Value, l.Language
 				}
+			}
+			if n := max(len(f.Label), len(f.Language)); n > maxName {
+				f.Label, f.Language = "", ""
+				f.Error = fmt.Sprintf("its label has %d bytes; want at most %d", n, maxName)
 			}
 		}
 		found[key] = f

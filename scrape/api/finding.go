@@ -154,10 +154,18 @@ func (f *finder) page(page *titleFact) {
 		f.end(labels.NoItem, page.Item+" does not exist")
 		return
 	}
+	if item.Error != "" {
+		f.end(labels.Malformed, page.Item+": "+item.Error)
+		return
+	}
 	f.rec.Item, f.rec.Combines = item.ID, item.Combines
 	if item.Topic != "" {
 		var topic itemFact
 		if !f.get(stepItem, item.Topic, &topic) {
+			return
+		}
+		if topic.Error != "" {
+			f.end(labels.Malformed, item.Topic+": "+topic.Error)
 			return
 		}
 		if !topic.Missing {
@@ -171,9 +179,15 @@ func (f *finder) page(page *titleFact) {
 
 // values adds the values with their labels and sets the outcome.
 func (f *finder) values(values []value) {
-	shown, categories, ambiguous := 0, 0, false
+	shown, categories, ambiguous, size := 0, 0, false, 0
 	for _, v := range values {
-		f.rec.Values = append(f.rec.Values, f.value(v))
+		t := f.value(v)
+		if size += textSize(t); size > maxText {
+			f.rec.Values = nil
+			f.end(labels.Malformed, fmt.Sprintf("its values have more than %d bytes of text", maxText))
+			return
+		}
+		f.rec.Values = append(f.rec.Values, t)
 		if v.Rank == "deprecated" {
 			continue
 		}
@@ -194,6 +208,18 @@ func (f *finder) values(values []value) {
 	default:
 		f.end(labels.OK, "")
 	}
+}
+
+// textSize returns the number of bytes in the texts of a value.
+func textSize(t labels.TagValue) int {
+	size := len(t.Raw) + len(t.Text)
+	for _, q := range t.Qualifiers {
+		size += len(q)
+	}
+	for _, d := range t.Details {
+		size += len(d.Property) + len(d.QID) + len(d.Text)
+	}
+	return size
 }
 
 // value converts a statement to a value as the infobox prints it: the label and, as
@@ -224,7 +250,11 @@ func (f *finder) value(v value) labels.TagValue {
 // label returns the label of an item, or its id if it has none.
 func (f *finder) label(id string) string {
 	var class classFact
-	if f.get(stepClass, id, &class) && class.Label != "" {
+	switch {
+	case !f.get(stepClass, id, &class):
+	case class.Error != "":
+		f.end(labels.Malformed, id+": "+class.Error)
+	case class.Label != "":
 		return class.Label
 	}
 	return id

@@ -139,13 +139,22 @@ func (m *merged) add(p page) {
 	}
 }
 
+// maxLinks limits the normalisations and redirects followed from one title. MediaWiki sends one of
+// each, and a few more redirects where a redirect leads to another.
+const maxLinks = 32
+
 // lead follows a title through normalisations and redirects. It stops where a circle closes.
-func (m *merged) lead(title string) (end string, via []string) {
+func (m *merged) lead(title string) (end string, via []string, err error) {
 	seen := []string{title}
 	for {
 		to, ok := m.to[title]
-		if !ok || slices.Contains(seen, to) {
-			return title, via
+		switch {
+		case !ok || slices.Contains(seen, to):
+			return title, via, nil
+		case len(seen) > maxLinks:
+			return title, via, fmt.Errorf("the title leads over more than %d normalisations and redirects", maxLinks)
+		case len(to) > maxName:
+			return title, via, fmt.Errorf("the title leads to one of %d bytes", len(to))
 		}
 		if m.redir[title] {
 			via = append(via, to)
@@ -162,7 +171,10 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 		return nil, err
 	}
 	return facts(keys, func(key string) (any, error) {
-		title, via := m.lead(key)
+		title, via, err := m.lead(key)
+		if err != nil {
+			return titleFact{Title: key, Invalid: err.Error()}, nil
+		}
 		p := m.pages[title]
 		if p == nil {
 			if len(via) > 0 { // to another wiki
@@ -175,7 +187,7 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 		if p.Invalid {
 			f.Invalid = "no title"
 			if p.InvalidReason != "" {
-				f.Invalid = p.InvalidReason
+				f.Invalid = shortened(p.InvalidReason)
 			}
 			return f, nil
 		}
@@ -201,9 +213,11 @@ func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 		return nil, err
 	}
 	return facts(keys, func(key string) (any, error) {
-		title, _ := m.lead(key)
+		title, _, err := m.lead(key)
 		p := m.pages[title]
 		switch {
+		case err != nil:
+			return textFact{Error: err.Error()}, nil
 		case p == nil:
 			return nil, nil
 		case p.Missing || len(p.Revisions) == 0: // deleted since the step before
@@ -227,7 +241,7 @@ func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, er
 		for _, e := range m.log {
 			switch {
 			case e.Type == "move" && e.Params.Target != "":
-				if title, err := scrape.Title(e.Params.Target); err == nil {
+				if title, err := scrape.Title(e.Params.Target); err == nil && len(title) <= maxName {
 					return logFact{Moved: title}, nil
 				}
 			case e.Type == "delete" && e.Action == "delete":

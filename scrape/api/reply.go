@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -56,6 +57,9 @@ type next struct {
 	more url.Values
 }
 
+// maxContinue limits a parameter that continues a reply, in bytes. Commons sends a title and a number.
+const maxContinue = 2000
+
 // followUp derives the next request from a reply: the continuation, or the same keys without
 // the one that the API rejected.
 func followUp(body []byte, asked []string) (next, error) {
@@ -76,6 +80,12 @@ func followUp(body []byte, asked []string) (next, error) {
 	}
 	more := url.Values{}
 	for name, raw := range frame.Continue {
+		if !strings.HasSuffix(name, "continue") {
+			return next{}, fmt.Errorf("the API's reply continues with %.80q, which would change the request", name)
+		}
+		if len(raw) > maxContinue {
+			return next{}, fmt.Errorf("the API's reply continues with a %.40s of %d bytes", name, len(raw))
+		}
 		var text string
 		if json.Unmarshal(raw, &text) != nil {
 			text = string(raw) // it is a number
@@ -114,4 +124,12 @@ func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
 		return r, fmt.Errorf("the API's reply: %w", err)
 	}
 	return r, nil
+}
+
+// shortened cuts a text that explains something to a length for a record.
+func shortened(text string) string {
+	if len(text) <= 300 {
+		return text
+	}
+	return strings.ToValidUTF8(text[:300], "") + "…"
 }

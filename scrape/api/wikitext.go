@@ -27,23 +27,33 @@ var comment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
 // link.
 func redirectTarget(wikitext string) (string, error) {
 	text := comment.ReplaceAllString(wikitext, "")
-	for {
-		_, rest, found := strings.Cut(text, "{{")
-		if !found {
+	lastEnd := strings.LastIndex(text, "}}")
+	for at := 0; ; {
+		begin := strings.Index(text[at:], "{{")
+		if begin < 0 {
 			return "", errors.New("the category redirect has no known template")
 		}
-		text = rest
-		body, _, closed := strings.Cut(rest, "}}")
-		if !closed {
+		at += begin + len("{{")
+		if lastEnd < at {
 			return "", errors.New("the template of the category redirect is not closed")
 		}
-		parts := strings.Split(body, "|")
-		name := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(parts[0], "_", " ")), " "))
-		if !redirectTemplates[strings.TrimPrefix(name, "template:")] {
+		if !redirectTemplates[templateName(text[at:])] {
 			continue
 		}
-		return targetIn(parts[1:])
+		body, _, _ := strings.Cut(text[at:], "}}")
+		return targetIn(strings.Split(body, "|")[1:])
 	}
+}
+
+// templateName returns the name of the template whose braces were opened before text, in lower case.
+// It looks at the beginning of the text only, or many open braces would take quadratic time.
+func templateName(text string) string {
+	text = text[:min(len(text), 200)]
+	for _, end := range []string{"}}", "|"} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	name := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "_", " ")), " "))
+	return strings.TrimPrefix(name, "template:")
 }
 
 // targetIn returns the title in the first positional argument of a template.

@@ -100,6 +100,20 @@ func TestLagIsWaitedForUpToMaxWait(t *testing.T) {
 	}
 }
 
+// TestLongLagStopsInsteadOfWaiting: beyond MaxWait the crawl ends and says when to go on.
+func TestLongLagStopsInsteadOfWaiting(t *testing.T) {
+	server, s, clock := apiSite(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "86400")
+		sayJSON(w, `{"error":{"code":"maxlag","info":"Waiting for all: 90000 seconds lagged."}}`)
+	})
+	tr, _, _, err := get(t, s, server.URL)
+	var stop *StopError
+	if !errors.As(err, &stop) || tr.Requests() != 1 || clock.total() > 0 ||
+		!stop.RetryAt().Equal(clock.Now().Add(24*time.Hour)) {
+		t.Errorf("%v after %d requests and %v; want a stop until the next day, at once", err, tr.Requests(), clock.total())
+	}
+}
+
 func TestSlowAnswerIsFollowedByAPause(t *testing.T) {
 	var clock *stillClock
 	server, s, c := apiSite(t, func(w http.ResponseWriter, r *http.Request) {

@@ -203,7 +203,7 @@ func (t *Transport) retry(req *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		if fault != nil && fault.lag {
+		if fault != nil && fault.lag && fault.retryAfter <= t.settings.MaxWait {
 			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // holds for requests without maxlag, too
 			if lagged >= t.settings.LagWait {
 				return nil, fault.err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"hgld/internal/atomicfile"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/qrels"
@@ -44,6 +45,10 @@ type Input struct {
 
 	// Open opens a file of vectors.
 	Open func(path string) (Vectors, error)
+
+	// Verify checks a file of vectors or labels against a record of it before it is read; nil: there
+	// are no records.
+	Verify func(path string) error
 
 	// Say receives remarks for the reader of the result.
 	Say func(format string, args ...any)
@@ -258,6 +263,14 @@ type side struct {
 // open opens vectors and reads their labels. They are matched by id if both files have ids, and
 // by row otherwise.
 func (in *Input) open(classes *Classes, path, labelFile string) (*side, error) {
+	for _, path := range []string{path, labelFile} {
+		if in.Verify == nil {
+			break
+		}
+		if err := in.Verify(path); err != nil && !atomicfile.IsMissing(err) { // opening it says more
+			return nil, err
+		}
+	}
 	rows, err := classes.Read(labelFile)
 	if err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ func (e *Embeddings) Parquet(w io.Writer) error {
 		parquet.CreatedBy("hgld", "1", "parquet-go"), // a fixed version, so that equal inputs give equal bytes
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
 	}
+	options = append(options, parquet.KeyValueMetadata("hgld_export", "embeddings"))
 	for level, name := range e.Levels {
 		options = append(options, parquet.KeyValueMetadata(fmt.Sprintf("hgld.level_%d", level), name))
 	}

@@ -83,7 +83,8 @@ func (x *Files) safetensors(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := map[string]string{"format": "pt"} // loaders of such files check for it
+	// loaders of such files check for the format
+	metadata := map[string]string{"format": "pt", "hgld_export": "network"}
 	return []string{path}, atomicfile.Write(path, func(w io.Writer) error {
 		return tensorfile.WriteSafetensors(w, tensors, metadata)
 	})

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/retrieval"
 	"hgld/train/stats"
@@ -150,6 +151,9 @@ func ReadResult(path string) (*retrieval.Result, error) {
 		return nil, fmt.Errorf("%s has format version %d; this hgld reads versions up to %d: use a newer hgld",
 			path, r.Version, retrieval.ResultVersion)
 	}
+	if err == nil && r.Version > 0 { // without a version it is no result, which the caller sees
+		err = seal.CheckJSON(data)
+	}
 	if err != nil {
 		return nil, &FormatError{Path: path, Err: err}
 	}
@@ -159,13 +163,13 @@ func ReadResult(path string) (*retrieval.Result, error) {
 	return r, nil
 }
 
-// WriteJSON replaces the contents of a file with v as indented JSON.
+// WriteJSON replaces the contents of a file with v as indented JSON with a checksum.
 func WriteJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
+	text, err := seal.MarshalJSON(v)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(path, append(text, '\n'))
+	return atomicfile.WriteFile(path, text)
 }
 
 // IsDone reports whether a run ended at the given step, according to its last event. It

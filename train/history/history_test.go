@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/internal/report"
+	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/retrieval"
 )
@@ -105,7 +107,11 @@ func TestLaterResultIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), EvaluationFile)
 	write := func(version int, metrics string) {
 		text := fmt.Sprintf(`{"hgld_eval":%d,"queries":1,"gallery":1,"metrics":%s}`, version, metrics)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		sealed, err := seal.JSON([]byte(text))
+		if err == nil {
+			err = os.WriteFile(path, sealed, 0o600)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +245,7 @@ func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, SettingsFile)
-	if err := os.WriteFile(path, []byte("data: ../shards\nseed: 7\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, seal.Lines([]byte("data: ../shards\nseed: 7\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, run := range []string{dir, checkpoint} {
@@ -249,7 +255,14 @@ func TestSettingsAreReadFromARunAndItsCheckpoints(t *testing.T) {
 			t.Errorf("%s: %+v, %v", run, s, err)
 		}
 	}
-	if err := os.WriteFile(path, []byte("seed: [\n"), 0o644); err != nil {
+	changed := bytes.Replace(seal.Lines([]byte("seed: 7\n")), []byte("7"), []byte("8"), 1)
+	if err := os.WriteFile(path, changed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSettings(dir); !errors.As(err, new(*FormatError)) {
+		t.Errorf("%v, want an error of the changed file", err)
+	}
+	if err := os.WriteFile(path, seal.Lines([]byte("seed: [\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadSettings(dir); !errors.As(err, new(*SettingsError)) {

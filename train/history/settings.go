@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/selection"
 )
@@ -22,7 +23,7 @@ type Settings struct {
 	Images selection.Images `yaml:",inline"`
 
 	// Out is the run directory.
-	Out          string `yaml:"out" path:"out" usage:"run directory; repeating the command continues the run in it"`
+	Out          string `yaml:"out" path:"out" kind:"a run" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
 }
 
@@ -65,6 +66,7 @@ func (s *Settings) Write() (same bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	text = seal.Lines(text)
 	path := filepath.Join(s.Out, SettingsFile)
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return true, nil
@@ -74,7 +76,7 @@ func (s *Settings) Write() (same bool, err error) {
 
 // ReadSettings reads the settings of a run, given its directory or one of its checkpoints. It
 // returns nil if there are none. Settings that the file lacks have their defaults.
-// Invalid YAML is a *SettingsError.
+// A file that was changed is a *FormatError, invalid YAML a *SettingsError.
 func ReadSettings(run string) (*Settings, error) {
 	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
@@ -86,6 +88,9 @@ func ReadSettings(run string) (*Settings, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if err := seal.CheckLines(text); err != nil {
+		return nil, &FormatError{Path: filepath.Join(run, SettingsFile), Err: err}
 	}
 	s := DefaultSettings()
 	if err := yaml.Unmarshal(text, &s); err != nil {

@@ -7,6 +7,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/input"
@@ -39,6 +41,7 @@ type Info struct {
 	Data       string `json:"data"`           // what was embedded: images, shards or vectors
 	Items      string `json:"data_sha256"`    // of the items: their names and labels
 	Vectors    string `json:"vectors_sha256"` // of the file of vectors
+	Table      string `json:"table_sha256"`   // of the .csv of ids and classes; "" if the vectors hold them
 	Rows       int    `json:"rows"`           // number of vectors
 	Width      int    `json:"width"`          // size of a vector
 
@@ -61,6 +64,18 @@ func beside(path, extension string) string {
 // InfoFile returns the file that describes vectors.
 func InfoFile(vectors string) string { return beside(vectors, ".json") }
 
+// InfoError says that the record of vectors is damaged.
+type InfoError struct {
+	Path string // of the record
+	Err  error  // the cause
+}
+
+// Error names the file and the cause.
+func (e *InfoError) Error() string { return fmt.Sprintf("index: %s is damaged: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *InfoError) Unwrap() error { return e.Err }
+
 // readInfo reads the .json beside vectors, or returns nil if there is none.
 func readInfo(path string) (*Info, error) {
 	name := beside(path, ".json")
@@ -72,13 +87,43 @@ func readInfo(path string) (*Info, error) {
 		return nil, err
 	}
 	info := new(Info)
-	if err := json.Unmarshal(text, info); err != nil || info.Version == 0 {
-		return nil, nil // another program's file of the same name
-	}
-	if info.Version > Version {
+	err = json.Unmarshal(text, info)
+	switch {
+	case info.Version > Version:
 		return nil, fmt.Errorf("index: %s has format version %d; this hgld reads up to %d", name, info.Version, Version)
+	case json.Valid(text) && !bytes.Contains(text, []byte("_sha256")):
+		return nil, nil // another program's file of the same name
+	case err == nil:
+		err = seal.CheckJSON(text)
+	}
+	if err != nil {
+		return nil, &InfoError{name, err}
 	}
 	return info, nil
+}
+
+// Verify returns a *ChangedError if a file of an index, the vectors or their table, is not the one
+// that the record beside it describes. It returns nil if there is no record.
+func Verify(ctx context.Context, path string) error {
+	info, err := readInfo(path)
+	if err != nil || info == nil {
+		return err
+	}
+	want := ""
+	switch filepath.Ext(path) {
+	case ".npy", ".parquet":
+		want = info.Vectors
+	case ".csv":
+		want = info.Table
+	}
+	if want == "" {
+		return nil
+	}
+	sum, _, err := filehash.SHA256(ctx, path)
+	if err == nil && sum != want {
+		err = &ChangedError{path}
+	}
+	return err
 }
 
 // Index holds vectors with the ids and classes of their rows.
@@ -108,26 +153,21 @@ func Open(ctx context.Context, path, labelFile string, open func(string) (embedd
 		return nil, err
 	}
 	x := &Index{Path: path, vectors: v}
-	if err := errors.Join(x.describe(ctx), x.name(labelFile)); err != nil {
+	x.Info, err = readInfo(path)
+	if err == nil {
+		err = Verify(ctx, path)
+	}
+	if err == nil {
+		err = x.name(ctx, labelFile)
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return x, nil
 }
 
-// describe reads what is recorded about the vectors, and checks that it belongs to them.
-func (x *Index) describe(ctx context.Context) (err error) {
-	if x.Info, err = readInfo(x.Path); err != nil || x.Info == nil {
-		return err
-	}
-	sum, _, err := filehash.SHA256(ctx, x.Path)
-	if err == nil && sum != x.Info.Vectors {
-		err = &ChangedError{x.Path}
-	}
-	return err
-}
-
 // name reads the ids and classes of the rows.
-func (x *Index) name(labelFile string) error {
+func (x *Index) name(ctx context.Context, labelFile string) error {
 	rows, _ := x.vectors.Rows()
 	labelFile, err := embeddings.LabelsFor(labelFile, x.Path)
 	if err != nil {
@@ -136,6 +176,11 @@ func (x *Index) name(labelFile string) error {
 	if labelFile == "" {
 		x.IDs = numbers(rows)
 		return nil
+	}
+	if labelFile != x.Path {
+		if err := Verify(ctx, labelFile); err != nil {
+			return err
+		}
 	}
 	t, err := embeddings.ReadTable(labelFile)
 	if err != nil {

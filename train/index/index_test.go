@@ -237,16 +237,32 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	if write(drawn{71}) {
 		t.Error("a damaged index is kept")
 	}
-	w.Path = filepath.Join(t.TempDir(), "v.npy")
-	other := beside(w.Path, ".csv")
-	if err := os.WriteFile(other, []byte("mine\n"), 0o644); err != nil {
+}
+
+// The files of an index are known by its record or, if Write was interrupted, by the finished parts.
+func TestOwnsTheFilesOfAnIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v[1].npy")
+	owns := func() bool {
+		ours, err := Owns(beside(path, ".csv"))
+		if err != nil {
+			t.Error(err)
+		}
+		return ours
+	}
+	if owns() {
+		t.Error("a file without a record")
+	}
+	if err := os.WriteFile(InfoFile(path), []byte(`{"mine": 1}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Write(t.Context(), m, drawn{70}); !errors.As(err, new(*OtherError)) {
-		t.Errorf("a table of another program: %v", err)
+	if owns() {
+		t.Error("a record of another program")
 	}
-	if string(read(t, other)) != "mine\n" {
-		t.Error("it was overwritten")
+	if err := os.Mkdir(path+".parts-0123456789ab", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if !owns() {
+		t.Error("finished parts do not count")
 	}
 }
 

@@ -10,10 +10,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
 	"hgld/train"
 	"hgld/train/export"
@@ -60,42 +63,37 @@ func (e *FailedError) Error() string {
 		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
 }
 
-// OtherError says that a file beside the vectors is not part of an index and would be overwritten.
-type OtherError struct{ Path string }
-
-// Error names the file.
-func (e *OtherError) Error() string {
-	return fmt.Sprintf("index: %s exists and is not part of an index: move it, or choose another name", e.Path)
+// Files lists the files that Write writes for a file of vectors.
+func Files(path string) []string {
+	list := []string{path, beside(path, ".json")}
+	if filepath.Ext(path) == ".npy" {
+		list = append(list, beside(path, ".csv"))
+	}
+	return list
 }
 
-// free checks that only files of an index would be replaced. An interrupted Write may have left
-// the vectors without the rest.
-func (w *Writer) free() error {
-	if old, err := readInfo(w.Path); err != nil || old != nil {
-		return err
+// Owns reports whether Write, perhaps interrupted, made a file of an index.
+func Owns(path string) (bool, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return false, err
 	}
-	_, err := os.Stat(w.Path)
-	there := err == nil
-	for _, name := range []string{beside(w.Path, ".json"), beside(w.Path, ".csv")} {
-		csv := filepath.Ext(name) == ".csv"
-		if csv && (there || filepath.Ext(w.Path) != ".npy") {
-			continue
-		}
-		if _, err := os.Stat(name); err == nil {
-			return &OtherError{name}
-		} else if !atomicfile.IsMissing(err) {
-			return err
+	name := beside(filepath.Base(path), "")
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.Name(), name); ok && partsName.MatchString(rest) {
+			return true, nil
 		}
 	}
-	return nil
+	info, err := readInfo(path)
+	if errors.As(err, new(*InfoError)) {
+		return false, nil
+	}
+	return info != nil, err
 }
 
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
-	if err := w.free(); err != nil {
-		return nil, false, err
-	}
 	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
 		Data: w.relative(w.Data)}
 	if info.Weights, err = m.WeightsSum(); err != nil {
@@ -174,21 +172,27 @@ func fingerprint(d input.Dataset) string {
 // complete returns the Info of files that already exist, or nil.
 func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	old, err := readInfo(w.Path)
+	if errors.As(err, new(*InfoError)) {
+		return nil, nil
+	}
 	if err != nil || old == nil || old.Weights != want.Weights || old.Items != want.Items || old.Data != want.Data ||
 		unread(old.Failed) {
 		return nil, err
 	}
-	if filepath.Ext(w.Path) == ".npy" {
-		if _, err := os.Stat(beside(w.Path, ".csv")); err != nil {
+	for _, path := range Files(w.Path) {
+		err := Verify(ctx, path)
+		if atomicfile.IsMissing(err) || errors.As(err, new(*ChangedError)) {
 			return nil, nil
 		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	sum, _, err := filehash.SHA256(ctx, w.Path)
-	if atomicfile.IsMissing(err) || err == nil && sum != old.Vectors {
-		return nil, nil
-	}
-	return old, err
+	return old, nil
 }
+
+// partsName is the end of a name that [Writer.parts] returns.
+var partsName = regexp.MustCompile(`^\.(npy|parquet)\.parts-[0-9a-f]{12}$`)
 
 // parts returns the folder of the finished parts. Its name depends on the model and the items.
 func (w *Writer) parts(info *Info) string {
@@ -309,9 +313,14 @@ func (w *Writer) files(ctx context.Context, info *Info, e *export.Embeddings) er
 	if info.Vectors, _, err = filehash.SHA256(ctx, w.Path); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(info, "", " ")
+	if filepath.Ext(w.Path) == ".npy" {
+		if info.Table, _, err = filehash.SHA256(ctx, beside(w.Path, ".csv")); err != nil {
+			return err
+		}
+	}
+	text, err := seal.MarshalJSON(info)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(beside(w.Path, ".json"), append(slices.Clip(text), '\n'))
+	return atomicfile.WriteFile(beside(w.Path, ".json"), text)
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"hgld/internal/img"
@@ -24,6 +25,8 @@ import (
 type shapes struct {
 	sizes [][2]int     // width and height of each
 	not   map[int]bool // items that are no image
+
+	files sync.Map // item -> its image, once drawn
 }
 
 func (d *shapes) Len() int               { return len(d.sizes) }
@@ -36,6 +39,9 @@ func (d *shapes) Image(_ context.Context, i int) ([]byte, error) {
 	if d.not[i] {
 		return []byte("none"), nil
 	}
+	if file, drawn := d.files.Load(i); drawn {
+		return file.([]byte), nil
+	}
 	r := rand.New(rand.NewPCG(7, uint64(i)))
 	m := image.NewRGBA(image.Rect(0, 0, d.sizes[i][0], d.sizes[i][1]))
 	for y := range m.Rect.Dy() {
@@ -45,6 +51,7 @@ func (d *shapes) Image(_ context.Context, i int) ([]byte, error) {
 	}
 	var file bytes.Buffer
 	err := png.Encode(&file, m)
+	d.files.Store(i, file.Bytes())
 	return file.Bytes(), err
 }
 

@@ -44,7 +44,7 @@ func (r *Report) WriteGradient(w io.Writer, path string) error {
 	case ".npy":
 		return tensorfile.WriteNPY(w, r.tensors[0])
 	case ".safetensors":
-		return tensorfile.WriteSafetensors(w, r.tensors, nil)
+		return tensorfile.WriteSafetensors(w, r.tensors, map[string]string{"hgld_export": "gradient"})
 	}
 	return CheckFile(path)
 }

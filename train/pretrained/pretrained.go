@@ -39,7 +39,7 @@ type Record struct {
 	// Name is the network that the weights fit.
 	Name string `json:"name"`
 
-	// From is the address, or the path of the file, as given.
+	// From is the path of the file as given, or the public part of the address, see [download.Public].
 	From string `json:"from"`
 
 	// Bytes is the size of the fetched file.
@@ -101,6 +101,10 @@ var (
 	// ErrExists is wrapped by the error of an existing Out.
 	ErrExists = errors.New("already exists")
 
+	// ErrUnrecorded is wrapped by the error of an existing Out whose address is not recorded as a whole,
+	// so that only its SHA-256 could tell that it is the same.
+	ErrUnrecorded = errors.New("the record leaves out parts of the address that may be secret")
+
 	// ErrFit is wrapped by the error of weights for another network.
 	ErrFit = errors.New("the weights do not fit")
 )
@@ -119,7 +123,7 @@ func Fetch(ctx context.Context, o Options) (Result, error) {
 	if err := atomicfile.MkdirAll(filepath.Dir(o.Out), 0o755); err != nil {
 		return Result{}, err
 	}
-	if !isAddress(o.From) {
+	if !download.IsAddress(o.From) {
 		r, err := o.store(ctx, o.From)
 		return Result{Record: r, Out: o.Out}, err
 	}
@@ -143,14 +147,19 @@ func derefRecord(r *Record) Record {
 	return *r
 }
 
-func isAddress(from string) bool {
-	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
+// origin returns From as it is recorded and printed, and whether that is all of it.
+func (o Options) origin() (from string, whole bool) {
+	if download.IsAddress(o.From) {
+		return download.Public(o.From)
+	}
+	return o.From, true
 }
 
-// partPath returns the partial file of an address. It depends on the address but not on the name
-// of the network.
+// partPath returns the partial file of an address. It depends on the public part of the address but
+// not on the name of the network.
 func (o Options) partPath() string {
-	sum := sha256.Sum256([]byte(o.From))
+	from, _ := o.origin()
+	sum := sha256.Sum256([]byte(from))
 	return filepath.Join(filepath.Dir(o.Out), ".fetch-"+hex.EncodeToString(sum[:6])+".part")
 }
 
@@ -165,15 +174,18 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 		return nil, err
 	}
 	r, err := ReadRecord(o.Out)
-	same := err == nil && r.From == o.From && r.Name == o.Name && r.Stored == sum &&
+	from, whole := o.origin()
+	same := err == nil && r.From == from && r.Name == o.Name && r.Stored == sum &&
 		(o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
 	switch {
-	case same:
+	case same && (whole || o.SHA256 != ""):
 		return &r, nil
 	case o.Replace:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s %w without a record of its origin", o.Out, ErrExists)
+	case same:
+		return nil, fmt.Errorf("%s %w: it is from %s; %w", o.Out, ErrExists, r.From, ErrUnrecorded)
 	case r.Stored != sum:
 		return nil, fmt.Errorf("%s %w and was changed after it was fetched from %s", o.Out, ErrExists, r.From)
 	}
@@ -196,27 +208,46 @@ func ReadRecord(out string) (Record, error) {
 	return r, nil
 }
 
-// store checks the file at path and writes Out and its record.
+// store checks the file at path and writes Out and its record. The file is read once, into a copy
+// beside Out. The hash, the tensors and Out are those of the copy, even if the file changes meanwhile.
 func (o Options) store(ctx context.Context, path string) (Record, error) {
-	sum, size, err := filehash.SHA256(ctx, path)
+	in, err := os.Open(path)
 	if err != nil {
 		return Record{}, err
 	}
-	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
-		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s", o.From, ErrSum, sum, strings.ToLower(o.SHA256))
-	}
-	tensors, converted, err := readTensors(path)
+	defer in.Close()
+	raw, err := atomicfile.Create(o.Out)
 	if err != nil {
-		return Record{}, fmt.Errorf("%s: %w", o.From, err)
+		return Record{}, err
+	}
+	defer raw.Close()
+	h := sha256.New()
+	size, err := filehash.Copy(ctx, io.MultiWriter(raw, h), in)
+	if err != nil {
+		return Record{}, err
+	}
+	from, _ := o.origin()
+	sum := hex.EncodeToString(h.Sum(nil))
+	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
+		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s", from, ErrSum, sum, strings.ToLower(o.SHA256))
+	}
+	tensors, converted, err := readTensors(raw, size)
+	if err != nil {
+		return Record{}, fmt.Errorf("%s: %w", from, err)
 	}
 	if err := o.fits(tensors); err != nil {
 		return Record{}, err
 	}
-	stored, err := o.write(ctx, path, tensors, converted)
+	stored := sum
+	if converted {
+		stored, err = o.convert(tensors)
+	} else {
+		err = raw.Commit()
+	}
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{Version: Version, Name: o.Name, From: o.From, Bytes: size, SHA256: sum, Converted: converted,
+	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Converted: converted,
 		Tensors: len(tensors), Stored: stored}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -225,33 +256,39 @@ func (o Options) store(ctx context.Context, path string) (Record, error) {
 	return r, atomicfile.WriteFile(RecordPath(o.Out), append(text, '\n'))
 }
 
-// readTensors reads a file of safetensors or torch.save, whatever its name.
-func readTensors(path string) (list []tensorfile.Tensor, converted bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, false, err
-	}
+// readTensors reads size bytes of safetensors or torch.save.
+func readTensors(f io.ReaderAt, size int64) (list []tensorfile.Tensor, converted bool, err error) {
 	head := make([]byte, 9)
-	n, err := io.ReadFull(f, head)
-	if err = errors.Join(ignoreShort(err), f.Close()); err != nil {
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
 	}
 	switch {
 	case n == len(head) && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
-		list, _, err = tensorfile.ReadAll(path) // safetensors begin with an 8-byte header length, then JSON
+		list, err = readSafetensors(f, size) // an 8-byte header length, then JSON
 		return list, false, err
 	case head[0] == '<':
 		return nil, false, &torchfile.FormatError{Reason: "it is a web page, want the address of the file itself"}
 	}
-	list, err = torchfile.Read(path)
+	list, err = torchfile.ReadFrom(f, size)
 	return list, true, err
 }
 
-func ignoreShort(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+func readSafetensors(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+	f, err := tensorfile.ReadSafetensors(r, size)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	defer f.Close()
+	var list []tensorfile.Tensor
+	for _, name := range f.Names() {
+		t, err := f.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // fits checks that the tensors fit the network.
@@ -263,6 +300,7 @@ func (o Options) fits(tensors []tensorfile.Tensor) error {
 	if err != nil {
 		return err
 	}
+	from, _ := o.origin()
 	var found []string
 	var own backbone.Fit
 	for _, f := range backbone.FitAll(list, backbone.Unwrapped(tensors)) {
@@ -277,9 +315,9 @@ func (o Options) fits(tensors []tensorfile.Tensor) error {
 	case own.Fits:
 		return nil
 	case len(found) > 0:
-		return fmt.Errorf("%s: %w %s; they fit %s", o.From, ErrFit, o.Name, strings.Join(found, ", "))
+		return fmt.Errorf("%s: %w %s; they fit %s", from, ErrFit, o.Name, strings.Join(found, ", "))
 	}
-	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", o.From, ErrFit,
+	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", from, ErrFit,
 		o.Name, len(own.Missing), first(own.Missing), len(own.Unexpected), first(own.Unexpected),
 		len(own.Shapes), first(own.Shapes))
 }
@@ -291,21 +329,11 @@ func first(names []string) string {
 	return " (" + names[0] + ")"
 }
 
-// write writes Out and returns its SHA-256. It copies a safetensors file.
-func (o Options) write(ctx context.Context, path string, tensors []tensorfile.Tensor, converted bool) (string, error) {
+// convert writes Out as safetensors and returns its SHA-256.
+func (o Options) convert(tensors []tensorfile.Tensor) (string, error) {
 	h := sha256.New()
 	err := atomicfile.Write(o.Out, func(w io.Writer) error {
-		w = io.MultiWriter(w, h)
-		if converted {
-			return tensorfile.WriteSafetensors(w, tensors, map[string]string{"format": "pt"})
-		}
-		in, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		_, err = filehash.Copy(ctx, w, in)
-		return err
+		return tensorfile.WriteSafetensors(io.MultiWriter(w, h), tensors, map[string]string{"format": "pt"})
 	})
 	return hex.EncodeToString(h.Sum(nil)), err
 }

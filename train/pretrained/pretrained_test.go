@@ -194,3 +194,36 @@ func TestFileForAnotherNetworkIsNotFetchedTwice(t *testing.T) {
 		t.Errorf("%v, sent %d times, %d bytes kept", err, sent, r.Transfer.Kept)
 	}
 }
+
+// An address may hold a password or a signature. Neither is recorded, so that such an address alone
+// does not tell whether an existing file is the one that it names.
+func TestSecretsOfAnAddressAreNotRecorded(t *testing.T) {
+	data := weights(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	defer s.Close()
+	from := strings.Replace(s.URL, "//", "//me:SECRET@", 1) + "/w?download=true&sig=SECRET"
+	o := Options{Name: "convnet", From: from, Out: filepath.Join(t.TempDir(), "w.safetensors")}
+	r, err := Fetch(t.Context(), o)
+	if want := s.URL + "/w?download=true&sig=…"; err != nil || r.From != want {
+		t.Fatalf("%v, from %s, want %s", err, r.From, want)
+	}
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrUnrecorded) || strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("the same address again: %v", err)
+	}
+	o.SHA256 = r.SHA256
+	if again, err := Fetch(t.Context(), o); err != nil || !again.There {
+		t.Errorf("the same address and sum: %+v, %v", again, err)
+	}
+	for _, o := range []Options{{Name: "resnet18"}, {SHA256: strings.Repeat("0", 64)}} {
+		o.From, o.Out = from, filepath.Join(t.TempDir(), "x.safetensors")
+		if _, err := Fetch(t.Context(), o); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%v", err)
+		}
+		for _, name := range strings.Fields(folder(t, filepath.Dir(o.Out))) {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(o.Out), name))
+			if err != nil || bytes.Contains(text, []byte("SECRET")) {
+				t.Errorf("%s holds a secret, %v", name, err)
+			}
+		}
+	}
+}

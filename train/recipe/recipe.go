@@ -18,6 +18,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -133,8 +134,10 @@ type Row struct {
 	Values map[string][]*float64 `yaml:",inline" json:"values"` // values by part
 }
 
-// Published returns the tables.
-func Published() (*Tables, error) {
+// Published returns the tables. Its callers share them and must not change them.
+func Published() (*Tables, error) { return published() }
+
+var published = sync.OnceValues(func() (*Tables, error) {
 	text, err := files.ReadFile("published.yaml")
 	if err != nil {
 		return nil, err
@@ -146,7 +149,7 @@ func Published() (*Tables, error) {
 		return nil, fmt.Errorf("recipe: published.yaml: %w", err)
 	}
 	return t, nil
-}
+})
 
 // Number is one number of a row.
 type Number struct {

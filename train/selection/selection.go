@@ -107,6 +107,8 @@ type Opener struct {
 	Shards func(folder string) (Set, error)
 	// Vectors opens a file of vectors.
 	Vectors func(path string) (embeddings.Vectors, error)
+	// Verify checks a file of vectors or labels against a record of it; it may be nil.
+	Verify func(path string) error
 }
 
 // Data is the result of opening a selection. Query holds the queries of the test or, without a
@@ -191,7 +193,8 @@ func (s *Images) check() error {
 // openVectors reads vectors of another model. They have no splits; a share of the classes may be
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
-	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Say: func(string, ...any) {}}
+	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
+		Say: func(string, ...any) {}}
 	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"strconv"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/seal"
 	"hgld/internal/texttable"
 )
 
@@ -120,7 +121,7 @@ func (p *Plan) rounds(n int) []int {
 }
 
 // Open reads the search in dir, or begins a new one. It fails if the existing search has another
-// plan.
+// plan, and with a [FormatError] if it is damaged.
 func Open(dir string, p Plan) (*Search, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -133,17 +134,60 @@ func Open(dir string, p Plan) (*Search, error) {
 		return nil, err
 	}
 	s := &Search{dir: dir}
+	path := filepath.Join(dir, File)
 	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, File), err)
+		return nil, &FormatError{path, err}
 	}
 	if s.Version != Version {
-		return nil, fmt.Errorf("%s has version %d; this hgld reads version %d", filepath.Join(dir, File), s.Version, Version)
+		return nil, fmt.Errorf("%s has version %d; this hgld reads version %d", path, s.Version, Version)
+	}
+	if err := seal.CheckJSON(text); err != nil {
+		return nil, &FormatError{path, err}
 	}
 	if what := difference(s.Plan, p); what != "" {
-		return nil, &OtherPlanError{filepath.Join(dir, File), what}
+		return nil, &OtherPlanError{path, what}
+	}
+	if err := s.check(begin(dir, p)); err != nil {
+		return nil, &FormatError{path, err}
 	}
 	return s, nil
 }
+
+// check compares a search that was read with the one that its plan begins, and checks that a trial
+// has results of the rounds that it took part in alone.
+func (s *Search) check(begun *Search) error {
+	same := func(a, b *Trial) bool { return a != nil && a.Name == b.Name && slices.Equal(a.Values, b.Values) }
+	if !slices.Equal(s.Rounds, begun.Rounds) || !slices.EqualFunc(s.Trials, begun.Trials, same) {
+		return errors.New("its trials are not those of its plan")
+	}
+	for _, t := range s.Trials {
+		if len(t.Results) > len(s.Rounds) {
+			return fmt.Errorf("%s has %d results, but there are %d rounds", t.Name, len(t.Results), len(s.Rounds))
+		}
+	}
+	next, round := s.Next()
+	for _, t := range s.Trials {
+		took := 0
+		for took < len(s.Rounds) && (took <= round || next == nil) && slices.Contains(s.in(took), t) {
+			took++
+		}
+		if len(t.Results) > took {
+			return fmt.Errorf("%s has %d results, but took part in %d rounds", t.Name, len(t.Results), took)
+		}
+	}
+	return nil
+}
+
+// FormatError says that the file of a search is damaged.
+type FormatError struct {
+	Path string // of the file
+	Err  error  // the cause
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
 
 // OtherPlanError says that a folder holds a search with another plan.
 type OtherPlanError struct {
@@ -238,14 +282,14 @@ func (s *Search) Measured(t *Trial, percent float64) error {
 }
 
 func (s *Search) write() error {
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := seal.MarshalJSON(s)
 	if err != nil {
 		return err
 	}
 	if err := atomicfile.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(s.dir, File), append(text, '\n'))
+	return atomicfile.WriteFile(filepath.Join(s.dir, File), text)
 }
 
 // Dir returns the run directory of a trial.

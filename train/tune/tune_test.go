@@ -174,6 +174,37 @@ func TestOtherPlansAreRefused(t *testing.T) {
 	}
 }
 
+// A file whose trials are not those of its plan is refused, even with a right checksum: a name could lead out of
+// the folder.
+func TestOtherTrialsAreRefused(t *testing.T) {
+	dir, p := t.TempDir(), plan(t, 6, 9, "a=1,2,3", "b=x,y")
+	value := 99.0
+	for name, change := range map[string]func(*Search){
+		"name":        func(s *Search) { s.Trials[0].Name = "../../elsewhere" },
+		"null":        func(s *Search) { s.Trials = []*Trial{nil} },
+		"one null":    func(s *Search) { s.Trials[3] = nil },
+		"none":        func(s *Search) { s.Trials = nil },
+		"values":      func(s *Search) { s.Trials[0].Values = []string{"1", "x", "1"} },
+		"no rounds":   func(s *Search) { s.Rounds = nil },
+		"more rounds": func(s *Search) { s.Trials[0].Results = []*float64{&value, &value, &value} },
+		"not its turn": func(s *Search) {
+			for _, trial := range s.Trials {
+				trial.Results = []*float64{&value, &value}
+			}
+		},
+		"too early": func(s *Search) { s.Trials[0].Results = []*float64{&value, &value} },
+	} {
+		s := begin(dir, p)
+		change(s)
+		if err := s.write(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, p); !errors.As(err, new(*FormatError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A trial that did not stay finite does not go on, and is said to be so.
 func TestTrialsThatDivergeAreLeftOut(t *testing.T) {
 	s, err := Open(t.TempDir(), plan(t, 3, 9, "a=1,2,3"))

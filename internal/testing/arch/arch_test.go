@@ -81,11 +81,13 @@ var may = map[string][]string{
 
 // internalMay lists the packages of this module that a package below internal may import.
 var internalMay = map[string][]string{
-	"internal/atomicfile":  {"internal/filelock"},
-	"internal/blas":        {"internal/dlopen"},
-	"internal/download":    {"internal/atomicfile", "internal/filelock"},
-	"internal/settings":    {"internal/registry"},
-	"internal/pipeline":    {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry"},
+	"internal/atomicfile": {"internal/filelock"},
+	"internal/blas":       {"internal/dlopen"},
+	"internal/download":   {"internal/atomicfile", "internal/filelock"},
+	"internal/seal":       {"internal/filehash"},
+	"internal/settings":   {"internal/registry"},
+	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
+		"internal/seal"},
 	"internal/tensorboard": {"internal/atomicfile"},
 	"internal/tensorfile":  {"internal/half"},
 	"internal/texttable":   {"internal/registry"},

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/effort"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -243,18 +245,21 @@ func TestProcessesOfTheProgramAreFollowed(t *testing.T) {
 }
 
 func TestOtherChildrenAreLeftAlone(t *testing.T) {
-	dir := t.TempDir()
+	dir, children, traced := t.TempDir(), 10, 2
+	if effort.Exhaustive() {
+		children, traced = 40, 5
+	}
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
-			for range 40 {
+			for range children {
 				if err := exec.Command("/bin/true").Run(); err != nil {
 					t.Errorf("a child that is not traced: %v", err)
 				}
 			}
 		})
 		wait.Go(func() {
-			for range 5 {
+			for range traced {
 				if _, err := Record(t.Context(), program(t, "many", t.TempDir()), dir); err != nil {
 					t.Errorf("a traced one: %v", err)
 				}

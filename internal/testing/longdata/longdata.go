@@ -4,32 +4,44 @@ package longdata
 
 import (
 	"bytes"
-	"hgld/internal/testing/effort"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"hgld/internal/testing/effort"
 )
 
 // mostBytes is the length of an error that quotes a few names of 80 characters, each escaped in up
 // to ten bytes.
 const mostBytes = 3000
 
-// size is the length of the long word.
-const size = 1 << 20
+// size returns the length of the long word: beyond the 64 KiB that a bufio.Scanner buffers, or a
+// megabyte in an exhaustive test.
+func size() int {
+	if effort.Exhaustive() {
+		return 1 << 20
+	}
+	return 1 << 17
+}
 
 // long holds the replacements of a word: letters, digits, characters that change the direction of
-// text, and terminal commands.
-var long = []string{
-	strings.Repeat("x", size),
-	strings.Repeat("7", size),
-	strings.Repeat("\u202eab ", size/6),
-	strings.Repeat("\x1b[2J", size/4),
-	strings.Repeat("y\n", size/64),
-}
+// text, and terminal commands. It is made on first use, because every command that a testscript
+// starts initializes this package.
+var long = sync.OnceValue(func() []string {
+	size := size()
+	return []string{
+		strings.Repeat("x", size),
+		strings.Repeat("7", size),
+		strings.Repeat("\u202eab ", size/6),
+		strings.Repeat("\x1b[2J", size/4),
+		strings.Repeat("y\n", size/64),
+	}
+})
 
 var word = regexp.MustCompile(`[\pL\pN_.]+`)
 
-// Replace calls read with the file sample once for each of its words, replaced by a megabyte of
+// Replace calls read with the file sample once for each of its words, replaced by a long one of
 // other characters. read must return no error, or a short one without control characters. A test
 // that is not exhaustive replaces one word in five.
 func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
@@ -37,7 +49,7 @@ func Replace(t *testing.T, sample []byte, read func(data []byte) error) {
 	if err := read(sample); err != nil {
 		t.Fatalf("the file itself: %v", err)
 	}
-	failed := 0
+	failed, long := 0, long()
 	for i, at := range word.FindAllIndex(sample, -1) {
 		if !effort.Exhaustive() && i%5 > 0 {
 			continue
@@ -72,9 +84,9 @@ func check(t *testing.T, err error, word, with string) {
 	text := err.Error()
 	shown := text[:min(len(text), 160)]
 	if len(text) > mostBytes {
-		t.Errorf("with a megabyte of %.80q for %s the error has %d bytes: %.80q", with, word, len(text), shown)
+		t.Errorf("with a long word of %.80q for %s the error has %d bytes: %.80q", with, word, len(text), shown)
 	}
 	if strings.ContainsAny(text, "\x1b\u202e") {
-		t.Errorf("with a megabyte of %.80q for %s the error acts on a terminal: %.80q", with, word, shown)
+		t.Errorf("with a long word of %.80q for %s the error acts on a terminal: %.80q", with, word, shown)
 	}
 }

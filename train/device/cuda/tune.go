@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +78,14 @@ func tuningOf(text string) (t tuning, err error) {
 		t[k] = v
 	}
 	return t, nil
+}
+
+// CheckVariables returns an error for a value of [TuneVariable] or [VendorVariable] that no device
+// would accept.
+func CheckVariables() error {
+	_, tune := tuningOf(os.Getenv(TuneVariable))
+	_, vendor := vendorTypes()
+	return errors.Join(tune, vendor)
 }
 
 // tiles returns the side of a tile and the number of splits of a product: productTiles', unless

@@ -20,9 +20,13 @@ type Set struct {
 	Views   int          // images of each place
 	Size    int          // side of an image, in pixels
 	Broken  map[int]bool // items whose image is no image
-
-	files sync.Map // item -> its image, once drawn
 }
+
+// drawing is all that a drawing depends on.
+type drawing struct{ form, place, view, size int }
+
+// files holds the images of all sets that were drawn: drawing -> PNG. Most tests draw the same.
+var files sync.Map
 
 // Len returns the number of images.
 func (d *Set) Len() int { return d.Forms * d.PerForm * d.Views }
@@ -53,13 +57,14 @@ func (d *Set) Image(_ context.Context, i int) ([]byte, error) {
 	if d.Broken[i] {
 		return []byte("no image"), nil
 	}
-	if file, drawn := d.files.Load(i); drawn {
+	place := i / d.Views
+	key := drawing{place / d.PerForm, place, i % d.Views, d.Size}
+	if file, drawn := files.Load(key); drawn {
 		return file.([]byte), nil
 	}
 	var file bytes.Buffer
-	place := i / d.Views
-	err := png.Encode(&file, sketch.Picture(place/d.PerForm, place, i%d.Views, d.Size))
-	d.files.Store(i, file.Bytes())
+	err := png.Encode(&file, sketch.Picture(key.form, key.place, key.view, key.size))
+	files.Store(key, file.Bytes())
 	return file.Bytes(), err
 }
 

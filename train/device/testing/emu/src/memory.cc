@@ -100,8 +100,9 @@ uintptr_t memory_alloc(size_t size, Context *owner) {
   fill_pattern(a.start + size, a.end);
 #endif
   mprotect((void *)at, bytes, PROT_NONE);
-  for (auto f = freed.begin(); f != freed.end();) // what is given out anew
-    f = f->first < a.end && f->second.end > a.pages ? freed.erase(f) : std::next(f);
+  auto f = freed.lower_bound(a.pages); // what is given out anew; no two of them overlap
+  if (f != freed.begin() && std::prev(f)->second.end > a.pages) --f;
+  while (f != freed.end() && f->first < a.end) f = freed.erase(f);
   allocations[at] = a;
   cursor = a.end;
   used += size;

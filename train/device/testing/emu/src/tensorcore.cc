@@ -11,13 +11,14 @@
 
 namespace hg_emu {
 
-// Operands are the matrices of a warp's mma, put together from the lanes' fragments.
+// Operands are the matrices of a warp's mma, put together from the lanes' fragments. The lane that
+// comes last multiplies them for all.
 struct Operands {
-  float a[16][16], b[16][8];
+  double a[16][16], b[16][8], sum[16][8];
 };
 static Operands operands[most_warps];
 
-static float widened(u32 bits) {
+static double widened(u32 bits) {
   bits <<= 16;
   float v;
   memcpy(&v, &bits, 4);
@@ -43,34 +44,50 @@ void mma(float *d, const u32 *a, const u32 *b) {
   together(vote_mma);
   for (u32 i = 0; i < 4; i++) {
     u32 row = i < 2 ? group : group + 8, col = within * 2 + (i & 1);
-    double sum = 0;
-    for (int k = 0; k < 16; k++) sum += (double)o.a[row][k] * o.b[k][col];
-    d[i] = (float)(d[i] + sum);
+    d[i] = (float)(d[i] + o.sum[row][col]);
   }
-  together(vote_mma); // the next one overwrites the operands
 }
 
-static const void *rows_of[most_warps][32];
+void mma_multiply(int warp) {
+  Operands &o = operands[warp];
+  memset(o.sum, 0, sizeof o.sum);
+  for (int row = 0; row < 16; row++)
+    for (int k = 0; k < 16; k++)
+      for (int col = 0; col < 8; col++) o.sum[row][col] += o.a[row][k] * o.b[k][col];
+}
+
+// Rows are what the lanes of a warp bring to ldmatrix, and the elements that each finds. The lane
+// that comes last reads for all.
+struct Rows {
+  const void *row[32];
+  bool transposed[32];
+  u32 found[32][4];
+};
+static Rows rows_of[most_warps];
 
 void ldmatrix(u32 *v, const void *row, bool transposed) {
   if ((u64)row % 16 != 0)
     launch_fail(error_misaligned_address, "ldmatrix: a row at an address that 16 does not divide");
   if (!shared_holds(row, 16)) launch_fail(error_illegal_address, "ldmatrix: a row outside shared memory");
-  const void **rows = rows_of[place.number / 32];
-  rows[lane()] = row;
+  Rows &r = rows_of[place.number / 32];
+  r.row[lane()] = row;
+  r.transposed[lane()] = transposed;
   together(vote_ldmatrix);
-  for (u32 j = 0; j < 4; j++) {
-    u32 pair = 0;
-    for (u32 i = 0; i < 2; i++) {
-      u32 r = lane() / 4, c = lane() % 4 * 2 + i;
-      if (transposed) std::swap(r, c);
-      u16 element;
-      memcpy(&element, (const u16 *)rows[8 * j + r] + c, 2);
-      pair |= (u32)element << (16 * i);
+  memcpy(v, r.found[lane()], sizeof r.found[0]);
+}
+
+void ldmatrix_read(int warp) {
+  Rows &r = rows_of[warp];
+  for (u32 lane = 0; lane < 32; lane++)
+    for (u32 j = 0; j < 4; j++) {
+      u16 pair[2];
+      for (u32 i = 0; i < 2; i++) {
+        u32 row = lane / 4, col = lane % 4 * 2 + i;
+        if (r.transposed[lane]) std::swap(row, col);
+        memcpy(&pair[i], (const u16 *)r.row[8 * j + row] + col, 2);
+      }
+      memcpy(&r.found[lane][j], pair, 4);
     }
-    v[j] = pair;
-  }
-  together(vote_ldmatrix); // nobody writes what another lane still reads
 }
 
 // ---- asynchronous copies. On a card the bytes arrive at some time between the copy and the wait

@@ -6,6 +6,11 @@ namespace hg_emu {
 
 void mma(float *d, const u32 *a, const u32 *b);
 void ldmatrix(u32 *v, const void *row, bool transposed);
+
+// mma_multiply and ldmatrix_read do the work of a warp once all its lanes have arrived.
+void mma_multiply(int warp);
+void ldmatrix_read(int warp);
+
 void copy_async(void *to, const void *from, u32 bytes);
 void copy_commit();
 

@@ -2,6 +2,7 @@
 #include "codes.h"
 #include "launch.h"
 #include "race.h"
+#include "tensorcore.h"
 
 #include <cstdio>
 
@@ -44,8 +45,10 @@ static inline bool complete(const Warp &w, u32 mask, Vote vote) {
 }
 
 // settle gives every lane of the mask its result.
-static inline void settle(Warp &w, u32 mask, Vote vote) {
-  if (vote == vote_sync || vote == vote_mma || vote == vote_ldmatrix) return;
+static inline void settle(Warp &w, int number, u32 mask, Vote vote) {
+  if (vote == vote_sync) return;
+  if (vote == vote_mma) return mma_multiply(number);
+  if (vote == vote_ldmatrix) return ldmatrix_read(number);
   if (vote == vote_ballot) {
     u64 ballot = w.ballot & mask;
     for (int i = 0; i < 32; i++) w.result[i] = mask >> i & 1 ? ballot : w.result[i];
@@ -64,7 +67,7 @@ static inline void settle(Warp &w, u32 mask, Vote vote) {
 
 // release settles a vote that is complete, and lets the other lanes go on.
 static __attribute__((noinline)) void release(Warp &w, int number, u32 mask, Vote vote, u32 bit) {
-  settle(w, mask, vote);
+  settle(w, number, mask, vote);
   if (vote == vote_sync && (mask | w.absent) == ~0u) race_warp(number);
   w.waiting &= ~mask;
   w.arrived &= ~mask;

@@ -1,0 +1,266 @@
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/settings"
+)
+
+// Kind is a kind of file or folder that hgld writes.
+type Kind struct {
+	// Ours reports whether hgld wrote what is at path as this kind, which may be incomplete. nil:
+	// hgld cannot tell such a file from one of another program.
+	Ours func(path string) (bool, error)
+	// Folder says that the kind is a folder. hgld adds files to it.
+	Folder bool
+	// Files lists what a command writes for a name that is no path itself, such as a prefix. nil:
+	// the file of that name.
+	Files func(name string) []Output
+}
+
+// Output is a file or folder that a command writes.
+type Output struct {
+	Path string // as in the settings or typed
+	Kind string // key of [Pipeline.Kinds]; "": the command never replaces a file of others
+}
+
+// Writing is what a command reads and writes.
+type Writing struct {
+	Command string   // as typed: "cluster run"
+	Stage   string   // stage whose files the command makes, or ""
+	In      []string // what it reads
+	Out     []Output // what it writes
+	Replace bool     // the user allows it to replace files that hgld did not write as their kind
+}
+
+// OutputError says that a command would overwrite a file that is not its own.
+type OutputError struct {
+	Command     string // as typed
+	Path        string // of the output
+	Is          string // what it is: "an input of the same command"
+	Replaceable bool   // the user may allow it
+	Folder      bool   // the output is a folder
+	Mismatch    bool   // a file has the name of the folder to write, or a folder that of the file
+}
+
+func (e *OutputError) Error() string {
+	does := " and would be overwritten"
+	switch {
+	case e.Mismatch && e.Folder:
+		does = "; want the name of a folder"
+	case e.Mismatch:
+		does = "; want the name of a file"
+	case e.Folder:
+		does = " and would get more files"
+	}
+	return fmt.Sprintf("%s: %s is %s%s", e.Command, e.Path, e.Is, does)
+}
+
+// CheckOutputs returns an [OutputError] if a command would overwrite one of its inputs, another of
+// its outputs, hgld.yaml, a file of another stage, or anything that hgld did not write as the same
+// kind. Only the last can be allowed, except for folders. It sees through links. Empty paths and
+// devices are skipped.
+func (p *Project) CheckOutputs(w Writing) error {
+	out := p.expand(w.Out)
+	if err := p.checkApart(w, out); err != nil {
+		return err
+	}
+	for _, o := range out {
+		if err := p.checkOurs(w, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkApart compares the paths of outputs with those of other files.
+func (p *Project) checkApart(w Writing, out []Output) error {
+	in, others := w.In, p.othersOf(w.Stage)
+	for i, o := range out {
+		wrong := OutputError{Command: w.Command, Path: o.Path, Folder: p.engine().Kinds[o.Kind].Folder}
+		same := func(path string) bool { return path != "" && atomicfile.Same(path, o.Path) }
+		switch {
+		case slices.ContainsFunc(in, same):
+			wrong.Is = "an input of the same command"
+		case slices.ContainsFunc(out[:i], func(before Output) bool { return same(before.Path) }):
+			wrong.Is = "another output of the same command"
+		case same(p.File):
+			wrong.Is = "the configuration of the project"
+		default:
+			at := slices.IndexFunc(others, func(f stageFile) bool { return same(f.Path) && !(wrong.Folder && f.read) })
+			if at < 0 || o.Kind == "" {
+				continue
+			}
+			made := others[at].Kind == o.Kind
+			if _, err := os.Stat(o.Path); made && (w.Replace || IsMissing(err)) {
+				continue
+			}
+			wrong.Is, wrong.Replaceable = "a file of the stage "+others[at].stage, made && !wrong.Folder
+		}
+		return &wrong
+	}
+	return nil
+}
+
+// checkOurs returns an error for an existing output that hgld did not write as the same kind.
+func (p *Project) checkOurs(w Writing, o Output) error {
+	kind := p.engine().Kinds[o.Kind]
+	info, err := os.Stat(o.Path)
+	switch {
+	case IsMissing(err) || o.Kind == "":
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir() != kind.Folder:
+		is := map[bool]string{true: "a folder", false: "a file"}[info.IsDir()]
+		return &OutputError{Command: w.Command, Path: o.Path, Folder: kind.Folder, Mismatch: true, Is: is}
+	case !info.IsDir() && (!info.Mode().IsRegular() || info.Size() == 0):
+		return nil // nothing to lose
+	case w.Replace && !kind.Folder:
+		return nil
+	case kind.Ours != nil:
+		if ours, err := kind.Ours(o.Path); err != nil || ours {
+			return err
+		}
+	}
+	is := "not " + o.Kind + " of hgld"
+	if kind.Ours == nil {
+		is = "a file that hgld may not have written"
+	}
+	return &OutputError{Command: w.Command, Path: o.Path, Replaceable: !kind.Folder, Folder: kind.Folder, Is: is}
+}
+
+// expand replaces each name that stands for several files by these.
+func (p *Project) expand(out []Output) []Output {
+	var list []Output
+	for _, o := range out {
+		switch files := p.engine().Kinds[o.Kind].Files; {
+		case o.Path == "":
+		case files != nil:
+			list = append(list, files(o.Path)...)
+		default:
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// stageFile is a file that a stage of the project reads or writes.
+type stageFile struct {
+	Output // without a kind if it is read
+	stage  string
+	read   bool
+}
+
+// stageFiles lists what the project's settings give to its stages.
+func (p *Project) stageFiles() []stageFile {
+	if p.files != nil || p.File == "" {
+		return p.files
+	}
+	p.files = []stageFile{}
+	for _, s := range p.Stages() {
+		own := s.settings()
+		if p.Load(nil, s.Name, own) != nil {
+			continue
+		}
+		for _, o := range p.expand(s.writes(own)) {
+			p.files = append(p.files, stageFile{o, s.Name, false})
+		}
+		for _, path := range s.reads(own) {
+			p.files = append(p.files, stageFile{Output{Path: path}, s.Name, true})
+		}
+	}
+	return p.files
+}
+
+// othersOf lists the files of stages other than the named one. A file that the named stage writes
+// as well is not listed as an input.
+func (p *Project) othersOf(stage string) []stageFile {
+	own := func(path string) bool {
+		return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
+			return f.stage == stage && !f.read && atomicfile.Same(f.Path, path)
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(p.stageFiles()), func(f stageFile) bool {
+		return f.Path == "" || f.stage == stage || !f.read && f.Kind == "" || f.read && own(f.Path)
+	})
+}
+
+// writes lists the outputs that the settings of the stage name.
+func (s Stage) writes(own any) (list []Output) {
+	for _, f := range settings.Fields(own) {
+		if f.IsOutput() {
+			list = append(list, Output{Path: f.Value.String(), Kind: f.Tag.Get("kind")})
+		}
+	}
+	return list
+}
+
+// reads lists the inputs that the settings of the stage name.
+func (s Stage) reads(own any) []string {
+	in, _ := s.files(own)
+	for _, f := range settings.Fields(own) {
+		switch {
+		case !f.IsInput():
+		case f.Value.Kind() == reflect.String:
+			in = append(in, f.Value.String())
+		default:
+			f.MapPaths(func(path string) string { in = append(in, path); return path })
+		}
+	}
+	return in
+}
+
+// CheckOutputs is [Project.CheckOutputs] for a command that writes what the settings name, and
+// more.
+func (s Stage) CheckOutputs(j Job, own any, more ...Output) error {
+	o := j.Options()
+	return o.Project.CheckOutputs(Writing{Command: s.Command, Stage: s.Name, In: s.reads(own),
+		Out: append(s.writes(own), more...), Replace: o.Replace})
+}
+
+// checkConfigured checks the outputs that the project's settings name. It accepts existing files with
+// default names, since a project need not use the stage.
+func (s Stage) checkConfigured(p *Project, own any) error {
+	if !slices.ContainsFunc(p.Stages(), func(used Stage) bool { return used.Name == s.Name }) {
+		return nil
+	}
+	w := Writing{Command: s.Command, Stage: s.Name, In: s.reads(own), Out: s.writes(own)}
+	if err := p.checkApart(w, p.expand(w.Out)); err != nil {
+		return err
+	}
+	for _, f := range settings.Fields(own) {
+		if !f.IsOutput() || p.Origin(s.Name+"."+f.Key()) == settings.FromDefault {
+			continue
+		}
+		for _, o := range p.expand([]Output{{f.Value.String(), f.Tag.Get("kind")}}) {
+			if err := p.checkOurs(w, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// HasEntries reports whether a folder holds a file or folder of one of the given names, or nothing
+// but what the rest allows. Hidden files do not count.
+func HasEntries(dir string, names []string, rest ...string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false, err
+	}
+	allowed := true
+	for _, e := range entries {
+		if slices.Contains(names, e.Name()) {
+			return true, nil
+		}
+		matches := func(pattern string) bool { ok, _ := filepath.Match(pattern, e.Name()); return ok }
+		allowed = allowed && (e.Name()[0] == '.' || slices.ContainsFunc(rest, matches))
+	}
+	return allowed, nil
+}

@@ -1,0 +1,12 @@
+package train
+
+import (
+	"testing"
+
+	"hgld/internal/testing/ramdisk"
+)
+
+func TestMain(m *testing.M) {
+	ramdisk.Use()
+	m.Run()
+}
