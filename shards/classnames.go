@@ -135,8 +135,8 @@ func (n *classNames) kindNote(level int) string {
 	if numbers == "" || texts == "" {
 		return ""
 	}
-	return fmt.Sprintf("the classes of %s are numbers (%s) and those of %s are names (%.80q); if they are the same classes, name "+
-		"them alike", numbers, n.kinds[level][numbers].anyNumber, texts, n.kinds[level][texts].anyTexts)
+	return fmt.Sprintf("the classes of %s are numbers (%s) and those of %s are names (%.80q); if they are the same "+
+		"classes, name them alike", numbers, n.kinds[level][numbers].anyNumber, texts, n.kinds[level][texts].anyTexts)
 }
 
 func quotedList(names []string) string {

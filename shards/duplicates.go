@@ -23,10 +23,10 @@ type Duplicates struct {
 
 // SharedImages counts the images of a split that another has too.
 type SharedImages struct {
-	Split    labels.Split `json:"split,omitempty"` // whose images are counted
-	AlsoIn   labels.Split `json:"also_in,omitempty"`
-	Images   int          `json:"images"`
-	Examples [][2]string  `json:"examples"` // paths of a few, and of the other image
+	Split    labels.Split `json:"split,omitempty"`   // whose images are counted
+	AlsoIn   labels.Split `json:"also_in,omitempty"` // where they are, too
+	Images   int          `json:"images"`            // of the split
+	Examples [][2]string  `json:"examples"`          // paths of a few, and of the other image
 }
 
 // examplesListed is how many examples are kept of a kind.

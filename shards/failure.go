@@ -55,7 +55,7 @@ func (item *Item) missing() error {
 	if item.Near == "" {
 		return errors.New("no such image")
 	}
-	return fmt.Errorf("no such image, but there is %q", item.Near)
+	return fmt.Errorf("no such image, but there is %.80q", item.Near)
 }
 
 // Unreadable reports whether an error in opening or reading a file lies in that file,

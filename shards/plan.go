@@ -65,7 +65,8 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("no images found")
 	}
-	p := &plan{schema: &Schema{Classes: tree.hierarchy(), Landmarks: src.Landmarks()}, notes: names.notes(tree.hierarchy())}
+	classes := tree.hierarchy()
+	p := &plan{schema: &Schema{Classes: classes, Landmarks: src.Landmarks()}, notes: names.notes(classes)}
 	if err := p.schema.check(); err != nil {
 		return nil, err
 	}

@@ -69,8 +69,8 @@ func (b *builder) describe(ctx context.Context, src Source, to *companionWriter)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Notes: b.plan.notes, Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings, Inputs: inputs,
-		Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
+	r := &Result{Notes: b.plan.notes, Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings,
+		Inputs: inputs, Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
 	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
 	for _, m := range b.made {
 		r.Manifest.Files = append(r.Manifest.Files, m.file)

@@ -288,7 +288,8 @@ func datasetSetting(e *dataset.SettingError) string {
 	case e.Setting == "levels":
 		return "name the columns of classes, finest first: --levels " + value("COLUMN,…")
 	case e.Setting == "split_folders" && len(e.Values) == 2:
-		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", shellWord(e.Values[0]), e.Values[1])
+		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", shellWord(e.Values[0]),
+			e.Values[1])
 	case e.Setting == "split_folders":
 		return "--split-folders " + value("NAME=SPLIT,…")
 	case e.Setting == "uneven":

@@ -100,8 +100,8 @@ func columned(names []string) error {
 			all = all && strings.Count(name, separator) == n
 		}
 		if all {
-			return fmt.Errorf("every line has %d of %q, so it is no list of names but a table; separate its columns by commas",
-				n, separator)
+			return fmt.Errorf("every line has %d of %.80q, so it is no list of names but a table; separate its columns by "+
+				"commas", n, separator)
 		}
 	}
 	return nil

@@ -75,7 +75,10 @@ func Separated(r io.Reader, separator rune) *Reader {
 }
 
 func newCSV(in io.Reader, separator rune) *csv.Reader {
-	r := csv.NewReader(transform.NewReader(newQuotes(in, separator), &lineEnds{}))
+	if separator == '\t' {
+		in = newQuotes(in)
+	}
+	r := csv.NewReader(transform.NewReader(in, &lineEnds{}))
 	r.Comma = separator
 	return r
 }

@@ -6,20 +6,17 @@ import (
 	"io"
 )
 
-// quotes puts quotes around cells that hold one and do not begin with it (12" record), as encoding/csv
-// wants them. In a table separated by tabs, it also does so for a cell that begins with a quote and
-// goes on behind the second ("Old" town): there, many programs know no quotes.
+// quotes puts quotes around cells of a table separated by tabs that hold a quote as text, as encoding/csv
+// wants them: 12" record, and "Old" town, which goes on behind the second. Many programs know no quotes
+// there. In other tables, such a cell may be a mistake, and is an error.
 type quotes struct {
-	in        *bufio.Reader
-	separator byte
-	out       []byte // not read yet
-	inside    bool   // the next byte is within a cell that is longer than what is looked at
-	open      bool   // that cell began with a quote
+	in     *bufio.Reader
+	out    []byte // not read yet
+	inside bool   // the next byte is within a cell that is longer than what is looked at
+	open   bool   // that cell began with a quote
 }
 
-func newQuotes(in io.Reader, separator rune) io.Reader {
-	return &quotes{in: bufio.NewReaderSize(in, looked), separator: byte(separator)}
-}
+func newQuotes(in io.Reader) io.Reader { return &quotes{in: bufio.NewReaderSize(in, looked)} }
 
 // Read returns the text with these quotes.
 func (q *quotes) Read(p []byte) (int, error) {
@@ -52,8 +49,7 @@ func (q *quotes) cells(text []byte, last bool) int {
 			return done
 		}
 		cell := rest[:end]
-		mends := !q.inside && !open && bytes.IndexByte(cell, '"') >= 0 && (whole || last)
-		if mends && (cell[0] != '"' || q.separator == '\t') {
+		if !q.inside && !open && bytes.IndexByte(cell, '"') >= 0 && (whole || last) {
 			q.out = append(q.out, '"')
 			q.out = append(q.out, bytes.ReplaceAll(cell, []byte(`"`), []byte(`""`))...)
 			q.out = append(q.out, '"')
@@ -71,7 +67,7 @@ func (q *quotes) cells(text []byte, last bool) int {
 
 // lastEnd returns the length of the text up to the last character that ends a cell.
 func (q *quotes) lastEnd(text []byte) int {
-	return 1 + max(bytes.LastIndexByte(text, q.separator), bytes.LastIndexByte(text, '\n'))
+	return 1 + max(bytes.LastIndexByte(text, '\t'), bytes.LastIndexByte(text, '\n'))
 }
 
 // cell returns the length of the cell at the start of the text, without what ends it, and whether its end
@@ -97,11 +93,8 @@ func (q *quotes) cell(text []byte, last bool) (end int, open, whole bool) {
 				at++
 			case q.ends(text[at:]):
 				return at, true, true
-			case q.inside, q.separator != '\t': // as it stands, and the reader says what is wrong
-				open = true
-				fallthrough
-			default:
-				return q.plain(text, at, open)
+			default: // of a cell that has begun, as it stands, and the reader says what is wrong
+				return q.plain(text, at, q.inside)
 			}
 		}
 	}
@@ -120,5 +113,5 @@ func (q *quotes) plain(text []byte, from int, open bool) (end int, is, whole boo
 
 // ends reports whether text begins with what ends a cell.
 func (q *quotes) ends(text []byte) bool {
-	return text[0] == q.separator || text[0] == '\n' || bytes.HasPrefix(text, []byte("\r\n"))
+	return text[0] == '\t' || text[0] == '\n' || bytes.HasPrefix(text, []byte("\r\n"))
 }

@@ -25,10 +25,10 @@ import (
 // others, such as an archive has, is no class, unless Settings.Levels counts it. If all folders
 // at the top have names of splits (train, val, test, index, query, gallery), they are the
 // splits; Settings.SplitFolders declares others, also further down (finest/split/image.jpg). Names
-// that only speak of splits (train2017, seg_test) are an error until it says what they are. If a name occurs under two parents, all
-// classes of the level are called by their path. All images lie at one depth, unless
-// Settings.Uneven allows others. Links to folders are followed within the named folder.
-// Hidden files, and files without the extension of an image, are left out;
+// that only speak of splits (train2017, seg_test) are an error until it says what they are. If a
+// name occurs under two parents, all classes of the level are called by their path. All images lie
+// at one depth, unless Settings.Uneven allows others. Links to folders are followed within the
+// named folder. Hidden files, and files without the extension of an image, are left out;
 // photographs in a format that hgld does not read are counted in the notes.
 type Folder struct{}
 

@@ -109,8 +109,8 @@ func completeParts(parts []part) error {
 	if len(parts) == of {
 		return nil
 	}
-	return fmt.Errorf("%d of the %d parts of %s are missing: %s; download them, or rename the others if they are to be all",
-		of-len(parts), of, parts[0].file, missingParts(there, first, of))
+	return fmt.Errorf("%d of the %d parts of %s are missing: %s; download them, or rename the others if they are to be "+
+		"all", of-len(parts), of, parts[0].file, missingParts(there, first, of))
 }
 
 // missingParts lists the numbers of missing parts.
@@ -144,8 +144,8 @@ func checkConfigurations(files []string, splits []labels.Split, asked map[string
 		}
 		at := path.Join(folders...)
 		if other, known := first[splits[i]]; known && other != at {
-			return fmt.Errorf("files of the split %s lie in two folders, %s and %s, as configurations of one data set do, which "+
-				"hold the same images; name one of the folders as the input", splits[i], folderName(other), folderName(at))
+			return fmt.Errorf("files of the split %s lie in two folders, %s and %s, as configurations of one data set do, "+
+				"which hold the same images; name one of the folders as the input", splits[i], folderName(other), folderName(at))
 		}
 		first[splits[i]] = at
 	}

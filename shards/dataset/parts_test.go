@@ -77,8 +77,10 @@ func TestFilesOfASetAreComplete(t *testing.T) {
 	for _, c := range []struct{ files, want string }{ // want: an error, a note after "note", or nothing
 		{"train-00000-of-00002 train-00001-of-00002 test-00000-of-00001", ""},
 		{"train-1-of-2 train-2-of-2", ""},
-		{"data/train-00000-of-00003 data/train-00002-of-00003", "1 of the 3 parts of data/train-00000-of-00003.parquet are missing: 1;"},
-		{"train-00002-of-00012 x-0-of-1", "11 of the 12 parts of train-00002-of-00012.parquet are missing: 0, 1, 3, 4, 5, 6, …;"},
+		{"data/train-00000-of-00003 data/train-00002-of-00003",
+			"1 of the 3 parts of data/train-00000-of-00003.parquet are missing: 1;"},
+		{"train-00002-of-00012 x-0-of-1",
+			"11 of the 12 parts of train-00002-of-00012.parquet are missing: 0, 1, 3, 4, 5, 6, …;"},
 		{"train-00000-of-00001 train-00000-of-00002 train-00001-of-00002", "two versions"},
 		{"train train-00000-of-00001", "two versions"},
 		{"train-00000-of-00002-aaaaaaaaaaaaaaaa train-00000-of-00002-bbbbbbbbbbbbbbbb train-00001-of-00002",

@@ -146,11 +146,11 @@ func openPlainStore(ctx context.Context, name string) (store, error) {
 	case kind == "":
 		return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
 	case kind == "7-Zip", kind == "RAR":
-		return nil, fmt.Errorf("%s: is an archive of %s; want a folder, a .zip or a .tar: unpack it and name the folder", name,
-			kind)
+		return nil, fmt.Errorf("%s: is an archive of %s; want a folder, a .zip or a .tar: unpack it and name the folder",
+			name, kind)
 	}
-	return nil, fmt.Errorf("%s: is compressed by %s, and a compressed tar file has no random access; decompress it to .tar "+
-		"(images do not shrink anyway)", name, kind)
+	return nil, fmt.Errorf("%s: is compressed by %s, and a compressed tar file has no random access; decompress it to "+
+		".tar (images do not shrink anyway)", name, kind)
 }
 
 // archiveKinds are kinds of archives by the bytes with which their files begin.

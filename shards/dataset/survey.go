@@ -82,7 +82,7 @@ func (s *Survey) add(item *shards.Item) {
 		if s.Missing++; s.Missing == 1 {
 			s.FirstMissing = shards.At(item.Path, item.Where)
 			if item.Near != "" {
-				s.FirstMissing += fmt.Sprintf(", where there is %q", item.Near)
+				s.FirstMissing += fmt.Sprintf(", where there is %.80q", item.Near)
 			}
 		}
 	}

@@ -196,7 +196,7 @@ func (s *tarStore) checkEnd(end int64) error {
 // secondArchive is the error for bytes behind the end of the archive.
 func (s *tarStore) secondArchive(at int64) error {
 	return fmt.Errorf("%s: the archive ends after %d files, but more follows at byte %d, as if another had been "+
-		"appended; unpack all of it (tar --ignore-zeros -xf), and name the folder", filepath.Base(s.name), len(s.members),
+		"appended; unpack both, and name the folder", filepath.Base(s.name), len(s.members),
 		at/tarBlock*tarBlock)
 }
 
