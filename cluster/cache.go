@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
 
@@ -102,7 +103,7 @@ func (c *Cache) load() error {
 }
 
 func (c *Cache) loadPiece(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -84,7 +84,7 @@ var ErrUndecided = errors.New("no tag is decided, so the hierarchy would have no
 
 // OpenCuration reads a draft. Add reads the logs.
 func OpenCuration(draft string) (*Curation, error) {
-	f, err := os.Open(draft)
+	f, err := regular.Open(draft)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func OpenCuration(draft string) (*Curation, error) {
 // ReadLogFile reads a log of edits. The error is a *DamageError if the log is not as it
 // was written.
 func ReadLogFile(path string) (*LogFile, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ const longestHeader = 64 << 10
 // SHA-256. Otherwise, or if there is no such file, it returns nil. Of other files it
 // reads only the first line: tags.jsonl, which has the same ending, may be large.
 func ReadLogOn(path, draftSHA256 string) (*LogFile, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"hgld/internal/regular"
 	"slices"
 	"time"
 )
@@ -115,7 +115,7 @@ type Contents struct {
 // ReadLog reads a log without changing it. The error is a *DamageError if the log is
 // not as it was written.
 func ReadLog(path string) (*Contents, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package curate
 
 import (
 	"bytes"
-	"os"
+	"hgld/internal/regular"
 	"strconv"
 )
 
@@ -22,7 +22,7 @@ type Salvaged struct {
 // The error is a *DamageError if not even the header is sound, fs.ErrExist if there is
 // a file at to, and a *filelock.LockedError if another process is making it.
 func Salvage(from, to string) (*Salvaged, error) {
-	data, err := os.ReadFile(from)
+	data, err := regular.ReadFile(from)
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,9 @@ func readSheet(r io.Reader, name string) (*sheet, error) {
 	return s, s.parse(text)
 }
 
+// maxColumns bounds the columns of a CSV.
+const maxColumns = 4096
+
 // maxSheet bounds the size of a CSV. GLDv2's file of index images and landmarks has
 // 761,757 rows in 18 MB.
 const maxSheet = 1 << 30
@@ -215,7 +218,9 @@ func (c *csvScanner) record(size int) (fields []string, end string, err error) {
 		if len(f) > maxLine {
 			return nil, "", fmt.Errorf("a field has %d bytes; want at most %d", len(f), maxLine)
 		}
-		fields = append(fields, f)
+		if fields = append(fields, f); len(fields) > maxColumns {
+			return nil, "", fmt.Errorf("the row has more than %d columns", maxColumns)
+		}
 		switch rest := c.text[c.at:]; {
 		case rest == "":
 			return fields, "", nil

@@ -2,6 +2,7 @@ package labels
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 )
@@ -25,11 +26,14 @@ func OpenImageCounts(path string, o ReadOptions) (map[LandmarkKey]int, error) {
 	return open(path, func(r io.Reader, name string) (map[LandmarkKey]int, error) { return ReadImageCounts(r, name, o) })
 }
 
-// open reads the file at path, whose name errors begin with.
-func open[T any](path string, read func(io.Reader, string) (T, error)) (T, error) {
+// open reads the file at path, whose name errors begin with. Opening a named pipe could wait for
+// ever, and reading a device never end.
+func open[T any](path string, read func(io.Reader, string) (T, error)) (none T, err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return none, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode())
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		var none T
 		return none, err
 	}
 	defer f.Close()

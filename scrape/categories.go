@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -38,7 +38,7 @@ func ReadCategories(paths []string, split labels.Split) (Input, error) {
 	from := map[id]string{}
 	var sums []string
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path)
 		if err != nil {
 			return input, err
 		}

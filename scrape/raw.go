@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 )
 
 // rawStore stores bodies under the hash of their content. Equal bodies share one file, and
@@ -78,17 +79,9 @@ func (s rawStore) get(sum string) ([]byte, error) {
 	return body, nil
 }
 
-// readWhole reads a stored file. Anything but a regular file is an error: reading a pipe
-// might never end.
+// readWhole reads a stored file.
 func readWhole(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io"
 	"io/fs"
 	"os"
@@ -222,7 +223,7 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 func firstDifference(a, b string) (int, error) {
 	var texts [2]string
 	for i, path := range []string{a, b} {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			return 0, err
 		}

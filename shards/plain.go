@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io"
 	"io/fs"
 	"os"
@@ -25,7 +26,7 @@ func openPlain(dir, name string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	f, err := root.Open(filepath.FromSlash(name))
+	f, err := regular.OpenIn(root, name)
 	return f, size, err
 }
 

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/train/retrieval"
 )
@@ -49,7 +49,7 @@ var watched = []string{watchValidation, watchTest}
 func ReadBest(run string) (Best, error) {
 	var b Best
 	path := filepath.Join(run, BestFile)
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return b, err
 	}

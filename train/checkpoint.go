@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/input"
 )
@@ -187,7 +188,7 @@ func tidy(run string, keep int, best string) error {
 
 // readChecked reads a file of a checkpoint and compares it with SHA256SUMS.
 func readChecked(path, name string) ([]byte, error) {
-	sums, err := os.ReadFile(filepath.Join(path, sumsFile))
+	sums, err := regular.ReadFile(filepath.Join(path, sumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, other := os.Stat(filepath.Join(path, stateFile)); other == nil {
 			return nil, &DamagedError{filepath.Join(path, sumsFile), "it is missing, and there is a " + stateFile +
@@ -197,7 +198,7 @@ func readChecked(path, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(path, name))
+	data, err := regular.ReadFile(filepath.Join(path, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamagedError{filepath.Join(path, name), "it is missing, and there is a " + sumsFile + " beside it"}
 	}

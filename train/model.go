@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"hgld/internal/img"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/device"
 	"hgld/train/input"
@@ -42,7 +42,7 @@ func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.stat
 
 // weightsSum returns the SHA-256 of the weights that an evaluation of a checkpoint uses.
 func weightsSum(folder string, s *state) (string, error) {
-	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
+	sums, err := regular.ReadFile(filepath.Join(folder, sumsFile))
 	if err != nil {
 		return "", fmt.Errorf("train: %w", err)
 	}

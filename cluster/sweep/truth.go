@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"hgld/cluster"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -45,7 +45,7 @@ type Judgement struct {
 // ReadTruth reads the file at path. judge is COLUMN=VALUE to take only the rows with that
 // value, or "". A column that is not there is a *cluster.OptionError.
 func ReadTruth(path, judge string) (*Truth, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

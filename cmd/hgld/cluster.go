@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards/provenance"
 )
@@ -137,7 +137,7 @@ func runCluster(j *job, s *clusterSettings) error {
 	}
 	kept := s.Out
 	if s.keep {
-		was, err := os.ReadFile(s.Out)
+		was, err := regular.ReadFile(s.Out)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (
 		if exists && have.Encoder != encoder.Name() {
 			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s has vectors of other tags or of another prompt, made by %s",
 				s.Vectors, have.Encoder),
-				"`hgld embed` recomputes the file; --encoder %s replaces it", e.Encoder)
+				"`hgld embed` recomputes the file; --encoder %s replaces it", word(e.Encoder))
 		}
 	}
 	if want.Encoder = encoder.Name(); want.Prompt == "" {
@@ -312,7 +312,7 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 	}
 	n := len(r.Sizes) - len(d.Clusters)
 	if n > 0 && s.Groups != "" {
-		j.say("%s: %s without a tag; `hgld curate import %s` declares them too", s.Groups, count(n, "group"), s.Groups)
+		j.say("%s: %s without a tag; `hgld curate import %s` declares them too", s.Groups, count(n, "group"), word(s.Groups))
 	} else if n > 0 {
 		j.say("%s stayed empty: there are fewer than k different tags", count(n, "cluster"))
 	}

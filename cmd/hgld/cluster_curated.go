@@ -44,7 +44,7 @@ func keptDraftError(draft, written string, logs []*curate.LogFile) error {
 	err = fmt.Errorf("%s was curated in %s and is kept; the new draft is %s: %s", draft, curate.LogsText(logs), written,
 		lost)
 	return withHint(err, "`hgld curate serve --draft %s --log %s --on-conflict skip` carries the log over; "+
-		"`hgld cluster run --replace` overwrites %s", written, logs[0].Path, draft)
+		"`hgld cluster run --replace` overwrites %s", word(written), word(logs[0].Path), draft)
 }
 
 // bothCuratedError returns the error for a clustering that would overwrite a curated draft

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 
 	"hgld/cluster"
 	"hgld/curate/format"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -56,7 +56,7 @@ func nameGroups(j *job, p *cluster.Plan, s *clusterSettings, made cluster.Vector
 
 // readGroupNames reads the names of groups from a file of any format.
 func readGroupNames(path string) ([]string, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

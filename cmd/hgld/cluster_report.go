@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +11,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/blas"
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -44,7 +44,7 @@ func runClusterReport(c *cli.Context, j *job) error {
 	}
 	p := &pages.Page{Method: c.String("map"), Seed: c.Uint64("seed")}
 	if path := c.String("sweep"); path != "" {
-		text, err := os.ReadFile(path)
+		text, err := regular.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func draftAndVectors(c *cli.Context, j *job) (*labels.Draft, cluster.Matrix, err
 func vectorsHint(err error) error {
 	var other *cluster.OtherTagsError
 	if errors.As(err, &other) {
-		return withHint(err, "name the file that the draft was made from with --vectors: %s", other.Made)
+		return withHint(err, "name the file that the draft was made from with --vectors: %s", word(other.Made))
 	}
 	return err
 }

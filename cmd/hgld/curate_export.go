@@ -105,7 +105,7 @@ func runCurateExport(c *cli.Context, j *job) error {
 		j.say("%s cannot hold %s", to, strings.Join(lost, ", "))
 	}
 	if len(j.args) < 2 {
-		_, err := j.stdout.Write(b.Bytes())
+		_, err := asFile(j.stdout).Write(b.Bytes())
 		return err
 	}
 	if err := atomicfile.WriteFile(j.args[1], b.Bytes()); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"hgld/curate"
 	"hgld/curate/format"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -75,7 +76,7 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 	if path == "" {
 		return nil, usagef("%s: an argument is empty; want the name of a file", commandPath(c))
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func formatHint(err error, path string) error {
 		return err
 	}
 	return withHint(err, "`hgld curate lint %s` lists all its errors; if its format was misjudged, name it with "+
-		"--format FORMAT", filepath.Base(path))
+		"--format FORMAT", word(filepath.Base(path)))
 }
 
 func runCurateImport(c *cli.Context, j *job) error {
@@ -131,7 +132,7 @@ func importError(err error, logPath, draftPath, file string) error {
 	}
 	if _, missing := os.Stat(draftPath); errors.Is(missing, fs.ErrNotExist) {
 		return withHint(err, "`hgld cluster run` makes a draft; `hgld curate export --to draft %s %s` makes one of this file",
-			filepath.Base(file), filepath.Base(draftPath))
+			word(filepath.Base(file)), word(filepath.Base(draftPath)))
 	}
 	return logError(err)
 }
@@ -147,7 +148,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
 			curate.RefsText(missing)),
 			"--on-conflict skip imports the others; `hgld curate lint --draft %s %s` suggests what was meant",
-			filepath.Base(draftPath), filepath.Base(j.args[0]))
+			word(filepath.Base(draftPath)), word(filepath.Base(j.args[0])))
 	}
 	if dry {
 		return listImport(j, into, logPath, draftPath)

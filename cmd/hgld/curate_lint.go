@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate"
 	"hgld/curate/format"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -44,7 +44,7 @@ func runCurateLint(c *cli.Context, j *job) error {
 		draft = d
 	}
 	for _, path := range j.args {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func runCurateSalvage(j *job, from, to string) error {
 	}
 	if !j.json {
 		j.print("%s written: %s; %s left out\n", to, edits, count(s.Left, "line"))
-		j.print("continue with it: hgld curate serve --log %s\n", to)
+		j.print("continue with it: hgld curate serve --log %s\n", word(to))
 	}
 	return withCode(exitSomeFailed,
 		fmt.Errorf("edit %d and all edits after it could not be kept: %w", len(s.Edits)+1, s.Damage))

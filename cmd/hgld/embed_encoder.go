@@ -44,7 +44,7 @@ func (f fileEncoder) Encode(context.Context, []string) ([][]float32, error) { re
 func (f fileEncoder) missing() error {
 	return withHint(withCode(exitUsage, fmt.Errorf("encoder %s needs %s, and none was named", f.name, f.files)),
 		"hgld embed --encoder %s --weights PATH makes the vectors (hgld embed --list: where to get them); --encoder "+
-			"hashing needs none", f.name)
+			"hashing needs none", word(f.name))
 }
 
 // encoderNamed returns the entry of the table with this name.

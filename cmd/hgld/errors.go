@@ -5,9 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 
 	"hgld/internal/terminal"
 )
+
+// reportDefect says that hgld itself failed, and writes the trace of the panic to a file, or to stderr
+// if no file can be written. It returns [exitDefect].
+func reportDefect(panicked any, trace []byte, stderr io.Writer) int {
+	text := terminal.Visible(terminal.Bounded(fmt.Sprint(panicked)))
+	fmt.Fprintf(stderr, "hgld: this is a defect of hgld, not a mistake of yours: %s\n", text)
+	report := fmt.Sprintf("%s, %s %s/%s\npanic: %s\n\n%s", thisTool(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		text, trace)
+	if file, err := writeTrace(report); err == nil {
+		fmt.Fprintf(stderr, "  the trace is in %s\n", file)
+	} else {
+		fmt.Fprintf(stderr, "%s\n", report)
+	}
+	fmt.Fprintln(stderr, "  please report it with the trace and the command; finished files are safe, and other inputs "+
+		"or settings may work")
+	return exitDefect
+}
+
+// writeTrace writes a report of a defect to a new file in the folder of temporary files.
+func writeTrace(report string) (path string, err error) {
+	f, err := os.CreateTemp("", "hgld-trace-*.txt")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.WriteString(f, report)
+	return f.Name(), errors.Join(err, f.Close())
+}
 
 // reportError prints an error for a person and returns the exit code.
 func reportError(err error, stderr io.Writer) int {

@@ -122,5 +122,5 @@ func evalArgument(path string) string {
 	if embeddings.IsKind(path) {
 		return vectorsArgument("hgld eval run", path)
 	}
-	return "hgld eval run --run " + path
+	return "hgld eval run --run " + word(path)
 }

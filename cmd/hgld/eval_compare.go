@@ -146,7 +146,7 @@ func runEvalCompare(j *job, o compareOptions) error {
 		if i > 0 {
 			j.print("\n")
 		}
-		if err := t.Write(j.stdout, o.format); err != nil {
+		if err := t.Write(asTable(j.stdout, o.format), o.format); err != nil {
 			return err
 		}
 	}

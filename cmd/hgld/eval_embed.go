@@ -157,13 +157,10 @@ func embedError(j *job, err error) error {
 // skipBroken leaves out files that cannot be read or decoded as images.
 func skipBroken(err *input.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
-// vectorKinds are the extensions of files of vectors.
-var vectorKinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
-
 // openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
 func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer, error) {
 	of := !shards.IsDataSet(path)
-	switch vectored := slices.Contains(vectorKinds, filepath.Ext(path)); {
+	switch vectored := embeddings.IsKind(path); {
 	case split != "" && of:
 		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
 	case labelFile != "" && !vectored:

@@ -16,7 +16,7 @@ import (
 
 // evalFileSettings name embeddings or rankings from files, which need no model, and their labels.
 type evalFileSettings struct {
-	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .safetensors, .parquet, .pt) instead of a model"`
+	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .npz, .safetensors, .parquet, .pt) instead of a model"`
 	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: the .parquet of the vectors, or the .csv or .tsv of the same name"`
 	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
@@ -155,7 +155,7 @@ func asUsage(err error) error {
 
 // typedAs returns a command with files of vectors and labels, for hints.
 func typedAs(command, vectors, labels string) string {
-	return fmt.Sprintf("%s --embeddings %s --labels %s", command, vectors, labels)
+	return fmt.Sprintf("%s --embeddings %s --labels %s", command, word(vectors), word(labels))
 }
 
 // labelsHint adds the whole command to the error of labels that are missing or swapped.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -20,13 +23,32 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	zipOf := func(from, to string) {
+		t.Helper()
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		z := zip.NewWriter(&file)
+		w, err := z.Create("features.npy")
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err := errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, file.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Mkdir("beside", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir("beside")
 	copyTo("../e.npy", "e.npy")
 	copyTo("../e.npy", "lone.npy")
-	copyTo("../e.npy", "z.npz")
+	zipOf("../e.npy", "z.npz")
 	copyTo("../l.csv", "l.csv")
 	for _, c := range []struct{ args, want string }{
 		{"eval run --embeddings lone.npy", "  hgld eval run --embeddings lone.npy --labels l.csv\n"},
@@ -36,14 +58,22 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 		{"eval run --embeddings lone --labels l.csv", "  did you mean --embeddings lone.npy?\n"},
 		{"search --index lone --id 3", "  did you mean --index lone.npy?\n"},
 		{"eval run lone.npy", "  hgld eval run --embeddings lone.npy --labels LABELS.csv\n"},
-		{"eval run --embeddings z.npz", `np.save("z.npy", np.load("z.npz")["NAME"])`},
-		{"search --index z.npz --id 3", `np.save("z.npy", np.load("z.npz")["NAME"])`},
+		{"eval run --embeddings z.npz", "  hgld eval run --embeddings z.npz --labels l.csv\n"},
 	} {
 		if code, _, errs := run(t, strings.Fields(c.args)...); code == exitOK || !strings.Contains(errs, c.want) {
 			t.Errorf("hgld %s: exit code %d, want %q:\n%s", c.args, code, c.want, errs)
 		}
 	}
 	_, named, _ := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "R@1")
+	_, zipped, _ := run(t, "eval", "run", "--embeddings", "z.npz", "--labels", "l.csv", "--metrics", "R@1")
+	if named != zipped {
+		t.Errorf("of the array in an .npz:\n%s\nof the .npy:\n%s", zipped, named)
+	}
+	for _, query := range []string{"e.npy", "z.npz"} {
+		if code, _, errs := run(t, "search", "--index", query, "--id", "3"); code != exitOK {
+			t.Errorf("search in %s: exit code %d\n%s", query, code, errs)
+		}
+	}
 	copyTo("l.csv", "e.csv")
 	for _, args := range []string{"eval run --metrics R@1 --embeddings e.npy", "loss --loss triplet --embeddings e.npy"} {
 		code, out, errs := run(t, strings.Fields(args)...)

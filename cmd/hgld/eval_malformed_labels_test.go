@@ -117,7 +117,7 @@ func malformedTruth() (list []malformed) {
 		"empty.sol.csv":   {"its columns are , want id, images", ""},
 		"columns.sol.csv": {"its columns are query, images,", "query,images,Usage\na,b,Public\n"},
 		"usage.sol.csv":   {"line 2: Usage is \"Secret\", want", "id,images,Usage\na,b,Secret\n"},
-		"ragged.sol.csv":  {"record on line 2: wrong number of", "id,images,Usage\na,b\n"},
+		"ragged.sol.csv":  {"line 2: 2 columns, and the first line has 3", "id,images,Usage\na,b\n"},
 		"ignored.sol.csv": {"no query has a positive item", "id,images,Usage\na,None,Ignored\n"},
 		"twice.sol.csv":   {"line 2: query \"a\" has two", "id,images,Usage\na,b b,Public\n"},
 		"queries.sol.csv": {"line 3: query \"a\" has two", "id,images,Usage\na,b,Public\na,b,Public\n"},

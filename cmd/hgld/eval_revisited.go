@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
@@ -20,7 +20,7 @@ func evalRevisitedCommand() *cli.Command {
 			"\nThe truth is \"gnd\" of gnd_roxford5k.pkl as JSON: for each query, the rows of the\n" +
 			"gallery that are easy, hard and junk.",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt)"},
 			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
 			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
@@ -78,7 +78,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
 	}
 	gallery := len(e.Gallery.Labels)
-	data, err := os.ReadFile(c.String("truth"))
+	data, err := regular.ReadFile(c.String("truth"))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

@@ -21,6 +21,7 @@ const (
 	exitNoProject   = 10  // no hgld.yaml here
 	exitLocked      = 11  // another process works here; the message has its pid
 	exitDiskFull    = 12  // the disk is full or read-only; finished files are safe
+	exitDefect      = 70  // a defect of hgld; the message says where the trace is
 	exitInterrupted = 130 // stopped by a signal, state saved
 )
 

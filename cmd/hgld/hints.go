@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -53,7 +52,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		if e.Dir == "" {
 			return "`hgld init my-project` starts a project; `hgld demo` shows one"
 		}
-		return fmt.Sprintf("`hgld init %s` starts a project there", e.Dir)
+		return fmt.Sprintf("`hgld init %s` starts a project there", word(e.Dir))
 	}),
 	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
@@ -88,8 +87,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "hgld embed --list says which files are needed; --weights also takes a file with another name"
 	}),
 	kind(exitUsage, func(e *textenc.PickleError) string {
-		return fmt.Sprintf("scripts/convert_weights.py %s %s converts it", e.Path,
-			strings.TrimSuffix(e.Path, filepath.Ext(e.Path))+".safetensors")
+		return fmt.Sprintf("scripts/convert_weights.py %s %s converts it", word(e.Path),
+			word(strings.TrimSuffix(e.Path, filepath.Ext(e.Path))+".safetensors"))
 	}),
 	kind[*cluster.OptionError](exitUsage, nil),
 	sentinel(cluster.ErrNoImages, exitUsage, "name lists of images with --counts train.csv"),
@@ -104,7 +103,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 			return ""
 		}
 		return fmt.Sprintf("restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
-			filepath.Base(e.Path))
+			word(filepath.Base(e.Path)))
 	}),
 	kind[*curate.AdjudicationError](exitUsage, nil),
 	kind[*curate.MismatchError](exitIntegrity, nil),
@@ -129,7 +128,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitIntegrity, func(*shards.DamageError) string { return "`hgld shards verify` shows the extent of the damage" }),
 	kind(exitOK, datasetSetting),
 	kind(exitUsage, func(e *dataset.OrderError) string {
-		return "name them finest first: --levels " + strings.Join(e.Right(), ",") +
+		return "name them finest first: --levels " + word(strings.Join(e.Right(), ",")) +
 			"; if the order is right, rename one of the two classes with equal names"
 	}),
 	kind(exitUsage, func(e *dataset.NotShardsError) string {
@@ -164,7 +163,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 			"folder with --out"
 	}),
 	kind(exitOK, func(e *train.WeightsFolderError) string {
-		return "to start from the whole network of a run, use --from " + e.Path
+		return "to start from the whole network of a run, use --from " + word(e.Path)
 	}),
 	kind(exitOK, func(*train.UnfitError) string { return "hgld models check tells which backbone a file fits" }),
 	kind(exitIntegrity, func(e *history.FormatError) string {
@@ -196,7 +195,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "make the index again with hgld eval embed; if another program wrote it, give it another name"
 	}),
 	kind(exitUsage, func(e *index.ModelError) string {
-		return "leave --run out, or make the index again: hgld eval embed --run " + e.Model
+		return "leave --run out, or make the index again: hgld eval embed --run " + word(e.Model)
 	}),
 }
 
@@ -283,13 +282,18 @@ func missingInput(e *pipeline.MissingInputError) string {
 
 // datasetSetting is the hint for a data set that another setting of its importer would mend.
 func datasetSetting(e *dataset.SettingError) string {
-	value := func(otherwise string) string { return shellWord(cmp.Or(strings.Join(e.Values, ""), otherwise)) }
+	value := func(otherwise string) string {
+		if len(e.Values) == 0 {
+			return otherwise
+		}
+		return word(strings.Join(e.Values, ""))
+	}
 	switch {
 	case e.Setting == "levels":
 		return "name the columns of classes, finest first: --levels " + value("COLUMN,…")
 	case e.Setting == "split_folders" && len(e.Values) == 2:
-		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", shellWord(e.Values[0]),
-			e.Values[1])
+		return fmt.Sprintf("for splits: --split-folders %s; for classes: --split-folders %s", word(e.Values[0]),
+			word(e.Values[1]))
 	case e.Setting == "split_folders":
 		return "--split-folders " + value("NAME=SPLIT,…")
 	case e.Setting == "uneven":
@@ -300,23 +304,15 @@ func datasetSetting(e *dataset.SettingError) string {
 	return fmt.Sprintf("name another one: -o %s=%s", e.Setting, value("COLUMN"))
 }
 
-// shellWord quotes a text that a shell would take apart.
-func shellWord(text string) string {
-	if !strings.ContainsAny(text, " \t\n\"'\\$`!*?&|;<>()[]{}#~") {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // buildFirst is the hint for images or a table in place of shards.
 func buildFirst(input string) string {
 	switch dataset.Kind(input) {
 	case "folder":
-		return "build shards from class folders: hgld shards build --dataset folder --input " + input
+		return "build shards from class folders: hgld shards build --dataset folder --input " + word(input)
 	case "parquet":
-		return "build shards from a Hugging Face data set: hgld shards build --dataset parquet --input " + input
+		return "build shards from a Hugging Face data set: hgld shards build --dataset parquet --input " + word(input)
 	}
-	return "build shards from it: hgld shards build --input " + input
+	return "build shards from it: hgld shards build --input " + word(input)
 }
 
 // missingLabels is the hint for vectors without labels.
@@ -333,17 +329,17 @@ func convertVectors(e *embeddings.KindError) string {
 	extension := filepath.Ext(e.Path)
 	npy := strings.TrimSuffix(e.Path, extension) + ".npy"
 	from, to := strconv.Quote(e.Path), strconv.Quote(npy)
+	python := func(imports, array string) string {
+		return "python3 -c " + word(fmt.Sprintf("import %s; np.save(%s, %s)", imports, to, array))
+	}
 	switch extension {
-	case ".npz":
-		return fmt.Sprintf("python3 -c 'import numpy as np; np.save(%s, np.load(%s)[%s])' makes %s of it", to, from,
-			strconv.Quote(cmp.Or(e.Array, "NAME")), npy)
 	case ".csv", ".tsv", ".txt":
 		comma := map[string]string{".csv": `, delimiter=","`}[extension]
-		return fmt.Sprintf("for labels, use --labels; if it holds vectors, python3 -c 'import numpy as np; "+
-			"np.save(%s, np.loadtxt(%s%s))' makes %s of it", to, from, comma, npy)
+		return fmt.Sprintf("for labels, use --labels; if it holds vectors, %s makes %s of it",
+			python("numpy as np", fmt.Sprintf("np.loadtxt(%s%s)", from, comma)), word(npy))
 	case ".h5", ".hdf5":
-		return fmt.Sprintf("python3 -c 'import h5py, numpy as np; np.save(%s, h5py.File(%s)[\"NAME\"][:])' makes "+
-			"%s of its dataset NAME", to, from, npy)
+		return fmt.Sprintf("%s makes %s of its dataset NAME",
+			python("h5py, numpy as np", fmt.Sprintf(`h5py.File(%s)["NAME"][:]`, from)), word(npy))
 	case ".pkl", ".pickle", ".joblib":
 		return fmt.Sprintf("hgld does not open pickles, because they can run any program: use "+
 			"np.save(%s, x) in the program that made it", to)

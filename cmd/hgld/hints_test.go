@@ -19,9 +19,7 @@ import (
 
 func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 	here, there := &pipeline.Project{}, &pipeline.Project{Asked: "there"}
-	kindOf := func(path, array string) error {
-		return &embeddings.KindError{Path: path, Array: array, Err: errors.New("x")}
-	}
+	kindOf := func(path string) error { return &embeddings.KindError{Path: path, Err: errors.New("x")} }
 	for _, c := range []struct {
 		err  error
 		code int
@@ -33,12 +31,10 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 			"`hgld run -C there` tries them again first; `hgld second run -C there` goes on without them"},
 		{&pipeline.MissingInputError{Project: here, Command: "eval run", Path: "x"}, exitFailed,
 			"name another file: hgld eval run --help"},
-		{kindOf("e.npz", "features"), exitFailed, `np.load("e.npz")["features"]`},
-		{kindOf("e.npz", ""), exitFailed, `["NAME"]`},
-		{kindOf("e.pkl", ""), exitFailed, `np.save("e.npy", x)`},
-		{kindOf("e.h5", ""), exitFailed, "h5py"},
-		{kindOf("e.tsv", ""), exitFailed, `np.loadtxt("e.tsv"))`},
-		{kindOf("e.csv", ""), exitFailed, `delimiter=","`},
+		{kindOf("e.pkl"), exitFailed, `np.save("e.npy", x)`},
+		{kindOf("e.h5"), exitFailed, "h5py"},
+		{kindOf("e.tsv"), exitFailed, `np.loadtxt("e.tsv"))`},
+		{kindOf("e.csv"), exitFailed, `delimiter=","`},
 		{&dataset.SettingError{Setting: "split_folders", Values: []string{"a=train", "none"}, Err: errors.New("x")},
 			exitFailed, "for splits: --split-folders a=train; for classes: --split-folders none"},
 		{&dataset.SettingError{Setting: "split_folders", Values: []string{"my a=train", "none"}, Err: errors.New("x")},

@@ -33,7 +33,7 @@ func startProject(c *cli.Context) error {
 	dir := c.Args().First()
 	path := filepath.Join(dir, projectFile)
 	if _, err := os.Stat(path); err == nil {
-		return withHint(usagef("%s already exists and was not changed", path), "hgld status -C %s", dir)
+		return withHint(usagef("%s already exists and was not changed", path), "hgld status -C %s", word(dir))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/train/history"
@@ -94,7 +94,7 @@ const markedBytes = 8 << 10
 func holds(expression string) func(string) (bool, error) {
 	mark := regexp.MustCompile(expression)
 	return func(path string) (bool, error) {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if pipeline.IsMissing(err) {
 			return false, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/labels"
 )
 
@@ -253,7 +254,7 @@ func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +282,7 @@ func splitFlag(c *cli.Context) (labels.Split, error) {
 // labelHint gives errors about splits an exit code, and names the flag that helps.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return withHint(withCode(exitUsage, err), "name the split: --split train %s", filepath.Base(path))
+		return withHint(withCode(exitUsage, err), "name the split: --split train %s", word(filepath.Base(path)))
 	}
 	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
 		return withHint(withCode(exitUsage, err), "leave out --split: the file itself names the split")

@@ -57,7 +57,7 @@ func runLabelsConvert(c *cli.Context, j *job) error {
 		table.Rows = table.Rows[:min(j.limit, len(table.Rows))]
 	}
 	if len(j.args) == 1 {
-		return table.Write(j.stdout, form)
+		return table.Write(asFile(j.stdout), form)
 	}
 	out := j.args[1]
 	if err := checkSplitInName(out, table); err != nil {

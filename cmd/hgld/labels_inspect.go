@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/regular"
 	"hgld/internal/settings"
 	"hgld/labels"
 )
@@ -179,7 +179,7 @@ func checkFile(c *cli.Context, path string) (labels.CheckedFile, error) {
 	if err != nil {
 		return labels.CheckedFile{}, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return labels.CheckedFile{}, err
 	}

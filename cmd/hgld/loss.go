@@ -25,7 +25,7 @@ func lossCommand() *cli.Command {
 		Name: "loss", Usage: "value and gradient of a loss on embeddings of any program", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt)"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, without a gradient (default: the embeddings)"},
@@ -61,7 +61,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 			err = fmt.Errorf("--gradient: %w", err)
 		}
 	}
-	err = labelsHint(err, "hgld loss --loss "+l.Name)
+	err = labelsHint(err, "hgld loss --loss "+word(l.Name))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

@@ -77,8 +77,8 @@ func hasFlag(cmd *cli.Command, name string) bool {
 // argumentAdvice lists commands that take no arguments. Each function returns the command line
 // that a user who typed one probably meant, or "" if it has no guess.
 var argumentAdvice = map[string]func(argument string) string{
-	"demo":         func(folder string) string { return "hgld demo --out " + folder },
-	"models list":  func(name string) string { return "hgld models show " + name },
+	"demo":         func(folder string) string { return "hgld demo --out " + word(folder) },
+	"models list":  func(name string) string { return "hgld models show " + word(name) },
 	"shards build": shardsArgument,
 	"train run":    trainArgument,
 	"eval run":     evalArgument,
@@ -102,7 +102,7 @@ func vectorsArgument(command, file string) string {
 	if labels, err := embeddings.LabelsFor("", file); err != nil || labels == "" {
 		return typedAs(command, file, "LABELS.csv")
 	}
-	return command + " --embeddings " + file
+	return command + " --embeddings " + word(file)
 }
 
 // trailingFlag returns an error for an argument that looks like a flag, unless the user
@@ -116,7 +116,7 @@ func trailingFlag(c *cli.Context, args []string) error {
 	for _, a := range list[:max(0, len(list)-free)] {
 		if len(a) > 1 && a[0] == '-' {
 			return withHint(usagef("flag %s comes after the argument %.80q and would be ignored", a, list[0]),
-				"write flags first: hgld %s %s … %s", commandPath(c), a, list[0])
+				"write flags first: hgld %s %s … %s", commandPath(c), word(a), word(list[0]))
 		}
 	}
 	return nil
@@ -130,8 +130,8 @@ func surplusArgument(c *cli.Context) error {
 	path, first, all := commandPath(c), c.Args().First(), stages()
 	err := usagef("%s takes no arguments, only flags; got %.80q", path, strings.Join(c.Args().Slice(), " "))
 	if i := slices.Index(all.Names(), first); path == "run" && i >= 0 {
-		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone", first,
-			all.Stages[i].Command)
+		return withHint(err, "hgld run --until %s runs all stages up to this one; hgld %s runs it alone",
+			word(first), all.Stages[i].Command)
 	}
 	if meant := adviceOn(path, first); meant != "" {
 		return withHint(err, "%s", meant)

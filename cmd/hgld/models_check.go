@@ -83,7 +83,7 @@ func readTensors(path string) ([]tensorfile.Tensor, error) {
 	tensors, err := torchfile.Read(path)
 	if errors.As(err, new(*torchfile.FormatError)) {
 		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
-			"scripts/convert_weights.py %s reads a few more formats", path)
+			"scripts/convert_weights.py %s reads a few more formats", word(path))
 	}
 	return tensors, err
 }
@@ -104,7 +104,7 @@ func printFits(j *job, fits []backbone.Fit, names int) {
 					j.print("  %-10s %s\n", part.what, name)
 				}
 				if n := len(part.list) - names; n > 0 {
-					j.print("  %-10s … %d more; --model %s lists all\n", part.what, n, f.Name)
+					j.print("  %-10s … %d more; --model %s lists all\n", part.what, n, word(f.Name))
 				}
 			}
 		}

@@ -110,7 +110,7 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	switch {
 	case o.From == "":
 		return o, withHint(usagef("--from is missing: hgld fetches only what you name"),
-			"hgld models show %s says where its weights are published", o.Name)
+			"hgld models show %s says where its weights are published", word(o.Name))
 	case o.SHA256 != "" && !sha256Form.MatchString(o.SHA256):
 		return o, usagef("--sha256 is %.80q; want 64 hexadecimal digits", o.SHA256)
 	case o.Out == "":
@@ -138,7 +138,7 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	if r.Converted {
 		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}
-	j.say("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), r.Out)
+	j.say("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), word(r.Out))
 }
 
 // fetchError adds the exit code and the next step to the error of a fetch.
@@ -151,7 +151,7 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
 		return withHint(err, "the server requires a login: download the file with its own client, and name it with --from")
 	case errors.As(err, &status):
-		return withHint(err, "hgld models show %s says where its weights are published", o.Name)
+		return withHint(err, "hgld models show %s says where its weights are published", word(o.Name))
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "another hgld process is fetching the same file")
 	case errors.Is(err, pretrained.ErrUnrecorded):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -298,13 +299,21 @@ func (w *faultWorker) tryReader(u *undisturbed, reader string, after time.Durati
 		code = one.ProcessState.ExitCode()
 	} else {
 		status := filepath.Join(t.TempDir(), "status")
-		script := `trap : INT; "$@" 2>&1 | ` + strings.ReplaceAll(reader, "tee log", "tee "+status+".log") +
+		script := `trap : INT; echo; "$@" 2>&1 | ` + strings.ReplaceAll(reader, "tee log", "tee "+status+".log") +
 			`; echo ${PIPESTATUS[0]} >` + status
 		cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script, "bash", hgldLink(t)}, u.stage.args...)...)
 		cmd.Dir, cmd.Env, cmd.SysProcAttr = one.Dir, one.Env, &syscall.SysProcAttr{Setpgid: true}
+		ready, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := ready.Read(make([]byte, 1)); err != nil { // the shell has set its trap
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, ready)
 		time.Sleep(after)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
 		_ = cmd.Wait()

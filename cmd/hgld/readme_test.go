@@ -131,7 +131,8 @@ func givePhotos(dir string) error {
 			}
 		}
 	}
-	return os.Symlink(filepath.Join("..", "photos", sketch.Forms[0], "kind0", "0.jpg"), filepath.Join(dir, "given", "new.jpg"))
+	first := filepath.Join("..", "photos", sketch.Forms[0], "kind0", "0.jpg")
+	return os.Symlink(first, filepath.Join(dir, "given", "new.jpg"))
 }
 
 // giveVectors writes the vectors of two models for 12 items in two levels, and their labels.

@@ -279,11 +279,11 @@ func (t *tuning) report() error {
 	if j.json {
 		return writeJSON(j, t.search)
 	}
-	if err := t.search.Table().Write(j.stdout, t.String("format")); err != nil {
+	if err := t.search.Table().Write(asTable(j.stdout, t.String("format")), t.String("format")); err != nil {
 		return err
 	}
 	best := t.search.Ranked()[0]
 	j.say("best: %s; to train it longer: hgld train run -o %s", t.search.Dir(best),
-		strings.Join(t.search.Assignments(best), " -o "))
+		words(t.search.Assignments(best), " -o "))
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,7 +38,7 @@ func searchCommand() *cli.Command {
 		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE…",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .safetensors, .parquet, .pt), or a run directory"},
+			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .npz, .safetensors, .parquet, .pt), or a run directory"},
 			&cli.StringFlag{Name: "id", Usage: "search for the row `ID` of the index instead of an image"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},
@@ -147,7 +145,7 @@ func (s *searching) run() error {
 	if s.format == "json" {
 		err = writeJSON(s.job, s.x.Document(s.index, all, len(queries) > 1))
 	} else {
-		err = s.x.WriteTable(s.stdout, s.format, all, len(queries) > 1)
+		err = s.x.WriteTable(asTable(s.stdout, s.format), s.format, all, len(queries) > 1)
 	}
 	if err == nil && s.page != "" {
 		err = s.report(&all[0], d)
@@ -194,9 +192,9 @@ func (s *searching) open() (err error) {
 	info, err := os.Stat(s.index)
 	switch {
 	case pipeline.IsMissing(err) && embeddings.Meant(s.index) != "":
-		return withHint(withCode(exitUsage, err), "did you mean --index %s?", embeddings.Meant(s.index))
+		return withHint(withCode(exitUsage, err), "did you mean --index %s?", word(embeddings.Meant(s.index)))
 	case pipeline.IsMissing(err):
-		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", s.index)
+		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", word(s.index))
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -223,7 +221,7 @@ func (s *searching) openRun() error {
 	data, err := openData(choice)
 	if pipeline.IsMissing(err) {
 		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+
-			"hgld eval embed --run %s PHOTOS", s.index)
+			"hgld eval embed --run %s PHOTOS", word(s.index))
 	}
 	if err != nil {
 		return err
@@ -308,7 +306,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 			path = ""
 		}
 	}
-	if path == "" || slices.Contains(vectorKinds, filepath.Ext(path)) || s.page == "" && !shards.IsDataSet(path) {
+	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(path) {
 		return nil, nil
 	}
 	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")

@@ -287,7 +287,7 @@ func (s *shardsSettings) outInInput() error {
 			return err
 		} else if inside {
 			return withHint(usagef("out is %s, which is inside %s, %s: the next build would read the data set as images",
-				s.Out, key, in), "name a folder next to it: --out %s", filepath.Base(filepath.Clean(in))+"-shards")
+				s.Out, key, in), "name a folder next to it: --out %s", word(filepath.Base(filepath.Clean(in))+"-shards"))
 		}
 	}
 	return nil
@@ -307,7 +307,7 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 	importer, err := dataset.Find(s.Dataset)
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is the folder %s, but the data set csv reads a table", s.Input),
-			"use --dataset %s to read it; read a published data set by its own name", dataset.Kind(s.Input))
+			"use --dataset %s to read it; read a published data set by its own name", word(dataset.Kind(s.Input)))
 	}
 	return importer, withCode(exitUsage, err)
 }
@@ -331,7 +331,7 @@ func checkLevelCount(levels []string) error {
 // shardsArgument is the advice on an argument to `hgld shards build`, which takes none.
 func shardsArgument(path string) string {
 	if _, err := os.Stat(path); err == nil && !strings.HasSuffix(path, ".csv") {
-		return "hgld shards build --dataset folder --input " + path
+		return "hgld shards build --dataset folder --input " + word(path)
 	}
-	return "hgld shards build --input " + path
+	return "hgld shards build --input " + word(path)
 }

@@ -108,5 +108,5 @@ func publishedWeights(f settings.Field, path string) string {
 	if !slices.ContainsFunc(known, func(k backbone.Known) bool { return k.Name == path }) {
 		return ""
 	}
-	return "want a file of weights: hgld models show " + path + " says where they are published"
+	return "want a file of weights: hgld models show " + word(path) + " says where they are published"
 }

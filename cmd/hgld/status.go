@@ -68,7 +68,7 @@ func nextCommand(p *pipeline.Project, states []pipeline.State) string {
 // typed returns a command as a user types it for a project: "hgld run -C DIR".
 func typed(p *pipeline.Project, command string) string {
 	if p.Asked != "" {
-		command += " -C " + p.Asked
+		command += " -C " + word(p.Asked)
 	}
 	return "hgld " + command
 }

@@ -199,7 +199,7 @@ func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 	if left := r.Left(); len(left) > 0 {
 		j.say("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
 			"--from %s loads them too",
-			s.Model.Weights, strings.Join(left, ", "), s.Model.Weights)
+			s.Model.Weights, strings.Join(left, ", "), word(s.Model.Weights))
 	}
 	if e := r.Extension(); e != nil {
 		j.say("the run was complete after %d %s and continues to %d: its schedule, %s, is now stretched over %d %s, and "+
@@ -339,9 +339,9 @@ func trainArgument(path string) string {
 	}
 	switch {
 	case contains(history.SettingsFile):
-		return "hgld train resume " + path + " continues that run"
+		return "hgld train resume " + word(path) + " continues that run"
 	case contains(shards.ManifestFile):
-		return "hgld train run --data " + path + " trains on these shards"
+		return "hgld train run --data " + word(path) + " trains on these shards"
 	case embeddings.IsKind(path):
 		return vectorsArgument("hgld train run", path)
 	}

@@ -93,7 +93,7 @@ func runExport(j *job, o exportChoice) (err error) {
 		}
 		written = append(written, files...)
 		if len(files) == 2 {
-			j.say("evaluate them with hgld eval run --embeddings %s --labels %s", files[0], files[1])
+			j.say("evaluate them with hgld eval run --embeddings %s --labels %s", word(files[0]), word(files[1]))
 		}
 		if !j.json {
 			j.print("%s\n", path)

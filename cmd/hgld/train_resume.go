@@ -46,7 +46,7 @@ func resumedSettings(run string) (*trainSettings, error) {
 	if s == nil {
 		if _, err := os.Stat(run); pipeline.IsMissing(err) {
 			return nil, withHint(usagef("%s does not exist", run),
-				"hgld train run --out %s starts a run there; hgld runs list lists the existing runs", run)
+				"hgld train run --out %s starts a run there; hgld runs list lists the existing runs", word(run))
 		}
 		return nil, withHint(usagef("%s has no %s: it is not a run directory", run, history.SettingsFile),
 			"hgld runs list lists them")

@@ -12,6 +12,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 )
 
 // Link gives the curator the link that opens the page once.
@@ -50,7 +51,7 @@ func (l Link) checkOurs() error {
 	}
 	if err == nil && info.Mode().IsRegular() && info.Size() < 1000 {
 		var text []byte
-		if text, err = os.ReadFile(l.File); linkForm.Match(text) || err == nil && len(text) == 0 {
+		if text, err = regular.ReadFile(l.File); linkForm.Match(text) || err == nil && len(text) == 0 {
 			return nil
 		}
 	}

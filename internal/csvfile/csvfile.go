@@ -1,11 +1,13 @@
 // Package csvfile reads tables of text as spreadsheets and other programs write them: separated by
 // commas, semicolons or tabs, in UTF-8 or in UTF-16 with a mark, with any line ends. A cell is
-// returned byte for byte, also one with line ends in it.
+// returned byte for byte, also one with line ends in it. Text of neither encoding is an error, and so
+// is a row of more bytes or columns than a table has.
 package csvfile
 
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -13,7 +15,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
@@ -47,9 +48,10 @@ func NewReader(r io.Reader) *Reader {
 			"(JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"
 	case bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n\xef\xbb\xbf"), []byte("<")):
 		t.foreign = "a web page or XML, and no table; download the file itself"
-	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
-		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()
-		in = bufio.NewReaderSize(transform.NewReader(in, decoder), looked)
+	case bytes.HasPrefix(start, []byte("\xff\xfe")):
+		in = wide(in, binary.LittleEndian)
+	case bytes.HasPrefix(start, []byte("\xfe\xff")):
+		in = wide(in, binary.BigEndian)
 	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
 		in.Discard(3)
 	}
@@ -60,8 +62,14 @@ func NewReader(r io.Reader) *Reader {
 		comma, t.skipped = rune(text[4]), 1
 		in.ReadString('\n')
 	}
-	t.csv = newCSV(in, comma)
+	t.csv = newCSV(in, comma, t.skipped)
 	return t
+}
+
+// wide returns the text behind the mark of UTF-16.
+func wide(in *bufio.Reader, order binary.ByteOrder) *bufio.Reader {
+	in.Discard(2)
+	return bufio.NewReaderSize(transform.NewReader(in, &wideText{order: order}), looked)
 }
 
 // Separated returns a reader of a table in UTF-8, with or without a byte order mark, that has this
@@ -71,41 +79,17 @@ func Separated(r io.Reader, separator rune) *Reader {
 	if start, _ := in.Peek(3); string(start) == "\xef\xbb\xbf" {
 		in.Discard(3)
 	}
-	return &Reader{csv: newCSV(in, separator)}
+	return &Reader{csv: newCSV(in, separator, 0)}
 }
 
-func newCSV(in io.Reader, separator rune) *csv.Reader {
+// newCSV reads a table that begins after some skipped lines.
+func newCSV(in io.Reader, separator rune, skipped int) *csv.Reader {
 	if separator == '\t' {
 		in = newQuotes(in)
 	}
-	r := csv.NewReader(transform.NewReader(in, &lineEnds{}))
+	r := csv.NewReader(transform.NewReader(in, &lineEnds{separator: separator, line: skipped, row: skipped}))
 	r.Comma = separator
 	return r
-}
-
-// lineEnds doubles the carriage return of CR LF within quotes: encoding/csv drops one.
-type lineEnds struct{ quoted, cr bool }
-
-// Reset begins another table.
-func (l *lineEnds) Reset() { *l = lineEnds{} }
-
-// Transform copies src to dst.
-func (l *lineEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
-	for nSrc < len(src) {
-		c := src[nSrc]
-		if nDst+2 > len(dst) {
-			return nDst, nSrc, transform.ErrShortDst
-		}
-		if c == '\n' && l.cr && l.quoted {
-			dst[nDst] = '\r'
-			nDst++
-		}
-		dst[nDst] = c
-		nDst++
-		nSrc++
-		l.quoted, l.cr = l.quoted != (c == '"'), c == '\r'
-	}
-	return nDst, nSrc, nil
 }
 
 // Error is what is wrong with a row.
@@ -199,6 +183,10 @@ func (t *Reader) read() ([]string, error) {
 	if errors.As(err, &at) {
 		return nil, &Error{at.StartLine + t.skipped, fmt.Errorf("%w; put quotes around a cell that holds a quote, and "+
 			"double the quote", at.Err)}
+	}
+	var bounds *Error
+	if errors.As(err, &bounds) {
+		return nil, bounds
 	}
 	if err != nil {
 		return nil, err

@@ -1,11 +1,15 @@
 package csvfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
 )
@@ -61,6 +65,79 @@ func TestOtherFilesAreRefused(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// wideOf encodes text as UTF-16 with a mark.
+func wideOf(order binary.AppendByteOrder, units ...uint16) string {
+	data := order.AppendUint16(nil, 0xfeff)
+	for _, u := range units {
+		data = order.AppendUint16(data, u)
+	}
+	return string(data)
+}
+
+// hostile are tables that are no text, or that would take gigabytes, with what is wrong.
+func hostile(t testing.TB) map[string]string {
+	t.Helper()
+	half, err := os.ReadFile("testdata/half-characters.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := func(text string, more ...uint16) string {
+		return wideOf(binary.BigEndian, append(utf16.Encode([]rune(text)), more...)...)
+	}
+	return map[string]string{
+		string(half):                                 "line 4: the file is not valid UTF-16: half a character (D800)",
+		big("a\nb\n") + "\x00":                       "line 3: the file is not valid UTF-16: the last character has one byte",
+		big("a\nb", 0xd83d):                          "line 2: the file is not valid UTF-16: the last character has two",
+		big("a\nb", 0xdc00, 'c', '\n'):               "line 2: the file is not valid UTF-16: half a character (DC00)",
+		big("sep=;\na;b\nc;", 0xd800, 'd', '\n'):     "line 3: the file is not valid UTF-16",
+		strings.Repeat("a", 5<<20):                   "line 1: the row has more than 4194304 bytes",
+		"a,b\n\"" + strings.Repeat("x\n", 3<<20):     "line 2: the row has more than 4194304 bytes; is a quote left open",
+		strings.Repeat(",", 1<<20):                   "line 1: the row has more than 4096 columns",
+		"sep=;\na;b\n" + strings.Repeat(";", 1<<20):  "line 3: the row has more than 4096 columns",
+		"a,b\nc,d\n" + strings.Repeat(`"x",`, 1<<19): "line 3: the row has more than 4096 columns",
+		"a,b\n1,K\xf6ln\n":                           "line 2: \"K\\xf6ln\" is not UTF-8",
+		"K\xf6ln,b\n":                                "line 1: \"K\\xf6ln\" is not UTF-8",
+	}
+}
+
+func TestTextThatIsNoTableIsAnErrorOfItsLine(t *testing.T) {
+	for text, want := range hostile(t) {
+		if _, err := read(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]int{
+		strings.Repeat(",", 4095) + "\n": 1, strings.Repeat(strings.Repeat("a,", 99)+"a\n", 60): 60,
+		wideOf(binary.LittleEndian, utf16.Encode([]rune("a,\U0001F600\n\ufffd,b"))...): 2,
+	} {
+		if rows, err := read(text); err != nil || len(rows) != want {
+			t.Errorf("%.40q: %d rows, %v, want %d", text, len(rows), err, want)
+		}
+	}
+}
+
+// Whatever the bytes, a row is text, and reading ends.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{"path,class\n1.jpg,\"a, b\"\n", "sep=;\na;b\r\n\"c\r\nd\";e\r\n", "\ufeffa\tb\n",
+		wideOf(binary.LittleEndian, utf16.Encode([]rune("a,\U0001F600\n"))...)} {
+		f.Add(text)
+	}
+	for text := range hostile(f) {
+		f.Add(text[:min(len(text), 4096)])
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rows, err := read(text)
+		if err == nil && len(rows) > len(text)+1 {
+			t.Errorf("%d rows of %d bytes", len(rows), len(text))
+		}
+		for _, row := range rows {
+			if !utf8.ValidString(row) {
+				t.Errorf("the row %q is no text", row)
+			}
+		}
+	})
 }
 
 func TestQuotesInsideCellsAreText(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
+	"hgld/internal/regular"
 )
 
 // Limits of one transfer.
@@ -229,7 +230,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // begin reads the record of an earlier transfer, and truncates the partial file to the bytes that
 // the record guarantees.
 func (t *transfer) begin() error {
-	data, err := os.ReadFile(StatePath(t.Part))
+	data, err := regular.ReadFile(StatePath(t.Part))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"hgld/internal/regular"
 	"io"
-	"os"
 	"sync"
 )
 
@@ -19,7 +19,7 @@ var pieces = sync.Pool{New: func() any { buf := make([]byte, pieceBytes); return
 
 // SHA256 returns the SHA-256 of a file in hexadecimal, and its size in bytes.
 func SHA256(ctx context.Context, path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", 0, err
 	}

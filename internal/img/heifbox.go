@@ -6,14 +6,17 @@ import (
 	"fmt"
 )
 
-// checkHEIFReferences rejects a file whose images refer to one another in a circle or very deeply,
-// or that would be decoded very many times. libheif follows such references without a limit:
-// version 1.15 overflows its stack.
+// checkHEIF rejects a file whose images refer to one another in a circle or very deeply, or that would
+// be decoded very many times: libheif follows such references without a limit, and version 1.15
+// overflows its stack. It rejects a file with very many images, for which libheif takes quadratic
+// time, and with an [ErrTooBig] one whose codec would decode more than a number of pixels for any
+// image that the primary one needs, whatever the header says of its size.
 //
 // It reads the box iref in the box meta. An image needs the images that it is derived from (dimg),
 // as a grid needs its tiles, and the auxiliary images that refer to it (auxl), such as its opacity.
-func checkHEIFReferences(data []byte) error {
+func checkHEIF(data []byte, pixels int) error {
 	needs := references{}
+	items := heifItems{types: map[uint32]string{}, extents: map[uint32][]extent{}, of: map[uint32][]int{}}
 	err := boxes(data, func(kind string, body []byte) error {
 		if kind != "meta" || len(body) < 4 {
 			return nil
@@ -22,13 +25,16 @@ func checkHEIFReferences(data []byte) error {
 			if kind == "iref" {
 				return needs.read(body)
 			}
-			return nil
+			return items.read(kind, body)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return needs.check()
+	if err := needs.check(); err != nil {
+		return err
+	}
+	return items.checkSizes(data, needs, pixels)
 }
 
 // boxes calls do with the type and the content of each box in a list. It skips what follows the
@@ -71,7 +77,11 @@ func (r references) read(body []byte) error {
 		}
 		return binary.BigEndian.Uint32(b)
 	}
+	count := 0
 	return boxes(body[4:], func(kind string, body []byte) error {
+		if count++; count > mostHEIFProperties {
+			return fmt.Errorf("the images have more than %d references", mostHEIFProperties)
+		}
 		if len(body) < width+2 {
 			return errors.New("a reference in box iref is cut off")
 		}

@@ -3,7 +3,9 @@ package img
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -56,13 +58,13 @@ func TestReferencesOfHEIFThatEndNowhereAreRefused(t *testing.T) {
 		"two images, 4⁷ times":      {doubling[:7], "more than 20000 others"},
 		"a reference that is short": {[][]byte{box("dimg", []byte{0, 1, 0, 9, 0})}, "cut off"},
 	} {
-		err := checkHEIFReferences(file(c.references))
+		err := checkHEIF(file(c.references), 64e6)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 	for _, odd := range []string{"", "\x00\x00\x00\x01meta", "\x00\x00\x00\x00meta", "\xff\xff\xff\xffmeta"} {
-		if err := checkHEIFReferences([]byte(odd)); err != nil {
+		if err := checkHEIF([]byte(odd), 64e6); err != nil {
 			t.Errorf("%q: %v", odd, err)
 		}
 	}
@@ -77,7 +79,7 @@ func TestHEIFThatOverflowsTheStackOfLibheifIsAnError(t *testing.T) {
 	}
 	at := bytes.Index(data, []byte("auxl"))
 	copy(data[at+8:], data[at+4:at+6]) // to = from
-	if err := checkHEIFReferences(data); err == nil {
+	if err := checkHEIF(data, 64e6); err == nil {
 		t.Fatal("the file is not what it should be")
 	}
 	lib := libheif(t)
@@ -87,4 +89,92 @@ func TestHEIFThatOverflowsTheStackOfLibheifIsAnError(t *testing.T) {
 	if _, err := (&Decoder{HEIF: lib}).Decode(data); err == nil || !strings.Contains(err.Error(), "refers to itself") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// manyItems returns a file with this number of rows in its box iinf.
+func manyItems(n int) []byte {
+	full := make([]byte, 4)
+	infos := [][]byte{full, binary.BigEndian.AppendUint16(nil, uint16(n))}
+	for i := range n {
+		infos = append(infos, box("infe", []byte{2, 0, 0, 0, byte(i >> 8), byte(i), 0, 0}, []byte("hvc1")))
+	}
+	return bytes.Join([][]byte{box("ftyp", []byte("heic\x00\x00\x00\x00heic")),
+		box("meta", full, box("pitm", full, []byte{0, 1}), box("iinf", infos...))}, nil)
+}
+
+func TestHEIFWithVeryManyImagesIsRefused(t *testing.T) {
+	if err := checkHEIF(manyItems(mostHEIFItems), 64e6); err != nil {
+		t.Error(err)
+	}
+	if err := checkHEIF(manyItems(10_000), 64e6); err == nil || !strings.Contains(err.Error(), "10000 images") {
+		t.Error(err)
+	}
+	full, property := make([]byte, 4), box("irot", []byte{0})
+	for _, table := range [][]byte{box("iprp", box("ipco", bytes.Repeat(property, 5000))),
+		box("iref", full, bytes.Repeat(reference("cdsc", 1, 2), 5000)), box("iloc", full, []byte{0, 0, 0xff, 0xff}),
+		box("iprp", box("ipma", full, []byte{0, 0, 0xff, 0xff}))} {
+		if err := checkHEIF(box("meta", full, table), 64e6); err == nil || !strings.Contains(err.Error(), "4000") &&
+			!strings.Contains(err.Error(), "2000") {
+			t.Errorf("%.20q: %v", table, err)
+		}
+	}
+}
+
+// The size is read from the data of the codec: the header of coded16384.avif says 64×64.
+func TestSizeOfHEIFIsThatOfItsCodec(t *testing.T) {
+	lie, err := os.ReadFile("testdata/coded16384.avif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkHEIF(lie, 64e6); !errors.Is(err, ErrTooBig) || !strings.Contains(err.Error(), "16384×16384") {
+		t.Errorf("error %v", err)
+	}
+	files, err := filepath.Glob("testdata/heif/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if ext := filepath.Ext(name); ext != ".heic" && ext != ".avif" {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const size = 37 * 26
+		if err := checkHEIF(data, size-1); !errors.Is(err, ErrTooBig) {
+			t.Errorf("%s is larger than the limit: %v", name, err)
+		}
+		if err := checkHEIF(data, 64*64); err != nil { // what x265 pads the image to
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	lib := libheif(t)
+	if lib == nil {
+		return
+	}
+	if _, err := (&Decoder{HEIF: lib}).Decode(lie); !errors.Is(err, ErrTooBig) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Any bytes are either refused or have an image within the limit.
+func FuzzHEIFBoxes(f *testing.F) {
+	files, err := filepath.Glob("testdata/heif/*c")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range append(files, "testdata/coded16384.avif", "testdata/heif/alpha.avif") {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(manyItems(20))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if checkHEIF(data, 64e6) == nil && checkHEIF(data, 1<<62) != nil {
+			t.Error("refused with a higher limit only")
+		}
+	})
 }

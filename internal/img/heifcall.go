@@ -72,7 +72,7 @@ type heifFile struct {
 // open reads a file. The caller closes the result even after an error.
 func (h *heif) open(data []byte, pixels int) (*heifFile, error) {
 	f := &heifFile{lib: h}
-	if err := checkHEIFReferences(data); err != nil {
+	if err := checkHEIF(data, pixels); err != nil {
 		return f, err
 	}
 	if f.context = dlopen.Call(h.call.newContext); f.context == 0 {
@@ -155,7 +155,7 @@ func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 }
 
 // DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode all pixels in the codec's data,
-// even if the header declares fewer. Such an image is rejected afterwards.
+// even if the header declares fewer; [checkHEIF] rejects such an image before.
 func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
 	const padding = 1 << 20 // beyond twice the pixels: codecs and tiles pad the last blocks
 	f, err := h.open(data, 2*want.Stored+padding)

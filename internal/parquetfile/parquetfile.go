@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io"
 	"io/fs"
 	"os"
@@ -43,7 +44,7 @@ type File struct {
 
 // Open opens a Parquet file. An error in its content is a *FormatError.
 func Open(path string) (p *File, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 )
 
 // WholeFile is the largest size in bytes of a file, or of a folder in total, that is
@@ -144,7 +146,7 @@ func hashFiles(dir string, names []string) (string, error) {
 	h := sha256.New()
 	for _, name := range names {
 		sum, err := hashOf(filepath.Join(dir, filepath.FromSlash(name)))
-		if IsMissing(err) {
+		if IsMissing(err) || errors.As(err, new(*regular.Error)) {
 			continue
 		}
 		if err != nil {

@@ -3,11 +3,11 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/regular"
 	"hgld/internal/settings"
 )
 
@@ -78,7 +78,7 @@ func (p *Project) anchor(fields []settings.Field) {
 // in it start at its folder. own points to settings of the stage. Errors are [SettingsError]s, except
 // for a file that exists and cannot be read.
 func (p *Project) UseFile(stage, path string, own any) error {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil && !IsMissing(err) {
 		return err
 	}

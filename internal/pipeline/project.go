@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/internal/settings"
 )
 
@@ -79,7 +80,7 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 		return p, nil
 	}
 	p.Dir = filepath.Dir(p.File)
-	data, err := os.ReadFile(p.File)
+	data, err := regular.ReadFile(p.File)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, &NoProjectError{dir}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/settings"
 )
@@ -100,7 +100,7 @@ func (s Stage) isOwn(p *Project, out []string) bool {
 func (s Stage) Stamp(p *Project) (Stamp, error) {
 	var was Stamp
 	path := filepath.Join(p.Dir, ".hgld", s.Name+".json")
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return was, err
 	}

@@ -108,7 +108,7 @@ func (p *literal) dtype() string {
 	case strings.Contains(s, "O"):
 		p.fail("type %.80q: Python objects are pickles, which are never read", s)
 	case strings.HasPrefix(s, ">"):
-		p.fail("type %.80q is big endian; write it again with .astype('<%s')", s, s[1:])
+		p.fail("type %.80q is big endian; write it again with .astype and a type that begins with <", s)
 	default:
 		p.fail("unknown type %.80q (known: <f8 <f4 <f2 <i8 <i4 |u1)", s)
 	}

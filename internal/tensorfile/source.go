@@ -1,6 +1,7 @@
 package tensorfile
 
 import (
+	"hgld/internal/regular"
 	"io"
 	"os"
 )
@@ -16,7 +17,7 @@ type source struct {
 
 // openSource opens path, memory-mapped if the system supports it.
 func openSource(path string) (source, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return source{}, err
 	}

@@ -163,20 +163,20 @@ func (t Tensor) check() error {
 	return nil
 }
 
-// byteSize returns the size of an array in bytes, or false if it exceeds int64.
+// byteSize returns the size of an array in bytes, or false if it exceeds int64. An array without
+// elements must have sizable other dimensions too, as in NumPy: readers multiply some of them.
 func byteSize(dims []uint64, size int) (uint64, bool) {
+	n, empty := uint64(size), false
 	for _, d := range dims {
-		if d == 0 {
-			return 0, true
-		}
-	}
-	n := uint64(size)
-	for _, d := range dims {
-		hi, lo := bits.Mul64(n, d)
+		empty = empty || d == 0
+		hi, lo := bits.Mul64(n, max(d, 1))
 		if hi != 0 || lo > math.MaxInt64 {
 			return 0, false
 		}
 		n = lo
+	}
+	if empty {
+		return 0, true
 	}
 	return n, true
 }

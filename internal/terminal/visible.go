@@ -22,8 +22,9 @@ func isControl(r rune) bool {
 }
 
 // Visible returns a text with control characters, and bytes that are not UTF-8, escaped as
-// in Go: \x1b, \u009b, \u202e. Names, notes and paths come from other people, and raw
-// control characters in them could move the cursor, change the title or hide output.
+// in Go: \x1b, \u009b, \u202e, and so that JSON keeps its values. Names, notes and paths come
+// from other people, and raw control characters in them could move the cursor, change the
+// title or hide output.
 func Visible(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, isControl) < 0 {
 		return text
@@ -32,7 +33,7 @@ func Visible(text string) string {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
-		case r == utf8.RuneError && size == 1, isControl(r) && r < 0x80:
+		case r == utf8.RuneError && size == 1, r < 0x20 && isControl(r):
 			fmt.Fprintf(&b, `\x%02x`, text[0])
 		case isControl(r):
 			fmt.Fprintf(&b, `\u%04x`, r)

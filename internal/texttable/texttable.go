@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/registry"
+	"hgld/internal/terminal"
 )
 
 // Table is a table of text. The first column names the rows. The others are figures and
@@ -57,6 +58,7 @@ func (c Table) Write(w io.Writer, format string) error {
 
 // lines writes the title and the note around the body, where there are any.
 func (c Table) lines(w io.Writer, title, body, note string) error {
+	c.Title, c.Note = terminal.Visible(c.Title), terminal.Visible(c.Note)
 	all := body
 	if c.Title != "" {
 		all = fmt.Sprintf(title, c.Title) + all
@@ -83,9 +85,11 @@ type Column struct {
 	Gap   int  // spaces before it; the first column needs none
 }
 
-// Lines returns a line of text for each row, with its cells in columns. A row may have fewer
+// Lines returns a line of text for each row, with its cells in columns and their control characters
+// escaped. A row may have fewer
 // cells than there are columns. Spaces at the end of a line are left out.
 func Lines(rows [][]string, columns ...Column) string {
+	rows = visible(rows)
 	width := make([]int, len(columns))
 	for i, c := range columns {
 		width[i] = c.Least
@@ -115,9 +119,22 @@ func Lines(rows [][]string, columns ...Column) string {
 	return b.String()
 }
 
+// visible returns rows without control characters: cells hold names that other people chose, and a
+// table is made for a terminal.
+func visible(rows [][]string) [][]string {
+	list := make([][]string, len(rows))
+	for i, row := range rows {
+		list[i] = make([]string, len(row))
+		for k, cell := range row {
+			list[i][k] = terminal.VisibleName(cell)
+		}
+	}
+	return list
+}
+
 func (c Table) markdown() string {
 	var b strings.Builder
-	for i, row := range append([][]string{c.Head}, c.Rows...) {
+	for i, row := range visible(append([][]string{c.Head}, c.Rows...)) {
 		for _, cell := range row {
 			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
 		}
@@ -138,7 +155,7 @@ var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%
 func (c Table) latex() string {
 	var b strings.Builder
 	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")
-	for i, row := range append([][]string{c.Head}, c.Rows...) {
+	for i, row := range visible(append([][]string{c.Head}, c.Rows...)) {
 		for k, cell := range row {
 			if k > 0 {
 				b.WriteString(" & ")

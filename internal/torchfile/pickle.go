@@ -49,23 +49,28 @@ type machine struct {
 	*source
 	stack []any
 	memo  map[int]any
+	kinds map[string]storageKind // of the storages that the pickle has named, by key
 }
 
-// unpickle runs one pickle and returns its value. It leaves the source after the pickle.
-func unpickle(s *source) (any, error) {
-	m := &machine{source: s, memo: map[int]any{}}
-	for {
+// unpickle runs one pickle. It returns its value and the kinds of its storages, and leaves the source
+// after the pickle.
+func unpickle(s *source) (any, map[string]storageKind, error) {
+	m := &machine{source: s, memo: map[int]any{}, kinds: map[string]storageKind{}}
+	for range mostSteps {
 		b, err := m.take(1)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if b[0] == '.' {
-			return m.pop()
+			v, err := m.pop()
+			return v, m.kinds, err
 		}
 		if err := m.step(b[0]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	return nil, nil, damaged("its pickle has more than %d steps; a dictionary of weights takes about 30 for each tensor",
+		mostSteps)
 }
 
 func (m *machine) push(v any) error {
@@ -176,6 +181,9 @@ func (m *machine) number(op byte) error {
 	size, err := m.uint(map[byte]int{0x8a: 1, 0x8b: 4}[op]) // LONG1, LONG4
 	if err != nil {
 		return err
+	}
+	if size > mostLong {
+		return damaged("the pickle has a number of %d bytes, expected at most %d", size, mostLong)
 	}
 	b, err := m.take(size)
 	if err != nil {
@@ -341,6 +349,7 @@ func (m *machine) persistent() error {
 	if !known || !isText || !isNumber || count < 0 || count > math.MaxInt64/8 {
 		return damaged("the pickle describes a storage by %s, %s and %s", kindOf(id[1]), kindOf(id[2]), kindOf(id[4]))
 	}
+	m.kinds[key] = kind
 	return m.push(&storage{key, kind, count})
 }
 
@@ -394,6 +403,9 @@ func tensorOf(args tuple) (*tensor, error) {
 	if !isStorage || !isNumber || !isSize || !isStride {
 		return nil, damaged("a tensor is described by %s, %s, %s and %s", kindOf(args[0]), kindOf(args[1]), kindOf(args[2]),
 			kindOf(args[3]))
+	}
+	if len(size) > mostRank || len(size) != len(stride) {
+		return nil, damaged("a tensor has %d dimensions and %d strides", len(size), len(stride))
 	}
 	t := &tensor{storage: s, offset: offset}
 	for _, v := range size {

@@ -20,10 +20,10 @@ func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 		return nil, nil, err
 	}
 	s := &source{data: data}
-	values := make([]any, 5)
+	values, kinds := make([]any, 5), make([]map[string]storageKind, 5)
 	for i := range values {
 		var err error
-		if values[i], err = unpickle(s); err != nil {
+		if values[i], kinds[i], err = unpickle(s); err != nil {
 			if i == 0 {
 				return nil, nil, damaged("neither a zip archive nor a pickle, so torch.save did not write it")
 			}
@@ -51,44 +51,18 @@ func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 			return nil, nil, damaged("a storage's key is %s", kindOf(k))
 		}
 	}
-	sizes, budget := map[string]int{}, len(data)
-	collect(values[3], sizes, &budget, 0)
 	for _, name := range names {
-		if err := found.read(s, name, sizes[name]); err != nil {
+		if err := found.read(s, name, kinds[3][name].size); err != nil {
 			return nil, nil, err
 		}
 	}
 	return values[3], found, nil
 }
 
-// collect finds the element size of each storage. Values may contain themselves, or one another
-// many times, so depth and number of values are bounded.
-func collect(v any, sizes map[string]int, budget *int, depth int) {
-	if *budget--; *budget < 0 || depth > mostDepth {
-		return
-	}
-	switch v := v.(type) {
-	case *dict:
-		for _, e := range v.entries {
-			collect(e.value, sizes, budget, depth+1)
-		}
-	case *list:
-		for _, item := range v.items {
-			collect(item, sizes, budget, depth+1)
-		}
-	case tuple:
-		for _, item := range v {
-			collect(item, sizes, budget, depth+1)
-		}
-	case *tensor:
-		sizes[v.storage.key] = v.storage.kind.size
-	}
-}
-
 // streamStorages holds the storages of the old format.
 type streamStorages struct{ data map[string][]byte }
 
-// read reads a storage from the stream. The size of a storage that no tensor names is unknown, so
+// read reads a storage from the stream. The size of a storage that the value does not name is unknown, so
 // nothing after it could be found.
 func (f *streamStorages) read(s *source, name string, size int) error {
 	head, err := s.take(8)

@@ -15,11 +15,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
 
@@ -49,6 +49,8 @@ func Named(path string) bool {
 // Limits on what a file may claim.
 const (
 	mostPickle = 64 << 20 // bytes of the pickle of a zip archive; ResNet-101's has 60 kB
+	mostSteps  = 1 << 20  // opcodes of a pickle; ResNet-101's has 20,000
+	mostLong   = 255      // bytes of an integer: what LONG1 can hold
 	mostRank   = 8        // dimensions of a tensor
 	mostDepth  = 8        // dictionaries around the weights
 	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
@@ -84,7 +86,7 @@ func ReadTensors(path string) ([]tensorfile.Tensor, error) {
 
 // readFile calls read for a regular file.
 func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, error)) ([]tensorfile.Tensor, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +107,7 @@ func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights, err := findWeights(root, 0)
+	weights, err := findWeights(root)
 	if err != nil {
 		return nil, err
 	}
@@ -130,34 +132,63 @@ type storages interface {
 	bytes(key string, want int64) ([]byte, error)
 }
 
-// findWeights returns the dictionary of tensors in the contents of a file. A crafted dictionary may
-// contain itself, so the depth is bounded.
-func findWeights(root any, depth int) (*dict, error) {
-	d, is := root.(*dict)
-	if !is || depth > mostDepth {
+// findWeights returns the dictionary of tensors in the contents of a file. It looks into no
+// dictionary twice, because a crafted one may hold itself under every key.
+func findWeights(root any) (*dict, error) {
+	outer, is := root.(*dict)
+	if !is {
 		return nil, damaged("it holds %s, expected a dictionary of tensors", kindOf(root))
 	}
-	tensors := 0
-	for _, e := range d.entries {
-		if _, is := e.value.(*tensor); is {
-			tensors++
-		}
+	search := weightsSearch{state: map[*dict]visit{}}
+	if found := search.in(outer, nil); found != nil {
+		return found, nil
 	}
-	if tensors > 0 && tensors == len(d.entries) {
-		return d, nil
-	}
-	for _, key := range keysOfWeights {
-		if inner, is := d.get(key).(*dict); is {
-			if found, err := findWeights(inner, depth+1); err == nil {
-				return found, nil
-			}
-		}
+	if search.cycle != "" {
+		return nil, damaged("no dictionary of tensors in it; the dictionary at %s is one that contains it", search.cycle)
 	}
 	var keys []string
-	for _, e := range d.entries[:min(8, len(d.entries))] {
+	for _, e := range outer.entries[:min(8, len(outer.entries))] {
 		keys = append(keys, quoted(e.key))
 	}
 	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
+}
+
+// visit says how far a dictionary has been searched.
+type visit int
+
+const (
+	unseen visit = iota
+	entered
+	searched
+)
+
+type weightsSearch struct {
+	state map[*dict]visit
+	cycle string // keys that lead to the first dictionary that contains itself
+}
+
+// in returns the dictionary of tensors at d or below it. The keys lead to d.
+func (s *weightsSearch) in(d *dict, keys []string) *dict {
+	if s.state[d] == entered && s.cycle == "" {
+		s.cycle = strings.Join(keys, ".")
+	}
+	if s.state[d] != unseen || len(keys) > mostDepth {
+		return nil
+	}
+	s.state[d] = entered
+	defer func() { s.state[d] = searched }()
+	isOther := func(e entry) bool { _, is := e.value.(*tensor); return !is }
+	if len(d.entries) > 0 && !slices.ContainsFunc(d.entries, isOther) {
+		return d
+	}
+	for _, key := range keysOfWeights {
+		if inner, is := d.get(key).(*dict); is {
+			if found := s.in(inner, append(keys, key)); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // tensorsOf returns the entries of root that are tensors. If root itself is a tensor, it returns
@@ -190,10 +221,22 @@ func quoted(v any) string {
 	return fmt.Sprintf("%.80q", text)
 }
 
-// gather reads tensors, of at most most bytes together.
+// gather reads tensors, of at most most bytes together. It takes those of one storage together, and
+// so reads each storage once.
 func gather(entries []entry, data storages, most int64) ([]tensorfile.Tensor, error) {
-	list := make([]tensorfile.Tensor, 0, len(entries))
-	for _, e := range entries {
+	list, order := make([]tensorfile.Tensor, len(entries)), make([]int, len(entries))
+	first := map[string]int{} // entry by key of its storage
+	for i, e := range entries {
+		order[i] = i
+		if _, seen := first[e.value.(*tensor).storage.key]; !seen {
+			first[e.value.(*tensor).storage.key] = i
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(first[entries[a].value.(*tensor).storage.key], first[entries[b].value.(*tensor).storage.key])
+	})
+	for _, i := range order {
+		e := entries[i]
 		name, is := e.key.(string)
 		if !is {
 			return nil, damaged("a tensor's name is %s, expected a text", kindOf(e.key))
@@ -206,8 +249,7 @@ func gather(entries []entry, data storages, most int64) ([]tensorfile.Tensor, er
 		if most -= int64(len(raw)); most < 0 {
 			return nil, damaged("its tensors have more than %d times the bytes of the file", mostTimes)
 		}
-		list = append(list, tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape),
-			Data: raw})
+		list[i] = tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape), Data: raw}
 	}
 	return list, nil
 }
@@ -227,28 +269,31 @@ type tensor struct {
 	stride  []int64
 }
 
-// check compares the view with its storage.
+// check compares the view with its storage. An empty tensor reads no element, but its numbers are
+// checked like those of all others.
 func (t *tensor) check() error {
 	if len(t.shape) > mostRank || len(t.shape) != len(t.stride) {
 		return damaged("a tensor has %d dimensions and %d strides", len(t.shape), len(t.stride))
 	}
-	elements, last := int64(1), t.offset
+	count, empty := t.storage.count, slices.Contains(t.shape, 0)
+	if t.offset < 0 || t.offset > count {
+		return damaged("a tensor begins at %d of %d elements", t.offset, count)
+	}
+	elements, last := int64(1), t.offset // both of an empty tensor as if its dimensions of 0 were 1
 	for i, n := range t.shape {
-		if n < 0 || t.stride[i] < 0 || int64(n) > t.storage.count && n > 1 {
-			return damaged("a tensor has the shape %v and the strides %v in %d elements", t.shape, t.stride, t.storage.count)
+		if n < 0 || t.stride[i] < 0 || int64(n) > count && n > 1 && !empty {
+			return damaged("a tensor has the shape %v and the strides %v in %d elements", t.shape, t.stride, count)
 		}
-		if n == 0 {
-			return nil // no element is read
+		n := int64(max(n, 1))
+		if elements > math.MaxInt64/8/n || t.stride[i] > math.MaxInt64/16/n {
+			return damaged("a tensor has the shape %v and the strides %v", t.shape, t.stride)
 		}
-		if elements > math.MaxInt64/8/int64(n) || t.stride[i] > math.MaxInt64/2/int64(n) {
-			return damaged("a tensor has the shape %v", t.shape)
-		}
-		elements *= int64(n)
-		last += int64(n-1) * t.stride[i]
+		elements *= n
+		last += (n - 1) * t.stride[i]
 	}
 	// An expanded tensor, with stride 0, could claim more elements than the storage has.
-	if t.offset < 0 || last < 0 || last >= t.storage.count || elements > t.storage.count {
-		return damaged("a tensor of shape %v at %d reaches beyond its %d elements", t.shape, t.offset, t.storage.count)
+	if !empty && (last >= count || elements > count) {
+		return damaged("a tensor of shape %v at %d reaches beyond its %d elements", t.shape, t.offset, count)
 	}
 	return nil
 }
@@ -340,7 +385,7 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := unpickle(&source{data: text})
+	root, _, err := unpickle(&source{data: text})
 	return root, archive, err
 }
 

@@ -143,6 +143,11 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	for _, data := range hostile(f) {
+		if len(data) < 64<<10 { // mutations of a large one take the time of many small ones
+			f.Add(data)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := ReadFrom(bytes.NewReader(data), int64(len(data)))
 		if err != nil {

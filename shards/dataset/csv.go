@@ -18,6 +18,7 @@ import (
 
 	"hgld/internal/csvfile"
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -118,7 +119,7 @@ func (src *csvSource) base() string { return filepath.Base(src.name) }
 
 // open opens the file and reads its header.
 func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
-	f, err := os.Open(src.name)
+	f, err := regular.Open(src.name)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/shards"
 )
 
@@ -126,7 +127,7 @@ func (s *folderStore) find(name string) (entry, error) {
 }
 
 func (s *folderStore) open(name string) (io.ReadCloser, error) {
-	return s.root.Open(filepath.FromSlash(name))
+	return regular.OpenIn(s.root, name)
 }
 
 func (s *folderStore) input(_ context.Context, used []byte) (shards.Input, error) {

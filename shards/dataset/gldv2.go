@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/csvfile"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -264,13 +264,12 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 func (p *published) table(ctx context.Context, name string, columns []string,
 	each func(row []string, where string) error) error {
 	return p.readList(ctx, name, func(in io.Reader) error {
-		r := csv.NewReader(in)
-		r.ReuseRecord = true
+		r := csvfile.Separated(in, ',')
+		r.Reuse()
 		head, err := r.Read()
 		if err != nil {
 			return fmt.Errorf("%s: %w; want a header with %s", name, err, strings.Join(columns, ","))
 		}
-		head[0] = strings.TrimPrefix(head[0], "\ufeff")
 		at := make([]int, len(columns))
 		for i, c := range columns {
 			if at[i] = slices.Index(head, c); at[i] < 0 {
@@ -289,8 +288,7 @@ func (p *published) table(ctx context.Context, name string, columns []string,
 			for i := range at {
 				row[i] = record[at[i]]
 			}
-			line, _ := r.FieldPos(0)
-			where := fmt.Sprintf("%s:%d", name, line)
+			where := fmt.Sprintf("%s:%d", name, r.Line())
 			if err := each(row, where); err != nil {
 				return fmt.Errorf("%s: %w", where, err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/csvfile"
+	"hgld/internal/regular"
 )
 
 // rowsRead is how many rows of a table ImageFolders reads: enough to meet every folder, and
@@ -21,7 +22,7 @@ const rowsRead = 10_000
 // the CSV's own folder cannot be told from other files there. It returns none for a CSV that
 // is missing or malformed, and an error if the CSV cannot be read.
 func ImageFolders(table, column string) ([]string, error) {
-	f, err := os.Open(table)
+	f, err := regular.Open(table)
 	if atomicfile.IsMissing(err) {
 		return nil, nil
 	}

@@ -3,10 +3,10 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -40,7 +40,7 @@ func newLandmarks(file string, table *labels.Table) *landmarks {
 }
 
 func readTable(file string, split labels.Split) (*labels.Table, error) {
-	f, err := os.Open(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, err
 	}

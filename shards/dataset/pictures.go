@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"hgld/internal/img"
+	"hgld/internal/regular"
+	"hgld/shards"
 )
 
 // Pictures are image files in the order in which they were named.
@@ -32,7 +34,7 @@ func OpenPictures(ctx context.Context, decoder *img.Decoder, paths []string) (*P
 		case err == nil && info.IsDir():
 			err = p.folder(ctx, path)
 		case err == nil:
-			p.add(path, func() ([]byte, error) { return os.ReadFile(path) })
+			p.add(path, func() ([]byte, error) { return regular.ReadAtMost(path, shards.MaxImageBytes) })
 		default:
 			err = &NoPictureError{path, err}
 		}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/shards"
 )
 
@@ -161,7 +162,7 @@ var archiveKinds = []struct{ start, kind string }{
 
 // archiveKind returns the kind of a file by its first bytes; "" for an unknown one.
 func archiveKind(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +228,7 @@ func (h *hashed) input(name string) shards.Input {
 // FileInput describes a file for the manifest: its name without the folder, its size
 // and its hash.
 func FileInput(ctx context.Context, name string) (shards.Input, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return shards.Input{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -218,7 +219,7 @@ func publishedMD5(tar string) (string, error) {
 	name := "md5." + strings.TrimSuffix(base, ".tar") + ".txt"
 	split := filepath.Base(dir)
 	for _, file := range []string{filepath.Join(dir, name), filepath.Join(dir, "..", "md5sum", split, name)} {
-		text, err := os.ReadFile(file)
+		text, err := regular.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"hgld/internal/regular"
 	"hgld/shards"
 )
 
@@ -52,7 +53,7 @@ func openTar(ctx context.Context, name string) (store, error) {
 
 // indexTar opens a tar file and lists its members. They have no stamp yet.
 func indexTar(ctx context.Context, name string) (*tarStore, error) {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -14,38 +14,46 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/shards"
 )
 
 // zipStore reads members of a zip file.
 type zipStore struct {
 	name    string
-	archive *zip.ReadCloser
+	file    *os.File
 	members map[string]*zip.File
 	note    string // how names were read that are not UTF-8
 }
 
 func openZip(name string) (store, error) {
-	archive, err := zip.OpenReader(name)
+	f, err := regular.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	s := &zipStore{name: name, archive: archive, members: map[string]*zip.File{}}
-	if err := s.index(); err != nil {
-		archive.Close()
 		return nil, err
+	}
+	s := &zipStore{name: name, file: f, members: map[string]*zip.File{}}
+	if err := s.index(); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
 }
 
 func (s *zipStore) index() error {
 	base := filepath.Base(s.name)
-	names, err := readZipNames(s.archive.File)
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(s.file, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	names, err := readZipNames(archive.File)
 	if err != nil {
 		return fmt.Errorf("%s: %w", base, err)
 	}
 	s.note = names.note
-	for i, f := range s.archive.File {
+	for i, f := range archive.File {
 		name := names.names[i]
 		if name == "" {
 			continue
@@ -74,7 +82,7 @@ func (s *zipStore) index() error {
 		}
 		s.members[p] = f
 	}
-	return s.checkStart()
+	return s.checkStart(archive.File)
 }
 
 // methodName names a method of packing by its number.
@@ -89,23 +97,18 @@ func methodName(method uint16) string {
 
 // checkStart returns an error if the file begins with a member that the archive does not list, as it does
 // if it was appended to another.
-func (s *zipStore) checkStart() error {
-	f, err := os.Open(s.name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+func (s *zipStore) checkStart(members []*zip.File) error {
 	const header = 30 // bytes before a name
 	start := make([]byte, header+math.MaxUint16)
-	n, err := io.ReadFull(f, start)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	n, err := s.file.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if start = start[:n]; n < header || string(start[:4]) != "PK\x03\x04" {
 		return nil
 	}
 	name, extra := int(binary.LittleEndian.Uint16(start[26:])), int(binary.LittleEndian.Uint16(start[28:]))
-	for _, member := range s.archive.File {
+	for _, member := range members {
 		if header+name <= n && member.Name == string(start[header:header+name]) {
 			if at, err := member.DataOffset(); err == nil && at == int64(header+name+extra) {
 				return nil
@@ -113,7 +116,7 @@ func (s *zipStore) checkStart() error {
 		}
 	}
 	return fmt.Errorf("%s: begins with a file that its list of %d files lacks, as if it had been appended to another "+
-		"archive; unpack both, and name the folder", filepath.Base(s.name), len(s.archive.File))
+		"archive; unpack both, and name the folder", filepath.Base(s.name), len(members))
 }
 
 func kindOf(mode fs.FileMode) string {
@@ -176,4 +179,4 @@ func (s *zipStore) notes() []string {
 	return []string{filepath.Base(s.name) + ": " + s.note}
 }
 
-func (s *zipStore) Close() error { return s.archive.Close() }
+func (s *zipStore) Close() error { return s.file.Close() }

@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"hgld/internal/img"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -82,7 +83,7 @@ func (e *ImagesError) Unwrap() error { return e.Err }
 // data set of shards or of its Parquet files, or a folder with a folder of images for
 // each landmark, named by its number; "" for no images.
 func Open(d *labels.Draft, tags, images string) (*Examples, error) {
-	f, err := os.Open(tags)
+	f, err := regular.Open(tags)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +353,7 @@ const largestImage = 32 << 20
 
 // readImage reads an image file of bounded size.
 func readImage(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

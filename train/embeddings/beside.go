@@ -1,11 +1,8 @@
 package embeddings
 
 import (
-	"archive/zip"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,18 +14,20 @@ import (
 var tables = []string{".csv", ".tsv"}
 
 // LabelsFor returns the file with the labels of vectors. It is labelFile if given, or the
-// vectors' own Parquet file if that has classes, or a .csv or .tsv with the same name beside it.
+// vectors' own Parquet file or .npz if that has classes, or a .csv or .tsv with the same name beside it.
 // It returns "" if there is none. Two such tables are an error.
 func LabelsFor(labelFile, vectors string) (string, error) {
 	if labelFile != "" || vectors == "" {
 		return labelFile, nil
 	}
-	parquet := filepath.Ext(vectors) == ".parquet"
+	parquet, npz := filepath.Ext(vectors) == ".parquet", filepath.Ext(vectors) == ".npz"
 	found, err := beside(vectors, tables)
 	switch {
 	case err != nil:
 		return "", err
 	case parquet && (len(found) == 0 || hasClasses(vectors)):
+		return vectors, nil
+	case npz && hasLabels(vectors):
 		return vectors, nil
 	case len(found) > 1:
 		return "", &TwoTablesError{found, vectors}
@@ -115,38 +114,5 @@ func Meant(path string) string {
 
 // unknownKind is the error for a file that [Open] does not read.
 func unknownKind(path string) error {
-	extension := filepath.Ext(path)
-	e := &KindError{Path: path, Err: registry.Unknown("kind of file", extension, kinds)}
-	if extension == ".npz" {
-		e.Array = matrixIn(path)
-	}
-	return e
-}
-
-// npyShape matches the shape in the header of a .npy file.
-var npyShape = regexp.MustCompile(`'shape': \(([^)]*)\)`)
-
-// matrixIn returns the name of the first array of an .npz that has rows and columns, or else of
-// the first. It returns "" if the archive cannot be read.
-func matrixIn(path string) (name string) {
-	archive, err := zip.OpenReader(path)
-	if err != nil {
-		return name
-	}
-	defer archive.Close()
-	for i, f := range archive.File {
-		if i == 0 {
-			name = strings.TrimSuffix(f.Name, ".npy")
-		}
-		in, err := f.Open()
-		if err != nil {
-			return name
-		}
-		head, _ := io.ReadAll(io.LimitReader(in, 256))
-		in.Close()
-		if shape := npyShape.FindSubmatch(head); shape != nil && strings.Count(string(shape[1]), ", ") == 1 {
-			return strings.TrimSuffix(f.Name, ".npy")
-		}
-	}
-	return name
+	return &KindError{Path: path, Err: registry.Unknown("kind of file", filepath.Ext(path), kinds)}
 }

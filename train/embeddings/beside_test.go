@@ -1,17 +1,11 @@
 package embeddings
 
 import (
-	"archive/zip"
-	"errors"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-
-	"hgld/internal/tensorfile"
 )
 
 func TestLabelsAreFoundBesideVectors(t *testing.T) {
@@ -64,37 +58,6 @@ func TestMeantVectorsAreFound(t *testing.T) {
 		"two": "", "none": "", "e.npy": ""} {
 		if got := Meant(path); got != want {
 			t.Errorf("for %s %q is meant, want %q", path, got, want)
-		}
-	}
-}
-
-// The array that is a matrix need not be the first.
-func TestErrorOfAnArchiveNamesItsMatrix(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "e.npz")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := zip.NewWriter(f)
-	for name, shape := range map[string][]int{"a_flat.npy": {4}, "features.npy": {2, 2}} {
-		w, err := z.Create(name)
-		if err == nil {
-			err = tensorfile.WriteNPY(w, tensorfile.NewF32("", shape, make([]float32, 4)))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []io.Closer{z, f} {
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]string{path: "features", "e.pkl": "", "e.csv": "", "gone.npz": ""} {
-		_, err := Open(name)
-		var kind *KindError
-		if !errors.As(err, &kind) || kind.Path != name || kind.Array != want {
-			t.Errorf("%s: %v, %+v, want the array %q", name, err, kind, want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package embeddings reads vectors and labels that hgld or another program has written to
-// files: .npy, .safetensors, Parquet and those of torch.save for vectors, .csv, .npy and
-// Parquet for labels.
+// files: .npy, .npz, .safetensors, Parquet and those of torch.save for vectors, .csv, .npy, .npz
+// and Parquet for labels.
 //
 // A Parquet file of embeddings has one column of lists of floats. An optional column "id"
 // names the rows. Optional columns label_0, label_1, … or level_0, level_1, … hold their
@@ -37,14 +37,25 @@ type Vectors interface {
 }
 
 // kinds lists the extensions of the files that hold vectors.
-var kinds = []string{".npy", ".safetensors", ".parquet", ".pt", ".pth"}
+var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
 // called "embeddings" or the only tensor. In a Parquet file it is the only column of lists of
 // floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
-// "embeddings" or the only float tensor with rows and columns. Any other extension is a
-// *registry.UnknownError.
+// "embeddings" or the only float tensor with rows and columns; likewise the array of an .npz. Any
+// other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
+	v, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if rows, cols := v.Rows(); rows > 0 && cols == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: its %d rows have no numbers", path, rows), v.Close())
+	}
+	return v, nil
+}
+
+func open(path string) (Vectors, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
 		a, err := tensorfile.OpenNPY(path)
@@ -69,6 +80,12 @@ func Open(path string) (Vectors, error) {
 		return openParquet(path, heldValues)
 	case ".pt", ".pth":
 		m, err := readTorch(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return m, nil
+	case ".npz":
+		m, err := readNPZ(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

@@ -8,9 +8,8 @@ import (
 
 // KindError is the error for a file of a kind that [Open] does not read.
 type KindError struct {
-	Path  string // of the file
-	Array string // name of the first matrix in an .npz, "" in other files or if it is not known
-	Err   error  // names the kinds that are read
+	Path string // of the file
+	Err  error  // names the kinds that are read
 }
 
 func (e *KindError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }

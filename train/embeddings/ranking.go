@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/retrieval"
 )
@@ -69,7 +69,7 @@ func readRankings(path string, e *Evaluation) ([]retrieval.Ranking, error) {
 	if filepath.Ext(path) == ".npy" {
 		return readIndices(path, len(e.Query.Labels))
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/csvfile"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
 
@@ -35,6 +35,8 @@ func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
 	switch filepath.Ext(path) {
 	case ".npy":
 		return readNPY(path)
+	case ".npz":
+		return readLabelsNPZ(path, onlyIDs)
 	case ".parquet":
 		return readParquet(path, aside, onlyIDs)
 	default:
@@ -61,7 +63,7 @@ func ReadTable(path string) (*Table, error) {
 }
 
 func readText(path string, aside []string) (*sheet, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +157,20 @@ func readNPY(path string) (*sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return sheetOf(path, t)
+}
+
+// sheetOf makes a sheet of integers [rows] or [rows, levels].
+func sheetOf(path string, t tensorfile.Tensor) (*sheet, error) {
 	values, err := t.Int64()
-	if err != nil || len(a.Shape) == 0 || len(a.Shape) > 2 {
-		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, a.DType, a.Shape)
+	if err != nil || len(t.Shape) == 0 || len(t.Shape) > 2 {
+		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, t.DType, t.Shape)
 	}
-	rows, cols := a.Rows()
+	if len(values) == 0 { // the other dimension may be any number
+		return nil, fmt.Errorf("%s: %s%v has no row or no column with classes", path, t.DType, t.Shape)
+	}
+	rows := t.Shape[0]
+	cols := len(values) / rows
 	s := &sheet{path: path, rows: rows, where: rowOf(path)}
 	for l := range cols {
 		classes := make([]string, rows)

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -37,7 +37,7 @@ func ReadTexts(array, given string) (list string, texts []string, err error) {
 		tries = []string{given}
 	}
 	for _, list = range tries {
-		data, err := os.ReadFile(list)
+		data, err := regular.ReadFile(list)
 		if errors.Is(err, fs.ErrNotExist) && given == "" {
 			continue
 		}

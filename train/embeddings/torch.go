@@ -20,6 +20,14 @@ func readTorch(path string) (*retrieval.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	return matrixOfTensor(t)
+}
+
+// matrixOfTensor holds a tensor of rows and columns in memory.
+func matrixOfTensor(t tensorfile.Tensor) (*retrieval.Matrix, error) {
+	if t.Shape[0] > 0 && t.Shape[1] == 0 {
+		return nil, fmt.Errorf("its %d rows have no numbers", t.Shape[0])
+	}
 	values, err := t.Float32()
 	if err != nil {
 		return nil, err

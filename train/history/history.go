@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/retrieval"
@@ -112,7 +113,7 @@ func Read(dir string) (*Run, error) {
 // ReadEvents reads a log of events. It returns none if the file does not exist. It skips an
 // incomplete last line, which a killed process leaves.
 func ReadEvents(path string) ([]train.Event, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -141,7 +142,7 @@ func ReadEvents(path string) ([]train.Event, error) {
 // ReadResult reads an evaluation from JSON. It rejects a later format version than this hgld
 // writes.
 func ReadResult(path string) (*retrieval.Result, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func WriteJSON(path string, v any) error {
 // IsDone reports whether a run ended at the given step, according to its last event. It
 // returns false if the log cannot be read.
 func IsDone(run string, step int) bool {
-	f, err := os.Open(filepath.Join(run, EventsFile))
+	f, err := regular.Open(filepath.Join(run, EventsFile))
 	if err != nil {
 		return false
 	}

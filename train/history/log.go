@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/tensorboard"
 	"hgld/train"
 )
@@ -43,7 +44,7 @@ func OpenLog(run string, step int) (*Log, error) {
 
 // cutEvents drops the events after a step and those that ended the run.
 func cutEvents(path string, step int) error {
-	old, err := os.ReadFile(path)
+	old, err := regular.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/selection"
@@ -68,7 +68,7 @@ func (s *Settings) Write() (same bool, err error) {
 	}
 	text = seal.Lines(text)
 	path := filepath.Join(s.Out, SettingsFile)
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+	if old, err := regular.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return true, nil
 	}
 	return false, atomicfile.WriteFile(path, text)
@@ -78,10 +78,10 @@ func (s *Settings) Write() (same bool, err error) {
 // returns nil if there are none. Settings that the file lacks have their defaults.
 // A file that was changed is a *FormatError, invalid YAML a *SettingsError.
 func ReadSettings(run string) (*Settings, error) {
-	text, err := os.ReadFile(filepath.Join(run, SettingsFile))
+	text, err := regular.ReadFile(filepath.Join(run, SettingsFile))
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(filepath.Clean(run))) == CheckpointsFolder {
 		run = filepath.Join(run, "..", "..")
-		text, err = os.ReadFile(filepath.Join(run, SettingsFile))
+		text, err = regular.ReadFile(filepath.Join(run, SettingsFile))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/train"
 	"hgld/train/embeddings"
@@ -79,7 +79,7 @@ func (e *InfoError) Unwrap() error { return e.Err }
 // readInfo reads the .json beside vectors, or returns nil if there is none.
 func readInfo(path string) (*Info, error) {
 	name := beside(path, ".json")
-	text, err := os.ReadFile(name)
+	text, err := regular.ReadFile(name)
 	if atomicfile.IsMissing(err) {
 		return nil, nil
 	}
@@ -151,6 +151,9 @@ func Open(ctx context.Context, path, labelFile string, open func(string) (embedd
 	v, err := open(path)
 	if err != nil {
 		return nil, err
+	}
+	if rows, _ := v.Rows(); rows == 0 {
+		return nil, errors.Join(fmt.Errorf("index: %s has no vectors, want at least one", path), v.Close())
 	}
 	x := &Index{Path: path, vectors: v}
 	x.Info, err = readInfo(path)

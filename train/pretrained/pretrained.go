@@ -16,13 +16,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/download"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
@@ -194,7 +194,7 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 
 // ReadRecord reads the record of a file of weights.
 func ReadRecord(out string) (Record, error) {
-	data, err := os.ReadFile(RecordPath(out))
+	data, err := regular.ReadFile(RecordPath(out))
 	if err != nil {
 		return Record{}, err
 	}
@@ -211,7 +211,7 @@ func ReadRecord(out string) (Record, error) {
 // store checks the file at path and writes Out and its record. The file is read once, into a copy
 // beside Out. The hash, the tensors and Out are those of the copy, even if the file changes meanwhile.
 func (o Options) store(ctx context.Context, path string) (Record, error) {
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return Record{}, err
 	}

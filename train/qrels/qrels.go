@@ -12,12 +12,12 @@ package qrels
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/csvfile"
+	"hgld/internal/regular"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,7 +39,7 @@ const mostRelevance = 126
 // Read reads a file. usage selects rows of a solution of Google Landmarks: "public", "private",
 // or "" for both. For other files it must be "".
 func Read(path, usage string) (*Qrels, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (q *Qrels) readTREC(in io.Reader) error {
 var usages = []string{"public", "private", "ignored"}
 
 func (q *Qrels) readSolution(in io.Reader, usage string) error {
-	r := csv.NewReader(in)
+	r := csvfile.Separated(in, ',')
 	head, err := r.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -122,7 +122,7 @@ func (q *Qrels) readSolution(in io.Reader, usage string) error {
 		if err != nil {
 			return err
 		}
-		line, _ := r.FieldPos(0)
+		line := r.Line()
 		if part >= 0 {
 			of := strings.ToLower(row[part])
 			if !slices.Contains(usages, of) {

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hgld/internal/regular"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -25,7 +25,7 @@ func (f Files) companion(name string) string { return filepath.Join(filepath.Dir
 
 // readJSON reads a companion file. A missing file is an error unless optional is set.
 func (f Files) readJSON(name string, into any, optional bool) error {
-	data, err := os.ReadFile(f.companion(name))
+	data, err := regular.ReadFile(f.companion(name))
 	if optional && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (f Files) wordPiece(positions int) (w *WordPiece, sum string, err error) {
 // that transformers 5 writes.
 func (f Files) vocabulary() (lines []byte, from string, err error) {
 	from = f.companion("vocab.txt")
-	if lines, err = os.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {
+	if lines, err = regular.ReadFile(from); !errors.Is(err, fs.ErrNotExist) {
 		return lines, from, err
 	}
 	var t struct {

@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/texttable"
 )
@@ -126,7 +126,7 @@ func Open(dir string, p Plan) (*Search, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, File))
+	text, err := regular.ReadFile(filepath.Join(dir, File))
 	if errors.Is(err, fs.ErrNotExist) {
 		return begin(dir, p), nil
 	}

@@ -83,15 +83,17 @@ var may = map[string][]string{
 var internalMay = map[string][]string{
 	"internal/atomicfile": {"internal/filelock"},
 	"internal/blas":       {"internal/dlopen"},
-	"internal/download":   {"internal/atomicfile", "internal/filelock"},
+	"internal/download":   {"internal/atomicfile", "internal/filelock", "internal/regular"},
+	"internal/filehash":   {"internal/regular"},
 	"internal/seal":       {"internal/filehash"},
 	"internal/settings":   {"internal/registry"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
-		"internal/seal"},
+		"internal/regular", "internal/seal"},
+	"internal/parquetfile": {"internal/regular"},
 	"internal/tensorboard": {"internal/atomicfile"},
-	"internal/tensorfile":  {"internal/half"},
-	"internal/texttable":   {"internal/registry"},
-	"internal/torchfile":   {"internal/tensorfile"},
+	"internal/tensorfile":  {"internal/half", "internal/regular"},
+	"internal/texttable":   {"internal/registry", "internal/terminal"},
+	"internal/torchfile":   {"internal/tensorfile", "internal/regular"},
 	"internal/img":         {"internal/dlopen"},
 }
 
@@ -228,6 +230,32 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 			}
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && (sel.Sel.Name == "Exit" || sel.Sel.Name == "Args") {
 				t.Errorf("%s: os.%s outside cmd/hgld", f.set.Position(sel.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// opensFiles lists the packages and files that may call os.Open and os.ReadFile: they name the file
+// themselves, or it is one that the user may pipe in.
+var opensFiles = []string{"internal/regular", "internal/atomicfile", "internal/hostmemory", "train/device/cuda",
+	"labels/open.go", "cmd/hgld/scrape_import.go"}
+
+func TestForeignPathsAreOpenedByPackageRegular(t *testing.T) {
+	for _, f := range parseAll(t) {
+		if f.test || inTestingTree(f.pkg) || slices.Contains(opensFiles, f.pkg) || slices.Contains(opensFiles, f.path) ||
+			strings.HasPrefix(f.pkg, "scripts/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"os.Open", "os.ReadFile", "zip.OpenReader"},
+				x.Name+"."+sel.Sel.Name) {
+				t.Errorf("%s: %s.%s waits for ever at a named pipe; regular.%[3]s does not", f.set.Position(sel.Pos()), x.Name,
+					sel.Sel.Name)
 			}
 			return true
 		})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/report"
 	"hgld/labels"
 )
@@ -211,7 +212,7 @@ func (d *demo) note(name, command, format string, args ...any) {
 func (d *demo) hash() (string, error) {
 	h := sha256.New()
 	for _, name := range []string{"labels.csv", "unlabelled.csv"} {
-		data, err := os.ReadFile(d.path(name))
+		data, err := regular.ReadFile(d.path(name))
 		if err != nil {
 			return "", err
 		}
