@@ -160,7 +160,7 @@ func BenchmarkDescribe(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		to := &companionWriter{dir: dir}
-		if err := set.describe(b.Context(), to, nil); err != nil {
+		if _, err := set.describe(b.Context(), to, nil); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(to.file(AttributionFile).size), "file-bytes")

@@ -44,6 +44,7 @@ type Options struct {
 type Result struct {
 	Manifest *Manifest // of the finished data set
 	Failures []Failure // images that were left out
+	Notes    []string  // what is probably a mistake: names of classes, and images that occur twice
 	Kept     int       // shards that were there already
 }
 

@@ -164,13 +164,14 @@ func (s *companionWriter) close() error {
 }
 
 // describe writes ATTRIBUTION.parquet and STATS.json from the columns of the shards,
-// without the images. It holds 12 bytes per row of one split, and the counts of
-// classes.
-func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Failure) error {
+// without the images. It holds 12 bytes per row of one split, 32 per row of all, and the counts of
+// classes. It returns the images that the set has more than once.
+func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Failure) (*Duplicates, error) {
 	f, err := to.create(AttributionFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	same := &sameBytes{}
 	credits := newAttribution(f)
 	stats := Stats{Version: statsVersion, Splits: []SplitStats{}}
 	for _, split := range s.manifest.Splits() {
@@ -181,27 +182,31 @@ func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Fail
 			}
 			err := s.each(ctx, sh, func(at int, row *Row) error {
 				count.add(row, sh.index.lengths[at])
+				same.add(row)
 				return credits.write(row)
 			})
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 		stats.Splits = append(stats.Splits, count.stats(s.manifest, split, failures))
 	}
 	if err := credits.parquet.Close(); err != nil {
-		return err
+		return nil, err
 	}
 	if f.rows = credits.rows; !credits.any {
 		if err := to.drop(f); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	if stats.Duplicates, err = s.duplicates(ctx, same); err != nil {
+		return nil, err
 	}
 	text, err := encodeJSON(stats)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return to.put(StatsFile, text)
+	return stats.Duplicates, to.put(StatsFile, text)
 }
 
 // TaxonomyWriter writes a tree of classes as taxonomy.skos.ttl. The same tree must give

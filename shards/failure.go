@@ -50,7 +50,13 @@ func At(path, where string) string {
 	return fmt.Sprintf("%s (%s)", path, where)
 }
 
-var errMissing = errors.New("no such image")
+// missing is the error of an image that the source does not have.
+func (item *Item) missing() error {
+	if item.Near == "" {
+		return errors.New("no such image")
+	}
+	return fmt.Errorf("no such image, but there is %.80q", item.Near)
+}
 
 // Unreadable reports whether an error in opening or reading a file lies in that file,
 // such as a lack of permission. Such an error lasts, so the file is left out and

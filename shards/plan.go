@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hgld/internal/spelling"
 	"hgld/labels"
 )
 
@@ -14,6 +15,7 @@ import (
 type plan struct {
 	schema *Schema
 	shards []planned
+	notes  []string // of the names of classes
 }
 
 // planned is one shard to be built.
@@ -29,6 +31,7 @@ type planned struct {
 // classes form a tree, and cuts every split into shards of consecutive items.
 func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	tree := newTree(src.Levels(), o.Hierarchy)
+	names := newClassNames(src.Levels())
 	where := map[ImageID]string{}
 	bySplit := map[labels.Split]*planned{}
 	n := 0
@@ -47,6 +50,7 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 			return nil, fmt.Errorf("%s: image %s (%s) occurs twice, first in %s", item.Where, item.ID, item.Path, first)
 		}
 		where[item.ID] = item.Where
+		item.Names = names.add(&item)
 		path, err := tree.path(&item)
 		if err != nil {
 			return nil, err
@@ -61,7 +65,8 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("no images found")
 	}
-	p := &plan{schema: &Schema{Classes: tree.hierarchy(), Landmarks: src.Landmarks()}}
+	classes := tree.hierarchy()
+	p := &plan{schema: &Schema{Classes: classes, Landmarks: src.Landmarks()}, notes: names.notes(classes)}
 	if err := p.schema.check(); err != nil {
 		return nil, err
 	}
@@ -73,11 +78,15 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 	return p, p.hash(o.Settings)
 }
 
-// Check lists the items of a source as a build does. It returns the first fault of the list: a row
-// that cannot be read, an unknown split, an image that occurs twice, or classes that form no tree.
-func Check(ctx context.Context, src Source) error {
-	_, err := makePlan(ctx, src, Options{})
-	return err
+// Check lists the items of a source as a build does. It returns notes on the names of classes, and the
+// first fault of the list: a row that cannot be read, an unknown split, an image that occurs twice, or
+// classes that form no tree.
+func Check(ctx context.Context, src Source) (notes []string, err error) {
+	p, err := makePlan(ctx, src, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return p.notes, nil
 }
 
 // images returns the number of items.
@@ -179,14 +188,35 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 	}
 	c, ok := t.lookup.Class(0, item.Names[0])
 	if !ok {
-		return nil, fmt.Errorf("%s: %s %.80q is not in the hierarchy", item.Where, t.given.Levels[0].Name, item.Names[0])
+		c, ok = t.otherForm(item.Names[0])
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: %s %.80q is not in the hierarchy%s", item.Where, t.given.Levels[0].Name, item.Names[0],
+			t.twin(item.Names[0]))
 	}
 	path := t.given.PathOf(c)
 	for l, name := range t.given.Names(path) {
-		if l < len(item.Names) && item.Names[l] != "" && item.Names[l] != name {
+		if l < len(item.Names) && item.Names[l] != "" && item.Names[l] != name && item.Names[l] != spelling.Form(name) {
 			return nil, fmt.Errorf("%s: %s %.80q of %.80q; the hierarchy says %.80q",
 				item.Where, t.given.Levels[l].Name, item.Names[l], item.Names[0], name)
 		}
 	}
 	return path, nil
+}
+
+// otherForm finds a class of the given hierarchy whose name is in another form of Unicode.
+func (t *tree) otherForm(name string) (class int32, ok bool) {
+	at := slices.IndexFunc(t.given.Levels[0].Classes, func(c labels.Class) bool { return spelling.Form(c.Name) == name })
+	return int32(at), at >= 0
+}
+
+// twin names a class of the given hierarchy that is spelled almost like a name; "" if there is none.
+func (t *tree) twin(name string) string {
+	key := spelling.Key(name)
+	for _, c := range t.given.Levels[0].Classes {
+		if spelling.Key(c.Name) == key {
+			return fmt.Sprintf(", which has %.80q", c.Name)
+		}
+	}
+	return ""
 }

@@ -176,7 +176,7 @@ func read(item *Item) ([]byte, FailureClass, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && item.Size == 0:
-		return nil, MissingFailure, errMissing
+		return nil, MissingFailure, item.missing()
 	case errors.Is(err, zip.ErrChecksum):
 		return nil, HashFailure, err
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(syscall.Errno)) && !Unreadable(err):

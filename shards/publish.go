@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"hgld/internal/atomicfile"
 	"hgld/labels"
@@ -68,8 +69,8 @@ func (b *builder) describe(ctx context.Context, src Source, to *companionWriter)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings, Inputs: inputs,
-		Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
+	r := &Result{Notes: b.plan.notes, Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings,
+		Inputs: inputs, Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
 	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
 	for _, m := range b.made {
 		r.Manifest.Files = append(r.Manifest.Files, m.file)
@@ -93,9 +94,11 @@ func (b *builder) describe(ctx context.Context, src Source, to *companionWriter)
 	if err := labels.WriteHierarchy(tree, set.classes); err != nil {
 		return nil, err
 	}
-	if err := set.describe(ctx, to, r.Failures); err != nil {
+	twice, err := set.describe(ctx, to, r.Failures)
+	if err != nil {
 		return nil, err
 	}
+	r.Notes = append(slices.Clip(r.Notes), twice.Notes()...)
 	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.heif(), b.o.Made})
 	if err != nil {
 		return nil, err

@@ -166,7 +166,7 @@ func (b *builder) checkPublishEarly() error {
 	for i := range b.plan.shards {
 		for k := range b.plan.shards[i].items {
 			if item := &b.plan.shards[i].items[k]; item.Missing {
-				gone = append(gone, item.failure(MissingFailure, errMissing))
+				gone = append(gone, item.failure(MissingFailure, item.missing()))
 			}
 		}
 	}

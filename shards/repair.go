@@ -112,7 +112,7 @@ func (s *Set) repairCompanions(ctx context.Context, taxonomy TaxonomyWriter) (fi
 		return nil, err
 	}
 	if bad[AttributionFile] || bad[StatsFile] {
-		if err := s.describe(ctx, to, failures); err != nil {
+		if _, err := s.describe(ctx, to, failures); err != nil {
 			return nil, err
 		}
 	}

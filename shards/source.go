@@ -36,6 +36,7 @@ type Item struct {
 	Missing bool   // the source has no such image; Open says so too
 	Stamp   string // what the source knows of the content beside the size, like a zip's CRC-32
 	SHA256  string // expected hash in hexadecimal; "" where none is known
+	Near    string // of a missing image: a file whose name is spelled almost like its own; "" if there is none
 
 	// Open returns the image. If Missing is set, the error wraps fs.ErrNotExist and the
 	// item becomes a failure of class missing; the same holds for an item without Size.

@@ -16,6 +16,8 @@ const statsVersion = 1
 type Stats struct {
 	Version int          `json:"hgld_stats"` // format version
 	Splits  []SplitStats `json:"splits"`     // in the order of labels.Splits
+	// Duplicates counts images that occur more than once; nil if there are none.
+	Duplicates *Duplicates `json:"duplicates,omitempty"`
 }
 
 // SplitStats counts a split.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,9 +113,13 @@ func runCurateImport(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	j.say("%s is read as %s", j.args[0], d.ReadAs())
 	into, err := format.OpenImport(logPath, draftPath, c.String("by"), c.Bool("dry-run"), d)
 	if err != nil {
 		return importError(err, logPath, draftPath, j.args[0])
+	}
+	if len(into.New) > 0 {
+		j.say("%s: %s", count(len(into.New), "new group"), listed(into.New))
 	}
 	return errors.Join(runImport(j, into, logPath, draftPath, policy, c.Bool("dry-run")), into.Close())
 }
@@ -181,4 +186,18 @@ func listImport(j *job, into *format.Import, logPath, draftPath string) error {
 	}
 	j.say("%s would be appended to %s", count(len(into.Edits), "edit"), logPath)
 	return nil
+}
+
+// listed quotes names, the first hundred of many.
+func listed(names []string) string {
+	const most = 100
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	text := strings.Join(quoted, ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

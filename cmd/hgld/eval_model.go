@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/pipeline"
+	"hgld/labels"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
@@ -88,6 +89,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	if err != nil {
 		return nil, err
 	}
+	noteDuplicates(j, choice)
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
@@ -96,6 +98,15 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	result.Of = of
 	return result, nil
+}
+
+// noteDuplicates tells the user of evaluated images that other splits have too, or other classes.
+func noteDuplicates(j *job, choice *selection.Images) {
+	twice, err := shards.ReadDuplicates(choice.Data)
+	if err != nil {
+		return // not shards, or damaged, as verify says
+	}
+	j.sayAll("note: %s", twice.Notes(labels.Split(choice.Query), labels.Split(choice.Gallery)))
 }
 
 // open opens the network to evaluate. threads applies to the CPU.
@@ -170,6 +181,7 @@ func (e *evaluation) evaluateBenchmarks(j *job, o retrieval.Evaluation, choice *
 	if err != nil {
 		return nil, err
 	}
+	noteDuplicates(j, choice)
 	done := showEmbedding(j, &o, images)
 	defer done()
 	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)

@@ -37,6 +37,8 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 		{kindOf("e.csv"), exitFailed, `delimiter=","`},
 		{&dataset.SettingError{Setting: "split_folders", Values: []string{"a=train", "none"}, Err: errors.New("x")},
 			exitFailed, "for splits: --split-folders a=train; for classes: --split-folders none"},
+		{&dataset.SettingError{Setting: "split_folders", Values: []string{"my a=train", "none"}, Err: errors.New("x")},
+			exitFailed, "for splits: --split-folders 'my a=train'; for classes"},
 		{&dataset.SettingError{Setting: "columns.path", Values: []string{"url"}, Err: errors.New("x")}, exitFailed,
 			"name another one: -o columns.path=url"},
 		{&pages.SweepError{Name: "x", Err: errors.New("y")}, exitFailed, "hgld cluster sweep --json"},

@@ -44,8 +44,8 @@ func startProject(c *cli.Context) error {
 			return err
 		}
 		project, next = *own, "look through the settings"
-	} else if c.IsSet("levels") || c.IsSet("split-folders") || c.IsSet("uneven") {
-		return usagef("--levels, --split-folders and --uneven describe the images of --images, which is not given")
+	} else if c.IsSet("levels") || c.IsSet("split-folders") || c.IsSet("uneven") || c.IsSet(pipeline.OverrideFlag) {
+		return usagef("--levels, --split-folders, --uneven and -o describe the images of --images, which is not given")
 	}
 	text, err := stages().Text(project)
 	if err != nil {

@@ -27,7 +27,7 @@ func imagesFlags() []cli.Flag {
 			flags = append(flags, f)
 		}
 	}
-	return flags
+	return append(flags, overrideFlag())
 }
 
 // imageProject describes a project that starts from images, at the stage shards. It lists
@@ -52,10 +52,6 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	j := jobIn(c, &pipeline.Project{})
 	src, _, err := s.openSource(j)
-	if setting := (*dataset.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "columns.path" {
-		return nil, withHint(err, "build shards without a project: hgld shards build --dataset %s --input %s -o %s=%s",
-			word(s.Dataset), word(input), setting.Setting, word(strings.Join(setting.Values, ",")))
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +67,23 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
 		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
 		"eval.report": "eval.html"}
+	for _, text := range c.StringSlice(pipeline.OverrideFlag) {
+		key, value, _ := strings.Cut(text, "=")
+		if values["shards."+key] == "" {
+			values["shards."+key] = yamlText(value)
+		}
+	}
 	maps.Copy(values, selection.FirstSettings(len(found.Levels), found))
 	if values["train.query"] == string(labels.Train) {
 		j.say("note: too few classes to hold some out, so the evaluation is of images that the model has seen")
 	}
 	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
+}
+
+// yamlText is a value as YAML writes it: as it is, or in quotes where YAML would read something else.
+func yamlText(value string) string {
+	if strings.ContainsAny(value, " :#{}[],&*!|>'\"%@`\\") {
+		return strconv.Quote(value)
+	}
+	return value
 }

@@ -259,6 +259,7 @@ func listRefused(j *job, err error) {
 }
 
 func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
+	j.sayAll("note: %s", r.Notes)
 	j.print("%s", r.Manifest.BuiltText())
 	if r.Kept > 0 {
 		j.say("%s there already", count(r.Kept, "shard"))

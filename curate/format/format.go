@@ -41,6 +41,8 @@ type Document struct {
 	form labels.Form // form to write Table in; "" for the form it was read in
 	read string      // name of the format that the document was read in
 
+	separated string // how its columns were separated, if not by commas
+
 	place func(tag string) (row int, column string) // of a tag in the file; nil if the format does not know
 }
 
@@ -144,6 +146,10 @@ func choose(data []byte, name, format string) (string, Format, error) {
 // Read reads a file of the named format or, if format is "", of the format that it
 // looks like.
 func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
+	data, separated, err := plain(data, name)
+	if err != nil {
+		return nil, err
+	}
 	if err := noText(data, name); err != nil {
 		return nil, err
 	}
@@ -155,7 +161,7 @@ func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, er
 	if err != nil {
 		return nil, err
 	}
-	d.read = format
+	d.read, d.separated = format, separated
 	return d, nil
 }
 
@@ -235,6 +241,18 @@ func (d *Document) lost(h holding) []string {
 	say(h.empty, empty, "group without members", "groups without members")
 	say(h.counts || h.groupsOnly, len(d.count(0)), "count of landmarks", "counts of landmarks")
 	return list
+}
+
+// ReadAs says as which format the document was read, and how its columns were separated.
+func (d *Document) ReadAs() string {
+	text := d.read
+	if at := slices.Index(Formats.Names(), d.read); at >= 0 {
+		text += " (" + Formats[at].About + ")"
+	}
+	if d.separated != "" {
+		text += ", with " + d.separated + " between the columns"
+	}
+	return text
 }
 
 // Groups returns the names of the groups in their order.

@@ -89,6 +89,15 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("%s: has no group; want one name per line", name)
 	}
+	if len(levels) == 2 {
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.names[1])
+		}
+		if err := columned(names); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
 	for i := range entries {
 		entries[i].names = entries[i].names[:len(levels)]
 	}

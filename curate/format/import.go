@@ -16,6 +16,8 @@ type Import struct {
 	Edits []curate.Edit
 	// Missing are the tags of the document that the draft does not have.
 	Missing []curate.Ref
+	// New are the groups of the document that the session does not have yet.
+	New []string
 
 	path    string
 	by      string
@@ -78,8 +80,34 @@ func (i *Import) plan(c *curate.Curation, contents *curate.Contents, d *Document
 	if err != nil {
 		return &curate.MismatchError{Err: fmt.Errorf("%s: %w", i.path, err)}
 	}
+	if i.New, err = newGroups(i.session, d); err != nil {
+		return err
+	}
 	i.Edits, i.Missing, err = Edits(i.session, d)
 	return err
+}
+
+// newGroups lists the groups of a document, and those that it proposes, that a session does not have.
+func newGroups(s *curate.Session, d *Document) (list []string, err error) {
+	groups, err := s.Groups(1)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, g := range groups {
+		known[g.Name] = true
+	}
+	names := d.Groups()
+	for _, c := range d.Hierarchy.Levels[0].Classes {
+		names = append(names, c.Proposed)
+	}
+	for _, name := range names {
+		if name != "" && !known[name] {
+			known[name] = true
+			list = append(list, name)
+		}
+	}
+	return list, nil
 }
 
 // importLevels returns the levels of a new log: those of the file if it has kinds.

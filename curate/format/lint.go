@@ -79,7 +79,11 @@ func (p Problem) tail() string {
 // differs from a tag of the draft only in white space or case is a damaged one, and a
 // name that the draft has is correct.
 func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
-	if err := noText(data, name); err != nil {
+	data, separated, err := plain(data, name)
+	if err == nil {
+		err = noText(data, name)
+	}
+	if err != nil {
 		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
 	}
 	_, f, err := choose(data, name, format)
@@ -87,6 +91,10 @@ func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.
 		return nil, err
 	}
 	list, d := f.lint(data, name, o)
+	if separated != "" {
+		list = append(list, Problem{Warning: true, File: name, Row: 1, Found: "columns are separated by " + separated,
+			Expected: "commas"})
+	}
 	if draft != nil && d != nil && !f.holds.groupsOnly {
 		place := d.place
 		if place == nil {

@@ -29,6 +29,8 @@ type Reader struct {
 	csv     *csv.Reader
 	skipped int // lines before the table
 	foreign string
+	trim    bool
+	width   int // columns, where trim is set
 }
 
 // NewReader returns a reader of the table. The separator is the one that is most frequent in the first
@@ -44,6 +46,8 @@ func NewReader(r io.Reader) *Reader {
 	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
 		t.foreign = "JSON, and no table; write a .csv with a row for each image: its path and a column for each level " +
 			"(JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"
+	case bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n\xef\xbb\xbf"), []byte("<")):
+		t.foreign = "a web page or XML, and no table; download the file itself"
 	case bytes.HasPrefix(start, []byte("\xff\xfe")):
 		in = wide(in, binary.LittleEndian)
 	case bytes.HasPrefix(start, []byte("\xfe\xff")):
@@ -80,6 +84,9 @@ func Separated(r io.Reader, separator rune) *Reader {
 
 // newCSV reads a table that begins after some skipped lines.
 func newCSV(in io.Reader, separator rune, skipped int) *csv.Reader {
+	if separator == '\t' {
+		in = newQuotes(in)
+	}
 	r := csv.NewReader(transform.NewReader(in, &lineEnds{separator: separator, line: skipped, row: skipped}))
 	r.Comma = separator
 	return r
@@ -137,8 +144,33 @@ func (t *Reader) Reuse() { t.csv.ReuseRecord = true }
 // Ragged lets rows have other numbers of columns than the first.
 func (t *Reader) Ragged() { t.csv.FieldsPerRecord = -1 }
 
+// Separator returns what separates the columns.
+func (t *Reader) Separator() rune { return t.csv.Comma }
+
+// Trim leaves out columns at the end that have neither a heading in the first row nor cells, as
+// spreadsheets write them.
+func (t *Reader) Trim() { t.trim = true }
+
 // Read returns the next row, and io.EOF behind the last. The error for a row is an *Error.
 func (t *Reader) Read() ([]string, error) {
+	row, err := t.read()
+	if err != nil || !t.trim {
+		return row, err
+	}
+	if t.width == 0 {
+		for t.width = len(row); t.width > 1 && strings.TrimSpace(row[t.width-1]) == ""; t.width-- {
+		}
+	}
+	if len(row) <= t.width {
+		return row, nil
+	}
+	if more := strings.Join(row[t.width:], ""); strings.TrimSpace(more) != "" {
+		return nil, &Error{t.Line(), fmt.Errorf("%.80q stands in a column without a heading", more)}
+	}
+	return row[:t.width], nil
+}
+
+func (t *Reader) read() ([]string, error) {
 	if t.foreign != "" {
 		return nil, errors.New(t.foreign)
 	}

@@ -139,3 +139,51 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestQuotesInsideCellsAreText(t *testing.T) {
+	long := strings.Repeat("x", looked)
+	for text, want := range map[string][]string{
+		"a\tb\n\"Old\" town\t12\" record\n":             {"a|b", `"Old" town|12" record`},
+		"a\tb\r\n5' 6\"\t\"q\"\"r\"\r\n":                {"a|b", `5' 6"|q"r`},
+		"a\tb\n\"x\ty\"\tz\n":                           {"a|b", "x\ty|z"},
+		"a\tb\n\"x\r\ny\"\tz\n":                         {"a|b", "x\r\ny|z"},
+		"a\tb\n" + long + "\tc\n\"" + long + "\"\td":    {"a|b", long + "|c", long + "|d"},
+		"a\tb\n\"" + long + "\n\"\"\"\tc\n" + "d\"e\tf": {"a|b", long + "\n\"|c", `d"e|f`},
+		"a\tb\n\"\t\"\"\n":                              {"a|b", "\t\"\n"},
+	} {
+		rows, err := read(text)
+		if text == "a\tb\n\"\t\"\"\n" {
+			if err == nil {
+				t.Errorf("%q: %q", text, rows)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(rows, want) {
+			t.Errorf("%.60q: %.200q, %v", text, rows, err)
+		}
+	}
+	for _, text := range []string{"a,b\n\"Old\" town,c\n", "a;b\n12\" record;c\n"} {
+		if rows, err := read(text); err == nil {
+			t.Errorf("%q: two readings", rows)
+		}
+	}
+}
+
+func TestColumnsWithoutHeadingAreTrimmed(t *testing.T) {
+	r := NewReader(strings.NewReader("a;b;; \n1;2;;\n3;;;\n4;5;6;\n"))
+	r.Trim()
+	var rows []string
+	for {
+		row, err := r.Read()
+		if err != nil {
+			if want := `line 4: "6" stands in a column without a heading`; err.Error() != want {
+				t.Error(err)
+			}
+			break
+		}
+		rows = append(rows, strings.Join(row, "|"))
+	}
+	if want := []string{"a|b", "1|2", "3|"}; !slices.Equal(rows, want) {
+		t.Errorf("%q, want %q", rows, want)
+	}
+}

@@ -2,6 +2,7 @@ package img
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -13,7 +14,6 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 )
 
 // ErrTooBig is wrapped by errors for images beyond the Limits, and for files that are too short for
@@ -54,7 +54,7 @@ type JPEGDecoder interface {
 	DecodeJPEG(data []byte, w, h int) (*RGB, error)
 }
 
-// Decoder decodes JPEG, PNG, GIF (first frame), WebP, BMP and TIFF. With HEIF it also decodes HEIC
+// Decoder decodes JPEG, PNG, GIF and WebP (first frame), BMP and TIFF. With HEIF it also decodes HEIC
 // and AVIF (primary image). The zero value has the default limits. It is safe for concurrent use.
 type Decoder struct {
 	Limits Limits      // zero fields are the defaults
@@ -86,10 +86,12 @@ func formats() []format {
 		{"jpeg", "\xff\xd8", jpegConfig, jpegDecode, jpegOrientation},
 		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, pngOrientation},
 		{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, upright},
-		{"webp", "RIFF????WEBP", webp.DecodeConfig, webp.Decode, webpOrientation},
+		{"webp", "RIFF????WEBP", webpConfig, webpDecode, webpOrientation},
 		{"bmp", "BM", bmp.DecodeConfig, bmp.Decode, upright},
 		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
 		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
+		{"tiff", "II+\x00", bigTIFF, nil, upright},
+		{"tiff", "MM\x00+", bigTIFF, nil, upright},
 	}
 }
 
@@ -148,6 +150,9 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 		return f, image.Config{}, Info{}, err
 	}
 	c, err := f.config(bytes.NewReader(data))
+	if f.name == "tiff" && err != nil {
+		err = cmp.Or(checkTIFF(data), err)
+	}
 	if err != nil {
 		return f, c, Info{}, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -162,9 +167,12 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	perPixel := bytesPerPixel(c.ColorModel)
 	switch f.name {
 	case "tiff":
-		// x/image inverts some fax-coded files (2, 3, 4)
-		if v := tiffTag(data, 0x0103); v >= 2 && v <= 4 {
-			return f, c, info, errors.New("tiff: fax compression is not supported; save it as PNG")
+		if err := checkTIFF(data); err != nil {
+			return f, c, info, fmt.Errorf("tiff: %w", err)
+		}
+	case "webp":
+		if firstFrame(data) != nil {
+			perPixel += 3 // the canvas
 		}
 	case "gif":
 		perPixel = 5 // the frame and a canvas of four bytes
@@ -233,10 +241,17 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	if f.name == "gif" {
 		decoded = onCanvas(decoded, c.Width, c.Height)
 	}
-	if got := decoded.Bounds().Size(); got.X != c.Width || got.Y != c.Height {
+	var frame *webpFrame
+	if f.name == "webp" {
+		frame = firstFrame(data)
+	}
+	if got := decoded.Bounds().Size(); frame == nil && (got.X != c.Width || got.Y != c.Height) {
 		return nil, fmt.Errorf("%s: %d×%d pixels where the header says %d×%d", f.name, got.X, got.Y, c.Width, c.Height)
 	}
 	m = toRGB(decoded, f.name == "webp")
+	if frame != nil {
+		m = frame.onWhite(m)
+	}
 	return m.turned(info.Orientation), nil
 }
 

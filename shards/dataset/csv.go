@@ -69,6 +69,7 @@ type csvSource struct {
 	columns csvColumns
 	labels  *landmarks // nil: label columns
 	used    []byte     // list of the images that Items yielded
+	notes   []string
 }
 
 // csvColumns are the positions of columns in a record; −1 for a missing column.
@@ -101,6 +102,11 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 	if err := src.setColumns(header, s.Columns); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", src.base(), r.Line(), err)
 	}
+	if s.Columns.ID == "" && src.columns.id >= 0 {
+		if err := src.checkID(ctx, header[src.columns.id]); err != nil {
+			return nil, err
+		}
+	}
 	src.images = s.Images
 	if src.images == "" {
 		src.images = filepath.Dir(s.Input)
@@ -118,6 +124,7 @@ func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
 		return nil, nil, nil, err
 	}
 	r := csvfile.NewReader(f)
+	r.Trim()
 	header, err := r.Read()
 	if err != nil {
 		f.Close()
@@ -129,9 +136,39 @@ func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
 	return f, r, header, nil
 }
 
+// checkID drops a column of ids that nobody named if an id repeats: then it is that of a class, an
+// object or a row, and images are known by their paths.
+func (src *csvSource) checkID(ctx context.Context, name string) error {
+	f, r, _, err := src.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	type place struct {
+		line int
+		path string
+	}
+	first := map[string]place{}
+	for {
+		record, err := r.Read()
+		if err != nil { // reported when the rows are imported
+			return ctx.Err()
+		}
+		id := record[src.columns.id]
+		here := place{r.Line(), record[src.columns.path]}
+		if before, twice := first[id]; twice && id != "" && before.path != here.path {
+			src.columns.id = -1
+			src.notes = append(src.notes, fmt.Sprintf("column %s is not taken for ids of images: %.80q is in lines %d and %d",
+				name, id, before.line, here.line))
+			return ctx.Err()
+		}
+		first[id] = here
+	}
+}
+
 func (src *csvSource) setColumns(header []string, names Columns) error {
 	for i, h := range header {
-		if slices.Index(header, h) != i {
+		if h != "" && slices.Index(header, h) != i {
 			return fmt.Errorf("column %.80q occurs twice", h)
 		}
 	}
@@ -291,13 +328,23 @@ func (src *csvSource) imagePath(name string) string {
 			}
 		}
 	}
-	if strings.Contains(name, `\`) {
-		if _, err := src.store.find(name); err != nil {
-			name = strings.ReplaceAll(name, `\`, "/")
+	for _, other := range []string{strings.ReplaceAll(name, `\`, "/"), strings.TrimSpace(name),
+		strings.TrimSpace(strings.ReplaceAll(name, `\`, "/"))} {
+		if other == name {
+			continue
+		}
+		if _, err := src.store.find(name); err == nil {
+			break
+		}
+		if _, err := src.store.find(path.Clean(other)); err == nil || strings.Contains(name, `\`) {
+			name = other
 		}
 	}
 	return path.Clean(name)
 }
+
+// Notes says what was found out about the columns and the archive.
+func (src *csvSource) Notes() []string { return append(slices.Clone(src.notes), notesOf(src.store)...) }
 
 // imageName returns the path of an image. Of an image that the table names by its address, it is
 // the last part of the address, under which the image was saved.

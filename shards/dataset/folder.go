@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -23,10 +24,11 @@ import (
 // The folders are the levels; the one that holds the image is the finest. A folder around all
 // others, such as an archive has, is no class, unless Settings.Levels counts it. If all folders
 // at the top have names of splits (train, val, test, index, query, gallery), they are the
-// splits; Settings.SplitFolders declares others. If a name occurs under two parents, all
-// classes of the level are called by their path. All images lie at one depth, unless
-// Settings.Uneven allows others. Links to folders are followed within the named folder.
-// Hidden files, and files without the extension of an image, are left out;
+// splits; Settings.SplitFolders declares others, also further down (finest/split/image.jpg). Names
+// that only speak of splits (train2017, seg_test) are an error until it says what they are. If a
+// name occurs under two parents, all classes of the level are called by their path. All images lie
+// at one depth, unless Settings.Uneven allows others. Links to folders are followed within the
+// named folder. Hidden files, and files without the extension of an image, are left out;
 // photographs in a format that hgld does not read are counted in the notes.
 type Folder struct{}
 
@@ -47,17 +49,19 @@ func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 type folderSource struct {
 	store  store
 	files  []entry
-	splits map[string]labels.Split // of the top folders; nil: they are classes
+	splits map[string]labels.Split // by the names of folders; nil: all folders are classes
 	split  labels.Split
 	levels []string
-	byPath []bool   // levels whose classes are called by their path
-	repeat bool     // the innermost folder is the class at the missing finer levels
-	depth  int      // levels; 0 until known
-	wrap   int      // folders around all images, which are no classes
-	also   []string // extensions of images beyond the usual ones
-	unread foreign  // photographs that are left out
-	others others   // other files that are left out
-	table  string   // metadata.csv or metadata.jsonl beside the images, "" if there is none
+	byPath []bool // levels whose classes are called by their path
+	repeat bool   // the innermost folder is the class at the missing finer levels
+	depth  int    // levels; 0 until known
+	wrap   int    // folders around all images, which are no classes
+	// splitAt is the depth of the folders that are splits, below the wrapping ones.
+	splitAt int
+	also    []string // extensions of images beyond the usual ones
+	unread  foreign  // photographs that are left out
+	others  others   // other files that are left out
+	table   string   // metadata.csv or metadata.jsonl beside the images, "" if there is none
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
@@ -107,7 +111,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		return errors.New(text)
 	}
 	src.wrap = wrapping(src.files, src.levels, splits)
-	if src.splits, err = splitFolders(src.topNames(), splits); err != nil {
+	if err := src.splitFolders(splits); err != nil {
 		return err
 	}
 	depth, err := src.checkDepth()
@@ -133,16 +137,25 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 	return checkOrder(src.levels)
 }
 
-// topNames returns the names at the top, below the wrapping folders.
-func (src *folderSource) topNames() (names []string) {
+// folders returns the folders of a path, outermost first, without the wrapping ones.
+func (src *folderSource) folders(p string) []string {
+	parts := strings.Split(p, "/")
+	return parts[min(src.wrap, len(parts)-1) : len(parts)-1]
+}
+
+// namesAt returns the names of the folders at a depth below the wrapping ones, sorted, and at depth 0
+// those of the images beside them.
+func (src *folderSource) namesAt(depth int) []string {
+	names := map[string]bool{}
 	for _, e := range src.files {
-		top, _, inside := strings.Cut(src.belowWrapper(e.path), "/")
-		if !inside || len(names) == 0 || names[len(names)-1] != top {
-			names = append(names, top)
+		switch folders := src.folders(e.path); {
+		case depth < len(folders):
+			names[folders[depth]] = true
+		case depth == 0:
+			names[path.Base(e.path)] = true
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Sorted(maps.Keys(names))
 }
 
 func isImage(name string) bool {
@@ -155,11 +168,11 @@ func isImage(name string) bool {
 
 // labelled returns the split and the folder names of a path, finest first.
 func (src *folderSource) labelled(p string) (labels.Split, []string) {
-	parts := strings.Split(p, "/")
-	parts = parts[min(src.wrap, len(parts)-1) : len(parts)-1]
+	parts := src.folders(p)
 	split := src.split
-	if src.splits != nil && len(parts) > 0 {
-		split, parts = src.splits[parts[0]], parts[1:]
+	if src.splits != nil && len(parts) > src.splitAt {
+		split = src.splits[parts[src.splitAt]]
+		parts = slices.Delete(parts, src.splitAt, src.splitAt+1)
 	}
 	for src.repeat && len(parts) > 0 && len(parts) < src.depth {
 		parts = append(parts, parts[len(parts)-1])

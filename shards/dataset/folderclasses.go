@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -13,59 +14,135 @@ import (
 // asClasses, instead of a list of split folders, says that there are none.
 const asClasses = "none"
 
-// likeSplits are folder names that mean a split under another name.
-var likeSplits = map[string]labels.Split{
-	"training": labels.Train, "trn": labels.Train, "background": labels.Train,
-	"testing": labels.Test, "tst": labels.Test, "evaluation": labels.Test, "eval": labels.Test,
-	"validation": labels.Val, "valid": labels.Val, "dev": labels.Val, "development": labels.Val,
-}
-
-// splitLike returns the split that a folder's name means, "" for none.
-func splitLike(folder string) labels.Split {
-	name := strings.ToLower(folder)
-	for _, around := range []string{"images", "image", "imgs", "img", "set", "data"} {
-		name = strings.TrimSuffix(strings.TrimPrefix(name, around+"_"), "_"+around)
-		name = strings.TrimSuffix(strings.TrimPrefix(name, around+"-"), "-"+around)
-	}
-	if slices.Contains(labels.Splits, labels.Split(name)) {
-		return labels.Split(name)
-	}
-	return likeSplits[name]
-}
-
-// splitFolders returns the splits of the folders at the top: those that the settings
-// name, or all folders if all have names of splits. It returns nil if the folders are
-// classes.
-func splitFolders(tops []string, asked []string) (map[string]labels.Split, error) {
+// splitFolders finds the folders that are splits, in the settings or by their names, and sets splits
+// and splitAt. If all folders at the top are called like splits are here, they are splits. It
+// returns an error if names at the top or further down only speak of splits.
+func (src *folderSource) splitFolders(asked []string) (err error) {
 	if len(asked) > 0 {
-		return namedSplits(tops, asked)
-	}
-	exact, near := 0, 0
-	own := map[string]labels.Split{}
-	var proposal []string
-	for _, top := range tops {
-		own[top] = splitLike(top)
-		switch {
-		case labels.Split(top) == own[top]:
-			exact++
-		case own[top] != "":
-			near++
+		src.splitAt = src.depthOf(asked)
+		if src.splits, err = namedSplits(src.namesAt(src.splitAt), asked); err == nil && src.splitAt > 0 {
+			err = src.checkSplitDepth()
 		}
-		if own[top] != "" {
-			proposal = append(proposal, top+"="+string(own[top]))
-		}
+		return err
 	}
+	tops := src.namesAt(0)
+	own, exact, near := splitsOf(tops)
 	switch {
-	case exact == len(tops):
-		return own, nil
-	case exact+near == len(tops) && len(tops) > 1:
-		return nil, setting("split_folders", strings.Join(proposal, ","), asClasses)(
-			"the folders %s may be splits or classes; say which", strings.Join(tops, ", "))
-	case exact > 1:
-		return nil, setting("split_folders", "FOLDER=SPLIT,…", asClasses)("some of the folders %s have names of "+
-			"splits (%v) and others do not; say what they are", shortList(tops), labels.Splits)
+	case exact == len(tops), len(tops) == 1 && own[tops[0]] == src.split:
+		src.splits = own
+	case exact+near > 1, len(tops) == 1 && near == 1, exact+near == 1 && src.repeatsBelow(own):
+		return setting("split_folders", proposedSplits(tops, own), asClasses)(
+			"the folders %s may be splits or classes; say which", shortList(tops))
+	default:
+		return src.checkInnerSplits()
 	}
-	return nil, nil
+	return nil
+}
+
+// splitsOf returns the splits of which names speak, how many of the names are those of splits, and
+// how many hold such a word.
+func splitsOf(names []string) (own map[string]labels.Split, exact, near int) {
+	own = map[string]labels.Split{}
+	for _, name := range names {
+		switch split := splitIn(name); {
+		case split == "":
+		case labels.Split(name) == split:
+			exact++
+			own[name] = split
+		default:
+			near++
+			own[name] = split
+		}
+	}
+	return own, exact, near
+}
+
+// proposedSplits is the setting by which names are the splits of which they speak.
+func proposedSplits(names []string, own map[string]labels.Split) string {
+	const most = 6
+	if len(names)-len(own) > most {
+		return "FOLDER=SPLIT,…"
+	}
+	var list []string
+	for _, name := range names {
+		list = append(list, name+"="+cmp.Or(string(own[name]), "SPLIT"))
+	}
+	return strings.Join(list, ",")
+}
+
+// repeatsBelow reports whether a folder in a top folder that speaks of a split has the name of one in
+// another top folder, as classes have in photos and photos_test.
+func (src *folderSource) repeatsBelow(own map[string]labels.Split) bool {
+	inside := [2]map[string]bool{{}, {}}
+	for _, e := range src.files {
+		if folders := src.folders(e.path); len(folders) > 1 {
+			side := 0
+			if own[folders[0]] != "" {
+				side = 1
+			}
+			inside[side][folders[1]] = true
+		}
+	}
+	for name := range inside[1] {
+		if inside[0][name] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkInnerSplits returns an error if all folders at a depth below the top speak of splits, as in
+// apple/train and apple/test.
+func (src *folderSource) checkInnerSplits() error {
+	for at := 1; ; at++ {
+		names := src.namesAt(at)
+		if len(names) == 0 {
+			return nil
+		}
+		own, exact, near := splitsOf(names)
+		if len(names) > 1 && exact+near == len(names) {
+			return setting("split_folders", proposedSplits(names, own), asClasses)(
+				"the folders %s, inside others as in %s, may be splits or classes; say which", shortList(names),
+				src.example(at))
+		}
+	}
+}
+
+// depthOf returns the depth of the folders that settings name: the first at which all of them occur,
+// or else the top.
+func (src *folderSource) depthOf(asked []string) int {
+	for at := 0; ; at++ {
+		names := src.namesAt(at)
+		if len(names) == 0 {
+			return 0
+		}
+		if !slices.ContainsFunc(asked, func(text string) bool {
+			folder, _, _ := strings.Cut(text, "=")
+			return !slices.Contains(names, folder)
+		}) {
+			return at
+		}
+	}
+}
+
+// checkSplitDepth returns an error if an image lies in no folder at the depth of the splits.
+func (src *folderSource) checkSplitDepth() error {
+	for _, e := range src.files {
+		if len(src.folders(e.path)) <= src.splitAt {
+			return fmt.Errorf("%s lies in no folder of a split, as those in %s do", e.path, src.example(src.splitAt))
+		}
+	}
+	return nil
+}
+
+// example returns the folders around the first image that lies so deep.
+func (src *folderSource) example(at int) string {
+	for _, e := range src.files {
+		if folders := src.folders(e.path); len(folders) > at {
+			return path.Join(folders[:at+1]...)
+		}
+	}
+	return ""
 }
 
 // namedSplits parses FOLDER=SPLIT for each folder at the top that does not have the
@@ -210,6 +287,7 @@ func (src *folderSource) classes(p string) (labels.Split, []string) {
 // Notes counts the files that are left out, and names folders that are no classes and levels whose
 // classes are called by their path.
 func (src *folderSource) Notes() (list []string) {
+	list = notesOf(src.store)
 	for _, note := range []string{src.unread.String(), src.others.String(), src.wrapNote()} {
 		if note != "" {
 			list = append(list, note)

@@ -99,6 +99,58 @@ func TestFoldersNamedLikeSplitsAreRefused(t *testing.T) {
 	}
 }
 
+// Names that speak of splits are never a level unasked: their images would be trained on.
+func TestNamesThatSpeakOfSplitsAreAskedAbout(t *testing.T) {
+	for _, c := range []struct{ files, want string }{ // want "": they are classes or splits as they stand
+		{"train2017/a/1 val2017/b/2", "train2017=train,val2017=val"},
+		{"seg_train/a/1 seg_test/b/2", "seg_test=test,seg_train=train"},
+		{"imagenet_train/a/1 imagenet_val/b/2 readme/c/3", "imagenet_train=train,imagenet_val=val,readme=SPLIT"},
+		{"bounding_box_train/a/1 bounding_box_test/b/2 query/b/3",
+			"bounding_box_test=test,bounding_box_train=train,query=query"},
+		{"trainA/a/1 testA/b/2", "testA=test,trainA=train"},
+		{"ILSVRC2012_img_train/a/1 ILSVRC2012_img_val/b/2", "ILSVRC2012_img_train=train,ILSVRC2012_img_val=val"},
+		{"Train/a/1 Test/b/2", "Test=test,Train=train"},
+		{"train/a/1 valid/b/2", "train=train,valid=val"},
+		{"trainset/a/1 testimages/b/2", "testimages=test,trainset=train"},
+		{"10k-train/a/1 10k-dev/b/2", "10k-dev=val,10k-train=train"},
+		{"base_gallery/a/1 base_queries/b/2", "base_gallery=gallery,base_queries=query"},
+		{"test_query/a/1 test_gallery/b/2", "test_gallery=gallery,test_query=query"},
+		{"train2017/1 val2017/2", "train2017=train,val2017=val"},
+		{"photos/a/1 photos/b/2 photos_test/a/3", "photos=SPLIT,photos_test=test"},
+		{"top/train_v2/a/1 top/test_v2/a/2", "test_v2=test,train_v2=train"},
+		{"seg_test/a/1 seg_test/b/2", "seg_test=test"},
+		{"apple/train/1 apple/test/2 pear/train/3", "test=test,train=train"},
+		{"seg_train/a/1 seg_train/b/2", ""},
+		{"photos/a/1 photos_test/b/2", ""}, // no class in common
+		{"train/1 car/2 bus/3", ""},
+		{"interval/1 medieval/2 contest/3 latest/4", ""},
+		{"apple/left/1 apple/right/2 pear/left/3", ""},
+	} {
+		files := tree{}
+		for _, name := range strings.Fields(c.files) {
+			files[name+".jpg"] = "x"
+		}
+		_, err := items(t, Folder{}, Settings{Input: files.folder(t)})
+		var asked *SettingError
+		switch is := errors.As(err, &asked); {
+		case is != (c.want != "") || !is && err != nil:
+			t.Errorf("%s: %v, want %q", c.files, err, c.want)
+		case is && (asked.Setting != "split_folders" || !slices.Equal(asked.Values, []string{c.want, asClasses})):
+			t.Errorf("%s: %q, want %q", c.files, asked.Values, c.want)
+		}
+	}
+	// The answers are taken, also where the splits lie below the classes.
+	inner := tree{"apple/train/1.jpg": "x", "apple/test/2.jpg": "y", "pear/train/3.jpg": "z"}
+	got, err := items(t, Folder{}, Settings{Input: inner.folder(t), SplitFolders: []string{"train=train", "test=test"}})
+	if want := []string{"apple/test/2.jpg test apple", "apple/train/1.jpg train apple",
+		"pear/train/3.jpg train pear"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	inner["pear/4.jpg"] = "w"
+	_, err = items(t, Folder{}, Settings{Input: inner.folder(t), SplitFolders: []string{"train=train", "test=test"}})
+	wantError(t, err, "pear/4.jpg lies in no folder of a split, as those in apple/test do")
+}
+
 func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})

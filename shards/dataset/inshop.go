@@ -19,7 +19,7 @@ import (
 //	    52712
 //	    image_name item_id evaluation_status
 //	    img/WOMEN/Dresses/id_00000002/02_1_front.jpg  id_00000002  train
-//	img/WOMEN/Dresses/… or Img/img/WOMEN/Dresses/…
+//	img/WOMEN/Dresses/… or Img/img/WOMEN/Dresses/…, or the large images: Img/img_highres/WOMEN/Dresses/…
 //
 // The first line is the number of records. Columns are separated by spaces, and the last
 // is the split: train, query or gallery. Query and gallery share their items; training has
@@ -57,11 +57,12 @@ func (InShop) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			return err
 		}
 		if records != len(p.records) {
-			p.notes = append(p.notes, fmt.Sprintf("%s has %d records, but its first line says %d", list, len(p.records),
-				records))
+			return fmt.Errorf("%s has %d records, but its first line says %d: it was cut or changed; take the file as it was "+
+				"published", name, len(p.records), records)
 		}
 		published := []count{{labels.Train, 25882, 3997}, {labels.Query, 14218, 3985}, {labels.Gallery, 12612, 3985}}
-		return p.checkComplete(published, "", "Img")
+		p.prefix = "img/"
+		return p.checkComplete(published, "", "Img", "img_highres", "Img/img_highres")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,7 +26,7 @@ import (
 // row for each image. The image is a struct of bytes and path, in the column image or
 // Columns.Path. Settings.Levels names the columns of classes, finest first; by default it is
 // the only ClassLabel, or the column label. Classes are texts, numbers with names in the metadata
-// ("huggingface") of the file, or plain numbers; null and −1 are no class.
+// ("huggingface") of the file, or plain numbers, in every file alike; null, NaN and −1 are no class.
 //
 // The name of a file gives the split (train-00000-of-00002.parquet, validation/0000.parquet),
 // Settings.SplitFolders gives that of others. An image is called FILE/ROW, or FILE/ROW/NAME where
@@ -50,6 +51,7 @@ func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
 }
 
 type parquetSource struct {
+	notes  []string
 	files  []*parquetTable
 	levels []string
 	pages  *pageCache
@@ -65,11 +67,15 @@ type parquetTable struct {
 	pages  []parquetfile.Page
 	names  []string // file names of the images by row, "" for none; nil: there is no such column
 	levels [][]string
+	kinds  []string // of the values of each level: texts, numbers or booleans
 }
 
 func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	names, err := parquetFiles(s.Input)
 	if err != nil {
+		return err
+	}
+	if src.notes, err = checkParts(names); err != nil {
 		return err
 	}
 	splits, err := parquetSplits(names, s)
@@ -95,6 +101,9 @@ func (src *parquetSource) open(ctx context.Context, s Settings) error {
 		}
 		if err := t.read(src.levels, s.Columns.Path); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := src.files[0].sameKinds(t, src.levels); err != nil {
+			return err
 		}
 	}
 	return orderByRows(src.levels, src.rows(ctx))
@@ -151,14 +160,54 @@ func (t *parquetTable) read(levels []string, imageColumn string) error {
 			return fmt.Errorf("%s: %w", strings.Join(names.Path, "."), err)
 		}
 	}
+	if err := t.checkBytes(); err != nil {
+		return err
+	}
 	for _, level := range levels {
-		classes, err := t.classes(level)
+		classes, kind, err := t.classes(level)
 		if err != nil {
 			return fmt.Errorf("%s: %w", level, err)
 		}
-		t.levels = append(t.levels, classes)
+		t.levels, t.kinds = append(t.levels, classes), append(t.kinds, kind)
 	}
 	return nil
+}
+
+// checkBytes returns an error if the first rows name files in place of holding images.
+func (t *parquetTable) checkBytes() error {
+	if len(t.pages) == 0 || t.names == nil || len(t.names) == 0 || t.names[0] == "" {
+		return nil
+	}
+	images, err := t.images(t.pages[0])
+	if err != nil || slices.ContainsFunc(images, func(data []byte) bool { return len(data) > 0 }) {
+		return err
+	}
+	return fmt.Errorf("the column %s holds paths (%.80q) and no bytes of images; write it again with the bytes "+
+		"(datasets.table.embed_table_storage), or import a .csv with the columns path and label", t.bytes.Name, t.names[0])
+}
+
+// sameKinds returns an error if the values of a level are texts in one file and numbers in another: a
+// class would have two names.
+func (t *parquetTable) sameKinds(other *parquetTable, levels []string) error {
+	for l, level := range levels {
+		if t.kinds[l] != other.kinds[l] {
+			return fmt.Errorf("%s holds %s in %s (%s) and %s in %s (%s), so that a class would have two names; write both alike",
+				level, t.kinds[l], t.name, firstNames(t.levels[l]), other.kinds[l], other.name, firstNames(other.levels[l]))
+		}
+	}
+	return nil
+}
+
+// firstNames lists a few of the classes of rows.
+func firstNames(rows []string) string {
+	const few, looked = 3, 1000
+	var names []string
+	for _, name := range rows[:min(looked, len(rows))] {
+		if name != "" && len(names) < few && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return shortList(names)
 }
 
 // row returns the class names of a row, finest first; none if all are empty.
@@ -178,6 +227,9 @@ func (t *parquetTable) where(r int64) string { return fmt.Sprintf("%s: row %d", 
 
 func (src *parquetSource) Levels() []string { return src.levels }
 func (src *parquetSource) Landmarks() bool  { return false }
+
+// Notes names parts that are missing.
+func (src *parquetSource) Notes() []string { return src.notes }
 
 // rows yields the class names of all rows.
 func (src *parquetSource) rows(ctx context.Context) iter.Seq2[[]string, string] {

@@ -167,6 +167,13 @@ func TestSplitsFollowFileNames(t *testing.T) {
 		{"a/0 b/0", "a=gallery,b=query", "gallery query"},
 		{"train-0 test-0", "none", "train train"},
 		{"images-0", "photos=test", ""},
+		{"imagenet_train imagenet_val", "", ""},
+		{"imagenet_train imagenet_val", "imagenet_train=train,imagenet_val=val", "train val"},
+		{"imagenet_train-00000-of-00001", "", "train"}, // alone, and the default
+		{"imagenet_test-00000-of-00001", "", ""},
+		{"seg_train/0000 seg_test/0000", "", ""},
+		{"x/birds_train/part-0 x/birds_test/part-0", "birds_train=train,birds_test=test", "train test"},
+		{"train2017 val2017", "", "train val"}, // numbers at the end number the files
 	} {
 		var files, asked []string
 		for _, f := range strings.Fields(c.files) {

@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -77,7 +79,7 @@ func (t *parquetTable) columnNames() []string {
 // isClass reports whether a column can hold classes.
 func isClass(leaf parquetfile.Leaf) bool {
 	return leaf.Depth == 1 && leaf.Lists == 0 && slices.Contains([]parquet.Kind{parquet.ByteArray, parquet.Int32,
-		parquet.Int64, parquet.Boolean}, leaf.Kind)
+		parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
 }
 
 // chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing
@@ -144,8 +146,8 @@ func (t *parquetTable) features() (map[string]feature, error) {
 	return features, nil
 }
 
-// classes reads a column of classes: their names by row, "" for none.
-func (t *parquetTable) classes(column string) ([]string, error) {
+// classes reads a column of classes: their names by row, "" for none, and the kind of its values.
+func (t *parquetTable) classes(column string) (list []string, kind string, err error) {
 	at := slices.IndexFunc(t.Leaves(), func(leaf parquetfile.Leaf) bool { return leaf.Name == column && isClass(leaf) })
 	if at < 0 {
 		var possible []string
@@ -154,14 +156,20 @@ func (t *parquetTable) classes(column string) ([]string, error) {
 				possible = append(possible, leaf.Name)
 			}
 		}
-		return nil, registry.Unknown("column of classes", column, possible)
+		return nil, "", registry.Unknown("column of classes", column, possible)
 	}
 	features, err := t.features()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	known := features[column].Names
-	var list []string
+	kind = "numbers"
+	switch of := t.Leaves()[at].Kind; {
+	case of == parquet.Boolean:
+		kind = "booleans"
+	case of == parquet.ByteArray, known != nil:
+		kind = "texts"
+	}
 	shared := map[string]string{} // one text for each class
 	err = t.Values(t.Leaves()[at], func(v parquet.Value, _ bool) error {
 		name, err := className(v, known)
@@ -174,7 +182,7 @@ func (t *parquetTable) classes(column string) ([]string, error) {
 		list = append(list, shared[name])
 		return nil
 	})
-	return list, err
+	return list, kind, err
 }
 
 // className returns the name of a class. known holds the names of numbers; without it, a number
@@ -190,6 +198,18 @@ func className(v parquet.Value, known []string) (string, error) {
 		return strconv.FormatBool(v.Boolean()), nil
 	case v.Kind() == parquet.Int32:
 		n = int64(v.Int32())
+	case v.Kind() == parquet.Float, v.Kind() == parquet.Double: // as pandas makes numbers with gaps
+		x := v.Double()
+		if v.Kind() == parquet.Float {
+			x = float64(v.Float())
+		}
+		if math.IsNaN(x) {
+			return "", nil
+		}
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return "", fmt.Errorf("%v is not the number of a class; want whole numbers or texts", x)
+		}
+		n = int64(x)
 	default:
 		n = v.Int64()
 	}
@@ -209,19 +229,23 @@ func className(v parquet.Value, known []string) (string, error) {
 var numbering = regexp.MustCompile(`[-_.]?(\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?)?$`)
 
 // splitName returns the name by which a file of a data set is assigned to a split: of its own name and
-// its folders, the innermost that known accepts, or else its own name. Numbers at the end are left out.
+// its folders, the innermost that known accepts, or else the innermost that speaks of a split, or else
+// its own name. Numbers at the end are left out.
 func splitName(file string, known func(name string) bool) string {
 	own := numbering.ReplaceAllString(strings.TrimSuffix(file, path.Ext(file)), "")
-	for part := own; part != "." && part != "" && part != "/"; part = path.Dir(part) {
-		if name := path.Base(part); known(name) {
-			return name
+	speaks := func(name string) bool { return splitIn(name) != "" }
+	for _, accepts := range []func(string) bool{known, speaks} {
+		for part := own; part != "." && part != "" && part != "/"; part = path.Dir(part) {
+			if name := path.Base(part); accepts(name) {
+				return name
+			}
 		}
 	}
 	return path.Base(own)
 }
 
 // parquetSplits returns the split of each file: by the names that the settings list, or by the usual
-// names of splits. If no file has one, all are of the default split.
+// names of splits. If no name speaks of one, all are of the default split.
 func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 	asked := map[string]bool{}
 	for _, text := range s.SplitFolders {
@@ -233,8 +257,8 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 		names[i] = splitName(file, func(name string) bool { return asked[name] || splitLike(name) != "" })
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(names)))
+	fallback := cmp.Or(s.Split, labels.Train)
 	splits := map[string]labels.Split{}
-	unknown := 0
 	if len(s.SplitFolders) > 0 {
 		named, err := namedSplits(all, s.SplitFolders)
 		if err != nil {
@@ -242,39 +266,34 @@ func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
 		}
 		splits = named
 	} else {
+		known, spoken := 0, 0
 		for _, name := range all {
-			if splits[name] = splitLike(name); splits[name] == "" {
-				unknown++
+			if splits[name] = splitLike(name); splits[name] != "" {
+				known++
+			} else if is := splitIn(name); is != "" && (len(all) > 1 || is != fallback) {
+				spoken++
 			}
 		}
-	}
-	if unknown > 0 && unknown < len(all) {
-		return nil, unclearSplits(all, splits)
-	}
-	fallback := s.Split
-	if fallback == "" {
-		fallback = labels.Train
+		if known < len(all) && known+spoken > 0 {
+			return nil, unclearSplits(all)
+		}
 	}
 	list := make([]labels.Split, len(files))
 	for i, name := range names {
-		if list[i] = splits[name]; list[i] == "" {
-			list[i] = fallback
-		}
+		list[i] = cmp.Or(splits[name], fallback)
 	}
-	return list, nil
+	return list, checkConfigurations(files, list, asked)
 }
 
-// unclearSplits asks for the splits of files some of whose names say nothing.
-func unclearSplits(names []string, splits map[string]labels.Split) error {
-	var proposal, unclear []string
+// unclearSplits asks for the splits of files some of whose names are not those of splits.
+func unclearSplits(names []string) error {
+	own, _, _ := splitsOf(names)
+	var unclear []string
 	for _, name := range names {
-		if splits[name] == "" {
+		if splitLike(name) == "" {
 			unclear = append(unclear, name)
-			proposal = append(proposal, name+"=SPLIT")
-			continue
 		}
-		proposal = append(proposal, name+"="+string(splits[name]))
 	}
-	return setting("split_folders", strings.Join(proposal, ","))(
+	return setting("split_folders", proposedSplits(names, own))(
 		"the splits of the files %s are unknown; name the split of each, one of %v", shortList(unclear), labels.Splits)
 }

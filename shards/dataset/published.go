@@ -31,6 +31,8 @@ type published struct {
 	top     string // of the lists in their store
 	images  store  // may be lists
 	base    string // of the images in their store
+	prefix  string // of all paths, which the folder of the images may replace
+	bare    bool   // it does
 	levels  []string
 	records []record
 	inputs  []shards.Input
@@ -293,17 +295,30 @@ func (p *published) checkComplete(expected []count, within ...string) error {
 // missing.
 func (p *published) findBase(tops, within []string) {
 	const tries = 1000
-	for _, r := range p.records[:min(tries, len(p.records))] {
-		for _, top := range tops {
-			for _, dir := range within {
-				base := path.Join(top, dir)
-				if _, err := p.images.find(path.Join(base, r.path)); err == nil {
-					p.base = base
-					return
+	records := p.records[:min(tries, len(p.records))]
+	for _, bare := range []bool{false, p.prefix != ""} {
+		p.bare = bare
+		for i := range records {
+			for _, top := range tops {
+				for _, dir := range within {
+					base := path.Join(top, dir)
+					if _, err := p.images.find(path.Join(base, p.inStore(&records[i]))); err == nil {
+						p.base = base
+						return
+					}
 				}
 			}
 		}
 	}
+	p.bare = false
+}
+
+// inStore returns the path of an image below the folder of the images.
+func (p *published) inStore(r *record) string {
+	if p.bare {
+		return strings.TrimPrefix(r.path, p.prefix)
+	}
+	return r.path
 }
 
 // count is the size of a split as a paper states it.
@@ -334,7 +349,9 @@ func (p *published) compare(want count) {
 
 // Notes lists the differences from the published numbers of images and classes. They
 // are no error, because a subset is a data set too.
-func (p *published) Notes() []string { return p.notes }
+func (p *published) Notes() []string {
+	return slices.Concat(p.notes, notesOf(p.images))
+}
 
 func (p *published) Levels() []string { return p.levels }
 func (p *published) Landmarks() bool  { return p.landmarks }
@@ -352,7 +369,7 @@ func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 			err := ctx.Err()
 			if err == nil {
 				var e entry
-				e, err = attach(&item, p.images, path.Join(p.base, r.path))
+				e, err = attach(&item, p.images, path.Join(p.base, p.inStore(r)))
 				p.used = appendUsed(p.used, e)
 			}
 			if !yield(item, err) || err != nil {

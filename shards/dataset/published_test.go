@@ -262,15 +262,33 @@ func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", name, got, c.want)
 		}
 	}
+}
+
+// The list says how many records it has, so one that was cut at a line is found.
+func TestCutListOfInShopIsRefused(t *testing.T) {
 	files := inShopTree(t)
 	files["Eval/list_eval_partition.txt"] = strings.Replace(files["Eval/list_eval_partition.txt"], "5\n", "52712\n", 1)
-	src, err := InShop{}.Open(t.Context(), Settings{Input: files.folder(t)})
+	_, err := items(t, InShop{}, Settings{Input: files.folder(t)})
+	wantError(t, err, "Eval/list_eval_partition.txt has 5 records, but its first line says 52712")
+}
+
+// The large images lie in img_highres in place of img. The small ones are taken where both are there.
+func TestInShopReadsTheLargeImages(t *testing.T) {
+	files := inShopTree(t)
+	small, err := items(t, InShop{}, Settings{Input: files.folder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	if got := src.(*published).Notes(); !strings.Contains(got[0], "has 5 records, but its first line says 52712") {
-		t.Errorf("notes %q", got)
+	large := tree{}
+	for name, data := range files {
+		large[strings.Replace(strings.TrimPrefix(name, "Img/"), "img/", "Img/img_highres/", 1)] = data
+	}
+	input := large.folder(t)
+	for _, s := range []Settings{{Input: input}, {Input: input, Images: filepath.Join(input, "Img", "img_highres")},
+		{Input: input, Images: filepath.Join(input, "Img")}} {
+		if got, err := items(t, InShop{}, s); err != nil || !slices.Equal(got, small) {
+			t.Errorf("%+v: %v\n%q, want\n%q", s, err, got, small)
+		}
 	}
 }
 

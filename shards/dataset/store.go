@@ -57,6 +57,9 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return e, fmt.Errorf("%s: %w", item.Where, err)
 	}
 	item.Size, item.Stamp = e.size, e.stamp
+	if item.Missing {
+		item.Near = nearName(st, name)
+	}
 	item.Open = func() (io.ReadCloser, error) {
 		r, later := st.open(name)
 		if later == nil && shards.Unreadable(err) { // with its size the shards would be others
@@ -66,6 +69,23 @@ func attach(item *shards.Item, st store, name string) (entry, error) {
 		return r, later
 	}
 	return entry{path: item.Path, size: e.size}, nil
+}
+
+// notesOf returns what a store found out about its names.
+func notesOf(st store) []string {
+	if known, ok := st.(interface{ notes() []string }); ok {
+		return known.notes()
+	}
+	return nil
+}
+
+// nearName returns the file of a store whose name is spelled almost like one that is missing; "" if there
+// is none.
+func nearName(st store, name string) string {
+	if known, ok := st.(*spelled); ok {
+		return known.near(name)
+	}
+	return ""
 }
 
 // housekeeping are folders in which systems and network drives keep thumbnails, deleted files and
@@ -93,28 +113,74 @@ func topsOf[V any](members map[string]V) []string {
 	return slices.Sorted(maps.Keys(tops))
 }
 
-// openStore opens a folder, a zip or a tar file. It checks every member of an archive:
-// one that is not a regular file, or whose name leads out, is an error. A tar file is
-// read as a whole, for its hash.
+// openStore opens a folder, a zip or a tar file, which their first bytes tell apart. It checks every
+// member of an archive: one that is not a regular file, or whose name leads out, is an error. A tar
+// file is read as a whole, for its hash. A name is found in either form of Unicode.
 func openStore(ctx context.Context, name string) (store, error) {
+	st, err := openPlainStore(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &spelled{store: st}, nil
+}
+
+func openPlainStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return openFolder(name)
+	}
+	kind, err := archiveKind(name)
 	if err != nil {
 		return nil, err
 	}
 	lower := strings.ToLower(name)
 	switch {
-	case info.IsDir():
-		return openFolder(name)
-	case strings.HasSuffix(lower, ".zip"):
+	case kind == "zip", kind == "" && strings.HasSuffix(lower, ".zip"):
 		return openZip(name)
-	case strings.HasSuffix(lower, ".tar"):
+	case kind == "tar", kind == "" && strings.HasSuffix(lower, ".tar"):
 		return openTar(ctx, name)
-	case strings.HasSuffix(lower, ".tar.gz"), strings.HasSuffix(lower, ".tgz"), strings.HasSuffix(lower, ".tar.bz2"),
-		strings.HasSuffix(lower, ".tar.xz"), strings.HasSuffix(lower, ".tar.zst"):
-		return nil, fmt.Errorf("%s: a compressed tar file has no random access; decompress it to .tar (images do not shrink "+
-			"anyway)", name)
+	case kind == "" && strings.Contains(lower, ".tar."), kind == "" && strings.HasSuffix(lower, ".tgz"):
+		kind = "a program that hgld does not know"
+	case kind == "":
+		return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
+	case kind == "7-Zip", kind == "RAR":
+		return nil, fmt.Errorf("%s: is an archive of %s; want a folder, a .zip or a .tar: unpack it and name the folder",
+			name, kind)
 	}
-	return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
+	return nil, fmt.Errorf("%s: is compressed by %s, and a compressed tar file has no random access; decompress it to "+
+		".tar (images do not shrink anyway)", name, kind)
+}
+
+// archiveKinds are kinds of archives by the bytes with which their files begin.
+var archiveKinds = []struct{ start, kind string }{
+	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "gzip"}, {"BZh", "bzip2"}, {"\xfd7zXZ", "xz"},
+	{"\x28\xb5\x2f\xfd", "zstd"}, {"7z\xbc\xaf", "7-Zip"}, {"Rar!", "RAR"},
+}
+
+// archiveKind returns the kind of a file by its first bytes; "" for an unknown one.
+func archiveKind(name string) (string, error) {
+	f, err := regular.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, tarBlock)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	for _, k := range archiveKinds {
+		if strings.HasPrefix(string(head[:n]), k.start) {
+			return k.kind, nil
+		}
+	}
+	if n == tarBlock && string(head[257:262]) == "ustar" {
+		return "tar", nil
+	}
+	return "", nil
 }
 
 // checkMember refuses names that could lead out of a folder or mean different files on

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/spelling"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
@@ -28,8 +28,9 @@ type Survey struct {
 	// FirstMissing names the first missing image.
 	FirstMissing string
 
-	classes map[labels.Split]map[string]int // images of each finest class
-	names   []map[string]bool               // classes of each level
+	classNotes []string                        // on their names
+	classes    map[labels.Split]map[string]int // images of each finest class
+	names      []map[string]bool               // classes of each level
 }
 
 // NewSurvey counts the items of a source. Images without a finest class count as images of
@@ -40,9 +41,11 @@ func NewSurvey(ctx context.Context, src shards.Source) (*Survey, error) {
 	for range s.Levels {
 		s.names = append(s.names, map[string]bool{})
 	}
-	if err := shards.Check(ctx, countedSource{src, s}); err != nil {
+	notes, err := shards.Check(ctx, countedSource{src, s})
+	if err != nil {
 		return nil, err
 	}
+	s.classNotes = notes
 	total := 0
 	for _, n := range s.Images {
 		total += n
@@ -78,6 +81,9 @@ func (s *Survey) add(item *shards.Item) {
 	if item.Missing {
 		if s.Missing++; s.Missing == 1 {
 			s.FirstMissing = shards.At(item.Path, item.Where)
+			if item.Near != "" {
+				s.FirstMissing += fmt.Sprintf(", where there is %.80q", item.Near)
+			}
 		}
 	}
 	if len(item.Names) == 0 || item.Names[0] == "" {
@@ -86,14 +92,16 @@ func (s *Survey) add(item *shards.Item) {
 	if s.classes[item.Split] == nil {
 		s.classes[item.Split] = map[string]int{}
 	}
-	s.classes[item.Split][item.Names[0]]++
+	s.classes[item.Split][spelling.Form(item.Names[0])]++
 	for l, name := range item.Names[:min(len(item.Names), len(s.names))] {
-		s.names[l][name] = true
+		if name != "" {
+			s.names[l][spelling.Form(name)] = true
+		}
 	}
 }
 
 // Lines is what a person reads of a survey: what is probably a mistake, how many images and classes
-// each split has, and whether they are too few.
+// each split has, how many classes each level has, and whether they are too few.
 func (s *Survey) Lines() (list []string) {
 	for _, note := range s.notes() {
 		list = append(list, "note: "+note)
@@ -104,6 +112,9 @@ func (s *Survey) Lines() (list []string) {
 				terminal.Count(s.Classes(split, 1), "class")))
 		}
 	}
+	for l, names := range s.names {
+		list = append(list, fmt.Sprintf("%s: %s", s.Levels[l], terminal.Count(len(names), "class")))
+	}
 	if err := s.Learnable(); err != nil {
 		list = append(list, fmt.Sprintf("careful: %v; add images before training, or evaluate alone (shards.split: test)",
 			err))
@@ -111,24 +122,12 @@ func (s *Survey) Lines() (list []string) {
 	return list
 }
 
-// notes names missing images, and classes whose names differ only in case or in spaces.
+// notes names missing images, and classes whose names are probably those of one.
 func (s *Survey) notes() (list []string) {
 	if s.Missing > 0 {
 		list = append(list, fmt.Sprintf("%s missing, %s first", terminal.Count(s.Missing, "image"), s.FirstMissing))
 	}
-	for l, names := range s.names {
-		alike := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
-			if first, known := alike[plain]; known {
-				list = append(list, fmt.Sprintf("%s: %.80q and %.80q are two classes; if they are one, spell them alike",
-					s.Levels[l], first, name))
-				break
-			}
-			alike[plain] = name
-		}
-	}
-	return list
+	return append(list, s.classNotes...)
 }
 
 // Learnable returns an error if there is too little to learn from: a model learns to tell classes

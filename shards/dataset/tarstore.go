@@ -107,6 +107,11 @@ func (s *tarStore) index() error {
 		if errors.Is(err, io.EOF) {
 			return s.checkEnd(end)
 		}
+		if errors.Is(err, tar.ErrHeader) && n > 0 {
+			if first, other := s.content(end); other == nil && first >= end+tarBlock {
+				return s.secondArchive(first)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("%s: member %d: %w", base, n, err)
 		}
@@ -124,7 +129,14 @@ func (s *tarStore) index() error {
 			continue
 		case tar.TypeReg:
 		case tar.TypeLink:
-			return bad("is a hard link, not a plain file")
+			of, known := s.members[memberPath(h.Linkname)]
+			if !known {
+				return bad(fmt.Sprintf("is a hard link to %.80q, which is no file before it", h.Linkname))
+			}
+			if err := s.add(memberPath(h.Name), of); err != nil {
+				return bad(err.Error())
+			}
+			continue
 		case tar.TypeGNUSparse:
 			return bad("is a sparse file; pack it as a plain one")
 		default:
@@ -141,11 +153,9 @@ func (s *tarStore) index() error {
 		if h.Size < 0 || h.Size > s.was.Size()-at {
 			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes after its header", h.Size, s.was.Size()-at))
 		}
-		p := memberPath(h.Name)
-		if _, twice := s.members[p]; twice {
-			return bad("occurs twice")
+		if err := s.add(memberPath(h.Name), extent{at, h.Size}); err != nil {
+			return bad(err.Error())
 		}
-		s.members[p] = extent{at, h.Size}
 		end = wholeBlocks(at + h.Size)
 	}
 }
@@ -155,16 +165,60 @@ const tarBlock = 512
 
 func wholeBlocks(size int64) int64 { return (size + tarBlock - 1) / tarBlock * tarBlock }
 
+// add lists a member.
+func (s *tarStore) add(name string, at extent) error {
+	if _, twice := s.members[name]; twice {
+		return errors.New("occurs twice")
+	}
+	s.members[name] = at
+	return nil
+}
+
 // checkEnd returns an error unless the reader has found an empty block after the last
-// member. Without it the archive was cut between two members and lacks some. (The
-// format requires two empty blocks; some writers write one.)
+// member, and nothing but empty blocks behind it. Without it the archive was cut between two
+// members and lacks some. (The format requires two empty blocks; some writers write one.) What
+// follows it is another archive, of which nothing was listed.
 func (s *tarStore) checkEnd(end int64) error {
 	at, err := s.file.Seek(0, io.SeekCurrent)
-	if err == nil && at <= end {
-		err = fmt.Errorf("%s: ends after member %d, without the empty blocks that end an archive: it was cut short; "+
+	if err != nil {
+		return err
+	}
+	if at <= end {
+		return fmt.Errorf("%s: ends after member %d, without the empty blocks that end an archive: it was cut short; "+
 			"copy or download it again", filepath.Base(s.name), len(s.members))
 	}
+	first, err := s.content(end)
+	if err == nil && first >= 0 {
+		err = s.secondArchive(first)
+	}
 	return err
+}
+
+// secondArchive is the error for bytes behind the end of the archive.
+func (s *tarStore) secondArchive(at int64) error {
+	return fmt.Errorf("%s: the archive ends after %d files, but more follows at byte %d, as if another had been "+
+		"appended; unpack both, and name the folder", filepath.Base(s.name), len(s.members),
+		at/tarBlock*tarBlock)
+}
+
+// content returns the position of the first byte from a position on that is not zero, −1 if there is none.
+func (s *tarStore) content(from int64) (int64, error) {
+	part := make([]byte, 1<<16)
+	for {
+		n, err := s.file.ReadAt(part, from)
+		for i, c := range part[:n] {
+			if c != 0 {
+				return from + int64(i), nil
+			}
+		}
+		from += int64(n)
+		if errors.Is(err, io.EOF) {
+			return -1, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
 }
 
 func (s *tarStore) list(context.Context) ([]entry, error) {

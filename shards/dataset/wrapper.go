@@ -31,19 +31,11 @@ func wrapping(files []entry, levels, splits []string) int {
 	}
 	for i, folder := range shared {
 		declared := slices.ContainsFunc(splits, func(s string) bool { return strings.HasPrefix(s, folder+"=") })
-		if declared || slices.Contains(labels.Splits, labels.Split(folder)) {
+		if declared || splitIn(folder) != "" && len(splits) == 0 || slices.Contains(labels.Splits, labels.Split(folder)) {
 			return i
 		}
 	}
 	return len(shared)
-}
-
-// belowWrapper returns the path of an image below the wrapping folders.
-func (src *folderSource) belowWrapper(p string) string {
-	for range src.wrap {
-		_, p, _ = strings.Cut(p, "/")
-	}
-	return p
 }
 
 // wrapNote says which folders are no classes; "" if all are.

@@ -3,10 +3,12 @@ package dataset
 import (
 	"archive/zip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +23,7 @@ type zipStore struct {
 	name    string
 	file    *os.File
 	members map[string]*zip.File
+	note    string // how names were read that are not UTF-8
 }
 
 func openZip(name string) (store, error) {
@@ -36,6 +39,7 @@ func openZip(name string) (store, error) {
 }
 
 func (s *zipStore) index() error {
+	base := filepath.Base(s.name)
 	info, err := s.file.Stat()
 	if err != nil {
 		return err
@@ -44,29 +48,75 @@ func (s *zipStore) index() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	for _, f := range archive.File {
-		if err := checkMember(s.name, f.Name); err != nil {
+	names, err := readZipNames(archive.File)
+	if err != nil {
+		return fmt.Errorf("%s: %w", base, err)
+	}
+	s.note = names.note
+	for i, f := range archive.File {
+		name := names.names[i]
+		if name == "" {
+			continue
+		}
+		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", base, f.Name, why) }
+		if err := checkMember(s.name, name); err != nil {
+			if name != f.Name {
+				err = fmt.Errorf("%w (in the archive %.80q)", err, f.Name)
+			}
 			return err
 		}
-		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", filepath.Base(s.name), f.Name, why) }
 		mode := f.Mode()
 		switch {
-		case mode.IsDir():
+		case mode.IsDir(), strings.HasSuffix(name, "/"):
 			continue
 		case !mode.IsRegular():
 			return bad("is " + kindOf(mode) + ", not a plain file")
 		case f.Flags&1 != 0:
 			return bad("is encrypted")
 		case f.Method != zip.Store && f.Method != zip.Deflate:
-			return bad(fmt.Sprintf("is packed by method %d; want stored or deflated", f.Method))
+			return bad("is packed by " + methodName(f.Method) + "; pack it again, stored or deflated")
 		}
-		p := memberPath(f.Name)
+		p := memberPath(name)
 		if s.members[p] != nil {
 			return bad("occurs twice")
 		}
 		s.members[p] = f
 	}
-	return nil
+	return s.checkStart(archive.File)
+}
+
+// methodName names a method of packing by its number.
+func methodName(method uint16) string {
+	name := map[uint16]string{9: "Deflate64, as Windows packs large files", 12: "bzip2", 14: "LZMA", 93: "Zstandard",
+		95: "xz", 98: "PPMd", 99: "AES encryption"}[method]
+	if name == "" {
+		return fmt.Sprintf("method %d", method)
+	}
+	return fmt.Sprintf("method %d (%s)", method, name)
+}
+
+// checkStart returns an error if the file begins with a member that the archive does not list, as it does
+// if it was appended to another.
+func (s *zipStore) checkStart(members []*zip.File) error {
+	const header = 30 // bytes before a name
+	start := make([]byte, header+math.MaxUint16)
+	n, err := s.file.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if start = start[:n]; n < header || string(start[:4]) != "PK\x03\x04" {
+		return nil
+	}
+	name, extra := int(binary.LittleEndian.Uint16(start[26:])), int(binary.LittleEndian.Uint16(start[28:]))
+	for _, member := range members {
+		if header+name <= n && member.Name == string(start[header:header+name]) {
+			if at, err := member.DataOffset(); err == nil && at == int64(header+name+extra) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: begins with a file that its list of %d files lacks, as if it had been appended to another "+
+		"archive; unpack both, and name the folder", filepath.Base(s.name), len(members))
 }
 
 func kindOf(mode fs.FileMode) string {
@@ -120,6 +170,13 @@ func (s *zipStore) open(name string) (io.ReadCloser, error) {
 
 func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
 	return FileInput(ctx, s.name)
+}
+
+func (s *zipStore) notes() []string {
+	if s.note == "" {
+		return nil
+	}
+	return []string{filepath.Base(s.name) + ": " + s.note}
 }
 
 func (s *zipStore) Close() error { return s.file.Close() }

@@ -1,0 +1,29 @@
+package img
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"io"
+)
+
+// checkTIFF returns an error for a kind of TIFF that x/image decodes wrongly, or calls damaged.
+func checkTIFF(data []byte) error {
+	const compression, photometric, samples, planes, extra = 0x0103, 0x0106, 0x0115, 0x011c, 0x0152
+	const rgb = 2
+	n := tiffTag(data, samples)
+	switch v := tiffTag(data, compression); {
+	case v >= 2 && v <= 4: // inverted in some files
+		return errors.New("fax compression is not supported; save it as PNG")
+	case n > 1 && tiffTag(data, planes) == 2:
+		return errors.New("separate planes for the colours are not supported; save it as PNG")
+	case tiffTag(data, photometric) == rgb && (n > 4 || n == 4 && tiffTag(data, extra) == 0):
+		return fmt.Errorf("RGB with %d samples of which the last is no opacity is not supported; save it as PNG", n)
+	}
+	return nil
+}
+
+// bigTIFF is the error for a TIFF with positions of 64 bits.
+func bigTIFF(io.Reader) (image.Config, error) {
+	return image.Config{}, errors.New("BigTIFF is not supported; save it as TIFF or PNG")
+}
