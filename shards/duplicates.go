@@ -87,9 +87,12 @@ func (b *sameBytes) find(paths func(rows map[int32]string) error) (*Duplicates, 
 		}
 		same := b.rows[start:end]
 		d.Images += len(same) - 1
-		for _, r := range same[1:] {
-			b.count(r, same, counts, examples)
-		}
+		count(same, func(kind pair, row, other int32) {
+			counts[kind]++
+			if len(examples[kind]) < examplesListed {
+				examples[kind] = append(examples[kind], [2]int32{row, other})
+			}
+		})
 	}
 	if d.Images == 0 {
 		return nil, nil
@@ -121,22 +124,35 @@ func (b *sameBytes) find(paths func(rows map[int32]string) error) (*Duplicates, 
 	return d, nil
 }
 
-// count counts a row among those with the same bytes: once for each earlier split that has them, and once if
-// one has another class.
-func (b *sameBytes) count(r hashedRow, same []hashedRow, counts map[pair]int, examples map[pair][][2]int32) {
-	seen := map[pair]bool{}
-	for _, other := range same {
-		for _, kind := range []pair{{r.split, other.split}, {-1, -1}} {
-			is := kind.split >= 0 && other.split < r.split ||
-				kind.split < 0 && other.row < r.row && other.class != r.class && other.class >= 0 && r.class >= 0
-			if !is || seen[kind] {
-				continue
+// count finds the duplicates among rows with the same bytes, in their order: each row once for each
+// earlier split that has them, and once if an earlier row has another class. It takes linear time, since
+// thousands of images may be one placeholder.
+func count(same []hashedRow, found func(kind pair, row, other int32)) {
+	first := make([]int32, len(labels.Splits)) // by split: its first row
+	for i := range first {
+		first[i] = -1
+	}
+	for _, r := range slices.Backward(same) {
+		first[r.split] = r.row
+	}
+	var one, another *hashedRow // the first rows with two classes
+	for i, r := range same {
+		for split := range r.split {
+			if i > 0 && first[split] >= 0 {
+				found(pair{r.split, split}, r.row, first[split])
 			}
-			seen[kind] = true
-			counts[kind]++
-			if len(examples[kind]) < examplesListed {
-				examples[kind] = append(examples[kind], [2]int32{r.row, other.row})
+		}
+		switch {
+		case r.class < 0:
+		case one == nil:
+			one = &same[i]
+		case r.class != one.class:
+			found(pair{-1, -1}, r.row, one.row)
+			if another == nil {
+				another = &same[i]
 			}
+		case another != nil:
+			found(pair{-1, -1}, r.row, another.row)
 		}
 	}
 }

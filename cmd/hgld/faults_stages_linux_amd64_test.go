@@ -36,7 +36,7 @@ func faultStages() []faultStage {
 			args: args("curate", "import", "--log", "ben.jsonl", "--by", "ben", "sheet.csv")},
 		{name: "curate import again", args: args("curate", "import", "--log", "anna.jsonl", "moves.csv")},
 		{name: "curate propose", args: args("curate", "propose", "--log", "anna.jsonl", "--least", "0")},
-		{name: "curate export", args: args("curate", "export", "--to", "skos", "hierarchy.json", "places.ttl")},
+		{name: "curate export", args: args("curate", "export", "--replace", "--to", "skos", "hierarchy.json", "places.ttl")},
 		{name: "curate apply", first: true, args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
 		{name: "curate apply again", args: args("curate", "apply", "--undecided")},
 		{name: "labels build", first: true, args: args("labels", "build"),

@@ -1,6 +1,8 @@
 package atomicfile
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +10,7 @@ import (
 
 // Same reports whether two paths lead to the same file or folder, which may not exist yet, so that
 // writing to one would overwrite the other. It returns false for devices, because a device can take
-// several outputs. Names of new files that differ in letter case alone count as the same, as they
+// several outputs. If a path cannot be looked up, the names decide. Names of new files that differ in letter case alone count as the same, as they
 // do on many file systems.
 func Same(a, b string) bool {
 	x, errX := os.Stat(a)
@@ -16,8 +18,10 @@ func Same(a, b string) bool {
 	switch {
 	case errX == nil && errY == nil:
 		return (x.Mode().IsRegular() || x.IsDir()) && os.SameFile(x, y)
-	case errX == nil || errY == nil:
+	case errX == nil && errors.Is(errY, fs.ErrNotExist), errY == nil && errors.Is(errX, fs.ErrNotExist):
 		return false
+	case filepath.Clean(a) == filepath.Clean(b):
+		return true
 	}
 	return strings.EqualFold(absolute(a), absolute(b))
 }

@@ -29,7 +29,7 @@ func TestSameFollowsLinks(t *testing.T) {
 	}{{"a", filepath.Join(dir, "a"), true}, {"a", "hard", true}, {"a", "b", false},
 		{"new", filepath.Join(".", "x", "..", "new"), true}, {"new", "newer", false}, {"a", "soft", true},
 		{"new", "pending", true}, {"new", "New", true}, {"folder", "shortcut", true}, {"folder/x/n", "shortcut/x/n", true},
-		{os.DevNull, os.DevNull, false}} {
+		{os.DevNull, os.DevNull, false}, {"a/below", "a/./below", true}, {"a/below", "a/other", false}} {
 		if Same(c.a, c.b) != c.same {
 			t.Errorf("%s and %s: want %v", c.a, c.b, c.same)
 		}

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -94,8 +96,17 @@ func (e *exporting) Ranking(_ int, rows []int32, scores []float32) error {
 	return nil
 }
 
+// unfinished stands in the result's place while the first files of an export are written, so that they
+// are known to be hgld's if no result follows.
+const unfinished = `{"hgld_eval": 0, "unfinished": true}` + "\n"
+
 // Finish implements Output.
 func (e *exporting) Finish(_ context.Context, r *retrieval.Result) error {
+	if _, err := os.Stat(e.Prefix + ".json"); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.WriteFile(e.Prefix+".json", []byte(unfinished)); err != nil {
+			return err
+		}
+	}
 	for i, f := range e.files {
 		if err := errors.Join(e.out[i].Flush()); err != nil {
 			return err
