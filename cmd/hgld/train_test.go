@@ -333,6 +333,25 @@ func TestTrainRunNamesADamagedImage(t *testing.T) {
 	}
 }
 
+func TestEvalRunTellsOfTrainingImagesAmongTheQueries(t *testing.T) {
+	t.Chdir(t.TempDir())
+	drawPictures(t)
+	from := filepath.Join("pictures", "train", sketch.Forms[0], "place0", "0.png")
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(strings.Replace(from, "train", "test", 1), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "shards", "build", "--dataset", "folder", "--input", "pictures", "--levels", "place,form", "--out", "twice")
+	must(t, tinyRun("--data", "twice", "--out", "a", "--limit", "1")...)
+	code, _, errs := run(t, "eval", "run", "--run", "a", "--query", "test")
+	if code != 0 || !strings.Contains(errs, "note: 1 image of test is also in train, byte for byte: ") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestEvalRunAsksForQueries(t *testing.T) {
 	pictureShards(t)
 	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 ||
