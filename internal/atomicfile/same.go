@@ -10,8 +10,8 @@ import (
 
 // Same reports whether two paths lead to the same file or folder, which may not exist yet, so that
 // writing to one would overwrite the other. It returns false for devices, because a device can take
-// several outputs. If a path cannot be looked up, the names decide. Names of new files that differ in letter case alone count as the same, as they
-// do on many file systems.
+// several outputs. If a path cannot be looked up, the names decide. Names of new files that differ in
+// letter case alone count as the same, as they do on many file systems.
 func Same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
