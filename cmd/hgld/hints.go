@@ -27,6 +27,7 @@ import (
 	"hgld/train/report"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
+	"hgld/train/study"
 	textenc "hgld/train/text"
 	"hgld/train/tune"
 )
@@ -176,6 +177,17 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
 	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
 	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
+	kind[*study.FileError](exitUsage, nil),
+	kind(exitIntegrity, func(*study.FormatError) string {
+		return "restore the file; or delete it, and hgld study run writes it again and keeps the runs"
+	}),
+	kind(exitUsage, func(*study.OtherError) string { return "name another folder for this study with --out" }),
+	kind(exitIntegrity, func(*study.InputError) string {
+		return "restore it, or begin the study again in another folder with --out"
+	}),
+	kind(exitIntegrity, func(*study.RunError) string {
+		return "restore the run, or delete its directory, and hgld study run trains it again"
+	}),
 	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
 	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),
 	sentinel(pretrained.ErrFit, exitIntegrity, "hgld models list lists the networks"),

@@ -15,6 +15,7 @@ import (
 	"hgld/train/history"
 	"hgld/train/index"
 	"hgld/train/report"
+	"hgld/train/study"
 	"hgld/train/tune"
 )
 
@@ -34,6 +35,7 @@ const (
 	kindTRECQrels  = "qrels for trec_eval"
 	kindExportPart = "part of an export"
 	kindSearch     = "a search"
+	kindStudy      = "a study"
 
 	kindWeightsRecord = "a record of weights"
 )
@@ -73,6 +75,9 @@ func outputKinds() map[string]pipeline.Kind {
 		}},
 		kindSearch: {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{tune.File}, "trial-*")
+		}},
+		kindStudy: {Folder: true, Ours: func(dir string) (bool, error) {
+			return pipeline.HasEntries(dir, []string{study.File}, study.RunsFolder)
 		}},
 		"a cache of vectors": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 64)+".safetensors")

@@ -41,6 +41,9 @@ type Page struct {
 	CurvesNote  string        // sentence above Curves
 	Curves      template.HTML // inline SVG, for example from Lines
 
+	// Figures are plots below the tables.
+	Figures []Figure
+
 	// MapNote introduces Map, a picture of the embeddings.
 	MapNote string
 	Map     template.HTML // inline SVG
@@ -121,6 +124,13 @@ type Case struct {
 
 	// Rows holds one ranking for each model.
 	Rows []Row
+}
+
+// Figure is a plot with a heading.
+type Figure struct {
+	Title   string        // stands above the plot
+	Note    string        // sentence between title and plot
+	Picture template.HTML // inline SVG, for example from [Drawing.Inline]
 }
 
 // Row is the ranking that one model returns.

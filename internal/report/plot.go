@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"html/template"
 	"image/color"
 	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -30,6 +32,9 @@ var curveColours = []color.RGBA{
 type Point struct {
 	X, Y float64 // place on the axes
 	Gap  bool    // values are missing before the point: no line leads to it
+
+	// Low and High are the ends of an interval, drawn as a bar unless they are equal.
+	Low, High float64
 }
 
 // Curve is a named curve of a Plot.
@@ -46,8 +51,9 @@ type Plot struct {
 	// XLabel and YLabel are the labels of the axes.
 	XLabel, YLabel string
 
-	// Log selects a logarithmic vertical axis and drops values that are not positive.
-	Log bool
+	// Log selects a logarithmic vertical axis and drops values that are not positive. LogX does the same
+	// for the horizontal axis.
+	Log, LogX bool
 
 	// Curves are drawn in this order. A curve without points is skipped.
 	Curves []Curve
@@ -70,9 +76,12 @@ func (p *Plot) Draw() (*Drawing, error) {
 	if p.Log {
 		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
+	if p.LogX {
+		drawing.X.Scale, drawing.X.Tick.Marker = plot.LogScale{}, logTicks{}
+	}
 	drawn, named := false, 0
 	for i, c := range p.Curves {
-		pieces := c.pieces(p.Log)
+		pieces := c.pieces(p.Log, p.LogX)
 		if len(pieces) == 0 {
 			continue
 		}
@@ -87,19 +96,27 @@ func (p *Plot) Draw() (*Drawing, error) {
 				drawing.Legend.Add(c.Name, line)
 			}
 		}
+		if err := addBars(drawing, c.Points, i); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
 	}
 	if !drawn {
 		return nil, ErrEmpty
+	}
+	for _, a := range []*plot.Axis{&drawing.X, &drawing.Y} {
+		if _, linear := a.Scale.(plot.LinearScale); !linear && a.Min == a.Max { // else the plot would begin below 0
+			a.Min, a.Max = a.Min/2, a.Max*2
+		}
 	}
 	roomForLegend(drawing, named)
 	return &Drawing{drawing}, nil
 }
 
-// pieces returns the points of a curve that a logarithmic axis can show, or all, cut at the
+// pieces returns the points of a curve that the axes can show, which may be logarithmic, cut at the
 // gaps.
-func (c *Curve) pieces(logarithmic bool) (list []plotter.XYs) {
+func (c *Curve) pieces(logY, logX bool) (list []plotter.XYs) {
 	for _, at := range c.Points {
-		if logarithmic && at.Y <= 0 {
+		if logY && at.Y <= 0 || logX && at.X <= 0 {
 			continue
 		}
 		if at.Gap || len(list) == 0 {
@@ -128,6 +145,33 @@ func addPiece(drawing *plot.Plot, piece plotter.XYs, i int, dots bool) (*plotter
 		drawing.Add(marks)
 	}
 	return line, nil
+}
+
+// bars are points with the ends of their intervals.
+type bars struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+// addBars draws the intervals of the points in the colour of the i-th curve.
+func addBars(drawing *plot.Plot, points []Point, i int) error {
+	var b bars
+	for _, at := range points {
+		if at.High > at.Low {
+			b.XYs = append(b.XYs, plotter.XY{X: at.X, Y: at.Y})
+			b.YErrors = append(b.YErrors, struct{ Low, High float64 }{at.Y - at.Low, at.High - at.Y})
+		}
+	}
+	if len(b.XYs) == 0 {
+		return nil
+	}
+	marks, err := plotter.NewYErrorBars(b)
+	if err != nil {
+		return err
+	}
+	marks.Color, marks.Width, marks.CapWidth = curveColours[i%len(curveColours)], vg.Points(1), vg.Points(5)
+	drawing.Add(marks)
+	return nil
 }
 
 // Drawing is a plot that can be written in several formats.
@@ -172,9 +216,36 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
-// Write writes the plot as "svg" or "png" on a white background. The right margin leaves space
-// for the last number of the axis.
+// Write writes the plot as "svg" or "png" on a white background.
 func (d *Drawing) Write(w io.Writer, format string) error {
+	picture, err := d.render(format, true)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(marked(picture, format))
+	return err
+}
+
+// Inline returns the plot as SVG for a [Page], in the colours of its theme. alt describes the plot for
+// readers who cannot see it.
+func (d *Drawing) Inline(alt string) (template.HTML, error) {
+	picture, err := d.render("svg", false)
+	if err != nil {
+		return "", err
+	}
+	_, picture, _ = bytes.Cut(picture, []byte("<svg"))
+	text := themed.Replace("<svg" + string(picture))
+	return template.HTML(strings.Replace(text, "<svg",
+		fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s"`, template.HTMLEscapeString(alt)), 1)), nil
+}
+
+// themed replaces the colours of axes, grid and text by those of the page.
+var themed = strings.NewReplacer("fill:#000000", "fill:currentColor", "stroke:#000000", "stroke:currentColor",
+	"stroke:#D7D7D7", "stroke:currentColor;stroke-opacity:0.2")
+
+// render draws the plot, with paper on a white background. The right margin leaves space for the last
+// number of the axis.
+func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 	p := d.plot
 	for _, style := range []*plottext.Style{
 		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
@@ -183,19 +254,18 @@ func (d *Drawing) Write(w io.Writer, format string) error {
 	}
 	canvas, err := draw.NewFormattedCanvas(16*vg.Centimeter, 10*vg.Centimeter, format)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	whole := draw.New(canvas)
-	whole.SetColor(color.White)
-	whole.Fill(whole.Rectangle.Path())
+	if paper {
+		whole.SetColor(color.White)
+		whole.Fill(whole.Rectangle.Path())
+	}
 	const margin = 4 * vg.Millimeter
 	p.Draw(draw.Crop(whole, 0, -margin, margin/4, -margin/2))
 	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return err
-	}
-	_, err = w.Write(marked(b.Bytes(), format))
-	return err
+	_, err = canvas.WriteTo(&b)
+	return b.Bytes(), err
 }
 
 // marked adds the name of the program to a picture: a comment before an SVG, and the text Software

@@ -73,6 +73,11 @@ func (d SeedDifference) Fields() []string {
 		strconv.Itoa(d.Pairs), d.Verdict}
 }
 
+// Cells returns the cells of a row of text: mean, interval and P.
+func (d SeedDifference) Cells() []string {
+	return []string{signed(d.Mean / 100), span(retrieval.Ends{d.Low / 100, d.High / 100}), Probability(d.P)}
+}
+
 // SeedTable returns the differences between two groups of runs, one row per metric key.
 func SeedTable(name, from string, keys []string, differences map[string]SeedDifference) texttable.Table {
 	t := texttable.Table{Title: fmt.Sprintf("%s − %s, seed by seed", name, from),
@@ -80,9 +85,7 @@ func SeedTable(name, from string, keys []string, differences map[string]SeedDiff
 		Note: "Student's interval for the mean of paired differences"}
 	for _, key := range keys {
 		if d := differences[key]; d.Pairs > 0 {
-			ends := retrieval.Ends{d.Low / 100, d.High / 100}
-			t.Rows = append(t.Rows, []string{key, signed(d.Mean / 100), span(ends), probability(d.P),
-				strconv.Itoa(d.Pairs), d.Verdict})
+			t.Rows = append(t.Rows, slices.Concat([]string{key}, d.Cells(), []string{strconv.Itoa(d.Pairs), d.Verdict}))
 		}
 	}
 	if t.Rows == nil {

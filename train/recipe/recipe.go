@@ -75,15 +75,19 @@ func All() ([]Recipe, error) {
 
 // Get returns the recipe called name. If there is none, the error suggests the nearest name.
 func Get(name string) (Recipe, error) {
+	if text, err := files.ReadFile(name + ".yaml"); err == nil && strings.Contains(name, "/") {
+		r, err := parse(name, string(text))
+		if err != nil {
+			return r, fmt.Errorf("recipe: %s.yaml: %w", name, err)
+		}
+		return r, nil
+	}
 	list, err := All()
 	if err != nil {
 		return Recipe{}, err
 	}
 	var names []string
 	for _, r := range list {
-		if r.Name == name {
-			return r, nil
-		}
 		names = append(names, r.Name)
 	}
 	return Recipe{}, &registry.UnknownError{Kind: "recipe", Name: name, Nearest: registry.Nearest(name, names)}

@@ -73,6 +73,7 @@ var may = map[string][]string{
 	"train/selection":  {"train", "train/input", "train/embeddings", "labels"},
 	"train/history":    {"train", "train/input", "train/retrieval", "train/metric", "train/selection", "train/stats"},
 	"train/recipe":     {"train", "train/input", "train/retrieval", "train/history"},
+	"train/study":      {"train", "train/retrieval", "train/history", "train/recipe", "train/stats"},
 	"train/sample":     {"labels"},
 	"train/optim":      {"train/device", "train/grad"},
 	"train/tune":       {},

@@ -1,0 +1,298 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/train/history"
+	"hgld/train/recipe"
+)
+
+// Scale says how a plan departs from its study: usually, how it is scaled down.
+type Scale struct {
+	Set   []string `json:"set,omitempty"`   // assignments of settings, key=value, for all runs
+	Small bool     `json:"small,omitempty"` // a small network, images and batches: see small.yaml
+	Limit int      `json:"limit,omitempty"` // the first variants; 0: all
+	Seeds int      `json:"seeds,omitempty"` // number of seeds; 0: those of the study
+}
+
+// Plan is the list of the runs of a study.
+type Plan struct {
+	Study    *Study     // what is planned
+	Scale    Scale      // how the plan departs from it
+	Dir      string     // folder of the study
+	Variants []*Variant // up to the limit
+	Runs     []*Run     // in the order of training
+	All      int        // number of variants without the limit
+
+	ended map[string]*State // finished runs, which are read once
+}
+
+// Variant is one option of each factor.
+type Variant struct {
+	Name    string   `json:"name"`    // begins the names of its run directories
+	Options []string `json:"options"` // labels, in the order of the factors
+
+	// Recipe is the recipe of its runs, or nil.
+	Recipe *recipe.Recipe `json:"-"`
+	// Place is the published row of its runs, or nil.
+	Place *recipe.Place `json:"paper,omitempty"`
+
+	options []*Option
+}
+
+// Label names a variant by its options.
+func (v *Variant) Label() string { return strings.Join(v.Options, ", ") }
+
+// has reports whether a variant has one of the options of every factor that the labels name.
+func (s *Study) has(v *Variant, labels []string) bool {
+	chosen := map[int]bool{}
+	for _, label := range labels {
+		f, _, _ := s.option(label)
+		chosen[f] = chosen[f] || v.Options[f] == label
+	}
+	for _, ok := range chosen {
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Run is a run of a study.
+type Run struct {
+	Name     string            `json:"name"` // of its directory
+	Variant  *Variant          `json:"-"`    // chosen options
+	Seed     uint64            `json:"seed"` // of weights, batches and augmentation
+	Settings *history.Settings `json:"-"`    // with its directory as Out
+}
+
+// Files are the inputs of a run: data and weights.
+func (r *Run) Files() []string {
+	list := append(r.Settings.Images.Files(), r.Settings.Images.Benchmarks...)
+	list = append(list, r.Settings.Model.Weights, r.Settings.From)
+	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
+}
+
+// Make returns the plan of a study in the folder dir. Relative paths of recipes and of studies of hgld
+// are changed by anchor; those in a file of the user are relative to its folder.
+func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (*Plan, error) {
+	p := &Plan{Study: s, Scale: scale, Dir: dir, ended: map[string]*State{}}
+	all := s.variants()
+	p.All = len(all)
+	if scale.Limit > 0 {
+		all = all[:min(scale.Limit, len(all))]
+	}
+	names := map[string]string{}
+	for _, v := range all {
+		if before, twice := names[v.Name]; twice {
+			return nil, asFileError(fmt.Errorf("%s: the variants %.80q and %.80q both need the folder %s: rename an option",
+				s.Name, before, v.Label(), v.Name))
+		}
+		names[v.Name] = v.Label()
+		if err := s.lookUp(v); err != nil {
+			return nil, asFileError(err)
+		}
+	}
+	p.Variants = all
+	shared := map[*Variant]*history.Settings{}
+	for _, v := range all {
+		var err error
+		if shared[v], err = s.settings(v, scale, anchor); err != nil {
+			return nil, asFileError(err)
+		}
+	}
+	for _, seed := range s.seeds(scale.Seeds) {
+		for _, v := range all {
+			own := new(*shared[v])
+			r := &Run{Name: fmt.Sprintf("%s-seed%d", v.Name, seed), Variant: v, Seed: seed, Settings: own}
+			own.Seed, own.Out = seed, filepath.Join(dir, RunsFolder, r.Name)
+			if s.HoldOutBySeed && own.Images.HoldOut > 0 {
+				own.Images.HoldOutSeed = seed
+			}
+			p.Runs = append(p.Runs, r)
+		}
+	}
+	return p, nil
+}
+
+// seeds returns n seeds: those of the study, and then the numbers after its greatest. 0: those of the
+// study.
+func (s *Study) seeds(n int) []uint64 {
+	if n == 0 {
+		return s.Seeds
+	}
+	list := slices.Clone(s.Seeds[:min(n, len(s.Seeds))])
+	for next := slices.Max(s.Seeds) + 1; len(list) < n; next++ {
+		list = append(list, next)
+	}
+	return list
+}
+
+// variants crosses the factors. The last one varies fastest.
+func (s *Study) variants() []*Variant {
+	list := []*Variant{{}}
+	for i := range s.Factors {
+		var next []*Variant
+		for _, v := range list {
+			for k := range s.Factors[i].Options {
+				o := &s.Factors[i].Options[k]
+				next = append(next, &Variant{Options: append(slices.Clone(v.Options), o.Label),
+					options: append(slices.Clone(v.options), o)})
+			}
+		}
+		list = next
+	}
+	for _, v := range list {
+		v.Name = folderName(v.Options)
+	}
+	return list
+}
+
+// folderName makes a name for a folder from labels: letters, digits, dots and hyphens.
+func folderName(labels []string) string {
+	var parts []string
+	for _, label := range labels {
+		words := strings.FieldsFunc(greek.Replace(strings.ToLower(label)), func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.'
+		})
+		parts = append(parts, words...)
+	}
+	if len(parts) == 0 {
+		return "run"
+	}
+	return strings.Join(parts, "-")
+}
+
+// greek spells out the letters that names of losses and their settings have.
+var greek = strings.NewReplacer("α", "alpha", "λ", "lambda", "ρ", "rho", "τ", "tau", "δ", "delta", "σ", "sigma",
+	"σ", "sigma", "*", "star", "+", "plus", "@", "at")
+
+// lookUp finds the recipe and the published row of a variant.
+func (s *Study) lookUp(v *Variant) error {
+	name := s.Recipe
+	for _, o := range v.options {
+		if o.Recipe != "" {
+			name = o.Recipe
+		}
+		if o.Paper != nil {
+			v.Place = o.Paper
+		}
+	}
+	for i, f := range s.Factors {
+		name = strings.ReplaceAll(name, "{"+f.Name+"}", v.Options[i])
+	}
+	if name != "" {
+		r, err := recipe.Get(name)
+		if err != nil {
+			return err
+		}
+		v.Recipe = &r
+		for _, place := range r.Rows {
+			if v.Place == nil && place.Table == s.Paper {
+				v.Place = &place
+			}
+		}
+	}
+	if v.Place == nil {
+		return nil
+	}
+	tables, err := recipe.Published()
+	if err == nil {
+		_, _, err = tables.Find(*v.Place)
+	}
+	return err
+}
+
+// settings returns the settings of a variant without seed and directory.
+func (s *Study) settings(v *Variant, scale Scale, anchor func(string) string) (*history.Settings, error) {
+	own := history.DefaultSettings()
+	own.Images.Data = anchor(own.Images.Data)
+	if v.Recipe != nil {
+		if err := recipeSource(v.Recipe).fill(&own, anchor); err != nil {
+			return nil, err
+		}
+	}
+	here := anchor
+	if s.File != "" {
+		here = func(path string) string {
+			if filepath.IsAbs(path) {
+				return path
+			}
+			return filepath.Join(filepath.Dir(s.File), path)
+		}
+	}
+	sources := []source{s.train}
+	for _, o := range v.options {
+		sources = append(sources, o.settings)
+	}
+	for _, from := range sources {
+		if err := from.fill(&own, here); err != nil {
+			return nil, err
+		}
+	}
+	if scale.Small {
+		if err := small().fill(&own, anchor); err != nil {
+			return nil, err
+		}
+	}
+	if err := section(&own).Assign(scale.Set); err != nil {
+		return nil, err
+	}
+	if err := section(&own).Check(func(string) string { return "" }); err != nil {
+		return nil, err
+	}
+	if err := own.Config.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", v.Label(), err)
+	}
+	return &own, nil
+}
+
+// Words says how a plan is scaled, one phrase each; none for a whole study.
+func (p *Plan) Words() (list []string) {
+	if n := len(p.Variants); n < p.All {
+		list = append(list, fmt.Sprintf("the first %d of %d variants", n, p.All))
+	}
+	if n, all := p.Scale.Seeds, len(p.Study.Seeds); n > 0 && n != all {
+		list = append(list, fmt.Sprintf("%d instead of %d seeds", n, all))
+	}
+	return append(list, p.Scale.changes()...)
+}
+
+// changes lists what differs between the settings of a scaled run and the study's.
+func (c *Scale) changes() (list []string) {
+	if c.Small {
+		list = append(list, "small networks, images and batches")
+	}
+	for _, a := range c.Set {
+		if !strings.HasPrefix(strings.TrimPrefix(a, "train."), "run.") {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Check returns an error for a scale that makes no sense.
+func (c *Scale) Check() error {
+	for _, a := range c.Set {
+		key, _, _ := strings.Cut(strings.TrimPrefix(a, "train."), "=")
+		switch key {
+		case "out":
+			return errors.New("out: a study chooses the directories of its runs")
+		case "seed", "hold_out_seed":
+			return fmt.Errorf("%s: a study sets the seeds of its runs", key)
+		}
+	}
+	return nil
+}
+
+// Slice returns the runs of slice n, from 1, of several slices: every of-th run.
+func (p *Plan) Slice(n, of int) (list []*Run) {
+	for i := n - 1; i < len(p.Runs); i += of {
+		list = append(list, p.Runs[i])
+	}
+	return list
+}

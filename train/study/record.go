@@ -1,0 +1,220 @@
+package study
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/filehash"
+	"hgld/internal/regular"
+	"hgld/internal/seal"
+	"hgld/internal/settings"
+	"hgld/train/history"
+)
+
+// The files of a study's folder.
+const (
+	File       = "study.json" // the plan: see record
+	RunsFolder = "runs"
+)
+
+// record is the content of File.
+type record struct {
+	Version int               `json:"hgld_study"`
+	Study   string            `json:"study"`      // name
+	Text    string            `json:"study_file"` // SHA-256 of the study's file
+	Scale   Scale             `json:"scale"`      // of the last plan
+	Inputs  map[string]string `json:"inputs"`     // fingerprint by path, relative to the folder
+	Runs    map[string]string `json:"runs"`       // SHA-256 of the settings, by the name of the run
+}
+
+// FormatError says that a file of a study's folder is damaged.
+type FormatError struct {
+	Path string // of the file
+	Err  error  // the cause
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// OtherError says that a folder holds runs of another study or with other settings.
+type OtherError struct {
+	Path string // of the record
+	What string // that differs
+}
+
+func (e *OtherError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.What) }
+
+// InputError says that an input of a study changed since it began.
+type InputError struct {
+	Path  string // of the record
+	Input string // that changed
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s changed since %s recorded it: results before and after cannot be compared", e.Input, e.Path)
+}
+
+// Open checks the plan against the record in its folder and writes the record anew. prints holds the
+// fingerprints of inputs by path, as [Run.Files] names them; "" for one that does not exist. Runs may be
+// added. An [OtherError] says that a run was planned with other settings, an [InputError] that an input
+// changed, and a [FormatError] that the record is damaged.
+func (p *Plan) Open(prints map[string]string) error {
+	now := record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
+		Inputs: map[string]string{}, Runs: map[string]string{}}
+	for path, print := range prints {
+		if print != "" {
+			now.Inputs[p.within(path)] = print
+		}
+	}
+	for _, r := range p.Runs {
+		sum, err := p.fingerprint(r)
+		if err != nil {
+			return err
+		}
+		now.Runs[r.Name] = sum
+	}
+	path := filepath.Join(p.Dir, File)
+	was, err := readRecord(path)
+	if err != nil {
+		return err
+	}
+	if was != nil {
+		if err := now.follow(was, path); err != nil {
+			return err
+		}
+	}
+	text, err := seal.MarshalJSON(now)
+	if err != nil {
+		return err
+	}
+	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := atomicfile.MkdirAll(filepath.Join(p.Dir, RunsFolder), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, text)
+}
+
+// readRecord reads a record, nil if there is none.
+func readRecord(path string) (*record, error) {
+	text, err := regular.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := new(record)
+	err = json.Unmarshal(text, r)
+	if r.Version > Version { // checked first: its fields may have other types
+		return nil, fmt.Errorf("%s has format version %d; this hgld reads version %d: use a newer hgld", path, r.Version,
+			Version)
+	}
+	if err == nil {
+		err = seal.CheckJSON(text)
+	}
+	if err != nil {
+		return nil, &FormatError{path, err}
+	}
+	return r, nil
+}
+
+// follow checks a record against the one before it, and keeps what only that one has.
+func (r *record) follow(was *record, path string) error {
+	if was.Study != r.Study {
+		return &OtherError{path, fmt.Sprintf("the folder holds the study %.80q, not %.80q", was.Study, r.Study)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(was.Runs)) {
+		dir := filepath.Join(filepath.Dir(path), RunsFolder, name)
+		if _, err := os.Stat(dir); atomicfile.IsMissing(err) {
+			continue // it was only planned
+		}
+		if sum, both := r.Runs[name]; both && sum != was.Runs[name] {
+			return &OtherError{path, fmt.Sprintf("the run %s was planned with other settings%s", name,
+				scaleChange(was.Scale, r.Scale))}
+		}
+		r.Runs[name] = was.Runs[name]
+	}
+	for _, input := range slices.Sorted(maps.Keys(was.Inputs)) {
+		if print, both := r.Inputs[input]; both && print != was.Inputs[input] {
+			return &InputError{path, filepath.Join(filepath.Dir(path), filepath.FromSlash(input))}
+		}
+		r.Inputs[input] = was.Inputs[input]
+	}
+	return nil
+}
+
+// scaleChange says how the scales of two plans differ, "" if they do not.
+func scaleChange(was, now Scale) string {
+	a, b := was.changes(), now.changes()
+	if slices.Equal(a, b) {
+		return ""
+	}
+	return fmt.Sprintf(": its scale was %s, and now it is %s", phrases(a), phrases(b))
+}
+
+// phrases joins the changes of a scale.
+func phrases(list []string) string { return cmp.Or(strings.Join(list, "; "), "that of the study") }
+
+// within returns a path relative to the study's folder, so that both can be moved together.
+func (p *Plan) within(path string) string {
+	base, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return path
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(base, whole); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return path // on another drive
+}
+
+// fingerprint returns the SHA-256 of the settings of a run that decide its result. Paths count
+// relative to the study's folder.
+func (p *Plan) fingerprint(r *Run) (string, error) {
+	own := withPaths(r.Settings, p.within)
+	own.Out, own.Run = "", history.DefaultSettings().Run
+	own.Run.Metrics, own.Run.Watch, own.Run.Best = r.Settings.Run.Metrics, r.Settings.Run.Watch, r.Settings.Run.Best
+	text, err := yaml.Marshal(own)
+	return filehash.Text(text), err
+}
+
+// withPaths returns a copy of settings whose paths are changed.
+func withPaths(s *history.Settings, change func(string) string) *history.Settings {
+	own := *s
+	for _, f := range settings.Fields(&own) {
+		f.MapPaths(func(path string) string {
+			if path == "" {
+				return ""
+			}
+			return change(path)
+		})
+	}
+	return &own
+}
+
+// Recorded returns the scale of the last plan in a folder. ok is false if the folder has none.
+func Recorded(dir string) (scale Scale, ok bool, err error) {
+	r, err := readRecord(filepath.Join(dir, File))
+	if r == nil || err != nil {
+		return Scale{}, false, err
+	}
+	return r.Scale, true, nil
+}

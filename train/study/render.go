@@ -1,0 +1,311 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/report"
+	"hgld/internal/texttable"
+	"hgld/train/history"
+	"hgld/train/retrieval"
+)
+
+// The files of a report, in the study's folder. figure-1.svg, figure-1.png and figure-1.csv are the
+// first figure and its points.
+const (
+	PageFile        = "report.html"
+	MarkdownFile    = "report.md"
+	LatexFile       = "report.tex" // needs the package booktabs
+	ResultsFile     = "results.csv"
+	DifferencesFile = "differences.csv"
+)
+
+// Files lists the names of the files that Write writes.
+func (r *Report) Files() []string {
+	names := []string{PageFile, MarkdownFile, LatexFile, ResultsFile}
+	if len(r.Comparisons) > 0 {
+		names = append(names, DifferencesFile)
+	}
+	for i, f := range r.Figures {
+		if f.drawn() {
+			for _, extension := range []string{"svg", "png", "csv"} {
+				names = append(names, fmt.Sprintf("figure-%d.%s", i+1, extension))
+			}
+		}
+	}
+	return names
+}
+
+// Write writes the files of a report to a folder.
+func (r *Report) Write(dir string) error {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range r.Files() {
+		err := atomicfile.Write(filepath.Join(dir, name), func(w io.Writer) error { return r.write(w, name) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the file called name.
+func (r *Report) write(w io.Writer, name string) error {
+	switch name {
+	case PageFile:
+		return r.page(w)
+	case MarkdownFile:
+		return r.Text(w, "markdown")
+	case LatexFile:
+		return r.Text(w, "latex")
+	case ResultsFile:
+		return r.resultsCSV().Write(w, "csv")
+	case DifferencesFile:
+		return r.differencesCSV().Write(w, "csv")
+	}
+	number, extension, _ := strings.Cut(strings.TrimPrefix(name, "figure-"), ".")
+	i, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	f := r.Figures[i-1]
+	if extension == "csv" {
+		return f.csv().Write(w, "csv")
+	}
+	drawing, err := f.draw()
+	if err != nil {
+		return err
+	}
+	return drawing.Write(w, extension)
+}
+
+// subtitle says how many runs are finished.
+func (r *Report) subtitle() string {
+	text := fmt.Sprintf("%d of %d runs are finished", r.Finished, r.Planned)
+	if r.Diverged > 0 {
+		text += fmt.Sprintf(", %d diverged", r.Diverged)
+	}
+	return text + "."
+}
+
+// Text writes the report as "text", "markdown" or "latex", or its results as "csv".
+func (r *Report) Text(w io.Writer, format string) error {
+	var b bytes.Buffer
+	switch format {
+	case "csv":
+		return r.resultsCSV().Write(w, format)
+	case "markdown":
+		fmt.Fprintf(&b, "# %s\n\n%s\n", r.Title, r.subtitle())
+		if r.About != "" {
+			fmt.Fprintf(&b, "\n%s\n", r.About)
+		}
+	case "latex":
+		fmt.Fprintf(&b, "%% %s\n%% %s\n", r.Title, r.subtitle())
+	default:
+		fmt.Fprintf(&b, "%s\n%s\n", r.Title, r.subtitle())
+	}
+	for _, t := range r.textTables(format == "latex") {
+		b.WriteString("\n")
+		if err := t.Write(&b, format); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// textTables returns all tables of the report. Comments of LaTeX are one line each.
+func (r *Report) textTables(latex bool) (list []texttable.Table) {
+	add := func(t texttable.Table) {
+		if latex {
+			t.Title = strings.ReplaceAll(t.Title, "\n", " ")
+		}
+		list = append(list, t)
+	}
+	for _, t := range r.Tables {
+		add(r.table(t))
+		if v := t.verdicts(); len(v.Rows) > 0 {
+			add(v)
+		}
+	}
+	for _, c := range r.Comparisons {
+		add(c.table())
+	}
+	return list
+}
+
+// table formats a table of results: a row for each variant, and below it the published row.
+func (r *Report) table(t ResultTable) texttable.Table {
+	out := texttable.Table{Title: t.Title, Head: append([]string{"%", "n"}, t.Metrics...), Note: r.intervalNote()}
+	var why []string
+	for _, row := range t.Rows {
+		cells := []string{row.Label, strconv.Itoa(row.Count)}
+		for _, s := range row.Cells {
+			cells = append(cells, row.cell(s))
+		}
+		out.Rows = append(out.Rows, cells)
+		q := row.Quoted
+		if q == nil || !slices.ContainsFunc(q.Values, func(v retrieval.Number) bool { return !math.IsNaN(float64(v)) }) {
+			continue
+		}
+		cells = []string{fmt.Sprintf("  quoted: %s, table %s, %s", q.Method, q.Table, q.Part), ""}
+		for i, v := range q.Values {
+			cells = append(cells, v.Decimals(1, "–"))
+			if text, ok := strings.CutPrefix(q.Verdicts[i], "not comparable: "); ok && !slices.Contains(why, text) {
+				why = append(why, text)
+			}
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	for _, text := range why {
+		out.Note += "\nnot comparable with the quoted numbers: " + text
+	}
+	return out
+}
+
+// intervalNote says what stands in the brackets.
+func (r *Report) intervalNote() string {
+	if r.plan.Study.Interval == bootstrap {
+		return "n runs: their mean and its 95 % interval by a bootstrap over the seeds"
+	}
+	return "n runs: their mean and its 95 % interval by Student's t"
+}
+
+// cell formats a mean with its interval, in percent.
+func (row *ResultRow) cell(s history.Sample) string {
+	switch {
+	case s.Count == 0 && row.Diverged > 0:
+		return "diverged"
+	case s.Count < 2:
+		return s.Mean.Decimals(2, "–")
+	}
+	return fmt.Sprintf("%s [%s, %s]", s.Mean.Decimals(2, "–"), s.Low.Decimals(2, "–"), s.High.Decimals(2, "–"))
+}
+
+// verdicts lists the numbers that can be compared with published ones.
+func (t *ResultTable) verdicts() texttable.Table {
+	out := texttable.Table{Title: strings.TrimPrefix(t.Title+": beside the paper", ": "),
+		Head: []string{"%", "metric", "here", "quoted", "verdict"}}
+	for _, row := range t.Rows {
+		if row.Quoted == nil {
+			continue
+		}
+		for i, key := range t.Metrics {
+			verdict := row.Quoted.Verdicts[i]
+			if verdict == "" || strings.HasPrefix(verdict, "not comparable") {
+				continue
+			}
+			out.Rows = append(out.Rows, []string{row.Label, key, row.cell(row.Cells[i]), row.Quoted.Values[i].Decimals(1, "–"),
+				verdict})
+		}
+	}
+	return out
+}
+
+// table formats a comparison.
+func (c *ResultComparison) table() texttable.Table {
+	out := texttable.Table{Title: c.Title,
+		Head: []string{"%", "metric", "difference", "95 % interval", "P", "Holm", "pairs", "verdict"}}
+	for _, d := range c.Rows {
+		if d.Pairs == 0 {
+			continue
+		}
+		out.Rows = append(out.Rows, slices.Concat([]string{d.Of + " − " + d.From, d.Metric}, d.Cells(),
+			[]string{history.Probability(d.Holm), strconv.Itoa(d.Pairs), d.Verdict}))
+	}
+	var notes []string
+	if c.Verdict != "" {
+		notes = append(notes, "The claim is "+c.Verdict+".")
+	}
+	if c.Paper != "" {
+		notes = append(notes, "In the paper (quoted): "+c.Paper+".")
+	}
+	notes = append(notes, fmt.Sprintf("Student's interval of differences seed by seed; Holm: P corrected for all "+
+		"differences of this table; verdict at %g.", significant))
+	out.Note = strings.Join(notes, "\n")
+	return out
+}
+
+// resultsCSV has a line for each table, variant and metric.
+func (r *Report) resultsCSV() texttable.Table {
+	out := texttable.Table{Head: []string{"table", "variant", "metric", "mean", "deviation", "low", "high", "runs",
+		"diverged", "quoted", "paper", "paper_table", "paper_row", "verdict"}}
+	for _, t := range r.Tables {
+		for _, row := range t.Rows {
+			for i, s := range row.Cells {
+				line := []string{t.Title, row.Label, t.Metrics[i], s.Mean.Decimals(4, ""), s.Deviation.Decimals(4, ""),
+					s.Low.Decimals(4, ""), s.High.Decimals(4, ""), strconv.Itoa(s.Count), strconv.Itoa(row.Diverged)}
+				if q := row.Quoted; q != nil {
+					line = append(line, q.Values[i].Decimals(2, ""), q.Title, q.Table, q.Method+", "+q.Part, q.Verdicts[i])
+				} else {
+					line = append(line, "", "", "", "", "")
+				}
+				out.Rows = append(out.Rows, line)
+			}
+		}
+	}
+	return out
+}
+
+// differencesCSV has a line for each difference.
+func (r *Report) differencesCSV() texttable.Table {
+	out := texttable.Table{Head: []string{"comparison", "of", "from", "metric", "difference", "low", "high", "p", "pairs",
+		"verdict", "p_holm", "expected", "claim"}}
+	for _, c := range r.Comparisons {
+		for _, d := range c.Rows {
+			out.Rows = append(out.Rows, slices.Concat([]string{c.Title, d.Of, d.From, d.Metric}, d.Fields(),
+				[]string{d.Holm.Decimals(6, ""), c.Expect, c.Verdict}))
+		}
+	}
+	return out
+}
+
+// JSON writes the report as JSON.
+func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", " ") }
+
+// drawn reports whether a figure has a point to draw.
+func (f *ResultFigure) drawn() bool {
+	return slices.ContainsFunc(f.Curves, func(c ResultCurve) bool { return len(c.Points) > 0 })
+}
+
+// draw draws a figure.
+func (f *ResultFigure) draw() (*report.Drawing, error) {
+	p := &report.Plot{XLabel: f.X, YLabel: "%", LogX: f.Log}
+	if len(f.Metrics) == 1 {
+		p.YLabel = f.Metrics[0] + " (%)"
+	}
+	for _, c := range f.Curves {
+		curve := report.Curve{Name: c.Name, Dots: true}
+		for _, at := range c.Points {
+			point := report.Point{X: at.X, Y: float64(at.Y.Mean)}
+			if at.Y.Count > 1 {
+				point.Low, point.High = float64(at.Y.Low), float64(at.Y.High)
+			}
+			curve.Points = append(curve.Points, point)
+		}
+		p.Curves = append(p.Curves, curve)
+	}
+	return p.Draw()
+}
+
+// csv has a line for each point.
+func (f *ResultFigure) csv() texttable.Table {
+	out := texttable.Table{Head: []string{"curve", "variant", f.X, "mean", "deviation", "low", "high", "runs"}}
+	for _, c := range f.Curves {
+		for _, at := range c.Points {
+			out.Rows = append(out.Rows, []string{c.Name, at.Label, strconv.FormatFloat(at.X, 'g', -1, 64),
+				at.Y.Mean.Decimals(4, ""), at.Y.Deviation.Decimals(4, ""), at.Y.Low.Decimals(4, ""), at.Y.High.Decimals(4, ""),
+				strconv.Itoa(at.Y.Count)})
+		}
+	}
+	return out
+}
