@@ -257,7 +257,7 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 		return nil, err
 	}
 	whole := draw.New(canvas)
-	if paper {
+	if p.BackgroundColor = nil; paper {
 		whole.SetColor(color.White)
 		whole.Fill(whole.Rectangle.Path())
 	}

@@ -113,8 +113,10 @@ func (r *Report) Text(w io.Writer, format string) error {
 	default:
 		fmt.Fprintf(&b, "%s\n%s\n", r.Title, r.subtitle())
 	}
-	for _, t := range r.textTables(format == "latex") {
-		b.WriteString("\n")
+	for _, t := range r.textTables() {
+		if b.WriteString("\n"); format == "markdown" {
+			t.Title = "## " + t.Title
+		}
 		if err := t.Write(&b, format); err != nil {
 			return err
 		}
@@ -123,22 +125,16 @@ func (r *Report) Text(w io.Writer, format string) error {
 	return err
 }
 
-// textTables returns all tables of the report. Comments of LaTeX are one line each.
-func (r *Report) textTables(latex bool) (list []texttable.Table) {
-	add := func(t texttable.Table) {
-		if latex {
-			t.Title = strings.ReplaceAll(t.Title, "\n", " ")
-		}
-		list = append(list, t)
-	}
+// textTables returns all tables of the report.
+func (r *Report) textTables() (list []texttable.Table) {
 	for _, t := range r.Tables {
-		add(r.table(t))
+		list = append(list, r.table(t))
 		if v := t.verdicts(); len(v.Rows) > 0 {
-			add(v)
+			list = append(list, v)
 		}
 	}
 	for _, c := range r.Comparisons {
-		add(c.table())
+		list = append(list, c.table())
 	}
 	return list
 }
@@ -157,7 +153,7 @@ func (r *Report) table(t ResultTable) texttable.Table {
 		if q == nil || !slices.ContainsFunc(q.Values, func(v retrieval.Number) bool { return !math.IsNaN(float64(v)) }) {
 			continue
 		}
-		cells = []string{fmt.Sprintf("  quoted: %s, table %s, %s", q.Method, q.Table, q.Part), ""}
+		cells = []string{fmt.Sprintf("quoted: %s, table %s, %s", q.Method, q.Table, q.Part), ""}
 		for i, v := range q.Values {
 			cells = append(cells, v.Decimals(1, "–"))
 			if text, ok := strings.CutPrefix(q.Verdicts[i], "not comparable: "); ok && !slices.Contains(why, text) {
@@ -224,13 +220,13 @@ func (c *ResultComparison) table() texttable.Table {
 	}
 	var notes []string
 	if c.Verdict != "" {
-		notes = append(notes, "The claim is "+c.Verdict+".")
+		notes = append(notes, "the claim is "+c.Verdict)
 	}
 	if c.Paper != "" {
-		notes = append(notes, "In the paper (quoted): "+c.Paper+".")
+		notes = append(notes, "in the paper (quoted): "+c.Paper)
 	}
 	notes = append(notes, fmt.Sprintf("Student's interval of differences seed by seed; Holm: P corrected for all "+
-		"differences of this table; verdict at %g.", significant))
+		"differences of this table; verdict at %g", significant))
 	out.Note = strings.Join(notes, "\n")
 	return out
 }
@@ -283,10 +279,10 @@ func (f *ResultFigure) draw() (*report.Drawing, error) {
 	if len(f.Metrics) == 1 {
 		p.YLabel = f.Metrics[0] + " (%)"
 	}
-	for _, c := range f.Curves {
+	for i, c := range f.Curves {
 		curve := report.Curve{Name: c.Name, Dots: true}
 		for _, at := range c.Points {
-			point := report.Point{X: at.X, Y: float64(at.Y.Mean)}
+			point := report.Point{X: f.beside(at.X, i), Y: float64(at.Y.Mean)}
 			if at.Y.Count > 1 {
 				point.Low, point.High = float64(at.Y.Low), float64(at.Y.High)
 			}
@@ -295,6 +291,22 @@ func (f *ResultFigure) draw() (*report.Drawing, error) {
 		p.Curves = append(p.Curves, curve)
 	}
 	return p.Draw()
+}
+
+// beside shifts the points of the i-th curve by a hundredth of the axis, so that intervals at the same
+// value do not hide one another.
+func (f *ResultFigure) beside(x float64, i int) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range f.Curves {
+		for _, at := range c.Points {
+			low, high = min(low, at.X), max(high, at.X)
+		}
+	}
+	steps := float64(i) - float64(len(f.Curves)-1)/2
+	if f.Log && low > 0 {
+		return x * math.Pow(high/low, steps/100)
+	}
+	return x + (high-low)*steps/100
 }
 
 // csv has a line for each point.

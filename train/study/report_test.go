@@ -1,0 +1,195 @@
+package study
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/train/retrieval"
+)
+
+const tiny = `hgld_study: 1
+title: Two losses
+differs: [other images]
+vary:
+  loss:
+    A: {loss: smooth-ap, paper: {table: V, method: Smooth-AP, part: sop}}
+    B_2: {loss: happier}
+seeds: [1, 2, 3]
+metrics: [AP_level0, H-AP]
+comparisons:
+  - title: B is better
+    from: A
+    expect: higher
+    paper: "yes"
+figures:
+  - title: Metrics over the rate
+    x: optim.lr
+    metrics: [H-AP]
+`
+
+// finished makes a plan whose runs have the given values in percent, by variant, seed and metric.
+func finished(t *testing.T, text string, values map[string][][]float64) *Plan {
+	t.Helper()
+	s, err := parse("tiny", "tiny.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Make(t.TempDir(), Scale{}, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range p.Runs {
+		of := values[r.Variant.Label()]
+		if len(of) < int(r.Seed) {
+			continue
+		}
+		result := &retrieval.Result{On: "test"}
+		for i, key := range s.Metrics {
+			result.Values = append(result.Values, retrieval.Value{Key: key, Mean: retrieval.Number(of[r.Seed-1][i] / 100)})
+		}
+		p.ended[r.Name] = &State{Run: r, Phase: Finished, Result: result}
+	}
+	return p
+}
+
+// The means and intervals are computed by hand: for three values with deviation s, Student's interval
+// is the mean ± 4.3027·s/√3; 99, 100 and 98 reach 101.48, which is cut off. The differences of H-AP are
+// 1, 2 and 3: t = 2√3 with two degrees of freedom has P = 1 − t/√(t²+2) = 0.0742. Those of AP_level0 are
+// 9.9, 10 and 10.1: t = 100√3 has P = 3.3e-5, twice which is Holm's.
+func TestReportHasKnownValues(t *testing.T) {
+	p := finished(t, tiny, map[string][][]float64{
+		"A":   {{89, 41}, {90, 42}, {88, 43}},
+		"B_2": {{98.9, 42}, {100, 44}, {98.1, 46}},
+	})
+	r, err := p.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ format, want string }{
+		{"markdown", `# Two losses
+
+6 of 6 runs are finished.
+
+## Two losses
+
+| % | n | AP_level0 | H-AP |
+|---|---:|---:|---:|
+| A | 3 | 89.00 [86.52, 91.48] | 42.00 [39.52, 44.48] |
+| quoted: Smooth-AP, table V, sop |  | 60.8 | 42.9 |
+| B_2 | 3 | 99.00 [96.63, 100.00] | 44.00 [39.03, 48.97] |
+
+n runs: their mean and its 95 % interval by Student's t; not comparable with the quoted numbers: other images
+
+## B is better
+
+| % | metric | difference | 95 % interval | P | Holm | pairs | verdict |
+|---|---:|---:|---:|---:|---:|---:|---:|
+| B_2 − A | AP_level0 | +10.00 | +9.75 to +10.25 | <0.0001 | <0.0001 | 3 | higher |
+| B_2 − A | H-AP | +2.00 | -0.48 to +4.48 | 0.0742 | 0.0742 | 3 | undecided |
+
+the claim is supported in part: 1 of 2 differences are higher, the others undecided; in the paper (quoted): yes; Student's interval of differences seed by seed; Holm: P corrected for all differences of this table; verdict at 0.05
+`},
+		{"latex", `% Two losses
+% 6 of 6 runs are finished.
+
+% Two losses
+\begin{tabular}{lrrr}
+\toprule
+\% & n & AP\_level0 & H-AP \\
+\midrule
+A & 3 & 89.00 [86.52, 91.48] & 42.00 [39.52, 44.48] \\
+quoted: Smooth-AP, table V, sop &  & 60.8 & 42.9 \\
+B\_2 & 3 & 99.00 [96.63, 100.00] & 44.00 [39.03, 48.97] \\
+\bottomrule
+\end{tabular}
+% n runs: their mean and its 95 % interval by Student's t
+% not comparable with the quoted numbers: other images
+`},
+		{"csv", `table,variant,metric,mean,deviation,low,high,runs,diverged,quoted,paper,paper_table,paper_row,verdict
+Two losses,A,AP_level0,89.0000,1.0000,86.5159,91.4841,3,0,60.80,"Ramzi et al., Optimization of Rank Losses for Image Retrieval",V,"Smooth-AP, sop",not comparable: other images
+Two losses,A,H-AP,42.0000,1.0000,39.5159,44.4841,3,0,42.90,"Ramzi et al., Optimization of Rank Losses for Image Retrieval",V,"Smooth-AP, sop",not comparable: other images
+Two losses,B_2,AP_level0,99.0000,0.9539,96.6303,100.0000,3,0,,,,,
+Two losses,B_2,H-AP,44.0000,2.0000,39.0317,48.9683,3,0,,,,,
+`},
+	} {
+		var b bytes.Buffer
+		if err := r.Text(&b, c.format); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if c.format == "latex" {
+			got, _, _ = strings.Cut(got, "\n\n% B is better")
+			got += map[bool]string{true: "", false: "\n"}[strings.HasSuffix(got, "\n")]
+		}
+		if got != c.want {
+			t.Errorf("%s:\n%s\nwant:\n%s", c.format, got, c.want)
+		}
+	}
+	if err := r.Write(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range r.Files() {
+		if info, err := os.Stat(filepath.Join(p.Dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(p.Dir, "figure-1.csv"))
+	want := "curve,variant,optim.lr,mean,deviation,low,high,runs\n" +
+		"H-AP,A,0.001,42.0000,1.0000,39.5159,44.4841,3\nH-AP,B_2,0.001,44.0000,2.0000,39.0317,48.9683,3\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// A published number counts as within the interval if one that is rounded to it is.
+func TestVerdictsBesideAPublishedNumber(t *testing.T) {
+	text := strings.Replace(tiny, "differs: [other images]\n", "", 1)
+	for _, c := range []struct {
+		ap   [3]float64
+		want string
+	}{
+		{[3]float64{60, 61, 62}, "the paper's number is within the interval"}, // 60.8
+		{[3]float64{60.84, 60.84, 60.84}, "the paper's number is within the interval"},
+		{[3]float64{60.86, 60.86, 60.86}, "above the paper's number"},
+		{[3]float64{60.74, 60.74, 60.74}, "below the paper's number"},
+	} {
+		p := finished(t, text, map[string][][]float64{"A": {{c.ap[0], 1}, {c.ap[1], 2}, {c.ap[2], 3}}})
+		r, err := p.Report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Tables[0].Rows[0].Quoted.Verdicts[0]; got != c.want {
+			t.Errorf("%v: %s, want %s", c.ap, got, c.want)
+		}
+	}
+	p := finished(t, text, map[string][][]float64{"A": {{61, 1}}})
+	if r, err := p.Report(); err != nil || r.Tables[0].Rows[0].Quoted.Verdicts[0] != "+0.20; one run has no interval" {
+		t.Errorf("%v, %+v", err, r.Tables[0].Rows[0].Quoted)
+	}
+}
+
+func TestClaimsHaveVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		verdicts []string
+		want     string
+	}{
+		{[]string{higher, higher}, "supported: higher in all 2 differences"},
+		{[]string{higher, undecided}, "supported in part: 1 of 2 differences are higher, the others undecided"},
+		{[]string{undecided, undecided}, "undecided: none of 2 differences excludes 0"},
+		{[]string{lower, undecided}, "contradicted: 1 of 2 differences are lower, none is higher"},
+		{[]string{lower, higher}, "mixed: 1 of 2 differences are higher, 1 are lower"},
+	} {
+		claim := ResultComparison{Comparison: Comparison{Expect: higher}}
+		for _, v := range c.verdicts {
+			d := Difference{}
+			d.Pairs, d.Verdict = 2, v
+			claim.Rows = append(claim.Rows, d)
+		}
+		if got := claim.verdict(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.verdicts, got, c.want)
+		}
+	}
+}
