@@ -90,9 +90,12 @@ func (s filler) duplicateKey(path []string, line, first int) error {
 // fillDotted sets a dotted key: optim.lr means the key lr of the group optim. It returns false
 // if the key has no dot or names no setting.
 func (s filler) fillDotted(key, value *yaml.Node, v reflect.Value, path []string) (dotted bool, err error) {
+	if !strings.Contains(key.Value, ".") {
+		return false, nil
+	}
 	fields := walk(v, nil)
 	i, inner := Find(fields, key.Value)
-	if !strings.Contains(key.Value, ".") || i < 0 {
+	if i < 0 {
 		return false, nil
 	}
 	here := append(slices.Clone(path), fields[i].Path...)

@@ -180,7 +180,10 @@ func (s *Study) readValues(f *Factor, file string, key, list *yaml.Node) error {
 	own := history.DefaultSettings()
 	fields := settings.Fields(&own)
 	at, _ := settings.Find(fields, f.Name)
-	if at < 0 && !strings.Contains(s.Recipe, "{"+f.Name+"}") {
+	switch {
+	case strings.Contains(s.Recipe, "{"+f.Name+"}"):
+		at = -1 // the names choose a recipe
+	case at < 0:
 		err := &registry.UnknownError{Kind: "setting", Name: f.Name, Nearest: registry.Nearest(f.Name, settings.Keys(fields))}
 		return fmt.Errorf("%s:%d: vary: %w", file, key.Line, err)
 	}

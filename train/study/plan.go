@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -105,6 +106,9 @@ func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (
 			return nil, asFileError(err)
 		}
 	}
+	if err := s.checkMeasured(shared); err != nil {
+		return nil, asFileError(err)
+	}
 	for _, seed := range s.seeds(scale.Seeds) {
 		for _, v := range all {
 			own := new(*shared[v])
@@ -117,6 +121,36 @@ func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (
 		}
 	}
 	return p, nil
+}
+
+// level is the end of the key of a metric of one level.
+var level = regexp.MustCompile(`_level[0-9]+$`)
+
+// checkMeasured returns an error for a metric that no variant measures.
+func (s *Study) checkMeasured(variants map[*Variant]*history.Settings) error {
+	used := slices.Clone(s.Metrics)
+	for _, t := range s.Tables {
+		used = append(used, t.Metrics...)
+	}
+	for _, c := range s.Comparisons {
+		used = append(used, c.Metrics...)
+	}
+	for _, f := range s.Figures {
+		used = append(used, f.Metrics...)
+	}
+	measured := map[string]bool{}
+	for _, own := range variants {
+		for _, name := range own.Run.Metrics {
+			measured[name] = true
+		}
+	}
+	for _, key := range used {
+		name := strings.TrimSuffix(strings.TrimPrefix(level.ReplaceAllString(key, ""), "mean("), ")")
+		if !measured[name] {
+			return fmt.Errorf("%s: metric %.80q: no run measures %.80q: add it to run.metrics", s.Name, key, name)
+		}
+	}
+	return nil
 }
 
 // seeds returns n seeds: those of the study, and then the numbers after its greatest. 0: those of the

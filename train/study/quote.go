@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hgld/internal/registry"
@@ -92,8 +93,14 @@ func otherData(r *recipe.Recipe, result *retrieval.Result) string {
 	return fmt.Sprintf("%d queries instead of %d", result.Queries, r.Queries)
 }
 
-// number returns a setting of a variant that is a number.
+// number returns a setting of a variant that is a number, or its option of a factor whose options are
+// numbers.
 func (g *gathered) number(v *Variant, key string) (float64, error) {
+	if f := g.Study.factor(key); f >= 0 {
+		if x, err := strconv.ParseFloat(v.Options[f], 64); err == nil {
+			return x, nil
+		}
+	}
 	at := slices.IndexFunc(g.Runs, func(r *Run) bool { return r.Variant == v })
 	fields := settings.Fields(g.Runs[at].Settings)
 	i, inner := settings.Find(fields, key)

@@ -13,7 +13,7 @@
 //	train: {steps: 600}            # settings of all runs, as in hgld.yaml
 //	vary:                          # factors; their options are crossed
 //	  optim.lr: [1.0e-3, 1.0e-2]   # a setting and its values
-//	  method: [nsm, happier]       # names for {method} in recipe
+//	  method: [nsm, happier]       # names for {method} in recipe, not settings
 //	  loss:                        # options that set several settings, or name a recipe or a row
 //	    ROADMAP: {loss: roadmap}
 //	    no margin: {recipe: sop/rambo-log, loss.settings.margin: 0, paper: {table: …, method: …, part: …}}
@@ -126,7 +126,7 @@ type Comparison struct {
 // Figure draws metrics over a setting.
 type Figure struct {
 	Title   string   `yaml:"title" json:"title"`               // stands above it
-	X       string   `yaml:"x" json:"x"`                       // key of a setting that is a number
+	X       string   `yaml:"x" json:"x"`                       // key of a setting that is a number, or a factor of numbers
 	Log     bool     `yaml:"log" json:"log"`                   // logarithmic horizontal axis
 	By      string   `yaml:"by" json:"by,omitempty"`           // factor with a curve for each option
 	Only    []string `yaml:"only" json:"only,omitempty"`       // options to show; empty: all
