@@ -75,7 +75,11 @@ func (d SeedDifference) Fields() []string {
 
 // Cells returns the cells of a row of text: mean, interval and P.
 func (d SeedDifference) Cells() []string {
-	return []string{signed(d.Mean / 100), span(retrieval.Ends{d.Low / 100, d.High / 100}), Probability(d.P)}
+	interval := "–"
+	if !math.IsNaN(float64(d.Low)) {
+		interval = span(retrieval.Ends{d.Low / 100, d.High / 100})
+	}
+	return []string{signed(d.Mean / 100), interval, Probability(d.P)}
 }
 
 // SeedTable returns the differences between two groups of runs, one row per metric key.

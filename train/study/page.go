@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"hgld/internal/report"
 	"hgld/internal/texttable"
@@ -45,8 +46,13 @@ func (r *Report) page(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		out.Figures = append(out.Figures, report.Figure{Title: f.Title, Picture: picture,
-			Note: fmt.Sprintf("Mean and 95 %% interval over the seeds; figure-%d.csv has the points.", i+1)})
+		note := fmt.Sprintf("Mean and 95 %% interval over the seeds; figure-%d.csv has the points.", i+1)
+		if slices.ContainsFunc(f.Curves, func(c ResultCurve) bool {
+			return slices.ContainsFunc(c.Points, func(at ResultPoint) bool { return !f.onAxis(at) })
+		}) {
+			note += " The logarithmic axis cannot show 0."
+		}
+		out.Figures = append(out.Figures, report.Figure{Title: f.Title, Picture: picture, Note: note})
 	}
 	return out.Write(w)
 }

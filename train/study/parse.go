@@ -196,7 +196,7 @@ func (s *Study) readValues(f *Factor, file string, key, list *yaml.Node) error {
 			}
 			o.Label = strings.TrimSpace(string(text))
 		}
-		if at >= 0 {
+		if o.value = at >= 0; o.value {
 			o.settings = source{file, &yaml.Node{Kind: yaml.MappingNode, Line: value.Line, Content: []*yaml.Node{key, value}}}
 		}
 		f.Options = append(f.Options, o)

@@ -272,6 +272,13 @@ func (s *Study) settings(v *Variant, scale Scale, anchor func(string) string) (*
 		if err := small().fill(&own, anchor); err != nil {
 			return nil, err
 		}
+		for _, o := range v.options {
+			if o.value { // a small form still varies what the study varies
+				if err := o.settings.fill(&own, here); err != nil {
+					return nil, err
+				}
+			}
+		}
 	}
 	if err := section(&own).Assign(scale.Set); err != nil {
 		return nil, err

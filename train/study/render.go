@@ -215,7 +215,11 @@ func (c *ResultComparison) table() texttable.Table {
 		if d.Pairs == 0 {
 			continue
 		}
-		out.Rows = append(out.Rows, slices.Concat([]string{d.Of + " − " + d.From, d.Metric}, d.Cells(),
+		name := d.Of + " − " + d.From
+		if d.With != "" {
+			name += ", " + d.With
+		}
+		out.Rows = append(out.Rows, slices.Concat([]string{name, d.Metric}, d.Cells(),
 			[]string{history.Probability(d.Holm), strconv.Itoa(d.Pairs), d.Verdict}))
 	}
 	var notes []string
@@ -254,11 +258,11 @@ func (r *Report) resultsCSV() texttable.Table {
 
 // differencesCSV has a line for each difference.
 func (r *Report) differencesCSV() texttable.Table {
-	out := texttable.Table{Head: []string{"comparison", "of", "from", "metric", "difference", "low", "high", "p", "pairs",
-		"verdict", "p_holm", "expected", "claim"}}
+	out := texttable.Table{Head: []string{"comparison", "of", "from", "with", "metric", "difference", "low", "high", "p",
+		"pairs", "verdict", "p_holm", "expected", "claim"}}
 	for _, c := range r.Comparisons {
 		for _, d := range c.Rows {
-			out.Rows = append(out.Rows, slices.Concat([]string{c.Title, d.Of, d.From, d.Metric}, d.Fields(),
+			out.Rows = append(out.Rows, slices.Concat([]string{c.Title, d.Of, d.From, d.With, d.Metric}, d.Fields(),
 				[]string{d.Holm.Decimals(6, ""), c.Expect, c.Verdict}))
 		}
 	}
@@ -270,8 +274,11 @@ func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", " ") 
 
 // drawn reports whether a figure has a point to draw.
 func (f *ResultFigure) drawn() bool {
-	return slices.ContainsFunc(f.Curves, func(c ResultCurve) bool { return len(c.Points) > 0 })
+	return slices.ContainsFunc(f.Curves, func(c ResultCurve) bool { return slices.ContainsFunc(c.Points, f.onAxis) })
 }
+
+// onAxis reports whether the horizontal axis can show a point.
+func (f *ResultFigure) onAxis(at ResultPoint) bool { return !f.Log || at.X > 0 }
 
 // draw draws a figure.
 func (f *ResultFigure) draw() (*report.Drawing, error) {
@@ -299,11 +306,13 @@ func (f *ResultFigure) beside(x float64, i int) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range f.Curves {
 		for _, at := range c.Points {
-			low, high = min(low, at.X), max(high, at.X)
+			if f.onAxis(at) {
+				low, high = min(low, at.X), max(high, at.X)
+			}
 		}
 	}
 	steps := float64(i) - float64(len(f.Curves)-1)/2
-	if f.Log && low > 0 {
+	if f.Log {
 		return x * math.Pow(high/low, steps/100)
 	}
 	return x + (high-low)*steps/100

@@ -82,9 +82,10 @@ type ResultComparison struct {
 
 // Difference is the difference of a metric between two variants, seed by seed.
 type Difference struct {
-	Of     string `json:"of"`     // variant
-	From   string `json:"from"`   // variant that is subtracted
-	Metric string `json:"metric"` // key
+	Of     string `json:"of"`             // option
+	From   string `json:"from"`           // option that is subtracted
+	With   string `json:"with,omitempty"` // options of the other factors, the same in both
+	Metric string `json:"metric"`         // key
 	history.SeedDifference
 	Holm retrieval.Number `json:"holm"` // P corrected for all differences of the comparison
 }
@@ -270,6 +271,7 @@ func (g *gathered) compare(c Comparison) ResultComparison {
 		if base.Options[f] != c.From {
 			continue
 		}
+		with := strings.Join(slices.Delete(slices.Clone(base.Options), f, f+1), ", ")
 		for _, label := range of {
 			options := slices.Clone(base.Options)
 			options[f] = label
@@ -278,7 +280,7 @@ func (g *gathered) compare(c Comparison) ResultComparison {
 				continue // beyond the limit
 			}
 			for _, key := range out.Metrics {
-				d := Difference{Of: g.Variants[at].Label(), From: base.Label(), Metric: key,
+				d := Difference{Of: label, From: c.From, With: with, Metric: key,
 					SeedDifference: history.Subtract(g.bySeed(g.Variants[at], key), g.bySeed(base, key)),
 					Holm:           retrieval.Number(math.NaN())}
 				d.Verdict = undecided

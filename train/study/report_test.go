@@ -144,6 +144,36 @@ Two losses,B_2,H-AP,44.0000,2.0000,39.0317,48.9683,3,0,,,,,
 	}
 }
 
+// A logarithmic axis cannot show 0: a figure with that point alone is left out, and one with others is
+// drawn without it.
+func TestLogarithmicFigureLeavesOutZero(t *testing.T) {
+	text := `hgld_study: 1
+title: Slopes
+vary: {loss.settings.rho: [0, 10]}
+train: {loss: sup-ap}
+seeds: [1]
+metrics: [H-AP]
+figures: [{title: slope, x: loss.settings.rho, log: true}]
+`
+	for _, c := range []struct {
+		values map[string][][]float64
+		want   int
+	}{{map[string][][]float64{"0": {{40}}}, 0}, {map[string][][]float64{"0": {{40}}, "10": {{41}}}, 3}} {
+		p := finished(t, text, c.values)
+		r, err := p.Report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Write(p.Dir); err != nil {
+			t.Fatal(err)
+		}
+		pictures, err := filepath.Glob(filepath.Join(p.Dir, "figure-*"))
+		if err != nil || len(pictures) != c.want {
+			t.Errorf("%v: %v, %v", c.values, pictures, err)
+		}
+	}
+}
+
 // A published number counts as within the interval if one that is rounded to it is.
 func TestVerdictsBesideAPublishedNumber(t *testing.T) {
 	text := strings.Replace(tiny, "differs: [other images]\n", "", 1)

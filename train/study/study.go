@@ -102,6 +102,7 @@ type Option struct {
 	Paper *recipe.Place `json:"paper,omitempty"`
 
 	settings source
+	value    bool // of the setting that is the factor
 }
 
 // Table is a table with a row for each variant and a column for each metric.
