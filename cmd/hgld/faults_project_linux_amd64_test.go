@@ -39,6 +39,24 @@ train:
 eval: {run: runs/default}
 `
 
+// faultyStudy has two runs.
+const faultyStudy = `hgld_study: 1
+title: Two losses
+train:
+  data: shards
+  hold_out: 0.34
+  input: {size: 8, resize: 8}
+  model: {backbone: {name: convnet, settings: {widths: [4], strides: [2]}}, dim: 4}
+  sampler: {batch: 8, m: 2}
+  steps: 2
+  run: {threads: 1, workers: 1}
+vary:
+  loss: {A: {loss: smooth-ap}, B: {loss: happier}}
+seeds: [1]
+metrics: [R@1_level0, H-AP]
+comparisons: [{title: B is better, from: A, expect: higher}]
+`
+
 // faultyInputs are the files that a user brings to that project.
 func faultyInputs(t *testing.T, url string) map[string][]byte {
 	t.Helper()
@@ -52,9 +70,10 @@ func faultyInputs(t *testing.T, url string) map[string][]byte {
 		"categories.csv": table.Bytes(),
 		"rows.csv": []byte("landmark_id,category,supercategory\n" +
 			"0,Category:A,church\n1,Category:B,lake\n2,Category:C,bridge\n"),
-		"sheet.csv": []byte("church,4,lake,2\nchurch,2,lake,2\nbridge,2,,\n"),
-		"moves.csv": []byte("lake,2,bridge,2\nlake,2,bridge,2\n"),
-		"kinds.csv": []byte("group,parent\nlake,natural\nchurch,human-made\n"),
+		"sheet.csv":  []byte("church,4,lake,2\nchurch,2,lake,2\nbridge,2,,\n"),
+		"moves.csv":  []byte("lake,2,bridge,2\nlake,2,bridge,2\n"),
+		"study.yaml": []byte(faultyStudy),
+		"kinds.csv":  []byte("group,parent\nlake,natural\nchurch,human-made\n"),
 	}
 	images.WriteString("path,split,landmark_id\n")
 	for landmark := range 6 {
@@ -196,7 +215,7 @@ var steps = regexp.MustCompile(`(?m)^\{"event":"step".*$`)
 // passing are files that are no result: locks, the journals of SQLite and of a
 // training, and its database, whose contents `scrape verify` compares with the rest.
 var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*",
-	"runs/*/*/lock", "runs/*/*/tensorboard/*"}
+	"runs/*/*/lock", "runs/*/*/tensorboard/*", "studies/*/runs/*/lock", "studies/*/runs/*/tensorboard/*"}
 
 // temporary reports whether a file is one in the making, which the next run removes.
 func temporary(name string) bool {

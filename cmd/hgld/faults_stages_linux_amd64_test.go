@@ -48,6 +48,7 @@ func faultStages() []faultStage {
 		{name: "shards ls", args: args("shards", "ls"), says: true},
 		{name: "train run", first: true, args: args("train", "run"), without: stamped("train", "runs/")},
 		{name: "train resume", args: args("train", "run", "--steps", "3")},
+		{name: "study run", first: true, args: args("study", "run", "study.yaml")},
 		{name: "eval run", first: true, args: args("eval", "run"), without: stamped("eval", "eval.json")},
 		{name: "eval run again", args: args("eval", "run", "--metrics", "R@1")},
 		{name: "eval export", args: args("eval", "export", "exported")},

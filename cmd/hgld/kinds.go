@@ -77,7 +77,7 @@ func outputKinds() map[string]pipeline.Kind {
 			return pipeline.HasEntries(dir, []string{tune.File}, "trial-*")
 		}},
 		kindStudy: {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, []string{study.File}, study.RunsFolder)
+			return pipeline.HasEntries(dir, []string{study.File})
 		}},
 		"a cache of vectors": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 64)+".safetensors")

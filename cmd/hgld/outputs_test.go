@@ -43,6 +43,7 @@ var writers = []struct{ line, ending, own string }{
 	{"labels convert --to levels labels.csv OUT", ".csv", ""}, {"shards build --out OUT", "", "shards"},
 	{"shards slice --out OUT 1/2", "", "shards"}, {"train run --out OUT", "", "runs/default"},
 	{"runs tune --hold-out 0.2 --steps 9 --over optim.lr=1,2 --out OUT", "", ""},
+	{"study run --data shards --out OUT demo", "", ""},
 	{"models fetch --from e.npy --out OUT.safetensors resnet18", ".json", ""}, {"train export OUT", ".npy", ""},
 	{"train export OUT", ".onnx", ""}, {"eval run --out OUT", "", "eval.json"},
 	{"eval run --report OUT", "", ""}, {"eval run --trec OUT", ".run", ""}, {"eval run --trec OUT", ".qrels", ""},

@@ -103,7 +103,7 @@ func (p *Plan) Open(prints map[string]string) error {
 	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
 		return nil
 	}
-	if err := atomicfile.MkdirAll(filepath.Join(p.Dir, RunsFolder), 0o755); err != nil {
+	if err := atomicfile.MkdirAll(p.Dir, 0o755); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(path, text)
