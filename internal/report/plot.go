@@ -181,7 +181,7 @@ type Drawing struct{ plot *plot.Plot }
 // no curve.
 func roomForLegend(p *plot.Plot, entries int) {
 	if _, linear := p.Y.Scale.(plot.LinearScale); linear {
-		const share = 0.055 // share of the height per legend entry
+		const share = 0.07 // share of the height per legend entry
 		p.Y.Max += (p.Y.Max - p.Y.Min) * min(0.6, share*float64(entries)/(1-share*float64(entries)))
 	}
 }

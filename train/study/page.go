@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"hgld/internal/report"
 	"hgld/internal/texttable"
@@ -59,10 +60,13 @@ func (r *Report) page(w io.Writer) error {
 
 // pageTable returns a table of text as one of a page.
 func pageTable(t texttable.Table) *report.Table {
-	out := &report.Table{Title: t.Title, Note: t.Note, Head: t.Head}
+	out := &report.Table{Title: t.Title, Note: strings.ReplaceAll(t.Note, "\n", "; ") + ".", Head: t.Head}
 	for _, row := range t.Rows {
 		var cells []report.Cell
-		for _, text := range row {
+		for k, text := range row {
+			if k > 0 { // an interval stays on one line
+				text = strings.ReplaceAll(text, ", ", ",\u00a0")
+			}
 			cells = append(cells, report.Cell{Text: text})
 		}
 		out.Rows = append(out.Rows, cells)

@@ -295,10 +295,10 @@ func (s *Study) settings(v *Variant, scale Scale, anchor func(string) string) (*
 // Words says how a plan is scaled, one phrase each; none for a whole study.
 func (p *Plan) Words() (list []string) {
 	if n := len(p.Variants); n < p.All {
-		list = append(list, fmt.Sprintf("the first %d of %d variants", n, p.All))
+		list = append(list, fmt.Sprintf("%d of %d variants", n, p.All))
 	}
-	if n, all := p.Scale.Seeds, len(p.Study.Seeds); n > 0 && n != all {
-		list = append(list, fmt.Sprintf("%d instead of %d seeds", n, all))
+	if n, all := p.Scale.Seeds, len(p.Study.Seeds); n > 0 && n < all {
+		list = append(list, fmt.Sprintf("%d of %d seeds", n, all))
 	}
 	return append(list, p.Scale.changes()...)
 }
@@ -306,7 +306,7 @@ func (p *Plan) Words() (list []string) {
 // changes lists what differs between the settings of a scaled run and the study's.
 func (c *Scale) changes() (list []string) {
 	if c.Small {
-		list = append(list, "small networks, images and batches")
+		list = append(list, "small networks")
 	}
 	for _, a := range c.Set {
 		if !strings.HasPrefix(strings.TrimPrefix(a, "train."), "run.") {

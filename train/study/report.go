@@ -118,7 +118,7 @@ func (p *Plan) Report() (*Report, error) {
 	g := gather(p, states)
 	r := &Report{Study: p.Study.Name, Title: p.Study.Title, About: p.Study.About, Planned: len(p.Runs), plan: p}
 	if words := p.Words(); len(words) > 0 {
-		r.Title += " (scaled down: " + strings.Join(words, "; ") + ")"
+		r.Title += " (scaled down: " + strings.Join(words, ", ") + ")"
 	}
 	for _, s := range states {
 		switch s.Phase {
