@@ -120,7 +120,8 @@ func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (
 			p.Runs = append(p.Runs, r)
 		}
 	}
-	return p, nil
+	_, err := p.report(nil)
+	return p, err
 }
 
 // level is the end of the key of a metric of one level.

@@ -115,6 +115,12 @@ func (p *Plan) Report() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.report(states)
+}
+
+// report is Report of the runs with the given states. Without any, it still finds mistakes in tables and
+// figures.
+func (p *Plan) report(states []*State) (*Report, error) {
 	g := gather(p, states)
 	r := &Report{Study: p.Study.Name, Title: p.Study.Title, About: p.Study.About, Planned: len(p.Runs), plan: p}
 	if words := p.Words(); len(words) > 0 {
