@@ -23,6 +23,9 @@ func (t Tensor) Texts() ([]string, error) {
 	if t.DType != Text && t.DType != Bytes {
 		return nil, fmt.Errorf("tensor %.80q: %s where texts are expected", t.Name, t.DType)
 	}
+	if t.texts != nil {
+		return t.texts, nil
+	}
 	list := make([]string, n)
 	for i := range list {
 		size := len(t.Data) / n
@@ -91,4 +94,9 @@ func toRowMajor(dst, src []byte, shape []int, size int) {
 			at[d] = 0
 		}
 	}
+}
+
+// NewText returns an array of texts.
+func NewText(name string, values []string) Tensor {
+	return Tensor{Name: name, DType: Text, Shape: []int{len(values)}, texts: values}
 }

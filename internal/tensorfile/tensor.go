@@ -21,6 +21,8 @@ type Tensor struct {
 	DType string // in the words of safetensors: F32, BF16, I64 …
 	Shape []int  // row-major
 	Data  []byte // little-endian
+
+	texts []string // of NewText, in place of Data
 }
 
 // dtypes lists the element types with their sizes in bytes.

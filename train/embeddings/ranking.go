@@ -23,20 +23,21 @@ import (
 //	other   a TREC run: query, an ignored word, item, rank, score and a name on each line.
 //	        Items are ordered by score, then by line.
 func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, error) {
-	e := &Evaluation{Classes: &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
-	rows, err := e.Classes.Read(in.Labels)
+	e := &Evaluation{Classes: in.classes()}
+	files := []string{in.Labels}
+	if in.GalleryLabels != "" {
+		files = append(files, in.GalleryLabels)
+	}
+	all, err := e.Classes.ReadAll(files...)
 	if err != nil {
 		return nil, nil, err
 	}
-	query := &side{path: in.Labels, rows: rows}
+	query := &side{path: in.Labels, labelFile: in.Labels, rows: all[0].ofPart()}
 	gallery := query
 	switch {
-	case in.GalleryLabels != "":
-		if rows, err = e.Classes.Read(in.GalleryLabels); err != nil {
-			return nil, nil, err
-		}
-		gallery = &side{path: in.GalleryLabels, rows: rows}
-	case rows.IsQuery != nil || rows.IsGallery != nil:
+	case len(all) > 1:
+		gallery = &side{path: in.GalleryLabels, labelFile: in.GalleryLabels, rows: all[1].ofPart()}
+	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
 		if query, gallery, err = in.split(query); err != nil {
 			return nil, nil, err
 		}
@@ -44,6 +45,9 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, er
 		e.Same = true
 	}
 	e.Levels = e.Classes.Levels()
+	if err := cmp.Or(e.Classes.noLevel, in.sharing(e, query, gallery)); err != nil {
+		return nil, nil, err
+	}
 	e.Query, e.Gallery = query.labelled(), gallery.labelled()
 	if err := in.findSelf(e, query, gallery); err != nil {
 		return nil, nil, err
@@ -58,6 +62,14 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, er
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, list, nil
+}
+
+// ofPart returns the rows of the part that is used.
+func (r *Rows) ofPart() *Rows {
+	if r.Part == nil {
+		return r
+	}
+	return r.Select(r.Part)
 }
 
 // labelled returns a side without its vectors.
@@ -138,11 +150,11 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 		if len(fields) != 6 {
 			return nil, fmt.Errorf("line %d has %d columns, want query, Q0, item, rank, score and a name", line, len(fields))
 		}
-		q, known := queryAt[fields[0]]
+		q, known := queryAt.Find(fields[0])
 		if !known {
 			return nil, fmt.Errorf("line %d: no query has the id %.80q", line, fields[0])
 		}
-		row, known := galleryAt[fields[2]]
+		row, known := galleryAt.Find(fields[2])
 		if !known {
 			return nil, fmt.Errorf("line %d: no item of the gallery has the id %.80q", line, fields[2])
 		}
