@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
@@ -21,7 +22,7 @@ import (
 //	.npy    integers [queries, places]: rows of the gallery, as faiss' search returns them;
 //	        −1 ends a ranking
 //	other   a TREC run: query, an ignored word, item, rank, score and a name on each line.
-//	        Items are ordered by score, then by line.
+//	        Items are ordered by score, then by line. Ids are those of [qrels.Name], or as they are.
 func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, error) {
 	e := &Evaluation{Classes: in.classes()}
 	files := []string{in.Labels}
@@ -132,11 +133,11 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 	if query == nil || gallery == nil {
 		return nil, fmt.Errorf("a run names items by id, but the labels have no column id")
 	}
-	queryAt, err := RowsByID(query)
+	queryAt, err := qrels.Names(query)
 	if err != nil {
 		return nil, fmt.Errorf("queries: %w", err)
 	}
-	galleryAt, err := RowsByID(gallery)
+	galleryAt, err := qrels.Names(gallery)
 	if err != nil {
 		return nil, fmt.Errorf("gallery: %w", err)
 	}
@@ -150,11 +151,11 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 		if len(fields) != 6 {
 			return nil, fmt.Errorf("line %d has %d columns, want query, Q0, item, rank, score and a name", line, len(fields))
 		}
-		q, known := queryAt.Find(fields[0])
+		q, known := queryAt[fields[0]]
 		if !known {
 			return nil, fmt.Errorf("line %d: no query has the id %.80q", line, fields[0])
 		}
-		row, known := galleryAt.Find(fields[2])
+		row, known := galleryAt[fields[2]]
 		if !known {
 			return nil, fmt.Errorf("line %d: no item of the gallery has the id %.80q", line, fields[2])
 		}
