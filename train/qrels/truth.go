@@ -1,8 +1,11 @@
 package qrels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -76,5 +79,14 @@ func (t *Truth) Shared(dst []byte, query int) {
 	clear(dst)
 	for _, j := range t.judged[query] {
 		dst[j.row] = j.shared
+	}
+}
+
+// Hash writes the judgements in the order of their rows.
+func (t *Truth) Hash(w io.Writer) {
+	for _, list := range t.judged {
+		list = slices.Clone(list)
+		slices.SortFunc(list, func(a, b judgement) int { return cmp.Compare(a.row, b.row) })
+		fmt.Fprintln(w, list)
 	}
 }
