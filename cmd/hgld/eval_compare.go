@@ -182,7 +182,7 @@ func (o compareOptions) report(j *job, files []string, results []*retrieval.Resu
 		}
 	}
 	if o.images != "" {
-		d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, o.images, "", "")
+		d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, o.images, "", vectorLabels{})
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery re
 	if e.Outputs.Images == "" || e.Outputs.Report == "" {
 		return a, b, io.NopCloser(nil), nil
 	}
-	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, e.Outputs.Images, "", "")
+	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, e.Outputs.Images, "", vectorLabels{})
 	if err != nil {
 		return nil, nil, nil, err
 	}

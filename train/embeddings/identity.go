@@ -61,6 +61,10 @@ func (in *Input) identify(query, gallery *side) (self []int32, err error) {
 	if slices.ContainsFunc(self, func(row int32) bool { return row >= 0 }) {
 		return self, nil
 	}
+	if !named && query.rows.IDs != nil && gallery.rows.IDs != nil {
+		in.Say("note: the first column of %s or %s has no name and numbers the rows: equal numbers are not taken for the same "+
+			"image; call the column id if they are", query.labelFile, gallery.labelFile)
+	}
 	if in.EqualIDs == SameImages {
 		return nil, nil
 	}
@@ -80,6 +84,7 @@ func (in *Input) identify(query, gallery *side) (self []int32, err error) {
 			"these are the same images, give both the same id", found, len(same), query.path, gallery.path)
 		return nil, nil
 	}
+	in.Say("the queries of %s are rows of %s with the same vectors and classes", query.path, gallery.path)
 	return same, nil
 }
 

@@ -46,7 +46,7 @@ func (s *sheet) clearMissing(asked []string, say func(format string, args ...any
 		var list []string
 		for _, w := range words {
 			n += w.count
-			list = append(list, fmt.Sprintf("%.80q", w.text))
+			list = append(list, cellName(w.text))
 		}
 		if n > 0 {
 			say("%s: %d of %d rows have no class at %s (%s)", s.path, n, s.rows, s.levels[l], strings.Join(list, ", "))
@@ -55,6 +55,14 @@ func (s *sheet) clearMissing(asked []string, say func(format string, args ...any
 		s.wholeNumbers(l, say)
 	}
 	return nil
+}
+
+// cellName quotes a cell.
+func cellName(text string) string {
+	if text == "" {
+		return "empty"
+	}
+	return fmt.Sprintf("%.80q", text)
 }
 
 // word is a cell that means no class.
@@ -112,7 +120,7 @@ func doubt(where string, words []word, numbers bool, others []string) error {
 			continue
 		}
 		if i := slices.IndexFunc(words, func(o word) bool { return !strings.EqualFold(o.text, w.text) }); i >= 0 {
-			return &MissingError{where, w.text, fmt.Sprintf("other rows have %.80q for it", words[i].text)}
+			return &MissingError{where, w.text, "other cells are " + cellName(words[i].text)}
 		}
 		if w.text == "NA" && !slices.ContainsFunc(others, func(c string) bool { return !codes.MatchString(c) }) {
 			return &MissingError{where, w.text, fmt.Sprintf("the classes are codes, such as %.80q", others[0])}
