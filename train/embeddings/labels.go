@@ -112,6 +112,7 @@ func (c *Classes) ReadAll(paths ...string) ([]*Rows, error) {
 		return nil, err
 	}
 	if !c.OnlyIDs {
+		notes := twins(sheets)
 		asked := slices.ContainsFunc(sheets, func(s *sheet) bool { return s.asked })
 		if !asked && c.levels == nil {
 			c.noLevel = dropNoLevels(sheets, c.say)
@@ -119,8 +120,10 @@ func (c *Classes) ReadAll(paths ...string) ([]*Rows, error) {
 		if err := sameKinds(sheets); err != nil {
 			return nil, err
 		}
-		for _, note := range twins(sheets) {
-			c.say("%s", note)
+		for _, level := range sheets[0].levels {
+			for _, note := range notes[level] {
+				c.say("%s", note)
+			}
 		}
 	}
 	var list []*Rows

@@ -39,9 +39,10 @@ func sameKinds(sheets []*sheet) error {
 	return nil
 }
 
-// twins brings the classes of all sheets into one form of Unicode, and names those that are written in
-// two, and those that are probably one.
-func twins(sheets []*sheet) (notes []string) {
+// twins brings the classes of all sheets into one form of Unicode. It names, by level, those that are
+// written in two, and those that are probably one.
+func twins(sheets []*sheet) (notes map[string][]string) {
+	notes = map[string][]string{}
 	for l, level := range sheets[0].levels {
 		seen, other := map[string]bool{}, map[string]bool{} // names in form C, as written and after a change
 		for _, s := range sheets {
@@ -70,7 +71,7 @@ func twins(sheets []*sheet) (notes []string) {
 			seen[name] = true
 		}
 		for _, note := range spelling.Notes(level, slices.Sorted(maps.Keys(seen)), both) {
-			notes = append(notes, fmt.Sprintf("note: %s", note))
+			notes[level] = append(notes[level], fmt.Sprintf("note: %s", note))
 		}
 	}
 	return notes

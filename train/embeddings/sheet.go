@@ -72,7 +72,12 @@ func ReadTable(path string) (*Table, error) {
 	if err := s.clearMissing([]string{"-1"}, silent); err != nil {
 		return nil, err
 	}
-	return &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows, Notes: twins([]*sheet{s})}, nil
+	notes := twins([]*sheet{s})
+	t := &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}
+	for _, level := range t.Levels {
+		t.Notes = append(t.Notes, notes[level]...)
+	}
+	return t, nil
 }
 
 func readText(path string, o *reading) (*sheet, error) {

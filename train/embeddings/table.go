@@ -1,6 +1,7 @@
 package embeddings
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/half"
 	"hgld/internal/parquetfile"
 	"hgld/internal/registry"
 )
@@ -46,7 +48,7 @@ func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, 
 
 // isVector reports whether each row of a column is a list of floats.
 func isVector(leaf parquetfile.Leaf) bool {
-	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
+	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double || leaf.Half()) && leaf.Lists == 1
 }
 
 // openParquet is [Open] for a Parquet file. It holds at most held numbers in memory.
@@ -114,6 +116,8 @@ func (t *table) vectors(leaf parquetfile.Leaf, each func(row []float32) error,
 		case v.IsNull():
 		case v.Kind() == parquet.Double:
 			row = append(row, float32(v.Double()))
+		case v.Kind() == parquet.FixedLenByteArray:
+			row = append(row, half.F16(binary.LittleEndian.Uint16(v.ByteArray())))
 		default:
 			row = append(row, v.Float())
 		}
