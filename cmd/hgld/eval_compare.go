@@ -29,7 +29,7 @@ func evalCompareCommand() *cli.Command {
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
 			Usage: "compare with the published rows of `RECIPE` (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "also show results on other data than the paper's, or on other labels or galleries than the first, untested"},
+				Usage: "also show results on data other than the paper's, or with other labels or galleries, untested"},
 			&cli.StringFlag{Name: "resample", Value: "query",
 				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},

@@ -178,7 +178,8 @@ func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Cl
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", l.file, path)
 	case vectored:
 		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: l.file, Columns: l.levels,
-			Missing: l.missing, Open: openVectors, Verify: verifyVectors, Say: j.say})
+			Missing: l.missing, Open: openVectors, Verify: verifyVectors,
+			Recorded: index.Recorded, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

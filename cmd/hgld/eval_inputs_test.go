@@ -120,7 +120,8 @@ func writeInputs(t *testing.T) {
 	vectors := arrayFile(t, tensorfile.NewF32("", shape, inputVectors(0)))
 	others := arrayFile(t, tensorfile.NewF32("", shape, inputVectors(0.3)))
 	var safe bytes.Buffer
-	err := tensorfile.WriteSafetensors(&safe, []tensorfile.Tensor{tensorfile.NewF32("image_embeds", shape, inputVectors(0)),
+	err := tensorfile.WriteSafetensors(&safe, []tensorfile.Tensor{
+		tensorfile.NewF32("image_embeds", shape, inputVectors(0)),
 		int64Labels(func(i int) int64 { return int64(i / 2) })}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -132,11 +133,12 @@ func writeInputs(t *testing.T) {
 		names += string([]byte{'c', 0, 0, 0, byte('0' + i/2), 0, 0, 0})
 	}
 	files := map[string][]byte{"e.npy": vectors, "q.npy": vectors, "same.npy": vectors, "other.npy": others,
-		"e.pt": torchFile(t, inputVectors(0)), "half.parquet": halfParquet(t, inputVectors(0)), "st.safetensors": safe.Bytes(),
-		"hot.npy":   arrayFile(t, tensorfile.NewI64("", []int{inputRows, 6}, hot)),
-		"minus.npy": arrayFile(t, int64Labels(func(i int) int64 { return []int64{-1, -2, -3, 4, 5, 6}[i/2] })),
-		"names.npy": npyOf(dict("'<U2'", "False", "(12,)"), []byte(names)),
-		"big.npy":   npyOf(dict("'>f4'", "False", "(12, 8)"), bigEndian(inputVectors(0)))}
+		"e.pt": torchFile(t, inputVectors(0)), "half.parquet": halfParquet(t, inputVectors(0)),
+		"st.safetensors": safe.Bytes(),
+		"hot.npy":        arrayFile(t, tensorfile.NewI64("", []int{inputRows, 6}, hot)),
+		"minus.npy":      arrayFile(t, int64Labels(func(i int) int64 { return []int64{-1, -2, -3, 4, 5, 6}[i/2] })),
+		"names.npy":      npyOf(dict("'<U2'", "False", "(12,)"), []byte(names)),
+		"big.npy":        npyOf(dict("'>f4'", "False", "(12, 8)"), bigEndian(inputVectors(0)))}
 	for name, text := range map[string]string{
 		"good.csv":     column("fine", class),
 		"ids.csv":      column("id,fine", func(i int) string { return fmt.Sprintf("%d.jpg,%s", i, class(i)) }),
@@ -145,9 +147,11 @@ func writeInputs(t *testing.T) {
 		"turned.csv":   column("id,fine", func(i int) string { return fmt.Sprintf("%d.jpg,%s", i, class(11-i)) }),
 		"index.csv":    column(",fine", func(i int) string { return fmt.Sprintf("%d,%s", i, class(i)) }),
 		"reversed.csv": column(",fine", func(i int) string { return fmt.Sprintf("%d,%s", 11-i, class(i)) }),
-		"constant.csv": column("fine,source,name", func(i int) string { return fmt.Sprintf("%s,web,n%d", class(i), i) }),
-		"single.csv":   column("source", func(int) string { return "web" }),
-		"alike.csv":    column("fine,name", func(i int) string { return fmt.Sprintf("%s,of %s", class(i), class(i)) }),
+		"constant.csv": column("fine,source,name", func(i int) string {
+			return fmt.Sprintf("%s,web,n%d", class(i), i)
+		}),
+		"single.csv": column("source", func(int) string { return "web" }),
+		"alike.csv":  column("fine,name", func(i int) string { return fmt.Sprintf("%s,of %s", class(i), class(i)) }),
 		"oml.csv": column("label,path,split,is_query,is_gallery,x_1,x_2,y_1,y_2,category", func(i int) string {
 			if i < 2 {
 				return fmt.Sprintf("%d,i/%d.jpg,train,,,0,9,0,9,%d", i/2, i, i/6)
@@ -159,17 +163,27 @@ func writeInputs(t *testing.T) {
 			cells[i/2] = "True"
 			return strings.Join(cells, ",")
 		}),
-		"none.csv":    column("fine", func(i int) string { return []string{"None", "a", "b", "c", "d", "e"}[i/2] }),
-		"doubt.csv":   column("id,fine", func(i int) string { return fmt.Sprintf("%d,%s", i, []string{"None", "", "b", "c", "d", "e"}[i/2]) }),
-		"codes.csv":   column("land", func(i int) string { return []string{"NA", "ZA", "DE", "FR", "AT", "CH"}[i/2] }),
-		"floats.csv":  column("fine", func(i int) string { return []string{`""`, "1.0", "2.0", "3.0", "4.0", "5.0"}[i/2] }),
-		"ints.csv":    column("fine", func(i int) string { return fmt.Sprint(i / 2) }),
-		"words.csv":   column("fine", func(i int) string { return "class " + fmt.Sprint(i/2) }),
-		"cases.csv":   column("fine", func(i int) string { return []string{"Cafe\u0301", "caf\u00e9", "b", "c", "d", "e"}[i/2] }),
-		"forms.csv":   column("fine", func(i int) string { return []string{"caf\u00e9", "cafe\u0301"}[i%2] + fmt.Sprint(i/2) }),
+		"none.csv": column("fine", func(i int) string { return []string{"None", "a", "b", "c", "d", "e"}[i/2] }),
+		"doubt.csv": column("id,fine", func(i int) string {
+			return fmt.Sprintf("%d,%s", i, []string{"None", "", "b", "c", "d", "e"}[i/2])
+		}),
+		"codes.csv": column("land", func(i int) string { return []string{"NA", "ZA", "DE", "FR", "AT", "CH"}[i/2] }),
+		"floats.csv": column("fine", func(i int) string {
+			return []string{`""`, "1.0", "2.0", "3.0", "4.0", "5.0"}[i/2]
+		}),
+		"ints.csv":  column("fine", func(i int) string { return fmt.Sprint(i / 2) }),
+		"words.csv": column("fine", func(i int) string { return "class " + fmt.Sprint(i/2) }),
+		"cases.csv": column("fine", func(i int) string {
+			return []string{"Cafe\u0301", "caf\u00e9", "b", "c", "d", "e"}[i/2]
+		}),
+		"forms.csv": column("fine", func(i int) string {
+			return []string{"caf\u00e9", "cafe\u0301"}[i%2] + fmt.Sprint(i/2)
+		}),
 		"foreign.csv": column("fine", func(i int) string { return "other " + fmt.Sprint(i/2) }),
-		"blank.csv":   column("id,fine", func(i int) string { return fmt.Sprintf("\"a b\u00a0%d %%\",%s", i, class(i)) }),
-		"twice.csv":   column("id,fine", func(i int) string { return fmt.Sprintf("%d,%s", i%11, class(i)) }),
+		"blank.csv": column("id,fine", func(i int) string {
+			return fmt.Sprintf("\"a b\u00a0%d %%\",%s", i, class(i))
+		}),
+		"twice.csv": column("id,fine", func(i int) string { return fmt.Sprintf("%d,%s", i%11, class(i)) }),
 	} {
 		files[name] = []byte(text)
 	}
@@ -195,18 +209,29 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 	const gallery = " --gallery-embeddings e.npy --gallery-labels "
 	for _, c := range [][3]string{
 		// ids
-		{"--embeddings q.npy --labels index.csv" + gallery + "reversed.csv", "100.00", "the queries of q.npy are rows of e.npy"},
-		{"--embeddings other.npy --labels index.csv" + gallery + "reversed.csv", "100.00", "has no name and numbers the rows"},
-		{"--embeddings q.npy --labels ids.csv" + gallery + "ids.csv", "100.00", "12 of 12 queries are also in the gallery"},
-		{"--embeddings q.npy --labels nfd.csv" + gallery + "nfc.csv", "100.00", "12 of 12 queries are also in the gallery"},
-		{"--embeddings q.npy --labels ids.csv" + gallery + "turned.csv", "", `the id "0.jpg", but with other classes (12 of 12`},
-		{"--embeddings other.npy --labels ids.csv" + gallery + "ids.csv", "", `the id "0.jpg", but with other vectors (12 of 12`},
-		{"--embeddings other.npy --labels ids.csv --equal-ids other" + gallery + "ids.csv", "100.00", "12 gallery items, 1 level"},
-		{"--embeddings other.npy --labels ids.csv --equal-ids same" + gallery + "ids.csv", "100.00", "12 of 12 queries are also"},
-		{"--embeddings e.npy --labels good.csv" + gallery + "good.csv", "100.00", "12 of 12 queries are also in the gallery"},
-		{"--embeddings e.npy --labels ids.csv" + gallery + "nfc.csv", "100.00", "careful: 12 of 12 queries of e.npy have the vector"},
+		{"--embeddings q.npy --labels index.csv" + gallery + "reversed.csv",
+			"100.00", "the queries of q.npy are rows of e.npy"},
+		{"--embeddings other.npy --labels index.csv" + gallery + "reversed.csv",
+			"100.00", "has no name and numbers the rows"},
+		{"--embeddings q.npy --labels ids.csv" + gallery + "ids.csv",
+			"100.00", "12 of 12 queries are also in the gallery"},
+		{"--embeddings q.npy --labels nfd.csv" + gallery + "nfc.csv",
+			"100.00", "12 of 12 queries are also in the gallery"},
+		{"--embeddings q.npy --labels ids.csv" + gallery + "turned.csv",
+			"", `the id "0.jpg", but with other classes (12 of 12`},
+		{"--embeddings other.npy --labels ids.csv" + gallery + "ids.csv",
+			"", `the id "0.jpg", but with other vectors (12 of 12`},
+		{"--embeddings other.npy --labels ids.csv --equal-ids other" + gallery + "ids.csv",
+			"100.00", "12 gallery items, 1 level"},
+		{"--embeddings other.npy --labels ids.csv --equal-ids same" + gallery + "ids.csv",
+			"100.00", "12 of 12 queries are also"},
+		{"--embeddings e.npy --labels good.csv" + gallery + "good.csv",
+			"100.00", "12 of 12 queries are also in the gallery"},
+		{"--embeddings e.npy --labels ids.csv" + gallery + "nfc.csv",
+			"100.00", "careful: 12 of 12 queries of e.npy have the vector"},
 		// columns
-		{"--embeddings e.npy --labels constant.csv", "100.00", "name has another class in each row, so it is no level"},
+		{"--embeddings e.npy --labels constant.csv",
+			"100.00", "name has another class in each row, so it is no level, unless"},
 		{"--embeddings e.npy --labels constant.csv --levels fine", "100.00", "1 level"},
 		{"--embeddings e.npy --labels constant.csv --levels FINE,source", "100.00", "2 levels"},
 		{"--embeddings e.npy --labels constant.csv --levels kind", "", `unknown column "kind"`},
@@ -215,7 +240,7 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings e.npy --labels oml.csv", "100.00", "10 of 12 rows are used, those with the split validation"},
 		{"--embeddings e.npy --labels dummies.csv", "100.00", "cat to fox are read as 6 classes of one level"},
 		{"--embeddings e.npy --labels hot.npy", "100.00", "level_0 to level_5 are read as 6 classes of one level"},
-		{"--embeddings half.parquet", "", "its columns are kind, number: --levels names those of classes"},
+		{"--embeddings half.parquet", "", "its columns are kind, number: name those of classes in levels"},
 		{"--embeddings half.parquet --levels kind", "100.00", "1 level"},
 		{"--embeddings half.parquet --levels number", "100.00", `1 of 12 rows have no class at number ("nan")`},
 		{"--embeddings e.pt", "100.00", "1 level"},
@@ -224,8 +249,10 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		// missing values
 		{"--embeddings e.npy --labels none.csv", "100.00", `2 of 12 rows have no class at fine ("None")`},
 		{"--embeddings e.npy --labels none.csv --missing empty", "100.00", "1 level"},
-		{"--embeddings e.npy --labels doubt.csv", "", `"None" means no class in most tables, but other cells are empty`},
-		{"--embeddings e.npy --labels doubt.csv --missing None", "100.00", `4 of 12 rows have no class at fine ("None", empty)`},
+		{"--embeddings e.npy --labels doubt.csv",
+			"", `"None" means no class in most tables, but other cells are empty`},
+		{"--embeddings e.npy --labels doubt.csv --missing None",
+			"100.00", `4 of 12 rows have no class at fine ("None", empty)`},
 		{"--embeddings e.npy --labels codes.csv", "", `"NA" means no class in most tables, but the classes are codes`},
 		{"--embeddings e.npy --labels codes.csv --missing empty", "100.00", "1 level"},
 		{"--embeddings e.npy --labels minus.npy", "100.00", `2 of 12 rows have no class at level_0 ("-1")`},
@@ -235,9 +262,11 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 			`fine: the classes of ints.csv are numbers (0) and those of words.csv are names ("class 0")`},
 		{"--embeddings e.npy --labels cases.csv", "100.00", `note: fine: "Café" and "café" are two classes`},
 		{"--embeddings e.npy --labels forms.csv", "100.00", `note: fine: "café0" is written in two forms of Unicode`},
-		{"--embeddings other.npy --labels foreign.csv" + gallery + "good.csv", "", `the first fine is "other 0" and "c0"`},
+		{"--embeddings other.npy --labels foreign.csv" + gallery + "good.csv",
+			"", `the first fine is "other 0" and "c0"`},
 		// TREC
-		{"--embeddings e.npy --labels blank.csv --trec x", "100.00", "12 ids have white space or % and are escaped in x.run"},
+		{"--embeddings e.npy --labels blank.csv --trec x",
+			"100.00", "12 ids have white space or % and are escaped in x.run"},
 		{"--ranking x.run --labels blank.csv", "100.00", "1 level"},
 		{"--embeddings e.npy --labels blank.csv --qrels x.qrels", "100.00", "1 level"},
 		{"--embeddings e.npy --labels twice.csv --trec y", "", `queries: rows 0 and 11 have the same id, "0"`},

@@ -27,8 +27,8 @@ type malformed struct {
 // there. damaged are files that are not what their name says, of code 4. All others are in how
 // files and settings fit together, of code 2; unread are sound files of another kind.
 var (
-	unread = []string{"records are not", "Python", "is not read", "its shape is", "the shape of", "bytes follow", "no tensors",
-		"float tensors"}
+	unread = []string{"records are not", "Python", "is not read", "its shape is", "the shape of", "bytes follow",
+		"no tensors", "float tensors"}
 	failing = []string{"not finite", "format version", "does not exist", "no such file"}
 	damaged = []string{"entries for", "json:", "JSON", "was changed"}
 )

@@ -12,6 +12,7 @@ import (
 	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/index"
 	"hgld/train/losscheck"
 )
 
@@ -59,7 +60,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
-		Verify: verifyVectors, Say: j.say}
+		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {

@@ -180,7 +180,8 @@ func TestRunsCompareRefusesOtherTasks(t *testing.T) {
 	if code != exitUsage || out != "" || !strings.Contains(errs, "a gallery of 60 items, and of 48") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	if code, out, errs := run(t, append([]string{"runs", "compare", "--other-data"}, args...)...); code != 0 || !strings.Contains(out, "H-AP") {
+	code, out, errs = run(t, append([]string{"runs", "compare", "--other-data"}, args...)...)
+	if code != 0 || !strings.Contains(out, "H-AP") {
 		t.Errorf("--other-data: exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train/index"
 	"hgld/train/input"
 	"hgld/train/selection"
 )
@@ -28,7 +29,8 @@ func openDataOf(s *selection.Images, say func(format string, args ...any)) (*sel
 		}
 		return nil, err
 	}
-	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Shards: open, Say: say})
+	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Recorded: index.Recorded,
+		Shards: open, Say: say})
 	if s.Embeddings != "" {
 		err = labelsHint(asUsage(err), "hgld train run")
 	}

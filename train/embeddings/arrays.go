@@ -93,7 +93,8 @@ func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, er
 	}
 	var names []string
 	for _, t := range all {
-		if len(t.Shape) > 0 && !strings.ContainsAny(t.DType[:1], "F") && t.DType != "BF16" && !slices.Contains(idNames, t.Name) {
+		isFloat := strings.HasPrefix(t.DType, "F") || t.DType == "BF16"
+		if len(t.Shape) > 0 && !isFloat && !slices.Contains(idNames, t.Name) {
 			names = append(names, t.Name)
 		}
 	}
@@ -103,8 +104,8 @@ func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, er
 	case 1:
 		return names[0], nil
 	}
-	return "", content("it has %d arrays of integers or texts, %s, but none is called %.80q; --levels names them", len(names),
-		firstFew(names), labelNames[0])
+	return "", content("it has %d arrays of integers or texts, %s, but none is called %.80q, and levels names none",
+		len(names), firstFew(names), labelNames[0])
 }
 
 // readLabelsTorch reads the labels of a file of torch.save: tensors or lists.

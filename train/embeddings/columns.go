@@ -66,7 +66,8 @@ func (s *sheet) sort(head []string, columns [][]string, o *reading) error {
 		s.levels, s.classes = append(s.levels, name), append(s.classes, columns[k])
 	}
 	if len(left) > 0 && !o.onlyIDs && len(s.levels) > 0 {
-		o.say("%s: %s %s taken for no level; --levels names the columns that are", s.path, strings.Join(left, ", "), isAre(left))
+		o.say("%s: %s %s taken for no level; the setting levels names the columns that are", s.path,
+			strings.Join(left, ", "), isAre(left))
 	}
 	if !s.oneHot(o.say) {
 		s.sayOrder(o.say)
@@ -134,8 +135,8 @@ func (s *sheet) oneHot(say func(format string, args ...any)) bool {
 	if count := RowsWhere(used); len(count) < 2 {
 		return false
 	}
-	say("%s: %s to %s are read as %d classes of one level, because each row has one 1 among zeros; --levels takes them as "+
-		"levels", s.path, s.levels[0], s.levels[len(s.levels)-1], len(s.levels))
+	say("%s: %s to %s are read as %d classes of one level, because each row has one 1 among zeros; the setting "+
+		"levels takes them as levels", s.path, s.levels[0], s.levels[len(s.levels)-1], len(s.levels))
 	s.levels, s.classes = []string{"class"}, [][]string{classes}
 	return true
 }
@@ -147,8 +148,8 @@ func (s *sheet) sayOrder(say func(format string, args ...any)) {
 	for l := range min(few, len(s.levels)) {
 		for k := range l {
 			if s.rows > 0 && nested(s.classes[k], s.classes[l]) && nested(s.classes[l], s.classes[k]) && several(s.classes[l]) {
-				say("careful: %s: %s and %s divide the rows alike, so they are one level that counts twice; --levels chooses "+
-					"one", s.path, s.levels[k], s.levels[l])
+				say("careful: %s: %s and %s divide the rows alike, so they are one level that counts twice; the "+
+					"setting levels chooses one", s.path, s.levels[k], s.levels[l])
 			}
 		}
 	}
@@ -171,7 +172,7 @@ type NoLevelError struct {
 }
 
 func (e *NoLevelError) Error() string {
-	return fmt.Sprintf("%s: %s has %s, so it is no level; --levels names the columns that are, and takes this one, too",
+	return fmt.Sprintf("%s: %s has %s, so it is no level, unless the setting levels names it",
 		e.Path, e.Level, e.Reason)
 }
 

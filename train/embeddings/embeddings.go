@@ -40,8 +40,8 @@ type Vectors interface {
 var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
-// called "embeddings" or the only float tensor with rows and columns. In a Parquet file it is the only column of lists of
-// floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
+// called "embeddings" or the only float tensor with rows and columns. In a Parquet file it is the
+// only column of lists of floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
 // "embeddings" or the only float tensor with rows and columns; likewise the array of an .npz. Any
 // other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {

@@ -28,9 +28,8 @@ type SameIDError struct {
 }
 
 func (e *SameIDError) Error() string {
-	return fmt.Sprintf("%s and %s both have the id %.80q, but %s (%d of %d equal ids are of this kind); rename the ids of one "+
-		"file if they name other images, or say what they are: --equal-ids %s or --equal-ids %s", e.Query, e.Gallery, e.ID,
-		e.What, e.Count, e.Of, SameImages, OtherImages)
+	return fmt.Sprintf("%s and %s both have the id %.80q, but %s (%d of %d equal ids are such): rename the ids of one "+
+		"file if they name other images", e.Query, e.Gallery, e.ID, e.What, e.Count, e.Of)
 }
 
 // numbered reports whether the ids are only the numbers that a data frame gives its rows.
@@ -62,8 +61,8 @@ func (in *Input) identify(query, gallery *side) (self []int32, err error) {
 		return self, nil
 	}
 	if !named && query.rows.IDs != nil && gallery.rows.IDs != nil {
-		in.Say("note: the first column of %s or %s has no name and numbers the rows: equal numbers are not taken for the same "+
-			"image; call the column id if they are", query.labelFile, gallery.labelFile)
+		in.Say("note: the first column of %s or %s has no name and numbers the rows: equal numbers are not taken for the "+
+			"same image; call the column id if they are", query.labelFile, gallery.labelFile)
 	}
 	if in.EqualIDs == SameImages {
 		return nil, nil
@@ -80,8 +79,8 @@ func (in *Input) identify(query, gallery *side) (self []int32, err error) {
 	found := len(same) - count(same, -1)
 	ids := query.rows.IDs != nil && gallery.rows.IDs != nil && named
 	if found < len(same) || ids {
-		in.Say("careful: %d of %d queries of %s have the vector and the classes of an item of %s, and are ranked with it; if "+
-			"these are the same images, give both the same id", found, len(same), query.path, gallery.path)
+		in.Say("careful: %d of %d queries of %s have the vector and the classes of an item of %s, and are ranked with it; "+
+			"if these are the same images, give both the same id", found, len(same), query.path, gallery.path)
 		return nil, nil
 	}
 	in.Say("the queries of %s are rows of %s with the same vectors and classes", query.path, gallery.path)

@@ -65,6 +65,9 @@ type Input struct {
 	// are no records.
 	Verify func(path string) error
 
+	// Recorded reports whether hgld has written a file of labels, all of whose columns are levels; nil: none.
+	Recorded func(path string) bool
+
 	// Say receives remarks for the reader of the result.
 	Say func(format string, args ...any)
 }
@@ -144,7 +147,7 @@ func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 // classes returns empty Classes that read the labels of the input.
 func (in *Input) classes() *Classes {
 	return &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != "", Columns: in.Columns,
-		Missing: in.Missing, Part: in.Part, Say: in.Say}
+		Missing: in.Missing, Part: in.Part, Recorded: in.Recorded, Say: in.Say}
 }
 
 // stays reports whether the vectors stay in their files.
@@ -337,7 +340,8 @@ func (in *Input) openVectors(path, labelFile string, rows *Rows) (*side, error) 
 		return nil, errors.Join(err, v.Close())
 	}
 	if s.partial() {
-		in.Say("%s: %d of %d rows are used, those with the split %s", labelFile, len(s.rows.Labels), len(rows.Labels), in.Part)
+		in.Say("%s: %d of %d rows are used, those with the split %s", labelFile, len(s.rows.Labels), len(rows.Labels),
+			in.Part)
 	}
 	return s, nil
 }

@@ -32,6 +32,9 @@ type Classes struct {
 	// Part is the split of the rows that are read of a table of OpenMetricLearning; "": all.
 	Part string
 
+	// Recorded is Input.Recorded.
+	Recorded func(path string) bool
+
 	// Say receives remarks; nil: no one does.
 	Say func(format string, args ...any)
 
@@ -154,6 +157,7 @@ func (c *Classes) sheets(paths []string) (sheets []*sheet, err error) {
 		if err != nil {
 			return nil, err
 		}
+		s.asked = s.asked || c.Recorded != nil && c.Recorded(path)
 		if c.OnlyIDs {
 			s.levels, s.classes = nil, nil
 		} else if err := s.clearMissing(c.Missing, c.say); err != nil {

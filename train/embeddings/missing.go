@@ -9,8 +9,8 @@ import (
 
 // noClass lists the cells that mean no class, besides the empty cell: −1, and what data frames write and
 // read as a missing value.
-var noClass = []string{"-1", "-1.0", "nan", "NaN", "NAN", "-nan", "-NaN", "None", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA",
-	"null", "NULL"}
+var noClass = []string{"-1", "-1.0", "nan", "NaN", "NAN", "-nan", "-NaN", "None", "NA", "N/A", "n/a", "<NA>",
+	"#N/A", "#NA", "null", "NULL"}
 
 // MissingEmpty is the word for only empty cells in a list of cells that mean no class.
 const MissingEmpty = "empty"
@@ -23,8 +23,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s: %.80q means no class in most tables, but %s: does it here? --missing %s says yes, --missing %s "+
-		"says no", e.Where, e.Word, e.Why, e.Word, MissingEmpty)
+	return fmt.Sprintf("%s: %.80q means no class in most tables, but %s: does it here?", e.Where, e.Word, e.Why)
 }
 
 // codes are short names in capitals, such as those of countries, of which NA is one.

@@ -205,7 +205,7 @@ func (t *table) levels(o *reading) (columns []parquetfile.Leaf, names []string, 
 		}
 	}
 	if len(columns) == 0 {
-		return nil, nil, fmt.Errorf("%w; its columns are %s: --levels names those of classes, finest first", ErrNoClasses,
+		return nil, nil, fmt.Errorf("%w; its columns are %s: name those of classes in levels, finest first", ErrNoClasses,
 			firstFew(namesOf(scalars)))
 	}
 	return columns, names, nil

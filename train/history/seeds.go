@@ -101,15 +101,16 @@ func (d SeedDifference) Fields() []string {
 	if d.Pairs == 0 {
 		return make([]string, 7)
 	}
-	return []string{d.Mean.Decimals(4, ""), d.Low.Decimals(4, ""), d.High.Decimals(4, ""), d.P.Decimals(6, ""), d.Holm.Decimals(6, ""),
-		strconv.Itoa(d.Pairs), d.Verdict}
+	return []string{d.Mean.Decimals(4, ""), d.Low.Decimals(4, ""), d.High.Decimals(4, ""), d.P.Decimals(6, ""),
+		d.Holm.Decimals(6, ""), strconv.Itoa(d.Pairs), d.Verdict}
 }
 
 // SeedTable returns the differences between two groups of runs, one row per metric key.
 func SeedTable(name, from string, keys []string, differences map[string]SeedDifference) texttable.Table {
 	t := texttable.Table{Title: fmt.Sprintf("%s − %s, seed by seed", name, from),
 		Head: []string{"%", "difference", "95 % interval", "P", "Holm", "pairs", "verdict"},
-		Note: "Student's interval for the mean of paired differences\nHolm: P corrected for all differences of this comparison; " +
+		Note: "Student's interval for the mean of paired differences\n" +
+			"Holm: P corrected for all differences of this comparison; " +
 			fmt.Sprintf("a verdict needs one of at most %g", significant)}
 	for _, key := range keys {
 		if d := differences[key]; d.Pairs > 0 {

@@ -127,6 +127,12 @@ func Verify(ctx context.Context, path string) error {
 	return err
 }
 
+// Recorded reports whether a record beside a table of ids and classes says that hgld has written it.
+func Recorded(path string) bool {
+	info, err := readInfo(path)
+	return err == nil && info != nil && info.Table != "" && filepath.Ext(path) == ".csv"
+}
+
 // Index holds vectors with the ids and classes of their rows.
 type Index struct {
 	Path   string     // file of the vectors, or the run

@@ -17,8 +17,8 @@ import (
 //	PREFIX.run     query Q0 item rank score hgld     the first places of each query
 //	PREFIX.qrels   query 0 item relevance            shared levels of the positives
 //
-// Ids are named as [qrels.Name] does. Both programs sort by score. trec_eval breaks ties by the item's name, hgld by the gallery
-// row.
+// Ids are named as [qrels.Name] does. Both programs sort by score. trec_eval breaks ties by the item's
+// name, hgld by the gallery row.
 type TREC struct {
 	// Prefix is the path of both files without their extensions.
 	Prefix string
@@ -112,8 +112,8 @@ func (o TREC) Open() (Output, error) {
 		return nil, err
 	}
 	if n := max(ofQueries, ofGallery); n > 0 && o.Say != nil {
-		o.Say("%d ids have white space or %% and are escaped in %s.run and %s.qrels, as in addresses (%%20); hgld reads them back",
-			n, o.Prefix, o.Prefix)
+		o.Say("%d ids have white space or %% and are escaped in %s.run and %s.qrels, as in addresses (%%20); hgld reads "+
+			"them back", n, o.Prefix, o.Prefix)
 	}
 	for i := range o.Gallery.Len() {
 		if c := o.Gallery.Labels(i)[o.Levels-o.Least]; c >= 0 {

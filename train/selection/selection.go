@@ -112,6 +112,8 @@ type Opener struct {
 	Vectors func(path string) (embeddings.Vectors, error)
 	// Verify checks a file of vectors or labels against a record of it; it may be nil.
 	Verify func(path string) error
+	// Recorded is [embeddings.Input.Recorded]; it may be nil.
+	Recorded func(path string) bool
 	// Say receives remarks on labels of vectors; it may be nil.
 	Say func(format string, args ...any)
 }
@@ -199,7 +201,8 @@ func (s *Images) check() error {
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
-		Columns: s.Levels, Missing: s.Missing, Part: "train", Say: o.Say}
+		Columns: s.Levels, Missing: s.Missing, Part: "train", Recorded: o.Recorded,
+		Say: o.Say}
 	if in.Say == nil {
 		in.Say = func(string, ...any) {}
 	}
