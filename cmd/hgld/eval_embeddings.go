@@ -26,7 +26,7 @@ type evalFileSettings struct {
 	Qrels             string   `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
 	QrelsUsage        string   `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
 	Levels            []string `yaml:"levels" usage:"label columns, finest first; empty: those that may be levels. independent before them, or alone, if they do not form a tree"`
-	Missing           []string `yaml:"missing" usage:"cells that mean no class besides the empty one, or empty for no others; empty: -1, nan, None, NA and their kin"`
+	Missing           []string `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
 	EqualIDs          string   `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`
 	Ignore            string   `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
 	Unit              bool     `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`

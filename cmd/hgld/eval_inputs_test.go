@@ -140,6 +140,8 @@ func writeInputs(t *testing.T) {
 		"names.npy":      npyOf(dict("'<U2'", "False", "(12,)"), []byte(names)),
 		"big.npy":        npyOf(dict("'>f4'", "False", "(12, 8)"), bigEndian(inputVectors(0)))}
 	for name, text := range map[string]string{
+		"spaced.csv":   column(" id , fine ", func(i int) string { return fmt.Sprintf("%d.jpg, %s", i, class(i)) }),
+		"both.csv":     column("fine", func(i int) string { return []string{"-1", "nan", "b", "c", "d", "e"}[i/2] }),
 		"good.csv":     column("fine", class),
 		"ids.csv":      column("id,fine", func(i int) string { return fmt.Sprintf("%d.jpg,%s", i, class(i)) }),
 		"nfd.csv":      column("id,fine", func(i int) string { return fmt.Sprintf("e\u0301%d.jpg,%s", i, class(i)) }),
@@ -256,6 +258,10 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings e.npy --labels codes.csv", "", `"NA" means no class in most tables, but the classes are codes`},
 		{"--embeddings e.npy --labels codes.csv --missing empty", "100.00", "1 level"},
 		{"--embeddings e.npy --labels minus.npy", "100.00", `2 of 12 rows have no class at level_0 ("-1")`},
+		{"--embeddings e.npy --labels both.csv", "", `"nan" means no class in most tables, but other cells are "-1"`},
+		{"--embeddings e.npy --labels both.csv --missing nan", "100.00", `4 of 12 rows have no class at fine ("-1", "nan")`},
+		{"--embeddings e.npy --labels both.csv --missing=-1", "100.00", `2 of 12 rows have no class at fine ("-1")`},
+		{"--embeddings e.npy --labels spaced.csv", "100.00", "1 level"},
 		// names
 		{"--embeddings other.npy --labels floats.csv" + gallery + "ints.csv", "100.00", "are read without the point"},
 		{"--embeddings other.npy --labels words.csv" + gallery + "ints.csv", "",

@@ -187,8 +187,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
 	}),
 	kind(exitUsage, func(e *embeddings.MissingError) string {
-		return "--missing " + word(e.Word) + " says that it means no class, --missing " + embeddings.MissingEmpty +
-			" that it is one"
+		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
 	}),
 	kind(exitUsage, func(*embeddings.SameIDError) string {
 		return "--equal-ids " + embeddings.SameImages + " says that these are the same images and leaves them out, and " +

@@ -32,8 +32,8 @@ type Input struct {
 	// Columns are the columns of the labels that are levels, finest first; empty: those that may be.
 	Columns []string
 
-	// Missing are the cells that mean no class besides the empty one, or MissingEmpty for no others;
-	// empty: −1 and the usual words, such as nan.
+	// Missing are the cells that mean no class besides the empty one and −1; with MissingEmpty, −1 is a
+	// class. Empty: also the usual words, such as nan.
 	Missing []string
 
 	// Part is the split of the rows to use of a table of OpenMetricLearning; "": all.

@@ -12,7 +12,7 @@ import (
 var noClass = []string{"-1", "-1.0", "nan", "NaN", "NAN", "-nan", "-NaN", "None", "NA", "N/A", "n/a", "<NA>",
 	"#N/A", "#NA", "null", "NULL"}
 
-// MissingEmpty is the word for only empty cells in a list of cells that mean no class.
+// MissingEmpty is the word in a list of cells that mean no class by which −1 is a class.
 const MissingEmpty = "empty"
 
 // MissingError asks whether a word is a class.
@@ -33,7 +33,7 @@ var codes = regexp.MustCompile(`^[A-Z]{2,3}$`)
 var wholeFloat = regexp.MustCompile(`^(-?[0-9]+)\.0+$`)
 
 // clearMissing empties the cells of the levels that mean no class, and says how many they are. asked are
-// the cells that mean it besides the empty one; empty: those of noClass, unless they may be classes.
+// the cells that mean it besides the empty one and −1; empty: those of noClass, unless they may be classes.
 func (s *sheet) clearMissing(asked []string, say func(format string, args ...any)) error {
 	for l, classes := range s.classes {
 		words, numbers, others := s.countMissing(classes, asked)
@@ -74,13 +74,15 @@ type word struct {
 // numbers, others are a few of them.
 func (s *sheet) countMissing(classes, asked []string) (words []word, numbers bool, others []string) {
 	known := map[string]bool{"": true}
-	for _, text := range asked {
-		known[text] = text != MissingEmpty
+	list := slices.Concat(asked, []string{"-1", "-1.0"})
+	switch {
+	case len(asked) == 0:
+		list = noClass
+	case slices.Contains(asked, MissingEmpty):
+		list = asked
 	}
-	if len(asked) == 0 {
-		for _, text := range noClass {
-			known[text] = true
-		}
+	for _, text := range list {
+		known[text] = text != MissingEmpty
 	}
 	at := map[string]int{}
 	seen := map[string]bool{}

@@ -96,6 +96,9 @@ func readText(path string, o *reading) (*sheet, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head = slices.Clone(head)
+	for k := range head {
+		head[k] = strings.TrimSpace(head[k])
+	}
 	unnamed := head[0] == "" && slices.Contains(o.aside, "id") && !slices.Contains(head, "id")
 	nameIDs(head, o.aside)
 	if err := checkHead(path, head); err != nil {
