@@ -288,3 +288,30 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		}
 	}
 }
+
+// Loss, search and training read labels by the same rules.
+func TestLossSearchAndTrainingReadWhatPeopleBring(t *testing.T) {
+	writeInputs(t)
+	const loss = "loss --loss triplet --embeddings e.npy --labels "
+	const training = "train run --dry-run --embeddings e.npy --hold-out 0.4 --out run --labels "
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{loss + "constant.csv", "source has the one class", 0},
+		{loss + "single.csv", "--levels source takes this one all the same", exitUsage},
+		{loss + "constant.csv --levels fine", "fine: 12 queries with a positive", 0},
+		{loss + "doubt.csv", "--missing=-1 that it is one", exitUsage},
+		{loss + "ids.csv --gallery other.npy --gallery-labels ids.csv", "--equal-ids same", exitUsage},
+		{"search --index e.npy --labels cases.csv --id 0", `note: fine: "Café" and "café" are two classes`, 0},
+		{"search --index e.npy --labels nfd.csv --id \u00e93.jpg", "e\u03012.jpg", 0},
+		{"search --index e.npy --labels ids.csv --id 3.JPG", `row 3 has "3.jpg"`, exitUsage},
+		{training + "oml.csv", "2 of 12 rows are used, those with the split train", exitUsage},
+		{training + "single.csv", "--levels source takes this one all the same", exitUsage},
+	} {
+		code, out, errs := run(t, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+}
