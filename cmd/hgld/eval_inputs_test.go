@@ -236,6 +236,7 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 			"100.00", "name has another class in each row, so it is no level, unless"},
 		{"--embeddings e.npy --labels constant.csv --levels fine", "100.00", "1 level"},
 		{"--embeddings e.npy --labels constant.csv --levels FINE,source", "100.00", "2 levels"},
+		{"-o eval.levels=independent,source,fine --embeddings e.npy --labels constant.csv", "100.00", "2 levels"},
 		{"--embeddings e.npy --labels constant.csv --levels kind", "", `unknown column "kind"`},
 		{"--embeddings e.npy --labels single.csv", "", `source has the one class "web", so it is no level`},
 		{"--embeddings e.npy --labels alike.csv", "100.00", "careful: alike.csv: fine and name divide the rows alike"},
