@@ -103,11 +103,11 @@ func TestRunsCompareGroupsRunsBySeed(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
 		"runs/happier-seed2", "runs/smooth-ap-seed1")
-	want := "run,metric,mean,deviation,count,difference,low,high,p,p_holm,pairs,verdict\n" +
+	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict,p_holm\n" +
 		"happier,R@1_level0,65.0000,7.0711,2,,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,,\n" +
 		// the deviation of a sample: 10/√2
-		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,,1,undecided\n" + // one seed in common decides nothing
-		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,,1,undecided\n"
+		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided,\n" + // one seed in common decides nothing
+		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided,\n"
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -157,7 +157,7 @@ func TestRunsCompareCorrectsItsVerdicts(t *testing.T) {
 	slices.Sort(args[5:])
 	slices.Reverse(args[5:])
 	code, out, errs := run(t, args...)
-	if code != 0 || strings.Count(out, ",0.034578,0.069157,3,undecided\n") != 2 {
+	if code != 0 || strings.Count(out, ",0.034578,3,undecided,0.069157\n") != 2 {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -95,14 +95,14 @@ func correctSeeds(groups []*Group, keys []string) {
 	})
 }
 
-// Fields returns the columns of a CSV row: mean, low, high, P, Holm, pairs and verdict. All are
+// Fields returns the columns of a CSV row: mean, low, high, P, pairs, verdict and Holm. All are
 // empty if there are no pairs.
 func (d SeedDifference) Fields() []string {
 	if d.Pairs == 0 {
 		return make([]string, 7)
 	}
 	return []string{d.Mean.Decimals(4, ""), d.Low.Decimals(4, ""), d.High.Decimals(4, ""), d.P.Decimals(6, ""),
-		d.Holm.Decimals(6, ""), strconv.Itoa(d.Pairs), d.Verdict}
+		strconv.Itoa(d.Pairs), d.Verdict, d.Holm.Decimals(6, "")}
 }
 
 // SeedTable returns the differences between two groups of runs, one row per metric key.
