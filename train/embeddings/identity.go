@@ -147,7 +147,7 @@ func (in *Input) difference(query, gallery *side, q, row int) (string, error) {
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
 		apart += (x - y) * (x - y)
-		length = max(length, 0) + (x*x+y*y)/2
+		length += (x*x + y*y) / 2
 	}
 	if math.Sqrt(apart) > nearlyEqual*math.Sqrt(length) {
 		return "with other vectors", nil
