@@ -57,8 +57,8 @@ func (p Pair) Table() texttable.Table {
 		if d.Holm <= significant {
 			mark, marked = "*", true
 		}
-		c.Rows = append(c.Rows, []string{d.Key, signed(d.Mean), span(d.Interval), Probability(d.P),
-			Probability(d.Holm), mark})
+		c.Rows = append(c.Rows, []string{d.Key, signed(d.Mean), span(d.Interval), probability(d.P),
+			probability(d.Holm), mark})
 	}
 	c.Note = p.note(marked)
 	return c
@@ -112,8 +112,8 @@ func signed(v retrieval.Number) string {
 
 func span(e retrieval.Ends) string { return signed(e[0]) + " to " + signed(e[1]) }
 
-// Probability formats P with four decimals.
-func Probability(p retrieval.Number) string {
+// probability formats P with four decimals.
+func probability(p retrieval.Number) string {
 	if p < 0.0001 {
 		return "<0.0001"
 	}

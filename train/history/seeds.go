@@ -27,10 +27,13 @@ type SeedDifference struct {
 	// P is the p-value of Student's t test. It is NaN for a single pair.
 	P retrieval.Number `json:"p"`
 
+	// Holm is P corrected for all metrics and groups that are compared.
+	Holm retrieval.Number `json:"p_holm"`
+
 	// Pairs is the number of pairs of runs.
 	Pairs int `json:"pairs"`
 
-	// Verdict is "higher" or "lower" if the interval excludes 0, else "undecided".
+	// Verdict is "higher" or "lower" if Holm is at most 0.05, else "undecided".
 	Verdict string `json:"verdict"`
 }
 
@@ -49,44 +52,84 @@ func Subtract(by, from map[[2]string]retrieval.Number) SeedDifference {
 	slices.Sort(list) // map order is random, and the rounding of a sum depends on the order
 	nan := retrieval.Number(math.NaN())
 	s := stats.Paired(list, seedConfidence)
-	d := SeedDifference{retrieval.Number(s.Mean), nan, nan, retrieval.Number(s.P), s.Count, "undecided"}
+	d := SeedDifference{retrieval.Number(s.Mean), nan, nan, retrieval.Number(s.P), retrieval.Number(s.P), s.Count, ""}
 	if s.Count > 1 {
 		ends := s.Interval.Clip(-100, 100)
 		d.Low, d.High = retrieval.Number(ends.Low), retrieval.Number(ends.High)
 	}
-	switch {
-	case d.Low > 0:
-		d.Verdict = "higher"
-	case d.High < 0:
-		d.Verdict = "lower"
-	}
+	d.judge()
 	return d
 }
 
-// Fields returns the columns of a CSV row: mean, low, high, P, pairs and verdict. All are
+// judge sets Verdict.
+func (d *SeedDifference) judge() {
+	d.Verdict = "undecided"
+	switch {
+	case !(d.Holm <= significant):
+	case d.Mean > 0:
+		d.Verdict = "higher"
+	case d.Mean < 0:
+		d.Verdict = "lower"
+	}
+}
+
+// CorrectSeeds sets Holm and Verdict of differences, treated as one family. Differences of one pair have
+// no P and are not of it.
+func CorrectSeeds(family []*SeedDifference) {
+	family = slices.DeleteFunc(slices.Clone(family), func(d *SeedDifference) bool { return math.IsNaN(float64(d.P)) })
+	var p []float64
+	for _, d := range family {
+		p = append(p, float64(d.P))
+	}
+	for i, holm := range stats.Holm(p) {
+		family[i].Holm = retrieval.Number(holm)
+		family[i].judge()
+	}
+}
+
+// correctSeeds corrects all differences of the groups as one family.
+func correctSeeds(groups []*Group, keys []string) {
+	var family []*SeedDifference
+	var store []func()
+	for _, g := range groups {
+		for _, key := range keys {
+			if d, has := g.Differences[key]; has {
+				family, store = append(family, &d), append(store, func() { g.Differences[key] = d })
+			}
+		}
+	}
+	CorrectSeeds(family)
+	for _, keep := range store {
+		keep()
+	}
+}
+
+// Fields returns the columns of a CSV row: mean, low, high, P, pairs, verdict and Holm. All are
 // empty if there are no pairs.
 func (d SeedDifference) Fields() []string {
 	if d.Pairs == 0 {
-		return make([]string, 6)
+		return make([]string, 7)
 	}
 	return []string{d.Mean.Decimals(4, ""), d.Low.Decimals(4, ""), d.High.Decimals(4, ""), d.P.Decimals(6, ""),
-		strconv.Itoa(d.Pairs), d.Verdict}
+		strconv.Itoa(d.Pairs), d.Verdict, d.Holm.Decimals(6, "")}
 }
 
-// Cells returns the cells of a row of text: mean, interval and P.
+// Cells returns the cells of a row of text: mean, interval, P and Holm.
 func (d SeedDifference) Cells() []string {
 	interval := "–"
 	if !math.IsNaN(float64(d.Low)) {
 		interval = span(retrieval.Ends{d.Low / 100, d.High / 100})
 	}
-	return []string{signed(d.Mean / 100), interval, Probability(d.P)}
+	return []string{signed(d.Mean / 100), interval, probability(d.P), probability(d.Holm)}
 }
 
 // SeedTable returns the differences between two groups of runs, one row per metric key.
 func SeedTable(name, from string, keys []string, differences map[string]SeedDifference) texttable.Table {
 	t := texttable.Table{Title: fmt.Sprintf("%s − %s, seed by seed", name, from),
-		Head: []string{"%", "difference", "95 % interval", "P", "pairs", "verdict"},
-		Note: "Student's interval for the mean of paired differences"}
+		Head: []string{"%", "difference", "95 % interval", "P", "Holm", "pairs", "verdict"},
+		Note: "Student's interval for the mean of paired differences\n" +
+			"Holm: P corrected for all differences of this comparison; " +
+			fmt.Sprintf("a verdict needs one of at most %g", significant)}
 	for _, key := range keys {
 		if d := differences[key]; d.Pairs > 0 {
 			t.Rows = append(t.Rows, slices.Concat([]string{key}, d.Cells(), []string{strconv.Itoa(d.Pairs), d.Verdict}))

@@ -93,7 +93,8 @@ func TestStudyContinuesWhereItStopped(t *testing.T) {
 	if out, err = p.Conduct(p.Runs, c); err != nil || out.Before != 4 || out.Trained != 0 || out.Diverged != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
-	if want := []string{"a-seed1", "b-2-seed1", "b-2-seed1", "a-seed2", "b-2-seed2", "a-seed3"}; !slices.Equal(trained, want) {
+	want := []string{"a-seed1", "b-2-seed1", "b-2-seed1", "a-seed2", "b-2-seed2", "a-seed3"}
+	if !slices.Equal(trained, want) {
 		t.Errorf("trained %v, want %v", trained, want)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, MarkdownFile))
@@ -170,8 +171,8 @@ func TestRecordRefusesOtherSettingsAndInputs(t *testing.T) {
 		t.Error(err)
 	}
 	writeRun(t, p.Runs[0], 0.5, false)
-	if err := longer.Open(prints); !errors.As(err, &other) ||
-		other.What != "the run a-seed1 was planned with other settings: its scale was that of the study, and now it is steps=5" {
+	if err := longer.Open(prints); !errors.As(err, &other) || other.What != "the run a-seed1 was planned with other "+
+		"settings: its scale was that of the study, and now it is steps=5" {
 		t.Error(err)
 	}
 	if err := planned(t, dir, Scale{Seeds: 5}).Open(prints); err != nil {

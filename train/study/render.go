@@ -220,7 +220,7 @@ func (c *ResultComparison) table() texttable.Table {
 			name += ", " + d.With
 		}
 		out.Rows = append(out.Rows, slices.Concat([]string{name, d.Metric}, d.Cells(),
-			[]string{history.Probability(d.Holm), strconv.Itoa(d.Pairs), d.Verdict}))
+			[]string{strconv.Itoa(d.Pairs), d.Verdict}))
 	}
 	var notes []string
 	if c.Verdict != "" {
@@ -229,8 +229,8 @@ func (c *ResultComparison) table() texttable.Table {
 	if c.Paper != "" {
 		notes = append(notes, "in the paper (quoted): "+c.Paper)
 	}
-	notes = append(notes, fmt.Sprintf("Student's interval of differences seed by seed; Holm: P corrected for all "+
-		"differences of this table; verdict at %g", significant))
+	notes = append(notes, "Student's interval of differences seed by seed; Holm: P corrected for all differences of "+
+		"this table; a verdict needs one of at most 0.05")
 	out.Note = strings.Join(notes, "\n")
 	return out
 }
@@ -263,7 +263,7 @@ func (r *Report) differencesCSV() texttable.Table {
 	for _, c := range r.Comparisons {
 		for _, d := range c.Rows {
 			out.Rows = append(out.Rows, slices.Concat([]string{c.Title, d.Of, d.From, d.With, d.Metric}, d.Fields(),
-				[]string{d.Holm.Decimals(6, ""), c.Expect, c.Verdict}))
+				[]string{c.Expect, c.Verdict}))
 		}
 	}
 	return out

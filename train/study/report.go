@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,15 +20,11 @@ const (
 
 var intervals = []string{student, bootstrap}
 
-// The verdicts on a difference.
+// The verdicts on a difference, and what a claim may expect.
 const (
-	higher    = "higher"
-	lower     = "lower"
-	undecided = "undecided"
+	higher = "higher"
+	lower  = "lower"
 )
-
-// significant is the largest corrected P of a difference that is higher or lower.
-const significant = 0.05
 
 // Report holds the results of the finished runs. Numbers are percentages.
 type Report struct {
@@ -87,7 +82,6 @@ type Difference struct {
 	With   string `json:"with,omitempty"` // options of the other factors, the same in both
 	Metric string `json:"metric"`         // key
 	history.SeedDifference
-	Holm retrieval.Number `json:"holm"` // P corrected for all differences of the comparison
 }
 
 // ResultFigure holds the curves of a figure.
@@ -272,7 +266,6 @@ func (g *gathered) compare(c Comparison) ResultComparison {
 		}
 	}
 	out.Metrics = or(c.Metrics, g.Study.Metrics)
-	var p []float64
 	for _, base := range g.Variants {
 		if base.Options[f] != c.From {
 			continue
@@ -287,28 +280,16 @@ func (g *gathered) compare(c Comparison) ResultComparison {
 			}
 			for _, key := range out.Metrics {
 				d := Difference{Of: label, From: c.From, With: with, Metric: key,
-					SeedDifference: history.Subtract(g.bySeed(g.Variants[at], key), g.bySeed(base, key)),
-					Holm:           retrieval.Number(math.NaN())}
-				d.Verdict = undecided
-				if !math.IsNaN(float64(d.P)) {
-					p = append(p, float64(d.P))
-				}
+					SeedDifference: history.Subtract(g.bySeed(g.Variants[at], key), g.bySeed(base, key))}
 				out.Rows = append(out.Rows, d)
 			}
 		}
 	}
-	p = stats.Holm(p)
+	var family []*history.SeedDifference
 	for i := range out.Rows {
-		if d := &out.Rows[i]; !math.IsNaN(float64(d.P)) {
-			d.Holm, p = retrieval.Number(p[0]), p[1:]
-			switch {
-			case d.Holm <= significant && d.Mean > 0:
-				d.Verdict = higher
-			case d.Holm <= significant && d.Mean < 0:
-				d.Verdict = lower
-			}
-		}
+		family = append(family, &out.Rows[i].SeedDifference)
 	}
+	history.CorrectSeeds(family)
 	out.Verdict = out.verdict()
 	return out
 }

@@ -90,7 +90,7 @@ n runs: their mean and its 95 % interval by Student's t; not comparable with the
 | B_2 − A | AP_level0 | +10.00 | +9.75 to +10.25 | <0.0001 | <0.0001 | 3 | higher |
 | B_2 − A | H-AP | +2.00 | -0.48 to +4.48 | 0.0742 | 0.0742 | 3 | undecided |
 
-the claim is supported in part: 1 of 2 differences are higher, the others undecided; in the paper (quoted): yes; Student's interval of differences seed by seed; Holm: P corrected for all differences of this table; verdict at 0.05
+the claim is supported in part: 1 of 2 differences are higher, the others undecided; in the paper (quoted): yes; Student's interval of differences seed by seed; Holm: P corrected for all differences of this table; a verdict needs one of at most 0.05
 `},
 		{"latex", `% Two losses
 % 6 of 6 runs are finished.
@@ -207,9 +207,9 @@ func TestClaimsHaveVerdicts(t *testing.T) {
 		want     string
 	}{
 		{[]string{higher, higher}, "supported: higher in all 2 differences"},
-		{[]string{higher, undecided}, "supported in part: 1 of 2 differences are higher, the others undecided"},
-		{[]string{undecided, undecided}, "undecided: none of 2 differences excludes 0"},
-		{[]string{lower, undecided}, "contradicted: 1 of 2 differences are lower, none is higher"},
+		{[]string{higher, ""}, "supported in part: 1 of 2 differences are higher, the others undecided"},
+		{[]string{"", ""}, "undecided: none of 2 differences excludes 0"},
+		{[]string{lower, ""}, "contradicted: 1 of 2 differences are lower, none is higher"},
 		{[]string{lower, higher}, "mixed: 1 of 2 differences are higher, 1 are lower"},
 	} {
 		claim := ResultComparison{Comparison: Comparison{Expect: higher}}
