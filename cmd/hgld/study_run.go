@@ -21,7 +21,7 @@ func studyRunCommand() *cli.Command {
 			"  hgld study run --seeds 5 claims         more seeds; the finished runs are kept\n" +
 			"  hgld study run --small --limit 2 --steps 20 --data shards rank-losses/table-5\n" +
 			"                                          a trial of two rows",
-		Flags: append(append(commonFlags(), scaleFlags()...), deviceFlag()),
+		Flags: append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag()),
 		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
 			return conductStudy(c, j, 1, 1)
 		}),
@@ -35,7 +35,7 @@ func studySliceCommand() *cli.Command {
 			"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto'\n" +
 			"                                          the slice comes from SLURM's array index\n" +
 			"  hgld study report alpha                 at any time",
-		Flags: append(append(commonFlags(), scaleFlags()...), deviceFlag()),
+		Flags: append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag()),
 		Action: actionWithArgs(2, 2, "a study and a slice, such as 3/8", func(c *cli.Context, j *job) error {
 			n, of, err := studySlice(j.args[1])
 			if err != nil {

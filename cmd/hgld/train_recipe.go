@@ -177,8 +177,10 @@ func recipeRunCommand() *cli.Command {
 	s.Command = "train recipe run"
 	cmd := stageCommand(s, "run", "train with a recipe, and compare the result with the paper's row",
 		"  hgld train recipe run --data shards sop/happier\n"+
-			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier")
-	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag()), "NAME"
+			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier\n"+
+			"  hgld train recipe run --data shards --seeds 3 sop/happier\n"+
+			"                                          three runs, with mean and interval of each metric")
+	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag(), seedsFlag()), "NAME"
 	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {
 			return withHint(usagef("%s takes one recipe; got %d", s.Command, len(j.args)), "hgld train recipe list lists them")
@@ -210,21 +212,15 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	for _, c := range changed {
 		j.say("  %s", recipe.ChangeText(c))
 	}
+	if n := c.Int("seeds"); n > 1 {
+		return recipeSeeds(c, j, own, r, n)
+	}
 	if err := s.Execute(j, own); err != nil || j.json {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(own.Out, history.EvaluationFile)); errors.Is(err, fs.ErrNotExist) {
-		j.say("nothing was evaluated, so there is nothing to compare with the paper: name the test with train.query")
-		return nil
-	}
-	result, err := readEvaluation(own.Out)
-	if err != nil {
+	result, err := publishable(j, own.Out)
+	if result == nil {
 		return err
-	}
-	if result.On == "validation" {
-		j.say("the result is on validation classes, but the paper reports a test, so they are not compared; " +
-			"name the test with train.query")
-		return nil
 	}
 	rows, err := recipe.Compare(r, result)
 	if err != nil {
@@ -232,6 +228,49 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	}
 	j.print("%s", recipe.RowsText(rows))
 	j.say("the paper's images: %s; %d settings of this run differ from the recipe's", r.Data, len(changed))
+	return nil
+}
+
+// publishable returns the result of a run on the test. Without one it says why nothing can be compared with
+// the paper, and returns nil.
+func publishable(j *job, run string) (*retrieval.Result, error) {
+	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); errors.Is(err, fs.ErrNotExist) {
+		j.say("nothing was evaluated, so there is nothing to compare with the paper: name the test with train.query")
+		return nil, nil
+	}
+	result, err := readEvaluation(run)
+	if err == nil && result.On == "validation" {
+		j.say("the result is on validation classes, but the paper reports a test, so they are not compared; " +
+			"name the test with train.query")
+		return nil, nil
+	}
+	return result, err
+}
+
+// recipeSeeds trains a recipe with several seeds, and prints the paper's row next to the results.
+func recipeSeeds(c *cli.Context, j *job, own *trainSettings, r recipe.Recipe, n int) error {
+	if err := trainSeeds(c, own, n); err != nil || j.json {
+		return err
+	}
+	var names []string
+	var results []*retrieval.Result
+	for _, of := range own.Seeded(n) {
+		result, err := publishable(j, of.Out)
+		if result == nil {
+			return err
+		}
+		names, results = append(names, fmt.Sprintf("seed %d", of.Seed)), append(results, result)
+	}
+	tables, err := recipe.ComparePaper(r, names, results)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		j.print("\n")
+		if err := (history.Compared{Comparison: t}).Write(j.stdout, "text"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

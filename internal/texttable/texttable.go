@@ -149,7 +149,8 @@ func (c Table) markdown() string {
 // latexText escapes the characters that have a meaning in LaTeX.
 var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
-	"<", "$<$", "*", `$^*$`)
+	"<", "$<$", "*", `$^*$`, "α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "ε", `$\varepsilon$`,
+	"λ", `$\lambda$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "Σ", `$\Sigma$`, "τ", `$\tau$`)
 
 // latex returns a tabular with the rules of the package booktabs.
 func (c Table) latex() string {
@@ -157,8 +158,11 @@ func (c Table) latex() string {
 	b.WriteString(`\begin{tabular}{l` + strings.Repeat("r", len(c.Head)-1) + "}\n\\toprule\n")
 	for i, row := range visible(append([][]string{c.Head}, c.Rows...)) {
 		for k, cell := range row {
-			if k > 0 {
+			switch {
+			case k > 0:
 				b.WriteString(" & ")
+			case strings.HasPrefix(cell, "["): // after \\ it would begin an argument
+				b.WriteString("{}")
 			}
 			b.WriteString(latexText.Replace(cell))
 		}

@@ -28,6 +28,12 @@ func TestTableIsWrittenInEveryFormat(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// The first cell would be an argument of the \\ before it, and pdflatex lacks Greek letters in text.
+	var b strings.Builder
+	if err := (Table{Head: []string{"λ"}, Rows: [][]string{{"[1, 2]"}}}).Write(&b, "latex"); err != nil ||
+		!strings.Contains(b.String(), "\n$\\lambda$ \\\\\n\\midrule\n{}[1, 2] \\\\\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
 	if err := CheckFormat("tex"); err == nil {
 		t.Error("the format tex is taken")
 	}
