@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,6 +68,28 @@ figures: [{title: F, x: optim.lr}]
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, new(*FileError)) {
 			t.Errorf("%s: %v, want %s", c.new, err, c.want)
 		}
+	}
+}
+
+// The backbone of a head on vectors, and so its settings, is known once the vectors are read.
+func TestHeadsOnVectorsCanBePlanned(t *testing.T) {
+	s, err := parse("x", "x.yaml", []byte(`hgld_study: 1
+title: T
+train: {embeddings: v.npy, labels: v.csv}
+vary: {model.backbone.settings.hidden: [0, 32]}
+seeds: [1]
+metrics: [H-AP]
+figures: [{title: F, x: model.backbone.settings.hidden}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Make("d", Scale{}, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Runs[1].Files(); !slices.Equal(got, []string{"v.npy", "v.csv"}) {
+		t.Errorf("inputs %v", got)
 	}
 }
 

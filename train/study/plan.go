@@ -287,8 +287,10 @@ func (s *Study) settings(v *Variant, scale Scale, anchor func(string) string) (*
 	if err := section(&own).Check(func(string) string { return "" }); err != nil {
 		return nil, err
 	}
-	if err := own.Config.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", v.Label(), err)
+	if own.Images.Embeddings == "" { // a head on vectors gets its backbone with the data
+		if err := own.Config.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Label(), err)
+		}
 	}
 	return &own, nil
 }
