@@ -57,7 +57,7 @@ figures: [{title: F, x: optim.lr}]
 		{"only: [A]", "only: [C]", `tables[0].only: unknown option "C"`},
 		{"only: [A]", "onli: [A]", `did you mean "tables.only"`},
 		{"from: A", "from: C", `comparisons[0].from: unknown option "C"`},
-		{"from: A", "from: A, of: [1.0e-3]", "are options of different factors"},
+		{"from: A", "from: A, of: [lr=1.0e-3]", "are options of different factors"},
 		{"from: A", "from: A, expect: better", `expect is "better", want higher or lower`},
 		{"x: optim.lr", "x: optim.rate", `unknown setting "optim.rate"`},
 		{"x: optim.lr", "x: loss.name", "want a number"},
@@ -115,7 +115,7 @@ metrics: [H-AP]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Runs) != 8 || p.Runs[7].Name != "csl-160-slow-seed8" {
+	if len(p.Runs) != 8 || p.Runs[7].Name != "csl-batch-160-slow-seed8" {
 		t.Fatalf("%d runs, the last is %s", len(p.Runs), p.Runs[len(p.Runs)-1].Name)
 	}
 	own := p.Runs[1].Settings

@@ -12,7 +12,7 @@
 //	recipe: "sop/{method}"         # the recipe that the runs start from; {method} is an option
 //	train: {steps: 600}            # settings of all runs, as in hgld.yaml
 //	vary:                          # factors; their options are crossed
-//	  optim.lr: [1.0e-3, 1.0e-2]   # a setting and its values
+//	  optim.lr: [1.0e-3, 1.0e-2]   # a setting and its values, the options lr=1.0e-3 and lr=1.0e-2
 //	  method: [nsm, happier]       # names for {method} in recipe, not settings
 //	  loss:                        # options that set several settings, or name a recipe or a row
 //	    ROADMAP: {loss: roadmap}
