@@ -106,7 +106,7 @@ func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (
 			return nil, asFileError(err)
 		}
 	}
-	if err := s.checkMeasured(shared); err != nil {
+	if err := s.checkMeasured(shared); err != nil && len(all) == p.All {
 		return nil, asFileError(err)
 	}
 	for _, seed := range s.seeds(scale.Seeds) {

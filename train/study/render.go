@@ -2,7 +2,6 @@ package study
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -268,9 +267,6 @@ func (r *Report) differencesCSV() texttable.Table {
 	}
 	return out
 }
-
-// JSON writes the report as JSON.
-func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", " ") }
 
 // drawn reports whether a figure has a point to draw.
 func (f *ResultFigure) drawn() bool {

@@ -1,15 +1,12 @@
 package study
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/regular"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/retrieval"
@@ -147,13 +144,4 @@ func (p *Plan) MarkDiverged(r *Run, why error) error {
 		return err
 	}
 	return atomicfile.WriteFile(filepath.Join(folder, r.Name), []byte(why.Error()+"\n"))
-}
-
-// WhyDiverged returns what [Plan.MarkDiverged] recorded, "" for other runs.
-func (p *Plan) WhyDiverged(r *Run) (string, error) {
-	text, err := regular.ReadFile(filepath.Join(p.Dir, divergedFolder, r.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return string(text), err
 }
