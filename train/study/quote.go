@@ -73,14 +73,13 @@ func (g *gathered) incomparable(v *Variant) string {
 		why = append(why, "scaled down ("+strings.Join(changes, "; ")+")")
 	}
 	why = append(why, g.Study.Differs...)
-	for _, s := range g.runs[v] {
-		switch {
-		case s.Result.On == "validation":
+	if runs := g.runs[v]; len(runs) > 0 { // which share their data
+		switch result := runs[0].Result; {
+		case result.On == "validation":
 			why = append(why, "measured on held-out classes instead of the test")
-		case v.Recipe != nil && !v.Recipe.Fits(s.Result):
-			why = append(why, "other data: "+otherData(v.Recipe, s.Result))
+		case v.Recipe != nil && !v.Recipe.Fits(result):
+			why = append(why, "other data: "+otherData(v.Recipe, result))
 		}
-		break // the runs of a variant share their data
 	}
 	return strings.Join(why, "; ")
 }

@@ -190,9 +190,6 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns the mistake.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// fileErrorf returns a FileError.
-func fileErrorf(format string, args ...any) error { return &FileError{fmt.Errorf(format, args...)} }
-
 // asFileError returns err as a FileError, nil for nil.
 func asFileError(err error) error {
 	if err == nil || errors.As(err, new(*FileError)) {
