@@ -171,50 +171,6 @@ func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, er
 	return list, nil
 }
 
-// ParseSlice reads "3/8" as slice 3 of 8. "auto" and "auto/8" take the slice from the
-// environment: SLURM numbers the tasks of an array from any number on and says how many
-// there are; Kubernetes numbers the pods of a job from 0 on and does not.
-func ParseSlice(text string, getenv func(string) string) (n, of int, err error) {
-	first, rest, counted := strings.Cut(text, "/")
-	if counted {
-		if of, err = strconv.Atoi(rest); err != nil {
-			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, or auto", text)
-		}
-	}
-	if first != "auto" {
-		n, err = strconv.Atoi(first)
-		if err != nil || !counted || n < 1 || n > of {
-			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
-		}
-		return n, of, nil
-	}
-	number := func(name string) (int, bool) {
-		v, err := strconv.Atoi(getenv(name))
-		return v, err == nil
-	}
-	if id, ok := number("SLURM_ARRAY_TASK_ID"); ok {
-		least, _ := number("SLURM_ARRAY_TASK_MIN")
-		tasks, _ := number("SLURM_ARRAY_TASK_COUNT")
-		n = id - least + 1
-		if !counted {
-			of = tasks
-		}
-	} else if index, ok := number("JOB_COMPLETION_INDEX"); ok {
-		n = index + 1
-		if !counted {
-			return 0, 0, fmt.Errorf("JOB_COMPLETION_INDEX is %d, and the number of slices is unknown; name it: auto/8", index)
-		}
-	} else {
-		return 0, 0, fmt.Errorf("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "+
-			"name it, such as 3/8", text)
-	}
-	if n < 1 || n > of {
-		return 0, 0, fmt.Errorf("slice %.80q is %d of %d here; want an array of consecutive tasks, as many as there are "+
-			"slices", text, n, of)
-	}
-	return n, of, nil
-}
-
 // MissingSlices lists the slices, from 1, with a shard that is not there.
 func MissingSlices(list []Planned, of int) []string {
 	var missing []string

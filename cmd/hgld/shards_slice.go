@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/jobarray"
 	"hgld/shards"
 )
 
@@ -27,8 +28,10 @@ func shardsSliceCommand() *cli.Command {
 	return &cli.Command{
 		Name: "slice", Usage: "build only every T-th shard, so that several machines can fill one folder", ArgsUsage: "N/T",
 		Description: "  hgld shards slice --dataset gldv2 --input gldv2 3/8          shards 3, 11, 19 …\n" +
-			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         the slice comes from SLURM's array index\n" +
-			"  hgld shards slice … auto/8                                   or from JOB_COMPLETION_INDEX of Kubernetes\n" +
+			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto/8'       task N of the array builds slice N\n" +
+			"  sbatch --array=$(hgld shards plan … --missing 8) …           only the slices that are missing; the same --wrap\n" +
+			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS, Kubernetes, AWS Batch\n" +
+			"                                                               and Google Batch\n" +
 			"  hgld shards build …                                          once, at the end, with the same settings",
 		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
@@ -39,7 +42,7 @@ func shardsSliceCommand() *cli.Command {
 			if len(j.args) != 1 {
 				return usagef("name one slice, such as 3/8, after the flags; got %.80q", strings.Join(j.args, " "))
 			}
-			n, of, err := shards.ParseSlice(j.args[0], os.Getenv)
+			n, of, err := jobarray.Slice(j.args[0], os.Getenv)
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -79,7 +82,8 @@ func shardsPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the shards that a build would write, and which exist",
 		Description: "  hgld shards plan                      every shard with its images\n" +
-			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard: sbatch --array=$(…)",
+			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard, such as 2,5, for\n" +
+			"                                        sbatch --array=$(…) --wrap 'hgld shards slice … auto/8'",
 		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
 			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
