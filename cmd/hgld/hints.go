@@ -15,6 +15,7 @@ import (
 	"hgld/internal/download"
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -42,6 +43,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitTemporary, func(e *download.TemporaryError) string {
 		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
 	}),
+
+	kind(exitUsage, addressHint),
 
 	// projects and stages
 	kind[*pipeline.SettingsError](exitUsage, nil),
@@ -214,6 +217,15 @@ func kind[E error](code int, hint func(E) string) func(error) (int, string, bool
 // sentinel is the row of one error.
 func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
 	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// addressHint is the hint for an address in place of a path.
+func addressHint(e *regular.AddressError) string {
+	if path := e.Local(); path != "" {
+		return "leave out file://: " + word(path)
+	}
+	return "hgld reads and writes files of this machine: copy what it is to read, or mount the storage as a folder " +
+		"(rclone mount, s3fs, gcsfuse), and name that"
 }
 
 // occupiedOutput is the hint for an output that is not free.

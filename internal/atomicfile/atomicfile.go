@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hgld/internal/filelock"
+	"hgld/internal/regular"
 )
 
 // File is an unfinished file. Commit gives it its name. Close without Commit removes it, so `defer
@@ -44,6 +45,9 @@ var errNoReader = errors.New("is a pipe that nobody reads; want a reader before 
 func Create(path string) (*File, error) { return create(path, 0o644) }
 
 func create(path string, perm fs.FileMode) (*File, error) {
+	if err := regular.CheckPath(path); err != nil {
+		return nil, err
+	}
 	old, err := os.Stat(path)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
