@@ -29,9 +29,9 @@ func shardsSliceCommand() *cli.Command {
 		Name: "slice", Usage: "build only every T-th shard, so that several machines can fill one folder", ArgsUsage: "N/T",
 		Description: "  hgld shards slice --dataset gldv2 --input gldv2 3/8          shards 3, 11, 19 …\n" +
 			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto/8'       task N of the array builds slice N\n" +
-			"  sbatch --array=$(hgld shards plan … --missing 8) …           only the slices that are missing; the same --wrap\n" +
-			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS, Kubernetes, AWS Batch\n" +
-			"                                                               and Google Batch\n" +
+			"  sbatch --array=$(hgld shards plan … --missing 8) …           only the missing slices, same --wrap\n" +
+			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS,\n" +
+			"                                                               Kubernetes, AWS and Google Batch\n" +
 			"  hgld shards build …                                          once, at the end, with the same settings",
 		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
