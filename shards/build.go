@@ -78,7 +78,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
-	lock, err := prepareFolder(dir)
+	lock, err := prepareFolder(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -118,24 +118,22 @@ const LockName = ".hgld-build"
 
 // prepareFolder locks dir and removes the unfinished files of a killed process. It returns
 // an error if the folder has shards that hgld did not build.
-func prepareFolder(dir string) (*filelock.Lock, error) {
+func prepareFolder(ctx context.Context, dir string) (*filelock.Lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, LockName))
+	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, LockName))
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(markDurable(dir), endSlices(dir))
-	if err == nil {
-		unfinished := []string{"data/.*.tmp-*", nextFolder + "/.*.tmp-*"}
-		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
-			unfinished = append(unfinished, "."+name+".tmp-*")
-		}
-		err = removeUnfinished(dir, unfinished...)
-	}
-	if err != nil {
+	if err := errors.Join(markDurable(dir), endSlices(ctx, dir)); err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	for _, folder := range []string{"data", nextFolder} {
+		atomicfile.RemoveLeftovers(filepath.Join(dir, folder))
+	}
+	for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
+		atomicfile.RemoveLeftoversOf(filepath.Join(dir, name))
 	}
 	return lock, nil
 }
@@ -159,16 +157,6 @@ func makeFolder(dir string) error {
 	for _, e := range entries {
 		if !ours && shardNames().MatchString("data/"+e.Name()) {
 			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", e.Name(), ManifestFile)
-		}
-	}
-	return nil
-}
-
-// removeUnfinished removes the temporary files of a build that was killed.
-func removeUnfinished(dir string, patterns ...string) error {
-	for _, pattern := range patterns {
-		if err := atomicfile.Sweep(dir, pattern); err != nil {
-			return err
 		}
 	}
 	return nil

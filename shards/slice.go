@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"time"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 )
 
@@ -55,7 +56,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
+	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +70,8 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	s, mine := &Slice{}, b.slice(n, of)
 	for _, i := range mine {
 		for _, at := range []string{b.plan.shards[i].name, waitingPath(b.plan.shards[i].name)} {
-			folder, base := path.Split(at)
-			if err := removeUnfinished(dir, folder+"."+base+".tmp-*", folder+"."+indexName(base)+".tmp-*"); err != nil {
-				return nil, err
-			}
+			atomicfile.RemoveLeftoversOf(filepath.Join(dir, at))
+			atomicfile.RemoveLeftoversOf(filepath.Join(dir, indexName(at)))
 		}
 	}
 	if err := b.run(ctx, mine); err != nil {
@@ -99,13 +98,13 @@ func (b *builder) slice(n, of int) []int {
 }
 
 // markFolder writes the file that marks shards without a manifest as hgld's, and checks
-// that no Build holds it. Slices that start together wait for each other here for a
-// moment.
+// that no Build holds it. Slices that start together do not wait for each other. A Build that finds a
+// slice at work holds it for a moment.
 func markFolder(ctx context.Context, dir string) error {
 	for try := 0; ; try++ {
-		lock, err := filelock.Acquire(filepath.Join(dir, LockName))
+		err := filelock.Check(filepath.Join(dir, LockName))
 		if err == nil {
-			return errors.Join(markDurable(dir), lock.Close())
+			return markDurable(dir)
 		}
 		const tries = 50
 		if !errors.As(err, new(*filelock.LockedError)) || try == tries {
@@ -121,16 +120,16 @@ func markFolder(ctx context.Context, dir string) error {
 
 // endSlices removes the locks of finished slices. A lock that is held is a
 // *filelock.LockedError.
-func endSlices(dir string) error {
+func endSlices(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if ok, _ := path.Match(LockName+"-*-of-*", e.Name()); !ok {
+		if !sliceLocks().MatchString(e.Name()) {
 			continue
 		}
-		lock, err := filelock.Acquire(filepath.Join(dir, e.Name()))
+		lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
@@ -140,6 +139,9 @@ func endSlices(dir string) error {
 	}
 	return nil
 }
+
+// sliceLocks matches the lock files of slices.
+func sliceLocks() *regexp.Regexp { return regexp.MustCompile(`^\` + LockName + `-\d+-of-\d+$`) }
 
 // Planned is a shard that Build would write.
 type Planned struct {
