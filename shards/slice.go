@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 
 	"hgld/internal/atomicfile"
@@ -74,7 +73,13 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 			atomicfile.RemoveLeftoversOf(filepath.Join(dir, indexName(at)))
 		}
 	}
+	if err := b.dropOtherPart(n, of); err != nil {
+		return nil, err
+	}
 	if err := b.run(ctx, mine); err != nil {
+		return nil, err
+	}
+	if err := b.writePart(ctx, src, n, of); err != nil {
 		return nil, err
 	}
 	for _, i := range mine {
@@ -154,34 +159,29 @@ type Planned struct {
 // Plan lists the shards that Build would write for src in dir, and says which of them
 // exist. It changes nothing.
 func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, error) {
-	b, err := newBuilder(ctx, src, dir, o)
+	_, list, err := planShards(ctx, src, dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	list := make([]Planned, len(b.plan.shards))
-	for i := range b.plan.shards {
-		p := &b.plan.shards[i]
-		list[i] = Planned{Name: p.name, Images: len(p.items)}
-		for _, item := range p.items {
-			list[i].Bytes += item.Size
-		}
-		if _, list[i].There, err = b.reuseShard(ctx, p); err != nil {
-			return nil, fmt.Errorf("shards: %s: %s: %w", dir, p.name, err)
-		}
 	}
 	return list, nil
 }
 
-// MissingSlices lists the slices, from 1, with a shard that is not there.
-func MissingSlices(list []Planned, of int) []string {
-	var missing []string
-	for n := range of {
-		for i := n; i < len(list); i += of {
-			if !list[i].There {
-				missing = append(missing, strconv.Itoa(n+1))
-				break
-			}
+// planShards is Plan. It also returns the builder that found the shards.
+func planShards(ctx context.Context, src Source, dir string, o Options) (*builder, []Planned, error) {
+	b, err := newBuilder(ctx, src, dir, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.reuse(ctx, b.slice(1, 1), 0); err != nil {
+		return nil, nil, err
+	}
+	list := make([]Planned, len(b.plan.shards))
+	for i := range b.plan.shards {
+		p := &b.plan.shards[i]
+		list[i] = Planned{Name: p.name, Images: len(p.items), There: b.made[i].kept}
+		for _, item := range p.items {
+			list[i].Bytes += item.Size
 		}
 	}
-	return missing
+	return b, list, nil
 }

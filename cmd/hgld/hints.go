@@ -123,6 +123,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 
 	// shards
 	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitUsage, missingSlices),
+	kind(exitUsage, func(*shards.SettingsError) string {
+		return "`hgld shards finish` takes the settings of the slices: repeat their flags"
+	}),
 	kind(exitOK, refusedBuild),
 	kind(exitTemporary, func(*shards.ReadError) string {
 		return "no image was left out; the same command continues once the file can be read"
@@ -226,6 +230,14 @@ func addressHint(e *regular.AddressError) string {
 	}
 	return "hgld reads and writes files of this machine: copy what it is to read, or mount the storage as a folder " +
 		"(rclone mount, s3fs, gcsfuse), and name that"
+}
+
+// missingSlices is the hint for slices that have to be built before the data set is finished.
+func missingSlices(e *shards.MissingSlicesError) string {
+	if len(e.Missing) == 0 {
+		return "`hgld shards slice` builds one; `hgld shards build` builds everything"
+	}
+	return fmt.Sprintf("build them: hgld shards slice … %d/%d", e.Missing[0], e.Of)
 }
 
 // occupiedOutput is the hint for an output that is not free.

@@ -103,7 +103,7 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
+		shardsPlanCommand(), shardsSliceCommand(), shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
 		shardsCardCommand(),
 	)
 }
@@ -200,11 +200,26 @@ func showImages(j *job, o *shards.Options) (end func()) {
 
 // shardsOptions converts the settings to the package's options.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
+	o, err := s.options(j)
+	if err != nil {
+		return nil, err
+	}
 	decoder, _, err := imageDecoder()
 	if err != nil {
 		return nil, err
 	}
-	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers, HEIF: decoder.HEIF}
+	o.HEIF = decoder.HEIF
+	if s.Hierarchy != "" {
+		if o.Hierarchy, err = labels.OpenHierarchy(s.Hierarchy); err != nil {
+			return nil, err
+		}
+	}
+	return &o, nil
+}
+
+// options are the options for which no file has to be read.
+func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
+	o = shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
 	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
@@ -216,22 +231,13 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if s.Attribution && s.Unattributed {
-		return nil, usagef("attribution and allow_unattributed exclude each other")
+		return o, usagef("attribution and allow_unattributed exclude each other")
 	}
 	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
-		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
+		return o, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
-	if o.ShardBytes, err = s.shardBytes(); err != nil {
-		return nil, err
-	}
-	if s.Hierarchy != "" {
-		h, err := labels.OpenHierarchy(s.Hierarchy)
-		if err != nil {
-			return nil, err
-		}
-		o.Hierarchy = h
-	}
-	return o, nil
+	o.ShardBytes, err = s.shardBytes()
+	return o, err
 }
 
 // shardsError adds the next steps that hold for data sets alone.

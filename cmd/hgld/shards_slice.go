@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -32,7 +33,7 @@ func shardsSliceCommand() *cli.Command {
 			"  sbatch --array=$(hgld shards plan … --missing 8) …           only the missing slices, same --wrap\n" +
 			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS,\n" +
 			"                                                               Kubernetes, AWS and Google Batch\n" +
-			"  hgld shards build …                                          once, at the end, with the same settings",
+			"  hgld shards finish …                                         once, at the end, with the same settings",
 		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
@@ -60,6 +61,9 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 		return err
 	}
 	o.Replace = replace
+	if o.Made, err = s.provenance(j); err != nil {
+		return errors.Join(err, src.Close())
+	}
 	end := showImages(j, o)
 	r, err := shards.BuildSlice(j.ctx, src, s.Out, n, of, *o)
 	end()
@@ -75,7 +79,48 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 			r.Kept)
 	}
 	return errors.Join(err, failureError(r.Failures,
-		"the final `hgld shards build` lists them in "+shards.FailuresFile))
+		"`hgld shards finish` lists them in "+shards.FailuresFile))
+}
+
+func shardsFinishCommand() *cli.Command {
+	return &cli.Command{
+		Name: "finish", Usage: "make a data set of the slices, without reading images, inputs or shards again",
+		Description: "  hgld shards finish …                  with the settings of `hgld shards slice`\n" +
+			"  hgld shards finish … --deep           read the shards and compare them with their hashes",
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(),
+			&cli.BoolFlag{Name: "deep", Usage: "compare every shard with its hash"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			s, err := shardsStage().Load(j.project, c)
+			if err != nil {
+				return err
+			}
+			o := shards.FinishOptions{Deep: c.Bool("deep")}
+			if o.Options, err = s.options(j); err != nil {
+				return err
+			}
+			o.Replace = c.Bool("replace")
+			return runShardsFinish(j, s, o)
+		},
+	}
+}
+
+func runShardsFinish(j *job, s *shardsSettings, o shards.FinishOptions) error {
+	result, err := shards.Finish(j.ctx, s.Out, o)
+	if err != nil {
+		listRefused(j, err)
+		return shardsError(err)
+	}
+	if j.json {
+		err = writeJSON(j, result.Manifest.Summary())
+	} else {
+		printBuilt(j, s, result)
+	}
+	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build "+
+		"the slices again"))
 }
 
 func shardsPlanCommand() *cli.Command {
@@ -105,13 +150,17 @@ func runShardsPlan(j *job, s *shardsSettings, of int) error {
 	if err != nil {
 		return err
 	}
+	if of > 0 {
+		missing, err := shards.MissingSlices(j.ctx, src, s.Out, *o, of)
+		if err := errors.Join(err, src.Close()); err != nil {
+			return shardsError(err)
+		}
+		j.print("%s\n", strings.Trim(strings.ReplaceAll(fmt.Sprint(missing), " ", ","), "[]"))
+		return nil
+	}
 	list, err := shards.Plan(j.ctx, src, s.Out, *o)
 	if err := errors.Join(err, src.Close()); err != nil {
 		return shardsError(err)
-	}
-	if of > 0 {
-		j.print("%s\n", strings.Join(shards.MissingSlices(list, of), ","))
-		return nil
 	}
 	return j.show(list, shards.PlanText(list))
 }

@@ -293,6 +293,14 @@ func TestOwnerIsReadAsWritten(t *testing.T) {
 			t.Errorf("%+v became %+v, %v, %v", o, got, ours, err)
 		}
 	}
+	text := Owner{PID: 12, Host: "n2", Space: "4026531836", Job: "SLURM 12_3"}.text()
+	for n := range text { // after a power cut
+		for _, torn := range []string{string(text[:n]), string(text[:n]) + strings.Repeat("\x00", len(text)-n)} {
+			if _, ours, err := readOwner(strings.NewReader(torn)); err != nil || !ours {
+				t.Errorf("%q is not taken for a lock file: %v", torn, err)
+			}
+		}
+	}
 	env := map[string]string{"SLURM_JOB_ID": "9"}
 	getenv := func(name string) string { return env[name] }
 	if got := job(getenv); got != "SLURM 9" {

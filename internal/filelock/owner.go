@@ -96,8 +96,12 @@ func (o Owner) text() []byte {
 	return []byte(text + "\n")
 }
 
-// ownerText matches the text of a lock file. A power cut may have torn it. hgld up to 0.1 wrote a process id alone.
-var ownerText = regexp.MustCompile(`^(\d{0,19})(?: on (\S*))?(?: in (\S*))?(?: for ([^\n]*))?\n?\x00*$`)
+// ownerText matches the text of a lock file. hgld up to 0.1 wrote a process id alone. tornText matches what a power cut
+// may have left of it.
+var (
+	ownerText = regexp.MustCompile(`^(\d{0,19})(?: on (\S*))?(?: in (\S*))?(?: for ([^\n]*))?\n?\x00*$`)
+	tornText  = regexp.MustCompile(`^\d{0,19}(?: o?| on[^\n\x00]*)?\n?\x00*$`)
+)
 
 // readOwner reads the owner from a lock file. It returns false if the file has another content.
 func readOwner(f io.ReaderAt) (Owner, bool, error) {
@@ -108,7 +112,7 @@ func readOwner(f io.ReaderAt) (Owner, bool, error) {
 	}
 	m := ownerText.FindSubmatch(text[:n])
 	if m == nil || n == len(text) {
-		return Owner{}, false, nil
+		return Owner{}, n < len(text) && tornText.Match(text[:n]), nil
 	}
 	o := Owner{Host: string(m[2]), Space: string(m[3]), Job: string(m[4])}
 	o.PID, _ = strconv.Atoi(string(m[1])) // 0 if its owner has not written it yet
