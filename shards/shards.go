@@ -98,6 +98,10 @@ type Attributes struct {
 	Modifications string // what was changed on the way, which CC BY asks to be stated
 }
 
+// Unattributed is the author or the licence of a training image whose author or licence is not known, if the build
+// accepted such images and was asked to mark them.
+const Unattributed = "unattributed"
+
 // DamageError says that a file differs from what was written: in a hash, a length or a
 // value. Every function that reads shards may return one.
 type DamageError struct {

@@ -40,7 +40,7 @@ type shardsSettings struct {
 	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
-	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence"`
+	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
@@ -224,6 +224,7 @@ func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
 	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
+	o.MarkUnattributed = s.Dataset == "gldv2" && s.Unattributed
 	if s.ShortSide > 0 {
 		o.Quality = s.Quality
 	}
