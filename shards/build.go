@@ -46,6 +46,7 @@ type Result struct {
 	Failures []Failure // images that were left out
 	Notes    []string  // what is probably a mistake: names of classes, and images that occur twice
 	Kept     int       // shards that were there already
+	Before   bool      // Finish found a finished data set, and changed nothing
 }
 
 // shardsAtOnce is the number of shards written at the same time: while one is flushed

@@ -55,7 +55,7 @@ func (e *MissingSlicesError) Error() string {
 	for _, n := range e.Missing {
 		list = append(list, strconv.Itoa(n))
 	}
-	return fmt.Sprintf("slices that are missing, of %d: %s", e.Of, strings.Join(list, ","))
+	return fmt.Sprintf("of %d slices, these are missing: %s", e.Of, strings.Join(list, ","))
 }
 
 // SettingsError reports that the slices were built with other settings.
@@ -82,7 +82,7 @@ func finish(ctx context.Context, dir string, o FinishOptions) (*Result, error) {
 	parts, err := completeParts(dir)
 	if missing := (*MissingSlicesError)(nil); errors.As(err, &missing) && missing.Of == 0 {
 		if m, e := readSound(dir); e == nil {
-			return &Result{Manifest: m, Kept: len(m.Files)}, lock.Remove()
+			return &Result{Manifest: m, Kept: len(m.Files), Before: true}, lock.Remove()
 		}
 	}
 	if err != nil {

@@ -113,7 +113,7 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 		"sidecar gone": {func(dir string) { remove(t, dir, "data/train-00001-of-00004.idx") }, rich(), false, "missing"},
 		"rows gone":    {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false, "missing"},
 		"rows changed": {func(dir string) { spoil(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false, "hash"},
-		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(), false, "of 2: 2"},
+		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(), false, "of 2 slices, these are missing: 2"},
 		"shard changed": {func(dir string) { spoil(t, dir, "data/train-00000-of-00004.parquet") }, rich(), true,
 			"train-00000-of-00004.parquet: sha256"},
 	} {

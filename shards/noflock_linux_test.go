@@ -4,8 +4,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +26,10 @@ func TestSlicesNeedNoLocks(t *testing.T) {
 		if err := noflock.Deny(syscall.Errno(n)); err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasSuffix(dir, "finish") {
+			finishHere(t, filepath.Dir(dir))
+			return
+		}
 		if _, err := BuildSlice(t.Context(), slowly(newSource(t, 60)), dir, 1, 2, small()); err != nil {
 			t.Fatal(err)
 		}
@@ -37,16 +43,16 @@ func TestSlicesNeedNoLocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			var all []*exec.Cmd
-			for range 2 {
+			start := func(dir string) *exec.Cmd {
 				child := exec.Command(os.Args[0], "-test.run=^TestSlicesNeedNoLocks$")
 				child.Env = append(os.Environ(), "HGLD_SLICE_CHILD="+dir+"|"+strconv.Itoa(int(err)))
-				child.Stderr, child.Stdout = os.Stderr, os.Stderr
+				child.Stderr = os.Stderr
 				if err := child.Start(); err != nil {
 					t.Fatal(err)
 				}
-				all = append(all, child)
+				return child
 			}
+			all := []*exec.Cmd{start(dir), start(dir)}
 			for i, child := range all {
 				if err := child.Wait(); err != nil {
 					t.Errorf("process %d: %v", i, err)
@@ -56,10 +62,24 @@ func TestSlicesNeedNoLocks(t *testing.T) {
 			if err != nil || s.Kept != s.Shards {
 				t.Errorf("of the slice, %+v is there: %v", s, err)
 			}
-			mustBuild(t, newSource(t, 60), dir, small())
+			if err := start(filepath.Join(dir, "finish")).Wait(); err != nil {
+				t.Error(err)
+			}
 			sameContents(t, contents(t, dir), want)
 		})
 	}
+}
+
+// finishHere builds the second of two slices and finishes the data set. A build then finds everything done.
+func finishHere(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 2, 2, small()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Finish(t.Context(), dir, FinishOptions{Options: small()}); err != nil {
+		t.Fatal(err)
+	}
+	mustBuild(t, newSource(t, 60), dir, small())
 }
 
 // slowly returns a source that takes a while to open an image, so that two builds of it overlap.
@@ -72,4 +92,27 @@ func slowly(s *memorySource) *memorySource {
 		}
 	}
 	return s
+}
+
+// Hundreds of tasks that start at once look at the lock of the whole folder together. On a slow server, one of them may
+// look for longer than another would wait.
+func TestSlicesStartWhileOthersLookAtTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, LockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for n := range 40 {
+		all.Go(func() {
+			if _, err := BuildSlice(t.Context(), newSource(t, 40), dir, n+1, 40, small()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -34,7 +34,7 @@ func TestFinishOpensNoInputAndNoShard(t *testing.T) {
 	task("3", "1", "3", "3")
 	cmd, out := hgldIn(t, here, line("finish", "many")...)
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitUsage ||
-		!strings.Contains(out.String(), "slices that are missing, of 3: 2") {
+		!strings.Contains(out.String(), "of 3 slices, these are missing: 2") {
 		t.Errorf("finish without slice 2: %v\n%s", err, out)
 	}
 	missing := strings.TrimSpace(mustRun(t, here, line("plan", "many", "-q", "--missing", "3")...))

@@ -114,9 +114,12 @@ func runShardsFinish(j *job, s *shardsSettings, o shards.FinishOptions) error {
 		listRefused(j, err)
 		return shardsError(err)
 	}
-	if j.json {
+	switch {
+	case j.json:
 		err = writeJSON(j, result.Manifest.Summary())
-	} else {
+	case result.Before:
+		j.print("%s is finished already; `hgld shards verify` checks it\n", s.Out)
+	default:
 		printBuilt(j, s, result)
 	}
 	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build "+

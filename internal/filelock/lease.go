@@ -31,6 +31,7 @@ type lease struct {
 	end  chan struct{} // closed to stop the renewal
 	done chan struct{} // closed when it has stopped
 
+	once sync.Once
 	mu   sync.Mutex
 	lost bool
 }
@@ -204,9 +205,9 @@ func (l *lease) held() bool {
 	return !l.lost
 }
 
-// release gives the lease back.
+// release gives the lease back. It does nothing the second time.
 func (l *lease) release() error {
-	close(l.end)
+	l.once.Do(func() { close(l.end) })
 	<-l.done
 	if !l.held() {
 		return nil

@@ -83,6 +83,7 @@ func TestLeaseReplacesTheLock(t *testing.T) {
 			if err := again.Remove(); err != nil {
 				t.Error(err)
 			}
+			again.Close() // as a deferred one
 			noFiles(t, path)
 		})
 	}
