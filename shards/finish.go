@@ -205,8 +205,8 @@ func (b *builder) addPart(p *part, f *partFile) error {
 func (b *builder) findShard(f *partFile) (at string, x *index, err error) {
 	waiting := waitingPath(f.Name)
 	if checkSize(b.dir, waiting, f.Bytes) == nil && checkSize(b.dir, indexName(waiting), f.IndexBytes) != nil {
-		moved := *f
-		if data, err := readPlain(b.dir, indexName(f.Name), f.IndexBytes); err == nil && sha256.Sum256(data) == moved.IndexSHA256 {
+		data, err := readPlain(b.dir, indexName(f.Name), f.IndexBytes)
+		if err == nil && sha256.Sum256(data) == f.IndexSHA256 {
 			if err := os.Rename(filepath.Join(b.dir, indexName(f.Name)), filepath.Join(b.dir, indexName(waiting))); err != nil {
 				return "", nil, err
 			}

@@ -111,9 +111,11 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 		"shard gone": {func(dir string) { remove(t, dir, "data/train-00000-of-00004.parquet") }, rich(), false,
 			"train-00000-of-00004"},
 		"sidecar gone": {func(dir string) { remove(t, dir, "data/train-00001-of-00004.idx") }, rich(), false, "missing"},
-		"rows gone":    {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false, "missing"},
+		"rows gone": {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false,
+			"missing"},
 		"rows changed": {func(dir string) { spoil(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false, "hash"},
-		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(), false, "of 2 slices, these are missing: 2"},
+		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(), false,
+			"of 2 slices, these are missing: 2"},
 		"shard changed": {func(dir string) { spoil(t, dir, "data/train-00000-of-00004.parquet") }, rich(), true,
 			"train-00000-of-00004.parquet: sha256"},
 	} {
@@ -227,7 +229,8 @@ func TestBuildDoesNotHashTheShardsOfSlices(t *testing.T) {
 // Every input is hashed by one of the slices.
 func TestSlicesShareTheInputs(t *testing.T) {
 	in := []Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	parts := []*part{{Slice: 1, Of: 2, Inputs: []Input{in[0], {}, in[2]}}, {Slice: 2, Of: 2, Inputs: []Input{{}, in[1], {}}}}
+	parts := []*part{{Slice: 1, Of: 2, Inputs: []Input{in[0], {}, in[2]}},
+		{Slice: 2, Of: 2, Inputs: []Input{{}, in[1], {}}}}
 	if got, err := joinInputs(parts); err != nil || !slices.Equal(got, in) {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -203,8 +203,8 @@ func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error
 
 var partNames = regexp.MustCompile(`^(\d+)-of-(\d+)\.part$`)
 
-// readParts returns the parts in the folder of a data set by their numbers of slices. Those that a newer version of hgld
-// has written, or that are damaged, are left out.
+// readParts returns the parts in the folder of a data set by their numbers of slices. Those that a newer version of
+// hgld has written, or that are damaged, are left out.
 func readParts(dir string) (map[int][]*part, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, partsFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,9 @@ import (
 
 // reuseShard looks for a finished shard under its final or its temporary name. The shard is kept
 // if its sidecar is complete, its hash equals the sidecar's, its footer names the same plan, and
-// the images that failed still fail. A shard that a slice has described is not read again if size and time are as they were. Its HEIC and AVIF images must come from the decoder of this
-// build, so that one version decodes all images of a data set. reuseShard returns an error only if
+// the images that failed still fail. Its HEIC and AVIF images must come from the decoder of this
+// build, so that one version decodes all images of a data set. A shard that a part describes is not
+// read again if its size and time are those of the part. reuseShard returns an error only if
 // the disk fails; any other shard is built again.
 func (b *builder) reuseShard(ctx context.Context, p *planned) (made, bool, error) {
 	for _, at := range []string{p.name, waitingPath(p.name)} {

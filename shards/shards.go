@@ -16,6 +16,7 @@
 //	MANIFEST.json                      files with hashes and counts, levels, inputs, settings
 //	SHA256SUMS                         hashes of all of these, for sha256sum -c
 //	.hgld-next/                        new shards beside a finished data set, until they may replace it
+//	.hgld-parts/                       what Finish needs to know of the shards of slices, until then
 //
 // A shard is a pure function of its number and the inputs: the same inputs give the same
 // bytes for any number of workers and any number of interruptions. Everything else can be

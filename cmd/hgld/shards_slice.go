@@ -122,8 +122,8 @@ func runShardsFinish(j *job, s *shardsSettings, o shards.FinishOptions) error {
 	default:
 		printBuilt(j, s, result)
 	}
-	return errors.Join(err, failureError(result.Failures, s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build "+
-		"the slices again"))
+	return errors.Join(err, failureError(result.Failures,
+		s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build the slices again"))
 }
 
 func shardsPlanCommand() *cli.Command {

@@ -40,8 +40,8 @@ func writer() string {
 // writers matches what writer returns, and the number alone that hgld up to 0.1 used.
 var writers = regexp.MustCompile(`^(?:([0-9a-f]{8})-(\d+)-)?(\d+)$`)
 
-// RemoveLeftovers removes the temporary files in dir whose processes were killed. Files that cannot be removed stay, and
-// do no harm.
+// RemoveLeftovers removes the temporary files in dir whose processes were killed. Files that cannot be removed
+// stay, and do no harm.
 func RemoveLeftovers(dir string) { remove(dir, "") }
 
 // RemoveLeftoversOf is RemoveLeftovers for the temporary files of one path.

@@ -12,16 +12,18 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hgld/internal/regular"
 )
 
-// A lease replaces a lock on file systems without locks, as NFS without a lock daemon, Lustre without -o flock, and some
-// of FUSE are. It is a file beside the lock file, which only one process can create:
+// A lease replaces a lock on file systems without locks: NFS without a lock daemon, Lustre without -o flock, and
+// some of FUSE. It is a file beside the lock file, which only one process can create:
 //
 //	PATH.lease-1
 //
-// Its owner renews it, that is, writes it again from time to time. A lease that was not renewed for a while has expired,
-// because its process or its machine has died. Who takes over a lease creates the file of the next number before it
-// removes the expired one, so that two processes cannot take over the same one.
+// Its owner renews it, that is, writes it again from time to time. A lease that was not renewed for a while has
+// expired, because its process or its machine has died. Who takes over a lease creates the file of the next number
+// before it removes the expired one, so that two processes cannot take over the same one.
 //
 // A process that was suspended for longer than a lease lasts loses it, and learns this when it goes on: see Lock.Held.
 type lease struct {
@@ -100,7 +102,7 @@ func newestLease(path string) (newest int, err error) {
 // expired returns a *LockedError unless the lease file of path is expired, or its owner is a process of this machine
 // that has ended.
 func expired(path, file string) error {
-	f, err := os.Open(file) // NFS asks the server for the time of a file when it is opened
+	f, err := regular.Open(file) // NFS asks the server for the time of a file when it is opened
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (l *lease) renew() {
 
 // held reports whether the lease is ours, or may be.
 func (l *lease) held() bool {
-	text, err := os.ReadFile(l.path)
+	text, err := regular.ReadFile(l.path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = l.lost || errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, l.text)

@@ -133,8 +133,9 @@ func TestWaitEndsWhenTheLeaseIsRenewed(t *testing.T) {
 	}
 	defer l.Close()
 	start := time.Now()
-	if _, err := AcquireOrWait(t.Context(), path); !errors.As(err, new(*LockedError)) || time.Since(start) > leaseTimes.last {
-		t.Errorf("after %v: %v", time.Since(start), err)
+	_, err = AcquireOrWait(t.Context(), path)
+	if took := time.Since(start); !errors.As(err, new(*LockedError)) || took > leaseTimes.last {
+		t.Errorf("after %v: %v", took, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -288,7 +289,8 @@ func TestChecksDoNotExcludeEachOther(t *testing.T) {
 }
 
 func TestOwnerIsReadAsWritten(t *testing.T) {
-	for _, o := range []Owner{Self(), {PID: 1}, {PID: 12, Host: "n2", Job: "SLURM 12_3"}, {PID: 3, Host: "a", Space: "4026531836"}} {
+	for _, o := range []Owner{Self(), {PID: 1}, {PID: 12, Host: "n2", Job: "SLURM 12_3"},
+		{PID: 3, Host: "a", Space: "4026531836"}} {
 		got, ours, err := readOwner(strings.NewReader(string(o.text())))
 		if err != nil || !ours || got != o {
 			t.Errorf("%+v became %+v, %v, %v", o, got, ours, err)
