@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"hgld/internal/terminal"
 	"io"
 	"os"
 	"runtime/debug"
@@ -13,9 +12,20 @@ import (
 	"sync"
 	"syscall"
 	"unicode/utf8"
+
+	"hgld/internal/crash"
+	"hgld/internal/terminal"
 )
 
-func main() { os.Exit(hgld(os.Args, os.Stdout, os.Stderr)) }
+func main() {
+	endOnPanic()
+	os.Exit(hgld(os.Args, os.Stdout, os.Stderr))
+}
+
+// endOnPanic makes a panic of any goroutine end the process as one of the main goroutine does.
+func endOnPanic() {
+	crash.Report = func(panicked any, trace []byte) { os.Exit(reportDefect(panicked, trace, os.Stderr)) }
+}
 
 // hgld runs one command line on this machine and returns its exit code.
 func hgld(args []string, stdout, stderr io.Writer) int {

@@ -70,7 +70,8 @@ func TestStampIsOfTheProjectsOwnResult(t *testing.T) {
 	if st := recorded(t, j, s.Continued(), false, resolve); st.State != "done" {
 		t.Errorf("a run that goes on with its own settings makes it %s: %s", st.State, st.Why)
 	}
-	if st := recorded(t, j, s, false, resolve); st.State != "done" || len(st.Given) != 1 || st.Given[0].Key != "input.mean" {
+	st := recorded(t, j, s, false, resolve)
+	if st.State != "done" || len(st.Given) != 1 || st.Given[0].Key != "input.mean" {
 		t.Errorf("%+v: want done, since hgld.yaml does not set what the run was given", st)
 	}
 	shorter := func(s *trainSettings) { s.Steps = 5 }
