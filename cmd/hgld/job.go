@@ -31,7 +31,7 @@ type job struct {
 	replace bool      // overwrite what other work depends on
 	profile bool      // show where the time goes
 	project *pipeline.Project
-	args    []string // arguments after the flags
+	args    []string // arguments without the flags
 
 	device, deviceOrigin string        // name of the device, and where it was set
 	cards                []device.Kind // kinds of GPUs to choose from

@@ -45,8 +45,9 @@ func (e environment) run(args []string) (code int) {
 	out, messages := &output{to: e.stdout}, &output{to: e.stderr, raw: true}
 	ctx, announced, stop := interruptible(messages)
 	defer stop()
-	e.stdout, e.stderr, args = out, messages, moveNameLast(args)
-	err := out.join(newApp(e, args).RunContext(ctx, args))
+	e.stdout, e.stderr = out, messages
+	app := newApp(e, args)
+	err := out.join(app.RunContext(ctx, flagsFirst(app.Commands, args)))
 	announced()
 	return reportError(err, messages)
 }

@@ -20,6 +20,16 @@ const OverrideFlag = "override"
 // own settings. These hold what an earlier command gave to the stage and hgld.yaml does not set, see
 // [Given]. Errors are [SettingsError]s.
 func (p *Project) Load(line settings.Flags, stage string, own any) error {
+	return p.load(line, stage, own, line == nil)
+}
+
+// Recall is [Project.Load] with what an earlier command gave to the stage, also where there is a
+// command line. It is for commands that do not run the stage and speak of its result.
+func (p *Project) Recall(line settings.Flags, stage string, own any) error {
+	return p.load(line, stage, own, true)
+}
+
+func (p *Project) load(line settings.Flags, stage string, own any, recall bool) error {
 	s := p.Section(stage, own)
 	s.Defaults()
 	p.anchor(settings.Fields(own))
@@ -28,7 +38,7 @@ func (p *Project) Load(line settings.Flags, stage string, own any) error {
 		from = other
 	}
 	inFile, err := p.fill(s, from)
-	if err == nil && line == nil {
+	if err == nil && recall {
 		p.recall(s, inFile)
 	}
 	if err == nil && !p.engine().Isolated {
