@@ -36,8 +36,7 @@ type world struct {
 var worlds = map[string]world{
 	"clustering.md": {give: giveNames, begin: namedTags},
 	"encoders.md":   {give: giveNames, begin: namedTags},
-	"scraping.md": {give: giveLists, begin: "cd() { builtin cd \"$@\" && sed -i 's/ #categories: .*/ categories: " +
-		"[train_label_to_category.csv, index_label_to_category.csv]/; s/ #source: .*/ source: api/' hgld.yaml; }"},
+	"scraping.md":   {give: giveLists, begin: namesLists},
 	"evaluation.md": {give: giveEvaluations, begin: trainedRuns, slow: true},
 	"losses.md":     {give: giveEvaluations, begin: twoLevels, slow: true},
 	"training.md":   {give: giveEvaluations, begin: twoLevels, slow: true},
@@ -45,8 +44,17 @@ var worlds = map[string]world{
 	"gpu.md":        {give: giveEvaluations},
 	"configuration.md": {give: giveEvaluations,
 		begin: "hgld() { command hgld \"$@\" || test $? = 2; }"},
-	"your-images.md": {give: giveLayouts, apart: true, begin: "cd() { builtin cd \"$@\"; cp -r $WORK/new.jpg $WORK/new-photos .; hgld run -q; }"},
+	"your-images.md": {give: giveLayouts, apart: true, begin: trainsInside},
 }
+
+// namesLists makes every project name the lists of categories, as the page asks for.
+const namesLists = `cd() {
+  builtin cd "$@" && sed -i 's/ #source: .*/ source: api/
+    s/ #categories: .*/ categories: [train_label_to_category.csv, index_label_to_category.csv]/' hgld.yaml
+}`
+
+// trainsInside makes every project that is entered hold a run and images to search for.
+const trainsInside = `cd() { builtin cd "$@" && cp -r $WORK/new.jpg $WORK/new-photos . && hgld run -q; }`
 
 // namedTags makes tags of 400 names.
 const namedTags = "hgld scrape import --split train rows.csv -q"
@@ -98,11 +106,13 @@ var elsewhereRun = map[string]string{
 
 // smaller replaces sizes that a small set of pictures cannot fill.
 var smaller = strings.NewReplacer("--k 150", "--k 12", "--ks 50,100,150,200", "--ks 4,8", "--ks 150", "--ks 8",
-	"sampler.batch=4096", "sampler.batch=8 -o sampler.m=2", "passes.chunk=128", "passes.chunk=4", "memory.size=60000", "memory.size=16",
-	"--steps 900", "--steps 3", "--trials 9", "--trials 3", "-o steps=300", "-o steps=3", "model.dim=128", "model.dim=2",
-	"R@1,R@10,mAP@100", "R@1,R@5", "R@1,mAP@100", "R@1,mAP@5", "sop/happier eval.json", "", "cats/1.jpg", "church/kind0/1.jpg",
-	"img7", "church/kind1/0.jpg", "--of gallery", "--of query", "mv runs/default runs/first", "cd mine && mv runs/default runs/first",
-	"hgld cluster run --given", "! hgld cluster run --given")
+	"sampler.batch=4096", "sampler.batch=8 -o sampler.m=2", "passes.chunk=128", "passes.chunk=4",
+	"memory.size=60000", "memory.size=16", "--steps 900", "--steps 3", "--trials 9", "--trials 3",
+	"-o steps=300", "-o steps=3", "model.dim=128", "model.dim=2",
+	"R@1,R@10,mAP@100", "R@1,R@5", "R@1,mAP@100", "R@1,mAP@5",
+	"cats/1.jpg", "church/kind0/1.jpg", "img7", "church/kind1/0.jpg", "--of gallery", "--of query",
+	"mv runs/default runs/first", "cd mine && mv runs/default runs/first",
+	"hgld cluster run --given", "! hgld cluster run --given") // it keeps a curated draft and says so with exit code 1
 
 // documentCommand is a command of a document, of one line or continued.
 type documentCommand struct {

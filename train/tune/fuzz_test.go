@@ -14,7 +14,8 @@ import (
 // Any bytes with a right checksum are either an error, or a search that can be played to its end within its
 // folder.
 func FuzzSearch(f *testing.F) {
-	forged, err := filepath.Glob(filepath.Join("..", "..", "cmd", "hgld", "testdata", "cases", "hostile", "tune", "*.json"))
+	hostile := filepath.Join("..", "..", "cmd", "hgld", "testdata", "cases", "hostile")
+	forged, err := filepath.Glob(filepath.Join(hostile, "tune", "*.json"))
 	if err != nil || len(forged) < 5 {
 		f.Fatalf("%d forged files, %v", len(forged), err)
 	}
