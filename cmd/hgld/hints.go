@@ -182,7 +182,19 @@ var advice = []func(err error) (code int, hint string, ok bool){
 
 	// vectors and searches
 	kind(exitOK, func(*embeddings.TwoTablesError) string { return "choose one with --labels" }),
-	sentinel(embeddings.ErrNoClasses, exitOK, "give the labels as a .csv with --labels"),
+	sentinel(embeddings.ErrNoClasses, exitOK, "name them with --levels, or give the labels as a .csv with --labels"),
+	kind(exitUsage, func(e *embeddings.NoLevelError) string {
+		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
+	}),
+	kind(exitUsage, func(e *embeddings.MissingError) string {
+		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
+	}),
+	kind(exitUsage, func(*embeddings.SameIDError) string {
+		return "--equal-ids " + embeddings.SameImages + " says that these are the same images and leaves them out, and " +
+			"--equal-ids " + embeddings.OtherImages + " that they are others"
+	}),
+	kind[*embeddings.KindsError](exitUsage, nil),
+	kind[*embeddings.NothingSharedError](exitUsage, nil),
 	kind(exitOK, convertVectors),
 	kind(exitOK, missingLabels),
 	kind(exitUsage, func(*report.MetricError) string { return "name one of them with --by, such as AP_level0" }),

@@ -64,7 +64,7 @@ var may = map[string][]string{
 	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss",
 		"train/loss/definition", "train/device", "train/grad", "train/nn", "labels"},
 	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index",
-		"train/embeddings", "labels"},
+		"train/embeddings", "train/qrels", "labels"},
 	"train/index": {"train", "train/input", "train/retrieval", "train/device", "train/embeddings", "train/export",
 		"labels"},
 	"train/export":     {"train", "train/input", "train/backbone", "train/nn"},
