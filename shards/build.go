@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/crash"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/labels"
@@ -224,6 +225,7 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 			continue
 		}
 		g.Go(func() error {
+			defer crash.Guard()
 			m, err := b.shard(ctx, &b.plan.shards[i])
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.plan.shards[i].name, err)
@@ -324,6 +326,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 	g, ctx := errgroup.WithContext(ctx)
 	queue := make(chan chan prepared, b.o.Workers)
 	g.Go(func() error {
+		defer crash.Guard()
 		defer close(queue)
 		for i := range p.items {
 			slot := make(chan prepared, 1)
@@ -336,6 +339,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 				return err
 			}
 			g.Go(func() error {
+				defer crash.Guard()
 				defer b.preparer.workers.Release(1)
 				r, err := b.preparer.prepare(ctx, &p.items[i], p.paths[i])
 				slot <- r
@@ -345,6 +349,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 		return nil
 	})
 	g.Go(func() error {
+		defer crash.Guard()
 		for slot := range queue {
 			select {
 			case r := <-slot:

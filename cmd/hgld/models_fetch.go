@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,15 +37,6 @@ func modelsFetchCommand() *cli.Command {
 			&cli.BoolFlag{Name: "replace", Usage: "replace a file that came from another source"}),
 		Action: fetchModel,
 	}
-}
-
-// moveNameLast moves the name in `hgld models fetch NAME --from URL` to the end, because the
-// flag package wants arguments after flags.
-func moveNameLast(args []string) []string {
-	if len(args) < 5 || args[1] != "models" || args[2] != "fetch" || strings.HasPrefix(args[3], "-") {
-		return args
-	}
-	return slices.Concat(args[:3], args[4:], args[3:4])
 }
 
 func fetchModel(c *cli.Context) error {

@@ -41,7 +41,7 @@ func shardsSliceCommand() *cli.Command {
 				return err
 			}
 			if len(j.args) != 1 {
-				return usagef("name one slice, such as 3/8, after the flags; got %.80q", strings.Join(j.args, " "))
+				return usagef("name one slice, such as 3/8; got %.80q", strings.Join(j.args, " "))
 			}
 			n, of, err := jobarray.Slice(j.args[0], os.Getenv)
 			if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"hgld/internal/crash"
 )
 
 // repeats is how long after the first signal another one counts as the same. timeout(1) sends every
@@ -29,6 +31,7 @@ func interruptible(stderr io.Writer) (ctx context.Context, announced, stop func(
 	said, signals := make(chan struct{}), make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	go func() {
+		defer crash.Guard()
 		s, ok := <-signals
 		if !ok {
 			return
@@ -36,6 +39,7 @@ func interruptible(stderr io.Writer) (ctx context.Context, announced, stop func(
 		cancel()
 		first := time.Now() // of the signals that count as one ctrl-C
 		go func() {
+			defer crash.Guard()
 			defer close(said)
 			fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second ctrl-C stops at once\n", s)
 		}()

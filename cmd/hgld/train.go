@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/device"
@@ -106,6 +107,10 @@ func trainRunAction(c *cli.Context) error {
 	}
 	if rehearse != nil {
 		return errors.Join(trainError(rehearse(j, s)), j.Close())
+	}
+	if from := j.project.Origin("train.steps"); s.Steps == 0 && from != settings.FromDefault {
+		j.say("%s: steps is 0, so the training takes %s; `hgld eval run --run DIR --untrained` measures a network before "+
+			"its training", from, count(s.Epochs, "epoch"))
 	}
 	if n := c.Int("seeds"); n > 1 {
 		return trainSeeds(c, s, n)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -252,13 +253,23 @@ func (p *Project) relative(prints map[string]string) map[string]string {
 	return out
 }
 
+// hiddenPassword replaces a password in settings that are recorded.
+const hiddenPassword = ":xxxxx@"
+
 // portable returns settings as YAML with paths relative to the project's folder. The text does
-// not depend on the current folder.
+// not depend on the current folder. It holds no password of a URL.
 func (p *Project) portable(own any) (string, error) {
 	for _, f := range settings.Fields(own) {
 		if f.IsPath() {
 			defer f.Value.Set(reflect.ValueOf(f.Value.Interface()))
 			f.MapPaths(p.Inside)
+		}
+		if f.Value.Kind() != reflect.String {
+			continue
+		}
+		if u, err := url.Parse(f.Value.String()); err == nil && u.Redacted() != u.String() {
+			defer f.Value.SetString(f.Value.String())
+			f.Value.SetString(u.Redacted())
 		}
 	}
 	text, err := yaml.Marshal(own)

@@ -122,6 +122,12 @@ func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
 	return own, p.Load(line, s.Name, own)
 }
 
+// Recall returns the settings of the stage in a project, see [Project.Recall].
+func (s StageOf[S]) Recall(p *Project, line settings.Flags) (*S, error) {
+	own := s.Defaults()
+	return own, p.Recall(line, s.Name, own)
+}
+
 // Settings returns a pointer to a copy of the default settings.
 func (s Stage) Settings() any { return s.settings() }
 

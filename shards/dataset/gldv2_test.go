@@ -226,7 +226,7 @@ func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if published {
-			if err := os.WriteFile(sum, fmt.Appendf(nil, "%x", md5.Sum(right)), 0o644); err != nil {
+			if err := os.WriteFile(sum, fmt.Appendf(nil, "%X", md5.Sum(right)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
