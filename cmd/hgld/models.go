@@ -35,10 +35,15 @@ func modelsCommand() *cli.Command {
 				"  hgld models check --model resnet50 my.safetensors    every missing or unexpected name\n\n" +
 				"  The file can be .safetensors, or a .pth, .pt or .bin written by torch.save.",
 			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
-				Usage: "compare with the network `NAME` only, and list every difference"}),
+				Usage: "compare with the network `NAME` only, and list every difference"}, weightsKeyFlag()),
 			Action: checkModel,
 		},
 		modelsFetchCommand())
+}
+
+// weightsKeyFlag chooses a dictionary of a checkpoint, as model.weights_key does in a training.
+func weightsKeyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "key", Usage: "read the dictionary `KEY` of a checkpoint with several: state_dict_ema, teacher"}
 }
 
 // modelNamed returns the network with the given name.

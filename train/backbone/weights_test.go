@@ -146,7 +146,7 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := backbone.Pretrained(small(false), tensors)
+	kept, _ := backbone.Pretrained(small(false), tensors)
 	to := nn.NewStore()
 	small(false).Build(to.Group("all"), backbone.Options{})
 	to.Build(b, 2)
@@ -158,7 +158,7 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 }
 
 func TestClassifierOfAFileIsLeftOut(t *testing.T) {
-	kept := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{
+	kept, _ := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{
 		{Name: "conv1.weight"}, {Name: "fc.weight"}, {Name: "head.weight"}, {Name: "layer4.1.bn2.bias"},
 	})
 	if len(kept) != 2 || kept[0].Name != "conv1.weight" || kept[1].Name != "layer4.1.bn2.bias" {
@@ -176,7 +176,7 @@ func TestSupRankCheckpointsHaveTheirBackboneTaken(t *testing.T) {
 		"backbone.layer1.0.conv1.weight":    "layer1.0.conv1.weight",
 		"fc.weight":                         "", "head.3.weight": "", "pooling.p": "",
 	} {
-		kept := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{{Name: "backbone.1.bias"}, {Name: from}})
+		kept, _ := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{{Name: "backbone.1.bias"}, {Name: from}})
 		got := ""
 		if len(kept) == 2 {
 			got = kept[1].Name
