@@ -32,16 +32,14 @@ type Adoption struct {
 func (c *Config) Adopt(given func(key string) bool) (*Adoption, error) {
 	a := &adopter{c: c, given: given, own: c.Model.Backbone.Settings, Adoption: Adoption{Origins: map[string]string{}}}
 	named := a.alias()
-	spec, err := pick(c.backbones(), "backbone", "model.backbone", c.Model.Backbone)
-	if err != nil {
-		return &a.Adoption, nil // Check reports it
-	}
-	a.spec = spec
 	list, err := c.stated()
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
 	list = append(list, named...)
+	if !a.look(list) {
+		return &a.Adoption, nil // Check reports it
+	}
 	if err := a.adopt(list); err != nil {
 		return nil, &ConfigError{err}
 	}
@@ -114,7 +112,9 @@ type adopter struct {
 	quiet bool           // contradictions are not noted
 }
 
-func (a *adopter) note(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
+func (a *adopter) note(format string, args ...any) {
+	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
 
 // set records that a setting has the value that a source states.
 func (a *adopter) set(key, source string, value any) {
@@ -136,6 +136,24 @@ func (a *adopter) contradicted(key string, value any, p backbone.Preprocessing, 
 	if !a.quiet {
 		a.note("%s is %v, but %s states %v", key, textOf(value), p.Source, textOf(stated))
 	}
+}
+
+// look builds the backbone. A width may fit only the number of heads that a statement has.
+func (a *adopter) look(list []backbone.Preprocessing) bool {
+	b := a.c.Model.Backbone
+	var err error
+	if a.spec, err = pick(a.c.backbones(), "backbone", "model.backbone", b); err == nil {
+		return true
+	}
+	at := slices.IndexFunc(list, func(p backbone.Preprocessing) bool { return p.Heads > 0 })
+	if _, given := a.own["heads"]; at < 0 || given {
+		return false
+	}
+	if a.setBackbone("heads", list[at].Source, list[at].Heads) != nil {
+		a.c.Model.Backbone = b
+		return false
+	}
+	return true
 }
 
 // alias replaces another library's name of the backbone by hgld's. It returns the preprocessing that goes with it.
@@ -203,7 +221,8 @@ func (a *adopter) adopt(list []backbone.Preprocessing) error {
 	}
 	if p, is := first(func(p backbone.Preprocessing) bool { return p.Epsilon > 0 }); is {
 		if own := backbone.UnshownOf(a.spec).Epsilon; own > 0 && math.Abs(p.Epsilon/own-1) > 0.01 {
-			a.note("%s states an ε of %g for its norms, but %s computes with %g", p.Source, p.Epsilon, a.c.Model.Backbone.Name, own)
+			a.note("%s states an ε of %g for its norms, but %s computes with %g", p.Source, p.Epsilon,
+				a.c.Model.Backbone.Name, own)
 		}
 	}
 	p, is := first(func(p backbone.Preprocessing) bool { return p.Size > 0 || p.Unsupported != "" })
@@ -252,7 +271,8 @@ func (a *adopter) filter(p backbone.Preprocessing) error {
 	case a.given("input.filter"):
 		a.contradicted("input.filter", in.Filter, p, p.Filter)
 	case !slices.Contains(input.Filters.Names(), p.Filter):
-		return fmt.Errorf("%s states the filter %.40q, which hgld does not have: choose one with input.filter", p.Source, p.Filter)
+		return fmt.Errorf("%s states the filter %.40q, which hgld does not have: choose one with input.filter", p.Source,
+			p.Filter)
 	default:
 		in.Filter = p.Filter
 		a.set("input.filter", p.Source, p.Filter)
@@ -348,4 +368,3 @@ func (a *adopter) geometry(p backbone.Preprocessing) error {
 	}
 	return nil
 }
-

@@ -69,7 +69,18 @@ func weightsNotes(path string, w *pretrained.Weights, wrapper string) (notes []s
 		notes = append(notes, path+": "+note+"; model.weights_key chooses")
 	}
 	if wrapper != "" {
-		notes = append(notes, fmt.Sprintf("%s: the names of its tensors begin with %q, which is left out", path, wrapper))
+		others := 0
+		for _, t := range w.Tensors {
+			if !strings.HasPrefix(t.Name, wrapper) {
+				others++
+			}
+		}
+		without := ""
+		if others > 0 {
+			without = fmt.Sprintf("; %d tensors without it are not read", others)
+		}
+		notes = append(notes, fmt.Sprintf("%s: the prefix %.80q of the names of its tensors is left out%s", path, wrapper,
+			without))
 	}
 	return notes
 }

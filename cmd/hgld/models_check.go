@@ -55,13 +55,13 @@ func checkModel(c *cli.Context) error {
 	fits := backbone.FitAll(list, w.Tensors)
 	if j.json {
 		err = writeJSON(j, struct {
-			File       string                     `json:"file"`
-			Bytes      int64                      `json:"bytes"`
-			SHA256     string                     `json:"sha256"`
-			Dictionary string                     `json:"dictionary,omitempty"`
-			Others     []string                   `json:"other_dictionaries,omitempty"`
+			File       string                   `json:"file"`
+			Bytes      int64                    `json:"bytes"`
+			SHA256     string                   `json:"sha256"`
+			Dictionary string                   `json:"dictionary,omitempty"`
+			Others     []string                 `json:"other_dictionaries,omitempty"`
 			Stated     []backbone.Preprocessing `json:"stated,omitempty"`
-			Models     []backbone.Fit             `json:"models"`
+			Models     []backbone.Fit           `json:"models"`
 		}{path, size, sum, w.Key, w.Others, stated, fits})
 	} else {
 		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(w.Tensors), size, sum)
@@ -88,7 +88,8 @@ func checkModel(c *cli.Context) error {
 func readWeights(path, key string) (*pretrained.Weights, error) {
 	w, err := pretrained.Read(path, key)
 	if errors.As(err, new(*torchfile.FormatError)) {
-		return nil, withHint(withCode(exitIntegrity, err), "scripts/convert_weights.py %s reads a few more formats", word(path))
+		return nil, withHint(withCode(exitIntegrity, err), "scripts/convert_weights.py %s reads a few more formats",
+			word(path))
 	}
 	if pretrained.Damaged(err) {
 		return nil, withCode(exitIntegrity, err)

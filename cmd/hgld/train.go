@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -378,8 +379,10 @@ func keepAdopted(s *trainSettings, given func(key string) bool) {
 	if a, ok := backbone.AliasOf(s.Model.Backbone.Name); ok {
 		s.Model.Backbone.Name = a.Name
 	}
-	if len(s.Model.Backbone.Settings) == 0 && s.Model.Backbone.Name == old.Model.Backbone.Name {
-		s.Model.Backbone.Settings = old.Model.Backbone.Settings
+	if b := &s.Model.Backbone; b.Name == old.Model.Backbone.Name && len(old.Model.Backbone.Settings) > 0 {
+		merged := maps.Clone(old.Model.Backbone.Settings)
+		maps.Copy(merged, b.Settings)
+		b.Settings = merged
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 
 // Alias is a name that another library has for a network of this package.
 type Alias struct {
-	// Name is the entry of [All], and Settings are those in which the network differs from its defaults.
-	Name     string
+	// Name is the entry of [All].
+	Name string
+
+	// Settings are those in which the network differs from the entry.
 	Settings map[string]any
 
 	// Stated is the preprocessing of the weights that the name names.
@@ -42,8 +44,8 @@ var aliasPatterns = []struct {
 }
 
 // sizes are width, depth, heads and CLIP's projection by the first letter of a transformer's size.
-var sizes = map[byte][4]int{'t': {192, 12, 3, 0}, 's': {384, 12, 6, 0}, 'b': {768, 12, 12, 512}, 'l': {1024, 24, 16, 768},
-	'h': {1280, 32, 16, 1024}}
+var sizes = map[byte][4]int{'t': {192, 12, 3, 0}, 's': {384, 12, 6, 0}, 'b': {768, 12, 12, 512},
+	'l': {1024, 24, 16, 768}, 'h': {1280, 32, 16, 1024}}
 
 // AliasOf returns the network that another library calls name, with or without the tag of its
 // weights (vit_small_patch16_224.dino), or false.
@@ -154,7 +156,7 @@ func (p *Preprocessing) tagged(kind, network, tag string) {
 		p.Mean, p.Std, p.Resize = clipPixels[0], clipPixels[1], p.Size
 	case kind == "clip" && strings.HasPrefix(network, "vit_large_") && trained == "laion2b":
 		p.Mean, p.Std = [3]float32{0.5, 0.5, 0.5}, [3]float32{0.5, 0.5, 0.5}
-	case kind == "resnet" && tag != "" && trained != "tv" && trained != "fb": // those are torchvision's and resampled as theirs
+	case kind == "resnet" && tag != "" && trained != "tv" && trained != "fb": // both are resampled as torchvision's
 		p.resnetTag(trained, network, share)
 	}
 	switch {

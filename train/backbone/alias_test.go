@@ -32,7 +32,8 @@ func TestNamesOfTimmNameTheSameNetworks(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, p, line)
 		}
 		// timm's share of 0.9 is a default, not what OpenAI's, open_clip's and Google's processors do.
-		if published := strings.Contains(name, "_clip_") || strings.Contains(name, "_siglip_"); !published && p.Resize != resize {
+		published := strings.Contains(name, "_clip_") || strings.Contains(name, "_siglip_")
+		if !published && p.Resize != resize {
 			t.Errorf("%s: a short side of %d, want %d", name, p.Resize, resize)
 		}
 	}
@@ -51,14 +52,15 @@ func TestNamesOfLibrariesNameTheSameNetworks(t *testing.T) {
 		"vit_base_patch32_clip_224.laion2b_e16":             "clip-b32 map[] gelu",
 		"vit_base_patch32_clip_quickgelu_224.laion400m_e32": "clip-b32 map[] quick_gelu",
 		"vit_base_patch16_clip_224.laion2b_ft_in1k":         "clip-b16 map[projection:0] gelu",
-		"ViT-L/14@336px":                                    "clip-b16 map[depth:24 heads:16 input:336 patch:14 projection:768 width:1024] quick_gelu",
-		"ViT-B-32":                                          "clip-b32 map[] gelu",
-		"ViT-B-32-quickgelu":                                "clip-b32 map[] quick_gelu",
-		"openai/clip-vit-base-patch32":                      "clip-b32 map[] quick_gelu",
-		"google/siglip-base-patch16-256":                    "siglip-b16 map[input:256] gelu_tanh",
-		"vit_base_patch16_siglip_224.webli":                 "siglip-b16 map[] gelu",
-		"deit_small_distilled_patch16_224":                  "deit-small-distilled map[] ",
-		"deit_tiny_patch16_224.fb_in1k":                     "deit-small map[heads:3 width:192] ",
+		"ViT-L/14@336px": "clip-b16 map[depth:24 heads:16 input:336 patch:14 " +
+			"projection:768 width:1024] quick_gelu",
+		"ViT-B-32":                          "clip-b32 map[] gelu",
+		"ViT-B-32-quickgelu":                "clip-b32 map[] quick_gelu",
+		"openai/clip-vit-base-patch32":      "clip-b32 map[] quick_gelu",
+		"google/siglip-base-patch16-256":    "siglip-b16 map[input:256] gelu_tanh",
+		"vit_base_patch16_siglip_224.webli": "siglip-b16 map[] gelu",
+		"deit_small_distilled_patch16_224":  "deit-small-distilled map[] ",
+		"deit_tiny_patch16_224.fb_in1k":     "deit-small map[heads:3 width:192] ",
 		// other networks
 		"resnet50d": "", "vit_giant_patch14_dinov2": "", "convnext_base": "", "vit_base_patch16_siglip_gap_224": "",
 		"vit_base_patch16_99999999999999999999": "", "": "",

@@ -14,16 +14,15 @@ type Preprocessing struct {
 
 	// Mean and Std normalise the pixels, in 0…1.
 	Mean [3]float32 `json:"mean,omitzero"`
-	Std  [3]float32 `json:"std,omitzero"`
+	Std  [3]float32 `json:"std,omitzero"` // deviation
 
 	// Filter resamples: bilinear, bicubic or lanczos.
 	Filter string `json:"filter,omitempty"`
 
-	// Size is the side of the network's input, cut from the centre of an image whose short side is Resize. If
-	// Squash is set, both sides are.
+	// Size is the side of the network's input, cut from the centre of a resized image.
 	Size   int  `json:"size,omitempty"`
-	Resize int  `json:"resize,omitempty"`
-	Squash bool `json:"squash,omitempty"`
+	Resize int  `json:"resize,omitempty"` // short side of the resized image
+	Squash bool `json:"squash,omitempty"` // the image is resized to a square of side Resize
 
 	// Positions is the side of the images that the position embeddings are for.
 	Positions int `json:"positions,omitempty"`
@@ -126,15 +125,16 @@ func UnshownOf(spec Spec) Unshown {
 	return Unshown{}
 }
 
-// TimmActivation is the activation of a CLIP of timm by its name, or "" for another network. timm computes gelu with
-// OpenAI's weights unless the name has quickgelu; they were trained with quick_gelu.
+// TimmActivation is the activation of a CLIP of timm by its name, or "" for another network. timm
+// computes gelu with OpenAI's weights unless the name has quickgelu; they were trained with quick_gelu.
 func TimmActivation(name string) string {
 	network, tag, _ := strings.Cut(name, ".")
 	trained, _, _ := strings.Cut(tag, "_")
 	switch {
 	case !strings.Contains(network, "_clip_"):
 		return ""
-	case strings.Contains(network, "quickgelu"), slices.Contains([]string{"openai", "dfn2b", "dfn5b", "metaclip"}, trained):
+	case strings.Contains(network, "quickgelu"),
+		slices.Contains([]string{"openai", "dfn2b", "dfn5b", "metaclip"}, trained):
 		return "quick_gelu"
 	}
 	return "gelu"

@@ -63,23 +63,32 @@ func Pretrained(spec Spec, tensors []tensorfile.Tensor) (kept []tensorfile.Tenso
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
 	list := unwrappings(tensors)
-	kept, wrapper = renamedFor(spec, s.Layout(), list[0].tensors), list[0].prefix
-	if s.Compare(kept, "") == nil {
-		return kept, wrapper
-	}
-	for _, u := range list[1:] {
-		if other := renamedFor(spec, s.Layout(), u.tensors); s.Compare(other, "") == nil {
-			return other, u.prefix
+	for i, u := range list {
+		other := renamedFor(spec, s.Layout(), u.tensors)
+		fits := s.Compare(other, "") == nil
+		if i == 0 || fits {
+			kept, wrapper = other, u.prefix
+			if isWhole(u.tensors) {
+				wrapper += Prefix
+			}
+		}
+		if fits {
+			break
 		}
 	}
 	return kept, wrapper
+}
+
+// isWhole reports whether tensors are those of a network around a backbone.
+func isWhole(tensors []tensorfile.Tensor) bool {
+	return slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
 }
 
 // renamedFor is Pretrained for names without the prefix of a training program.
 func renamedFor(spec Spec, layout []nn.Shape, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	distilled := slices.ContainsFunc(layout, func(x nn.Shape) bool { return x.Name == distToken })
 	var kept []tensorfile.Tensor
-	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
+	whole := isWhole(tensors)
 	for _, t := range tensors {
 		if whole {
 			name, _ := FromSupRank(t.Name) // "" for a duplicate

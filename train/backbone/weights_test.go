@@ -166,6 +166,34 @@ func TestClassifierOfAFileIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestPrefixesOfTrainingProgramsAreLeftOut(t *testing.T) {
+	spec := small(false)
+	s := nn.NewStore()
+	spec.Build(s.Group("all"), backbone.Options{})
+	for prefix, others := range map[string][]string{
+		"": nil, "module.": nil, "_orig_mod.": nil, "module._orig_mod.": nil, "model.": {"loss.weight"}, "encoder.": nil,
+		"module.model.": nil, "model.encoder.": {"model.decoder.weight", "epoch"}, "module.encoder.": {"module.fc.weight"},
+		"backbone.": {"head.mlp.0.weight"}, "module.backbone.": {"module.head.mlp.0.weight"}, "backbone.model.": nil,
+		"model.backbone.module.": {"model.queue"}, "encoder.backbone._orig_mod.": nil,
+	} {
+		var tensors []tensorfile.Tensor
+		for _, x := range s.Layout() {
+			n := 1
+			for _, d := range x.Dims {
+				n *= d
+			}
+			tensors = append(tensors, tensorfile.NewF32(prefix+x.Name, x.Dims, make([]float32, n)))
+		}
+		for _, name := range others {
+			tensors = append(tensors, tensorfile.NewF32(name, []int{1}, []float32{0}))
+		}
+		kept, wrapper := backbone.Pretrained(spec, tensors)
+		if bad := s.Compare(kept, ""); bad != nil || wrapper != prefix {
+			t.Errorf("%s: %v, without %s", prefix, bad, wrapper)
+		}
+	}
+}
+
 func TestSupRankCheckpointsHaveTheirBackboneTaken(t *testing.T) {
 	for from, want := range map[string]string{
 		"backbone.0.weight":                 "conv1.weight",

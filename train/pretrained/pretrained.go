@@ -51,9 +51,11 @@ type Record struct {
 	// Key is the dictionary of a checkpoint that was asked for, see [Read].
 	Key string `json:"key,omitempty"`
 
-	// Dictionary is the one that was read, and Others are those that were not.
-	Dictionary string   `json:"dictionary,omitempty"`
-	Others     []string `json:"other_dictionaries,omitempty"`
+	// Dictionary is the one that was read.
+	Dictionary string `json:"dictionary,omitempty"`
+
+	// Others are the dictionaries that were not.
+	Others []string `json:"other_dictionaries,omitempty"`
 
 	// Converted is set if the fetched file was written by torch.save.
 	Converted bool `json:"converted"`
@@ -271,8 +273,8 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Key: o.Key, Dictionary: w.Key, Others: w.Others,
-		Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Stated: stated}
+	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Key: o.Key, Dictionary: w.Key,
+		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Stated: stated}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err

@@ -19,8 +19,8 @@ import (
 
 // StatedError says that a file beside weights cannot be read.
 type StatedError struct {
-	Path string
-	Err  error
+	Path string // the file
+	Err  error  // the cause
 }
 
 // Error names the file.
@@ -107,8 +107,8 @@ func ofExport(path string) []backbone.Preprocessing {
 		return nil
 	}
 	json.Unmarshal([]byte(f.Metadata[backbone.ModelKey]), &model) // an export without it states no activation
-	p := backbone.Preprocessing{Source: path, Mean: in.Mean, Std: in.Std, Filter: in.Filter, Size: in.Size, Resize: in.Resize,
-		Squash: in.Squash, Activation: model.Backbone.Settings.Activation, Heads: model.Backbone.Settings.Heads}
+	p := backbone.Preprocessing{Source: path, Mean: in.Mean, Std: in.Std, Filter: in.Filter, Size: in.Size,
+		Resize: in.Resize, Squash: in.Squash, Activation: model.Backbone.Settings.Activation, Heads: model.Backbone.Settings.Heads}
 	if p.Resize == 0 {
 		p.Resize, p.Squash = p.Size, true
 	}
@@ -157,7 +157,7 @@ func (f facts) processorSize(p *backbone.Preprocessing) {
 			return
 		}
 	}
-	if share := f.number("crop_pct"); share > 0 && short > 0 && !cropped { // ConvNeXt's: cut from 384 pixels on it squashes
+	if share := f.number("crop_pct"); share > 0 && short > 0 && !cropped { // ConvNeXt's: from 384 pixels on it squashes
 		if short < 384 {
 			p.Size, p.Resize = short, int(float64(short)/share)
 			return
@@ -226,7 +226,7 @@ func ofConfig(f facts) (p backbone.Preprocessing) {
 	} else if !slices.Contains([]string{"", "clip_vision_model", "siglip_vision_model", "dinov2",
 		"dinov2_with_registers", "vit", "deit"}, kind) {
 		return backbone.Preprocessing{Unread: "it describes a model of the type " + kind}
-	} else if !f.has("hidden_act") && !f.has("image_size") {
+	} else if kind == "" && !f.has("hidden_act") && !f.has("image_size") { // not of a model
 		return p
 	}
 	p.Activation = activation(f.text("hidden_act"))
