@@ -18,7 +18,7 @@ import (
 
 // Adoption says which settings were taken from what is known of the weights.
 type Adoption struct {
-	// Origins are the sources of the settings that were set, by key.
+	// Origins are the sources of the settings that were not given and that a source states, by key.
 	Origins map[string]string
 
 	// Notes name what was taken, and where settings and weights contradict each other.
@@ -114,6 +114,15 @@ type adopter struct {
 
 func (a *adopter) note(format string, args ...any) {
 	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
+
+// states records that settings that were not given are as a source states.
+func (a *adopter) states(source string, keys ...string) {
+	for _, key := range keys {
+		if !a.given(key) {
+			a.Origins[key] = source
+		}
+	}
 }
 
 // set records that a setting has the value that a source states.
@@ -251,6 +260,7 @@ func (a *adopter) pixels(p backbone.Preprocessing) {
 	if std == [3]float32{} {
 		mean, std = facts.Mean, facts.Std
 	}
+	a.states(p.Source, "input.mean", "input.std")
 	switch same := near(mean, p.Mean) && near(std, p.Std); {
 	case same:
 	case a.given("input.mean") || a.given("input.std"):
@@ -266,6 +276,7 @@ func (a *adopter) pixels(p backbone.Preprocessing) {
 // filter adopts the resampling kernel.
 func (a *adopter) filter(p backbone.Preprocessing) error {
 	in := &a.c.Input
+	a.states(p.Source, "input.filter")
 	switch {
 	case in.Filter == p.Filter:
 	case a.given("input.filter"):
@@ -318,6 +329,7 @@ func (a *adopter) activation(p backbone.Preprocessing) error {
 func (a *adopter) geometry(p backbone.Preprocessing) error {
 	in, facts := &a.c.Input, a.spec.Facts()
 	_, sized := a.own["input"]
+	a.states(p.Source, "input.size", "input.resize", "input.squash")
 	shaped := a.given("input.resize") || a.given("input.squash")
 	if p.Unsupported != "" {
 		if !shaped && !a.given("input.size") {

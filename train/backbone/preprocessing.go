@@ -12,6 +12,9 @@ type Preprocessing struct {
 	// Source is who says it: a file, or a published name.
 	Source string `json:"source"`
 
+	// Network is the name of the network and its weights in timm.
+	Network string `json:"network,omitempty"`
+
 	// Mean and Std normalise the pixels, in 0…1.
 	Mean [3]float32 `json:"mean,omitzero"`
 	Std  [3]float32 `json:"std,omitzero"` // deviation
@@ -57,6 +60,7 @@ func (p Preprocessing) String() string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
+	say(p.Network != "", "timm's %s", p.Network)
 	say(p.Std != [3]float32{}, "mean %v, std %v", p.Mean, p.Std)
 	say(p.Filter != "", "filter %s", p.Filter)
 	say(p.Size > 0, "%s", p.Geometry())

@@ -237,6 +237,9 @@ func ofConfig(f facts) (p backbone.Preprocessing) {
 
 // ofTimm reads the config.json of a model of timm.
 func ofTimm(f facts) (p backbone.Preprocessing) {
+	if p.Network = f.text("architecture"); f.in("pretrained_cfg").text("tag") != "" {
+		p.Network += "." + f.in("pretrained_cfg").text("tag")
+	}
 	how := f.in("pretrained_cfg")
 	if !f.has("pretrained_cfg") {
 		how = f // as timm wrote it before version 0.8
@@ -260,7 +263,7 @@ func ofTimm(f facts) (p backbone.Preprocessing) {
 	args := f.in("model_args")
 	p.Heads = int(args.number("num_heads"))
 	if p.Activation = activation(args.text("act_layer")); p.Activation == "" {
-		p.Activation = backbone.TimmActivation(f.text("architecture") + "." + how.text("tag"))
+		p.Activation = backbone.TimmActivation(p.Network)
 	}
 	return p
 }
