@@ -15,8 +15,8 @@ import (
 // Published is a network with the weights that were published for it, without a training: its architecture
 // and the preprocessing of its images.
 type Published struct {
-	Input input.Settings `json:"input"`
-	Model Architecture   `json:"model"`
+	Input input.Settings `json:"input"` // images
+	Model Architecture   `json:"model"` // network, without the path of its weights
 }
 
 // PublishedDefault returns the settings of a network whose embedding is what its library calls the features
@@ -44,7 +44,8 @@ func (c *Config) Complete() error {
 
 // OpenPublished loads a network with the weights of c.Model.Weights, which names a file. notes say what
 // was chosen of it. Call Close when done with the backend.
-func OpenPublished(ctx context.Context, c Config, b device.Backend, d *img.Decoder) (m *Model, notes []string, err error) {
+func OpenPublished(ctx context.Context, c Config, b device.Backend, d *img.Decoder) (m *Model, notes []string,
+	err error) {
 	p, err := c.resolve()
 	if err != nil {
 		return nil, nil, err

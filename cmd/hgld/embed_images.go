@@ -147,7 +147,7 @@ func (p *publishedChoice) network(file string) (string, error) {
 			"name the network with --backbone; hgld models check %s says what differs", word(file))
 	}
 	return "", withHint(usagef("%s fits %s and %s, whose preprocessing differs", file, names[0], names[1]),
-		"choose with --backbone %s", names[0])
+		"choose with --backbone %s", word(names[0]))
 }
 
 // openPublished loads a network with published weights.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -46,8 +48,17 @@ func weightsKeyFlag() cli.Flag {
 	return &cli.StringFlag{Name: "key", Usage: "read the dictionary `KEY` of a checkpoint with several: state_dict_ema, teacher"}
 }
 
-// modelNamed returns the network with the given name.
+// modelNamed returns the network with the given name, which may be another library's.
 func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
+	if a, ok := backbone.AliasOf(name); ok {
+		for _, key := range slices.Sorted(maps.Keys(a.Settings)) {
+			if key != "input" { // positions are resampled
+				return backbone.Known{}, withHint(usagef("%s is hgld's %s with another %s", name, a.Name, key),
+					"hgld train run -o model.backbone=%s takes it by that name", word(name))
+			}
+		}
+		name = a.Name
+	}
 	var names []string
 	for _, m := range list {
 		if m.Name == name {

@@ -105,9 +105,11 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	if _, err := modelNamed(list, o.Name); err != nil {
+	known, err := modelNamed(list, o.Name)
+	if err != nil {
 		return o, err
 	}
+	o.Name = known.Name
 	switch {
 	case o.From == "":
 		return o, withHint(usagef("--from is missing: hgld fetches only what you name"),

@@ -1,8 +1,10 @@
 package pretrained
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"hgld/internal/regular"
@@ -43,6 +45,11 @@ func Read(path, key string) (*Weights, error) {
 		return nil, err
 	}
 	w, err := readTensors(f, info.Size(), key)
+	var other *torchfile.FormatError
+	if errors.As(err, &other) && other.Refused == "" && filepath.Ext(path) == ".safetensors" {
+		_, err = readSafetensors(f, info.Size()) // the name says what it should have been
+		err = cmp.Or(err, error(other))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

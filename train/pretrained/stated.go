@@ -108,7 +108,8 @@ func ofExport(path string) []backbone.Preprocessing {
 	}
 	json.Unmarshal([]byte(f.Metadata[backbone.ModelKey]), &model) // an export without it states no activation
 	p := backbone.Preprocessing{Source: path, Mean: in.Mean, Std: in.Std, Filter: in.Filter, Size: in.Size,
-		Resize: in.Resize, Squash: in.Squash, Activation: model.Backbone.Settings.Activation, Heads: model.Backbone.Settings.Heads}
+		Resize: in.Resize, Squash: in.Squash, Activation: model.Backbone.Settings.Activation,
+		Heads: model.Backbone.Settings.Heads}
 	if p.Resize == 0 {
 		p.Resize, p.Squash = p.Size, true
 	}

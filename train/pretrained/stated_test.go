@@ -39,12 +39,13 @@ func TestFilesBesideWeightsStateTheirPreprocessing(t *testing.T) {
 		"timm/resnet50.a1_in1k": {"config.json", `{"architecture": "resnet50", "num_classes": 1000, "pretrained_cfg": {
 			"tag": "a1_in1k", "input_size": [3, 224, 224], "test_input_size": [3, 288, 288], "interpolation": "bicubic",
 			"crop_pct": 0.95, "crop_mode": "center", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}}`,
-			"mean [0.485 0.456 0.406], std [0.229 0.224 0.225], filter bicubic, size 224 of a short side of 235"},
+			"timm's resnet50.a1_in1k, mean [0.485 0.456 0.406], std [0.229 0.224 0.225], filter bicubic, size 224 of a short side of 235"},
 		"timm before 0.8": {"config.json", `{"architecture": "vit_base_patch16_clip_384", "input_size": [3, 384, 384],
 			"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "squash", "mean": [0.5], "std": 0.5}`,
-			"mean [0.5 0.5 0.5], std [0.5 0.5 0.5], filter bicubic, size 384 of the whole image squashed to 384, activation gelu"},
+			"timm's vit_base_patch16_clip_384, mean [0.5 0.5 0.5], std [0.5 0.5 0.5], filter bicubic, " +
+				"size 384 of the whole image squashed to 384, activation gelu"},
 		"timm/vit_base_patch32_clip_224.openai": {"config.json", `{"architecture": "vit_base_patch32_clip_224",
-			"pretrained_cfg": {"tag": "openai"}}`, "activation quick_gelu"},
+			"pretrained_cfg": {"tag": "openai"}}`, "timm's vit_base_patch32_clip_224.openai, activation quick_gelu"},
 		"laion/CLIP-ViT-B-32": {"open_clip_config.json", `{"model_cfg": {"embed_dim": 512, "vision_cfg": {
 			"image_size": 224, "layers": 12, "width": 768, "patch_size": 32}}, "preprocess_cfg": {
 			"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}}`,
@@ -58,7 +59,7 @@ func TestFilesBesideWeightsStateTheirPreprocessing(t *testing.T) {
 		"pixels as they are": {"preprocessor_config.json", `{"do_normalize": false, "image_mean": [9, 9, 9],
 			"image_std": [9, 9, 9]}`, "mean [0 0 0], std [1 1 1]"},
 		"bytes as they are":  {"preprocessor_config.json", `{"do_rescale": false}`, "do_rescale=false, rescale_factor=<nil>, which hgld does not have"},
-		"padding":            {"config.json", `{"architecture": "x", "crop_mode": "border"}`, "crop_mode border, which hgld does not have"},
+		"padding":            {"config.json", `{"architecture": "x", "crop_mode": "border"}`, "timm's x, crop_mode border, which hgld does not have"},
 		"another program's":  {"config.json", `{"name": "my app", "debug": true}`, ""},
 		"a model of texts":   {"config.json", `{"model_type": "bert", "hidden_act": "gelu"}`, "not read: it describes a model of the type bert"},
 		"another activation": {"config.json", `{"model_type": "siglip", "vision_config": {"hidden_act": "gelu_pytorch_tanh"}}`, "activation gelu_tanh"},
