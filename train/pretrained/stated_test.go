@@ -39,7 +39,8 @@ func TestFilesBesideWeightsStateTheirPreprocessing(t *testing.T) {
 		"timm/resnet50.a1_in1k": {"config.json", `{"architecture": "resnet50", "num_classes": 1000, "pretrained_cfg": {
 			"tag": "a1_in1k", "input_size": [3, 224, 224], "test_input_size": [3, 288, 288], "interpolation": "bicubic",
 			"crop_pct": 0.95, "crop_mode": "center", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}}`,
-			"timm's resnet50.a1_in1k, mean [0.485 0.456 0.406], std [0.229 0.224 0.225], filter bicubic, size 224 of a short side of 235"},
+			"timm's resnet50.a1_in1k, mean [0.485 0.456 0.406], std [0.229 0.224 0.225], filter bicubic, " +
+				"size 224 of a short side of 235"},
 		"timm before 0.8": {"config.json", `{"architecture": "vit_base_patch16_clip_384", "input_size": [3, 384, 384],
 			"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "squash", "mean": [0.5], "std": 0.5}`,
 			"timm's vit_base_patch16_clip_384, mean [0.5 0.5 0.5], std [0.5 0.5 0.5], filter bicubic, " +
