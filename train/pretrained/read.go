@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"hgld/internal/regular"
@@ -46,7 +45,7 @@ func Read(path, key string) (*Weights, error) {
 	}
 	w, err := readTensors(f, info.Size(), key)
 	var other *torchfile.FormatError
-	if errors.As(err, &other) && other.Refused == "" && filepath.Ext(path) == ".safetensors" {
+	if errors.As(err, &other) && other.Refused == "" && !torchfile.Named(path) {
 		_, err = readSafetensors(f, info.Size()) // the name says what it should have been
 		err = cmp.Or(err, error(other))
 	}
