@@ -12,6 +12,7 @@ import (
 	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -39,6 +40,8 @@ func evalEmbedCommand() *cli.Command {
 			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
+			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
+			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` of the labels that mean no class, as in hgld eval run"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
@@ -50,7 +53,8 @@ func evalEmbedCommand() *cli.Command {
 			}
 			o := embedChoice{command: "eval embed", example: "hgld eval embed --run runs/default photos",
 				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
-					c.Int("threads")}, split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
+					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
+					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
 				missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
 		},
@@ -83,10 +87,11 @@ func (c *trainedChoice) source() string { return c.Run }
 
 // embedChoice holds the flags of `hgld eval embed` and `hgld embed-images`.
 type embedChoice struct {
-	command, example   string
-	model              embedder
-	split, labels, out string
-	missing            float64
+	command, example string
+	model            embedder
+	split, out       string
+	labels           vectorLabels
+	missing          float64
 }
 
 func (o *embedChoice) check(j *job) error {
@@ -105,7 +110,7 @@ func (o *embedChoice) check(j *job) error {
 	if !(o.missing >= 0 && o.missing <= 1) {
 		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
 	}
-	return j.checkOutputs(o.command, []string{j.args[0], o.labels, o.model.source()},
+	return j.checkOutputs(o.command, []string{j.args[0], o.labels.file, o.model.source()},
 		pipeline.Output{Path: o.out, Kind: kindIndex})
 }
 
@@ -183,17 +188,24 @@ func embedError(j *job, err error) error {
 // skipBroken leaves out files that cannot be read or decoded as images.
 func skipBroken(err *input.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
+// vectorLabels names the labels of vectors, as the settings of eval do.
+type vectorLabels struct {
+	file            string
+	levels, missing []string
+}
+
 // openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
-func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer, error) {
+func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Closer, error) {
 	of := !shards.IsDataSet(path)
 	switch vectored := embeddings.IsKind(path); {
 	case split != "" && of:
 		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
-	case labelFile != "" && !vectored:
-		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
+	case l.file != "" && !vectored:
+		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", l.file, path)
 	case vectored:
-		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors,
-			Verify: verifyVectors, Say: j.say})
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: l.file, Columns: l.levels,
+			Missing: l.missing, Open: openVectors, Verify: verifyVectors,
+			Recorded: index.Recorded, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

@@ -204,6 +204,7 @@ func (s *searching) open() (err error) {
 		return asUsage(err)
 	}
 	s.opened = append(s.opened, s.x)
+	s.sayAll("%s", s.x.Notes)
 	return nil
 }
 
@@ -319,7 +320,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(path) {
 		return nil, nil
 	}
-	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")
+	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", vectorLabels{})
 	if err != nil {
 		return nil, err
 	}

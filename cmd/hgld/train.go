@@ -120,7 +120,7 @@ func trainRunAction(c *cli.Context) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (j *job) limitOr(n int) int {
 
 // forecastRun computes the memory of a run and then times some of its steps.
 func forecastRun(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func forecastRun(j *job, s *trainSettings) error {
 
 // overfitBatch checks that the network can learn.
 func overfitBatch(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func overfitBatch(j *job, s *trainSettings) error {
 
 // profileSteps times the operations of some training steps.
 func profileSteps(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,8 @@ func (p *Project) use(stage, path string, text []byte, own any) error {
 
 // fromFolder rewrites a path relative to a folder as one relative to the project's folder.
 func (p *Project) fromFolder(folder string, value *yaml.Node) error {
-	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) ||
+		regular.CheckPath(value.Value) != nil {
 		return nil
 	}
 	whole, err := filepath.Abs(filepath.Join(folder, filepath.FromSlash(value.Value)))

@@ -182,7 +182,7 @@ func (p *Project) SetOrigin(key, from string) {
 // Join returns a path of hgld.yaml, which is relative to the project's folder, in the form
 // that commands use. It returns absolute paths unchanged.
 func (p *Project) Join(path string) string {
-	if path == "" || filepath.IsAbs(path) || p.Dir == "." {
+	if path == "" || filepath.IsAbs(path) || p.Dir == "." || regular.CheckPath(path) != nil {
 		return path
 	}
 	joined := filepath.Join(p.Dir, path)

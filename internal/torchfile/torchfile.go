@@ -17,6 +17,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hgld/internal/regular"
@@ -62,20 +63,21 @@ const (
 // is a *FormatError.
 func Read(path string) ([]tensorfile.Tensor, error) { return readFile(path, ReadFrom) }
 
-// ReadTensors returns the single tensor that the file at path holds, without a name, or the tensors
-// of its dictionary with their names. It skips other values of the dictionary. Otherwise it is like
-// Read.
-func ReadTensors(path string) ([]tensorfile.Tensor, error) {
+// ReadValues returns the single tensor that the file at path holds, without a name, or the tensors of its
+// dictionary with their names, or those of its list, named by their places. Lists of numbers or texts
+// become arrays of texts. It skips other values. Otherwise it is like Read.
+func ReadValues(path string) ([]tensorfile.Tensor, error) {
 	return readFile(path, func(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 		root, data, err := load(r, size)
 		if err != nil {
 			return nil, err
 		}
-		found, err := tensorsOf(root)
+		found, lists, err := valuesOf(root)
 		if err != nil {
 			return nil, err
 		}
-		return gather(found, data, mostTimes*size)
+		all, err := gather(found, data, mostTimes*size)
+		return append(all, lists...), err
 	})
 }
 
@@ -149,22 +151,70 @@ type storages interface {
 	bytes(key string, want int64) ([]byte, error)
 }
 
-// tensorsOf returns the entries of root that are tensors. If root itself is a tensor, it returns
-// that without a name.
-func tensorsOf(root any) ([]entry, error) {
+// valuesOf returns the entries of root that are tensors, and its lists of numbers or texts. If root itself
+// is a tensor or such a list, it has no name.
+func valuesOf(root any) (found []entry, lists []tensorfile.Tensor, err error) {
+	var entries []entry
 	switch root := root.(type) {
 	case *tensor:
-		return []entry{{"", root}}, nil
+		return []entry{{"", root}}, nil, nil
 	case *dict:
-		var found []entry
-		for _, e := range root.entries {
-			if _, is := e.value.(*tensor); is {
-				found = append(found, e)
-			}
+		entries = root.entries
+	case *list, tuple:
+		items := itemsOf(root)
+		if texts := textsOf(root); texts != nil {
+			return nil, []tensorfile.Tensor{tensorfile.NewText("", texts)}, nil
 		}
-		return found, nil
+		for i, item := range items {
+			entries = append(entries, entry{strconv.Itoa(i), item})
+		}
+	default:
+		return nil, nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
 	}
-	return nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
+	most := mostSteps // items of lists: each takes a step, unless a crafted file has a list under many keys
+	for _, e := range entries {
+		if _, is := e.value.(*tensor); is {
+			found = append(found, e)
+			continue
+		}
+		if most -= len(itemsOf(e.value)); most < 0 {
+			return nil, nil, damaged("its lists have more than %d items", mostSteps)
+		}
+		name, named := e.key.(string)
+		if texts := textsOf(e.value); named && texts != nil {
+			lists = append(lists, tensorfile.NewText(name, texts))
+		}
+	}
+	return found, lists, nil
+}
+
+// itemsOf returns the items of a list or tuple, none of another value.
+func itemsOf(v any) []any {
+	switch v := v.(type) {
+	case *list:
+		return v.items
+	case tuple:
+		return v
+	}
+	return nil
+}
+
+// textsOf returns a list of numbers, texts and None as texts, or nil for another value.
+func textsOf(v any) []string {
+	var texts []string
+	for _, item := range itemsOf(v) {
+		switch item := item.(type) {
+		case string:
+			texts = append(texts, item)
+		case int64, float64, bool:
+			texts = append(texts, fmt.Sprint(item))
+		case nil:
+			texts = append(texts, "None")
+		default:
+			return nil
+		}
+	}
+	return texts
 }
 
 // quoted formats a key for a message, cut to a bounded length.
