@@ -18,7 +18,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), searchCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), embedImagesCommand(), searchCommand(),
 		lossCommand(), modelsCommand(),
 		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}

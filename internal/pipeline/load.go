@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -49,6 +50,9 @@ func (p *Project) load(line settings.Flags, stage string, own any, recall bool) 
 	}
 	if err == nil && line != nil {
 		err = s.Flags(line)
+	}
+	if i := slices.Index(p.engine().Names(), stage); err == nil && i >= 0 {
+		err = p.engine().Stages[i].complete(p, own)
 	}
 	if err == nil {
 		err = s.Check(func(key string) string { return p.Origin(stage + "." + key) })
