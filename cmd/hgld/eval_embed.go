@@ -16,6 +16,7 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/index"
 	"hgld/train/input"
@@ -50,8 +51,9 @@ func evalEmbedCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o := embedChoice{model: evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
-				threads: c.Int("threads"), split: c.String("split"), labels: vectorLabels{c.String("labels"),
+			o := embedChoice{command: "eval embed", example: "hgld eval embed --run runs/default photos",
+				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
+					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
 					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
 				missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
@@ -59,19 +61,43 @@ func evalEmbedCommand() *cli.Command {
 	}
 }
 
-// embedChoice holds the flags of `hgld eval embed`.
+// embedder opens the model of an embedding.
+type embedder interface {
+	// open returns the model and a description of its weights.
+	open(j *job) (*train.Model, string, error)
+	// source is the run, or the file of weights.
+	source() string
+}
+
+// trainedChoice chooses the model of a run.
+type trainedChoice struct {
+	evalModelSettings
+	threads int
+}
+
+func (c *trainedChoice) open(j *job) (*train.Model, string, error) {
+	m, err := c.evalModelSettings.open(j, c.threads)
+	if err != nil {
+		return nil, "", err
+	}
+	return m, c.stepsText(m), nil
+}
+
+func (c *trainedChoice) source() string { return c.Run }
+
+// embedChoice holds the flags of `hgld eval embed` and `hgld embed-images`.
 type embedChoice struct {
-	model      evalModelSettings
-	threads    int
-	split, out string
-	labels     vectorLabels
-	missing    float64
+	command, example string
+	model            embedder
+	split, out       string
+	labels           vectorLabels
+	missing          float64
 }
 
 func (o *embedChoice) check(j *job) error {
 	if len(j.args) != 1 {
-		return withHint(usagef("eval embed takes one folder, archive or file; got %d", len(j.args)),
-			"hgld eval embed --run runs/default photos")
+		return withHint(usagef("%s takes one folder, archive or file; got %d", o.command, len(j.args)), "%s",
+			o.example)
 	}
 	if o.out == "" {
 		name := filepath.Base(j.args[0])
@@ -84,7 +110,7 @@ func (o *embedChoice) check(j *job) error {
 	if !(o.missing >= 0 && o.missing <= 1) {
 		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
 	}
-	return j.checkOutputs("eval embed", []string{j.args[0], o.labels.file, o.model.Run},
+	return j.checkOutputs(o.command, []string{j.args[0], o.labels.file, o.model.source()},
 		pipeline.Output{Path: o.out, Kind: kindIndex})
 }
 
@@ -100,15 +126,15 @@ func (o *embedChoice) run(j *job) (err error) {
 	if j.limit > 0 {
 		data = input.First(data, j.limit)
 	}
-	m, err := o.model.open(j, o.threads)
+	m, how, err := o.model.open(j)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.model.stepsText(m))
+	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, how)
 	p := j.progress("embed", data.Len())
 	defer p.End()
-	w := index.Writer{Path: o.out, Run: o.model.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
+	w := index.Writer{Path: o.out, Run: o.model.source(), Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
 		Progress: func(done, _ int) { p.Set(done, "") }}
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
@@ -131,7 +157,7 @@ func (o *embedChoice) report(j *job, info *index.Info, kept bool) error {
 		j.print("%s: %d vectors of %d numbers\n", o.out, info.Rows, info.Width)
 	}
 	if n := len(info.Failed); n > 0 {
-		return withHint(withCode(exitSomeFailed, fmt.Errorf("eval embed: %s left out", count(n, "image"))),
+		return withHint(withCode(exitSomeFailed, fmt.Errorf("%s: %s left out", o.command, count(n, "image"))),
 			"%s lists them under failed; all other images have vectors", index.InfoFile(o.out))
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"hgld/internal/download"
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -43,6 +44,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitTemporary, func(e *download.TemporaryError) string {
 		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
 	}),
+
+	kind(exitUsage, addressHint),
 
 	// projects and stages
 	kind[*pipeline.SettingsError](exitUsage, nil),
@@ -121,6 +124,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 
 	// shards
 	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitUsage, missingSlices),
+	kind(exitUsage, func(*shards.SettingsError) string {
+		return "`hgld shards finish` takes the settings of the slices: repeat their flags"
+	}),
 	kind(exitOK, refusedBuild),
 	kind(exitTemporary, func(*shards.ReadError) string {
 		return "no image was left out; the same command continues once the file can be read"
@@ -238,6 +245,23 @@ func kind[E error](code int, hint func(E) string) func(error) (int, string, bool
 // sentinel is the row of one error.
 func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
 	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// addressHint is the hint for an address in place of a path.
+func addressHint(e *regular.AddressError) string {
+	if path := e.Local(); path != "" {
+		return "leave out file://: " + word(path)
+	}
+	return "hgld reads and writes files of this machine: copy what it is to read, or mount the storage as a folder " +
+		"(rclone mount, s3fs, gcsfuse), and name that"
+}
+
+// missingSlices is the hint for slices that have to be built before the data set is finished.
+func missingSlices(e *shards.MissingSlicesError) string {
+	if len(e.Missing) == 0 {
+		return "`hgld shards slice` builds one; `hgld shards build` builds everything"
+	}
+	return fmt.Sprintf("build them: hgld shards slice … %d/%d", e.Missing[0], e.Of)
 }
 
 // occupiedOutput is the hint for an output that is not free.

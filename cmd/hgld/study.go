@@ -18,7 +18,7 @@ const studyExamples = "  hgld study list                         the studies tha
 	"  hgld study run --small --steps 20 --data shards rank-losses/table-5\n" +
 	"                                          a small form of a paper's table on one's own shards\n" +
 	"  hgld study run my-study.yaml            a study of one's own: hgld study show --yaml demo > my-study.yaml\n" +
-	"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto'"
+	"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto/8'"
 
 func studyCommand() *cli.Command {
 	return group("study", "many training runs and one report: a paper's table, or an ablation", studyExamples,
@@ -144,8 +144,10 @@ func studyShowCommand() *cli.Command {
 func studyPlanCommand() *cli.Command {
 	return &cli.Command{Name: "plan", Usage: "list the runs of a study, how far they are, and what is missing",
 		ArgsUsage:   "NAME",
-		Description: "  hgld study plan alpha\n  hgld study plan --small --steps 20 --data shards rank-losses/table-5",
-		Flags:       append(commonFlags(), scaleFlags()...),
+		Description: "  hgld study plan alpha\n  hgld study plan --small --steps 20 --data shards rank-losses/table-5\n" +
+			"  hgld study plan --missing 8 alpha       the slices out of 8 with runs that are not finished, such as 2,5,7",
+		Flags: append(append(commonFlags(), scaleFlags()...),
+			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"}),
 		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
 			scale, err := scaleOf(c)
 			if err != nil {
@@ -155,7 +157,18 @@ func studyPlanCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showStates(j, p)
+			of := c.Int("missing")
+			if !c.IsSet("missing") {
+				return showStates(j, p)
+			}
+			if of < 1 {
+				return usagef("--missing is %d; want the number of slices, 1 or more", of)
+			}
+			list, err := p.MissingSlices(of)
+			if err != nil {
+				return err
+			}
+			return j.show(list, strings.Join(list, ",")+"\n")
 		}),
 	}
 }

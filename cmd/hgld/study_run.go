@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/jobarray"
 	"hgld/internal/pipeline"
-	"hgld/shards"
 	"hgld/train/study"
 )
 
@@ -30,10 +30,13 @@ func studyRunCommand() *cli.Command {
 
 func studySliceCommand() *cli.Command {
 	return &cli.Command{Name: "slice", Usage: "train every T-th run, so that several machines can share a study",
-		ArgsUsage: "NAME N/T|auto",
+		ArgsUsage: "NAME N/T",
 		Description: "  hgld study slice alpha 2/4              runs 2, 6, 10 …\n" +
-			"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto'\n" +
-			"                                          the slice comes from SLURM's array index\n" +
+			"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto/8'\n" +
+			"                                          task N of the array trains slice N; also in Grid Engine, LSF,\n" +
+			"                                          PBS, Kubernetes, AWS and Google Batch\n" +
+			"  sbatch --array=$(hgld study plan --missing 8 alpha) …\n" +
+			"                                          only the slices with runs that are not finished\n" +
 			"  hgld study report alpha                 at any time",
 		Flags: append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag()),
 		Action: actionWithArgs(2, 2, "a study and a slice, such as 3/8", func(c *cli.Context, j *job) error {
@@ -47,7 +50,7 @@ func studySliceCommand() *cli.Command {
 }
 
 // studySlice reads a slice as `hgld shards slice` does.
-func studySlice(text string) (n, of int, err error) { return shards.ParseSlice(text, os.Getenv) }
+func studySlice(text string) (n, of int, err error) { return jobarray.Slice(text, os.Getenv) }
 
 // conductStudy trains slice n of a study and writes the report.
 func conductStudy(c *cli.Context, j *job, n, of int) error {

@@ -41,6 +41,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 
 // rehearsalOptions returns the training options of a rehearsal with the given number of steps.
 func (j *job) rehearsalOptions(s *trainSettings, steps int) (o train.Options, err error) {
+	j.sayAll("note: %s", s.Adopted.Notes)
 	o.Limit = steps
 	if o.Backend, err = j.openTraining(s); err != nil {
 		return o, err

@@ -57,11 +57,6 @@ const (
 	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
 )
 
-// keysOfWeights lists the keys under which training programs store the weights in their
-// checkpoints, in order of preference.
-var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net",
-	"model_ema", "teacher"}
-
 // Read returns the tensors of the dictionary of weights in the file at path: contiguous, with their
 // names, in the file's order. If another dictionary contains it under a key such as state_dict or
 // model, Read finds it there. Tensors that share memory become separate. An error in the contents
@@ -105,15 +100,37 @@ func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, e
 
 // ReadFrom is Read for size bytes at r.
 func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+	c, err := Select(r, size, "")
+	return c.Tensors, err
+}
+
+// Choice is the dictionary of weights that Select chose from a file.
+type Choice struct {
+	// Tensors are those of the dictionary, as [Read] returns them.
+	Tensors []tensorfile.Tensor
+	// Key leads to the dictionary, such as "state_dict" or "checkpoint.model". It is "" for the file's own.
+	Key string
+	// Others are the keys of the other dictionaries of weights in the file.
+	Others []string
+}
+
+// Select is ReadFrom for the dictionary of weights under a key, whose parts are separated by dots. For
+// the key "" it is the first of those that training programs use.
+func Select(r io.ReaderAt, size int64, key string) (Choice, error) {
 	root, data, err := load(r, size)
 	if err != nil {
-		return nil, err
+		return Choice{}, err
 	}
-	weights, err := findWeights(root)
+	weights, err := findWeights(root, key)
 	if err != nil {
-		return nil, err
+		return Choice{}, err
 	}
-	return gather(weights.entries, data, mostTimes*size)
+	c := Choice{Key: weights[0].key}
+	for _, other := range weights[1:] {
+		c.Others = append(c.Others, other.key)
+	}
+	c.Tensors, err = gather(weights[0].entries, data, mostTimes*size)
+	return c, err
 }
 
 // load reads a file of either format. It returns the saved value and the memory of its tensors.
@@ -132,65 +149,6 @@ func load(r io.ReaderAt, size int64) (root any, data storages, err error) {
 type storages interface {
 	// bytes returns the whole storage, which must have want bytes.
 	bytes(key string, want int64) ([]byte, error)
-}
-
-// findWeights returns the dictionary of tensors in the contents of a file. It looks into no
-// dictionary twice, because a crafted one may hold itself under every key.
-func findWeights(root any) (*dict, error) {
-	outer, is := root.(*dict)
-	if !is {
-		return nil, damaged("it holds %s, expected a dictionary of tensors", kindOf(root))
-	}
-	search := weightsSearch{state: map[*dict]visit{}}
-	if found := search.in(outer, nil); found != nil {
-		return found, nil
-	}
-	if search.cycle != "" {
-		return nil, damaged("no dictionary of tensors in it; the dictionary at %s is one that contains it", search.cycle)
-	}
-	var keys []string
-	for _, e := range outer.entries[:min(8, len(outer.entries))] {
-		keys = append(keys, quoted(e.key))
-	}
-	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
-}
-
-// visit says how far a dictionary has been searched.
-type visit int
-
-const (
-	unseen visit = iota
-	entered
-	searched
-)
-
-type weightsSearch struct {
-	state map[*dict]visit
-	cycle string // keys that lead to the first dictionary that contains itself
-}
-
-// in returns the dictionary of tensors at d or below it. The keys lead to d.
-func (s *weightsSearch) in(d *dict, keys []string) *dict {
-	if s.state[d] == entered && s.cycle == "" {
-		s.cycle = strings.Join(keys, ".")
-	}
-	if s.state[d] != unseen || len(keys) > mostDepth {
-		return nil
-	}
-	s.state[d] = entered
-	defer func() { s.state[d] = searched }()
-	isOther := func(e entry) bool { _, is := e.value.(*tensor); return !is }
-	if len(d.entries) > 0 && !slices.ContainsFunc(d.entries, isOther) {
-		return d
-	}
-	for _, key := range keysOfWeights {
-		if inner, is := d.get(key).(*dict); is {
-			if found := s.in(inner, append(keys, key)); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
 }
 
 // valuesOf returns the entries of root that are tensors, and its lists of numbers or texts. If root itself

@@ -46,6 +46,9 @@ type Info struct {
 	Rows       int    `json:"rows"`           // number of vectors
 	Width      int    `json:"width"`          // size of a vector
 
+	// Published is set for a network that no run trained. Run and Checkpoint are then its file of weights.
+	Published *train.Published `json:"published,omitempty"`
+
 	// Failed are the images that could not be read and have no vector.
 	Failed []Failure `json:"failed,omitempty"`
 }
@@ -226,7 +229,7 @@ func Made(ctx context.Context, folder, weights string, d input.Dataset,
 		list, _ := filepath.Glob(filepath.Join(folder, kind))
 		for _, path := range list {
 			info, err := readInfo(path)
-			if err != nil || info == nil || info.Weights != weights {
+			if err != nil || info == nil || info.Weights != weights || info.Published != nil {
 				continue
 			}
 			if items == "" {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hgld/train/history"
@@ -331,6 +332,24 @@ func (c *Scale) Check() error {
 		}
 	}
 	return nil
+}
+
+// MissingSlices lists the slices, from 1, with a run that is neither finished nor diverged.
+func (p *Plan) MissingSlices(of int) ([]string, error) {
+	missing := []string{}
+	for n := range min(of, len(p.Runs)) {
+		for _, r := range p.Slice(n+1, of) {
+			s, err := p.State(r)
+			if err != nil {
+				return nil, err
+			}
+			if s.Phase == Pending || s.Phase == Begun {
+				missing = append(missing, strconv.Itoa(n+1))
+				break
+			}
+		}
+	}
+	return missing, nil
 }
 
 // Slice returns the runs of slice n, from 1, of several slices: every of-th run.
