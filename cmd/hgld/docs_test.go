@@ -101,6 +101,7 @@ var apart = []struct{ command, reason string }{
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
 	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
+	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }
 

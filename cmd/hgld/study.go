@@ -143,7 +143,7 @@ func studyShowCommand() *cli.Command {
 
 func studyPlanCommand() *cli.Command {
 	return &cli.Command{Name: "plan", Usage: "list the runs of a study, how far they are, and what is missing",
-		ArgsUsage:   "NAME",
+		ArgsUsage: "NAME",
 		Description: "  hgld study plan alpha\n  hgld study plan --small --steps 20 --data shards rank-losses/table-5\n" +
 			"  hgld study plan --missing 8 alpha       the slices out of 8 with runs that are not finished, such as 2,5,7",
 		Flags: append(append(commonFlags(), scaleFlags()...),
