@@ -213,6 +213,8 @@ func New(c Config) (*Server, error) {
 		s.resizeSeen(l)
 	}
 	s.naming.vectors = map[string][]float32{}
+	s.mu.Lock() // names are encoded beside this, and given to the suggester when they are known
+	defer s.mu.Unlock()
 	s.updatePlaces(c.Session.Places())
 	return s, nil
 }

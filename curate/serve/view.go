@@ -144,7 +144,8 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	return status
 }
 
-// updatePlaces passes changes to the suggester, and updates the distances of moved tags.
+// updatePlaces passes changes to the suggester, and updates the distances of moved tags. The lock is
+// held.
 func (s *Server) updatePlaces(changed []curate.Place) {
 	groups, names, tags, in, decided := Where(s.session, changed)
 	if s.c.Suggester != nil {
