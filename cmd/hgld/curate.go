@@ -113,6 +113,10 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err != nil {
 		return err
 	}
+	replaced, err := curate.Replaces(s.Out, s.Logs, h)
+	if err == nil && replaced != nil {
+		j.say("%s", replaced.Text())
+	}
 	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteHierarchy(w, h) }); err != nil {
 		return err
 	}

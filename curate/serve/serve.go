@@ -146,8 +146,9 @@ type Config struct {
 	// Names are those of the two curators of Compared.
 	Names [2]string
 
-	// WriteHierarchy writes the hierarchy and returns what to tell the curator.
-	WriteHierarchy func() (string, error)
+	// WriteHierarchy writes the hierarchy and returns what to tell the curator. Unless replace is set,
+	// it returns a *ReplaceError instead of replacing the result of other logs.
+	WriteHierarchy func(replace bool) (string, error)
 	// Linked is called when the one-time link has been used, with the key of the next
 	// one.
 	Linked func(key string)

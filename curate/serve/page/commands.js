@@ -237,14 +237,20 @@ async function history(app) {
     h('table', {}, h('tbody', {}, rows)));
 }
 
-async function finish(app) {
+async function finish(app, replace = false) {
   const m = app.model;
   try {
-    const a = await ask('/api/finish', {});
+    const a = await ask('/api/finish', {replace});
     inform('Written', 'ask', h('p', {class: 'pre'}, a.text),
       h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
-    const {orphans, level, parent} = e.body || {};
+    const {orphans, level, parent, replaces} = e.body || {};
+    if (replaces) {
+      const answer = await confirm({title: 'This replaces the result of other logs', answers: ['Keep it', 'Replace it'],
+        body: [h('p', {class: 'pre'}, replaces), h('p', {class: 'soft'}, 'Nothing has been written yet.')]});
+      if (answer === 1) await finish(app, true);
+      return;
+    }
     if (!orphans) {
       const why = m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.';
       inform('Not written yet', 'ask', h('p', {class: 'pre'}, why));
@@ -289,7 +295,7 @@ export const commands = [
     run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
-  {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
+  {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: (app) => finish(app)},
 ];
 
 // helpDialog explains the page. The first time it shows only what a beginner needs.
