@@ -253,7 +253,7 @@ class App {
   // leave clears the marks of labels, or else those of groups, or else leaves the screen.
   leave() {
     const {view} = this;
-    if (view.marks.size) view.clearMarks();
+    if (view.marks.size || view.leftOut.size) view.clearMarks();
     else if (view.tree.chosen().length) {
       view.tree.clearMarks();
       view.draw();

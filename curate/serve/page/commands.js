@@ -11,7 +11,9 @@ import {palette} from './palette.js';
 
 const touched = (app, tags) => {
   const t = app.model.touched(tags);
-  return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`;
+  const decided = app.model.decidedOf(tags);
+  return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`
+    + (decided && tags.length > 1 ? ` (${number(decided)} decided before)` : '');
 };
 
 // decide makes an edit of labels. It asks first about labels that have moved since they were marked
@@ -216,9 +218,9 @@ async function newGroup(app) {
 function markAll(app) {
   const items = app.view.grid.items;
   const core = app.view.kind === 'group' ? items.filter((i) => !(app.model.status[i] & OUTLIER)) : items;
-  const set = core.every((i) => app.view.isMarked(i)) ? items : core;
-  for (const i of app.view.labelsOf(set)) app.view.marks.add(i);
-  app.view.draw();
+  const open = core.filter(isOpen(app));
+  const set = (open.length ? open : core).every((i) => app.view.isMarked(i)) ? items : core;
+  app.view.markMany(app.view.labelsOf(set));
 }
 
 async function history(app) {
@@ -286,7 +288,8 @@ export const commands = [
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
-  {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
+  {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
+  {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
     run: (app) => app.view.toggleVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it',

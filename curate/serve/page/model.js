@@ -206,6 +206,9 @@ export class Model {
     return this.found.tags;
   }
 
+  // decidedOf counts the decided labels among some, dropped ones included.
+  decidedOf(tags) { return tags.reduce((n, i) => n + (this.status[i] & DECIDED ? 1 : 0), 0); }
+
   // touched counts labels and their landmarks and images.
   touched(tags) {
     let labels = 0, landmarks = 0, images = 0;

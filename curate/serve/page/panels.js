@@ -83,7 +83,7 @@ export function card(app, e, i, active) {
       box.replaceChildren(...(image ? [h('img', {src: `/image/${encodeURIComponent(image)}?small`, alt: '', draggable: false})] : []));
     }
   }
-  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
+  write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
   write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
@@ -105,8 +105,10 @@ export function head(app) {
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
   const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
-  const marks = app.view.marks.size ? h('p', {class: 'marks', role: 'status'},
-    `${count(app.view.marks.size, 'label')} marked · ${count(m.touched(app.view.chosen()).landmarks, 'landmark')} `,
+  const decided = v.marks.size ? m.decidedOf(v.chosen()) : 0, {leftOut} = v;
+  const marks = v.marks.size || leftOut.size ? h('p', {class: 'marks', role: 'status'},
+    `${count(v.marks.size, 'label')} marked${decided ? `, ${number(decided)} decided` : ''} · ${count(m.touched(v.marks.size ? v.chosen() : []).landmarks, 'landmark')} `,
+    leftOut.size ? [h('button', {type: 'button', onclick: () => v.markDecided()}, `and ${number(leftOut.size)} decided `, key('D')), ' '] : null,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ',
       h('button', {type: 'button', onclick: () => app.view.clearMarks()}, 'clear ', key('Esc'))) : null;
   const hints = {
@@ -168,7 +170,7 @@ export function side(app) {
     const stale = !app.suggestions.list().length;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
-    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1 ? `${count(chosen.length, 'marked label')}`
+    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1 ? `${count(chosen.length, 'marked label')}${m.decidedOf(chosen) ? `, ${number(m.decidedOf(chosen))} decided` : ''}`
       : chosen.map((x) => shown(m.names[x])).join(' · ')),
       h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});

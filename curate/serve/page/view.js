@@ -18,6 +18,7 @@ export class View {
     const {model} = app;
     Object.assign(this, {app, model, screen: {kind: 'group', at: -1}, marks: new MarkedLabels(model), rows: new Rows(), pointer: new Pointer()});
     this.remembered = new Map(); // where labels were when a command on them began
+    this.leftOut = new Set(); // decided labels that were not marked with others
     this.singly = false; // whether each variant has a row of its own
     this.grid = new Grid(byId('grid'), {
       width: (items) => (this.kind === 'group' ? panels.lineWidth(app, items) : this.kind === 'proposals' ? 330 : 220),
@@ -53,6 +54,7 @@ export class View {
   refresh() {
     const {byOthers, screen, grid} = this, was = grid.current();
     this.scheduled = this.edited = this.byOthers = false;
+    for (const i of this.leftOut) if (!(this.model.status[i] & DECIDED)) this.leftOut.delete(i);
     if (this.onGroup) this.followGroup();
     if (this.screen !== screen) grid.start();
     this.tree.refresh();
@@ -195,7 +197,10 @@ export class View {
       decided: (i) => model.status[i] & DECIDED,
       name: (i) => model.names[i],
       groupName: (g) => model.groups[1][g].name,
-      marked: (tags, more) => { if (!more) marks.clear(); tags.forEach((i) => marks.add(i)); this.draw(); },
+      marked: (tags, more) => {
+        if (!more) { marks.clear(); this.leftOut.clear(); }
+        this.markMany(tags);
+      },
     });
     if (!this.map.places) {
       try { this.map.set((await ask('/api/map')).places); } catch (e) { this.map.note.textContent = e.message; }
@@ -256,7 +261,26 @@ export class View {
   // remember notes where labels are when a command on them begins.
   remember(tags) { this.remembered = new Map(tags.map((i) => [i, this.marks.seen.get(i) ?? this.model.standing(i)])); }
 
-  clearMarks() { this.marks.clear(); this.anchor = undefined; this.schedule(this.kind === 'marked'); }
+  clearMarks() { this.marks.clear(); this.leftOut.clear(); this.anchor = undefined; this.schedule(this.kind === 'marked'); }
+
+  // markMany marks labels that the curator did not point at one by one. It leaves out decided ones,
+  // so that an edit of many does not undo decisions. In a list without others it takes them, and
+  // markDecided adds them.
+  markMany(tags) {
+    const {model, marks, leftOut} = this, open = tags.filter((i) => !(model.status[i] & DECIDED));
+    const chosen = open.length || this.kind === 'map' ? open : tags, taken = new Set(chosen);
+    chosen.forEach((i) => { marks.add(i); leftOut.delete(i); });
+    tags.forEach((i) => { if (!taken.has(i) && !marks.has(i)) leftOut.add(i); });
+    this.draw();
+  }
+
+  // markDecided marks the decided labels that markMany has left out.
+  markDecided() {
+    if (!this.leftOut.size) { this.say('No decided label has been left out.'); return; }
+    this.leftOut.forEach((i) => this.marks.add(i));
+    this.leftOut.clear();
+    this.draw();
+  }
 
   // isMarked tells whether all labels of a row are marked.
   isMarked(i) { return this.rows.labels(i).every((x) => this.marks.has(x)); }
@@ -282,7 +306,7 @@ export class View {
   // markTo marks the rows from the anchor to one, and moves the cursor there.
   markTo(to) {
     const anchor = this.grid.items.indexOf(this.anchor), from = anchor >= 0 ? anchor : this.grid.at;
-    for (const i of this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1))) this.marks.add(i);
+    this.markMany(this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)));
     this.anchor = this.grid.items[from];
     this.grid.go(to);
     this.draw();
