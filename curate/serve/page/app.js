@@ -11,6 +11,7 @@ import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
 import {asPast, objectOf, describe} from './feedback.js';
+import {keyName, repeatable} from './keys.js';
 
 // App connects the parts of the page: the model, the view, the server, the keys and the pointer.
 class App {
@@ -196,6 +197,7 @@ class App {
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
     byId('openonly').addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {
+      if (e.isComposing) return;
       if (e.key === 'Enter' || e.key === 'ArrowDown') { byId('grid').focus(); e.preventDefault(); }
       if (e.key === 'Escape') { this.go('group'); e.preventDefault(); }
       e.stopPropagation();
@@ -221,31 +223,33 @@ class App {
   // key handles the keys that work outside dialogs and fields: first those of the screen, then
   // those of the commands, then those that move.
   key(e) {
-    if (dialogOpen() || e.altKey || e.metaKey || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
-    if (e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) return;
-    const name = (e.ctrlKey ? 'ctrl+' : '') + (e.ctrlKey ? e.key.toLowerCase() : e.key);
+    if (e.repeat && e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) { e.preventDefault(); return; }
+    const name = keyName(e);
+    if (dialogOpen() || !name || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
+    if (e.target.tagName === 'BUTTON' && (name === ' ' || name === 'Enter')) return;
+    if (e.repeat && !repeatable.has(name)) { e.preventDefault(); return; }
     if (this.view.kind === 'proposals' && this.proposals.key(name)) { e.preventDefault(); return; }
     const command = commands.find((c) => c.keys.includes(name));
     if (command) { e.preventDefault(); this.run(command); return; }
-    if (!e.ctrlKey && this.moveKey(e)) e.preventDefault();
+    if (!name.startsWith('ctrl+') && this.moveKey(name, e.shiftKey)) e.preventDefault();
   }
 
   // moveKey handles the keys that move the cursor, mark, or change the screen, and tells whether
   // the key is one of them.
-  moveKey(e) {
+  moveKey(name, shift) {
     const {view} = this, n = view.grid.columns, current = view.grid.current();
     const step = {
       l: 1, h: -1, ArrowRight: 1, ArrowLeft: -1, ArrowDown: n, ArrowUp: -n, L: 1, H: -1, PageDown: 8 * n, PageUp: -8 * n, Home: -1e9, End: 1e9,
-    }[e.key];
-    const screen = {'/': 'search', v: 'map', d: 'review', M: 'marked', '?': 'help'}[e.key];
-    if (step) view.step(step, e.shiftKey);
-    else if (e.key === 'j' || e.key === 'k') view.openNextGroup(e.key === 'j' ? 1 : -1);
-    else if (e.key === 'o') this.openLastEdit();
-    else if (e.key === 'Enter' && view.kind !== 'group' && view.kind !== 'review' && current !== undefined) view.openLabel(current);
-    else if (e.key >= '1' && e.key <= '5') this.suggestions.take(Number(e.key) - 1);
-    else if (e.key === ' ' && view.kind !== 'review' && current !== undefined) view.toggle(current);
+    }[name];
+    const screen = {'/': 'search', v: 'map', d: 'review', M: 'marked', '?': 'help'}[name];
+    if (step) view.step(step, shift);
+    else if (name === 'j' || name === 'k') view.openNextGroup(name === 'j' ? 1 : -1);
+    else if (name === 'o') this.openLastEdit();
+    else if (name === 'Enter' && view.kind !== 'group' && view.kind !== 'review' && current !== undefined) view.openLabel(current);
+    else if (/^[1-5]$/.test(name)) this.suggestions.take(Number(name) - 1);
+    else if (name === ' ' && view.kind !== 'review' && current !== undefined) view.toggle(current);
     else if (screen) this.go(screen);
-    else if (e.key === 'Escape') this.leave();
+    else if (name === 'Escape') this.leave();
     else return false;
     return true;
   }

@@ -287,7 +287,7 @@ export const commands = [
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
-  {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
+  {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
