@@ -47,6 +47,10 @@ function open(title, className, ...children) {
   return d;
 }
 
+// isEnter tells whether a key takes what is typed: Enter, once for each press, and not the one that
+// ends the composition of a text by an input method.
+const isEnter = (e) => e.key === 'Enter' && !e.isComposing && !e.repeat;
+
 const mostShown = 50;
 
 // choose asks for one of the items {name, note}, found by a part of its name. create is the word
@@ -83,7 +87,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     input.addEventListener('keydown', (e) => {
       const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10}[e.key];
       if (step) { at = Math.max(0, Math.min(list.length - 1, at + step)); draw(); e.preventDefault(); }
-      if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.leave(); } else take(); }
+      if (isEnter(e)) { e.preventDefault(); if ((e.ctrlKey || e.metaKey) && create && input.value) { result = input.value; d.leave(); } else take(); }
     });
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
       h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null,
@@ -103,7 +107,7 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
     const again = takeResumed();
     const input = h('input', {type: 'text', id: 'answer', value: again?.text ?? value ?? '', autocomplete: 'off', spellcheck: false});
     const take = () => { if (input.value !== '' || optional) { result = input.value; d.leave(); } };
-    input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
+    input.addEventListener('keydown', (e) => { if (isEnter(e)) { e.preventDefault(); take(); } });
     const d = open(title, 'ask', lead ? h('p', {class: 'soft'}, lead) : null, h('label', {for: 'answer'}, label), input,
       choices ? h('p', {class: 'chips'}, choices.map((c) => h('button', {type: 'button', onclick: () => { input.value = c; take(); }}, c))) : null,
       h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
@@ -188,7 +192,7 @@ export function preview({title, names, exists, make, max}) {
     const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ',
       key('Esc'))));
     d.addEventListener('keydown', (e) => {
-      if (e.key === 'Enter' && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
+      if (isEnter(e) && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
       if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey) return;
       if (e.key >= '2' && e.key <= String(Math.min(8, max))) { k = Number(e.key); run(); }
       if (e.key === 'r') { seed++; run(); }
