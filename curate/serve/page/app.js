@@ -1,4 +1,4 @@
-import {byId, h, fill, count, key} from './dom.js';
+import {byId, h, fill, count, key, number} from './dom.js';
 import {Model} from './model.js';
 import {Sender, ask} from './net.js';
 import {Review} from './review.js';
@@ -24,7 +24,8 @@ class App {
     this.thumbnails = new Thumbnails(() => this.view.draw());
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
-      changed: (byOthers) => { view.byOthers ||= byOthers; view.schedule(true); },
+      changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
+      slow: whenUp((n) => this.slow(n)),
       saved: (answer, edit) => this.saved(answer, edit),
       otherDraft: () => this.reload(),
       gone: whenUp((n, ended) => this.gone(n, ended)),
@@ -44,7 +45,7 @@ class App {
       view.schedule(true);
     }
     saveOnLeaving(this, fields);
-    this.showStatus(`saved #${this.model.version}`);
+    this.showSaved();
     this.sender.send();
     this.sender.watch();
     setTimeout(() => this.loadMargins(), 0); // the screen is painted first
@@ -113,16 +114,32 @@ class App {
   // ——— saving
 
   edit(e, tags) {
-    this.showStatus('saving…');
     this.sender.add(e, tags);
   }
 
   showStatus(text, warn) { const s = byId('saved'); s.textContent = text; s.classList.toggle('warn', !!warn); }
 
+  // showSaved shows the number of edits on disk, or of those that are not.
+  showSaved() {
+    const {model, sender} = this, n = sender?.queue.length;
+    if (!sender) return;
+    if (n && (sender.lost || sender.late || sender.held)) this.showStatus(`NOT SAVED: ${count(n, 'edit')}`, true);
+    else if (sender.lost) this.showStatus('server gone', true);
+    else this.showStatus(n === 0 ? `saved #${model.version}` : n === 1 ? 'saving…' : `saved #${model.version}, ${n} to go`);
+  }
+
+  // slow says that the server has not answered an edit for a while.
+  slow(n) {
+    if (this.sender.lost || !this.sender.late) return;
+    this.showSaved();
+    this.alarm(`The server has not answered for 3 seconds. ${n === 1 ? 'An edit is' : `${number(n)} edits are`} not saved yet; `
+      + 'this browser keeps what is not saved, and sends it until the server answers.');
+  }
+
   // saved says that an edit is on disk, and what it did.
-  saved({seq, tags, reverted}, e) {
+  saved({tags, reverted}, e) {
     const {model, sender, view} = this;
-    this.showStatus(sender.queue.length ? `saved #${seq}, ${sender.queue.length} to go` : `saved #${seq}`);
+    this.showSaved();
     view.marks.see(tags.at || []);
     this.rate.count(model.done.labels);
     const past = reverted || (e.from || e.parts ? asPast(e) : null);
@@ -143,7 +160,7 @@ class App {
   // gone says that the server is gone while n edits are not saved; ended, that it is another one.
   gone(n, ended) {
     document.body.classList.add('lost');
-    this.showStatus(n ? `NOT SAVED: ${count(n, 'edit')}` : 'server gone', true);
+    this.showSaved();
     const [are, them] = n === 1 ? ['is', 'it'] : ['are', 'them'];
     const unsaved = `${count(n, 'edit')} ${are} not saved yet; this browser keeps ${them}`;
     if (ended) {
@@ -156,16 +173,16 @@ class App {
   }
 
   back() {
+    const lost = document.body.classList.contains('lost');
     document.body.classList.remove('lost');
-    const n = this.sender.queue.length;
     this.endAlarm();
-    this.showStatus(n ? `saved #${this.model.version}, ${n} to go` : `saved #${this.model.version}`);
-    this.view.say('The server is back.');
+    this.showSaved();
+    if (lost) this.view.say('The server is back.');
   }
 
   conflict(why) {
     const n = this.sender.queue.length;
-    this.showStatus(`NOT SAVED: ${count(n, 'edit')}`, n > 0);
+    this.showSaved();
     this.alarm(`Not saved: ${why}.`,
       [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.endAlarm(); this.sender.retry(); }],
       [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
@@ -181,7 +198,7 @@ class App {
     this.endAlarm();
     try {
       await this.sender.discard();
-      this.showStatus(`saved #${this.model.version}`);
+      this.showSaved();
     } catch (e) { this.sender.serverGone(e); }
   }
 

@@ -34,7 +34,7 @@ export class Thumbnails {
 
 // Examples are landmarks that carry the current label. They are shown while on is true.
 export class Examples {
-  constructor(app) { Object.assign(this, {app, on: false, of: undefined, list: [], asking: false}); }
+  constructor(app) { Object.assign(this, {app, on: false, of: undefined, list: [], failed: '', asking: false}); }
 
   toggle() {
     if (!this.app.model.has.examples) return;
@@ -47,10 +47,10 @@ export class Examples {
     const {view} = this.app, i = view.grid.current();
     if (!this.on || i === undefined || this.asking || this.of === i) return;
     this.asking = true;
-    let list = [];
-    try { list = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { view.say(e.message); }
+    let list = [], failed = '';
+    try { list = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { failed = `${e.message}.`; }
     this.asking = false;
-    Object.assign(this, {of: i, list});
+    Object.assign(this, {of: i, list, failed});
     view.draw();
   }
 }

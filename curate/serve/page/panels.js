@@ -164,10 +164,10 @@ export function side(app) {
   const m = app.model, i = app.view.grid.current(), chosen = app.view.chosen();
   const parts = [];
   if (m.has.suggest && chosen.length && app.view.kind !== 'review') {
-    // While the answer for a new choice is on its way, the last one is shown in a paler colour. It
-    // cannot be taken.
+    // While the answer for a new choice is on its way, the last one stays as a pale outline without
+    // its keys. It cannot be taken.
     const list = app.suggestions.near.filter((x) => m.groups[1][x.at]?.name === x.name);
-    const stale = !app.suggestions.list().length;
+    const stale = !app.suggestions.list().length, {waiting} = app.suggestions;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
     parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1 ? `${count(chosen.length, 'marked label')}${m.decidedOf(chosen) ? `, ${number(m.decidedOf(chosen))} decided` : ''}`
@@ -175,9 +175,9 @@ export function side(app) {
       h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
         bar.style.width = `${Math.round(100 * Math.max(0.08, 1 - 0.8 * (x.distance - near) / Math.max(1e-9, far - near || far)))}%`;
-        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.suggestions.take(n)}, key(String(n + 1)),
+        return h('li', {}, h('button', {type: 'button', class: 'suggestion', disabled: stale, onclick: () => app.suggestions.take(n)}, key(String(n + 1)),
           h('span', {class: 'name'}, shown(x.name)), h('span', {class: 'n'}, number(m.bucket(x.at).size)), bar));
-      }))));
+      })), waiting ? h('p', {class: 'waiting', role: 'status'}, key(String(waiting)), ' waits for the suggestions…') : null));
   }
   if (i !== undefined && app.view.kind !== 'review') {
     const [reason, flag, note] = m.remarks.get(i) || ['', '', ''];
@@ -200,10 +200,10 @@ export function side(app) {
 // examples shows landmarks that carry a label.
 function examples(app, i) {
   if (app.examples.of !== i) return h('section', {}, h('h2', {}, 'Examples'), h('p', {class: 'soft'}, 'looking…'));
-  const {list} = app.examples;
+  const {list, failed} = app.examples;
   return h('section', {}, h('h2', {}, 'Examples'), list.length ? list.map((x) => h('figure', {},
     h('div', {class: 'pictures'}, (x.images || []).slice(0, 3).map((name) => h('img', {src: `/image/${encodeURIComponent(name)}`, alt: `image of ${x.title}`,
       loading: 'lazy'}))),
     h('figcaption', {}, x.link ? h('a', {href: x.link, target: '_blank', rel: 'noopener noreferrer'}, x.title) : x.title)))
-      : h('p', {class: 'soft'}, 'There is no landmark with this label in tags.jsonl.'));
+      : h('p', {class: 'soft'}, failed || 'There is no landmark with this label in tags.jsonl.'));
 }
