@@ -1,5 +1,5 @@
 import {h, fill, shown, key, number} from './dom.js';
-import {fold, fuzzy} from './text.js';
+import {best, fold, fuzzy} from './text.js';
 
 // Dialogs are modal <dialog> elements: the browser keeps the focus inside and restores it, and
 // Escape closes them.
@@ -60,7 +60,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
     const again = takeResumed();
-    const folded = items.map((i) => fold(i.name));
+    const folded = new Map(items.map((i) => [i, fold(i.name)])), foldedName = (i) => folded.get(i) ?? fold(i.name);
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
@@ -76,9 +76,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     };
     const filter = () => {
       const typed = fold(input.value.trim());
-      list = items.map((item, i) => [fuzzy(typed, folded[i]), i]).filter((x) => x[0] > 0)
-        .sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, mostShown).map((x) => items[x[1]]);
-      if (more) list.push(...more(input.value));
+      list = best([...items, ...(more ? more(input.value) : [])], (item) => fuzzy(typed, foldedName(item))).slice(0, mostShown);
       if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
       at = 0;
       draw();
