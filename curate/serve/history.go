@@ -13,6 +13,7 @@ import (
 type past struct {
 	Seq    int       `json:"seq"`
 	At     time.Time `json:"at"`
+	By     string    `json:"by,omitempty"`
 	Op     curate.Op `json:"op"`
 	Level  int       `json:"level"`
 	N      int       `json:"n"` // names in From, or in the parts of a proposal
@@ -39,7 +40,7 @@ func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
 
 // describe returns an edit as the history shows it.
 func describe(e curate.Edit, active bool) past {
-	p := past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
+	p := past{Seq: e.Seq, At: e.At, By: e.By, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
 		Active: active}
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID

@@ -19,6 +19,7 @@ class App {
     this.model = new Model();
     this.model.load(state);
     this.suggestions = new Suggestions(this);
+    this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
@@ -26,7 +27,7 @@ class App {
     this.sender = new Sender(this.model, {
       changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
       slow: whenUp((n) => this.slow(n)),
-      saved: (answer, edit) => this.saved(answer, edit),
+      saved: (answer, edit, marks) => this.saved(answer, edit, marks),
       otherDraft: () => this.reload(),
       gone: whenUp((n, ended) => this.gone(n, ended)),
       back: whenUp(() => this.back()),
@@ -113,8 +114,9 @@ class App {
 
   // ——— saving
 
-  edit(e, tags) {
-    this.sender.add(e, tags);
+  // edit makes an edit. tags are its labels, and marks what was marked: undo marks them again.
+  edit(e, tags, marks) {
+    this.sender.add(e, tags, marks);
   }
 
   showStatus(text, warn) { const s = byId('saved'); s.textContent = text; s.classList.toggle('warn', !!warn); }
@@ -137,8 +139,10 @@ class App {
   }
 
   // saved says that an edit is on disk, and what it did.
-  saved({tags, reverted}, e) {
-    const {model, sender, view} = this;
+  saved({seq, tags, reverted}, e, marks) {
+    const {model, view} = this;
+    if (marks?.length > 1) this.marksOf.set(seq, marks);
+    if (reverted && !reverted.active) view.markAgain(this.marksOf.get(reverted.seq) || []);
     this.showSaved();
     view.marks.see(tags.at || []);
     this.rate.count(model.done.labels);

@@ -36,7 +36,7 @@ export async function decide(app, op, tags, to, note) {
     }
   }
   if (!tags.length) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
+  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags, [...app.view.marks]);
   app.view.clearMarks();
 }
 
@@ -56,10 +56,11 @@ function groupItems(app, without) {
     .map((g) => ({name: g.name, note: [count(size(g), 'label'), ...m.above(g).map((k) => k.name)].join(' · ')}));
 }
 
-// classItems lists the classes of a level above the groups. Kinds include predefined names.
+// classItems lists the classes of a level above the groups. The coarsest level includes predefined
+// names.
 function classItems(app, level, without) {
   const names = app.model.live(level).filter((g) => g.at !== without).map((g) => g.name);
-  return [...new Set([...(level === 2 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
+  return [...new Set([...(level === app.model.levels.length - 1 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
 }
 
 async function move(app) {
@@ -223,20 +224,40 @@ function markAll(app) {
   app.view.markMany(app.view.labelsOf(set));
 }
 
+const page = 200; // edits that the history shows at once
+const many = 10; // an edit of more labels or groups is taken back after a question
+
 async function history(app) {
   let list;
-  try { list = await ask('/api/history'); } catch (e) { app.view.say(e.message); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag',
+  try { list = (await ask('/api/history')).reverse(); } catch (e) { app.view.say(`${e.message}.`); return; }
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
     note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
-  const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
-    h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
-    h('td', {}, e.op === 'revert' ? `undo #${e.of}`
-      : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
-    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`,
-      onclick: () => { app.edit({op: 'revert', of: e.seq}); d.leave(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const which = `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}.`;
-  const d = inform('History', 'wide history', h('p', {class: 'soft'}, `${which} Any of them can be undone, unless a later one depends on it.`),
-    h('table', {}, h('tbody', {}, rows)));
+  const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
+    : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
+  const takeBack = async (e) => {
+    d.leave();
+    if (e.n > many) {
+      const answer = await confirm({title: `Take back edit #${e.seq}`, answers: [`Take back ${number(e.n)} at once`],
+        body: [h('p', {}, `${text(e)}.`), h('p', {class: 'soft'}, 'Undo restores them.')]});
+      if (answer !== 0) return;
+    }
+    app.edit({op: 'revert', of: e.seq});
+  };
+  const row = (e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
+    h('td', {class: 'n'}, `${new Date(e.at).toLocaleDateString('en-CA')} ${new Date(e.at).toLocaleTimeString('en-GB')}`),
+    h('td', {}, text(e)), h('td', {class: 'soft'}, e.by || ''),
+    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => takeBack(e)}, 'take back')
+      : h('span', {class: 'soft'}, 'undone')));
+  const body = h('tbody', {}), older = h('button', {type: 'button', onclick: () => more()});
+  const more = () => {
+    body.append(...list.slice(body.children.length, body.children.length + page).map(row));
+    const left = list.length - body.children.length;
+    older.hidden = !left;
+    older.textContent = `${number(Math.min(page, left))} older edits`;
+  };
+  more();
+  const d = inform('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first. Any of them can be undone, `
+    + 'unless a later one depends on it.'), h('table', {}, body), h('p', {class: 'buttons'}, older));
 }
 
 async function finish(app, replace = false) {
@@ -289,6 +310,7 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
+  {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
     run: (app) => app.view.toggleVariants()},

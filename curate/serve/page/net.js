@@ -105,7 +105,7 @@ const pollLimit = 40 * 1000; // the server answers a request for changes within 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(byOthers), saved(answer, edit), slow(waiting), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), otherDraft()}
+  // on: {changed(byOthers), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), otherDraft()}
   constructor(model, on) {
     this.model = model;
     this.on = on;
@@ -135,11 +135,12 @@ export class Sender {
     this.queue.sort((a, b) => a.made - b.made);
   }
 
-  // add sends an edit, and stores and shows it while it is on its way. tags are its labels.
-  add(edit, tags) {
+  // add sends an edit, and stores and shows it while it is on its way. tags are its labels, and marks
+  // what was marked.
+  add(edit, tags, marks) {
     const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, draft: this.model.draft, base: this.model.version,
       target: this.model.placeOf(edit.to), edit};
-    Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()},
+    Object.defineProperties(q, {tags: {value: tags, writable: true}, marks: {value: marks}, began: {value: performance.now()},
       stored: {value: false, writable: true}}); // of this page; not stored
     this.queue.push(q);
     this.send();
@@ -195,7 +196,7 @@ export class Sender {
         this.serverBack();
         this.apply(a);
         if (q.began) performance.measure('edit saved', {start: q.began});
-        this.on.saved(a, q.edit);
+        this.on.saved(a, q.edit, q.marks);
         this.on.changed();
       } catch (e) {
         if (!(await this.failed(q, e))) break;

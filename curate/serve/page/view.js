@@ -261,7 +261,26 @@ export class View {
   // remember notes where labels are when a command on them begins.
   remember(tags) { this.remembered = new Map(tags.map((i) => [i, this.marks.seen.get(i) ?? this.model.standing(i)])); }
 
-  clearMarks() { this.marks.clear(); this.leftOut.clear(); this.anchor = undefined; this.schedule(this.kind === 'marked'); }
+  clearMarks() {
+    if (this.marks.size) this.cleared = [...this.marks];
+    this.marks.clear();
+    this.leftOut.clear();
+    this.anchor = undefined;
+    this.schedule(this.kind === 'marked');
+  }
+
+  // markAgain marks labels that were marked before, if nothing else is marked.
+  markAgain(tags) {
+    if (this.marks.size || !tags.length) return;
+    tags.forEach((i) => this.marks.add(i));
+    this.schedule(this.kind === 'marked');
+  }
+
+  // marksAgain marks what was marked before clearMarks.
+  marksAgain() {
+    if (this.marks.size || !this.cleared?.length) { this.say(this.marks.size ? 'Other labels are marked.' : 'No marks were cleared.'); return; }
+    this.markAgain(this.cleared);
+  }
 
   // markMany marks labels that the curator did not point at one by one. It leaves out decided ones,
   // so that an edit of many does not undo decisions. In a list without others it takes them, and
