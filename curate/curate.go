@@ -63,7 +63,8 @@ const (
 	// Tags that are not proposed stay. A Note says that a curator has looked at them and
 	// what is wrong.
 	Withdraw Op = "withdraw"
-	// Flag marks From for another look; Note says why.
+	// Flag marks From for another look; Note says why. On what is flagged, it is a reply. With
+	// Resolved it ends the flag, and Note is the answer.
 	Flag Op = "flag"
 	// Note replaces the note of each of From; an empty one removes it.
 	Note Op = "note"
@@ -125,6 +126,9 @@ type Edit struct {
 	Of int `json:"of,omitempty"`
 	// Note is a note or a reason.
 	Note string `json:"note,omitempty"`
+	// Resolved is set for a Flag that ends one. A reader that does not know the field keeps it, and
+	// shows the flag as open.
+	Resolved bool `json:"resolved,omitempty"`
 
 	// Extra holds the fields of a newer minor version, which are kept on rewriting.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -147,6 +151,9 @@ func (e *Edit) Check(levels int) error {
 	}
 	if e.Of != 0 {
 		return fmt.Errorf("%s has the number of an edit (%d), but only revert takes one", e.Op, e.Of)
+	}
+	if e.Resolved && e.Op != Flag {
+		return fmt.Errorf("%s is resolved, but only a flag can be", e.Op)
 	}
 	switch {
 	case e.byParts() && len(e.From) > 0:

@@ -12,6 +12,9 @@ import (
 // parentheses.
 func (e Edit) Text() string {
 	var b strings.Builder
+	if e.Resolved {
+		b.WriteString("resolve the ")
+	}
 	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
 	if e.Op == Revert {
 		fmt.Fprintf(&b, " %d", e.Of)

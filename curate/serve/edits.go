@@ -28,6 +28,8 @@ type order struct {
 	Parts []curate.Part `json:"parts"`
 	Of    int           `json:"of"`
 	Note  string        `json:"note"`
+
+	Resolved bool `json:"resolved"`
 }
 
 // idField is the field of the log that holds an order's ID.
@@ -89,7 +91,7 @@ func (s *Server) applyOrder(o order, id json.RawMessage) (int, answer) {
 	}
 	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From,
 		To:    o.To,
-		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, save)
+		Parts: o.Parts, Of: o.Of, Note: o.Note, Resolved: o.Resolved, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError
 		code := http.StatusUnprocessableEntity

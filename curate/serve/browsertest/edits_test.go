@@ -74,3 +74,32 @@ func TestTypedNameComesFirst(t *testing.T) {
 	}
 	s.stop()
 }
+
+// Flags are a queue: the screen shows reason and author, f replies, and F resolves. The thread is in
+// the panel.
+func TestFlagsAreAQueue(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	label := b.card()
+	b.Keys("F")
+	b.says("Nothing that is chosen is flagged.")
+	b.Keys("f", "is it a kind?", kb.Enter)
+	b.saved(1)
+	b.Click(`[data-view="flagged"]`)
+	b.at("the flagged labels", "Flagged")
+	b.Until("reason and author", `document.querySelector("#grid .facts").innerText.startsWith("is it a kind? · Anna")`)
+	b.Keys("f", "yes, of church", kb.Enter)
+	b.saved(2)
+	b.Until("the thread", `document.querySelectorAll("#side .thread div").length === 2`)
+	b.Readable("light-1280-flagged")
+	b.Keys("F", "settled", kb.Enter)
+	b.saved(3)
+	b.says(fmt.Sprintf("Resolved the flag of “%s”", label))
+	b.Until("the queue is empty", `!document.querySelector("#grid .card")`)
+	b.Keys("u")
+	b.saved(4)
+	b.Until("undo brings it back", `document.querySelectorAll("#grid .card").length === 1`)
+	s.stop()
+	if e := s.edits()[2]; e.Op != curate.Flag || !e.Resolved || e.Note != "settled" {
+		t.Errorf("the third edit is %+v", e)
+	}
+}

@@ -4,7 +4,7 @@ import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Examples, Thumbnails} from './images.js';
+import {Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
 import {commands, decide, setParent, helpDialog} from './commands.js';
@@ -21,6 +21,7 @@ class App {
     this.suggestions = new Suggestions(this);
     this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
+    this.thread = new Thread(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));

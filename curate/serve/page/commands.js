@@ -1,5 +1,5 @@
 import {h, count, shown, key, number} from './dom.js';
-import {DECIDED, OUTLIER} from './model.js';
+import {DECIDED, FLAGGED, OUTLIER} from './model.js';
 import {choose, confirm, prompt, inform, preview} from './dialogs.js';
 import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
@@ -124,15 +124,34 @@ async function drop(app) {
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }
 }
 
-async function remark(app, op, title, action) {
+async function note(app) {
   const tags = app.view.chosen();
   if (!tags.length) return;
-  const have = app.model.remarks.get(tags[0]) || ['', '', ''];
-  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; leave it empty to remove it',
-    action, value: op === 'flag' ? have[1] : have[2], optional: true});
-  if (note === null) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})}, tags);
+  const text = await prompt({title: `Note on ${count(tags.length, 'label')}`, label: 'Note; leave it empty to remove it', action: 'Keep',
+    value: app.model.remarks.get(tags[0])?.[2] ?? '', optional: true});
+  if (text !== null) remark(app, {op: 'note', ...(text ? {note: text} : {})}, tags);
+}
+
+function remark(app, e, tags) {
+  app.edit({...e, from: tags.map((i) => app.model.ref(i))}, tags, [...app.view.marks]);
   app.view.clearMarks();
+}
+
+const isFlagged = (app) => (i) => app.model.status[i] & FLAGGED;
+
+// flag flags labels, or replies to the flag of those that have one; resolve ends flags. Both also
+// apply to the class at the tree's cursor.
+async function flag(app, resolved = false) {
+  const g = app.view.tree.under(), all = g ? [] : app.view.chosen();
+  const tags = resolved ? all.filter(isFlagged(app)) : all, reply = g ? g.flagged : tags.length > 0 && tags.every(isFlagged(app));
+  if (resolved && !reply) { app.view.say('Nothing that is chosen is flagged.'); return; }
+  if (!g && !tags.length) return;
+  const title = resolved ? 'Resolve the flag of' : reply ? 'Reply to the flag of' : 'Flag', action = resolved ? 'Resolve' : reply ? 'Reply' : 'Flag';
+  const text = await prompt({title: `${title} ${g ? `“${shown(g.name)}”` : count(tags.length, 'label')}`, action, value: '', optional: resolved || !reply,
+    label: resolved ? 'Answer; it may be empty' : reply ? 'Reply' : 'What is doubtful'});
+  if (text === null) return;
+  const e = {op: 'flag', ...(text ? {note: text} : {}), ...(resolved ? {resolved} : {})};
+  if (g) app.edit({...e, level: g.level, from: [{name: g.name}]}); else remark(app, e, tags);
 }
 
 function currentGroup(app) {
@@ -304,8 +323,9 @@ export const commands = [
   {keys: ['p'], name: 'Kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
-  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
-  {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
+  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag', run: (app) => flag(app)},
+  {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
+  {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: note},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},

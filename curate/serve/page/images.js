@@ -1,4 +1,5 @@
 import {ask} from './net.js';
+import {FLAGGED} from './model.js';
 
 const most = 200; // labels in a request
 
@@ -29,6 +30,26 @@ export class Thumbnails {
       this.changed();
     }
     this.asking = false;
+  }
+}
+
+// Thread is what was written about the flag of the current label.
+export class Thread {
+  constructor(app) { Object.assign(this, {app, of: '', list: [], asking: false}); }
+
+  // key names a label and the version of what is known about it.
+  key(i) { return `${i} ${this.app.model.version}`; }
+
+  // ask requests the thread of the current label if it is flagged, one request at a time.
+  async ask() {
+    const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
+    if (i === undefined || !(model.status[i] & FLAGGED) || this.asking || this.of === wanted) return;
+    this.asking = true;
+    let list = [];
+    try { list = (await ask(`/api/flags?tag=${i}`)).thread; } catch { /* the reason is shown without its thread */ }
+    this.asking = false;
+    Object.assign(this, {of: wanted, list});
+    view.draw();
   }
 }
 

@@ -167,16 +167,16 @@ export class Model {
     }
     for (const i of tags) {
       if (i === undefined) continue;
-      const [reason, flag, note] = this.remarks.get(i) || ['', '', ''];
+      const [reason, flag, note, by] = this.remarks.get(i) || ['', '', '', ''];
       const status = this.status[i];
       if (e.op === 'flag') {
-        this.put(i, this.parent[i], status | FLAGGED);
-        this.remarks.set(i, [reason, e.note || '', note]);
+        this.put(i, this.parent[i], e.resolved ? status & ~FLAGGED : status | FLAGGED);
+        this.remarks.set(i, e.resolved ? [reason, '', note, ''] : [reason, e.note || '', note, this.by]);
       } else if (e.op === 'note') {
-        this.remarks.set(i, [reason, flag, e.note || '']);
+        this.remarks.set(i, [reason, flag, e.note || '', by]);
       } else if (e.op === 'drop') {
         this.put(i, to, (status & ~(OUTLIER | PROPOSED)) | DECIDED | DROPPED);
-        this.remarks.set(i, [e.note || '', flag, note]);
+        this.remarks.set(i, [e.note || '', flag, note, by]);
       } else {
         this.put(i, to, (this.parent[i] === to ? status : status & ~OUTLIER) & ~(DROPPED | PROPOSED) | DECIDED);
       }

@@ -47,7 +47,7 @@ const thumbnail = (app, i) => (app.model.has.thumbnails && ['group', 'proposals'
 // cardState is everything that the appearance of a card depends on.
 export function cardState(app, i, active) {
   const {view} = app, note = view.kind === 'proposals' ? app.proposals.about(i) : groupNote(app, i);
-  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note].join(' ');
+  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note, view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
 // card writes a label and its variants into an element, on one line for groups and proposals, and
@@ -63,7 +63,8 @@ export function card(app, e, i, active) {
   const group = groupNote(app, i), note = noted(app, i), proposal = app.view.kind === 'proposals', line = proposal || app.view.kind === 'group';
   const {landmarks, images} = m.touched(row);
   const counts = line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
-  const facts = proposal ? [app.proposals.about(i)] : counts;
+  const [, flag, , by] = app.view.kind === 'flagged' ? m.remarks.get(i) || [] : [];
+  const facts = proposal ? [app.proposals.about(i)] : app.view.kind === 'flagged' ? [flag || 'no reason', by, ...counts].filter(Boolean) : counts;
   const stands = stateOf(status);
   const state = [stands === 'open' ? '' : stands, marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
   attribute(e, 'class', ['cell card', line ? 'line' : '', line && m.has.thumbnails ? 'pictured' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '',
@@ -180,7 +181,7 @@ export function side(app) {
       })), waiting ? h('p', {class: 'waiting', role: 'status'}, key(String(waiting)), ' waits for the suggestions…') : null));
   }
   if (i !== undefined && app.view.kind !== 'review') {
-    const [reason, flag, note] = m.remarks.get(i) || ['', '', ''];
+    const [reason, , note] = m.remarks.get(i) || ['', '', ''];
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])),
@@ -190,11 +191,22 @@ export function side(app) {
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null,
-        m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
+        note ? fact('note', note) : null)));
+    if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));
   }
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
   fill(byId('side'), parts);
+}
+
+// thread shows what was written about the flag of a label.
+function thread(app, i) {
+  const {of, list} = app.thread, [, flag, , by] = app.model.remarks.get(i) || ['', '', '', ''];
+  const known = of === app.thread.key(i) && list.length ? list : [{by, note: flag}];
+  const button = (name, k) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
+  return h('section', {class: 'thread'}, h('h2', {}, 'Flag'), known.map((e) => h('div', {},
+    h('p', {class: 'soft'}, [e.by || 'unknown', e.at ? new Date(e.at).toLocaleDateString('en-CA') : '', e.resolved ? 'resolved' : ''].filter(Boolean).join(' · ')),
+    h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, button('Reply', 'f'), button('Resolve', 'F')));
 }
 
 // examples shows landmarks that carry a label.

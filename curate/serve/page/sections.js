@@ -27,7 +27,7 @@ function sections(app) {
   if (v.kind === 'search') return found(app);
   if (v.kind === 'marked') return [{items: [...app.view.marks]}];
   if (v.kind === 'dropped') return [{items: m.droppedTags()}];
-  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
+  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => m.landmarks[y] - m.landmarks[x] || x - y)}];
   if (v.kind === 'review') return app.review.sections();
   if (v.kind === 'proposals') return app.proposals.sections();
   return [{items: []}];

@@ -128,7 +128,7 @@ export class View {
     app.rate.draw(this.model.n - this.model.done.labels, app.proposals.errors);
     if (kind === 'proposals') app.proposals.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
-    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); }, 0); // the screen is painted first
+    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); }, 0); // the screen is painted first
   }
 
   // ——— going to a screen
