@@ -100,6 +100,9 @@ type Part struct {
 	To string `json:"to"`
 	// Members are all its members after a Split, or the tags that go there.
 	Members []Ref `json:"members"`
+	// Scores say of each member of a Propose how surely it belongs there; larger is surer. They
+	// may be missing.
+	Scores []float64 `json:"scores,omitempty"`
 }
 
 // Edit is one decision of a curator and one line of the log.
@@ -211,6 +214,10 @@ func (e *Edit) checkNames() error {
 			return fmt.Errorf("part %.80q: every part needs a unique name and members", p.To)
 		}
 		parts[p.To] = true
+		if len(p.Scores) > 0 && (e.Op != Propose || len(p.Scores) != len(p.Members)) {
+			return fmt.Errorf("%s: part %.80q has %d scores of %d members; only a propose has scores, one for each", e.Op, p.To,
+				len(p.Scores), len(p.Members))
+		}
 		if !readable(p.To) {
 			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, p.To)
 		}
