@@ -160,7 +160,9 @@ export class Proposals {
     if (!c) { fill(this.message, 'drawing labels to check…'); fill(this.details, ''); fill(this.buttons); return; }
     const checked = c.right + c.wrong;
     const are = c.expected >= 0.5 && c.expected < 1.5 ? 'is' : 'are';
-    fill(this.message, c.expected === null ? `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`
+    const unknown = checked ? `Nothing is known of the ${count(left, 'label')} left: no label like them has been checked.`
+      : `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`;
+    fill(this.message, c.expected === null ? unknown
       : `About ${round(c.expected)} of the ${count(left, 'label')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
     const surest = this.ranked ? this.expectedOf(above) : null;
     this.threshold.textContent += surest && above ? ` · about ${round(surest.expected)} of ${number(above)} wrong (${round(surest.low)} to ${round(surest.high)})` : '';
@@ -233,8 +235,9 @@ export class Proposals {
   // first.
   async confirmThese(list) {
     if (!list.length) return;
-    if (this.check.expected === null) await this.loadCheck(); // the last check may not be counted yet
-    if (this.check.expected === null) {
+    const unchecked = () => this.check.right + this.check.wrong === 0;
+    if (unchecked()) await this.loadCheck(); // the last check may not be counted yet
+    if (unchecked()) {
       const answer = await confirm({title: `Confirm ${count(list.length, 'label')}`,
         body: [h('p', {}, 'None of the drawn labels has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
       if (answer < 0) return;
