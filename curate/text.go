@@ -104,6 +104,17 @@ func (c *Curation) Text(s *Session, h *labels.Hierarchy, out string) string {
 	if len(undecided) > 0 {
 		fmt.Fprintf(w, "undecided:%s\n", RefsText(undecided))
 	}
+	if fresh, known := c.NewTags(); len(fresh) > 0 {
+		var refs []Ref
+		for _, i := range fresh {
+			refs = append(refs, s.Tag(i).Ref)
+		}
+		what := "new"
+		if !known {
+			what = "new, or never decided"
+		}
+		fmt.Fprintf(w, "%s: %s:%s\n", what, terminal.Count(len(refs), "tag"), RefsText(refs))
+	}
 	tags, parents := c.Open(s)
 	for _, d := range tags {
 		fmt.Fprintf(w, "open: %q is in %q for one curator and in %q for the other\n", d.Name, d.A, d.B)

@@ -220,6 +220,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 	if c.Session, err = files.Replay(policy); err != nil {
 		return nil, logError(err)
 	}
+	c.New, _ = files.NewTags()
 	c.Compared = files.Comparison
 	if c.Compared != nil {
 		c.Names = [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}

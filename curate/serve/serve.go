@@ -143,6 +143,8 @@ type Config struct {
 	Examples Exampler
 	// Compared is the comparison that an adjudicator works through.
 	Compared *curate.Comparison
+	// New are the tags that an earlier draft did not have.
+	New []int
 	// Names are those of the two curators of Compared.
 	Names [2]string
 

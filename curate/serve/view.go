@@ -186,6 +186,7 @@ type fullState struct {
 	Items     []string        `json:"items"` // their Wikidata items
 	Landmarks []int           `json:"landmarks"`
 	Images    []int           `json:"images"`
+	New       []int           `json:"new"` // tags that an earlier draft did not have
 	Has       map[string]bool `json:"has"` // what this page can do
 	*View
 }
@@ -195,7 +196,7 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
+	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, New: s.c.New, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,
 			"thumbnails": s.c.Examples != nil && s.c.Examples.HasImages(),
