@@ -4,8 +4,12 @@ package browsertest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"hgld/curate"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -52,5 +56,43 @@ func TestBulkEditsLeaveDecidedLabelsOut(t *testing.T) {
 	b.Readable("light-1280-bulk-dialog")
 	b.Keys(kb.Escape, kb.Escape)
 	b.Until("no marks", `!document.querySelector(".marks")`)
+	s.stop()
+}
+
+// While a lasso is drawn, the points are not drawn again.
+func TestLassoDrawsThePointsOnce(t *testing.T) {
+	_, b := openPage(t, smallProject(t))
+	b.Keys("v")
+	b.Until("the map", `Number(document.querySelector("canvas").dataset.names) >= 2`)
+	draws := func() int { return eval[int](b, `Number(document.querySelector("canvas").dataset.draws)`) }
+	before := draws()
+	b.Exec(`{ const map = document.querySelector("canvas"), r = map.getBoundingClientRect();
+		map.setPointerCapture = () => {};
+		const send = (type, x) => map.dispatchEvent(new PointerEvent(type, {clientX: r.left + x, clientY: r.top + x, bubbles: true}));
+		send("pointerdown", 5); for (let x = 5; x < 60; x++) send("pointermove", x); }`)
+	b.Exec(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
+	if now := draws(); now != before {
+		t.Errorf("a lasso of 55 moves draws the points %d times", now-before)
+	}
+}
+
+// On the draft of a later scrape, Find can show only the labels that the earlier draft did not have.
+func TestFindShowsTheNewLabels(t *testing.T) {
+	dir := t.TempDir()
+	writeCuration(t, dir, oneCluster("church", "lake"), "edits.jsonl",
+		curate.Edit{Op: curate.Accept, From: []curate.Ref{{Name: "church"}}, To: "all"})
+	if err := os.Rename(filepath.Join(dir, "draft.json"), filepath.Join(dir, "was.json")); err != nil {
+		t.Fatal(err)
+	}
+	writeDraft(t, dir, oneCluster("church", "lake", "abbey", "minster"))
+	s, b := openPage(t, dir, "--log", "edits.jsonl", "--on-conflict", "skip")
+	b.Keys("/")
+	b.Click("#newonly")
+	// The earlier draft is not there any more, so that the open label counts as new.
+	b.Until("three new labels", `document.querySelectorAll("#grid .card").length === 3 && document.getElementById("counted").innerText.startsWith("3 open")`)
+	b.Readable("light-1280-find-new")
+	b.Focus("#query")
+	b.Keys("min", kb.Enter)
+	b.Until("one of them", `document.querySelectorAll("#grid .card").length === 1`)
 	s.stop()
 }

@@ -36,7 +36,8 @@ class App {
       refused: whenUp((edit, why) => this.refused(why)),
     });
     this.listen();
-    const fields = [byId('query'), byId('openonly')];
+    const fields = [byId('query'), byId('openonly'), byId('newonly')];
+    byId('newfield').hidden = !this.model.fresh.size;
     this.restored = takeState(this, fields);
     this.proposals = new Proposals(this, this.restored?.proposals);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
@@ -217,7 +218,7 @@ class App {
     byId('order').addEventListener('change', (e) => { tree.setOrder(e.target.value); view.openGroup(tree.groups()[0]); });
     byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
-    byId('openonly').addEventListener('change', () => view.schedule(true));
+    for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {
       if (e.isComposing) return;
       if (e.key === 'Enter' || e.key === 'ArrowDown') { byId('grid').focus(); e.preventDefault(); }

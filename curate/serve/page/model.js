@@ -30,6 +30,7 @@ export class Model {
   load(s) {
     Object.assign(this, {draft: s.draft, by: s.by, log: s.log, queue: s.queue, levels: s.levels, kinds: s.kinds,
       names: s.names || [], items: s.items || [], landmarks: s.landmarks || [], images: s.images || [], has: s.has});
+    this.fresh = new Set(s.new || []);
     const n = this.names.length;
     this.n = n;
     this.parent = new Int32Array(n).fill(nowhere);

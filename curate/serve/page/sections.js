@@ -35,9 +35,10 @@ function sections(app) {
 
 // found lists the labels of the screen Find, open ones first.
 function found(app) {
-  const m = app.model, all = m.find(byId('query').value), open = all.filter((i) => !(m.status[i] & DECIDED));
+  const m = app.model, {checked} = byId('newonly'), text = byId('query').value;
+  const all = !checked ? m.find(text) : text.trim() ? m.find(text).filter((i) => m.fresh.has(i)) : [...m.fresh], open = all.filter((i) => !(m.status[i] & DECIDED));
   const decided = all.length - open.length;
-  byId('counted').textContent = byId('query').value.trim() === '' ? '' : `${number(open.length)} open, ${number(decided)} decided`;
+  byId('counted').textContent = text.trim() === '' && !checked ? '' : `${number(open.length)} open, ${number(decided)} decided`;
   if (byId('openonly').checked || !decided) return [{items: open}];
   return [{items: open}, {title: `decided · ${number(decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
 }
