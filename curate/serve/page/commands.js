@@ -351,6 +351,9 @@ export function helpDialog(app, first) {
   inform(first ? 'Welcome' : 'Help', 'wide',
     first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: '
       + 'accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
+    first ? h('p', {}, 'If you know the classes, begin with a list of their names: ', key('N'), ' declares one, and hgld curate import groups.txt, '
+      + 'while this server is stopped, all of a file with one name a line. Digits then offer them first, and ', key('R'),
+      ' proposes a class for every open label that is near one name, for you to check by sample and confirm.') : null,
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'),
         h('p', {class: 'soft'}, 'Labels that belong to it most surely come first; outliers are below a break.'),

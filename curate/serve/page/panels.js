@@ -15,16 +15,16 @@ function differs(part, state) {
 // The parts around the labels: progress, the head of the screen, its buttons, suggestions and
 // details.
 
-// progress writes the numbers of decided groups, labels, landmarks and images.
+// progress writes how many labels are decided. Its title has the landmarks, images and groups.
 export function progress(app) {
-  const {inUse, total, done, withImages} = app.model;
-  const rows = [['groups', inUse.decided, inUse.groups], ['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks]];
-  if (withImages) rows.push(['images', done.images, total.images]);
-  if (!differs('progress', [rows, app.model.proposed].join())) return;
-  const proposed = (what) => (what === 'labels' && app.model.proposed ? `, ${number(app.model.proposed)} proposed` : '');
-  fill(byId('progress'), rows.map(([what, n, all]) => h('div', {class: 'meter', title: `${number(n)} of ${number(all)} ${what} decided${proposed(what)}`},
-    h('span', {class: 'what'}, what), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
-    h('progress', {max: all || 1, value: n, 'aria-label': `${what} decided`}))));
+  const {inUse, total, done, withImages, proposed} = app.model;
+  const rows = [['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks], ['groups', inUse.decided, inUse.groups]];
+  if (withImages) rows.splice(2, 0, ['images', done.images, total.images]);
+  if (!differs('progress', [rows, proposed].join())) return;
+  const [, n, all] = rows[0], of = ([what, some, most]) => `${number(some)} of ${number(most)} ${what} decided`;
+  const title = [of(rows[0]) + (proposed ? `, ${number(proposed)} proposed` : ''), ...rows.slice(1).map(of)].join('\n');
+  fill(byId('progress'), h('div', {class: 'meter', title}, h('span', {class: 'what'}, 'labels'), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
+    h('progress', {max: all || 1, value: n, 'aria-label': 'labels decided'})));
 }
 
 // groupNote is the name of a label's group, on screens that show labels of several groups.
@@ -55,7 +55,7 @@ export function cardState(app, i, active) {
 export function card(app, e, i, active) {
   const m = app.model, row = app.view.rows.labels(i), status = statusOf(app, i), marked = app.view.isMarked(i);
   if (!e.firstChild) {
-    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}, h('span'), h('span', {class: 'also'})),
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}, h('span', {dir: 'auto'}), h('span', {class: 'also', dir: 'auto'})),
       h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
     e.setAttribute('role', 'option');
     e.draggable = true;
@@ -85,8 +85,9 @@ export function card(app, e, i, active) {
     }
   }
   write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
-  write(label.firstChild, shown(m.names[i]));
-  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
+  const [most, ...others] = [...row].sort((x, y) => m.landmarks[y] - m.landmarks[x]); // the variant that most landmarks have is in front
+  write(label.firstChild, shown(m.names[most]));
+  write(label.lastChild, others.map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
   write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
