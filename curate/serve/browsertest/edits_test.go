@@ -5,6 +5,7 @@ package browsertest
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 
 	"hgld/curate"
@@ -102,4 +103,22 @@ func TestFlagsAreAQueue(t *testing.T) {
 	if e := s.edits()[2]; e.Op != curate.Flag || !e.Resolved || e.Note != "settled" {
 		t.Errorf("the third edit is %+v", e)
 	}
+}
+
+// One key shows the labels by certainty, by landmarks, and by name. Outliers stay below the break.
+func TestLabelsAreSorted(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	b.Keys("S")
+	b.Until("by landmarks", `document.querySelector("#head .under").innerText.includes("most landmarks first")`)
+	counts := eval[[]int](b, `[...document.querySelectorAll("#grid .card:not(.outlier) .facts span:first-child")].map(e => Number(e.textContent))`)
+	if !slices.IsSortedFunc(counts, func(a, b int) int { return b - a }) {
+		t.Errorf("by landmarks they have %v", counts)
+	}
+	b.Keys("S")
+	b.Until("by name", `document.querySelector("#head .under").innerText.includes("by name")`)
+	if cards := eval[[]string](b, `[...document.querySelectorAll("#grid .card:not(.outlier)")].map(e => e.title)`); !slices.IsSorted(cards) {
+		t.Errorf("by name they are %q", cards)
+	}
+	b.Readable("light-1280-sorted")
+	s.stop()
 }

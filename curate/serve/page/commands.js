@@ -330,6 +330,7 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
+  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, or by name', run: (app) => app.view.sortNext()},
   {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',

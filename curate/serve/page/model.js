@@ -11,6 +11,8 @@ export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 // stateOf is the state of a label in a word.
 export const stateOf = (status) => (status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : 'open');
 
+const collator = new Intl.Collator('en', {numeric: true});
+
 const nowhere = -2; // parent of a label before its group is known
 
 // Bucket holds the labels of one group, or the dropped labels.
@@ -184,11 +186,16 @@ export class Model {
     }
   }
 
-  // members lists the labels of a group, outliers last. With surest, those that belong to it most
-  // surely come first, otherwise those nearest to its centroid.
-  members(g, surest = !!this.margins) {
-    const before = surest ? (x, y) => this.margins[y] - this.margins[x] : (x, y) => this.distance[x] - this.distance[y];
-    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, surest);
+  // members lists the labels of a group, outliers last. The order is "sure" for those that belong to
+  // it most surely first, "near" for those nearest to its centroid, "landmarks" or "name".
+  members(g, order = this.margins ? 'sure' : 'near') {
+    const before = {sure: (x, y) => this.margins[y] - this.margins[x], near: (x, y) => this.distance[x] - this.distance[y]}[order] || this.order(order);
+    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, order);
+  }
+
+  // order compares labels by their landmarks, most first, or by their names.
+  order(by) {
+    return by === 'landmarks' ? (x, y) => this.landmarks[y] - this.landmarks[x] : (x, y) => collator.compare(this.names[x], this.names[y]);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }

@@ -94,6 +94,14 @@ export function card(app, e, i, active) {
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
 }
 
+const sortable = ['group', 'search', 'marked', 'dropped'];
+
+// orderOf names the order of the labels.
+function orderOf({kind, sorting, screen}) {
+  if (sorting !== 'sure') return sorting === 'name' ? 'by name' : 'most landmarks first';
+  return kind !== 'group' ? 'as they stand in the draft' : screen.order === 'sure' ? 'surest first' : 'nearest first';
+}
+
 // head writes the title of the screen, counts and marks.
 export function head(app) {
   const m = app.model, v = app.view;
@@ -121,7 +129,7 @@ export function head(app) {
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || items.length ? hints[v.kind] : '', v.screen.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
+      v.kind === 'near' || items.length ? hints[v.kind] : '', sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link', title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 // actions writes the buttons of the commands.

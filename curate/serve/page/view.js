@@ -19,6 +19,7 @@ export class View {
     Object.assign(this, {app, model, screen: {kind: 'group', at: -1}, marks: new MarkedLabels(model), rows: new Rows(), pointer: new Pointer()});
     this.remembered = new Map(); // where labels were when a command on them began
     this.leftOut = new Set(); // decided labels that were not marked with others
+    this.sorting = 'sure'; // or landmarks, or name
     this.singly = false; // whether each variant has a row of its own
     this.grid = new Grid(byId('grid'), {
       width: (items) => (this.kind === 'group' ? panels.lineWidth(app, items) : this.kind === 'proposals' ? 330 : 220),
@@ -44,7 +45,16 @@ export class View {
 
   // groupScreen is the screen of a group. Its labels keep their order while it is open: the
   // surest first if margins are known when it is opened.
-  groupScreen(at) { return {kind: 'group', at, surest: !!this.model.margins}; }
+  groupScreen(at) { return {kind: 'group', at, order: this.sorting === 'sure' && !this.model.margins ? 'near' : this.sorting}; }
+
+  // sortNext shows the labels in the next order.
+  sortNext() {
+    const orders = ['sure', 'landmarks', 'name'], current = this.grid.current();
+    this.sorting = orders[(orders.indexOf(this.sorting) + 1) % orders.length];
+    if (this.kind === 'group') this.screen = this.groupScreen(this.at);
+    this.grid.start(current);
+    this.schedule(true);
+  }
 
   say(text, leads) { showMessage(text, leads ? () => this.app.openLastEdit() : null); }
 
