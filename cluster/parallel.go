@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"hgld/internal/crash"
 )
 
 // parallel calls f(0) … f(n-1) on all cores and returns when all are done. The pieces
@@ -21,6 +23,7 @@ func parallel(n int, f func(piece int)) {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
+			defer crash.Guard()
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				f(int(i))
 			}

@@ -31,7 +31,7 @@ func Build(records []Record, h *Hierarchy) (*Table, error) {
 		rec := &records[i]
 		l := &t.Rows[i]
 		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
-		l.Raw = rawTag(rec)
+		l.Raw, l.Item = rawTag(rec), rec.Item
 		l.Names = make([]string, len(t.Levels))
 		l.Names[0] = t.className(l.Key())
 		if rec.Outcome != OK {

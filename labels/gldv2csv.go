@@ -13,7 +13,7 @@ package labels
 // and the columns of other data sets, and of what hgld adds:
 //
 //	level_0 … level_{L−1}   the classes, finest first
-//	split, image_id, tag, label_source, reason, detail
+//	split, image_id, wikidata_id, tag, label_source, reason, detail
 //
 // These names occur in no other file.
 
@@ -257,6 +257,8 @@ func (t *Table) cells(columns []string, form Form) []cell {
 			list[i] = textCell(func(l *LandmarkLabel) *string { return &l.Image })
 		case "category":
 			list[i] = textCell(func(l *LandmarkLabel) *string { return &l.Category })
+		case "wikidata_id":
+			list[i] = textCell(func(l *LandmarkLabel) *string { return &l.Item })
 		case "supercategory", "tag":
 			list[i] = textCell(func(l *LandmarkLabel) *string { return &l.Tag })
 		case "label_source":
@@ -419,6 +421,9 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		return nil, fmt.Errorf("form %s has the levels landmark, supercategory and kind; these labels have %d (%s): write "+
 			"the form %s", form, len(t.Levels), strings.Join(t.Levels, ", "), LevelsForm)
 	}
+	if form == HierarchicalForm && t.any(hasItem) {
+		columns = append(columns, "wikidata_id")
+	}
 	if len(t.Splits()) > 1 {
 		columns = append(columns, "split")
 	}
@@ -428,6 +433,8 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 	return columns, nil
 }
 
+func hasItem(l *LandmarkLabel) bool { return l.Item != "" }
+
 func (t *Table) levelColumns() []string {
 	columns := []string{"split", "landmark_id"}
 	for _, c := range []struct {
@@ -436,6 +443,7 @@ func (t *Table) levelColumns() []string {
 	}{
 		{"image_id", func(l *LandmarkLabel) bool { return l.Image != "" }},
 		{"category", func(l *LandmarkLabel) bool { return l.Category != "" }},
+		{"wikidata_id", hasItem},
 		{"tag", func(l *LandmarkLabel) bool { return l.Tag != "" }},
 		{"label_source", func(l *LandmarkLabel) bool { return l.Source != "" }},
 	} {

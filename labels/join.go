@@ -72,7 +72,7 @@ func (j *Join) Label(id LandmarkID) (*LandmarkLabel, bool) {
 	return &j.table.Rows[i], true
 }
 
-// Fill copies category and tag from the rows of the same landmark in from to rows that
+// Fill copies category, tag and Wikidata item from the rows of the same landmark in from to rows that
 // lack them, and returns the number of changed rows. It returns a *SplitError if from
 // lacks a split of t.
 func (t *Table) Fill(from *Table) (int, error) {
@@ -91,14 +91,17 @@ func (t *Table) Fill(from *Table) (int, error) {
 		if !ok {
 			continue
 		}
-		before := [2]string{l.Category, l.Tag}
+		before := [3]string{l.Category, l.Tag, l.Item}
 		if l.Category == "" {
 			l.Category = other.Category
 		}
 		if l.Tag == "" {
 			l.Tag = other.Tag
 		}
-		if before != [2]string{l.Category, l.Tag} {
+		if l.Item == "" {
+			l.Item = other.Item
+		}
+		if before != [3]string{l.Category, l.Tag, l.Item} {
 			changed++
 		}
 	}

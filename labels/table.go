@@ -39,15 +39,16 @@ type Table struct {
 // LandmarkLabel is one row of a Table: a landmark, or one of its images, with its
 // classes or the reason why it has none.
 type LandmarkLabel struct {
-	Split    Split      `json:"split"`              // of the landmark
-	Landmark LandmarkID `json:"landmark_id"`        // id within its split
-	Image    string     `json:"image_id,omitempty"` // only where a row is an image
-	Category string     `json:"category,omitempty"` // URL of the Commons page, byte for byte
-	Tag      string     `json:"tag,omitempty"`      // raw "instance of" tag
-	Names    []string   `json:"names"`              // class names, finest first; "" above the finest without a label
-	Source   string     `json:"source,omitempty"`   // scraped, curated or propagated, where it is known
-	Reason   Reason     `json:"reason,omitempty"`   // why there is no label
-	Detail   string     `json:"detail,omitempty"`   // more about the reason: an error, a curator's words
+	Split    Split      `json:"split"`                 // of the landmark
+	Landmark LandmarkID `json:"landmark_id"`           // id within its split
+	Image    string     `json:"image_id,omitempty"`    // only where a row is an image
+	Category string     `json:"category,omitempty"`    // URL of the Commons page, byte for byte
+	Item     string     `json:"wikidata_id,omitempty"` // Wikidata item of the landmark, "" if unknown
+	Tag      string     `json:"tag,omitempty"`         // raw "instance of" tag
+	Names    []string   `json:"names"`                 // class names, finest first; "" above the finest without a label
+	Source   string     `json:"source,omitempty"`      // scraped, curated or propagated, where it is known
+	Reason   Reason     `json:"reason,omitempty"`      // why there is no label
+	Detail   string     `json:"detail,omitempty"`      // more about the reason: an error, a curator's words
 
 	// Raw is the tag byte for byte as it was scraped, if Build knows it. No file
 	// contains it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"hgld/internal/crash"
 	"hgld/labels"
 )
 
@@ -193,6 +194,7 @@ func (c *crawl) fetchOpen(ctx context.Context) error {
 	jobs, results := make(chan exchange, 2*workers), make(chan exchange, 2*workers)
 	for range workers {
 		go func() {
+			defer crash.Guard()
 			for e := range jobs {
 				results <- c.exchange(feeding, fetching, e)
 			}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hgld/internal/crash"
 	"hgld/internal/filehash"
 	"time"
 
@@ -33,6 +34,7 @@ func (s *state) putBodies(done []exchange) ([][]string, error) {
 		sums[i] = make([]string, len(e.answers))
 		for n, a := range e.answers {
 			writers.Go(func() (err error) {
+				defer crash.Guard()
 				sums[i][n], err = s.raw.put(a.Body)
 				return err
 			})

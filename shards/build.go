@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/crash"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/labels"
@@ -46,6 +47,7 @@ type Result struct {
 	Failures []Failure // images that were left out
 	Notes    []string  // what is probably a mistake: names of classes, and images that occur twice
 	Kept     int       // shards that were there already
+	Before   bool      // Finish found a finished data set, and changed nothing
 }
 
 // shardsAtOnce is the number of shards written at the same time: while one is flushed
@@ -78,7 +80,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
-	lock, err := prepareFolder(dir)
+	lock, err := prepareFolder(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +91,17 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err := b.run(ctx, b.slice(1, 1)); err != nil {
 		return nil, err
 	}
-	result, err := b.publish(ctx, src)
+	result, err := b.publish(ctx, func() ([]Input, error) {
+		return src.Inputs(ctx, func(int) bool { return true })
+	})
 	if err != nil {
 		return nil, err
 	}
 	return result, lock.Remove()
 }
 
-// newBuilder plans the shards.
-func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builder, error) {
+// withDefaults returns the options with the defaults of the fields that are zero.
+func (o Options) withDefaults() Options {
 	o.Workers = max(o.Workers, 1)
 	if o.ShortSide > 0 && o.Quality == 0 {
 		o.Quality = defaultQuality
@@ -105,6 +109,12 @@ func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builde
 	if o.Shards == 0 && o.ImagesPerShard == 0 && o.ShardBytes == 0 {
 		o.ShardBytes = 500e6 // what the Hub asks for
 	}
+	return o
+}
+
+// newBuilder plans the shards.
+func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builder, error) {
+	o = o.withDefaults()
 	p, err := makePlan(ctx, src, o)
 	if err != nil {
 		return nil, err
@@ -118,24 +128,22 @@ const LockName = ".hgld-build"
 
 // prepareFolder locks dir and removes the unfinished files of a killed process. It returns
 // an error if the folder has shards that hgld did not build.
-func prepareFolder(dir string) (*filelock.Lock, error) {
+func prepareFolder(ctx context.Context, dir string) (*filelock.Lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, LockName))
+	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, LockName))
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(markDurable(dir), endSlices(dir))
-	if err == nil {
-		unfinished := []string{"data/.*.tmp-*", nextFolder + "/.*.tmp-*"}
-		for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
-			unfinished = append(unfinished, "."+name+".tmp-*")
-		}
-		err = removeUnfinished(dir, unfinished...)
-	}
-	if err != nil {
+	if err := errors.Join(markDurable(dir), endSlices(ctx, dir)); err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	for _, folder := range []string{"data", nextFolder} {
+		atomicfile.RemoveLeftovers(filepath.Join(dir, folder))
+	}
+	for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
+		atomicfile.RemoveLeftoversOf(filepath.Join(dir, name))
 	}
 	return lock, nil
 }
@@ -164,16 +172,6 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// removeUnfinished removes the temporary files of a build that was killed.
-func removeUnfinished(dir string, patterns ...string) error {
-	for _, pattern := range patterns {
-		if err := atomicfile.Sweep(dir, pattern); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // mayExist reports whether path exists, or might: it is true if looking failed.
 func mayExist(path string) bool {
 	_, err := os.Stat(path)
@@ -187,6 +185,8 @@ type builder struct {
 	plan     *plan
 	preparer *preparer
 	aside    bool // new shards go into nextFolder
+	vouchers map[string][]partFile
+	outline  *Manifest // for reading a shard with its sidecar before there is a manifest
 
 	mu   sync.Mutex
 	made []made // by shard
@@ -200,7 +200,13 @@ type made struct {
 	index    *index
 	failures []Failure
 	heif     string // what converted HEIC and AVIF images; "" if there are none
+	rows     *Hash  // of the small columns in a part; nil: they are read from the shard
 	kept     bool
+}
+
+// shard returns the finished shard for reading.
+func (m *made) shard(dir string) *shard {
+	return &shard{file: m.file, dir: dir, name: m.at, index: m.index, rows: m.rows, sound: true}
 }
 
 // run builds those of the given shards that are missing.
@@ -208,14 +214,9 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
 	for _, i := range shards {
 		total += len(b.plan.shards[i].items)
-		m, ok, err := b.reuseShard(ctx, &b.plan.shards[i])
-		if err != nil {
-			return err
-		}
-		b.made[i] = m
-		if ok {
-			b.report(i, total)
-		}
+	}
+	if err := b.reuse(ctx, shards, total); err != nil {
+		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(shardsAtOnce)
@@ -224,12 +225,36 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 			continue
 		}
 		g.Go(func() error {
+			defer crash.Guard()
 			m, err := b.shard(ctx, &b.plan.shards[i])
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.plan.shards[i].name, err)
 			}
 			b.made[i] = m
 			b.report(i, total)
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// reuse finds those of the given shards that are there. It hashes as many at once as there are workers.
+func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error) {
+	if b.vouchers, err = vouchers(b.dir, b.o.Tool); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(b.o.Workers)
+	for _, i := range shards {
+		g.Go(func() error {
+			m, ok, err := b.reuseShard(ctx, &b.plan.shards[i])
+			if err != nil {
+				return err
+			}
+			b.made[i] = m
+			if ok {
+				b.report(i, total)
+			}
 			return nil
 		})
 	}
@@ -301,6 +326,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 	g, ctx := errgroup.WithContext(ctx)
 	queue := make(chan chan prepared, b.o.Workers)
 	g.Go(func() error {
+		defer crash.Guard()
 		defer close(queue)
 		for i := range p.items {
 			slot := make(chan prepared, 1)
@@ -313,6 +339,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 				return err
 			}
 			g.Go(func() error {
+				defer crash.Guard()
 				defer b.preparer.workers.Release(1)
 				r, err := b.preparer.prepare(ctx, &p.items[i], p.paths[i])
 				slot <- r
@@ -322,6 +349,7 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 		return nil
 	})
 	g.Go(func() error {
+		defer crash.Guard()
 		for slot := range queue {
 			select {
 			case r := <-slot:

@@ -1,7 +1,6 @@
 package shards
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,22 +12,16 @@ import (
 type classNames struct {
 	levels []string
 	forms  []map[string]forms
-	kinds  []map[labels.Split]*kinds
+	kinds  []map[labels.Split]*spelling.Kinds
 }
 
 // forms says in which forms of Unicode a name occurs that has several.
 type forms struct{ composed, other bool }
 
-// kinds counts the images of a split by the names of their classes.
-type kinds struct {
-	numbers, texts      int
-	anyNumber, anyTexts string // the first of each
-}
-
 func newClassNames(levels []string) *classNames {
 	n := &classNames{levels: levels}
 	for range levels {
-		n.forms, n.kinds = append(n.forms, map[string]forms{}), append(n.kinds, map[labels.Split]*kinds{})
+		n.forms, n.kinds = append(n.forms, map[string]forms{}), append(n.kinds, map[labels.Split]*spelling.Kinds{})
 	}
 	return n
 }
@@ -43,10 +36,10 @@ func (n *classNames) add(item *Item) []string {
 		}
 		k := n.kinds[l][item.Split]
 		if k == nil {
-			k = &kinds{}
+			k = new(spelling.Kinds)
 			n.kinds[l][item.Split] = k
 		}
-		k.add(name)
+		k.Add(name)
 		if isASCII(name) {
 			continue
 		}
@@ -66,16 +59,6 @@ func (n *classNames) add(item *Item) []string {
 	return names
 }
 
-func (k *kinds) add(name string) {
-	if spelling.IsNumber(name) {
-		if k.numbers++; k.numbers == 1 {
-			k.anyNumber = name
-		}
-	} else if k.texts++; k.texts == 1 {
-		k.anyTexts = name
-	}
-}
-
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > 127 })
 }
@@ -87,35 +70,16 @@ func (n *classNames) notes(h *labels.Hierarchy) (list []string) {
 		for _, c := range level.Classes {
 			names = append(names, c.Name)
 		}
-		both := 0
+		var both []string
 		for _, name := range names {
 			if f := n.forms[l][name]; f.composed && f.other {
-				if both++; both <= mostTwins {
-					list = append(list, fmt.Sprintf("%s: %.80q is written in two forms of Unicode, and is one class", level.Name,
-						name))
-				}
+				both = append(both, name)
 			}
 		}
-		list = appendMore(list, level.Name, both)
-		twins := spelling.Twins(names)
-		for _, group := range twins[:min(len(twins), mostTwins)] {
-			list = append(list, fmt.Sprintf("%s: %s are %s classes; if they are one, spell them alike", level.Name,
-				quotedList(group), number(len(group))))
-		}
-		list = appendMore(list, level.Name, len(twins))
+		list = append(list, spelling.Notes(level.Name, names, both)...)
 		if note := n.kindNote(l); note != "" {
 			list = append(list, level.Name+": "+note)
 		}
-	}
-	return list
-}
-
-// mostTwins is how many classes of a level are listed.
-const mostTwins = 100
-
-func appendMore(list []string, level string, all int) []string {
-	if all > mostTwins {
-		return append(list, fmt.Sprintf("%s: %d more such classes", level, all-mostTwins))
 	}
 	return list
 }
@@ -126,31 +90,14 @@ func (n *classNames) kindNote(level int) string {
 	for _, split := range labels.Splits {
 		switch k := n.kinds[level][split]; {
 		case k == nil:
-		case k.texts == 0 && numbers == "":
+		case k.OnlyNumbers() && numbers == "":
 			numbers = split
-		case k.numbers == 0 && texts == "":
+		case k.OnlyTexts() && texts == "":
 			texts = split
 		}
 	}
 	if numbers == "" || texts == "" {
 		return ""
 	}
-	return fmt.Sprintf("the classes of %s are numbers (%s) and those of %s are names (%.80q); if they are the same "+
-		"classes, name them alike", numbers, n.kinds[level][numbers].anyNumber, texts, n.kinds[level][texts].anyTexts)
-}
-
-func quotedList(names []string) string {
-	var list []string
-	for _, name := range names {
-		list = append(list, fmt.Sprintf("%.80q", name))
-	}
-	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " and " + list[last]
-}
-
-func number(n int) string {
-	if n == 2 {
-		return "two"
-	}
-	return fmt.Sprint(n)
+	return spelling.KindNote(string(numbers), string(texts), n.kinds[level][numbers], n.kinds[level][texts])
 }

@@ -232,6 +232,9 @@ func (s *Set) writeTaxonomy(to *companionWriter, write TaxonomyWriter) error {
 // each passes the rows of a shard, without their images, to see. It closes the shard's
 // file afterwards.
 func (s *Set) each(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
+	if x.rows != nil {
+		return eachPartRow(ctx, x, see)
+	}
 	sh := &shard{file: x.file, dir: x.dir, name: x.name, index: x.index, sound: x.sound}
 	err := s.eachRow(ctx, sh, false, see)
 	if sh.handle != nil {

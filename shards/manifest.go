@@ -51,7 +51,9 @@ type Settings struct {
 	HeadersOnly    bool  `json:"headers_only,omitempty"`     // images that were kept were not decoded
 	// training images without author or licence were rejected
 	Attribution bool `json:"attribution,omitempty"`
-	Limit       int  `json:"limit,omitempty"` // of a trial: images; 0: all
+	// training images without author or licence were marked: see Unattributed
+	MarkUnattributed bool `json:"mark_unattributed,omitempty"`
+	Limit            int  `json:"limit,omitempty"` // of a trial: images; 0: all
 }
 
 // Input is a file or folder that a data set was made from.

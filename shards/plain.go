@@ -17,6 +17,9 @@ import (
 // block, a device may do anything, and a link out of the folder leads to a file that
 // nobody has hashed. Other errors are the system's.
 func openPlain(dir, name string) (*os.File, int64, error) {
+	if err := regular.CheckPath(dir); err != nil {
+		return nil, 0, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, 0, err

@@ -24,6 +24,7 @@ type planned struct {
 	split labels.Split
 	items []Item
 	paths []labels.Path
+	count int  // of the items
 	key   Hash // of everything that decides its bytes but the images' own
 }
 
@@ -93,7 +94,7 @@ func Check(ctx context.Context, src Source) (notes []string, err error) {
 func (p *plan) images() int {
 	n := 0
 	for i := range p.shards {
-		n += len(p.shards[i].items)
+		n += p.shards[i].count
 	}
 	return n
 }
@@ -118,7 +119,7 @@ func (all *planned) splitIntoShards(s Settings) []planned {
 	}
 	parts = append(parts, planned{items: all.items[start:], paths: all.paths[start:]})
 	for i := range parts {
-		parts[i].split = all.split
+		parts[i].split, parts[i].count = all.split, len(parts[i].items)
 		parts[i].name = shardName(all.split, i, len(parts))
 	}
 	return parts

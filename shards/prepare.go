@@ -3,6 +3,7 @@ package shards
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -82,6 +83,10 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 	if p.settings.Attribution && item.Split == labels.Train && (a.Author == "" || a.License == "") {
 		return false, LicenceFailure, fmt.Errorf("author is %.80q and licence %.80q; training images need both", a.Author,
 			a.License)
+	}
+	if p.settings.MarkUnattributed && item.Split == labels.Train {
+		row.Attributes.Author = cmp.Or(a.Author, Unattributed)
+		row.Attributes.License = cmp.Or(a.License, Unattributed)
 	}
 	data, class, err := read(item)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // names. It then removes the manifest of an earlier build, unless it equals the new
 // one, renames the waiting shards, and writes the new manifest last. A folder with a
 // manifest therefore always has the files that the manifest lists.
-func (b *builder) publish(ctx context.Context, src Source) (r *Result, err error) {
+func (b *builder) publish(ctx context.Context, inputs func() ([]Input, error)) (r *Result, err error) {
 	var failures []Failure
 	for _, m := range b.made {
 		failures = append(failures, m.failures...)
@@ -31,7 +31,7 @@ func (b *builder) publish(ctx context.Context, src Source) (r *Result, err error
 	}
 	to := &companionWriter{dir: b.dir}
 	defer func() { err = errors.Join(err, to.close()) }()
-	if r, err = b.describe(ctx, src, to); err != nil {
+	if r, err = b.describe(ctx, inputs, to); err != nil {
 		return nil, err
 	}
 	text, err := r.Manifest.encode()
@@ -60,21 +60,23 @@ func (b *builder) publish(ctx context.Context, src Source) (r *Result, err error
 	if err := r.Manifest.write(b.dir); err != nil {
 		return nil, err
 	}
-	return r, os.RemoveAll(filepath.Join(b.dir, nextFolder)) // shards of a build that was given up
+	return r, errors.Join(os.RemoveAll(filepath.Join(b.dir, nextFolder)), // shards of a build that was given up
+		os.RemoveAll(filepath.Join(b.dir, partsFolder)))
 }
 
 // describe makes the manifest and the companion files.
-func (b *builder) describe(ctx context.Context, src Source, to *companionWriter) (*Result, error) {
-	inputs, err := src.Inputs(ctx)
+func (b *builder) describe(ctx context.Context, from func() ([]Input, error), to *companionWriter) (*Result, error) {
+	inputs, err := from()
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Notes: b.plan.notes, Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings,
 		Inputs: inputs, Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
 	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
-	for _, m := range b.made {
+	for i := range b.made {
+		m := &b.made[i]
 		r.Manifest.Files = append(r.Manifest.Files, m.file)
-		set.shards = append(set.shards, &shard{file: m.file, dir: b.dir, name: m.at, index: m.index, sound: true})
+		set.shards = append(set.shards, m.shard(b.dir))
 		r.Failures = append(r.Failures, m.failures...)
 		if m.kept {
 			r.Kept++
@@ -149,6 +151,19 @@ func (b *builder) levels() []Level {
 		levels = append(levels, level)
 	}
 	return levels
+}
+
+// outline returns the manifest of a data set without files.
+func (s *Schema) outline() *Manifest {
+	m := &Manifest{Landmarks: s.Landmarks}
+	for _, l := range s.Classes.Levels {
+		level := Level{Name: l.Name}
+		for _, c := range l.Classes {
+			level.Classes = append(level.Classes, c.Name)
+		}
+		m.Levels = append(m.Levels, level)
+	}
+	return m
 }
 
 // removeStale removes shards and companion files of an earlier build that this build

@@ -29,7 +29,7 @@ func settled(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := withoutLock(contents(t, dir))
 	for name := range all {
-		if strings.HasPrefix(name, nextFolder+"/") {
+		if strings.HasPrefix(name, nextFolder+"/") || strings.HasPrefix(name, partsFolder+"/") {
 			delete(all, name)
 		}
 	}

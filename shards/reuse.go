@@ -21,7 +21,8 @@ import (
 // reuseShard looks for a finished shard under its final or its temporary name. The shard is kept
 // if its sidecar is complete, its hash equals the sidecar's, its footer names the same plan, and
 // the images that failed still fail. Its HEIC and AVIF images must come from the decoder of this
-// build, so that one version decodes all images of a data set. reuseShard returns an error only if
+// build, so that one version decodes all images of a data set. A shard that a part describes is not
+// read again if its size and time are those of the part. reuseShard returns an error only if
 // the disk fails; any other shard is built again.
 func (b *builder) reuseShard(ctx context.Context, p *planned) (made, bool, error) {
 	for _, at := range []string{p.name, waitingPath(p.name)} {
@@ -52,6 +53,13 @@ func (b *builder) reuseShardAt(ctx context.Context, p *planned, at string) (made
 	defer f.Close()
 	if size != x.shardBytes {
 		return made{}, false, nil
+	}
+	if v := b.vouched(p, f, sidecar); v != nil {
+		if !b.sameHEIF(v.HEIF) {
+			return made{}, false, nil
+		}
+		same, err := b.stillFail(ctx, p, v.Failures)
+		return made{file: v.File, at: at, index: x, failures: v.Failures, heif: v.HEIF, kept: same}, same, err
 	}
 	note, err := readFooter(f, x.shardBytes)
 	if err != nil || note.Plan != p.key || minorVersion(note.Tool) != minorVersion(b.o.Tool) || !b.sameHEIF(note.HEIF) {

@@ -37,6 +37,7 @@ type shard struct {
 	dir   string // of the data set
 	name  string // of the shard's file within dir
 	index *index
+	rows  *Hash // of the small columns in its part, which are then read in place of the shard; nil: none
 
 	once   sync.Once
 	handle *os.File

@@ -16,6 +16,7 @@
 //	MANIFEST.json                      files with hashes and counts, levels, inputs, settings
 //	SHA256SUMS                         hashes of all of these, for sha256sum -c
 //	.hgld-next/                        new shards beside a finished data set, until they may replace it
+//	.hgld-parts/                       what Finish needs to know of the shards of slices, until then
 //
 // A shard is a pure function of its number and the inputs: the same inputs give the same
 // bytes for any number of workers and any number of interruptions. Everything else can be
@@ -97,6 +98,10 @@ type Attributes struct {
 	SourceURL     string // where it was published
 	Modifications string // what was changed on the way, which CC BY asks to be stated
 }
+
+// Unattributed is the author or the licence of a training image whose author or licence is not known, if the build
+// accepted such images and was asked to mark them.
+const Unattributed = "unattributed"
 
 // DamageError says that a file differs from what was written: in a hash, a length or a
 // value. Every function that reads shards may return one.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"regexp"
 	"time"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 )
 
@@ -56,7 +55,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Acquire(filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
+	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +69,17 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	s, mine := &Slice{}, b.slice(n, of)
 	for _, i := range mine {
 		for _, at := range []string{b.plan.shards[i].name, waitingPath(b.plan.shards[i].name)} {
-			folder, base := path.Split(at)
-			if err := removeUnfinished(dir, folder+"."+base+".tmp-*", folder+"."+indexName(base)+".tmp-*"); err != nil {
-				return nil, err
-			}
+			atomicfile.RemoveLeftoversOf(filepath.Join(dir, at))
+			atomicfile.RemoveLeftoversOf(filepath.Join(dir, indexName(at)))
 		}
 	}
+	if err := b.dropOtherPart(n, of); err != nil {
+		return nil, err
+	}
 	if err := b.run(ctx, mine); err != nil {
+		return nil, err
+	}
+	if err := b.writePart(ctx, src, n, of); err != nil {
 		return nil, err
 	}
 	for _, i := range mine {
@@ -100,13 +103,13 @@ func (b *builder) slice(n, of int) []int {
 }
 
 // markFolder writes the file that marks shards without a manifest as hgld's, and checks
-// that no Build holds it. Slices that start together wait for each other here for a
-// moment.
+// that no Build holds it. Slices that start together do not wait for each other. A Build that finds a
+// slice at work holds it for a moment.
 func markFolder(ctx context.Context, dir string) error {
 	for try := 0; ; try++ {
-		lock, err := filelock.Acquire(filepath.Join(dir, LockName))
+		err := filelock.Check(filepath.Join(dir, LockName))
 		if err == nil {
-			return errors.Join(markDurable(dir), lock.Close())
+			return markDurable(dir)
 		}
 		const tries = 50
 		if !errors.As(err, new(*filelock.LockedError)) || try == tries {
@@ -122,16 +125,16 @@ func markFolder(ctx context.Context, dir string) error {
 
 // endSlices removes the locks of finished slices. A lock that is held is a
 // *filelock.LockedError.
-func endSlices(dir string) error {
+func endSlices(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if ok, _ := path.Match(LockName+"-*-of-*", e.Name()); !ok {
+		if !sliceLocks().MatchString(e.Name()) {
 			continue
 		}
-		lock, err := filelock.Acquire(filepath.Join(dir, e.Name()))
+		lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
@@ -141,6 +144,9 @@ func endSlices(dir string) error {
 	}
 	return nil
 }
+
+// sliceLocks matches the lock files of slices.
+func sliceLocks() *regexp.Regexp { return regexp.MustCompile(`^\` + LockName + `-\d+-of-\d+$`) }
 
 // Planned is a shard that Build would write.
 type Planned struct {
@@ -153,78 +159,29 @@ type Planned struct {
 // Plan lists the shards that Build would write for src in dir, and says which of them
 // exist. It changes nothing.
 func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, error) {
-	b, err := newBuilder(ctx, src, dir, o)
+	_, list, err := planShards(ctx, src, dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	list := make([]Planned, len(b.plan.shards))
-	for i := range b.plan.shards {
-		p := &b.plan.shards[i]
-		list[i] = Planned{Name: p.name, Images: len(p.items)}
-		for _, item := range p.items {
-			list[i].Bytes += item.Size
-		}
-		if _, list[i].There, err = b.reuseShard(ctx, p); err != nil {
-			return nil, fmt.Errorf("shards: %s: %s: %w", dir, p.name, err)
-		}
 	}
 	return list, nil
 }
 
-// ParseSlice reads "3/8" as slice 3 of 8. "auto" and "auto/8" take the slice from the
-// environment: SLURM numbers the tasks of an array from any number on and says how many
-// there are; Kubernetes numbers the pods of a job from 0 on and does not.
-func ParseSlice(text string, getenv func(string) string) (n, of int, err error) {
-	first, rest, counted := strings.Cut(text, "/")
-	if counted {
-		if of, err = strconv.Atoi(rest); err != nil {
-			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, or auto", text)
+// planShards is Plan. It also returns the builder that found the shards.
+func planShards(ctx context.Context, src Source, dir string, o Options) (*builder, []Planned, error) {
+	b, err := newBuilder(ctx, src, dir, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.reuse(ctx, b.slice(1, 1), 0); err != nil {
+		return nil, nil, err
+	}
+	list := make([]Planned, len(b.plan.shards))
+	for i := range b.plan.shards {
+		p := &b.plan.shards[i]
+		list[i] = Planned{Name: p.name, Images: len(p.items), There: b.made[i].kept}
+		for _, item := range p.items {
+			list[i].Bytes += item.Size
 		}
 	}
-	if first != "auto" {
-		n, err = strconv.Atoi(first)
-		if err != nil || !counted || n < 1 || n > of {
-			return 0, 0, fmt.Errorf("slice %.80q; want N/T, such as 3/8, with N from 1 to T, or auto", text)
-		}
-		return n, of, nil
-	}
-	number := func(name string) (int, bool) {
-		v, err := strconv.Atoi(getenv(name))
-		return v, err == nil
-	}
-	if id, ok := number("SLURM_ARRAY_TASK_ID"); ok {
-		least, _ := number("SLURM_ARRAY_TASK_MIN")
-		tasks, _ := number("SLURM_ARRAY_TASK_COUNT")
-		n = id - least + 1
-		if !counted {
-			of = tasks
-		}
-	} else if index, ok := number("JOB_COMPLETION_INDEX"); ok {
-		n = index + 1
-		if !counted {
-			return 0, 0, fmt.Errorf("JOB_COMPLETION_INDEX is %d, and the number of slices is unknown; name it: auto/8", index)
-		}
-	} else {
-		return 0, 0, fmt.Errorf("slice %.80q, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; "+
-			"name it, such as 3/8", text)
-	}
-	if n < 1 || n > of {
-		return 0, 0, fmt.Errorf("slice %.80q is %d of %d here; want an array of consecutive tasks, as many as there are "+
-			"slices", text, n, of)
-	}
-	return n, of, nil
-}
-
-// MissingSlices lists the slices, from 1, with a shard that is not there.
-func MissingSlices(list []Planned, of int) []string {
-	var missing []string
-	for n := range of {
-		for i := n; i < len(list); i += of {
-			if !list[i].There {
-				missing = append(missing, strconv.Itoa(n+1))
-				break
-			}
-		}
-	}
-	return missing
+	return b, list, nil
 }

@@ -154,3 +154,43 @@ func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
 		t.Errorf("left: own %v, the other slice's %v", got[0], got[1])
 	}
 }
+
+// Whoever reads the shards must see which images were accepted without author or licence.
+func TestUnattributedImagesAreMarked(t *testing.T) {
+	src := newSource(t, 20)
+	src.items[0].Attributes.Author = ""                           // train
+	src.items[1].Attributes.License = ""                          // train
+	src.items[3].Attributes = Attributes{Title: "no attribution"} // val: in the public domain
+	read := func(o Options) map[string]Attributes {
+		dir := t.TempDir()
+		mustBuild(t, src, dir, o)
+		set := must(Open(dir))(t)
+		defer set.Close()
+		all := map[string]Attributes{}
+		for _, split := range set.Manifest().Splits() {
+			for row, err := range must(set.Split(split))(t).Rows(t.Context(), false) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[row.Path] = row.Attributes
+			}
+		}
+		return all
+	}
+	plain := read(small())
+	marked := read(with(small(), func(o *Options) { o.MarkUnattributed = true }))
+	if a := marked["photos/0.jpg"]; a.Author != Unattributed || a.License != "CC BY 4.0" {
+		t.Errorf("without author: %+v", a)
+	}
+	if a := marked["photos/1.jpg"]; a.Author != "author 1" || a.License != Unattributed {
+		t.Errorf("without licence: %+v", a)
+	}
+	for path, a := range marked {
+		if path != "photos/0.jpg" && path != "photos/1.jpg" && a != plain[path] {
+			t.Errorf("%s: %+v, want %+v", path, a, plain[path])
+		}
+	}
+	if plain["photos/0.jpg"].Author != "" {
+		t.Errorf("marked although not asked to: %+v", plain["photos/0.jpg"])
+	}
+}

@@ -16,8 +16,9 @@ type Source interface {
 	Landmarks() bool
 	// Items yields every item, always in the same order. It stops after an error.
 	Items(ctx context.Context) iter.Seq2[Item, error]
-	// Inputs lists the files that the data set is made from, for the manifest.
-	Inputs(ctx context.Context) ([]Input, error)
+	// Inputs lists the files that the data set is made from, for the manifest. It hashes those that are wanted, by
+	// their places in the list, and leaves the others empty.
+	Inputs(ctx context.Context, wanted func(i int) bool) ([]Input, error)
 	// Close closes what the Open functions of items use.
 	Close() error
 }

@@ -42,7 +42,7 @@ func (s *memorySource) Items(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-func (s *memorySource) Inputs(context.Context) ([]Input, error) {
+func (s *memorySource) Inputs(context.Context, func(int) bool) ([]Input, error) {
 	return []Input{{Name: "memory", Bytes: int64(len(s.items))}}, nil
 }
 

@@ -20,7 +20,7 @@ func TestUnreadableFolderIsAnError(t *testing.T) {
 	if was, err := countSidecarRows(dir); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("%+v is to be replaced, error %v, want one of data", was, err)
 	}
-	if err := endSlices(filepath.Join(dir, "data")); !errors.Is(err, syscall.ELOOP) {
+	if err := endSlices(t.Context(), filepath.Join(dir, "data")); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("error %v, want one: a slice may be at work", err)
 	}
 	if !mayExist(filepath.Join(dir, "data")) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ type VerifyOptions struct {
 	// Subset and Of choose every Of-th shard, from Subset on, counted from 1. Zeros choose
 	// all.
 	Subset, Of int
-	// Report, if not nil, is called for every difference as soon as it is found.
+	// Report, if not nil, is called for every difference, in the order of the files.
 	Report func(*DamageError)
 	// Progress, if not nil, is called after every shard.
 	Progress func(done, total int, shard string)
@@ -133,18 +134,52 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 			v.report(asDamage(HierarchyFile, err))
 		}
 	}
-	for i, f := range m.Files {
-		if i%v.o.Of != v.o.Subset-1 {
-			continue
+	return v.shards(ctx, set)
+}
+
+// shards verifies the shards, one on each processor at a time, and reports what it finds in the order of the files.
+func (v *verifier) shards(ctx context.Context, set *Set) error {
+	type verified struct {
+		number int
+		of     *verifier
+		err    error
+	}
+	files := set.manifest.Files
+	queue := make(chan chan verified, runtime.GOMAXPROCS(0)-1) // one more is being waited for
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(queue)
+		for i := v.o.Subset - 1; i < len(files); i += v.o.Of {
+			done := make(chan verified, 1)
+			select {
+			case queue <- done:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				one := &verifier{dir: v.dir}
+				err := one.shard(ctx, set, files[i])
+				done <- verified{i, one, err}
+			}()
 		}
-		if err := v.shard(ctx, set, f); err != nil {
-			return err
+	}()
+	for done := range queue {
+		d := <-done
+		v.result.Files += d.of.result.Files
+		v.result.Bytes += d.of.result.Bytes
+		v.result.Rows += d.of.result.Rows
+		for _, damage := range d.of.result.Damage {
+			v.report(damage)
+		}
+		if d.err != nil {
+			return d.err
 		}
 		if v.o.Progress != nil {
-			v.o.Progress(i+1, len(m.Files), f.Name)
+			v.o.Progress(d.number+1, len(files), files[d.number].Name)
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // companions compares the companion files with their hashes.

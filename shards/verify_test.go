@@ -39,6 +39,36 @@ func times(tb testing.TB, variable string, short int) int {
 	return n
 }
 
+// Shards are verified at the same time, but reported in their order.
+func TestDamageIsReportedInOrder(t *testing.T) {
+	dir := t.TempDir()
+	r := mustBuild(t, newSource(t, 150), dir, small())
+	var want, got, shown []string
+	for i, f := range r.Manifest.Files {
+		if i%2 == 0 {
+			spoil(t, dir, f.Name)
+			want = append(want, f.Name)
+		}
+	}
+	last := 0
+	v, err := Verify(t.Context(), dir, VerifyOptions{Report: func(d *DamageError) { shown = append(shown, d.File) },
+		Progress: func(done, total int, _ string) {
+			if done != last+1 || total != len(r.Manifest.Files) {
+				t.Errorf("%d of %d after %d", done, total, last)
+			}
+			last = done
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range v.Damage {
+		got = append(got, d.File)
+	}
+	if got = slices.Compact(got); !slices.Equal(got, want) || !slices.Equal(slices.Compact(shown), want) {
+		t.Errorf("damage in %v, shown %v; want %v", got, shown, want)
+	}
+}
+
 // TestEveryFlippedBitIsFound flips random bits in all files of a data set, one at a time. Verify
 // must find each, and a reader must return the right images or a *DamageError. $HGLD_FLIPS is the
 // number of flips.

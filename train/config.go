@@ -61,7 +61,8 @@ type Architecture struct {
 	Standard   string `yaml:"standard" json:"standard" usage:"layernorm, l2 or none"`
 	Precision  string `yaml:"precision" json:"precision,omitempty" usage:"storage of the backbone's activations: float32, bfloat16, or auto: bfloat16 on a card that computes in it; weights stay float32"`
 	Dim        int    `yaml:"dim" json:"dim" range:"0 65536" usage:"size of the embedding; 0: no projection"`
-	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors of the backbone to start from; empty: random"`
+	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors or file of torch.save of the backbone to start from; empty: random"`
+	WeightsKey string `yaml:"weights_key" json:"weights_key,omitempty" usage:"dictionary to read from a checkpoint with several, such as state_dict_ema or teacher; empty: state_dict, or the first"`
 
 	Projection string `yaml:"projection" json:"projection,omitempty" usage:"initial projection: empty for random, pca, or pca-whitening, which divides each component by its deviation"`
 	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"number of training images that the components are fitted to, chosen by seed; 0: all"`

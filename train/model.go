@@ -19,11 +19,14 @@ import (
 type Model struct {
 	Config Config // configuration of the checkpoint
 	Step   int    // training steps
-	Path   string // checkpoint
+	Path   string // checkpoint, or file of published weights
+
+	Published *Published // nil: a run trained it
 
 	state   state
 	network *network
 	thread  *device.Thread
+	sum     string // SHA-256 of published weights
 }
 
 // TrainedOn reports whether d holds exactly the images and labels that the model was
@@ -38,7 +41,12 @@ func (m *Model) TrainedOn(d input.Dataset) (bool, error) {
 }
 
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.
-func (m *Model) WeightsSum() (string, error) { return weightsSum(m.Path, &m.state) }
+func (m *Model) WeightsSum() (string, error) {
+	if m.Published != nil {
+		return m.sum, nil
+	}
+	return weightsSum(m.Path, &m.state)
+}
 
 // weightsSum returns the SHA-256 of the weights that an evaluation of a checkpoint uses.
 func weightsSum(folder string, s *state) (string, error) {

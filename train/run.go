@@ -89,7 +89,7 @@ type Run struct {
 	state   state
 	resumed string // checkpoint, "" for a new run
 	damaged []Aside
-	left    []string // tensors of model.weights after the backbone
+	began   start // of a new run
 
 	extension *Extension // nil: the run has its original length
 	halted    bool       // evaluations have ended the run
@@ -229,7 +229,7 @@ func (r *Run) prepare() error {
 			return err
 		}
 	}
-	if r.left, err = r.network.warmStart(&r.config, &r.resolved); err != nil {
+	if r.began, err = r.network.warmStart(&r.config, &r.resolved); err != nil {
 		return err
 	}
 	if ema := r.step.update.ema; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
@@ -240,7 +240,10 @@ func (r *Run) prepare() error {
 
 // Left returns the names of the tensors in the file of model.weights that belong to parts other
 // than the backbone and were not read.
-func (r *Run) Left() []string { return r.left }
+func (r *Run) Left() []string { return r.began.left }
+
+// StartNotes say what was chosen of the file that a new run starts from.
+func (r *Run) StartNotes() []string { return r.began.notes }
 
 // Close ends the goroutine that uses the backend and releases the lock on the run
 // directory.

@@ -12,94 +12,122 @@ import (
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
 	"hgld/train/nn"
+	"hgld/train/pretrained"
 )
 
 // warmStart fills the network with the start of a new run: the backbone from Model.Weights, the
-// whole network from From, or nothing. left names the tensors of Model.Weights after the
-// backbone.
-func (n *network) warmStart(c *Config, p *resolved) (left []string, err error) {
+// whole network from From, or nothing.
+func (n *network) warmStart(c *Config, p *resolved) (s start, err error) {
 	switch {
 	case c.From != "":
-		return nil, n.whole(c, p)
+		return n.whole(c, p)
 	case c.Model.Weights != "":
-		return n.pretrained(p.backbone, c.Model.Weights)
+		return n.pretrained(p.backbone, &c.Model)
 	}
-	return nil, nil
+	return s, nil
+}
+
+// start describes where a run starts from.
+type start struct {
+	left  []string // tensors of Model.Weights after the backbone
+	notes []string // what was chosen of a file, and which prefixes its names had
 }
 
 // pretrained fills the backbone from a file with names of torchvision or timm, or from a
 // checkpoint of a whole network, hgld's or SupRank's. It skips the classifier.
-func (n *network) pretrained(spec backbone.Spec, path string) (left []string, err error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, &ConfigError{&WeightsFolderError{path}}
+func (n *network) pretrained(spec backbone.Spec, m *Architecture) (s start, err error) {
+	if info, err := os.Stat(m.Weights); err == nil && info.IsDir() {
+		return s, &ConfigError{&WeightsFolderError{m.Weights}}
 	}
-	tensors, err := readWeights("model.weights", path)
+	w, err := readWeights("model.weights", m.Weights, m.WeightsKey)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	tensors = backbone.Unwrapped(tensors)
-	kept := backbone.Pretrained(spec, tensors)
+	kept, wrapper := backbone.Pretrained(spec, w.Tensors)
+	s.notes = weightsNotes(m.Weights, w, wrapper)
 	for i := range kept {
 		kept[i].Name = backbonePrefix + kept[i].Name
 	}
 	if err := n.store.Import(n.b, kept, backbonePrefix); err != nil {
-		return nil, &ConfigError{unfit(fmt.Errorf("model.weights: %s: %w", path, err), tensors)}
+		return s, &ConfigError{unfit(fmt.Errorf("model.weights: %s: %w", m.Weights, err), w.Tensors)}
 	}
-	if !slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool {
-		return strings.HasPrefix(t.Name,
-			backbonePrefix)
-	}) {
-		return nil, nil // torchvision's or timm's: what follows is a classifier
+	whole, _ := backbone.Checkpoint(w.Tensors)
+	if !slices.ContainsFunc(whole, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, backbonePrefix) }) {
+		return s, nil // torchvision's or timm's: what follows is a classifier
 	}
-	for _, t := range ofNetwork(backbone.Checkpoint(tensors)) {
+	for _, t := range ofNetwork(whole) {
 		if !strings.HasPrefix(t.Name, backbonePrefix) {
-			left = append(left, t.Name)
+			s.left = append(s.left, t.Name)
 		}
 	}
-	return left, nil
+	return s, nil
+}
+
+// weightsNotes says what was chosen of a file of weights, and which prefix its names had.
+func weightsNotes(path string, w *pretrained.Weights, wrapper string) (notes []string) {
+	if note := w.Note(); note != "" {
+		notes = append(notes, path+": "+note+"; model.weights_key chooses")
+	}
+	if wrapper != "" {
+		others := 0
+		for _, t := range w.Tensors {
+			if !strings.HasPrefix(t.Name, wrapper) {
+				others++
+			}
+		}
+		without := ""
+		if others > 0 {
+			without = fmt.Sprintf("; %d tensors without it are not read", others)
+		}
+		notes = append(notes, fmt.Sprintf("%s: the prefix %.80q of the names of its tensors is left out%s", path, wrapper,
+			without))
+	}
+	return notes
 }
 
 // whole fills the network from a run, one of its checkpoints, or an export. It does not touch the
 // loss or the optimizer.
-func (n *network) whole(c *Config, p *resolved) error {
-	tensors, model, err := readNetwork(c.From)
+func (n *network) whole(c *Config, p *resolved) (s start, err error) {
+	tensors, model, notes, err := readNetwork(c.From, c.Model.WeightsKey)
 	if err != nil {
-		return err
+		return s, err
 	}
+	s.notes = notes
 	alone := newNetwork(n.b, c, p, n.decoder) // a store without the parameters of the loss
 	if bad := alone.store.Compare(tensors, ""); bad != nil {
-		return &ConfigError{fmt.Errorf("from: %s: %w%s", c.From, bad, otherModel(c.Model, model))}
+		return s, &ConfigError{fmt.Errorf("from: %s: %w%s", c.From, bad, otherModel(c.Model, model))}
 	}
 	own, err := n.store.Export(n.b)
 	if err != nil {
-		return fmt.Errorf("train: from: %w", err)
+		return s, fmt.Errorf("train: from: %w", err)
 	}
 	if err := n.store.Import(n.b, over(own, tensors), ""); err != nil {
-		return fmt.Errorf("train: from: %s: %w", c.From, err)
+		return s, fmt.Errorf("train: from: %s: %w", c.From, err)
 	}
-	return nil
+	return s, nil
 }
 
 // readNetwork reads the network of a run directory, a checkpoint or an export, averaged if the
 // run kept an average. For the first two it also returns the architecture.
-func readNetwork(path string) ([]tensorfile.Tensor, *Architecture, error) {
+func readNetwork(path, key string) (list []tensorfile.Tensor, m *Architecture, notes []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("train: from: %w", err)
+		return nil, nil, nil, fmt.Errorf("train: from: %w", err)
 	}
 	if !info.IsDir() {
-		tensors, err := readWeights("from", path)
+		w, err := readWeights("from", path, key)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return ofNetwork(backbone.Checkpoint(backbone.Unwrapped(tensors))), nil, nil
+		tensors, wrapper := backbone.Checkpoint(w.Tensors)
+		return ofNetwork(tensors), nil, weightsNotes(path, w, wrapper), nil
 	}
 	folder, s, err := checkpointIn(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	tensors, err := readTensors(folder, s.Config.evaluated())
-	return ofNetwork(tensors), &s.Config.Model, err
+	return ofNetwork(tensors), &s.Config.Model, nil, err
 }
 
 // otherModel lists the settings in which two architectures differ, or "" if the other is unknown.
@@ -140,26 +168,18 @@ func (c *Config) evaluated() string {
 	return modelFile
 }
 
-// readWeights reads the tensors of a safetensors file or of one written by torch.save. key is the
-// setting that named the file, for messages.
-func readWeights(key, path string) ([]tensorfile.Tensor, error) {
-	if !torchfile.Named(path) {
-		tensors, _, err := tensorfile.ReadAll(path)
-		if err != nil {
-			return nil, fmt.Errorf("train: %s: %w", key, err)
-		}
-		return tensors, nil
-	}
-	tensors, err := torchfile.Read(path)
-	if errors.As(err, new(*torchfile.FormatError)) {
-		return nil, &ConfigError{fmt.Errorf("%s is %s: %w; save its state_dict() from the program that made it, or "+
-			"try scripts/convert_weights.py %[2]s %[4]s.safetensors", key, path, err,
+// readWeights reads a file of weights. setting is the one that named the file, for messages.
+func readWeights(setting, path, key string) (*pretrained.Weights, error) {
+	w, err := pretrained.Read(path, key)
+	switch {
+	case errors.As(err, new(*torchfile.FormatError)):
+		return nil, &ConfigError{fmt.Errorf("%s is %w; save its state_dict() from the program that made it, or "+
+			"try scripts/convert_weights.py %s %s.safetensors", setting, err, path,
 			strings.TrimSuffix(path, filepath.Ext(path)))}
+	case err != nil:
+		return nil, fmt.Errorf("train: %s: %w", setting, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", key, err)
-	}
-	return tensors, nil
+	return w, nil
 }
 
 // WeightsFolderError is the error for a folder in place of a file of weights.
@@ -183,7 +203,7 @@ func unfit(err error, tensors []tensorfile.Tensor) error {
 	for _, e := range backbone.All {
 		store := nn.NewStore()
 		e.Value.Build(store.Group("all"), backbone.Options{})
-		if store.Compare(backbone.Pretrained(e.Value, tensors), "") == nil {
+		if kept, _ := backbone.Pretrained(e.Value, tensors); store.Compare(kept, "") == nil {
 			return fmt.Errorf("%w; these weights fit %s: set model.backbone.name=%[2]s", err, e.Name)
 		}
 	}

@@ -18,7 +18,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), searchCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), evalCommand(), embedImagesCommand(), searchCommand(),
 		lossCommand(), modelsCommand(),
 		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),
 	}
@@ -53,8 +53,7 @@ func newApp(e environment, args []string) *cli.App {
 }
 
 // completeCommands completes every command with its help template and with errors for wrong flags.
-// It also rejects input that would be ignored silently: arguments to a command that takes
-// none, and flags after an argument, which the flag package treats as arguments.
+// It also rejects arguments to a command that takes none, which would be ignored silently.
 func completeCommands(list []*cli.Command, args []string) {
 	for _, cmd := range list {
 		switch {
@@ -71,9 +70,6 @@ func completeCommands(list []*cli.Command, args []string) {
 				if asksForHelp(c, args) {
 					cli.HelpPrinter(c.App.Writer, c.Command.CustomHelpTemplate, c.Command)
 					return nil
-				}
-				if err := trailingFlag(c, args); err != nil {
-					return err
 				}
 				if err := surplusArgument(c); err != nil {
 					return err

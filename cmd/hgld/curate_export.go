@@ -47,7 +47,8 @@ func formatTable() string {
 }
 
 // exportKinds are the kinds of the formats that hgld recognises as its own.
-var exportKinds = map[string]string{"hierarchy": kindHierarchy, "draft": kindDraft, "labels": kindLabels}
+var exportKinds = map[string]string{"hierarchy": kindHierarchy, "draft": kindDraft, "labels": kindLabels,
+	"skos": kindSKOS}
 
 func runCurateExport(c *cli.Context, j *job) error {
 	to := c.String("to")

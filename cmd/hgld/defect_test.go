@@ -6,7 +6,19 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cpu"
 )
+
+// defect is hgld with a defect in a goroutine.
+func defect() {
+	endOnPanic()
+	device.Do(cpu.New(1), func() error {
+		var none []int
+		panic(none[len(none)])
+	})
+}
 
 // broken is a stdout with a defect.
 type broken struct{}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"hgld/internal/blas"
+	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/train/device/cuda"
@@ -33,7 +34,7 @@ func doctorCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			p, unreadable := stages().Open(c.String("project"))
 			j := jobIn(c, p)
-			findings := append(examineMachine(), projectFinding(p, unreadable), folderFinding())
+			findings := append(examineMachine(), projectFinding(p, unreadable), folderFinding(), locksFinding())
 			if j.json {
 				return writeJSON(j, findings)
 			}
@@ -174,4 +175,22 @@ func folderFinding() finding {
 		here = "."
 	}
 	return finding{Name: "folder", OK: true, Text: here + " is writable"}
+}
+
+// locksFinding reports which locks keep two processes apart in the current folder.
+func locksFinding() finding {
+	f := finding{Name: "locks"}
+	support, err := filelock.Probe(".")
+	switch {
+	case err != nil:
+		f.Text = err.Error()
+	case support == filelock.Leases:
+		f.OK, f.Text = true, "leases: this file system has no locks; after a crash, others wait up to a minute"
+	case support == filelock.Unguarded:
+		f.Text = "this file system grants a lock to everybody"
+		f.Advice = "never run two commands on one run directory, log or state; slices of shards may overlap"
+	default:
+		f.OK, f.Text = true, "end with their process"
+	}
+	return f
 }

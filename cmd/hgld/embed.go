@@ -181,7 +181,7 @@ func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.Draft
 // printTexts is `hgld embed --print-texts`. It prints the texts for another program to
 // encode: one per line, or an array of strings with --json.
 func printTexts(c *cli.Context, j *job) error {
-	settings, err := embedStage().Load(j.project, c)
+	settings, err := embedStage().Recall(j.project, c)
 	if err != nil {
 		return err
 	}

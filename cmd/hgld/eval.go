@@ -45,7 +45,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 		Defaults: evalSettings{
 			Model:  evalModelSettings{Run: "runs/default"},
 			Images: evalImageSettings{HoldOutSeed: 1},
-			Files:  evalFileSettings{Unit: true, Levels: "tree"},
+			Files:  evalFileSettings{Unit: true},
 			Measures: evalMeasureSettings{Metrics: train.DefaultMetrics(), Ties: "row", Mean: "query", Intervals: true,
 				Resample: "query", Seed: 1},
 			Out:     "eval.json",

@@ -29,7 +29,7 @@ func evalCompareCommand() *cli.Command {
 		Flags: append(commonFlags(), &cli.StringFlag{Name: "paper",
 			Usage: "compare with the published rows of `RECIPE` (hgld train recipe list)"},
 			&cli.BoolFlag{Name: "other-data",
-				Usage: "with --paper: also show results on data other than the paper's"},
+				Usage: "also show results on data other than the paper's, or with other labels or galleries, untested"},
 			&cli.StringFlag{Name: "resample", Value: "query",
 				Usage: "`UNIT` to resample for intervals and tests: query, or class with all its queries"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of intervals and tests"},
@@ -113,8 +113,17 @@ func runEvalCompare(j *job, o compareOptions) error {
 	var page error
 	if o.paper == "" {
 		t := history.Compared{Comparison: history.Compare(files, results)}
-		var err error
-		if t.Pairs, err = o.pairs(j, files, results); err != nil {
+		err := history.Alike(files, results)
+		switch {
+		case err == nil:
+			t.Pairs, err = o.pairs(j, files, results)
+		case o.otherData && o.page == "":
+			j.say("careful: the differences are not tested: %v", err)
+			err = nil
+		default:
+			err = otherTasks(err)
+		}
+		if err != nil {
 			return err
 		}
 		tables = []history.Compared{t}
@@ -153,6 +162,11 @@ func runEvalCompare(j *job, o compareOptions) error {
 	return page
 }
 
+// otherTasks gives the error for results of different tasks its exit code and hint.
+func otherTasks(err error) error {
+	return withHint(withCode(exitUsage, err), "--other-data shows them side by side all the same, untested")
+}
+
 // report writes the page of two results.
 func (o compareOptions) report(j *job, files []string, results []*retrieval.Result, pairs []history.Pair) error {
 	if len(pairs) == 0 {
@@ -168,7 +182,7 @@ func (o compareOptions) report(j *job, files []string, results []*retrieval.Resu
 		}
 	}
 	if o.images != "" {
-		d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, o.images, "", "")
+		d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, o.images, "", vectorLabels{})
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,11 @@ import (
 	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/settings"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/index"
 	"hgld/train/input"
@@ -38,6 +40,8 @@ func evalEmbedCommand() *cli.Command {
 			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
+			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
+			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` of the labels that mean no class, as in hgld eval run"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
@@ -47,26 +51,53 @@ func evalEmbedCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o := embedChoice{model: evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
-				threads: c.Int("threads"), split: c.String("split"), labels: c.String("labels"), out: c.String("out"),
+			o := embedChoice{command: "eval embed", example: "hgld eval embed --run runs/default photos",
+				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
+					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
+					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
 				missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
 		},
 	}
 }
 
-// embedChoice holds the flags of `hgld eval embed`.
+// embedder opens the model of an embedding.
+type embedder interface {
+	// open returns the model and a description of its weights.
+	open(j *job) (*train.Model, string, error)
+	// source is the run, or the file of weights.
+	source() string
+}
+
+// trainedChoice chooses the model of a run.
+type trainedChoice struct {
+	evalModelSettings
+	threads int
+}
+
+func (c *trainedChoice) open(j *job) (*train.Model, string, error) {
+	m, err := c.evalModelSettings.open(j, c.threads)
+	if err != nil {
+		return nil, "", err
+	}
+	return m, c.stepsText(m), nil
+}
+
+func (c *trainedChoice) source() string { return c.Run }
+
+// embedChoice holds the flags of `hgld eval embed` and `hgld embed-images`.
 type embedChoice struct {
-	model              evalModelSettings
-	threads            int
-	split, labels, out string
-	missing            float64
+	command, example string
+	model            embedder
+	split, out       string
+	labels           vectorLabels
+	missing          float64
 }
 
 func (o *embedChoice) check(j *job) error {
 	if len(j.args) != 1 {
-		return withHint(usagef("eval embed takes one folder, archive or file; got %d", len(j.args)),
-			"hgld eval embed --run runs/default photos")
+		return withHint(usagef("%s takes one folder, archive or file; got %d", o.command, len(j.args)), "%s",
+			o.example)
 	}
 	if o.out == "" {
 		name := filepath.Base(j.args[0])
@@ -79,7 +110,7 @@ func (o *embedChoice) check(j *job) error {
 	if !(o.missing >= 0 && o.missing <= 1) {
 		return usagef("--allow-missing is %v, want a share from 0 to 1", o.missing)
 	}
-	return j.checkOutputs("eval embed", []string{j.args[0], o.labels, o.model.Run},
+	return j.checkOutputs(o.command, []string{j.args[0], o.labels.file, o.model.source()},
 		pipeline.Output{Path: o.out, Kind: kindIndex})
 }
 
@@ -95,15 +126,15 @@ func (o *embedChoice) run(j *job) (err error) {
 	if j.limit > 0 {
 		data = input.First(data, j.limit)
 	}
-	m, err := o.model.open(j, o.threads)
+	m, how, err := o.model.open(j)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, o.model.stepsText(m))
+	j.say("embedding %s with %s, %s", count(data.Len(), "item"), m.Path, how)
 	p := j.progress("embed", data.Len())
 	defer p.End()
-	w := index.Writer{Path: o.out, Run: o.model.Run, Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
+	w := index.Writer{Path: o.out, Run: o.model.source(), Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
 		Progress: func(done, _ int) { p.Set(done, "") }}
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
@@ -126,7 +157,7 @@ func (o *embedChoice) report(j *job, info *index.Info, kept bool) error {
 		j.print("%s: %d vectors of %d numbers\n", o.out, info.Rows, info.Width)
 	}
 	if n := len(info.Failed); n > 0 {
-		return withHint(withCode(exitSomeFailed, fmt.Errorf("eval embed: %s left out", count(n, "image"))),
+		return withHint(withCode(exitSomeFailed, fmt.Errorf("%s: %s left out", o.command, count(n, "image"))),
 			"%s lists them under failed; all other images have vectors", index.InfoFile(o.out))
 	}
 	return nil
@@ -157,17 +188,24 @@ func embedError(j *job, err error) error {
 // skipBroken leaves out files that cannot be read or decoded as images.
 func skipBroken(err *input.ImageError) bool { return err.Decoding || dataset.Unreadable(err.Err) }
 
+// vectorLabels names the labels of vectors, as the settings of eval do.
+type vectorLabels struct {
+	file            string
+	levels, missing []string
+}
+
 // openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
-func openItems(j *job, path, split, labelFile string) (input.Dataset, io.Closer, error) {
+func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Closer, error) {
 	of := !shards.IsDataSet(path)
 	switch vectored := embeddings.IsKind(path); {
 	case split != "" && of:
 		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
-	case labelFile != "" && !vectored:
-		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", labelFile, path)
+	case l.file != "" && !vectored:
+		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", l.file, path)
 	case vectored:
-		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: labelFile, Open: openVectors,
-			Verify: verifyVectors, Say: j.say})
+		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: l.file, Columns: l.levels,
+			Missing: l.missing, Open: openVectors, Verify: verifyVectors,
+			Recorded: index.Recorded, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
 		return openSplits(path, split)

@@ -209,7 +209,7 @@ func TestInterruptedEmbeddingContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	d, closer, err := openItems(j, "pictures", "", "")
+	d, closer, err := openItems(j, "pictures", "", vectorLabels{})
 	if err != nil {
 		t.Fatal(err)
 	}

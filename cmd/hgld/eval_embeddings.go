@@ -8,6 +8,9 @@ import (
 	"io/fs"
 
 	"hgld/internal/registry"
+	"hgld/internal/settings"
+	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
 	"hgld/train/embeddings"
 	"hgld/train/index"
 	"hgld/train/report"
@@ -16,16 +19,38 @@ import (
 
 // evalFileSettings name embeddings or rankings from files, which need no model, and their labels.
 type evalFileSettings struct {
-	Embeddings        string `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .npz, .safetensors, .parquet, .pt) instead of a model"`
-	Labels            string `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers, or .parquet with label_0, label_1 …; empty: the .parquet of the vectors, or the .csv or .tsv of the same name"`
-	GalleryEmbeddings string `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
-	GalleryLabels     string `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
-	Ranking           string `yaml:"ranking" path:"in" usage:"evaluate the rankings of another program instead of vectors, as deep as they go: a TREC run, or a .npy of gallery rows as faiss returns them"`
-	Qrels             string `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
-	QrelsUsage        string `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
-	Levels            string `yaml:"levels" usage:"tree, or independent if the label columns do not form a tree"`
-	Ignore            string `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
-	Unit              bool   `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
+	Embeddings        string            `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .npz, .safetensors, .parquet, .pt) instead of a model"`
+	Labels            string            `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers or texts, or .parquet; empty: those in the file of the vectors, or the .csv or .tsv of the same name"`
+	GalleryEmbeddings string            `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
+	GalleryLabels     string            `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
+	Ranking           string            `yaml:"ranking" path:"in" usage:"evaluate the rankings of another program instead of vectors, as deep as they go: a TREC run, or a .npy of gallery rows as faiss returns them"`
+	Qrels             string            `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
+	QrelsUsage        string            `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
+	Levels            settings.TextList `yaml:"levels" usage:"label columns, finest first; empty: those that may be levels. independent before them, or alone, if they do not form a tree"`
+	Missing           settings.TextList `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
+	EqualIDs          string            `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`
+	Ignore            string            `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
+	Unit              bool              `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
+}
+
+// The words that may stand before the columns of levels.
+const (
+	treeLevels        = "tree"
+	independentLevels = "independent"
+)
+
+// levels returns how the levels belong together, and the columns that are levels.
+func (s *evalFileSettings) levels() (kind string, columns []string) {
+	if len(s.Levels) > 0 && (s.Levels[0] == treeLevels || s.Levels[0] == independentLevels) {
+		return s.Levels[0], s.Levels[1:]
+	}
+	return treeLevels, s.Levels
+}
+
+// independent reports whether the levels do not form a tree.
+func (s *evalFileSettings) independent() bool {
+	kind, _ := s.levels()
+	return kind == independentLevels
 }
 
 // named reports whether the settings name embeddings or rankings.
@@ -71,7 +96,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 		return nil, err
 	}
 	evaluate := retrieval.Evaluate
-	if s.Levels == "independent" && s.Qrels == "" {
+	if s.independent() && s.Qrels == "" {
 		evaluate = retrieval.EvaluateIndependent
 	} else {
 		in.Observer = outputs.Look()
@@ -96,7 +121,7 @@ func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery re
 	if e.Outputs.Images == "" || e.Outputs.Report == "" {
 		return a, b, io.NopCloser(nil), nil
 	}
-	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, e.Outputs.Images, "", "")
+	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, e.Outputs.Images, "", vectorLabels{})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -106,10 +131,12 @@ func (e *evaluation) items(j *job, in *embeddings.Evaluation) (query, gallery re
 
 // input collects the files to read and how to read them.
 func (s *evalFileSettings) input(j *job) *embeddings.Input {
+	_, columns := s.levels()
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
-		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.Levels == "independent",
-		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors,
-		Verify: verifyVectors, Say: j.say}
+		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.independent(), Columns: columns,
+		Missing: s.Missing, EqualIDs: s.EqualIDs, Part: "validation", Limit: j.limit, Qrels: s.Qrels,
+		Usage: s.QrelsUsage, Stay: true, Open: openVectors,
+		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 }
 
 // setOptions copies the options to an evaluation of files.
@@ -185,13 +212,16 @@ func verifyVectors(path string) error { return index.Verify(context.Background()
 // openVectors opens a file of vectors and gives its errors their exit codes.
 func openVectors(path string) (embeddings.Vectors, error) {
 	v, err := embeddings.Open(path)
+	var array *tensorfile.FormatError
+	var pickle *torchfile.FormatError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if meant := embeddings.Meant(path); meant != "" {
 			err = withHint(err, "did you mean %s?", meant)
 		}
 		return nil, err
-	case errors.As(err, new(*registry.UnknownError)):
+	case errors.As(err, new(*registry.UnknownError)), errors.As(err, new(*embeddings.ContentError)),
+		errors.As(err, &array) && array.Unsupported, errors.As(err, &pickle) && pickle.Refused != "":
 		return nil, withCode(exitUsage, err)
 	}
 	return v, withCode(exitIntegrity, err)

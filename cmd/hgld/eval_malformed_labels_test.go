@@ -59,7 +59,7 @@ func malformedLabels() (list []malformed) {
 		want, dictionary string
 		data             []byte
 	}{
-		"floats": {"F32[6], want integers [rows] or", dict("'<f4'", "False", "(6,)"), make([]byte, 24)},
+		"floats": {"F32[6], want integers [rows] or", dict("'<f4'", "False", "(6,)"), floatBytes(0.5, 1, 1, 2, 2, 3)},
 		"cube":   {"I64[6 1 2], want integers [rows]", dict("'<i8'", "False", "(6, 1, 2)"), make([]byte, 96)},
 		"scalar": {"I64[], want integers [rows] or", dict("'<i8'", "False", "()"), make([]byte, 8)},
 		"fewer":  {"5 rows of labels", dict("'<i8'", "False", "(5,)"), make([]byte, 40)},
@@ -230,7 +230,7 @@ func malformedSettings() (list []malformed) {
 		vectors + "--ties first":                                "unknown order of ties \"first\"",
 		vectors + "--mean level":                                "mean is \"level\", want query or",
 		vectors + "--resample row":                              "resample is \"row\", want query",
-		vectors + "--levels forest":                             "levels is \"forest\", want tree",
+		vectors + "--levels forest":                             "unknown column \"forest\" (known: id, fine",
 		vectors + "--gap 1":                                     "gap is 1, want a batch size of 2",
 		vectors + "--gap -3":                                    "--gap: eval.gap is -3, want a",
 		vectors + "--threads -1":                                "--threads: eval.threads is -1,",

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hgld/internal/registry"
+	"hgld/train/embeddings"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
@@ -60,10 +61,10 @@ func (e *evaluation) options() (o retrieval.Evaluation, err error) {
 // checkCombinations returns an error for settings that exclude each other.
 func (e *evaluation) checkCombinations() error {
 	f, s := &e.Files, &e.Measures
-	if f.Levels != "tree" && f.Levels != "independent" {
-		return usagef("levels is %.80q, want tree or independent", f.Levels)
+	if !slices.Contains([]string{"", embeddings.SameImages, embeddings.OtherImages}, f.EqualIDs) {
+		return usagef("equal_ids is %.80q, want same or other", f.EqualIDs)
 	}
-	independent, page := f.Levels == "independent", e.Outputs.Report != "" || e.Outputs.TREC != "" || e.export != nil
+	independent, page := f.independent(), e.Outputs.Report != "" || e.Outputs.TREC != "" || e.export != nil
 	for _, no := range []struct {
 		wrong bool
 		says  string

@@ -36,8 +36,8 @@ func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Item
 			return -1
 		}
 		t, err := report.TREC{Prefix: s.TREC, Places: s.TRECPlaces, Least: s.TRECLeast, Levels: len(levels),
-			Query: query, Gallery: gallery, Own: own}.Open()
-		if errors.As(err, new(*report.LeastError)) {
+			Query: query, Gallery: gallery, Own: own, Say: j.say}.Open()
+		if errors.As(err, new(*report.LeastError)) || errors.As(err, new(*report.IDError)) {
 			return nil, withCode(exitUsage, err)
 		}
 		if err != nil {

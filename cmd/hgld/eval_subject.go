@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"hgld/internal/pipeline"
@@ -66,8 +67,10 @@ func changedSince(m *train.Model, run string) (string, error) {
 
 // measured describes the vectors and labels of an evaluation by their checksums.
 func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
-	of := &retrieval.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": s.Levels}}
-	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage} {
+	kind, columns := s.levels()
+	of := &retrieval.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": kind}}
+	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage,
+		"level_columns": strings.Join(columns, ","), "missing": strings.Join(s.Missing, ","), "equal_ids": s.EqualIDs} {
 		if value != "" {
 			of.Settings[name] = value
 		}

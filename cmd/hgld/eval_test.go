@@ -321,7 +321,7 @@ func TestEvalWarnsAboutOddFiles(t *testing.T) {
 	if err := os.WriteFile("z.csv", []byte("path,kind\nx,a\ny,a\nz,a\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv")
+	code, _, errs := run(t, "eval", "run", "--embeddings", "zero.npy", "--labels", "z.csv", "--levels", "path,kind")
 	for _, hint := range []string{"1 of 3 vectors of zero.npy are all zeros, the first in row 1", `level "path": no query shares its class with another item`} {
 		if code != 0 || !strings.Contains(errs, hint) {
 			t.Errorf("exit code %d, want %q\n%s", code, hint, errs)
@@ -368,7 +368,8 @@ func TestEvalNamesTheErrorsInItsFiles(t *testing.T) {
 		{[]string{"--embeddings", "e.npy", "--labels", "notree.csv"}, exitUsage, `landmark "l11" has two parents`},
 		{[]string{"--embeddings", "l.csv", "--labels", "l.csv"}, exitUsage, `unknown kind of file ".csv"`},
 		{[]string{"--embeddings", "e.npy", "--labels", "empty.csv"}, exitUsage, "empty.csv is empty; want a heading"},
-		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitIntegrity, `it has 6 tensors, a, b, c, d, e and 1 more, but none is called "embeddings"`},
+		{[]string{"--embeddings", "two.safetensors", "--labels", "l.csv"}, exitUsage,
+			"no float tensor with rows and columns, but a, b, c, d, e and 1 more"},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "mAP@Q"}, exitUsage, "@R"},
 		{[]string{"--embeddings", "e.npy", "--labels", "l.csv", "--ties", "none"}, exitUsage,
 			`unknown order of ties "none"`},

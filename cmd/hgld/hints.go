@@ -15,6 +15,7 @@ import (
 	"hgld/internal/download"
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -42,6 +43,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitTemporary, func(e *download.TemporaryError) string {
 		return fmt.Sprintf("run the same command again: it continues after %d bytes", e.Bytes)
 	}),
+
+	kind(exitUsage, addressHint),
 
 	// projects and stages
 	kind[*pipeline.SettingsError](exitUsage, nil),
@@ -120,6 +123,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 
 	// shards
 	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitUsage, missingSlices),
+	kind(exitUsage, func(*shards.SettingsError) string {
+		return "`hgld shards finish` takes the settings of the slices: repeat their flags"
+	}),
 	kind(exitOK, refusedBuild),
 	kind(exitTemporary, func(*shards.ReadError) string {
 		return "no image was left out; the same command continues once the file can be read"
@@ -182,7 +189,19 @@ var advice = []func(err error) (code int, hint string, ok bool){
 
 	// vectors and searches
 	kind(exitOK, func(*embeddings.TwoTablesError) string { return "choose one with --labels" }),
-	sentinel(embeddings.ErrNoClasses, exitOK, "give the labels as a .csv with --labels"),
+	sentinel(embeddings.ErrNoClasses, exitOK, "name them with --levels, or give the labels as a .csv with --labels"),
+	kind(exitUsage, func(e *embeddings.NoLevelError) string {
+		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
+	}),
+	kind(exitUsage, func(e *embeddings.MissingError) string {
+		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
+	}),
+	kind(exitUsage, func(*embeddings.SameIDError) string {
+		return "--equal-ids " + embeddings.SameImages + " says that these are the same images and leaves them out, and " +
+			"--equal-ids " + embeddings.OtherImages + " that they are others"
+	}),
+	kind[*embeddings.KindsError](exitUsage, nil),
+	kind[*embeddings.NothingSharedError](exitUsage, nil),
 	kind(exitOK, convertVectors),
 	kind(exitOK, missingLabels),
 	kind(exitUsage, func(*report.MetricError) string { return "name one of them with --by, such as AP_level0" }),
@@ -214,6 +233,23 @@ func kind[E error](code int, hint func(E) string) func(error) (int, string, bool
 // sentinel is the row of one error.
 func sentinel(of error, code int, hint string) func(error) (int, string, bool) {
 	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
+
+// addressHint is the hint for an address in place of a path.
+func addressHint(e *regular.AddressError) string {
+	if path := e.Local(); path != "" {
+		return "leave out file://: " + word(path)
+	}
+	return "hgld reads and writes files of this machine: copy what it is to read, or mount the storage as a folder " +
+		"(rclone mount, s3fs, gcsfuse), and name that"
+}
+
+// missingSlices is the hint for slices that have to be built before the data set is finished.
+func missingSlices(e *shards.MissingSlicesError) string {
+	if len(e.Missing) == 0 {
+		return "`hgld shards slice` builds one; `hgld shards build` builds everything"
+	}
+	return fmt.Sprintf("build them: hgld shards slice … %d/%d", e.Missing[0], e.Of)
 }
 
 // occupiedOutput is the hint for an output that is not free.

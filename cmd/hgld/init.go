@@ -28,7 +28,7 @@ func initCommand() *cli.Command {
 // startProject runs `hgld init`.
 func startProject(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return withHint(usagef("init takes one argument, the folder of the project, after the flags"), "hgld init my-project")
+		return withHint(usagef("init takes one argument, the folder of the project"), "hgld init my-project")
 	}
 	dir := c.Args().First()
 	path := filepath.Join(dir, projectFile)

@@ -31,7 +31,7 @@ type job struct {
 	replace bool      // overwrite what other work depends on
 	profile bool      // show where the time goes
 	project *pipeline.Project
-	args    []string // arguments after the flags
+	args    []string // arguments without the flags
 
 	device, deviceOrigin string        // name of the device, and where it was set
 	cards                []device.Kind // kinds of GPUs to choose from
@@ -115,12 +115,18 @@ func (j *job) Options() pipeline.Options {
 // Say is say, exported for package pipeline.
 func (j *job) Say(format string, args ...any) { j.say(format, args...) }
 
-// Start says why a stage runs, and its command.
-func (j *job) Start(st pipeline.State) { j.say("%s", j.heading(st)) }
+// Start says why a stage runs, its command, and which of its settings an earlier command gave.
+func (j *job) Start(st pipeline.State) {
+	j.say("%s", j.heading(st))
+	if kept := recalled([]pipeline.State{st}); kept != "" {
+		j.say("%s", kept)
+	}
+}
 
 // heading returns why a stage runs, and its command.
 func (j *job) heading(st pipeline.State) string {
-	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(j.project), typed(j.project, st.Command))
+	return fmt.Sprintf("%-8s %s: %s -> %s", st.Stage, st.State, st.Describe(j.project),
+		typedAgain(j.project, st))
 }
 
 // anyNumber is the upper limit for commands that take any number of arguments.

@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
+	"hgld/internal/seal"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/train/history"
@@ -29,6 +30,7 @@ const (
 	kindIndex      = "an index"
 	kindResult     = "a result"
 	kindExport     = "an export"
+	kindSKOS       = "SKOS"
 	kindForeign    = "a file" // of a format that other programs write as well
 	kindTRECRun    = "a run for trec_eval"
 	kindTRECQrels  = "qrels for trec_eval"
@@ -54,6 +56,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindExport:                  {Ours: holds(`hgld_export|hgld\.input`)},
 		kindIndex:                   {Ours: index.Owns, Files: indexOutputs},
 		kindForeign:                 {},
+		kindSKOS:                    {Ours: isSealed},
 		"expected tags":             {Ours: begins(`landmark_id,outcome,tag\n`)},
 		"a log of requests":         {Ours: begins(`\{"at":.*"action":`)},
 		"files for trec_eval":       {Files: trecOutputs},
@@ -86,6 +89,15 @@ func outputKinds() map[string]pipeline.Kind {
 
 // begins recognises files by how they begin.
 func begins(expression string) func(string) (bool, error) { return holds("^(" + expression + ")") }
+
+// isSealed recognises a text with its hash in the last line. One that a user changed is not recognised.
+func isSealed(path string) (bool, error) {
+	text, err := regular.ReadFile(path)
+	if pipeline.IsMissing(err) {
+		return false, nil
+	}
+	return err == nil && seal.CheckLines(text) == nil, err
+}
 
 // markedBytes is how much of either end of a file is searched for the mark of its kind.
 const markedBytes = 8 << 10

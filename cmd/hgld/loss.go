@@ -9,8 +9,10 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/index"
 	"hgld/train/losscheck"
 )
 
@@ -28,6 +30,9 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt)"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
+			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
+			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` that mean no class, as in hgld eval run"},
+			&cli.StringFlag{Name: "equal-ids", Usage: "what a row of both sides with the same id is: same (image) or other"},
 			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, without a gradient (default: the embeddings)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
@@ -52,8 +57,10 @@ func lossCommand() *cli.Command {
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
+		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
+		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
-		Verify: verifyVectors, Say: j.say}
+		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {

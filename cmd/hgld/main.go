@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"hgld/internal/terminal"
 	"io"
 	"os"
 	"runtime/debug"
@@ -13,9 +12,20 @@ import (
 	"sync"
 	"syscall"
 	"unicode/utf8"
+
+	"hgld/internal/crash"
+	"hgld/internal/terminal"
 )
 
-func main() { os.Exit(hgld(os.Args, os.Stdout, os.Stderr)) }
+func main() {
+	endOnPanic()
+	os.Exit(hgld(os.Args, os.Stdout, os.Stderr))
+}
+
+// endOnPanic makes a panic of any goroutine end the process as one of the main goroutine does.
+func endOnPanic() {
+	crash.Report = func(panicked any, trace []byte) { os.Exit(reportDefect(panicked, trace, os.Stderr)) }
+}
 
 // hgld runs one command line on this machine and returns its exit code.
 func hgld(args []string, stdout, stderr io.Writer) int {
@@ -35,8 +45,9 @@ func (e environment) run(args []string) (code int) {
 	out, messages := &output{to: e.stdout}, &output{to: e.stderr, raw: true}
 	ctx, announced, stop := interruptible(messages)
 	defer stop()
-	e.stdout, e.stderr, args = out, messages, moveNameLast(args)
-	err := out.join(newApp(e, args).RunContext(ctx, args))
+	e.stdout, e.stderr = out, messages
+	app := newApp(e, args)
+	err := out.join(app.RunContext(ctx, flagsFirst(app.Commands, args)))
 	announced()
 	return reportError(err, messages)
 }

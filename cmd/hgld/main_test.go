@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		heedHangups()
 		ramdisk.Use()
 	}
-	testscript.Main(m, map[string]func(){"hgld": main})
+	testscript.Main(m, map[string]func(){"hgld": main, "defect": defect})
 }
 
 // heedHangups makes this process and those that it starts heed SIGHUP, also where the

@@ -105,21 +105,49 @@ func vectorsArgument(command, file string) string {
 	return command + " --embeddings " + word(file)
 }
 
-// trailingFlag returns an error for an argument that looks like a flag, unless the user
-// wrote "--" before it.
-func trailingFlag(c *cli.Context, args []string) error {
-	free := 0
-	if i := slices.Index(args, "--"); i >= 0 {
-		free = len(args) - i - 1
+// flagsFirst moves the flags of a command before its arguments, since the flag package takes what stands
+// behind an argument for arguments. It moves nothing behind "--". --help stays where it is, see asksForHelp.
+func flagsFirst(list []*cli.Command, args []string) []string {
+	var command *cli.Command
+	at := 1
+	for ; at < len(args); at++ {
+		i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(args[at]) })
+		if i < 0 {
+			break
+		}
+		command, list = list[i], list[i].Subcommands
 	}
-	list := c.Args().Slice()
-	for _, a := range list[:max(0, len(list)-free)] {
-		if len(a) > 1 && a[0] == '-' {
-			return withHint(usagef("flag %s comes after the argument %.80q and would be ignored", a, list[0]),
-				"write flags first: hgld %s %s … %s", commandPath(c), word(a), word(list[0]))
+	if command == nil || len(command.Subcommands) > 0 {
+		return args
+	}
+	var flags, others []string
+	for i := at; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			return slices.Concat(args[:at], flags, args[i:i+1], others, args[i+1:])
+		case len(a) < 2 || a[0] != '-' || a == "--help" || a == "-h" || strings.HasPrefix(a, "--generate"):
+			others = append(others, a)
+		default:
+			flags = append(flags, a)
+			if takesValue(command.Flags, a) && i+1 < len(args) {
+				i++
+				flags = append(flags, args[i])
+			}
 		}
 	}
-	return nil
+	return slices.Concat(args[:at], flags, others)
+}
+
+// takesValue reports whether the value of a flag, as typed, is the next word.
+func takesValue(flags []cli.Flag, typed string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(typed, "-"), "-")
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return false
+	}
+	_, isSwitch := flags[i].(*cli.BoolFlag)
+	return !isSwitch
 }
 
 // surplusArgument returns an error for the arguments of a command that takes none.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -35,14 +37,28 @@ func modelsCommand() *cli.Command {
 				"  hgld models check --model resnet50 my.safetensors    every missing or unexpected name\n\n" +
 				"  The file can be .safetensors, or a .pth, .pt or .bin written by torch.save.",
 			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
-				Usage: "compare with the network `NAME` only, and list every difference"}),
+				Usage: "compare with the network `NAME` only, and list every difference"}, weightsKeyFlag()),
 			Action: checkModel,
 		},
 		modelsFetchCommand())
 }
 
-// modelNamed returns the network with the given name.
+// weightsKeyFlag chooses a dictionary of a checkpoint, as model.weights_key does in a training.
+func weightsKeyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "key", Usage: "read the dictionary `KEY` of a checkpoint with several: state_dict_ema, teacher"}
+}
+
+// modelNamed returns the network with the given name, which may be another library's.
 func modelNamed(list []backbone.Known, name string) (backbone.Known, error) {
+	if a, ok := backbone.AliasOf(name); ok {
+		for _, key := range slices.Sorted(maps.Keys(a.Settings)) {
+			if key != "input" { // positions are resampled
+				return backbone.Known{}, withHint(usagef("%s is hgld's %s with another %s", name, a.Name, key),
+					"hgld train run -o model.backbone=%s takes it by that name", word(name))
+			}
+		}
+		name = a.Name
+	}
 	var names []string
 	for _, m := range list {
 		if m.Name == name {

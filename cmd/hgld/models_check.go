@@ -7,9 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filehash"
-	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
+	"hgld/train/pretrained"
 )
 
 // shownFits limits the networks printed for a file that fits none. shownNames limits the
@@ -40,24 +40,37 @@ func checkModel(c *cli.Context) error {
 		}
 		list, names = []backbone.Known{m}, 1<<31-1
 	}
-	tensors, err := readTensors(path)
+	w, err := readWeights(path, c.String("key"))
 	if err != nil {
 		return err
+	}
+	stated, err := pretrained.Stated(path)
+	if err != nil {
+		return withCode(exitIntegrity, err)
 	}
 	sum, size, err := filehash.SHA256(j.ctx, path)
 	if err != nil {
 		return err
 	}
-	fits := backbone.FitAll(list, tensors)
+	fits := backbone.FitAll(list, w.Tensors)
 	if j.json {
 		err = writeJSON(j, struct {
-			File   string         `json:"file"`
-			Bytes  int64          `json:"bytes"`
-			SHA256 string         `json:"sha256"`
-			Models []backbone.Fit `json:"models"`
-		}{path, size, sum, fits})
+			File       string                   `json:"file"`
+			Bytes      int64                    `json:"bytes"`
+			SHA256     string                   `json:"sha256"`
+			Dictionary string                   `json:"dictionary,omitempty"`
+			Others     []string                 `json:"other_dictionaries,omitempty"`
+			Stated     []backbone.Preprocessing `json:"stated,omitempty"`
+			Models     []backbone.Fit           `json:"models"`
+		}{path, size, sum, w.Key, w.Others, stated, fits})
 	} else {
-		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(tensors), size, sum)
+		j.print("%s: %d tensors, %d bytes, sha256 %s\n", path, len(w.Tensors), size, sum)
+		if note := w.Note(); note != "" {
+			j.print("%s; --key chooses\n", note)
+		}
+		for _, p := range stated {
+			j.print("%s: %s\n", p.Source, p)
+		}
 		printFits(j, fits, names)
 	}
 	switch {
@@ -71,28 +84,32 @@ func checkModel(c *cli.Context) error {
 	return withCode(exitIntegrity, err)
 }
 
-// readTensors reads a safetensors file, or a file written by torch.save.
-func readTensors(path string) ([]tensorfile.Tensor, error) {
-	if !torchfile.Named(path) {
-		tensors, _, err := tensorfile.ReadAll(path)
-		if errors.As(err, new(*tensorfile.FormatError)) {
-			return nil, withCode(exitIntegrity, err)
-		}
-		return tensors, err
-	}
-	tensors, err := torchfile.Read(path)
+// readWeights reads a safetensors file, or a file written by torch.save, as a training does.
+func readWeights(path, key string) (*pretrained.Weights, error) {
+	w, err := pretrained.Read(path, key)
 	if errors.As(err, new(*torchfile.FormatError)) {
-		err = withHint(withCode(exitIntegrity, fmt.Errorf("%s: %w", path, err)),
-			"scripts/convert_weights.py %s reads a few more formats", word(path))
+		return nil, withHint(withCode(exitIntegrity, err), "scripts/convert_weights.py %s reads a few more formats",
+			word(path))
 	}
-	return tensors, err
+	if pretrained.Damaged(err) {
+		return nil, withCode(exitIntegrity, err)
+	}
+	return w, err
+}
+
+// wrapperText names the prefix that names lost.
+func wrapperText(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return fmt.Sprintf(", without the prefix %s of its names", prefix)
 }
 
 func printFits(j *job, fits []backbone.Fit, names int) {
 	for i, f := range fits {
 		switch {
 		case f.Fits:
-			j.print("fits %s\n", f.Name)
+			j.print("fits %s%s\n", f.Name, wrapperText(f.Wrapper))
 		case !fits[0].Fits && i < shownFits:
 			j.print("not %s: %d missing, %d unexpected, %d of another shape\n", f.Name, len(f.Missing), len(f.Unexpected),
 				len(f.Shapes))

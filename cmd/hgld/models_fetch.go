@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,18 +34,10 @@ func modelsFetchCommand() *cli.Command {
 			&cli.StringFlag{Name: "from", Usage: "`URL` or file: .safetensors, or a .pth, .pt or .bin written by torch.save"},
 			&cli.StringFlag{Name: "sha256", Usage: "fail if the sha256 of the file is not `HEX`"},
 			&cli.StringFlag{Name: "out", Usage: "write this `FILE` (default: weights/NAME.safetensors)"},
+			weightsKeyFlag(),
 			&cli.BoolFlag{Name: "replace", Usage: "replace a file that came from another source"}),
 		Action: fetchModel,
 	}
-}
-
-// moveNameLast moves the name in `hgld models fetch NAME --from URL` to the end, because the
-// flag package wants arguments after flags.
-func moveNameLast(args []string) []string {
-	if len(args) < 5 || args[1] != "models" || args[2] != "fetch" || strings.HasPrefix(args[3], "-") {
-		return args
-	}
-	return slices.Concat(args[:3], args[4:], args[3:4])
 }
 
 func fetchModel(c *cli.Context) error {
@@ -99,14 +89,16 @@ var sha256Form = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 // fetchOptions reads the flags.
 func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	o := pretrained.Options{Name: j.args[0], From: c.String("from"), SHA256: c.String("sha256"), Out: c.String("out"),
-		Replace: j.replace}
+		Key: c.String("key"), Replace: j.replace}
 	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return o, err
 	}
-	if _, err := modelNamed(list, o.Name); err != nil {
+	known, err := modelNamed(list, o.Name)
+	if err != nil {
 		return o, err
 	}
+	o.Name = known.Name
 	switch {
 	case o.From == "":
 		return o, withHint(usagef("--from is missing: hgld fetches only what you name"),
@@ -135,6 +127,12 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	}
 	j.print("%s: %d tensors, fits %s\n", r.Out, r.Tensors, r.Name)
 	j.print("fetched %d bytes, sha256 %s%s\n", r.Bytes, r.SHA256, map[bool]string{true: ", as expected"}[o.SHA256 != ""])
+	if note := (&pretrained.Weights{Key: r.Dictionary, Others: r.Others}).Note(); note != "" {
+		j.print("%s; --key chooses\n", note)
+	}
+	for _, p := range r.Stated {
+		j.print("%s: %s\n", p.Source, p)
+	}
 	if r.Converted {
 		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}

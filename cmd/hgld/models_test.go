@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/train"
 	"hgld/train/backbone"
+	"hgld/train/device/cpu"
+	"hgld/train/testing/places"
 )
 
 // weightsOf makes a file with zeros for everything that a network declares.
@@ -57,6 +60,35 @@ func TestModelsCheckNamesWhatAFileFits(t *testing.T) {
 	if out, code := check(t, path); code != exitOK || !strings.Contains(out, "\nfits convnet\n") ||
 		strings.Contains(out, "not ") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// What models check says of wrapped weights, a training does.
+func TestModelsCheckAndTrainingReadTheSameWeights(t *testing.T) {
+	wrapped := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) {
+		x.Name = "student.module._orig_mod.model." + x.Name
+		return x, true
+	})
+	for _, c := range []struct{ key, text string }{
+		{"", "not convnet"}, {"student", "fits convnet, without the prefix module._orig_mod.model. of its names"},
+		{"teacher", ""},
+	} {
+		out, code := check(t, "--key", c.key, wrapped)
+		config := train.Default()
+		config.Model.Weights, config.Model.WeightsKey = wrapped, c.key
+		config.Steps, config.Sampler.Batch, config.Sampler.M = 1, 4, 2
+		r, err := train.New(config, train.Data{Train: &places.Set{Forms: 2, PerForm: 2, Views: 4, Size: 20}},
+			train.Options{Backend: cpu.New(1)})
+		if (err == nil) != (code == exitOK) || !strings.Contains(out, c.text) {
+			t.Errorf("key %q: %v, exit %d\n%s", c.key, err, code, out)
+		}
+		if err != nil {
+			continue
+		}
+		if notes := strings.Join(r.StartNotes(), "\n"); !strings.Contains(notes, `"module._orig_mod.model."`) {
+			t.Errorf("notes %q", notes)
+		}
+		r.Close()
 	}
 }
 

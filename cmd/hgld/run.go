@@ -59,6 +59,9 @@ func printPlan(j *job, first int) error {
 		} else {
 			j.print("%-8s %s\n", st.Stage, st.State.State)
 		}
+		if kept := recalled([]pipeline.State{st.State}); kept != "" {
+			j.print("%-8s %s\n", "", kept)
+		}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ func runsCompareCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.BoolFlag{Name: "seeds",
 				Usage: "group runs that differ only in seed and hold_out_seed, and compare the groups by seed"},
+			&cli.BoolFlag{Name: "other-data", Usage: "also compare runs that were evaluated on other labels or another gallery"},
 			&cli.StringSliceFlag{Name: "metrics", Usage: "rows of the table, as `KEYS` of eval.json (default: all)"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, markdown or csv"}),
 		Action: func(c *cli.Context) error {
@@ -35,28 +36,41 @@ func runsCompareCommand() *cli.Command {
 			if !slices.Contains(history.GroupFormats, format) {
 				return usagef("--format is %.80q; want text, markdown or csv", format)
 			}
-			return compareRuns(j, j.args, settings.Split(c.StringSlice("metrics")), c.Bool("seeds"), format)
+			o := runsCompared{keys: settings.Split(c.StringSlice("metrics")), seeds: c.Bool("seeds"),
+				otherData: c.Bool("other-data"), format: format}
+			return o.compare(j, j.args)
 		},
 	}
 }
 
-// compareRuns prints the results of runs in one of history.GroupFormats. It prints the
-// metrics named by keys, or all if keys is empty.
-func compareRuns(j *job, dirs, keys []string, seeds bool, format string) error {
+// runsCompared says how runs are compared.
+type runsCompared struct {
+	keys      []string // metrics; empty: all
+	seeds     bool     // group runs that differ only in seeds
+	otherData bool     // whatever they were evaluated on
+	format    string   // one of history.GroupFormats
+}
+
+// compare prints the results of runs.
+func (o runsCompared) compare(j *job, dirs []string) error {
 	runs, err := readPastRuns(dirs)
 	if err != nil {
 		return err
 	}
-	if keys, err = history.Measured(runs, keys); err != nil {
+	keys, err := history.Measured(runs, o.keys)
+	if err != nil {
 		return withCode(exitUsage, fmt.Errorf("--metrics: %w", err))
 	}
 	sayMixture(j, runs)
-	groups := history.Groups(runs, keys, seeds)
+	groups := history.Groups(runs, keys, o.seeds)
+	if err := history.SameTasks(groups, o.seeds); err != nil && !o.otherData {
+		return otherTasks(err)
+	}
 	if j.json {
 		return writeJSON(j, groups)
 	}
 	var text bytes.Buffer
-	if err := history.WriteGroups(&text, groups, keys, format); err != nil {
+	if err := history.WriteGroups(&text, groups, keys, o.format); err != nil {
 		return err
 	}
 	j.print("%s", text.String())

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,11 +103,11 @@ func TestRunsCompareGroupsRunsBySeed(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
 		"runs/happier-seed2", "runs/smooth-ap-seed1")
-	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict\n" +
-		"happier,R@1_level0,65.0000,7.0711,2,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,\n" +
+	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict,p_holm\n" +
+		"happier,R@1_level0,65.0000,7.0711,2,,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,,\n" +
 		// the deviation of a sample: 10/√2
-		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided\n" + // one seed in common decides nothing
-		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided\n"
+		"smooth-ap-seed1,R@1_level0,50.0000,,1,-10.0000,,,,1,undecided,\n" + // one seed in common decides nothing
+		"smooth-ap-seed1,H-AP,40.0000,,1,-10.0000,,,,1,undecided,\n"
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -137,8 +138,51 @@ func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 	args = append(args, "runs/high-seed4")
 	code, out, errs := run(t, args...)
 	if code != 0 || !strings.Contains(out, "high − low, seed by seed\n") ||
-		!strings.Contains(out, "H-AP                 +16.00 +2.86 to +29.14   0.0346        3   higher\n") {
+		!strings.Contains(out, "H-AP                 +16.00 +2.86 to +29.14   0.0346   0.0346        3   higher\n") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// Two metrics of one comparison are a family: Holm doubles the lesser P, 0.0346, and nothing is decided.
+func TestRunsCompareCorrectsItsVerdicts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"runs", "compare", "--seeds", "--format", "csv"}
+	for group, loss := range []string{"smooth-ap", "happier"} {
+		for seed, hap := range map[uint64]float64{1: 0.1, 2: 0.2, 3: 0.18} {
+			dir := fmt.Sprintf("runs/%s-seed%d", loss, seed)
+			pastRunFiles(t, dir, seed, loss, 0.4+hap*float64(group))
+			args = append(args, dir)
+		}
+	}
+	slices.Sort(args[5:])
+	slices.Reverse(args[5:])
+	code, out, errs := run(t, args...)
+	if code != 0 || strings.Count(out, ",0.034578,3,undecided,0.069157\n") != 2 {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// Runs that were evaluated on other galleries are compared only if that is asked for.
+func TestRunsCompareRefusesOtherTasks(t *testing.T) {
+	threeRuns(t)
+	for dir, items := range map[string]int{"runs/happier-seed1": 60, "runs/smooth-ap-seed1": 48} {
+		r, err := history.ReadResult(filepath.Join(dir, history.EvaluationFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Gallery = items
+		if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"runs/happier-seed1", "runs/smooth-ap-seed1"}
+	code, out, errs := run(t, append([]string{"runs", "compare"}, args...)...)
+	if code != exitUsage || out != "" || !strings.Contains(errs, "a gallery of 60 items, and of 48") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = run(t, append([]string{"runs", "compare", "--other-data"}, args...)...)
+	if code != 0 || !strings.Contains(out, "H-AP") {
+		t.Errorf("--other-data: exit code %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // scrapeSettings are the settings of the stage scrape.
 type scrapeSettings struct {
-	Categories  settings.FileList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
+	Categories  settings.TextList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
 	Out         string            `yaml:"out" path:"out" kind:"tags" usage:"file for the tags, one line per landmark"`
 	Changes     string            `yaml:"changes" path:"out" kind:"a list of changes" usage:"with --since: file that lists the changed tags, before and after"`
@@ -44,7 +44,7 @@ const drain = 10 * time.Second
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
-		Defaults: scrapeSettings{Categories: settings.FileList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
+		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
 			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
 		Files: func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },

@@ -56,7 +56,7 @@ func scrapeVerifyCommand() *cli.Command {
 
 // runScrapeVerify is `hgld scrape verify`.
 func runScrapeVerify(c *cli.Context, j *job) error {
-	s, err := scrapeStage().Load(j.project, c)
+	s, err := scrapeStage().Recall(j.project, c)
 	if err != nil {
 		return err
 	}

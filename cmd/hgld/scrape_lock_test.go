@@ -54,7 +54,7 @@ func TestCategoriesAreOneFileOrAList(t *testing.T) {
 		"categories: {a: b}\n":         "",
 	} {
 		var s struct {
-			Categories settings.FileList `yaml:"categories"`
+			Categories settings.TextList `yaml:"categories"`
 		}
 		err := yaml.Unmarshal([]byte(text), &s)
 		if want == "" {

@@ -204,6 +204,7 @@ func (s *searching) open() (err error) {
 		return asUsage(err)
 	}
 	s.opened = append(s.opened, s.x)
+	s.sayAll("%s", s.x.Notes)
 	return nil
 }
 
@@ -268,9 +269,19 @@ func (s *searching) embedder() (*index.Embedder, error) {
 		return nil, withHint(usagef("%s does not record which model made it", s.index),
 			"name the run that embeds the query with --run, or search for a row of the index with --id")
 	}
-	m, err := s.openModel(run)
+	var m *train.Model
+	var err error
+	again := "name its run with --run"
+	if s.model.Run == "" && s.x.Info.Published != nil {
+		if m, err = openRecorded(s.job, s.index, s.x.Info, s.threads); err == nil {
+			s.opened = append(s.opened, m)
+		}
+		again = "make the index again with hgld embed-images"
+	} else {
+		m, err = s.openModel(run)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(withCode(exitUsage, err), "the model of the index was moved or removed: name its run with --run")
+		return nil, withHint(withCode(exitUsage, err), "the model of the index was moved or removed: %s", again)
 	}
 	if err != nil {
 		return nil, err
@@ -309,7 +320,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(path) {
 		return nil, nil
 	}
-	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", "")
+	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", vectorLabels{})
 	if err != nil {
 		return nil, err
 	}

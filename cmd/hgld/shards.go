@@ -40,7 +40,7 @@ type shardsSettings struct {
 	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
-	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence"`
+	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
@@ -103,8 +103,8 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsLsCommand(), shardsCatCommand(), shardsVerifyCommand(),
-		shardsCardCommand(),
+		shardsPlanCommand(), shardsSliceCommand(), shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
+		shardsVerifyCommand(), shardsCardCommand(),
 	)
 }
 
@@ -200,15 +200,31 @@ func showImages(j *job, o *shards.Options) (end func()) {
 
 // shardsOptions converts the settings to the package's options.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
+	o, err := s.options(j)
+	if err != nil {
+		return nil, err
+	}
 	decoder, _, err := imageDecoder()
 	if err != nil {
 		return nil, err
 	}
-	o := &shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers, HEIF: decoder.HEIF}
+	o.HEIF = decoder.HEIF
+	if s.Hierarchy != "" {
+		if o.Hierarchy, err = labels.OpenHierarchy(s.Hierarchy); err != nil {
+			return nil, err
+		}
+	}
+	return &o, nil
+}
+
+// options are the options for which no file has to be read.
+func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
+	o = shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
 	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
 	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
+	o.MarkUnattributed = s.Dataset == "gldv2" && s.Unattributed
 	if s.ShortSide > 0 {
 		o.Quality = s.Quality
 	}
@@ -216,22 +232,13 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if s.Attribution && s.Unattributed {
-		return nil, usagef("attribution and allow_unattributed exclude each other")
+		return o, usagef("attribution and allow_unattributed exclude each other")
 	}
 	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
-		return nil, usagef("quality is %d; want 1 to 100", s.Quality)
+		return o, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
-	if o.ShardBytes, err = s.shardBytes(); err != nil {
-		return nil, err
-	}
-	if s.Hierarchy != "" {
-		h, err := labels.OpenHierarchy(s.Hierarchy)
-		if err != nil {
-			return nil, err
-		}
-		o.Hierarchy = h
-	}
-	return o, nil
+	o.ShardBytes, err = s.shardBytes()
+	return o, err
 }
 
 // shardsError adds the next steps that hold for data sets alone.

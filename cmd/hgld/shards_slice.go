@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/jobarray"
 	"hgld/shards"
 )
 
@@ -27,9 +29,11 @@ func shardsSliceCommand() *cli.Command {
 	return &cli.Command{
 		Name: "slice", Usage: "build only every T-th shard, so that several machines can fill one folder", ArgsUsage: "N/T",
 		Description: "  hgld shards slice --dataset gldv2 --input gldv2 3/8          shards 3, 11, 19 …\n" +
-			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto'         the slice comes from SLURM's array index\n" +
-			"  hgld shards slice … auto/8                                   or from JOB_COMPLETION_INDEX of Kubernetes\n" +
-			"  hgld shards build …                                          once, at the end, with the same settings",
+			"  sbatch --array=1-8 --wrap 'hgld shards slice … auto/8'       task N of the array builds slice N\n" +
+			"  sbatch --array=$(hgld shards plan … --missing 8) …           only the missing slices, same --wrap\n" +
+			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS,\n" +
+			"                                                               Kubernetes, AWS and Google Batch\n" +
+			"  hgld shards finish …                                         once, at the end, with the same settings",
 		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
@@ -37,9 +41,9 @@ func shardsSliceCommand() *cli.Command {
 				return err
 			}
 			if len(j.args) != 1 {
-				return usagef("name one slice, such as 3/8, after the flags; got %.80q", strings.Join(j.args, " "))
+				return usagef("name one slice, such as 3/8; got %.80q", strings.Join(j.args, " "))
 			}
-			n, of, err := shards.ParseSlice(j.args[0], os.Getenv)
+			n, of, err := jobarray.Slice(j.args[0], os.Getenv)
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -57,6 +61,9 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 		return err
 	}
 	o.Replace = replace
+	if o.Made, err = s.provenance(j); err != nil {
+		return errors.Join(err, src.Close())
+	}
 	end := showImages(j, o)
 	r, err := shards.BuildSlice(j.ctx, src, s.Out, n, of, *o)
 	end()
@@ -72,14 +79,59 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 			r.Kept)
 	}
 	return errors.Join(err, failureError(r.Failures,
-		"the final `hgld shards build` lists them in "+shards.FailuresFile))
+		"`hgld shards finish` lists them in "+shards.FailuresFile))
+}
+
+func shardsFinishCommand() *cli.Command {
+	return &cli.Command{
+		Name: "finish", Usage: "make a data set of the slices, without reading images, inputs or shards again",
+		Description: "  hgld shards finish …                  with the settings of `hgld shards slice`\n" +
+			"  hgld shards finish … --deep           read the shards and compare them with their hashes",
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(),
+			&cli.BoolFlag{Name: "deep", Usage: "compare every shard with its hash"}),
+		Action: func(c *cli.Context) error {
+			j, err := newJob(c)
+			if err != nil {
+				return err
+			}
+			s, err := shardsStage().Load(j.project, c)
+			if err != nil {
+				return err
+			}
+			o := shards.FinishOptions{Deep: c.Bool("deep")}
+			if o.Options, err = s.options(j); err != nil {
+				return err
+			}
+			o.Replace = c.Bool("replace")
+			return runShardsFinish(j, s, o)
+		},
+	}
+}
+
+func runShardsFinish(j *job, s *shardsSettings, o shards.FinishOptions) error {
+	result, err := shards.Finish(j.ctx, s.Out, o)
+	if err != nil {
+		listRefused(j, err)
+		return shardsError(err)
+	}
+	switch {
+	case j.json:
+		err = writeJSON(j, result.Manifest.Summary())
+	case result.Before:
+		j.print("%s is finished already; `hgld shards verify` checks it\n", s.Out)
+	default:
+		printBuilt(j, s, result)
+	}
+	return errors.Join(err, failureError(result.Failures,
+		s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build the slices again"))
 }
 
 func shardsPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the shards that a build would write, and which exist",
 		Description: "  hgld shards plan                      every shard with its images\n" +
-			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard: sbatch --array=$(…)",
+			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard, such as 2,5, for\n" +
+			"                                        sbatch --array=$(…) --wrap 'hgld shards slice … auto/8'",
 		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
 			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
@@ -101,13 +153,17 @@ func runShardsPlan(j *job, s *shardsSettings, of int) error {
 	if err != nil {
 		return err
 	}
+	if of > 0 {
+		missing, err := shards.MissingSlices(j.ctx, src, s.Out, *o, of)
+		if err := errors.Join(err, src.Close()); err != nil {
+			return shardsError(err)
+		}
+		j.print("%s\n", strings.Trim(strings.ReplaceAll(fmt.Sprint(missing), " ", ","), "[]"))
+		return nil
+	}
 	list, err := shards.Plan(j.ctx, src, s.Out, *o)
 	if err := errors.Join(err, src.Close()); err != nil {
 		return shardsError(err)
-	}
-	if of > 0 {
-		j.print("%s\n", strings.Join(shards.MissingSlices(list, of), ","))
-		return nil
 	}
 	return j.show(list, shards.PlanText(list))
 }

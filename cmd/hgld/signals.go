@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"hgld/internal/crash"
 )
 
 // repeats is how long after the first signal another one counts as the same. timeout(1) sends every
@@ -15,8 +17,9 @@ const repeats = 200 * time.Millisecond
 
 // interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1
 // or SIGHUP. The running command then finishes its current unit, saves and stops. Compute
-// clusters announce preemption with one of these signals. A second signal ends the process
-// at once, unless it is a SIGHUP. Neither waits for stderr, whose reader may have gone or stopped.
+// clusters announce preemption with one of these signals, and often send it to the command twice: by
+// themselves, and by a trap of the batch script. Therefore only a second SIGINT, which comes from a
+// keyboard, ends the process at once. Neither waits for stderr, whose reader may have gone or stopped.
 //
 // announced waits for the message about the first signal, if there was one.
 //
@@ -28,19 +31,28 @@ func interruptible(stderr io.Writer) (ctx context.Context, announced, stop func(
 	said, signals := make(chan struct{}), make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	go func() {
+		defer crash.Guard()
 		s, ok := <-signals
 		if !ok {
 			return
 		}
 		cancel()
-		first := time.Now()
+		first := time.Now() // of the signals that count as one ctrl-C
 		go func() {
+			defer crash.Guard()
 			defer close(said)
-			fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second signal stops at once\n", s)
+			fmt.Fprintf(stderr, "hgld: %v: finishing this unit and saving; a second ctrl-C stops at once\n", s)
 		}()
+		pressed := s == os.Interrupt
 		for s := range signals {
-			if !isHangup(s) && time.Since(first) > repeats {
+			if s != os.Interrupt {
+				continue
+			}
+			if pressed && time.Since(first) > repeats {
 				os.Exit(exitInterrupted)
+			}
+			if !pressed {
+				pressed, first = true, time.Now()
 			}
 		}
 	}()

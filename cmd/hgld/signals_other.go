@@ -6,6 +6,4 @@ import "os"
 
 func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-func isHangup(os.Signal) bool { return false }
-
 func ignoreBrokenPipes() {}

@@ -18,10 +18,6 @@ func stopSignals() []os.Signal {
 	return all
 }
 
-// isHangup reports whether a signal means that the terminal was closed. It can arrive
-// twice, from the system and from the shell.
-func isHangup(s os.Signal) bool { return s == syscall.SIGHUP }
-
 // brokenPipes receives every SIGPIPE. Nobody reads it: as long as the signal is wanted, the runtime
 // does not end the process by it.
 var brokenPipes = make(chan os.Signal, 1)

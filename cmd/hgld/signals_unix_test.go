@@ -32,6 +32,22 @@ func TestHangupSavesAndStops(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 }
 
+// A scheduler and a trap in the batch script send SIGTERM and SIGUSR1 once each, in any order. Any of them that ended
+// the process would end this test.
+func TestOnlyASecondInterruptStopsAtOnce(t *testing.T) {
+	ctx, _, end := interruptible(io.Discard)
+	defer end()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT} {
+		if err := syscall.Kill(syscall.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(repeats + 20*time.Millisecond)
+	}
+	if ctx.Err() == nil {
+		t.Error("the command goes on")
+	}
+}
+
 func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer heedHangups() // Reset alone leaves it ignored

@@ -70,9 +70,13 @@ func TestStampIsOfTheProjectsOwnResult(t *testing.T) {
 	if st := recorded(t, j, s.Continued(), false, resolve); st.State != "done" {
 		t.Errorf("a run that goes on with its own settings makes it %s: %s", st.State, st.Why)
 	}
-	changed := "its settings changed: input.mean: [0, 0, 0] (was [0.485, 0.456, 0.406])"
-	if st := recorded(t, j, s, false, resolve); st.State != "stale" || st.Why != changed {
-		t.Errorf("%s: %s", st.State, st.Why)
+	st := recorded(t, j, s, false, resolve)
+	if st.State != "done" || len(st.Given) != 1 || st.Given[0].Key != "input.mean" {
+		t.Errorf("%+v: want done, since hgld.yaml does not set what the run was given", st)
+	}
+	shorter := func(s *trainSettings) { s.Steps = 5 }
+	if st := recorded(t, j, s, false, shorter); st.State != "stale" || st.Why != "its settings changed: steps: 9 (was 5)" {
+		t.Errorf("%+v", st)
 	}
 	if st := recorded(t, j, s, true, same); st.State != "stale" || st.Why != "some items failed last time" {
 		t.Errorf("%s: %s, want stale after a failure that may pass", st.State, st.Why)

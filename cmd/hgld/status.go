@@ -34,6 +34,9 @@ func statusCommand() *cli.Command {
 			if off := j.project.Off(); len(off) > 0 {
 				j.print("%-8s %s\n", "off", strings.Join(off, ", "))
 			}
+			if kept := recalled(states); kept != "" {
+				j.print("\n%s\n", kept)
+			}
 			line := "next: " + next
 			if next == "" {
 				line = "everything is done"
@@ -59,12 +62,43 @@ func nextCommand(p *pipeline.Project, states []pipeline.State) string {
 	case next.Stage == "cluster" && carryCommand(p) != "":
 		return typed(p, carryCommand(p))
 	case len(lacks) > 0 && byHand[next.Stage] != "":
-		return fmt.Sprintf("%s, then %s", typed(p, byHand[next.Stage]), typed(p, next.Command))
+		return fmt.Sprintf("%s, then %s", typed(p, byHand[next.Stage]), typedAgain(p, *next))
 	case len(lacks) > 0:
 		return fmt.Sprintf("provide %s, then %s (or hgld %s --help)", strings.Join(p.Named(lacks), ", "),
-			typed(p, next.Command), next.Command)
+			typedAgain(p, *next), next.Command)
 	}
-	return typed(p, next.Command)
+	return typedAgain(p, *next)
+}
+
+// typedAgain returns the command of a stage with what it was given before: "hgld cluster run --k 20".
+func typedAgain(p *pipeline.Project, st pipeline.State) string {
+	command := typed(p, st.Command)
+	for _, g := range st.Given {
+		switch {
+		case g.Flag == "":
+			command += " -o " + word(g.Key+"="+g.Value)
+		case g.Value == "true" || g.Value == "false":
+			command += " --" + g.Flag + "=" + g.Value
+		default:
+			command += " --" + g.Flag + " " + word(g.Value)
+		}
+	}
+	return command
+}
+
+// recalled says which settings come from earlier commands, and where to write them. It returns "" if
+// none does.
+func recalled(states []pipeline.State) string {
+	var list []string
+	for _, st := range states {
+		for _, g := range st.Given {
+			list = append(list, fmt.Sprintf("%s.%s: %s", st.Stage, g.Key, g.Value))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "as given to an earlier command, until " + projectFile + " says otherwise: " + strings.Join(list, ", ")
 }
 
 // typed returns a command as a user types it for a project: "hgld run -C DIR".

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,12 +13,15 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/shards"
 	"hgld/train"
+	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/input"
+	"hgld/train/pretrained"
 	"hgld/train/selection"
 )
 
@@ -45,10 +49,12 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Name: "train", Command: "train run",
 		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
-			return append(s.Images.Files(), append([]string{startingWeights(s)}, s.Images.Benchmarks...)...), []string{s.Out}
+			start := append([]string{startingWeights(s)}, pretrained.Companions(startingWeights(s))...)
+			return append(s.Images.Files(), append(start, s.Images.Benchmarks...)...), []string{s.Out}
 		},
-		Run:   onJob(runTrain),
-		Check: checkTrain,
+		Complete: adoptStart,
+		Run:      onJob(runTrain),
+		Check:    checkTrain,
 	})
 }
 
@@ -107,6 +113,10 @@ func trainRunAction(c *cli.Context) error {
 	if rehearse != nil {
 		return errors.Join(trainError(rehearse(j, s)), j.Close())
 	}
+	if from := j.project.Origin("train.steps"); s.Steps == 0 && from != settings.FromDefault {
+		j.say("%s: steps is 0, so the training takes %s; `hgld eval run --run DIR --untrained` measures a network before "+
+			"its training", from, count(s.Epochs, "epoch"))
+	}
 	if n := c.Int("seeds"); n > 1 {
 		return trainSeeds(c, s, n)
 	}
@@ -114,7 +124,7 @@ func trainRunAction(c *cli.Context) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}
@@ -158,6 +168,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
 		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
 		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)
+	if r.Resumed() == "" {
+		j.sayAll("note: %s", s.Adopted.Notes)
+	}
 	sayUnusualStart(j, s, r)
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
@@ -196,6 +209,7 @@ func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 		j.say("%v; the run falls back to %s and keeps the damaged checkpoint as %s", d.Err,
 			filepath.Base(r.Resumed()), d.Path)
 	}
+	j.sayAll("note: %s", r.StartNotes())
 	if left := r.Left(); len(left) > 0 {
 		j.say("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
 			"--from %s loads them too",
@@ -329,6 +343,51 @@ func startingWeights(s *trainSettings) string {
 		return ""
 	}
 	return path
+}
+
+// adoptStart sets what was not given to what is known of the weights that a training starts from.
+func adoptStart(p *pipeline.Project, s *trainSettings) (err error) {
+	given := func(key string) bool { return p.Origin("train."+key) != settings.FromDefault }
+	if startingWeights(s) == "" && cmp.Or(s.Model.Weights, s.From) != "" {
+		keepAdopted(s, given) // the run has begun, and the weights are gone
+		return nil
+	}
+	adopted, err := s.Config.Adopt(given)
+	if err != nil {
+		return err
+	}
+	s.Adopted = *adopted
+	for key, source := range adopted.Origins {
+		p.SetOrigin("train."+key, source)
+	}
+	return nil
+}
+
+// keepAdopted sets what was not given to what the run in the run directory has.
+func keepAdopted(s *trainSettings, given func(key string) bool) {
+	old, err := history.ReadSettings(s.Out)
+	if err != nil || old == nil {
+		return // as the training reports
+	}
+	keep := func(key string, copied func()) {
+		if !given(key) {
+			copied()
+		}
+	}
+	keep("input.mean", func() { s.Input.Mean = old.Input.Mean })
+	keep("input.std", func() { s.Input.Std = old.Input.Std })
+	keep("input.filter", func() { s.Input.Filter = old.Input.Filter })
+	keep("input.size", func() { s.Input.Size = old.Input.Size })
+	keep("input.resize", func() { s.Input.Resize = old.Input.Resize })
+	keep("input.squash", func() { s.Input.Squash = old.Input.Squash })
+	if a, ok := backbone.AliasOf(s.Model.Backbone.Name); ok {
+		s.Model.Backbone.Name = a.Name
+	}
+	if b := &s.Model.Backbone; b.Name == old.Model.Backbone.Name && len(old.Model.Backbone.Settings) > 0 {
+		merged := maps.Clone(old.Model.Backbone.Settings)
+		maps.Copy(merged, b.Settings)
+		b.Settings = merged
+	}
 }
 
 // trainArgument is the advice on an argument to `hgld train run`, which takes none.

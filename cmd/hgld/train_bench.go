@@ -35,7 +35,7 @@ func trainBenchCommand() *cli.Command {
 }
 
 func runBench(j *job, s *trainSettings, steps int) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,16 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train/index"
 	"hgld/train/input"
 	"hgld/train/selection"
 )
 
 // openData opens the images or vectors of a selection. Errors get exit codes and hints.
-func openData(s *selection.Images) (*selection.Data, error) {
+func openData(s *selection.Images) (*selection.Data, error) { return openDataOf(s, nil) }
+
+// openDataOf is openData with remarks on the labels of vectors.
+func openDataOf(s *selection.Images, say func(format string, args ...any)) (*selection.Data, error) {
 	open := func(folder string) (selection.Set, error) {
 		set, err := openShards(folder)
 		switch {
@@ -25,7 +29,8 @@ func openData(s *selection.Images) (*selection.Data, error) {
 		}
 		return nil, err
 	}
-	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Shards: open})
+	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Recorded: index.Recorded,
+		Shards: open, Say: say})
 	if s.Embeddings != "" {
 		err = labelsHint(asUsage(err), "hgld train run")
 	}

@@ -84,7 +84,14 @@ func runExport(j *job, o exportChoice) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	j.say("exporting %s: %s after %d steps", m.Path, m.Config.Model.Backbone.Name, m.Step)
-	x := export.NewFiles(m.Config, o.backbone, m.Weights, func() (*export.Embeddings, error) { return o.embed(j, m) })
+	var levels []string
+	x := export.NewFiles(m.Config, o.backbone, m.Weights, func() (*export.Embeddings, error) {
+		e, err := o.embed(j, m)
+		if err == nil {
+			levels = e.Levels
+		}
+		return e, err
+	})
 	var written []string
 	for _, path := range o.files {
 		files, err := x.Write(path)
@@ -93,7 +100,11 @@ func runExport(j *job, o exportChoice) (err error) {
 		}
 		written = append(written, files...)
 		if len(files) == 2 {
-			j.say("evaluate them with hgld eval run --embeddings %s --labels %s", word(files[0]), word(files[1]))
+			command := typedAs("hgld eval run", files[0], files[1])
+			if len(levels) > 0 {
+				command += " --levels " + word(strings.Join(levels, ","))
+			}
+			j.say("evaluate them with %s", command)
 		}
 		if !j.json {
 			j.print("%s\n", path)

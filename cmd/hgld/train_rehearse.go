@@ -41,6 +41,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 
 // rehearsalOptions returns the training options of a rehearsal with the given number of steps.
 func (j *job) rehearsalOptions(s *trainSettings, steps int) (o train.Options, err error) {
+	j.sayAll("note: %s", s.Adopted.Notes)
 	o.Limit = steps
 	if o.Backend, err = j.openTraining(s); err != nil {
 		return o, err
@@ -59,7 +60,7 @@ func (j *job) limitOr(n int) int {
 
 // forecastRun computes the memory of a run and then times some of its steps.
 func forecastRun(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func forecastRun(j *job, s *trainSettings) error {
 
 // overfitBatch checks that the network can learn.
 func overfitBatch(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func overfitBatch(j *job, s *trainSettings) error {
 
 // profileSteps times the operations of some training steps.
 func profileSteps(j *job, s *trainSettings) error {
-	data, err := openData(&s.Images)
+	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
 	}

@@ -25,5 +25,5 @@ func trainSeeds(c *cli.Context, s *trainSettings, seeds int) error {
 	if err != nil {
 		return err
 	}
-	return compareRuns(j, dirs, nil, true, "text")
+	return runsCompared{seeds: true, format: "text"}.compare(j, dirs)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hgld/curate"
+	"hgld/internal/seal"
 	"hgld/labels"
 )
 
@@ -55,12 +56,14 @@ var turtleStart = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?i:@?prefix\s|@?base\s+
 
 func isTurtle(data []byte) bool { return turtleStart.Match(data[:min(len(data), 1<<16)]) }
 
+// writeSKOS writes SKOS with a last line, a comment, that has the hash of the lines before it.
 func writeSKOS(w io.Writer, d *Document) error {
 	h := d.Hierarchy
 	if err := h.Check(); err != nil {
 		return err
 	}
-	b := bufio.NewWriter(w)
+	var text bytes.Buffer
+	b := bufio.NewWriter(&text)
 	fmt.Fprint(b, skosHead)
 	top := len(h.Levels) - 1
 	fmt.Fprintf(b, "<#scheme> a skos:ConceptScheme ;\n    xkos:numberOfLevels %d ;\n    xkos:levels (", len(h.Levels))
@@ -98,7 +101,11 @@ func writeSKOS(w io.Writer, d *Document) error {
 			d.writeConcept(b, l, &h.Levels[l].Classes[i])
 		}
 	}
-	return b.Flush()
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(seal.Lines(text.Bytes()))
+	return err
 }
 
 func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"hgld/internal/crash"
 )
 
 // lastAnswers is how long a server that ends waits for browsers to read their answers.
@@ -22,7 +24,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ConnState:   (&waiting{most: mostWaiting}).note,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
+	go func() {
+		defer crash.Guard()
+		failed <- web.Serve(listener)
+	}()
 	select {
 	case err := <-failed:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hgld/curate"
+	"hgld/internal/crash"
 )
 
 // naming gives groups the vectors of their names. Encoding a name may take a second, so
@@ -34,7 +35,10 @@ func (s *Server) updateNames(changed []curate.Place) {
 	}
 	if len(s.naming.wanted) > 0 && !s.naming.running {
 		s.naming.running = true
-		go s.encodeNames()
+		go func() {
+			defer crash.Guard()
+			s.encodeNames()
+		}()
 	}
 }
 
@@ -44,6 +48,7 @@ func (s *Server) encodeNames() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
+		defer crash.Guard()
 		select {
 		case <-s.closing:
 			cancel()

@@ -9,14 +9,13 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"hgld/internal/filelock"
+	"hgld/internal/regular"
 )
 
 // File is an unfinished file. Commit gives it its name. Close without Commit removes it, so `defer
@@ -44,6 +43,9 @@ var errNoReader = errors.New("is a pipe that nobody reads; want a reader before 
 func Create(path string) (*File, error) { return create(path, 0o644) }
 
 func create(path string, perm fs.FileMode) (*File, error) {
+	if err := regular.CheckPath(path); err != nil {
+		return nil, err
+	}
 	old, err := os.Stat(path)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -68,7 +70,7 @@ func create(path string, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	removeLeftovers(target)
+	RemoveLeftoversOf(target)
 	f, err := temporary(target, perm)
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.Unwrap(err)}
@@ -102,21 +104,23 @@ func resolveLinks(path string) (string, error) {
 	return "", &fs.PathError{Op: "write", Path: path, Err: errors.New("is part of a loop of symbolic links")}
 }
 
-// temporarySuffix separates the name of a file from the number of its temporary file.
-const temporarySuffix = ".tmp-"
-
 // temporary creates a file beside path with the mode perm before umask, and locks it. Its error is
 // a *fs.PathError, as in package os.
 func temporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for {
-		name := dir + temporaryName(base) + temporarySuffix + strconv.FormatUint(uint64(rand.Uint32()), 10)
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		name := temporaryName(base) + temporarySuffix + writer()
+		unfinished.Store(name, true)
+		f, err := os.OpenFile(dir+name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		if err == nil && lockTemporary(f) {
+			return f, nil
+		}
+		unfinished.Delete(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if err != nil || lockTemporary(f) {
-			return f, err
+		if err != nil {
+			return nil, err
 		}
 		if err := f.Close(); err != nil {
 			return nil, err
@@ -140,10 +144,9 @@ func temporaryName(base string) string {
 }
 
 // lockTemporary locks a new temporary file so that no other process removes it as a leftover. It
-// returns false if a process removed it before it was locked. On a file system without locks,
-// leftovers are never removed.
+// returns false if a process removed it before it was locked.
 func lockTemporary(f *os.File) bool {
-	if errors.As(filelock.Take(f), new(*filelock.LockedError)) {
+	if errors.As(filelock.TakeItself(f), new(*filelock.LockedError)) {
 		return false
 	}
 	named, err := filelock.Named(f, f.Name())
@@ -200,6 +203,7 @@ func (f *File) Commit() error {
 		return f.nameTarget(err)
 	}
 	f.done = true
+	defer f.forget()
 	if err := f.release(); err != nil {
 		return f.nameTarget(err)
 	}
@@ -216,6 +220,9 @@ func (f *File) release() error {
 	return f.File.Close()
 }
 
+// forget notes that this process no longer writes the file.
+func (f *File) forget() { unfinished.Delete(filepath.Base(f.Name())) }
+
 // Close discards the file unless it was committed.
 func (f *File) Close() error {
 	if f.done {
@@ -225,6 +232,7 @@ func (f *File) Close() error {
 	if f.target == "" {
 		return f.File.Close()
 	}
+	defer f.forget()
 	if !renamesOpen {
 		f.File.Close()
 		return os.Remove(f.Name())

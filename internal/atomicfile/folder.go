@@ -6,12 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hgld/internal/regular"
 )
 
 // MkdirAll creates the folder path and its missing parents, as os.MkdirAll does, and makes their
 // names durable by syncing each parent. Otherwise a power cut could remove the folder with all
 // synced files in it.
 func MkdirAll(path string, perm fs.FileMode) error {
+	if err := regular.CheckPath(path); err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return nil

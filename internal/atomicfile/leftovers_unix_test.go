@@ -4,6 +4,8 @@ package atomicfile
 
 import (
 	"bufio"
+	"fmt"
+	"hgld/internal/filelock"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,5 +102,56 @@ func TestWritersKeepEachOthersTemporaryFiles(t *testing.T) {
 	all.Wait()
 	if left := names(t, dir); !slices.Equal(left, []string{"a.txt"}) {
 		t.Errorf("there are %v", left)
+	}
+}
+
+// TestLeftoversOfOtherMachinesStayForADay: on some file systems the locks of other machines are not seen.
+func TestLeftoversOfOtherMachinesStayForADay(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	self := filelock.Self()
+	other := filelock.Owner{Host: "other-machine"}
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		tag  string
+		pid  int
+		age  time.Duration
+		left bool
+	}{
+		{other.Tag(), 1, 0, true},
+		{other.Tag(), ended.Process.Pid, 23 * time.Hour, true},
+		{other.Tag(), 1, 25 * time.Hour, false},
+		{self.Tag(), os.Getppid(), 25 * time.Hour, true}, // it runs
+		{self.Tag(), ended.Process.Pid, 0, false},
+		{self.Tag(), self.PID, 0, false}, // of a process with our id, before the machine started anew
+	} {
+		name := fmt.Sprintf("%s/.a.txt.tmp-%s-%d-5", dir, c.tag, c.pid)
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-c.age)
+		if err := os.Chtimes(name, then, then); err != nil {
+			t.Fatal(err)
+		}
+		RemoveLeftoversOf(path)
+		if _, err := os.Stat(name); (err == nil) != c.left {
+			t.Errorf("%+v: %v", c, err)
+		}
+		os.Remove(name)
+	}
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := filelock.Release(f.File); err != nil { // as if the file system had granted it to everybody
+		t.Fatal(err)
+	}
+	RemoveLeftoversOf(path)
+	if err := f.Commit(); err != nil {
+		t.Errorf("a file that this process writes was removed: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func TestLongNamesAreWritten(t *testing.T) {
 		if err := os.WriteFile(left, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		removeLeftovers(filepath.Join(dir, name))
+		RemoveLeftoversOf(filepath.Join(dir, name))
 		if _, err := os.Stat(left); err == nil {
 			t.Errorf("%d bytes: a leftover stays", len(name))
 		}

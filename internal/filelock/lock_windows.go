@@ -12,13 +12,33 @@ import (
 const farAway = 1 << 30
 
 // tryLock locks a byte far beyond the end of the file.
-func tryLock(f *os.File) (bool, error) {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
-		0, 1, 0, &windows.Overlapped{OffsetHigh: farAway})
+func tryLock(f *os.File) (bool, error) { return try(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+// tryShare takes a lock that others can share, and reports whether nobody had the file for himself.
+func tryShare(f *os.File) (bool, error) { return try(f, 0) }
+
+func try(f *os.File, how uint32) (bool, error) {
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+		&windows.Overlapped{OffsetHigh: farAway})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// unsupported is false: LockFileEx fails on no file system that Windows lists as one with locks.
+func unsupported(error) bool { return false }
+
+// alive reports whether a process of this machine runs.
+func alive(pid int) bool {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return !errors.Is(err, windows.ERROR_INVALID_PARAMETER) // there is no such process
+	}
+	defer windows.CloseHandle(h)
+	var code uint32
+	const stillActive = 259
+	return windows.GetExitCodeProcess(h, &code) != nil || code == stillActive
 }
 
 // unlock releases the lock at once, because closing the file may do it later.

@@ -25,7 +25,7 @@ func TestRemovedFileIsNotLocked(t *testing.T) {
 	if err := owner.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if ours, err := take(late); err != nil || ours {
+	if ours, err := take(late); err != nil || ours != nil {
 		t.Errorf("a removed file was taken as the lock (%v)", err)
 	}
 	next, err := Acquire(path)

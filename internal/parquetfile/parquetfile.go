@@ -162,6 +162,15 @@ type Leaf struct {
 	column parquet.LeafColumn
 }
 
+// Half reports whether the values are floats of two bytes.
+func (l Leaf) Half() bool {
+	if l.Kind != parquet.FixedLenByteArray || l.column.Node.Type().Length() != 2 {
+		return false
+	}
+	logical := l.column.Node.Type().LogicalType() // the library tells Float16 apart by its size alone
+	return logical == nil || logical.Value == nil || logical.Value.String() == "FLOAT16"
+}
+
 // Leaves returns the columns in the order of the file.
 func (p *File) Leaves() []Leaf { return p.leaves }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,8 +18,19 @@ const OverrideFlag = "override"
 // Load fills the settings of a stage. own points to its defaults. Flags take precedence over
 // -o assignments, then HGLD_* variables, then hgld.yaml or the file given to
 // [Project.UseFile]. If line is nil, there is no command line, and the result is the project's
-// own settings. Errors are [SettingsError]s.
+// own settings. These hold what an earlier command gave to the stage and hgld.yaml does not set, see
+// [Given]. Errors are [SettingsError]s.
 func (p *Project) Load(line settings.Flags, stage string, own any) error {
+	return p.load(line, stage, own, line == nil)
+}
+
+// Recall is [Project.Load] with what an earlier command gave to the stage, also where there is a
+// command line. It is for commands that do not run the stage and speak of its result.
+func (p *Project) Recall(line settings.Flags, stage string, own any) error {
+	return p.load(line, stage, own, true)
+}
+
+func (p *Project) load(line settings.Flags, stage string, own any, recall bool) error {
 	s := p.Section(stage, own)
 	s.Defaults()
 	p.anchor(settings.Fields(own))
@@ -26,7 +38,10 @@ func (p *Project) Load(line settings.Flags, stage string, own any) error {
 	if other, ok := p.instead[stage]; ok && line != nil {
 		from = other
 	}
-	err := p.fill(s, from)
+	inFile, err := p.fill(s, from)
+	if err == nil && recall {
+		p.recall(s, inFile)
+	}
 	if err == nil && !p.engine().Isolated {
 		err = s.Environment()
 	}
@@ -35,6 +50,9 @@ func (p *Project) Load(line settings.Flags, stage string, own any) error {
 	}
 	if err == nil && line != nil {
 		err = s.Flags(line)
+	}
+	if i := slices.Index(p.engine().Names(), stage); err == nil && i >= 0 {
+		err = p.engine().Stages[i].complete(p, own)
 	}
 	if err == nil {
 		err = s.Check(func(key string) string { return p.Origin(stage + "." + key) })
@@ -45,7 +63,8 @@ func (p *Project) Load(line settings.Flags, stage string, own any) error {
 // LoadFile fills the settings of a stage from hgld.yaml alone. own points to its defaults.
 // Errors are [SettingsError]s.
 func (p *Project) LoadFile(stage string, own any) error {
-	return inSettings(p.fill(p.Section(stage, own), source{p.File, p.values[stage]}))
+	_, err := p.fill(p.Section(stage, own), source{p.File, p.values[stage]})
+	return inSettings(err)
 }
 
 // Section wraps the settings that own points to so that they can be filled. name is their key in
@@ -55,12 +74,14 @@ func (p *Project) Section(name string, own any) settings.Section {
 		Origin: func(key, from string) { p.SetOrigin(name+"."+key, from) }}
 }
 
-// fill sets the values that a file contains. Relative paths in it start at the
-// project's folder.
-func (p *Project) fill(s settings.Section, from source) error {
+// fill sets the values that a file contains, and returns their keys. Relative paths in it start at
+// the project's folder.
+func (p *Project) fill(s settings.Section, from source) (keys []string, err error) {
+	note := s.Origin
+	s.Origin = func(key, from string) { keys = append(keys, key); note(key, from) }
 	set, err := s.File(from.file, from.node)
 	p.anchor(set)
-	return err
+	return keys, err
 }
 
 // anchor resolves relative paths against the project's folder.
@@ -125,7 +146,8 @@ func (p *Project) use(stage, path string, text []byte, own any) error {
 
 // fromFolder rewrites a path relative to a folder as one relative to the project's folder.
 func (p *Project) fromFolder(folder string, value *yaml.Node) error {
-	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) {
+	if value.Kind != yaml.ScalarNode || value.Value == "" || filepath.IsAbs(value.Value) ||
+		regular.CheckPath(value.Value) != nil {
 		return nil
 	}
 	whole, err := filepath.Abs(filepath.Join(folder, filepath.FromSlash(value.Value)))

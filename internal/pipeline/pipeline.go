@@ -15,6 +15,7 @@
 //	limit       a trial on so many items; absent otherwise
 //	partial     true if some items failed that the same command may mend
 //	settings    of the stage, as YAML, with paths relative to the project
+//	given       keys of settings that a flag, an assignment, a variable or another file set
 //	in, out     path -> fingerprint of what was read and written
 //	sums        path -> SHA-256 of files whose fingerprint is not one
 //	changed     path -> SHA-256 before a user changed the file on purpose

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -182,7 +183,7 @@ func (p *Project) SetOrigin(key, from string) {
 // Join returns a path of hgld.yaml, which is relative to the project's folder, in the form
 // that commands use. It returns absolute paths unchanged.
 func (p *Project) Join(path string) string {
-	if path == "" || filepath.IsAbs(path) || p.Dir == "." {
+	if path == "" || filepath.IsAbs(path) || p.Dir == "." || regular.CheckPath(path) != nil {
 		return path
 	}
 	joined := filepath.Join(p.Dir, path)
@@ -252,13 +253,23 @@ func (p *Project) relative(prints map[string]string) map[string]string {
 	return out
 }
 
+// hiddenPassword replaces a password in settings that are recorded.
+const hiddenPassword = ":xxxxx@"
+
 // portable returns settings as YAML with paths relative to the project's folder. The text does
-// not depend on the current folder.
+// not depend on the current folder. It holds no password of a URL.
 func (p *Project) portable(own any) (string, error) {
 	for _, f := range settings.Fields(own) {
 		if f.IsPath() {
 			defer f.Value.Set(reflect.ValueOf(f.Value.Interface()))
 			f.MapPaths(p.Inside)
+		}
+		if f.Value.Kind() != reflect.String {
+			continue
+		}
+		if u, err := url.Parse(f.Value.String()); err == nil && u.Redacted() != u.String() {
+			defer f.Value.SetString(f.Value.String())
+			f.Value.SetString(u.Redacted())
 		}
 	}
 	text, err := yaml.Marshal(own)

@@ -17,6 +17,7 @@ type files struct {
 	Out  string         `yaml:"out" path:"out" usage:"what it writes"`
 	Size int            `yaml:"size" usage:"of it" range:"0 100"`
 	More map[string]any `yaml:"more"`
+	Note string         `yaml:"note"`
 }
 
 // spec declares a stage that writes name.txt, from in if that is not "".

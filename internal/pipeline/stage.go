@@ -9,7 +9,8 @@ import (
 	"hgld/internal/settings"
 )
 
-// Spec declares a stage whose settings are an S. Found, Check, Rereads, Doubt and Note may be nil.
+// Spec declares a stage whose settings are an S. Complete, Found, Check, Rereads, Doubt
+// and Note may be nil.
 type Spec[S any] struct {
 	// Name is its key in hgld.yaml: "cluster".
 	Name string
@@ -17,6 +18,9 @@ type Spec[S any] struct {
 	Command string
 	// Defaults are the settings before any are loaded.
 	Defaults S
+	// Complete sets settings that were not given from what the others name. [Project.Origin] says which were
+	// given. [Project.Load] calls it.
+	Complete func(p *Project, s *S) error
 	// Files names the files and folders that the stage reads and writes with these
 	// settings. Their contents decide whether its result is stale.
 	Files func(s *S) (in, out []string)
@@ -48,6 +52,7 @@ type Stage struct {
 
 	// These functions take the settings as the pointer that Settings returns.
 	settings func() any
+	complete func(p *Project, s any) error
 	files    func(s any) (in, out []string)
 	found    func(s any) ([]string, error)
 	run      func(j Job, s any) error
@@ -81,10 +86,14 @@ func New[S any](spec Spec[S]) StageOf[S] {
 			}
 			return nil
 		},
-		found:   func(any) ([]string, error) { return nil, nil },
-		rereads: func(any) []string { return nil },
-		doubt:   func(*Project, any, []State) (string, error) { return "", nil },
-		note:    func(*Project, any, State) (string, error) { return "", nil },
+		complete: func(*Project, any) error { return nil },
+		found:    func(any) ([]string, error) { return nil, nil },
+		rereads:  func(any) []string { return nil },
+		doubt:    func(*Project, any, []State) (string, error) { return "", nil },
+		note:     func(*Project, any, State) (string, error) { return "", nil },
+	}
+	if spec.Complete != nil {
+		s.complete = func(p *Project, s any) error { return spec.Complete(p, s.(*S)) }
 	}
 	if spec.Found != nil {
 		s.found = func(s any) ([]string, error) { return spec.Found(s.(*S)) }
@@ -120,6 +129,12 @@ func (s StageOf[S]) Defaults() *S {
 func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
 	own := s.Defaults()
 	return own, p.Load(line, s.Name, own)
+}
+
+// Recall returns the settings of the stage in a project, see [Project.Recall].
+func (s StageOf[S]) Recall(p *Project, line settings.Flags) (*S, error) {
+	own := s.Defaults()
+	return own, p.Recall(line, s.Name, own)
 }
 
 // Settings returns a pointer to a copy of the default settings.

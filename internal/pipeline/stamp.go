@@ -30,6 +30,7 @@ type Stamp struct {
 	Limit    int               `json:"limit,omitempty"`   // number of items of a trial
 	Partial  bool              `json:"partial,omitempty"` // some items failed, and a retry may succeed
 	Settings string            `json:"settings"`          // resolved settings as YAML
+	Given    []string          `json:"given,omitempty"`   // keys of settings that hgld.yaml did not set
 	In       map[string]string `json:"in"`                // path -> fingerprint
 	Out      map[string]string `json:"out"`               // path -> fingerprint
 
@@ -55,9 +56,13 @@ func (s Stage) Record(j Job, own any, in map[string]string, out []string, retrya
 	if err != nil {
 		return err
 	}
+	given, err := s.given(p, text)
+	if err != nil {
+		return err
+	}
 	if s.continued {
 		if was, err := s.Stamp(p); err == nil {
-			text = was.Settings
+			text, given = was.Settings, was.Given
 		}
 	}
 	sums, err := sumsOf(after)
@@ -66,8 +71,8 @@ func (s Stage) Record(j Job, own any, in map[string]string, out []string, retrya
 	}
 	return s.writeStamp(p, Stamp{
 		Version: stampVersion, Stage: s.Name, Tool: p.engine().Tool, Finished: time.Now().UTC().Truncate(time.Second),
-		Limit: o.Limit, Partial: retryable, Settings: text, In: p.relative(in), Out: p.relative(after),
-		Sums: p.relative(sums),
+		Limit: o.Limit, Partial: retryable, Settings: text, Given: given,
+		In: p.relative(in), Out: p.relative(after), Sums: p.relative(sums),
 	})
 }
 

@@ -29,6 +29,7 @@ type State struct {
 	Limit   int      `json:"limit,omitempty"`          // number of items of a trial
 	Outputs []string `json:"outputs,omitempty"`        // paths that the stage writes
 	Missing []string `json:"missing_inputs,omitempty"` // inputs that do not exist
+	Given   []Given  `json:"given,omitempty"`          // settings recalled from an earlier command
 }
 
 // Good reports whether a run with this limit would skip the stage.
@@ -211,7 +212,7 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	if err != nil {
 		return st, err
 	}
-	st.Limit = was.Limit
+	st.Limit, st.Given = was.Limit, p.recalled(s.Name, was, own)
 	if was.Settings, err = s.completed(was.Settings); err != nil {
 		return st, err
 	}

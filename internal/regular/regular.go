@@ -22,7 +22,11 @@ func (e *Error) Error() string { return fmt.Sprintf("%s is %s, want a regular fi
 
 // Open opens a regular file for reading, following links. It opens folders too: reading one fails
 // with an error of the system. For anything else it returns an [*Error] and opens nothing.
+// The error for an address is an [*AddressError].
 func Open(path string) (*os.File, error) {
+	if err := CheckPath(path); err != nil {
+		return nil, err
+	}
 	return open(path, os.Stat, func(name string) (*os.File, error) {
 		return os.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	})

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/regular"
 )
 
 // Section fills a settings struct from a file, the environment, assignments and flags. A later
@@ -212,11 +213,14 @@ func unknownVariable(name, like string, known []string) error {
 	return err
 }
 
-// Check compares the section's numbers with their bounds. from returns the source of a dotted
-// key's value, or "".
+// Check compares the section's numbers with their bounds, and refuses addresses in place of paths. from returns the
+// source of a dotted key's value, or "".
 func (s Section) Check(from func(key string) string) error {
 	err := Check(s.Ptr)
 	var out *BoundsError
+	if err == nil {
+		return s.checkPaths(from)
+	}
 	if !errors.As(err, &out) {
 		return err
 	}
@@ -224,4 +228,20 @@ func (s Section) Check(from func(key string) string) error {
 		return fmt.Errorf("%s: %s.%w", origin, s.Name, err)
 	}
 	return fmt.Errorf("%s.%w", s.Name, err)
+}
+
+// checkPaths returns a [*regular.AddressError] for the first path that is an address.
+func (s Section) checkPaths(from func(key string) string) (err error) {
+	for _, f := range Fields(s.Ptr) {
+		f.MapPaths(func(path string) string {
+			if e := regular.CheckPath(path); e != nil && err == nil {
+				err = fmt.Errorf("%s.%s: %w", s.Name, f.Key(), e)
+				if origin := from(f.Key()); origin != "" {
+					err = fmt.Errorf("%s: %w", origin, err)
+				}
+			}
+			return path
+		})
+	}
+	return err
 }

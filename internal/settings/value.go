@@ -43,6 +43,15 @@ func (f Field) Set(text string) error {
 	return decode(node, f.Value)
 }
 
+// SetYAML parses text as YAML and stores it in the setting. Text must be in quotes where YAML wants them.
+func (f Field) SetYAML(text string) error {
+	node, err := parse(text)
+	if err != nil {
+		return err
+	}
+	return decode(node, f.Value)
+}
+
 // SetInner parses text as YAML and stores it under the keys of path in a map setting. The
 // other values of the map do not change.
 func (f Field) SetInner(path []string, text string) error {

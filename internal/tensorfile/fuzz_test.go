@@ -1,8 +1,11 @@
 package tensorfile
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -63,6 +66,52 @@ func FuzzNPY(f *testing.F) {
 		}
 		if _, err := tensor.Float64(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// Any bytes are either an error of the format, or an archive whose arrays can be read, or are refused each.
+func FuzzNPZ(f *testing.F) {
+	hostile, err := os.ReadFile(filepath.Join("..", "..", "cmd", "hgld", "testdata", "cases", "hostile", "e.npz"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(hostile)
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		var data bytes.Buffer
+		w := zip.NewWriter(&data)
+		for name, array := range map[string][]byte{"embeddings.npy": npyFile(dict("'<f4'", "False", "(1, 2)"), 8),
+			"huge.npy": npyFile(dict("'<f8'", "False", "(4611686018427387904, 2)"), 8), "note.txt": []byte("x")} {
+			m, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+			if err != nil {
+				f.Fatal(err)
+			}
+			if _, err := m.Write(array); err != nil {
+				f.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var format *FormatError
+		z := &NPZ{members: map[string]*zip.File{}}
+		if err := z.index(bytes.NewReader(data), int64(len(data))); err != nil {
+			if !errors.As(err, &format) {
+				t.Fatalf("error of an unexpected kind: %v", err)
+			}
+			return
+		}
+		for _, a := range z.Arrays {
+			tensor, err := z.Tensor(a.Name)
+			if err == nil {
+				_, err = tensor.Float64()
+			}
+			if err != nil && !errors.As(err, &format) {
+				t.Fatalf("error of an unexpected kind: %v", err)
+			}
 		}
 	})
 }

@@ -91,7 +91,7 @@ func (f *File) parseMetadata(d *json.Decoder) error {
 // parseEntry reads the description of one tensor. It checks that the offsets fit its elements.
 func parseEntry(d *json.Decoder, name string) (e entry, err error) {
 	bad := func(format string, args ...any) error {
-		return &FormatError{"safetensors", name, fmt.Sprintf(format, args...)}
+		return &FormatError{Format: "safetensors", Tensor: name, Reason: fmt.Sprintf(format, args...)}
 	}
 	var dims, offsets []uint64
 	seen := map[string]bool{}

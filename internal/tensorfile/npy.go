@@ -2,6 +2,7 @@ package tensorfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (5, 512), }
 //
-// The elements follow. This package reads versions 1 to 3 in row-major order with the types below.
-// It rejects arrays of Python objects, which would be pickles.
+// The elements follow. This package reads versions 1 to 3 with the types below, in either order of bytes
+// and of dimensions, and arrays of texts. It rejects arrays of Python objects, which would be pickles.
 
 const (
 	npyMagic = "\x93NUMPY"
@@ -25,11 +26,14 @@ const (
 	npyHeaderCap = 10_000
 )
 
-// npyTypes maps NumPy's descriptions to types.
+// npyTypes maps NumPy's descriptions, without the order of bytes, to types.
 var npyTypes = map[string]string{
-	"<f8": "F64", "<f4": "F32", "<f2": "F16",
-	"<i8": "I64", "<i4": "I32", "|u1": "U8",
+	"f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
+	"u8": "U64", "u4": "U32", "u2": "U16", "u1": "U8", "b1": "BOOL",
 }
+
+// npyWritten are the types that are written, with NumPy's descriptions.
+var npyWritten = map[string]string{"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
 
 // WriteNPY writes t as a .npy file of version 1. Types: F64 F32 F16 I64 I32 U8.
 func WriteNPY(w io.Writer, t Tensor) error {
@@ -52,12 +56,7 @@ func WriteNPY(w io.Writer, t Tensor) error {
 // have the same length. A header can therefore be rewritten in place once the number of rows is
 // known.
 func NPYHeader(dtype string, shape []int) ([]byte, error) {
-	descr := ""
-	for d, t := range npyTypes {
-		if t == dtype {
-			descr = d
-		}
-	}
+	descr := npyWritten[dtype]
 	if descr == "" {
 		return nil, fmt.Errorf("npy: type %s cannot be written (known: F64 F32 F16 I64 I32 U8)", dtype)
 	}
@@ -90,11 +89,13 @@ func NPYHeader(dtype string, shape []int) ([]byte, error) {
 
 // NPY is an open .npy file.
 type NPY struct {
-	DType string // as in Tensor
+	DType string // as in Tensor, or Text or Bytes
 	Shape []int  // row-major
 
 	data source
 	size int // bytes of an element
+
+	bigEndian, columnMajor bool // as in the file, until arrange
 }
 
 // OpenNPY opens a file, memory-mapped if the system supports it. The caller closes it. The file
@@ -105,6 +106,9 @@ func OpenNPY(path string) (*NPY, error) {
 		return nil, err
 	}
 	a, err := readNPY(src)
+	if err == nil {
+		err = a.arrange()
+	}
 	if err != nil {
 		src.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -189,12 +193,15 @@ func readNPY(src source) (*NPY, error) {
 	a := &NPY{data: src}
 	dims, err := a.parse(string(header))
 	if err != nil {
-		return nil, bad("header: %v", err)
+		return nil, &FormatError{Format: "npy", Reason: "header: " + err.Error(), Unsupported: errors.As(err, new(unread))}
 	}
-	a.size = dtypes[a.DType]
 	want, ok := byteSize(dims, a.size)
-	if have := uint64(src.size - start - n); !ok || want != have {
+	switch have := uint64(src.size - start - n); {
+	case !ok || want > have:
 		return nil, bad("%d bytes of elements do not make %s%v: cut off?", have, a.DType, dims)
+	case want < have:
+		return nil, &FormatError{Format: "npy", Unsupported: true, Reason: fmt.Sprintf("%d bytes follow the array %s%v; "+
+			"NumPy ignores them: to keep this array alone, use np.save(FILE, np.load(FILE))", have-want, a.DType, dims)}
 	}
 	for _, d := range dims {
 		if a.Shape = append(a.Shape, int(d)); int(d) < 0 {

@@ -90,3 +90,54 @@ func TestNPYHeaderLengthDoesNotDependOnTheDimensions(t *testing.T) {
 		t.Error("BF16 has no name in NumPy, but gave no error")
 	}
 }
+
+// These are files of np.save. The first array is [[1, 2, 3], [4, 5, 6]] in every type, order of bytes and
+// order of dimensions; the others are texts.
+func TestNPYReadsEveryArrayOfNumbersAndTexts(t *testing.T) {
+	open := func(descr, order, shape, data string) *NPY {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "x.npy")
+		if err := os.WriteFile(path, append(npyFile(dict(descr, order, shape), 0), data...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenNPY(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close() })
+		return a
+	}
+	for _, c := range []struct{ descr, order, data string }{
+		{"'|i1'", "False", "\x01\x02\x03\x04\x05\x06"}, {"'|u1'", "True", "\x01\x04\x02\x05\x03\x06"},
+		{"'<i2'", "False", "\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06\x00"},
+		{"'>u2'", "True", "\x00\x01\x00\x04\x00\x02\x00\x05\x00\x03\x00\x06"},
+		{"'>u4'", "False", "\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03" +
+			"\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\x06"},
+		{"'<f2'", "True", "\x00\x3c\x00\x44\x00\x40\x00\x45\x00\x42\x00\x46"},
+		{"'>f4'", "False", "\x3f\x80\x00\x00\x40\x00\x00\x00\x40\x40\x00\x00" +
+			"\x40\x80\x00\x00\x40\xa0\x00\x00\x40\xc0\x00\x00"},
+	} {
+		a := open(c.descr, c.order, "(2, 3)", c.data)
+		row := make([]float32, 3)
+		err := a.ReadRows(row, 1)
+		all, err2 := a.Tensor()
+		values, err3 := all.Float32()
+		if !slices.Equal(row, []float32{4, 5, 6}) || !slices.Equal(values, []float32{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%s %s: row 1 is %v and all are %v (%v, %v, %v)", c.descr, c.order, row, values, err, err2, err3)
+		}
+		a.GiveBack(0, 2)
+	}
+	for _, c := range []struct{ descr, data string }{
+		{"'<U3'", "a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe9\x00\x00\x00b\x00\x00\x00c\x00\x00\x00"},
+		{"'>U3'", "\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe9\x00\x00\x00b\x00\x00\x00c"},
+		{"'|S4'", "a\x00\x00\x00\xc3\xa9bc"},
+	} {
+		all, err := open(c.descr, "False", "(2,)", c.data).Tensor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if texts, err := all.Texts(); err != nil || !slices.Equal(texts, []string{"a", "ébc"}) {
+			t.Errorf("%s: %q, %v", c.descr, texts, err)
+		}
+	}
+}

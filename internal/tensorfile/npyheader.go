@@ -2,6 +2,7 @@ package tensorfile
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,14 +22,12 @@ func (a *NPY) parse(header string) (dims []uint64, err error) {
 		switch key {
 		case "descr":
 			if p.accept("[") {
-				p.fail("records are not supported; write each field as an array of its own")
+				p.refuse("records are not supported; write each field as an array of its own")
 				break
 			}
-			a.DType = p.dtype()
+			a.dtype(p)
 		case "fortran_order":
-			if p.accept("True") {
-				p.fail("column-major order; write it again with numpy.ascontiguousarray")
-			} else {
+			if a.columnMajor = p.accept("True"); !a.columnMajor {
 				p.want("False")
 			}
 		case "shape":
@@ -99,20 +98,46 @@ func (p *literal) str() string {
 	return ""
 }
 
-func (p *literal) dtype() string {
+// unread is the error for a sound header of an array that is not read.
+type unread struct{ reason string }
+
+func (e unread) Error() string { return e.reason }
+
+// refuse is fail for an [unread] array.
+func (p *literal) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = unread{fmt.Sprintf(format, args...)}
+	}
+}
+
+// descriptions are those of NumPy: the order of bytes, the kind, the size and perhaps a unit.
+var descriptions = regexp.MustCompile(`^[<>|=]?[?bBiufcmMOSUVaegFDG][0-9]*(\[.*\])?$`)
+
+// dtype reads the description of the elements.
+func (a *NPY) dtype(p *literal) {
 	s := p.str()
-	if t, ok := npyTypes[s]; ok || p.err != nil {
-		return t
+	if p.err != nil {
+		return
 	}
+	kind := strings.TrimLeft(s, "<>|")
+	a.bigEndian = strings.HasPrefix(s, ">")
+	width, err := strconv.Atoi(strings.TrimLeft(kind, "US"))
+	text := err == nil && width > 0 && width <= npyTextCap
 	switch {
+	case len(s) == len(kind)+1 && npyTypes[kind] != "":
+		a.DType = npyTypes[kind]
+		a.size = dtypes[a.DType]
+	case text && strings.HasPrefix(kind, "U"):
+		a.DType, a.size = Text, 4*width
+	case text && strings.HasPrefix(kind, "S"):
+		a.DType, a.size = Bytes, width
 	case strings.Contains(s, "O"):
-		p.fail("type %.80q: Python objects are pickles, which are never read", s)
-	case strings.HasPrefix(s, ">"):
-		p.fail("type %.80q is big endian; write it again with .astype and a type that begins with <", s)
+		p.refuse("type %.80q: Python objects are pickles, which are never read; write numbers or texts (arr.astype(str))", s)
+	case descriptions.MatchString(s):
+		p.refuse("type %.80q is not read; write it again with .astype and a type of floats, integers or texts", s)
 	default:
-		p.fail("unknown type %.80q (known: <f8 <f4 <f2 <i8 <i4 |u1)", s)
+		p.fail("unknown type %.80q", s)
 	}
-	return ""
 }
 
 // tuple reads (), (3,) or (3, 4).

@@ -18,7 +18,7 @@ type NPZ struct {
 	// Arrays are the arrays in the order of the archive, without data.
 	Arrays []Tensor
 
-	// Unread are the members that hold no array of numbers in row-major order, with what is wrong.
+	// Unread are the members that hold no array of numbers or texts, with what is wrong.
 	Unread []error
 
 	members map[string]*zip.File // by name of the array
@@ -106,6 +106,9 @@ func (z *NPZ) Tensor(name string) (Tensor, error) {
 		return Tensor{}, bad("%d bytes, want %d", len(data), size)
 	}
 	a, err := readNPY(source{mem: data, size: size})
+	if err == nil {
+		err = a.arrange()
+	}
 	if err != nil {
 		return Tensor{}, bad("%v", err)
 	}

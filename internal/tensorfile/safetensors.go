@@ -182,11 +182,11 @@ func (f *File) layOut(size uint64) error {
 	at := uint64(0)
 	for i, e := range f.entries {
 		if e.begin != at {
-			return &FormatError{"safetensors", e.tensor.Name, fmt.Sprintf(
+			return &FormatError{Format: "safetensors", Tensor: e.tensor.Name, Reason: fmt.Sprintf(
 				"begins at byte %d of the data where the one before ends at %d", e.begin, at)}
 		}
 		if e.end > size {
-			return &FormatError{"safetensors", e.tensor.Name, fmt.Sprintf(
+			return &FormatError{Format: "safetensors", Tensor: e.tensor.Name, Reason: fmt.Sprintf(
 				"ends at byte %d of %d: cut off?", e.end, size)}
 		}
 		at = e.end

@@ -1,7 +1,6 @@
 // Package tensorfile reads and writes named arrays of numbers: safetensors files (weights,
-// checkpoints) and NumPy's .npy files (embeddings). It reads only plain little-endian numbers in
-// row-major order. It never executes anything in a file, and checks every size in a header against
-// the size of the file.
+// checkpoints) and NumPy's .npy files (embeddings, labels). It never executes anything in a file, and
+// checks every size in a header against the size of the file.
 package tensorfile
 
 import (
@@ -22,6 +21,8 @@ type Tensor struct {
 	DType string // in the words of safetensors: F32, BF16, I64 …
 	Shape []int  // row-major
 	Data  []byte // little-endian
+
+	texts []string // of NewText, in place of Data
 }
 
 // dtypes lists the element types with their sizes in bytes.
@@ -37,6 +38,9 @@ type FormatError struct {
 	Format string // "safetensors" or "npy"
 	Tensor string // the tensor at fault, if it is one
 	Reason string // what is wrong, and what was expected
+
+	// Unsupported says that the file is sound, but not of a kind that is read.
+	Unsupported bool
 }
 
 // Error names the format, the tensor if it is of one, and what is wrong.

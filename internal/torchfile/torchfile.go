@@ -17,6 +17,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hgld/internal/regular"
@@ -56,31 +57,27 @@ const (
 	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
 )
 
-// keysOfWeights lists the keys under which training programs store the weights in their
-// checkpoints, in order of preference.
-var keysOfWeights = []string{"state_dict", "model_state_dict", "net_state", "net_state_dict", "model", "net",
-	"model_ema", "teacher"}
-
 // Read returns the tensors of the dictionary of weights in the file at path: contiguous, with their
 // names, in the file's order. If another dictionary contains it under a key such as state_dict or
 // model, Read finds it there. Tensors that share memory become separate. An error in the contents
 // is a *FormatError.
 func Read(path string) ([]tensorfile.Tensor, error) { return readFile(path, ReadFrom) }
 
-// ReadTensors returns the single tensor that the file at path holds, without a name, or the tensors
-// of its dictionary with their names. It skips other values of the dictionary. Otherwise it is like
-// Read.
-func ReadTensors(path string) ([]tensorfile.Tensor, error) {
+// ReadValues returns the single tensor that the file at path holds, without a name, or the tensors of its
+// dictionary with their names, or those of its list, named by their places. Lists of numbers or texts
+// become arrays of texts. It skips other values. Otherwise it is like Read.
+func ReadValues(path string) ([]tensorfile.Tensor, error) {
 	return readFile(path, func(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 		root, data, err := load(r, size)
 		if err != nil {
 			return nil, err
 		}
-		found, err := tensorsOf(root)
+		found, lists, err := valuesOf(root)
 		if err != nil {
 			return nil, err
 		}
-		return gather(found, data, mostTimes*size)
+		all, err := gather(found, data, mostTimes*size)
+		return append(all, lists...), err
 	})
 }
 
@@ -103,15 +100,37 @@ func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, e
 
 // ReadFrom is Read for size bytes at r.
 func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+	c, err := Select(r, size, "")
+	return c.Tensors, err
+}
+
+// Choice is the dictionary of weights that Select chose from a file.
+type Choice struct {
+	// Tensors are those of the dictionary, as [Read] returns them.
+	Tensors []tensorfile.Tensor
+	// Key leads to the dictionary, such as "state_dict" or "checkpoint.model". It is "" for the file's own.
+	Key string
+	// Others are the keys of the other dictionaries of weights in the file.
+	Others []string
+}
+
+// Select is ReadFrom for the dictionary of weights under a key, whose parts are separated by dots. For
+// the key "" it is the first of those that training programs use.
+func Select(r io.ReaderAt, size int64, key string) (Choice, error) {
 	root, data, err := load(r, size)
 	if err != nil {
-		return nil, err
+		return Choice{}, err
 	}
-	weights, err := findWeights(root)
+	weights, err := findWeights(root, key)
 	if err != nil {
-		return nil, err
+		return Choice{}, err
 	}
-	return gather(weights.entries, data, mostTimes*size)
+	c := Choice{Key: weights[0].key}
+	for _, other := range weights[1:] {
+		c.Others = append(c.Others, other.key)
+	}
+	c.Tensors, err = gather(weights[0].entries, data, mostTimes*size)
+	return c, err
 }
 
 // load reads a file of either format. It returns the saved value and the memory of its tensors.
@@ -132,81 +151,70 @@ type storages interface {
 	bytes(key string, want int64) ([]byte, error)
 }
 
-// findWeights returns the dictionary of tensors in the contents of a file. It looks into no
-// dictionary twice, because a crafted one may hold itself under every key.
-func findWeights(root any) (*dict, error) {
-	outer, is := root.(*dict)
-	if !is {
-		return nil, damaged("it holds %s, expected a dictionary of tensors", kindOf(root))
-	}
-	search := weightsSearch{state: map[*dict]visit{}}
-	if found := search.in(outer, nil); found != nil {
-		return found, nil
-	}
-	if search.cycle != "" {
-		return nil, damaged("no dictionary of tensors in it; the dictionary at %s is one that contains it", search.cycle)
-	}
-	var keys []string
-	for _, e := range outer.entries[:min(8, len(outer.entries))] {
-		keys = append(keys, quoted(e.key))
-	}
-	return nil, damaged("no dictionary of tensors in it; it has the keys %s", strings.Join(keys, ", "))
-}
-
-// visit says how far a dictionary has been searched.
-type visit int
-
-const (
-	unseen visit = iota
-	entered
-	searched
-)
-
-type weightsSearch struct {
-	state map[*dict]visit
-	cycle string // keys that lead to the first dictionary that contains itself
-}
-
-// in returns the dictionary of tensors at d or below it. The keys lead to d.
-func (s *weightsSearch) in(d *dict, keys []string) *dict {
-	if s.state[d] == entered && s.cycle == "" {
-		s.cycle = strings.Join(keys, ".")
-	}
-	if s.state[d] != unseen || len(keys) > mostDepth {
-		return nil
-	}
-	s.state[d] = entered
-	defer func() { s.state[d] = searched }()
-	isOther := func(e entry) bool { _, is := e.value.(*tensor); return !is }
-	if len(d.entries) > 0 && !slices.ContainsFunc(d.entries, isOther) {
-		return d
-	}
-	for _, key := range keysOfWeights {
-		if inner, is := d.get(key).(*dict); is {
-			if found := s.in(inner, append(keys, key)); found != nil {
-				return found
-			}
+// valuesOf returns the entries of root that are tensors, and its lists of numbers or texts. If root itself
+// is a tensor or such a list, it has no name.
+func valuesOf(root any) (found []entry, lists []tensorfile.Tensor, err error) {
+	var entries []entry
+	switch root := root.(type) {
+	case *tensor:
+		return []entry{{"", root}}, nil, nil
+	case *dict:
+		entries = root.entries
+	case *list, tuple:
+		items := itemsOf(root)
+		if texts := textsOf(root); texts != nil {
+			return nil, []tensorfile.Tensor{tensorfile.NewText("", texts)}, nil
 		}
+		for i, item := range items {
+			entries = append(entries, entry{strconv.Itoa(i), item})
+		}
+	default:
+		return nil, nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
+	}
+	most := mostSteps // items of lists: each takes a step, unless a crafted file has a list under many keys
+	for _, e := range entries {
+		if _, is := e.value.(*tensor); is {
+			found = append(found, e)
+			continue
+		}
+		if most -= len(itemsOf(e.value)); most < 0 {
+			return nil, nil, damaged("its lists have more than %d items", mostSteps)
+		}
+		name, named := e.key.(string)
+		if texts := textsOf(e.value); named && texts != nil {
+			lists = append(lists, tensorfile.NewText(name, texts))
+		}
+	}
+	return found, lists, nil
+}
+
+// itemsOf returns the items of a list or tuple, none of another value.
+func itemsOf(v any) []any {
+	switch v := v.(type) {
+	case *list:
+		return v.items
+	case tuple:
+		return v
 	}
 	return nil
 }
 
-// tensorsOf returns the entries of root that are tensors. If root itself is a tensor, it returns
-// that without a name.
-func tensorsOf(root any) ([]entry, error) {
-	switch root := root.(type) {
-	case *tensor:
-		return []entry{{"", root}}, nil
-	case *dict:
-		var found []entry
-		for _, e := range root.entries {
-			if _, is := e.value.(*tensor); is {
-				found = append(found, e)
-			}
+// textsOf returns a list of numbers, texts and None as texts, or nil for another value.
+func textsOf(v any) []string {
+	var texts []string
+	for _, item := range itemsOf(v) {
+		switch item := item.(type) {
+		case string:
+			texts = append(texts, item)
+		case int64, float64, bool:
+			texts = append(texts, fmt.Sprint(item))
+		case nil:
+			texts = append(texts, "None")
+		default:
+			return nil
 		}
-		return found, nil
 	}
-	return nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
+	return texts
 }
 
 // quoted formats a key for a message, cut to a bounded length.

@@ -3,6 +3,7 @@ package torchfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,32 @@ func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestDictionariesOfACheckpointAreChosenByTheirKeys(t *testing.T) {
+	data, err := os.ReadFile("testdata/dictionaries.pth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"":            "1 state_dict [state_dict_ema teacher.model]",
+		"state_dict":  "1 state_dict [state_dict_ema teacher.model]",
+		"mine":        "5 mine [state_dict state_dict_ema teacher.model]",
+		"teacher":     "the dictionary \"teacher\" does not hold tensors alone; it has the keys \"model\"",
+		"student":     "no dictionary \"student\" in it; it has the keys \"epoch\", \"state_dict_ema\"",
+		"state_dict.": "no dictionary \"state_dict.\" in it", "state_dict_ema": "2 state_dict_ema [state_dict teacher.model]",
+		"teacher.model": "3 teacher.model [state_dict state_dict_ema]",
+	} {
+		c, err := Select(bytes.NewReader(data), int64(len(data)), key)
+		got := fmt.Sprint(err)
+		if err == nil {
+			values, _ := c.Tensors[0].Float32()
+			got = fmt.Sprint(values[0], " ", c.Key, " ", c.Others)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %s", key, got, want)
+		}
 	}
 }
 

@@ -382,21 +382,28 @@ func (src *csvSource) label(item *shards.Item, get func(column int) string) erro
 
 // Inputs lists the CSV, the label file and the store of images. A folder is hashed by
 // the files that Items yielded last.
-func (src *csvSource) Inputs(ctx context.Context) ([]shards.Input, error) {
+func (src *csvSource) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
 	files := []string{src.name}
 	if src.labels != nil {
 		files = append(files, src.labels.file)
 	}
-	var all []shards.Input
-	for _, f := range files {
+	all := make([]shards.Input, len(files)+1)
+	for i, f := range files {
+		if !wanted(i) {
+			continue
+		}
 		in, err := FileInput(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, in)
+		all[i] = in
+	}
+	if !wanted(len(files)) {
+		return all, nil
 	}
 	images, err := src.store.input(ctx, src.used)
-	return append(all, images), err
+	all[len(files)] = images
+	return all, err
 }
 
 func (src *csvSource) Close() error { return src.store.Close() }

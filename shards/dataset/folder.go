@@ -202,7 +202,10 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 	}
 }
 
-func (src *folderSource) Inputs(ctx context.Context) ([]shards.Input, error) {
+func (src *folderSource) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	if !wanted(0) {
+		return make([]shards.Input, 1), nil
+	}
 	var used []byte
 	for _, e := range src.files {
 		used = appendUsed(used, e)

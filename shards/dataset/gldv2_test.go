@@ -30,9 +30,9 @@ var gldv2Tables = tree{
 	"metadata/retrieval_solution_v2.1.csv": "id,images,Usage\n500000000000000f,300000000000000d " +
 		"400000000000000e,Public\n6000000000000010,None,Ignored\n",
 	"metadata/train_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label," +
-		"natural_or_human_made\n" +
+		"natural_or_human_made,wikidata_id\n" +
 		"7,http://commons.wikimedia.org/wiki/Category:A,parish " +
-		"church,church,human-made\n8,http://commons.wikimedia.org/wiki/Category:B,,,\n",
+		"church,church,human-made,Q243\n8,http://commons.wikimedia.org/wiki/Category:B,,,,\n",
 	"metadata/index_label_to_hierarchical.csv": "landmark_id,category,supercategory,hierarchical_label," +
 		"natural_or_human_made\n" +
 		"7,http://commons.wikimedia.org/wiki/Category:C,peak,mountain,natural\n" +
@@ -91,7 +91,7 @@ func TestGLDv2ReadsTablesAndTARs(t *testing.T) {
 	}
 	first, last := rows[0][0], rows[0][5]
 	if a := first.Attributes; a.Author != "Ann" || a.Title != "File:A, b.jpg" || a.SourceURL != "http://u/a" ||
-		a.Tag != "parish church" || !strings.HasSuffix(a.CategoryURL, "Category:A") {
+		a.Tag != "parish church" || a.WikidataQID != "Q243" || !strings.HasSuffix(a.CategoryURL, "Category:A") {
 		t.Errorf("attributes %+v", a)
 	}
 	if first.ID.String() != "000000000000000a" || last.Split != labels.Test || last.Landmark != 7 ||
@@ -226,7 +226,7 @@ func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if published {
-			if err := os.WriteFile(sum, fmt.Appendf(nil, "%x", md5.Sum(right)), 0o644); err != nil {
+			if err := os.WriteFile(sum, fmt.Appendf(nil, "%X", md5.Sum(right)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -74,7 +74,7 @@ func (l *landmarks) label(item *shards.Item, id string) error {
 	if found, ok := join.Label(item.Landmark); ok {
 		copy(item.Names[1:], found.Names[1:])
 		a := &item.Attributes
-		a.CategoryURL, a.Tag, a.LabelSource = found.Category, found.Tag, found.Source
+		a.CategoryURL, a.WikidataQID, a.Tag, a.LabelSource = found.Category, found.Item, found.Tag, found.Source
 	}
 	return nil
 }

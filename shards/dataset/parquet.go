@@ -296,15 +296,18 @@ func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards
 }
 
 // Inputs lists the files.
-func (src *parquetSource) Inputs(ctx context.Context) ([]shards.Input, error) {
-	var all []shards.Input
-	for _, t := range src.files {
+func (src *parquetSource) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	all := make([]shards.Input, len(src.files))
+	for i, t := range src.files {
+		if !wanted(i) {
+			continue
+		}
 		in, err := FileInput(ctx, t.path)
 		if err != nil {
 			return nil, err
 		}
 		in.Name = t.name
-		all = append(all, in)
+		all[i] = in
 	}
 	return all, nil
 }

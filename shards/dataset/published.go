@@ -380,8 +380,12 @@ func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 }
 
 // Inputs lists the files that were read and the store of the images.
-func (p *published) Inputs(ctx context.Context) ([]shards.Input, error) {
-	images, err := p.images.input(ctx, p.used)
+func (p *published) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	var images shards.Input
+	var err error
+	if wanted(len(p.inputs)) { // the others were hashed as they were read
+		images, err = p.images.input(ctx, p.used)
+	}
 	return append(slices.Clone(p.inputs), images), err
 }
 

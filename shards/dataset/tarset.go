@@ -230,7 +230,7 @@ func publishedMD5(tar string) (string, error) {
 		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
 			return "", fmt.Errorf("%s: %.80q is not an MD5 sum; download the file again", file, strings.TrimSpace(string(text)))
 		}
-		return fields[0], nil
+		return strings.ToLower(fields[0]), nil
 	}
 	return "", nil
 }

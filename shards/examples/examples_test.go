@@ -24,9 +24,11 @@ type landmarkPictures struct{ picture []byte }
 func (landmarkPictures) Levels() []string {
 	return []string{labels.LandmarkLevel, labels.SupercategoryLevel, labels.KindLevel}
 }
-func (landmarkPictures) Landmarks() bool                                { return true }
-func (landmarkPictures) Inputs(context.Context) ([]shards.Input, error) { return nil, nil }
-func (landmarkPictures) Close() error                                   { return nil }
+func (landmarkPictures) Landmarks() bool { return true }
+func (landmarkPictures) Inputs(context.Context, func(int) bool) ([]shards.Input, error) {
+	return nil, nil
+}
+func (landmarkPictures) Close() error { return nil }
 func (p landmarkPictures) Items(context.Context) iter.Seq2[shards.Item, error] {
 	return func(yield func(shards.Item, error) bool) {
 		for i, split := range []labels.Split{labels.Train, labels.Train, labels.Index} {

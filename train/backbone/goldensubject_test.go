@@ -35,12 +35,15 @@ var timmNames = map[string]string{
 func subjectOf(t *testing.T, c goldenCase) subject {
 	t.Helper()
 	if released, ok := strings.CutPrefix(c.Model, "net:"); ok {
-		return netSubject(t, c, modelOf(t, released), backbone.Checkpoint)
+		return netSubject(t, c, modelOf(t, released), func(tensors []tensorfile.Tensor) []tensorfile.Tensor {
+			kept, _ := backbone.Checkpoint(tensors)
+			return kept
+		})
 	}
 	if c.Model == "deit_small_from_distilled" {
 		m := modelOf(t, "deit_small")
 		return netSubject(t, c, m, func(tensors []tensorfile.Tensor) []tensorfile.Tensor {
-			kept := backbone.Pretrained(specOf(t, m.Backbone), tensors)
+			kept, _ := backbone.Pretrained(specOf(t, m.Backbone), tensors)
 			for i := range kept {
 				kept[i].Name = backbone.Prefix + kept[i].Name
 			}

@@ -110,6 +110,9 @@ type Fit struct {
 	// Fits is set if the file has exactly the tensors of the network.
 	Fits bool `json:"fits"`
 
+	// Wrapper is the prefix that training programs had put before the names, such as "module.".
+	Wrapper string `json:"wrapper,omitempty"`
+
 	// Missing names the tensors that the file lacks.
 	Missing []string `json:"missing,omitempty"`
 
@@ -128,13 +131,14 @@ func FitAll(list []Known, tensors []tensorfile.Tensor) []Fit {
 	for i, m := range list {
 		own := Pretrained
 		if m.Net {
-			own = func(_ Spec, t []tensorfile.Tensor) []tensorfile.Tensor { return Checkpoint(t) }
+			own = func(_ Spec, t []tensorfile.Tensor) ([]tensorfile.Tensor, string) { return Checkpoint(t) }
 		}
-		bad := m.Store.Compare(own(m.spec, tensors), "")
+		kept, wrapper := own(m.spec, tensors)
+		bad := m.Store.Compare(kept, "")
 		if bad == nil {
 			bad = &nn.MismatchError{}
 		}
-		fits[i] = Fit{Name: m.Name, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
+		fits[i] = Fit{Name: m.Name, Wrapper: wrapper, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
 		fits[i].Fits = fits[i].differences() == 0
 	}
 	slices.SortStableFunc(fits, func(a, b Fit) int { return cmp.Compare(a.differences(), b.differences()) })

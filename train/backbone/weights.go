@@ -41,30 +41,54 @@ func FromSupRank(name string) (string, bool) {
 }
 
 // Checkpoint renames the tensors of a whole network, hgld's or SupRank's, to the names that a
-// Retrieval declares.
-func Checkpoint(tensors []tensorfile.Tensor) []tensorfile.Tensor {
-	var kept []tensorfile.Tensor
-	for _, t := range tensors {
+// Retrieval declares. wrapper is the prefix that training programs had put before the names.
+func Checkpoint(tensors []tensorfile.Tensor) (kept []tensorfile.Tensor, wrapper string) {
+	whole := unwrappings(tensors)[0]
+	for _, t := range whole.tensors {
 		if name, ok := FromSupRank(t.Name); ok {
 			t.Name = name
 			kept = append(kept, t)
 		}
 	}
-	return kept
+	return kept, whole.prefix
 }
 
 // Pretrained renames the tensors of a file to the names that spec declares, without a prefix. The
 // file has torchvision's or timm's names, or is a checkpoint of a whole network, hgld's or
-// SupRank's, of which only the backbone is read. Pretrained drops the published classifier, and
+// SupRank's, of which only the backbone is read. wrapper is the prefix that training programs had put
+// before the names. Pretrained drops the published classifier, and
 // the distillation token with its position if the network has none. It resamples positions for
 // another image size as the library of the file does: timm antialiases, transformers does not.
-func Pretrained(spec Spec, tensors []tensorfile.Tensor) []tensorfile.Tensor {
+func Pretrained(spec Spec, tensors []tensorfile.Tensor) (kept []tensorfile.Tensor, wrapper string) {
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), Options{})
-	layout := s.Layout()
+	list := unwrappings(tensors)
+	for i, u := range list {
+		other := renamedFor(spec, s.Layout(), u.tensors)
+		fits := s.Compare(other, "") == nil
+		if i == 0 || fits {
+			kept, wrapper = other, u.prefix
+			if isWhole(u.tensors) {
+				wrapper += Prefix
+			}
+		}
+		if fits {
+			break
+		}
+	}
+	return kept, wrapper
+}
+
+// isWhole reports whether tensors are those of a network around a backbone.
+func isWhole(tensors []tensorfile.Tensor) bool {
+	return slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
+}
+
+// renamedFor is Pretrained for names without the prefix of a training program.
+func renamedFor(spec Spec, layout []nn.Shape, tensors []tensorfile.Tensor) []tensorfile.Tensor {
 	distilled := slices.ContainsFunc(layout, func(x nn.Shape) bool { return x.Name == distToken })
 	var kept []tensorfile.Tensor
-	whole := slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return strings.HasPrefix(t.Name, Prefix) })
+	whole := isWhole(tensors)
 	for _, t := range tensors {
 		if whole {
 			name, _ := FromSupRank(t.Name) // "" for a duplicate
@@ -110,19 +134,6 @@ type renamed interface {
 type positioned interface {
 	// fronts counts the rows of positions that belong to tokens before the patches.
 	fronts() int
-}
-
-// Unwrapped removes the "module." that torch's DataParallel puts before every name.
-func Unwrapped(tensors []tensorfile.Tensor) []tensorfile.Tensor {
-	const wrapper = "module."
-	if slices.ContainsFunc(tensors, func(t tensorfile.Tensor) bool { return !strings.HasPrefix(t.Name, wrapper) }) {
-		return tensors
-	}
-	kept := slices.Clone(tensors)
-	for i := range kept {
-		kept[i].Name = strings.TrimPrefix(kept[i].Name, wrapper)
-	}
-	return kept
 }
 
 // heads are the prefixes of classifiers in torchvision's and timm's files. timm's first

@@ -146,7 +146,7 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := backbone.Pretrained(small(false), tensors)
+	kept, _ := backbone.Pretrained(small(false), tensors)
 	to := nn.NewStore()
 	small(false).Build(to.Group("all"), backbone.Options{})
 	to.Build(b, 2)
@@ -158,11 +158,39 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 }
 
 func TestClassifierOfAFileIsLeftOut(t *testing.T) {
-	kept := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{
+	kept, _ := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{
 		{Name: "conv1.weight"}, {Name: "fc.weight"}, {Name: "head.weight"}, {Name: "layer4.1.bn2.bias"},
 	})
 	if len(kept) != 2 || kept[0].Name != "conv1.weight" || kept[1].Name != "layer4.1.bn2.bias" {
 		t.Errorf("%v", kept)
+	}
+}
+
+func TestPrefixesOfTrainingProgramsAreLeftOut(t *testing.T) {
+	spec := small(false)
+	s := nn.NewStore()
+	spec.Build(s.Group("all"), backbone.Options{})
+	for prefix, others := range map[string][]string{
+		"": nil, "module.": nil, "_orig_mod.": nil, "module._orig_mod.": nil, "model.": {"loss.weight"}, "encoder.": nil,
+		"module.model.": nil, "model.encoder.": {"model.decoder.weight", "epoch"}, "module.encoder.": {"module.fc.weight"},
+		"backbone.": {"head.mlp.0.weight"}, "module.backbone.": {"module.head.mlp.0.weight"}, "backbone.model.": nil,
+		"model.backbone.module.": {"model.queue"}, "encoder.backbone._orig_mod.": nil,
+	} {
+		var tensors []tensorfile.Tensor
+		for _, x := range s.Layout() {
+			n := 1
+			for _, d := range x.Dims {
+				n *= d
+			}
+			tensors = append(tensors, tensorfile.NewF32(prefix+x.Name, x.Dims, make([]float32, n)))
+		}
+		for _, name := range others {
+			tensors = append(tensors, tensorfile.NewF32(name, []int{1}, []float32{0}))
+		}
+		kept, wrapper := backbone.Pretrained(spec, tensors)
+		if bad := s.Compare(kept, ""); bad != nil || wrapper != prefix {
+			t.Errorf("%s: %v, without %s", prefix, bad, wrapper)
+		}
 	}
 }
 
@@ -176,7 +204,7 @@ func TestSupRankCheckpointsHaveTheirBackboneTaken(t *testing.T) {
 		"backbone.layer1.0.conv1.weight":    "layer1.0.conv1.weight",
 		"fc.weight":                         "", "head.3.weight": "", "pooling.p": "",
 	} {
-		kept := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{{Name: "backbone.1.bias"}, {Name: from}})
+		kept, _ := backbone.Pretrained(specOf(t, "resnet18"), []tensorfile.Tensor{{Name: "backbone.1.bias"}, {Name: from}})
 		got := ""
 		if len(kept) == 2 {
 			got = kept[1].Name

@@ -12,7 +12,11 @@
 // N, H, W images, K filters. The gradient of x is dx. The destination comes first.
 package device
 
-import "fmt"
+import (
+	"fmt"
+
+	"hgld/internal/crash"
+)
 
 // DType is the storage type of an array's elements.
 type DType uint8
@@ -190,6 +194,7 @@ type Backend interface {
 func Do(b Backend, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
+		defer crash.Guard()
 		lockThread()
 		if err := f(); err != nil {
 			done <- err

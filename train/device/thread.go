@@ -1,6 +1,10 @@
 package device
 
-import "runtime"
+import (
+	"runtime"
+
+	"hgld/internal/crash"
+)
 
 // lockThread binds the goroutine to its thread for good. The thread ends with it. A driver's
 // current context is a property of the thread.
@@ -18,6 +22,7 @@ type Thread struct {
 func NewThread(b Backend) *Thread {
 	t := &Thread{jobs: make(chan func() error), errs: make(chan error), done: make(chan error, 1)}
 	go func() {
+		defer crash.Guard()
 		t.done <- Do(b, func() error {
 			for job := range t.jobs {
 				t.errs <- job()

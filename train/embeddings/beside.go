@@ -14,20 +14,20 @@ import (
 var tables = []string{".csv", ".tsv"}
 
 // LabelsFor returns the file with the labels of vectors. It is labelFile if given, or the
-// vectors' own Parquet file or .npz if that has classes, or a .csv or .tsv with the same name beside it.
+// vectors' own file if that has classes, or a .csv or .tsv with the same name beside it.
 // It returns "" if there is none. Two such tables are an error.
 func LabelsFor(labelFile, vectors string) (string, error) {
 	if labelFile != "" || vectors == "" {
 		return labelFile, nil
 	}
-	parquet, npz := filepath.Ext(vectors) == ".parquet", filepath.Ext(vectors) == ".npz"
+	parquet := filepath.Ext(vectors) == ".parquet"
 	found, err := beside(vectors, tables)
 	switch {
 	case err != nil:
 		return "", err
 	case parquet && (len(found) == 0 || hasClasses(vectors)):
 		return vectors, nil
-	case npz && hasLabels(vectors):
+	case (filepath.Ext(vectors) == ".npz" || len(found) == 0) && hasLabels(vectors):
 		return vectors, nil
 	case len(found) > 1:
 		return "", &TwoTablesError{found, vectors}
@@ -45,7 +45,7 @@ func hasClasses(path string) bool {
 		return true
 	}
 	defer t.Close()
-	_, _, err = t.levels()
+	_, _, err = t.levels(&reading{})
 	return err == nil
 }
 

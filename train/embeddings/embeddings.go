@@ -40,8 +40,8 @@ type Vectors interface {
 var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth"}
 
 // Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
-// called "embeddings" or the only tensor. In a Parquet file it is the only column of lists of
-// floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
+// called "embeddings" or the only float tensor with rows and columns. In a Parquet file it is the
+// only column of lists of floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
 // "embeddings" or the only float tensor with rows and columns; likewise the array of an .npz. Any
 // other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
@@ -50,7 +50,7 @@ func Open(path string) (Vectors, error) {
 		return nil, err
 	}
 	if rows, cols := v.Rows(); rows > 0 && cols == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: its %d rows have no numbers", path, rows), v.Close())
+		return nil, errors.Join(content("%s: its %d rows have no numbers", path, rows), v.Close())
 	}
 	return v, nil
 }
@@ -62,8 +62,9 @@ func open(path string) (Vectors, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(a.Shape) != 2 {
-			return nil, errors.Join(fmt.Errorf("%s: its shape is %v, want rows and columns", path, a.Shape), a.Close())
+		if len(a.Shape) != 2 || a.DType == tensorfile.Text || a.DType == tensorfile.Bytes {
+			return nil, errors.Join(content("%s: its shape is %s%v, want rows and columns of numbers", path, a.DType, a.Shape),
+				a.Close())
 		}
 		return a, nil
 	case ".safetensors":
@@ -111,24 +112,24 @@ func (s *stored) ReadRows(dst []float32, lo int) error { return s.File.ReadRows(
 func (s *stored) GiveBack(lo, hi int) { s.File.GiveBack(s.name, lo, hi) }
 
 func matrixOf(f *tensorfile.File) (*stored, error) {
-	name := "embeddings"
-	if names := f.Names(); !f.Has(name) {
-		if len(names) == 0 {
-			return nil, errors.New("it has no tensors, want one with rows and columns")
+	all := shapesOf(f)
+	if len(all) == 0 {
+		return nil, content("it has no tensors, want one with rows and columns")
+	}
+	if k := slices.IndexFunc(all, func(t tensorfile.Tensor) bool { return t.Name == "embeddings" }); k >= 0 {
+		all = all[k:][:1] // of any type
+	}
+	t := all[0]
+	if len(all) > 1 {
+		var err error
+		if t, err = vectorsAmong(all); err != nil {
+			return nil, err
 		}
-		if len(names) != 1 {
-			return nil, fmt.Errorf("it has %d tensors, %s, but none is called %.80q", len(names), firstFew(names), name)
-		}
-		name = names[0]
 	}
-	_, shape, err := f.Shape(name)
-	if err != nil {
-		return nil, err
+	if len(t.Shape) != 2 {
+		return nil, content("the shape of %.80q is %v, want rows and columns", t.Name, t.Shape)
 	}
-	if len(shape) != 2 {
-		return nil, fmt.Errorf("the shape of %.80q is %v, want rows and columns", name, shape)
-	}
-	return &stored{f, name, shape[0], shape[1]}, nil
+	return &stored{f, t.Name, t.Shape[0], t.Shape[1]}, nil
 }
 
 // firstFew joins the first names and states how many more follow.

@@ -1,6 +1,7 @@
 package embeddings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +25,19 @@ func ReadFrozen(in *Input) (*Frozen, error) {
 	if err := in.Complete(); err != nil {
 		return nil, err
 	}
-	d := &Frozen{classes: &Classes{}}
-	s, err := in.open(d.classes, in.Embeddings, in.Labels)
-	if err != nil {
+	e := &Evaluation{Classes: in.classes()}
+	d := &Frozen{classes: e.Classes}
+	sides, err := in.open(e)
+	defer e.Close()
+	if err := cmp.Or(err, e.Classes.noLevel); err != nil {
 		return nil, err
 	}
-	defer s.vectors.Close()
+	s := sides[0]
 	d.rows = s.rows
-	n, width := s.vectors.Rows()
+	vectors := s.matrix()
+	n, width := vectors.Rows()
 	d.width, d.values = width, make([]float32, n*width)
-	if err := s.vectors.ReadRows(d.values, 0); err != nil {
+	if err := vectors.ReadRows(d.values, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Embeddings, err)
 	}
 	for i, x := range d.values {

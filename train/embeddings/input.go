@@ -1,6 +1,7 @@
 package embeddings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,20 @@ type Input struct {
 	// Independent says that the levels do not form a tree.
 	Independent bool
 
+	// Columns are the columns of the labels that are levels, finest first; empty: those that may be.
+	Columns []string
+
+	// Missing are the cells that mean no class besides the empty one and −1; with MissingEmpty, −1 is a
+	// class. Empty: also the usual words, such as nan.
+	Missing []string
+
+	// Part is the split of the rows to use of a table of OpenMetricLearning; "": all.
+	Part string
+
+	// EqualIDs says what rows with one id on both sides are: SameImages, OtherImages, or "" if their
+	// classes and vectors must agree.
+	EqualIDs string
+
 	// Qrels is a file of judgements that decides what is right for a query. Only the ids of the
 	// labels are then read. "": the labels decide.
 	Qrels string
@@ -49,6 +64,9 @@ type Input struct {
 	// Verify checks a file of vectors or labels against a record of it before it is read; nil: there
 	// are no records.
 	Verify func(path string) error
+
+	// Recorded reports whether hgld has written a file of labels, all of whose columns are levels; nil: none.
+	Recorded func(path string) bool
 
 	// Say receives remarks for the reader of the result.
 	Say func(format string, args ...any)
@@ -113,9 +131,9 @@ func (e *Evaluation) Close() error {
 }
 
 // Load reads the files. The caller still sets the metrics of the evaluation. A query whose id is
-// in a separate gallery is left out of its own ranking.
+// in a separate gallery is left out of its own ranking, and so is one of the same rows.
 func (in *Input) Load(b device.Backend) (*Evaluation, error) {
-	e := &Evaluation{Classes: &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
+	e := &Evaluation{Classes: in.classes()}
 	err := in.load(b, e)
 	if err != nil || !in.stays(b) {
 		err = errors.Join(err, e.Close())
@@ -126,6 +144,12 @@ func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 	return e, nil
 }
 
+// classes returns empty Classes that read the labels of the input.
+func (in *Input) classes() *Classes {
+	return &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != "", Columns: in.Columns,
+		Missing: in.Missing, Part: in.Part, Recorded: in.Recorded, Say: in.Say}
+}
+
 // stays reports whether the vectors stay in their files.
 func (in *Input) stays(b device.Backend) bool {
 	_, host := b.(device.Host)
@@ -133,24 +157,19 @@ func (in *Input) stays(b device.Backend) bool {
 }
 
 func (in *Input) load(b device.Backend, e *Evaluation) error {
-	query, err := in.open(e.Classes, in.Embeddings, in.Labels)
+	sides, err := in.open(e)
 	if err != nil {
 		return err
 	}
-	e.files = append(e.files, query.vectors)
-	gallery := query
+	query, gallery := sides[0], sides[len(sides)-1]
 	switch {
 	case in.GalleryEmbeddings != "":
-		if query.rows.IsQuery != nil {
+		if query.rows.IsQuery != nil && !query.partial() {
 			return fmt.Errorf("%s has the column is_query, but the gallery has its own files: remove one of them", in.Labels)
 		}
-		if gallery, err = in.open(e.Classes, in.GalleryEmbeddings, in.GalleryLabels); err == nil {
-			err = sameWidth(query, gallery)
-		}
-		if err != nil {
+		if err := sameWidth(query, gallery); err != nil {
 			return err
 		}
-		e.files = append(e.files, gallery.vectors)
 	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
 		if query, gallery, err = in.split(query); err != nil {
 			return err
@@ -162,6 +181,9 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 	if n := len(e.Levels); n > retrieval.MostLevels {
 		return fmt.Errorf("%s has %d levels, want at most %d: remove columns that are not levels", in.Labels, n,
 			retrieval.MostLevels)
+	}
+	if err := cmp.Or(e.Classes.noLevel, in.sharing(e, query, gallery)); err != nil {
+		return err
 	}
 	if err := in.upload(b, e, query, gallery); err != nil {
 		return err
@@ -208,9 +230,10 @@ func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	}
 	self := gallery.self(query, queries)
 	if self == nil {
-		if self, err = Common(e.Query.IDs, e.Gallery.IDs); err != nil {
-			return fmt.Errorf("%s and %s: %w", in.Labels, in.GalleryLabels, err)
+		if self, err = in.identify(query, gallery); err != nil {
+			return err
 		}
+		self = self[:min(queries, len(self))]
 	}
 	found := 0
 	for _, row := range self {
@@ -254,16 +277,21 @@ func (in *Input) judge(e *Evaluation) error {
 
 // side is a file of vectors with its labels.
 type side struct {
-	path    string
-	vectors Vectors
-	rows    *Rows
-	at      []int // rows of the file, if only some are used
+	path      string // of the vectors
+	labelFile string
+	vectors   Vectors
+	rows      *Rows
+	at        []int // rows of the file, if only some are used
+	part      bool  // only the rows of Input.Part are used
 }
 
-// open opens vectors and reads their labels. They are matched by id if both files have ids, and
-// by row otherwise.
-func (in *Input) open(classes *Classes, path, labelFile string) (*side, error) {
-	for _, path := range []string{path, labelFile} {
+// open opens the files of one or both sides. The vectors are closed with the evaluation.
+func (in *Input) open(e *Evaluation) (sides []*side, err error) {
+	vectors, labelFiles := []string{in.Embeddings}, []string{in.Labels}
+	if in.GalleryEmbeddings != "" {
+		vectors, labelFiles = append(vectors, in.GalleryEmbeddings), append(labelFiles, in.GalleryLabels)
+	}
+	for _, path := range slices.Concat(vectors, labelFiles) {
 		if in.Verify == nil {
 			break
 		}
@@ -271,21 +299,38 @@ func (in *Input) open(classes *Classes, path, labelFile string) (*side, error) {
 			return nil, err
 		}
 	}
-	rows, err := classes.Read(labelFile)
+	rows, err := e.Classes.ReadAll(labelFiles...)
 	if err != nil {
 		return nil, err
 	}
+	for i, path := range vectors {
+		s, err := in.openVectors(path, labelFiles[i], rows[i])
+		if err != nil {
+			return nil, err
+		}
+		sides, e.files = append(sides, s), append(e.files, s.vectors)
+	}
+	return sides, nil
+}
+
+// openVectors opens vectors for rows of labels. They are matched by id if both files have ids, and
+// by row otherwise.
+func (in *Input) openVectors(path, labelFile string, rows *Rows) (*side, error) {
 	v, err := in.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &side{path: path, vectors: v, rows: rows}
-	if path != labelFile {
+	s := &side{path: path, labelFile: labelFile, vectors: v, rows: rows}
+	if path != labelFile && !rows.numbered() {
 		err = in.match(s, labelFile)
 	}
-	if n, _ := v.Rows(); err == nil && n == 0 {
+	n, _ := v.Rows()
+	if err == nil {
+		s.takePart(n)
+	}
+	if err == nil && n == 0 {
 		err = fmt.Errorf("%s has no vectors, want at least one", path)
-	} else if err == nil && n != len(s.rows.Labels) {
+	} else if err == nil && s.at == nil && n != len(s.rows.Labels) {
 		err = fmt.Errorf("%s has %d vectors, but %s has %d rows of labels", path, n, labelFile, len(s.rows.Labels))
 		if n == len(s.rows.Labels)+1 && IsTable(labelFile) {
 			err = fmt.Errorf("%w: its first line is read as a heading; if it is a row, add a heading above it", err)
@@ -294,15 +339,40 @@ func (in *Input) open(classes *Classes, path, labelFile string) (*side, error) {
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
+	if s.partial() {
+		in.Say("%s: %d of %d rows are used, those with the split %s", labelFile, len(s.rows.Labels), len(rows.Labels),
+			in.Part)
+	}
 	return s, nil
 }
+
+// takePart uses the rows of a part of the table alone. The file may have the vectors of all rows, or of
+// these.
+func (s *side) takePart(vectors int) {
+	part := s.rows.Part
+	if part == nil {
+		return
+	}
+	at := RowsWhere(part)
+	if vectors != len(at) {
+		s.at = at
+	}
+	if vectors == len(at) || vectors == len(part) {
+		s.rows, s.part = s.rows.Select(part), true
+	} else {
+		s.at = nil
+	}
+}
+
+// partial reports whether only some rows of the table are used.
+func (s *side) partial() bool { return s.part }
 
 // sameWidth returns an error if queries and gallery cannot be compared.
 func sameWidth(query, gallery *side) error {
 	_, q := query.vectors.Rows()
 	if _, g := gallery.vectors.Rows(); q != g {
-		return errors.Join(fmt.Errorf("%s has vectors of %d numbers, but %s has %d; want vectors of one model", query.path, q,
-			gallery.path, g), gallery.vectors.Close())
+		return fmt.Errorf("%s has vectors of %d numbers, but %s has %d; want vectors of one model", query.path, q,
+			gallery.path, g)
 	}
 	return nil
 }
@@ -329,7 +399,11 @@ func (in *Input) split(all *side) (query, gallery *side, err error) {
 		if which == nil {
 			which = slices.Repeat([]bool{true}, len(all.rows.Labels))
 		}
-		p := &side{path: all.path, vectors: all.vectors, rows: all.rows.Select(which), at: RowsWhere(which)}
+		p := &side{path: all.path, labelFile: all.labelFile, vectors: all.vectors, rows: all.rows.Select(which),
+			at: RowsWhere(which)}
+		if all.at != nil {
+			p.at = pick(all.at, p.at)
+		}
 		if len(p.at) == 0 {
 			return nil, fmt.Errorf("%s: %s is true for no row, want at least one", in.Labels, name)
 		}
@@ -358,12 +432,17 @@ func (s *side) self(query *side, queries int) []int32 {
 	return self
 }
 
+// matrix returns the vectors of the rows that are used.
+func (s *side) matrix() Vectors {
+	if s.at != nil {
+		return SomeRows{Vectors: s.vectors, At: s.at}
+	}
+	return s.vectors
+}
+
 // side brings vectors to the device, or checks those that stay in their file.
 func (in *Input) side(b device.Backend, s *side) (retrieval.Side, error) {
-	v := s.vectors
-	if s.at != nil {
-		v = SomeRows{Vectors: v, At: s.at}
-	}
+	v := s.matrix()
 	of := retrieval.Side{Labels: s.rows.Labels, IDs: s.rows.IDs, Ignore: s.rows.Ignore}
 	watched := &ZeroRows{Vectors: v}
 	var err error

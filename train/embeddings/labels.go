@@ -23,10 +23,26 @@ type Classes struct {
 	// OnlyIDs skips the levels: the rows need no classes.
 	OnlyIDs bool
 
+	// Columns are the levels, finest first; empty: the columns of the first file that may be levels.
+	Columns []string
+
+	// Missing are the cells that mean no class; see Input.Missing.
+	Missing []string
+
+	// Part is the split of the rows that are read of a table of OpenMetricLearning; "": all.
+	Part string
+
+	// Recorded is Input.Recorded.
+	Recorded func(path string) bool
+
+	// Say receives remarks; nil: no one does.
+	Say func(format string, args ...any)
+
 	levels  []string
 	builder *labels.Builder  // for a tree
 	columns []map[string]int // for independent levels
 	aside   map[string]int32 // numbers of the values of Ignore
+	noLevel error            // no column may be a level
 }
 
 // Rows holds the rows of a label file.
@@ -43,6 +59,13 @@ type Rows struct {
 	// Ignore numbers the values of the column Classes.Ignore, −1 for an empty cell; nil without
 	// such a column.
 	Ignore []int32
+
+	// Unnamed says that IDs come from a column without a name, as data frames write their index. If it
+	// numbers the rows, it says nothing about the rows of other files.
+	Unnamed bool
+
+	// Part are the rows of Classes.Part; nil: all.
+	Part []bool
 }
 
 // Levels returns the names of the levels, finest first. It is nil before the first Read.
@@ -64,32 +87,106 @@ func (c *Classes) Names(level int) []string {
 	return names
 }
 
-// Read returns the rows of a file of labels:
-//
-//   - .npy: integers [rows] or [rows, levels], finest first; a negative integer means no class
-//   - .parquet: as the package comment describes
-//   - any other: CSV with a heading, or .tsv with tabs. "id" names the rows, "is_query" and
-//     "is_gallery" say on which side they are, and every other column is a level, finest
-//     first
-//
-// A row without any class has −1 at every level. Read fails if the levels differ from those of an
-// earlier file, or if a class has two parents. If another order of the columns forms a tree, the
-// error names it.
+// Read is ReadAll for one file, whose columns may have one class, or another class in each row.
 func (c *Classes) Read(path string) (*Rows, error) {
-	aside := asides
-	if c.Ignore != "" {
-		aside = append(slices.Clone(asides), c.Ignore)
-	}
-	s, err := readSheet(path, aside, c.OnlyIDs)
+	sheets, err := c.sheets([]string{path})
 	if err != nil {
 		return nil, err
 	}
-	if c.OnlyIDs {
-		s.levels, s.classes = nil, nil
-	} else if err := c.declare(path, s.levels); err != nil {
+	return c.rows(sheets[0])
+}
+
+// ReadAll returns the rows of files of labels:
+//
+//   - .npy: integers or texts [rows] or [rows, levels], finest first
+//   - .npz, .pt, .safetensors: an array of labels, and perhaps one of ids
+//   - .parquet: as the package comment describes
+//   - any other: CSV with a heading, or .tsv with tabs. "id" names the rows, "is_query" and
+//     "is_gallery" say on which side they are, and every other column that may be one is a level, finest
+//     first
+//
+// A row without any class has −1 at every level. ReadAll fails if the levels differ from those of an
+// earlier file, or if a class has two parents. If another order of the columns forms a tree, the
+// error names it. A column of all files with one class, or with another class in each row, is no level
+// unless Columns has it.
+func (c *Classes) ReadAll(paths ...string) ([]*Rows, error) {
+	sheets, err := c.sheets(paths)
+	if err != nil {
 		return nil, err
 	}
-	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows)}
+	if !c.OnlyIDs {
+		notes := twins(sheets)
+		asked := slices.ContainsFunc(sheets, func(s *sheet) bool { return s.asked })
+		if !asked && c.levels == nil {
+			c.noLevel = dropNoLevels(sheets, c.say)
+		}
+		if err := sameKinds(sheets); err != nil {
+			return nil, err
+		}
+		for _, level := range sheets[0].levels {
+			for _, note := range notes[level] {
+				c.say("%s", note)
+			}
+		}
+	}
+	var list []*Rows
+	for _, s := range sheets {
+		r, err := c.rows(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func (c *Classes) say(format string, args ...any) {
+	if c.Say != nil {
+		c.Say(format, args...)
+	}
+}
+
+// sheets reads files whose levels must be the same.
+func (c *Classes) sheets(paths []string) (sheets []*sheet, err error) {
+	o := &reading{aside: asides, asked: c.Columns, onlyIDs: c.OnlyIDs, part: c.Part, say: c.say}
+	if c.Ignore != "" {
+		o.aside = append(slices.Clone(asides), c.Ignore)
+	}
+	for _, path := range paths {
+		s, err := readSheet(path, o)
+		if err != nil {
+			return nil, err
+		}
+		s.asked = s.asked || c.Recorded != nil && c.Recorded(path)
+		if c.OnlyIDs {
+			s.levels, s.classes = nil, nil
+		} else if err := s.clearMissing(c.Missing, c.say); err != nil {
+			return nil, err
+		}
+		if sheets = append(sheets, s); !c.OnlyIDs && len(s.levels) == 0 {
+			return nil, fmt.Errorf("%s: no column with classes, want one for each level", path)
+		}
+		if !slices.Equal(s.levels, sheets[0].levels) {
+			return nil, levelsDiffer(path, s.levels, sheets[0].levels)
+		}
+	}
+	return sheets, nil
+}
+
+func levelsDiffer(path string, levels, want []string) error {
+	return fmt.Errorf("%s: its levels are %s, want %s as for the queries", path, strings.Join(levels, ", "),
+		strings.Join(want, ", "))
+}
+
+// rows numbers the classes of a sheet.
+func (c *Classes) rows(s *sheet) (*Rows, error) {
+	if !c.OnlyIDs {
+		if err := c.declare(s.path, s.levels); err != nil {
+			return nil, err
+		}
+	}
+	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows), Unnamed: s.unnamed, Part: s.rowsOf(c.Part)}
+	var err error
 	if r.IsQuery, err = s.truths("is_query"); err != nil {
 		return nil, err
 	}
@@ -160,16 +257,13 @@ func (c *Classes) ignored(s *sheet) ([]int32, error) {
 // the same.
 func (c *Classes) declare(path string, levels []string) error {
 	switch {
-	case len(levels) == 0:
-		return fmt.Errorf("%s: no column with classes, want one for each level", path)
 	case c.levels == nil:
 		c.levels, c.builder = levels, labels.NewBuilder(levels...)
 		for range levels {
 			c.columns = append(c.columns, map[string]int{})
 		}
 	case !slices.Equal(c.levels, levels):
-		return fmt.Errorf("%s: its levels are %s, want %s as for the queries", path, strings.Join(levels, ", "),
-			strings.Join(c.levels, ", "))
+		return levelsDiffer(path, levels, c.levels)
 	}
 	return nil
 }

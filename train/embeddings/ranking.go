@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
@@ -21,22 +22,23 @@ import (
 //	.npy    integers [queries, places]: rows of the gallery, as faiss' search returns them;
 //	        −1 ends a ranking
 //	other   a TREC run: query, an ignored word, item, rank, score and a name on each line.
-//	        Items are ordered by score, then by line.
+//	        Items are ordered by score, then by line. Ids are those of [qrels.Name], or as they are.
 func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, error) {
-	e := &Evaluation{Classes: &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != ""}}
-	rows, err := e.Classes.Read(in.Labels)
+	e := &Evaluation{Classes: in.classes()}
+	files := []string{in.Labels}
+	if in.GalleryLabels != "" {
+		files = append(files, in.GalleryLabels)
+	}
+	all, err := e.Classes.ReadAll(files...)
 	if err != nil {
 		return nil, nil, err
 	}
-	query := &side{path: in.Labels, rows: rows}
+	query := &side{path: in.Labels, labelFile: in.Labels, rows: all[0].ofPart()}
 	gallery := query
 	switch {
-	case in.GalleryLabels != "":
-		if rows, err = e.Classes.Read(in.GalleryLabels); err != nil {
-			return nil, nil, err
-		}
-		gallery = &side{path: in.GalleryLabels, rows: rows}
-	case rows.IsQuery != nil || rows.IsGallery != nil:
+	case len(all) > 1:
+		gallery = &side{path: in.GalleryLabels, labelFile: in.GalleryLabels, rows: all[1].ofPart()}
+	case query.rows.IsQuery != nil || query.rows.IsGallery != nil:
 		if query, gallery, err = in.split(query); err != nil {
 			return nil, nil, err
 		}
@@ -44,6 +46,9 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, er
 		e.Same = true
 	}
 	e.Levels = e.Classes.Levels()
+	if err := cmp.Or(e.Classes.noLevel, in.sharing(e, query, gallery)); err != nil {
+		return nil, nil, err
+	}
 	e.Query, e.Gallery = query.labelled(), gallery.labelled()
 	if err := in.findSelf(e, query, gallery); err != nil {
 		return nil, nil, err
@@ -58,6 +63,14 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, er
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, list, nil
+}
+
+// ofPart returns the rows of the part that is used.
+func (r *Rows) ofPart() *Rows {
+	if r.Part == nil {
+		return r
+	}
+	return r.Select(r.Part)
 }
 
 // labelled returns a side without its vectors.
@@ -120,11 +133,11 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 	if query == nil || gallery == nil {
 		return nil, fmt.Errorf("a run names items by id, but the labels have no column id")
 	}
-	queryAt, err := RowsByID(query)
+	queryAt, err := qrels.Names(query)
 	if err != nil {
 		return nil, fmt.Errorf("queries: %w", err)
 	}
-	galleryAt, err := RowsByID(gallery)
+	galleryAt, err := qrels.Names(gallery)
 	if err != nil {
 		return nil, fmt.Errorf("gallery: %w", err)
 	}

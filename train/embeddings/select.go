@@ -3,8 +3,11 @@ package embeddings
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"hgld/internal/parquetfile"
+	"hgld/internal/spelling"
 )
 
 // Select returns the rows of a label file for which which is true.
@@ -13,7 +16,7 @@ func (r *Rows) Select(which []bool) *Rows { return r.at(RowsWhere(which)) }
 // at returns some rows, in the order of their numbers.
 func (r *Rows) at(rows []int) *Rows {
 	return &Rows{Labels: pick(r.Labels, rows), IDs: pick(r.IDs, rows), Ignore: pick(r.Ignore, rows),
-		IsQuery: pick(r.IsQuery, rows), IsGallery: pick(r.IsGallery, rows)}
+		IsQuery: pick(r.IsQuery, rows), IsGallery: pick(r.IsGallery, rows), Unnamed: r.Unnamed, Part: pick(r.Part, rows)}
 }
 
 // pick returns some elements of a list, or nil if the list is nil.
@@ -37,7 +40,7 @@ func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	}
 	at := make([]int, len(ids))
 	for i, id := range ids {
-		k, known := row[id]
+		k, known := row.Find(id)
 		if !known {
 			return nil, 0, fmt.Errorf("vector %d has the id %.80q, but no row of the labels has it", i, id)
 		}
@@ -46,16 +49,38 @@ func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	return r.at(at), len(r.IDs) - len(ids), nil
 }
 
+// ByID finds rows by their ids.
+type ByID struct{ exact, forms map[string]int }
+
 // RowsByID maps ids to their rows. It fails if two rows have the same id.
-func RowsByID(ids []string) (map[string]int, error) {
-	row := make(map[string]int, len(ids))
+func RowsByID(ids []string) (*ByID, error) {
+	b := &ByID{make(map[string]int, len(ids)), map[string]int{}}
 	for i, id := range ids {
-		if first, twice := row[id]; twice {
+		if first, twice := b.exact[id]; twice {
 			return nil, fmt.Errorf("rows %d and %d have the same id, %.80q", first, i, id)
 		}
-		row[id] = i
+		b.exact[id] = i
+		if form := spelling.Form(id); !isASCII(id) {
+			if _, twice := b.forms[form]; twice {
+				i = -1
+			}
+			b.forms[form] = i
+		}
 	}
-	return row, nil
+	return b, nil
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// Find returns the row with an id, or the only one with the same characters in another form of Unicode.
+func (b *ByID) Find(id string) (row int, known bool) {
+	if row, known = b.exact[id]; known || isASCII(id) {
+		return row, known
+	}
+	row, known = b.forms[spelling.Form(id)]
+	return row, known && row >= 0
 }
 
 // Common returns, for each query, the gallery row with the same id, or −1. It returns nil if
@@ -71,7 +96,7 @@ func Common(query, gallery []string) (self []int32, err error) {
 	self = make([]int32, len(query))
 	for q, id := range query {
 		self[q] = -1
-		if k, known := row[id]; known {
+		if k, known := row.Find(id); known {
 			self[q] = int32(k)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,26 +22,33 @@ type sheet struct {
 	levels  []string   // names
 	classes [][]string // of each level, by row
 	rows    int
-	other   map[string][]string  // columns that are not levels, such as id
+	other   map[string][]string  // all columns of a table by name, such as id
 	where   func(row int) string // describes a row in messages
+
+	unnamed      bool // the ids are in a column without a name, as data frames write their index
+	asked        bool // the levels were asked for, or the file itself names them
+	isOpenMetric bool // the table has the columns of OpenMetricLearning
 }
 
 // asides are the columns that are not levels. "id" names the rows; the others say whether
 // a row is a query and whether it is in the gallery.
 var asides = []string{"id", "is_query", "is_gallery"}
 
-// readSheet reads a label file. Columns named in aside are not levels. A Parquet file must have
-// columns of levels unless onlyIDs is set.
-func readSheet(path string, aside []string, onlyIDs bool) (*sheet, error) {
+// readSheet reads a label file. A Parquet file must have columns of levels unless onlyIDs is set.
+func readSheet(path string, o *reading) (s *sheet, err error) {
 	switch filepath.Ext(path) {
 	case ".npy":
-		return readNPY(path)
+		return readNPY(path, o)
 	case ".npz":
-		return readLabelsNPZ(path, onlyIDs)
+		return readLabelsNPZ(path, o)
 	case ".parquet":
-		return readParquet(path, aside, onlyIDs)
+		return readParquet(path, o)
+	case ".pt", ".pth":
+		return readLabelsTorch(path, o)
+	case ".safetensors":
+		return readLabelsTensors(path, o)
 	default:
-		return readText(path, aside)
+		return readText(path, o)
 	}
 }
 
@@ -50,19 +58,29 @@ type Table struct {
 	Levels  []string   // names of the levels, finest first
 	Classes [][]string // [levels][rows]; "" is no class
 	Rows    int        // number of rows
+	Notes   []string   // about names that are probably one class
 }
 
 // ReadTable reads a label file as [Classes.Read] does, but does not check that its classes form a
 // tree.
 func ReadTable(path string) (*Table, error) {
-	s, err := readSheet(path, asides, true)
+	silent := func(string, ...any) {}
+	s, err := readSheet(path, &reading{aside: asides, onlyIDs: true, say: silent})
 	if err != nil {
 		return nil, err
 	}
-	return &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}, nil
+	if err := s.clearMissing([]string{"-1"}, silent); err != nil {
+		return nil, err
+	}
+	notes := twins([]*sheet{s})
+	t := &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}
+	for _, level := range t.Levels {
+		t.Notes = append(t.Notes, notes[level]...)
+	}
+	return t, nil
 }
 
-func readText(path string, aside []string) (*sheet, error) {
+func readText(path string, o *reading) (*sheet, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -78,7 +96,11 @@ func readText(path string, aside []string) (*sheet, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head = slices.Clone(head)
-	nameIDs(head, aside)
+	for k := range head {
+		head[k] = strings.TrimSpace(head[k])
+	}
+	unnamed := head[0] == "" && slices.Contains(o.aside, "id") && !slices.Contains(head, "id")
+	nameIDs(head, o.aside)
 	if err := checkHead(path, head); err != nil {
 		return nil, err
 	}
@@ -96,10 +118,9 @@ func readText(path string, aside []string) (*sheet, error) {
 		}
 		lines = append(lines, r.Line())
 	}
-	s := &sheet{path: path, rows: len(lines),
+	s := &sheet{path: path, rows: len(lines), unnamed: unnamed,
 		where: func(row int) string { return fmt.Sprintf("%s:%d", path, lines[row]) }}
-	s.sort(head, columns, aside)
-	return s, nil
+	return s, s.sort(head, columns, o)
 }
 
 // nameIDs gives the columns that are no levels their names: they may be in any case, and a first column
@@ -135,19 +156,7 @@ func checkHead(path string, head []string) error {
 	return nil
 }
 
-// sort separates levels from other columns.
-func (s *sheet) sort(head []string, columns [][]string, aside []string) {
-	s.other = map[string][]string{}
-	for k, name := range head {
-		if !slices.Contains(aside, name) {
-			s.levels, s.classes = append(s.levels, name), append(s.classes, columns[k])
-			continue
-		}
-		s.other[name] = columns[k]
-	}
-}
-
-func readNPY(path string) (*sheet, error) {
+func readNPY(path string, o *reading) (*sheet, error) {
 	a, err := tensorfile.OpenNPY(path)
 	if err != nil {
 		return nil, err
@@ -157,29 +166,63 @@ func readNPY(path string) (*sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return sheetOf(path, t)
+	return sheetOf(path, t, o)
 }
 
-// sheetOf makes a sheet of integers [rows] or [rows, levels].
-func sheetOf(path string, t tensorfile.Tensor) (*sheet, error) {
-	values, err := t.Int64()
+// sheetOf makes a sheet of integers, whole numbers or texts [rows] or [rows, levels].
+func sheetOf(path string, t tensorfile.Tensor, o *reading) (*sheet, error) {
+	names, err := classNames(t)
 	if err != nil || len(t.Shape) == 0 || len(t.Shape) > 2 {
 		return nil, fmt.Errorf("%s: %s%v, want integers [rows] or [rows, levels]", path, t.DType, t.Shape)
 	}
-	if len(values) == 0 { // the other dimension may be any number
+	if len(names) == 0 { // the other dimension may be any number
 		return nil, fmt.Errorf("%s: %s%v has no row or no column with classes", path, t.DType, t.Shape)
 	}
 	rows := t.Shape[0]
-	cols := len(values) / rows
+	cols := len(names) / rows
 	s := &sheet{path: path, rows: rows, where: rowOf(path)}
+	head, columns := make([]string, cols), make([][]string, cols)
 	for l := range cols {
-		classes := make([]string, rows)
-		for i := range classes {
-			classes[i] = className(values[i*cols+l])
+		head[l], columns[l] = fmt.Sprintf("level_%d", l), make([]string, rows)
+		for i := range rows {
+			columns[l][i] = names[i*cols+l]
 		}
-		s.levels, s.classes = append(s.levels, fmt.Sprintf("level_%d", l)), append(s.classes, classes)
 	}
-	return s, nil
+	return s, s.sort(head, columns, o)
+}
+
+// classNames returns the elements of an array as names of classes. Of floats, only whole numbers and NaN,
+// which means no class, are names.
+func classNames(t tensorfile.Tensor) ([]string, error) {
+	if t.DType == tensorfile.Text || t.DType == tensorfile.Bytes {
+		return t.Texts()
+	}
+	if !slices.Contains([]string{"F64", "F32", "F16", "BF16"}, t.DType) {
+		values, err := t.Int64()
+		names := make([]string, len(values))
+		for i, n := range values {
+			names[i] = strconv.FormatInt(n, 10)
+		}
+		return names, err
+	}
+	values, err := t.Float64()
+	names := make([]string, len(values))
+	for i, v := range values {
+		var whole bool
+		if names[i], whole = wholeName(v); !whole {
+			return nil, fmt.Errorf("%g is no class", v)
+		}
+	}
+	return names, err
+}
+
+// wholeName returns the name of a class that is stored as a float.
+func wholeName(v float64) (name string, whole bool) {
+	if math.IsNaN(v) {
+		return "nan", true
+	}
+	const exact = 1 << 53
+	return strconv.FormatFloat(v, 'f', -1, 64), v == math.Trunc(v) && math.Abs(v) <= exact
 }
 
 // rowOf names the rows of a file that has no lines.
@@ -187,34 +230,46 @@ func rowOf(path string) func(row int) string {
 	return func(row int) string { return fmt.Sprintf("%s, row %d", path, row) }
 }
 
-func readParquet(path string, aside []string, onlyIDs bool) (*sheet, error) {
+func readParquet(path string, o *reading) (*sheet, error) {
 	t, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	leaves, levels, err := t.levels()
-	if err != nil && !onlyIDs {
+	leaves, levels, err := t.levels(o)
+	if err != nil && !o.onlyIDs {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &sheet{path: path, levels: levels, other: map[string][]string{}, where: rowOf(path)}
+	s := &sheet{path: path, where: rowOf(path)}
+	var head []string
+	var columns [][]string
+	add := func(name string, column []string) {
+		head, columns, s.rows = append(head, name), append(columns, column), len(column)
+	}
 	for l, leaf := range leaves {
 		classes, err := t.texts(leaf)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, levels[l], err)
 		}
-		s.classes, s.rows = append(s.classes, classes), len(classes)
+		add(levels[l], classes)
 	}
-	for _, name := range aside {
+	for _, name := range o.aside {
 		column, err := t.named(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, name, err)
 		}
-		if column != nil {
-			s.other[name], s.rows = column, len(column)
+		if column != nil && !slices.Contains(head, name) {
+			add(name, column)
 		}
 	}
-	return s, nil
+	if len(o.asked) > 0 {
+		named := *o
+		named.asked = levels
+		o = &named
+	}
+	err = s.sort(head, columns, o)
+	s.asked = s.asked || t.namesLevels()
+	return s, err
 }
 
 // truths reads a boolean column; nil if the sheet does not have it.
@@ -225,7 +280,10 @@ func (s *sheet) truths(name string) ([]bool, error) {
 	}
 	list := make([]bool, len(column))
 	for i, text := range column {
-		v, err := strconv.ParseBool(text)
+		v, err := strconv.ParseBool(strings.TrimSuffix(text, ".0"))
+		if err != nil && s.isOpenMetric && (text == "" || slices.Contains(noClass, text)) {
+			v, err = false, nil // a row to train on
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s is %.80q, want 1 or 0, true or false", s.where(i), name, text)
 		}

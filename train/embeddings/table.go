@@ -1,14 +1,18 @@
 package embeddings
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/half"
 	"hgld/internal/parquetfile"
+	"hgld/internal/registry"
 )
 
 // table is an open Parquet file of embeddings.
@@ -44,7 +48,7 @@ func (t *table) one(match func(leaf parquetfile.Leaf) bool) (*parquetfile.Leaf, 
 
 // isVector reports whether each row of a column is a list of floats.
 func isVector(leaf parquetfile.Leaf) bool {
-	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double) && leaf.Lists == 1
+	return (leaf.Kind == parquet.Float || leaf.Kind == parquet.Double || leaf.Half()) && leaf.Lists == 1
 }
 
 // openParquet is [Open] for a Parquet file. It holds at most held numbers in memory.
@@ -112,6 +116,8 @@ func (t *table) vectors(leaf parquetfile.Leaf, each func(row []float32) error,
 		case v.IsNull():
 		case v.Kind() == parquet.Double:
 			row = append(row, float32(v.Double()))
+		case v.Kind() == parquet.FixedLenByteArray:
+			row = append(row, half.F16(binary.LittleEndian.Uint16(v.ByteArray())))
 		default:
 			row = append(row, v.Float())
 		}
@@ -134,9 +140,18 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 		case v.Kind() == parquet.Boolean:
 			list = append(list, strconv.FormatBool(v.Boolean()))
 		case v.Kind() == parquet.Int32:
-			list = append(list, className(int64(v.Int32())))
+			list = append(list, strconv.FormatInt(int64(v.Int32()), 10))
 		case v.Kind() == parquet.Int64:
-			list = append(list, className(v.Int64()))
+			list = append(list, strconv.FormatInt(v.Int64(), 10))
+		case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
+			name, whole := wholeName(v.Double())
+			if v.Kind() == parquet.Float {
+				name, whole = wholeName(float64(v.Float()))
+			}
+			if !whole {
+				return fmt.Errorf("row %d holds %s; want texts or whole numbers", len(list), name)
+			}
+			list = append(list, name)
 		default:
 			return fmt.Errorf("it holds %v; want texts or whole numbers", v.Kind())
 		}
@@ -145,27 +160,66 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 	return list, err
 }
 
-// className returns the name of a class that is stored as a number. A negative number means no
-// class.
-func className(n int64) string {
-	if n < 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
+// scalars lists the columns with one value in each row.
+func (t *table) scalars() []parquetfile.Leaf {
+	return t.find(func(leaf parquetfile.Leaf) bool { return leaf.Lists == 0 && leaf.Depth == 1 })
 }
 
-// levels returns the columns that hold classes and the names of their levels.
-func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error) {
+// levels returns the columns that hold classes and the names of their levels: those asked for, label_0 or
+// level_0 and so on, those of OpenMetricLearning with the columns that tell its tables, or label or class.
+func (t *table) levels(o *reading) (columns []parquetfile.Leaf, names []string, err error) {
+	numbered, own, err := t.numbered()
+	if err != nil {
+		return nil, nil, err
+	}
+	scalars := t.scalars()
+	at := func(name string) int {
+		return slices.IndexFunc(scalars, func(leaf parquetfile.Leaf) bool { return leaf.Name == name })
+	}
+	take := func(list ...string) {
+		for _, name := range list {
+			if k := at(name); k >= 0 && !slices.Contains(names, name) {
+				columns, names = append(columns, scalars[k]), append(names, name)
+			}
+		}
+	}
+	switch {
+	case len(o.asked) > 0:
+		for _, name := range o.asked {
+			if k := slices.Index(own, name); k >= 0 {
+				columns, names = append(columns, numbered[k]), append(names, name)
+				continue
+			}
+			if at(name) < 0 {
+				return nil, nil, registry.Unknown("column", name, slices.Compact(append(own, namesOf(scalars)...)))
+			}
+			take(name)
+		}
+	case len(numbered) > 0:
+		return numbered, own, nil
+	case at("path") >= 0 && at("label") >= 0 && at("split") >= 0:
+		take(append(slices.Clone(openMetricLevels), openMetric...)...)
+	default:
+		if take("label"); len(names) == 0 {
+			take("class")
+		}
+	}
+	if len(columns) == 0 {
+		return nil, nil, fmt.Errorf("%w; its columns are %s: name those of classes in levels, finest first", ErrNoClasses,
+			firstFew(namesOf(scalars)))
+	}
+	return columns, names, nil
+}
+
+// numbered returns the columns label_0 or level_0 and so on, and the names of their levels.
+func (t *table) numbered() (columns []parquetfile.Leaf, names []string, err error) {
 	for {
 		n := strconv.Itoa(len(columns))
 		leaf, err := t.one(func(leaf parquetfile.Leaf) bool {
 			return leaf.Lists == 0 && (leaf.Name == "label_"+n || leaf.Name == "level_"+n)
 		})
-		if err != nil {
-			return nil, nil, err
-		}
-		if leaf == nil {
-			break
+		if err != nil || leaf == nil {
+			return columns, names, err
 		}
 		name := leaf.Name
 		if own, ok := t.Metadata("hgld.level_" + n); ok {
@@ -173,10 +227,12 @@ func (t *table) levels() (columns []parquetfile.Leaf, names []string, err error)
 		}
 		columns, names = append(columns, *leaf), append(names, name)
 	}
-	if len(columns) == 0 {
-		return nil, nil, ErrNoClasses
-	}
-	return columns, names, nil
+}
+
+// namesLevels reports whether the file itself names its levels.
+func (t *table) namesLevels() bool {
+	_, ok := t.Metadata("hgld.level_0")
+	return ok
 }
 
 // The values of ColumnError.Of.
@@ -236,10 +292,10 @@ func (t *table) textVectors(textColumn, vectorColumn string) (*TextVectors, erro
 		return isVector(leaf) && (vectorColumn == "" || leaf.Name == vectorColumn)
 	})
 	if len(texts) != 1 {
-		return nil, &ColumnError{OfTexts, names(texts)}
+		return nil, &ColumnError{OfTexts, namesOf(texts)}
 	}
 	if len(lists) != 1 {
-		return nil, &ColumnError{OfVectors, names(lists)}
+		return nil, &ColumnError{OfVectors, namesOf(lists)}
 	}
 	v := &TextVectors{Texts: []string{}}
 	err := t.Values(texts[0], func(text parquet.Value, _ bool) error {
@@ -261,7 +317,7 @@ func (t *table) textVectors(textColumn, vectorColumn string) (*TextVectors, erro
 	return v, err
 }
 
-func names(leaves []parquetfile.Leaf) (list []string) {
+func namesOf(leaves []parquetfile.Leaf) (list []string) {
 	for _, leaf := range leaves {
 		list = append(list, leaf.Name)
 	}

@@ -7,6 +7,7 @@ import (
 	"hgld/internal/regular"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,11 +60,18 @@ func parseTexts(data []byte, isJSON bool) ([]string, error) {
 		return nil, errors.New("is not UTF-8, want a text file")
 	}
 	if !isJSON {
-		text := strings.TrimSuffix(string(data), "\n")
+		text := strings.TrimSuffix(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 		if text == "" {
 			return []string{}, nil
 		}
-		return strings.Split(text, "\n"), nil
+		lines := strings.Split(text, "\n")
+		windows := func(line string) bool { return strings.HasSuffix(line, "\r") }
+		if !slices.ContainsFunc(lines, func(line string) bool { return !windows(line) }) {
+			for i := range lines {
+				lines[i] = strings.TrimSuffix(lines[i], "\r")
+			}
+		}
+		return lines, nil
 	}
 	texts := []string{}
 	if err := json.Unmarshal(data, &texts); err == nil {

@@ -34,7 +34,7 @@ func TestTorchFilesWithoutOneMatrix(t *testing.T) {
 		"ambiguous.pt":     `it has 2 float tensors with rows and columns, a, b, but none is called "embeddings"`,
 		"labels.pt":        "its tensor is I64 of shape [3], want floats in rows and columns",
 		"refused-call.pth": "posix.system",
-		"refused-list.pth": "expected a tensor or a dictionary of tensors",
+		"refused-list.pth": "its tensor is F32 of shape [1], want floats in rows and columns",
 	} {
 		path := filepath.Join(torchFiles, name)
 		_, err := Open(path)

@@ -83,8 +83,11 @@ func (x *Files) safetensors(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// loaders of such files check for the format
-	metadata := map[string]string{"format": "pt", "hgld_export": "network"}
+	metadata, err := facts(x.config)
+	if err != nil {
+		return nil, err
+	}
+	metadata["format"], metadata["hgld_export"] = "pt", "network" // loaders of such files check for the format
 	return []string{path}, atomicfile.Write(path, func(w io.Writer) error {
 		return tensorfile.WriteSafetensors(w, tensors, metadata)
 	})

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"hgld/internal/tensorfile"
 	"hgld/train"
@@ -96,20 +98,27 @@ func model(body message, c train.Config) (message, error) {
 	opset.text(1, "")
 	opset.number(2, Opset)
 	m.message(8, opset)
-	for _, fact := range []struct {
-		key   string
-		value any
-	}{{"hgld.input", c.Input}, {"hgld.model", c.Model}} {
-		text, err := json.Marshal(fact.value)
-		if err != nil {
-			return m, err
-		}
+	facts, err := facts(c)
+	if err != nil {
+		return m, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(facts)) {
 		var entry message // StringStringEntryProto
-		entry.text(1, fact.key)
-		entry.text(2, string(text))
+		entry.text(1, key)
+		entry.text(2, facts[key])
 		m.message(14, entry)
 	}
 	return m, nil
+}
+
+// facts are the texts that an exported file carries: the preprocessing and the network, in JSON.
+func facts(c train.Config) (map[string]string, error) {
+	input, err := json.Marshal(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	model, err := json.Marshal(c.Model)
+	return map[string]string{backbone.InputKey: string(input), backbone.ModelKey: string(model)}, err
 }
 
 // features adds the backbone's nodes for an input. It returns the output's name: [N,C,H,W], or

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -31,6 +33,47 @@ type ComparedLine struct {
 	// Intervals holds the confidence intervals as fractions, not percent. An entry is nil if its
 	// source has none.
 	Intervals []*retrieval.Ends `json:"intervals,omitempty"`
+}
+
+// UnlikeError says that two results measure different tasks.
+type UnlikeError struct {
+	First, Second string // names of the results
+	What          string // what differs, of the first and the second
+}
+
+func (e *UnlikeError) Error() string {
+	return fmt.Sprintf("%s and %s are results of different tasks: %s", e.First, e.Second, e.What)
+}
+
+// Alike returns an [UnlikeError] if a result has other classes or another gallery than the first. A nil
+// result is skipped.
+func Alike(names []string, results []*retrieval.Result) error {
+	for i, r := range results {
+		if results[0] == nil || r == nil {
+			continue
+		}
+		if what := retrieval.Unlike(results[0], r); what != "" {
+			for _, n := range []int{0, i} {
+				if files := filesOf(results[n]); files != "" {
+					what += fmt.Sprintf("; %s: %s", names[n], files)
+				}
+			}
+			return &UnlikeError{names[0], names[i], what}
+		}
+	}
+	return nil
+}
+
+// filesOf names what a result is of.
+func filesOf(r *retrieval.Result) string {
+	if r.Of == nil {
+		return ""
+	}
+	var list []string
+	for _, f := range r.Of.Files {
+		list = append(list, f.Path)
+	}
+	return cmp.Or(strings.Join(list, ", "), r.Of.Data)
 }
 
 // Compare returns a table of every metric in any of the results.

@@ -80,7 +80,30 @@ func Groups(runs []*Run, keys []string, seeds bool) []*Group {
 			g.subtract(groups[0], keys)
 		}
 	}
+	correctSeeds(groups, keys)
 	return groups
+}
+
+// SameTasks returns an [UnlikeError] if two runs that are compared were evaluated on other classes or on
+// another gallery: runs with the same seeds, if groups are compared by seed, and otherwise all.
+func SameTasks(groups []*Group, seeds bool) error {
+	first := map[[2]string]*Run{}
+	for _, g := range groups {
+		for _, r := range g.Members {
+			var key [2]string
+			if seeds {
+				key = r.seeds()
+			}
+			if first[key] == nil || first[key].Result == nil {
+				first[key] = r
+			}
+			of := first[key]
+			if err := Alike([]string{of.Dir, r.Dir}, []*retrieval.Result{of.Result, r.Result}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // commonStart returns the common prefix of the names of run directories, without the

@@ -25,6 +25,9 @@ type Settings struct {
 	// Out is the run directory.
 	Out          string `yaml:"out" path:"out" kind:"a run" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
+
+	// Adopted says which settings were not given and come from what is known of the weights.
+	Adopted train.Adoption `yaml:"-" json:"-"`
 }
 
 // DefaultSettings returns the default settings of a run.

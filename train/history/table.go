@@ -102,7 +102,7 @@ func groupsMarkdown(groups []*Group, keys []string) string {
 func writeGroupsCSV(to io.Writer, groups []*Group, keys []string) error {
 	w := csv.NewWriter(to)
 	if err := w.Write([]string{"run", "metric", "mean", "deviation", "count",
-		"difference", "low", "high", "p", "pairs", "verdict"}); err != nil {
+		"difference", "low", "high", "p", "pairs", "verdict", "p_holm"}); err != nil {
 		return err
 	}
 	for _, g := range groups {

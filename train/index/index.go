@@ -21,6 +21,7 @@ import (
 	"hgld/internal/filehash"
 	"hgld/internal/regular"
 	"hgld/internal/seal"
+	"hgld/internal/spelling"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/input"
@@ -44,6 +45,9 @@ type Info struct {
 	Table      string `json:"table_sha256"`   // of the .csv of ids and classes; "" if the vectors hold them
 	Rows       int    `json:"rows"`           // number of vectors
 	Width      int    `json:"width"`          // size of a vector
+
+	// Published is set for a network that no run trained. Run and Checkpoint are then its file of weights.
+	Published *train.Published `json:"published,omitempty"`
 
 	// Failed are the images that could not be read and have no vector.
 	Failed []Failure `json:"failed,omitempty"`
@@ -126,6 +130,12 @@ func Verify(ctx context.Context, path string) error {
 	return err
 }
 
+// Recorded reports whether a record beside a table of ids and classes says that hgld has written it.
+func Recorded(path string) bool {
+	info, err := readInfo(path)
+	return err == nil && info != nil && info.Table != "" && filepath.Ext(path) == ".csv"
+}
+
 // Index holds vectors with the ids and classes of their rows.
 type Index struct {
 	Path   string     // file of the vectors, or the run
@@ -133,6 +143,7 @@ type Index struct {
 	IDs    []string   // one per row; the row numbers if the files have no ids
 	Levels []string   // finest first; may be empty
 	Names  [][]string // [levels][rows]: class names; "" is no class
+	Notes  []string   // about classes that are probably one
 
 	vectors embeddings.Vectors
 }
@@ -195,7 +206,7 @@ func (x *Index) name(ctx context.Context, labelFile string) error {
 	if x.IDs = t.IDs; x.IDs == nil {
 		x.IDs = numbers(rows)
 	}
-	x.Levels, x.Names = t.Levels, t.Classes
+	x.Levels, x.Names, x.Notes = t.Levels, t.Classes, t.Notes
 	return nil
 }
 
@@ -218,7 +229,7 @@ func Made(ctx context.Context, folder, weights string, d input.Dataset,
 		list, _ := filepath.Glob(filepath.Join(folder, kind))
 		for _, path := range list {
 			info, err := readInfo(path)
-			if err != nil || info == nil || info.Weights != weights {
+			if err != nil || info == nil || info.Weights != weights || info.Published != nil {
 				continue
 			}
 			if items == "" {
@@ -284,9 +295,17 @@ func idErrorf(format string, args ...any) error { return &IDError{fmt.Sprintf(fo
 func (x *Index) Row(id string) (int, error) {
 	row := slices.Index(x.IDs, id)
 	if row < 0 {
+		form := spelling.Form(id)
+		row = slices.IndexFunc(x.IDs, func(other string) bool { return spelling.Form(other) == form })
+	}
+	if row < 0 {
+		key := spelling.Key(id)
+		if twin := slices.IndexFunc(x.IDs, func(other string) bool { return spelling.Key(other) == key }); twin >= 0 {
+			return 0, idErrorf("index: no row of %s has the id %.80q; row %d has %.80q", x.Path, id, twin, x.IDs[twin])
+		}
 		return 0, idErrorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
 	}
-	if again := slices.Index(x.IDs[row+1:], id); again >= 0 {
+	if again := slices.Index(x.IDs[row+1:], x.IDs[row]); again >= 0 {
 		return 0, idErrorf("index: rows %d and %d of %s both have the id %.80q", row, row+1+again, x.Path, id)
 	}
 	return row, nil

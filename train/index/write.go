@@ -96,6 +96,7 @@ func Owns(path string) (bool, error) {
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
 	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
 		Data: w.relative(w.Data)}
+	info.Published = m.Published
 	if info.Weights, err = m.WeightsSum(); err != nil {
 		return nil, false, err
 	}
@@ -175,7 +176,8 @@ func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	if errors.As(err, new(*InfoError)) {
 		return nil, nil
 	}
-	if err != nil || old == nil || old.Weights != want.Weights || old.Items != want.Items || old.Data != want.Data ||
+	if err != nil || old == nil || old.Weights != want.Weights ||
+		old.Published.Text() != want.Published.Text() || old.Items != want.Items || old.Data != want.Data ||
 		unread(old.Failed) {
 		return nil, err
 	}
@@ -196,7 +198,7 @@ var partsName = regexp.MustCompile(`^\.(npy|parquet)\.parts-[0-9a-f]{12}$`)
 
 // parts returns the folder of the finished parts. Its name depends on the model and the items.
 func (w *Writer) parts(info *Info) string {
-	sum := sha256.Sum256([]byte(info.Weights + info.Items))
+	sum := sha256.Sum256([]byte(info.Weights + info.Published.Text() + info.Items))
 	return fmt.Sprintf("%s.parts-%x", w.Path, sum[:6])
 }
 

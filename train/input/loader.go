@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"hgld/internal/crash"
 	"hgld/internal/img"
 	"hgld/labels"
 	"hgld/train/sample"
@@ -108,15 +109,24 @@ func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.
 		}
 		queue := make(chan *Batch, l.Prefetch+1) // in the order of the plan
 		slots := make(chan slot)
-		workers.Go(func() { l.schedule(ctx, plan, free, queue, slots) })
+		workers.Go(func() {
+			defer crash.Guard()
+			l.schedule(ctx, plan, free, queue, slots)
+		})
 		for range l.Workers {
-			workers.Go(func() { l.fill(ctx, slots) })
+			workers.Go(func() {
+				defer crash.Guard()
+				l.fill(ctx, slots)
+			})
 		}
 		ready, places := make(chan *Batch), make(chan int, DeviceSlots)
 		for i := range DeviceSlots {
 			places <- i
 		}
-		workers.Go(func() { l.complete(ctx, queue, ready, places) })
+		workers.Go(func() {
+			defer crash.Guard()
+			l.complete(ctx, queue, ready, places)
+		})
 		for b := range ready {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)

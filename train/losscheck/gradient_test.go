@@ -25,6 +25,7 @@ func files(t *testing.T, b *cpu.Backend, rows [][]float32, csv string) *embeddin
 	dir := t.TempDir()
 	in := &embeddings.Input{Embeddings: filepath.Join(dir, "e.npy"), Labels: filepath.Join(dir, "l.csv"),
 		Open: embeddings.Open, Say: t.Logf}
+	in.Columns = strings.Split(strings.SplitN(csv, "\n", 2)[0], ",")
 	array(t, in.Embeddings, rows)
 	if err := os.WriteFile(in.Labels, []byte(csv), 0o644); err != nil {
 		t.Fatal(err)

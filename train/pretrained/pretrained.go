@@ -48,6 +48,15 @@ type Record struct {
 	// SHA256 is the hash of the fetched file.
 	SHA256 string `json:"sha256"`
 
+	// Key is the dictionary of a checkpoint that was asked for, see [Read].
+	Key string `json:"key,omitempty"`
+
+	// Dictionary is the one that was read.
+	Dictionary string `json:"dictionary,omitempty"`
+
+	// Others are the dictionaries that were not.
+	Others []string `json:"other_dictionaries,omitempty"`
+
 	// Converted is set if the fetched file was written by torch.save.
 	Converted bool `json:"converted"`
 
@@ -56,6 +65,9 @@ type Record struct {
 
 	// Stored is the SHA-256 of the safetensors file.
 	Stored string `json:"stored_sha256"`
+
+	// Stated is what the files beside a fetched file say of its images.
+	Stated []backbone.Preprocessing `json:"stated,omitempty"`
 }
 
 // Options select what to fetch.
@@ -68,6 +80,9 @@ type Options struct {
 
 	// SHA256 is the expected hash of the file, in hexadecimal; "": not known.
 	SHA256 string
+
+	// Key is the dictionary of a checkpoint to read, see [Read].
+	Key string
 
 	// Out is the safetensors file to write.
 	Out string
@@ -175,7 +190,7 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 	}
 	r, err := ReadRecord(o.Out)
 	from, whole := o.origin()
-	same := err == nil && r.From == from && r.Name == o.Name && r.Stored == sum &&
+	same := err == nil && r.From == from && r.Name == o.Name && r.Key == o.Key && r.Stored == sum &&
 		(o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
 	switch {
 	case same && (whole || o.SHA256 != ""):
@@ -231,29 +246,35 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	from, _ := o.origin()
+	from, whole := o.origin()
+	var stated []backbone.Preprocessing
+	if whole && !download.IsAddress(o.From) {
+		if stated, err = Stated(o.From); err != nil {
+			return Record{}, err
+		}
+	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
 		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s", from, ErrSum, sum, strings.ToLower(o.SHA256))
 	}
-	tensors, converted, err := readTensors(raw, size)
+	w, err := readTensors(raw, size, o.Key)
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", from, err)
 	}
-	if err := o.fits(tensors); err != nil {
+	if err := o.fits(w.Tensors); err != nil {
 		return Record{}, err
 	}
 	stored := sum
-	if converted {
-		stored, err = o.convert(tensors)
+	if w.Converted || o.Key != "" {
+		stored, err = o.convert(w.Tensors)
 	} else {
 		err = raw.Commit()
 	}
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Converted: converted,
-		Tensors: len(tensors), Stored: stored}
+	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Key: o.Key, Dictionary: w.Key,
+		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Stated: stated}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err
@@ -262,38 +283,41 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 }
 
 // readTensors reads size bytes of safetensors or torch.save.
-func readTensors(f io.ReaderAt, size int64) (list []tensorfile.Tensor, converted bool, err error) {
+func readTensors(f io.ReaderAt, size int64, key string) (*Weights, error) {
 	head := make([]byte, 9)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
+		return nil, err
 	}
 	switch {
-	case n == len(head) && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
-		list, err = readSafetensors(f, size) // an 8-byte header length, then JSON
-		return list, false, err
+	case n == len(head) && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}): // header length, then JSON
+		w, err := readSafetensors(f, size)
+		if err == nil {
+			w.Tensors, err = under(w.Tensors, key)
+		}
+		return w, err
 	case head[0] == '<':
-		return nil, false, &torchfile.FormatError{Reason: "it is a web page, want the address of the file itself"}
+		return nil, &torchfile.FormatError{Reason: "it is a web page, want the address of the file itself"}
 	}
-	list, err = torchfile.ReadFrom(f, size)
-	return list, true, err
+	c, err := torchfile.Select(f, size, key)
+	return &Weights{Tensors: c.Tensors, Key: c.Key, Others: c.Others, Converted: true}, err
 }
 
-func readSafetensors(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+func readSafetensors(r io.ReaderAt, size int64) (*Weights, error) {
 	f, err := tensorfile.ReadSafetensors(r, size)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var list []tensorfile.Tensor
+	w := &Weights{Metadata: f.Metadata}
 	for _, name := range f.Names() {
 		t, err := f.Tensor(name)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, t)
+		w.Tensors = append(w.Tensors, t)
 	}
-	return list, nil
+	return w, nil
 }
 
 // fits checks that the tensors fit the network.
@@ -308,7 +332,7 @@ func (o Options) fits(tensors []tensorfile.Tensor) error {
 	from, _ := o.origin()
 	var found []string
 	var own backbone.Fit
-	for _, f := range backbone.FitAll(list, backbone.Unwrapped(tensors)) {
+	for _, f := range backbone.FitAll(list, tensors) {
 		if f.Name == o.Name {
 			own = f
 		}

@@ -4,7 +4,7 @@
 //	.json   {"query": {"positives": ["a", "b"], "junk": ["c"]}, …}
 //	.csv    the solution of Google Landmarks v2 retrieval: id,images,Usage, where images are
 //	        ids separated by spaces and Usage is Public, Private or Ignored
-//	other   TREC: query, an ignored word, item and relevance on each line
+//	other   TREC: query, an ignored word, item and relevance on each line; see [Name]
 //
 // Items are named by their ids. Junk is removed from the ranking of its query. Items that a file
 // does not name are negatives.
@@ -26,7 +26,8 @@ import (
 
 // Qrels are the judgements of a file.
 type Qrels struct {
-	most    int // greatest relevance
+	most    int  // greatest relevance
+	trec    bool // queries and items are named as [Name] does
 	queries map[string]map[string]int
 }
 
@@ -54,6 +55,7 @@ func Read(path, usage string) (*Qrels, error) {
 	case ext == ".json":
 		err = q.readJSON(in)
 	default:
+		q.trec = true
 		err = q.readTREC(in)
 	}
 	if err != nil {

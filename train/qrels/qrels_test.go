@@ -91,3 +91,28 @@ func TestOddFilesAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A name has no white space, whatever the id has, and leads back to the row of its id.
+func TestNamesLeadBackToTheirRows(t *testing.T) {
+	ids := []string{"a b\t100%\n", "", "%", "a%20b", "a b", "caf\u00e9\u00a0\u3000x", "plain", "%25"}
+	row, err := Names(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		name := Name(id)
+		if len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name || row[name] != i {
+			t.Errorf("%q is called %q, of row %d", id, name, row[name])
+		}
+	}
+	if Name(ids[0]) != "a%20b%09100%25%0A" || row["plain"] != 6 {
+		t.Errorf("names %q, plain is row %d", Name(ids[0]), row["plain"])
+	}
+	if _, err := Names([]string{"x", "y", "x"}); err == nil || !strings.Contains(err.Error(), `rows 0 and 2 have the same id, "x"`) {
+		t.Errorf("an id that is there twice: %v", err)
+	}
+	other, err := Names([]string{"a%20b"}) // a file of another program has the id itself
+	if err != nil || other["a%20b"] != 0 {
+		t.Errorf("%v, %v", other, err)
+	}
+}

@@ -1,8 +1,11 @@
 package qrels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -30,17 +33,24 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 	if query == nil || gallery == nil {
 		return nil, errors.New("judgements name items by id, but the rows have no column id")
 	}
-	row := make(map[string]int32, len(gallery))
-	for i, id := range gallery {
-		if first, twice := row[id]; twice {
-			return nil, fmt.Errorf("rows %d and %d of the gallery have the same id, %.80q", first, i, id)
+	row, err := Names(gallery)
+	if err != nil {
+		return nil, fmt.Errorf("gallery: %w", err)
+	}
+	name := Name
+	if !q.trec {
+		name = func(id string) string { return id }
+		for i, id := range gallery {
+			row[id] = i
 		}
-		row[id] = int32(i)
 	}
 	t := &Truth{judged: make([][]judgement, len(query))}
 	found := 0
 	for i, id := range query {
-		items := q.queries[id]
+		items := q.queries[name(id)]
+		if items == nil {
+			items = q.queries[id]
+		}
 		if items == nil {
 			t.Unjudged++
 		}
@@ -50,10 +60,10 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 			case !known && relevance > 0:
 				t.Missing++
 			case known && relevance == junk:
-				t.judged[i] = append(t.judged[i], judgement{at, device.AbsentLevel})
+				t.judged[i] = append(t.judged[i], judgement{int32(at), device.AbsentLevel})
 			case known && relevance > 0:
 				found++
-				t.judged[i] = append(t.judged[i], judgement{at, byte(relevance)})
+				t.judged[i] = append(t.judged[i], judgement{int32(at), byte(relevance)})
 			}
 		}
 	}
@@ -69,5 +79,14 @@ func (t *Truth) Shared(dst []byte, query int) {
 	clear(dst)
 	for _, j := range t.judged[query] {
 		dst[j.row] = j.shared
+	}
+}
+
+// Hash writes the judgements in the order of their rows.
+func (t *Truth) Hash(w io.Writer) {
+	for _, list := range t.judged {
+		list = slices.Clone(list)
+		slices.SortFunc(list, func(a, b judgement) int { return cmp.Compare(a.row, b.row) })
+		fmt.Fprintln(w, list)
 	}
 }

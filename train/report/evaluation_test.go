@@ -10,12 +10,6 @@ import (
 	"hgld/train/retrieval"
 )
 
-func TestBlanksOfNamesDoNotPartTRECColumns(t *testing.T) {
-	if got := trecName("a b\t100%\n"); got != "a%20b%09100%25%0A" {
-		t.Errorf("name %q", got)
-	}
-}
-
 func TestLegendHasAColourForEveryLevel(t *testing.T) {
 	for levels, want := range map[string]string{
 		"a":             "3 same a; 0 nothing in common",

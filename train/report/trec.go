@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
@@ -17,8 +17,8 @@ import (
 //	PREFIX.run     query Q0 item rank score hgld     the first places of each query
 //	PREFIX.qrels   query 0 item relevance            shared levels of the positives
 //
-// Both programs sort by score. trec_eval breaks ties by the item's name, hgld by the gallery
-// row.
+// Ids are named as [qrels.Name] does. Both programs sort by score. trec_eval breaks ties by the item's
+// name, hgld by the gallery row.
 type TREC struct {
 	// Prefix is the path of both files without their extensions.
 	Prefix string
@@ -39,6 +39,9 @@ type TREC struct {
 	// Own returns the gallery row of a query, or −1 if the gallery does not contain it. A query
 	// never counts as its own positive.
 	Own func(query int) int
+
+	// Say receives a remark if ids are escaped.
+	Say func(format string, args ...any)
 }
 
 // LeastError reports that TREC.Least or TREC.Places is out of range.
@@ -60,12 +63,37 @@ type trecFiles struct {
 	TREC
 	run, qrels     *atomicfile.File
 	runOut, relOut *bufio.Writer
-	names          []string          // names of the gallery items, escaped
+	queries, names []string          // names of the queries and of the gallery items
 	line           []byte            // buffer for the current line
 	byClass        map[int32][]int32 // gallery rows by the class that a positive shares
 }
 
-// Open creates the files. It returns a *LeastError if Least or Places is out of range.
+// IDError says that an id names several items.
+type IDError struct{ Err error }
+
+func (e *IDError) Error() string { return e.Err.Error() + "; a TREC file names items by id" }
+
+// Unwrap returns the error that names the rows.
+func (e *IDError) Unwrap() error { return e.Err }
+
+// namesOf returns the names of the items, and how many differ from their ids.
+func namesOf(side string, items Items) (names []string, escaped int, err error) {
+	ids := make([]string, items.Len())
+	for i := range ids {
+		ids[i] = items.ID(i)
+		name := qrels.Name(ids[i])
+		if names = append(names, name); name != ids[i] {
+			escaped++
+		}
+	}
+	if _, err := qrels.Names(ids); err != nil {
+		return nil, 0, &IDError{fmt.Errorf("%s: %w", side, err)}
+	}
+	return names, escaped, nil
+}
+
+// Open creates the files. It returns a *LeastError if Least or Places is out of range, and an *IDError if
+// an id is there twice.
 func (o TREC) Open() (Output, error) {
 	given := o.Least
 	if o.Least == 0 {
@@ -75,13 +103,23 @@ func (o TREC) Open() (Output, error) {
 		return nil, &LeastError{given, o.Levels}
 	}
 	t := &trecFiles{TREC: o, byClass: map[int32][]int32{}}
+	var err error
+	var ofQueries, ofGallery int
+	if t.queries, ofQueries, err = namesOf("queries", o.Query); err != nil {
+		return nil, err
+	}
+	if t.names, ofGallery, err = namesOf("gallery", o.Gallery); err != nil {
+		return nil, err
+	}
+	if n := max(ofQueries, ofGallery); n > 0 && o.Say != nil {
+		o.Say("%d ids have white space or %% and are escaped in %s.run and %s.qrels, as in addresses (%%20); hgld reads "+
+			"them back", n, o.Prefix, o.Prefix)
+	}
 	for i := range o.Gallery.Len() {
-		t.names = append(t.names, trecName(o.Gallery.ID(i)))
 		if c := o.Gallery.Labels(i)[o.Levels-o.Least]; c >= 0 {
 			t.byClass[c] = append(t.byClass[c], int32(i))
 		}
 	}
-	var err error
 	if t.run, err = atomicfile.Create(o.Prefix + ".run"); err != nil {
 		return nil, err
 	}
@@ -95,14 +133,9 @@ func (o TREC) Open() (Output, error) {
 // Look implements Output.
 func (t *trecFiles) Look(l *retrieval.Observer) { l.Places = t.Places }
 
-var trecBlanks = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D")
-
-// trecName escapes white space in an id, since white space separates the columns.
-func trecName(id string) string { return trecBlanks.Replace(id) }
-
 // Ranking writes the lines of one query. The writers keep their first error.
 func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
-	id := trecName(t.Query.ID(query))
+	id := t.queries[query]
 	for k, row := range rows {
 		t.line = append(append(append(append(t.line[:0], id...), " Q0 "...), t.names[row]...), ' ')
 		t.line = append(strconv.AppendInt(t.line, int64(k)+1, 10), ' ')

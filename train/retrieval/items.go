@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"hgld/internal/crash"
 	"hgld/train/metric"
 	"hgld/train/rank"
 )
@@ -45,6 +46,7 @@ func (m *ranker) measure(lo, hi int, columns [][]float64, ties *tieColumns, curv
 	for t, r := range m.readers {
 		parts[t] = make([]metric.Curve, len(curves))
 		threads.Go(func() {
+			defer crash.Guard()
 			values := make([]float64, len(columns))
 			bounds := ties.reader(len(m.e.Levels))
 			for q := lo + t; q < hi; q += len(m.readers) {

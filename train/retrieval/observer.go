@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"hgld/internal/crash"
 	"hgld/train/device"
 	"hgld/train/metric"
 )
@@ -99,6 +100,7 @@ func (l *presenter) counted(lo, hi int) error {
 		var group sync.WaitGroup
 		for t, r := range l.m.readers {
 			group.Go(func() {
+				defer crash.Guard()
 				for i := t; i < len(list); i += threads {
 					s := &list[i]
 					s.rows, s.scores = r.nearest(s.rows[:0], s.scores[:0], from+i, from+i-lo, l.places)

@@ -63,6 +63,9 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 		return nil, err
 	}
 	p.rows = rows
+	if err := p.sameClasses(first.PerQuery, second.PerQuery); err != nil {
+		return nil, err
+	}
 	class := make([]int, len(rows))
 	for i, r := range rows {
 		class[i] = r[0]
@@ -85,6 +88,39 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 	}
 	p.compare(columns, a, b, class, first.MeanOver, n, threads)
 	return p, nil
+}
+
+// sameClasses returns an error if the finest classes divide the queries in different ways.
+func (p *Pairing) sameClasses(first, second *PerQuery) error {
+	if first.Class == nil || second.Class == nil {
+		return nil
+	}
+	of := [2]map[int]int{{}, {}} // by class of one result: a pair with it
+	for i, r := range p.rows {
+		classes := [2]int{first.Class[r[0]], second.Class[r[1]]}
+		for side, class := range classes {
+			before, known := of[side][class]
+			if !known {
+				of[side][class] = i
+				continue
+			}
+			other := [2]int{first.Class[p.rows[before][0]], second.Class[p.rows[before][1]]}[1-side]
+			if same := classes[1-side]; class >= 0 && other != same {
+				return fmt.Errorf("the results have other classes: queries %s and %s share one in the %s result alone",
+					p.name(first, before), p.name(first, i), [2]string{"first", "second"}[side])
+			}
+		}
+	}
+	return nil
+}
+
+// name names a pair by its id, or its row.
+func (p *Pairing) name(first *PerQuery, i int) string {
+	row := p.rows[i][0]
+	if first.IDs == nil {
+		return fmt.Sprint(row)
+	}
+	return fmt.Sprintf("%.80q", first.IDs[row])
 }
 
 // pairedColumn returns second − first for each pair, and both values. The difference is NaN if

@@ -25,6 +25,7 @@ func resultOf(ids []string, values ...float64) *Result {
 func TestPairGoesByID(t *testing.T) {
 	first := resultOf([]string{"a", "b", "c", "d"}, 0.1, 0.2, 0.3, math.NaN())
 	second := resultOf([]string{"d", "c", "x", "a", "b"}, 0.9, 0.5, 0.7, 0.2, 0.4)
+	second.PerQuery.Class = []int{5, 5, 6, 7, 7} // other numbers of the same classes
 	p, err := Pair(first, second, NewIntervals(ByQuery, 1), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -52,11 +53,14 @@ func TestPairByClassFlipsClassesWhole(t *testing.T) {
 
 func TestPairRefuses(t *testing.T) {
 	one := resultOf([]string{"a", "b"}, 0, 1)
+	others := resultOf([]string{"a", "b"}, 0, 1)
+	others.PerQuery.Class = []int{0, 1}
 	for want, other := range map[string]*Result{
-		`two queries with the id "a"`:     resultOf([]string{"a", "a"}, 0, 1),
-		"no query in common":              resultOf([]string{"x", "y"}, 0, 1),
-		"only one of the two results has": resultOf(nil, 0, 1),
-		"no per-query values":             {Version: 1},
+		`queries "a" and "b" share one in the first result alone`: others,
+		`two queries with the id "a"`:                             resultOf([]string{"a", "a"}, 0, 1),
+		"no query in common":                                      resultOf([]string{"x", "y"}, 0, 1),
+		"only one of the two results has":                         resultOf(nil, 0, 1),
+		"no per-query values":                                     {Version: 1},
 	} {
 		if _, err := Pair(one, other, NewIntervals(ByQuery, 1), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

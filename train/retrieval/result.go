@@ -45,6 +45,8 @@ type Result struct {
 
 	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
+	Ground *Ground `json:"ground,omitempty"` // what was ranked for what; nil: not recorded
+
 	Of *Subject `json:"of,omitempty"` // what was evaluated; nil: not recorded
 }
 
@@ -190,6 +192,7 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 		Overall: map[string]Number{},
 	}
 	r.Self = r.LeftOut == r.Queries
+	r.Ground = e.ground()
 	for _, m := range e.Metrics {
 		r.Definitions[m.Name()] = metric.Definition(m.Name())
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hgld/internal/crash"
 	"hgld/internal/vec"
 	"hgld/train/device"
 )
@@ -134,6 +135,7 @@ func (s *Stored) each(dst []float32, lo int, visit func(row int, x []float32)) e
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(errs)) {
 		group.Go(func() {
+			defer crash.Guard()
 			for i := int(next.Add(1)) - 1; i < len(errs); i = int(next.Add(1)) - 1 {
 				part := dst[i*step*s.cols : min((i+1)*step, rows)*s.cols]
 				if errs[i] = s.from.ReadRows(part, lo+i*step); errs[i] == nil {

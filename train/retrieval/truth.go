@@ -3,6 +3,7 @@ package retrieval
 import (
 	"sync"
 
+	"hgld/internal/crash"
 	"hgld/train/device"
 )
 
@@ -67,6 +68,7 @@ func (s *sorter) share(shared device.Array, lo, hi int) {
 	var group sync.WaitGroup
 	for t := range threads {
 		group.Go(func() {
+			defer crash.Guard()
 			for q := lo + t; q < hi; q += threads {
 				row := data[(q-lo)*gallery:][:gallery]
 				s.truth.Shared(row, q)

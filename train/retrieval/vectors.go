@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"hgld/internal/crash"
 	"hgld/internal/vec"
 	"hgld/train/device"
 )
@@ -100,6 +101,7 @@ func prepare(part []float32, cols int, unit bool) int {
 		lo := min(t*share, len(part))
 		mine := part[lo:min(lo+share, len(part))]
 		group.Go(func() {
+			defer crash.Guard()
 			if first[t] = notFinite(mine); first[t] >= 0 {
 				first[t] += lo
 				return

@@ -27,6 +27,9 @@ type Images struct {
 	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt)"`
 	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
 
+	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`
+	Missing []string `yaml:"missing" usage:"cells of the labels of vectors that mean no class, as in eval"`
+
 	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
@@ -109,6 +112,10 @@ type Opener struct {
 	Vectors func(path string) (embeddings.Vectors, error)
 	// Verify checks a file of vectors or labels against a record of it; it may be nil.
 	Verify func(path string) error
+	// Recorded is [embeddings.Input.Recorded]; it may be nil.
+	Recorded func(path string) bool
+	// Say receives remarks on labels of vectors; it may be nil.
+	Say func(format string, args ...any)
 }
 
 // Data is the result of opening a selection. Query holds the queries of the test or, without a
@@ -194,7 +201,11 @@ func (s *Images) check() error {
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
-		Say: func(string, ...any) {}}
+		Columns: s.Levels, Missing: s.Missing, Part: "train", Recorded: o.Recorded,
+		Say: o.Say}
+	if in.Say == nil {
+		in.Say = func(string, ...any) {}
+	}
 	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"hgld/internal/crash"
 	"hgld/train/sample"
 )
 
@@ -217,6 +218,7 @@ func parallel(threads, n int, do func(i int)) {
 	var wait sync.WaitGroup
 	for range min(threads, n) {
 		wait.Go(func() {
+			defer crash.Guard()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}

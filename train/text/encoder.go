@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hgld/internal/crash"
 	"hgld/train/device"
 	"hgld/train/tensor"
 )
@@ -108,6 +109,7 @@ func (e *encoder) jobs(texts []string) []job {
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), (len(jobs)+span-1)/span) {
 		group.Go(func() {
+			defer crash.Guard()
 			tokenize := e.tokens()
 			for lo := int(next.Add(span)) - span; lo < len(jobs); lo = int(next.Add(span)) - span {
 				for i := lo; i < min(lo+span, len(jobs)); i++ {

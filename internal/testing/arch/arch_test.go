@@ -64,7 +64,7 @@ var may = map[string][]string{
 	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss",
 		"train/loss/definition", "train/device", "train/grad", "train/nn", "labels"},
 	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index",
-		"train/embeddings", "labels"},
+		"train/embeddings", "train/qrels", "labels"},
 	"train/index": {"train", "train/input", "train/retrieval", "train/device", "train/embeddings", "train/export",
 		"labels"},
 	"train/export":     {"train", "train/input", "train/backbone", "train/nn"},
@@ -81,12 +81,13 @@ var may = map[string][]string{
 
 // internalMay lists the packages of this module that a package below internal may import.
 var internalMay = map[string][]string{
-	"internal/atomicfile": {"internal/filelock"},
+	"internal/atomicfile": {"internal/filelock", "internal/regular"},
 	"internal/blas":       {"internal/dlopen"},
 	"internal/download":   {"internal/atomicfile", "internal/filelock", "internal/regular"},
 	"internal/filehash":   {"internal/regular"},
+	"internal/filelock":   {"internal/regular"},
 	"internal/seal":       {"internal/filehash"},
-	"internal/settings":   {"internal/registry"},
+	"internal/settings":   {"internal/registry", "internal/regular"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/regular", "internal/seal"},
 	"internal/parquetfile": {"internal/regular"},

@@ -80,3 +80,8 @@ torch.save({"args": argparse.Namespace(lr=1), "model": net.state_dict()}, path("
 torch.save({"best": numpy.float64(1), "model": net.state_dict()}, path("refused-numpy.pth"))
 torch.save([torch.ones(1)], path("refused-list.pth"))
 torch.jit.save(torch.jit.script(net), path("refused-script.pth"))
+
+# Dictionaries of weights beside one another.
+one = lambda x: {"w": torch.tensor([float(x)])}
+torch.save({"epoch": 3, "state_dict_ema": one(2), "teacher": {"model": one(3)}, "state_dict": one(1), "mine": one(5),
+            "optimizer": {"lr": 0.1}}, path("dictionaries.pth"))

@@ -3,6 +3,8 @@ package cpu
 import (
 	"sync"
 	"sync/atomic"
+
+	"hgld/internal/crash"
 )
 
 // workerPool holds the threads of a Backend: the calling one, and helpers that wait for work.
@@ -41,7 +43,10 @@ func (p *workerPool) each(n, grain int, t task) {
 	if !p.started {
 		p.started = true
 		for range p.threads - 1 {
-			go p.help()
+			go func() {
+				defer crash.Guard()
+				p.help()
+			}()
 		}
 	}
 	p.job, p.items, p.grain = t, n, grain

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hgld/internal/crash"
 	"hgld/internal/sketch"
 	"hgld/labels"
 	"hgld/scrape/fakecommons"
@@ -194,7 +195,10 @@ func serveCommons(pages []fakecommons.Category) (url string, stop func() error, 
 	}
 	server := &http.Server{Handler: fakecommons.New(pages), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
+	go func() {
+		defer crash.Guard()
+		done <- server.Serve(listener)
+	}()
 	return "http://" + listener.Addr().String(), func() error {
 		err := server.Close()
 		<-done

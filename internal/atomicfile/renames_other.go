@@ -5,9 +5,3 @@ package atomicfile
 // renamesOpen is false: a file must be closed before it is renamed. For a moment its lock is then
 // released although its process is running.
 const renamesOpen = false
-
-// RemoveLeftovers does nothing here: it could not distinguish the temporary files of killed and of
-// running processes.
-func RemoveLeftovers(string) {}
-
-func removeLeftovers(string) {}

@@ -1,0 +1,102 @@
+package tensorfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The types of arrays of texts, which only .npy files have.
+const (
+	Text  = "TEXT"  // characters of four bytes, padded with NUL
+	Bytes = "BYTES" // bytes, padded with NUL
+)
+
+// npyTextCap bounds the characters of a text.
+const npyTextCap = 1 << 20
+
+// Texts returns the elements of an array of texts. Text outside Unicode becomes U+FFFD.
+func (t Tensor) Texts() ([]string, error) {
+	n := t.Len()
+	if t.DType != Text && t.DType != Bytes {
+		return nil, fmt.Errorf("tensor %.80q: %s where texts are expected", t.Name, t.DType)
+	}
+	if t.texts != nil {
+		return t.texts, nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		size := len(t.Data) / n
+		element := t.Data[i*size:][:size]
+		if t.DType == Bytes {
+			list[i] = string(bytes.TrimRight(element, "\x00"))
+			continue
+		}
+		var text strings.Builder
+		for ; len(element) > 0; element = element[4:] {
+			text.WriteRune(rune(binary.LittleEndian.Uint32(element)))
+		}
+		list[i] = strings.TrimRight(text.String(), "\x00")
+	}
+	return list, nil
+}
+
+// arrange brings the elements into memory, row-major and little-endian, if the file has them otherwise.
+func (a *NPY) arrange() error {
+	if !a.bigEndian && !a.columnMajor {
+		return nil
+	}
+	elements := Tensor{Shape: a.Shape}.Len()
+	data, err := a.data.slice(0, int64(elements)*int64(a.size))
+	if err != nil {
+		return fmt.Errorf("npy: %w", err)
+	}
+	out := slices.Clone(data)
+	if a.columnMajor {
+		toRowMajor(out, data, a.Shape, a.size)
+	}
+	if unit := min(a.size, 8); a.bigEndian && a.DType != Bytes {
+		if a.DType == Text {
+			unit = 4
+		}
+		for i := 0; i < len(out); i += unit {
+			slices.Reverse(out[i : i+unit])
+		}
+	}
+	a.bigEndian, a.columnMajor = false, false
+	file := a.data
+	a.data = source{at: bytes.NewReader(out), size: int64(len(out)), file: file.file}
+	if file.file != nil && file.mem != nil {
+		unmapFile(file.mem)
+	}
+	return nil
+}
+
+// toRowMajor copies elements of size bytes from column-major order.
+func toRowMajor(dst, src []byte, shape []int, size int) {
+	stride := make([]int, len(shape))
+	step := size
+	for d, n := range shape {
+		stride[d] = step
+		step *= n
+	}
+	at, from := make([]int, len(shape)), 0
+	for to := 0; to < len(dst); to += size {
+		copy(dst[to:to+size], src[from:from+size])
+		for d := len(shape) - 1; d >= 0; d-- {
+			from += stride[d]
+			if at[d]++; at[d] < shape[d] {
+				break
+			}
+			from -= at[d] * stride[d]
+			at[d] = 0
+		}
+	}
+}
+
+// NewText returns an array of texts.
+func NewText(name string, values []string) Tensor {
+	return Tensor{Name: name, DType: Text, Shape: []int{len(values)}, texts: values}
+}

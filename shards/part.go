@@ -1,0 +1,292 @@
+package shards
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/atomicfile"
+	"hgld/labels"
+)
+
+// A slice leaves a part: what Finish needs in order to write the other files of a data set without reading images,
+// inputs or shards again. The parts lie in partsFolder until the data set is finished:
+//
+//	3-of-8.part                     the part of slice 3 of 8: a line with the SHA-256 of the rest, and JSON
+//	train-00002-of-00040.rows       the small columns of a shard: a line of JSON for each row, compressed by gzip
+//	hierarchy-1f09a2c3b4d5e6f7.json the tree of classes, named for its hash
+const partsFolder = ".hgld-parts"
+
+// partVersion is the format version of parts.
+const partVersion = 1
+
+type part struct {
+	Version   int        `json:"hgld_part"`
+	Slice     int        `json:"slice"`
+	Of        int        `json:"of"`
+	Plan      Hash       `json:"plan"`   // of all shards of all slices
+	Shards    int        `json:"shards"` // of all slices
+	Tool      string     `json:"tool"`   // hgld's version
+	Settings  Settings   `json:"settings"`
+	Landmarks bool       `json:"landmarks"`
+	Hierarchy Hash       `json:"hierarchy"`
+	Notes     []string   `json:"notes,omitempty"`
+	Inputs    []Input    `json:"inputs"` // those that this slice has not hashed are empty
+	Made      Provenance `json:"made"`
+	Files     []partFile `json:"files"`
+}
+
+// partFile is a shard of a part.
+type partFile struct {
+	File
+	Number   int       `json:"number"`   // among all shards, from 0
+	Modified int64     `json:"modified"` // time of the file in nanoseconds
+	Rows     Hash      `json:"rows_sha256"`
+	Failures []Failure `json:"failures,omitempty"`
+	HEIF     string    `json:"heif,omitempty"`
+}
+
+func partName(n, of int) string { return fmt.Sprintf("%s/%d-of-%d.part", partsFolder, n, of) }
+
+func partHierarchy(h Hash) string { return fmt.Sprintf("%s/hierarchy-%x.json", partsFolder, h[:8]) }
+
+// rowsName returns the name of the small columns of a shard.
+func rowsName(shard string) string {
+	return partsFolder + "/" + strings.TrimSuffix(path.Base(shard), ".parquet") + ".rows"
+}
+
+// id is a hash of everything that decides the shards of all slices.
+func (p *plan) id() (id Hash) {
+	h := sha256.New()
+	for i := range p.shards {
+		fmt.Fprintf(h, "%s %s\n", p.shards[i].name, p.shards[i].key)
+	}
+	h.Sum(id[:0])
+	return id
+}
+
+// partRow is a row of a shard without what its sidecar has.
+type partRow struct {
+	Path     string `json:"p"`
+	W        int    `json:"w"`
+	H        int    `json:"h"`
+	SHA256   []byte `json:"s"`
+	Source   string `json:"o,omitempty"` // of the label
+	Author   string `json:"a,omitempty"`
+	License  string `json:"l,omitempty"`
+	Title    string `json:"t,omitempty"`
+	URL      string `json:"u,omitempty"`
+	Modified string `json:"m,omitempty"`
+}
+
+// writePart writes the part of a slice whose shards are built.
+func (b *builder) writePart(ctx context.Context, src Source, n, of int) error {
+	if err := atomicfile.MkdirAll(filepath.Join(b.dir, partsFolder), 0o755); err != nil {
+		return err
+	}
+	mine := b.slice(n, of)
+	b.outline = b.plan.schema.outline()
+	out := part{Version: partVersion, Slice: n, Of: of, Plan: b.plan.id(), Shards: len(b.plan.shards), Tool: b.o.Tool,
+		Settings: b.o.Settings, Landmarks: b.plan.schema.Landmarks, Notes: b.plan.notes, Made: b.o.Made,
+		Files: make([]partFile, len(mine))}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(b.o.Workers)
+	g.Go(func() (err error) {
+		out.Inputs, err = src.Inputs(ctx, func(i int) bool { return i%of == n-1 })
+		return err
+	})
+	for k, i := range mine {
+		g.Go(func() (err error) {
+			out.Files[k], err = b.writeRows(ctx, i)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var tree bytes.Buffer
+	if err := labels.WriteHierarchy(&tree, b.plan.schema.Classes); err != nil {
+		return err
+	}
+	out.Hierarchy = sha256.Sum256(tree.Bytes())
+	text, err := encodeJSON(out)
+	if err != nil {
+		return err
+	}
+	if err := b.writeIn(partHierarchy(out.Hierarchy), tree.Bytes()); err != nil {
+		return err
+	}
+	return b.writeIn(partName(n, of), fmt.Appendf(nil, "%x\n%s", sha256.Sum256(text), text))
+}
+
+// writeIn writes a file of the data set's folder.
+func (b *builder) writeIn(name string, data []byte) error {
+	if err := checkPlace(b.dir, name); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(filepath.Join(b.dir, name), data)
+}
+
+// writeRows writes the small columns of a shard that is built.
+func (b *builder) writeRows(ctx context.Context, i int) (partFile, error) {
+	m := &b.made[i]
+	set := &Set{dir: b.dir, manifest: b.outline, classes: b.plan.schema.Classes}
+	var text bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&text, gzip.BestSpeed)
+	if err != nil {
+		return partFile{}, err
+	}
+	lines := json.NewEncoder(zip)
+	err = set.each(ctx, m.shard(b.dir), func(_ int, r *Row) error {
+		a := &r.Attributes
+		return lines.Encode(partRow{Path: r.Path, W: r.W, H: r.H, SHA256: r.SHA256[:], Source: a.LabelSource,
+			Author: a.Author, License: a.License, Title: a.Title, URL: a.SourceURL, Modified: a.Modifications})
+	})
+	if err := errors.Join(err, zip.Close()); err != nil {
+		return partFile{}, err
+	}
+	info, err := os.Stat(filepath.Join(b.dir, m.at))
+	if err != nil {
+		return partFile{}, err
+	}
+	return partFile{File: m.file, Number: i, Modified: info.ModTime().UnixNano(), Rows: sha256.Sum256(text.Bytes()),
+		Failures: m.failures, HEIF: m.heif}, b.writeIn(rowsName(m.file.Name), text.Bytes())
+}
+
+// eachPartRow passes the rows of a shard to see, without reading the shard.
+func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
+	name := rowsName(x.file.Name)
+	text, err := readPlain(x.dir, name, maxManifest)
+	if err != nil {
+		return asDamage(name, err)
+	}
+	if sha256.Sum256(text) != *x.rows {
+		return &DamageError{name, -1, "the hash differs from the part's"}
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return &DamageError{name, -1, err.Error()}
+	}
+	lines := json.NewDecoder(bufio.NewReader(zip))
+	for at := range x.file.Rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var r partRow
+		if err := lines.Decode(&r); err != nil {
+			return &DamageError{name, at, err.Error()}
+		}
+		row := &Row{ID: x.index.ids[at], Path: r.Path, Split: x.file.Split, Labels: x.index.path(at), W: r.W, H: r.H,
+			Attributes: Attributes{LabelSource: r.Source, Author: r.Author, License: r.License, Title: r.Title,
+				SourceURL: r.URL, Modifications: r.Modified}}
+		copy(row.SHA256[:], r.SHA256)
+		if err := see(at, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var partNames = regexp.MustCompile(`^(\d+)-of-(\d+)\.part$`)
+
+// readParts returns the parts in the folder of a data set by their numbers of slices. Those that a newer version of
+// hgld has written, or that are damaged, are left out.
+func readParts(dir string) (map[int][]*part, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, partsFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all := map[int][]*part{}
+	for _, e := range entries {
+		m := partNames.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		text, err := readPlain(dir, partsFolder+"/"+e.Name(), maxManifest)
+		if err != nil && !errors.As(err, new(*DamageError)) {
+			return nil, err
+		}
+		p, err := decodePart(text)
+		n, _ := strconv.Atoi(m[1])
+		of, _ := strconv.Atoi(m[2])
+		if err == nil && p.Slice == n && p.Of == of && n >= 1 && n <= of {
+			all[of] = append(all[of], p)
+		}
+	}
+	return all, nil
+}
+
+// decodePart parses a part.
+func decodePart(text []byte) (*part, error) {
+	sum, text, _ := bytes.Cut(text, []byte("\n"))
+	if string(sum) != fmt.Sprintf("%x", sha256.Sum256(text)) {
+		return nil, errors.New("damaged")
+	}
+	p := &part{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, err
+	}
+	if p.Version != partVersion {
+		return nil, fmt.Errorf("format version %d", p.Version)
+	}
+	var source struct {
+		Made struct{ Source json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &source); err != nil {
+		return nil, err
+	}
+	if source.Made.Source != nil {
+		p.Made.Source = source.Made.Source // a map would order its keys anew
+	}
+	return p, nil
+}
+
+// vouchers are the shards that parts describe, by name.
+func vouchers(dir, tool string) (map[string][]partFile, error) {
+	parts, err := readParts(dir)
+	if err != nil {
+		return nil, err
+	}
+	list := map[string][]partFile{}
+	for _, of := range parts {
+		for _, p := range of {
+			if minorVersion(p.Tool) != minorVersion(tool) {
+				continue
+			}
+			for _, f := range p.Files {
+				list[f.Name] = append(list[f.Name], f)
+			}
+		}
+	}
+	return list, nil
+}
+
+// vouched returns what a part says of a shard whose file and sidecar are as they were when the part was written. Such a
+// shard need not be read.
+func (b *builder) vouched(p *planned, f *os.File, sidecar []byte) *partFile {
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	for _, v := range b.vouchers[p.name] {
+		if v.Plan == p.key && v.Bytes == info.Size() && v.Modified == info.ModTime().UnixNano() &&
+			v.IndexSHA256 == sha256.Sum256(sidecar) {
+			return &v
+		}
+	}
+	return nil
+}

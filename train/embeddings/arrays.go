@@ -1,0 +1,207 @@
+package embeddings
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/internal/torchfile"
+)
+
+// The names of the arrays of a file with several that are not chosen by their type.
+var (
+	labelNames = []string{"labels", "label", "targets", "target"}
+	idNames    = []string{"ids", "id", "paths", "filenames"}
+)
+
+// ContentError says that a file is sound, but does not hold what is wanted.
+type ContentError struct{ Err error }
+
+func (e *ContentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ContentError) Unwrap() error { return e.Err }
+
+func content(format string, args ...any) error { return &ContentError{fmt.Errorf(format, args...)} }
+
+// labelsAmong makes a sheet of the labels among the arrays of a file, which read reads: those with a name
+// of labelNames, or the only ones of integers or texts beside those of idNames, which name the rows.
+func labelsAmong(path string, all []tensorfile.Tensor, read func(name string) (tensorfile.Tensor, error),
+	o *reading) (*sheet, error) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return t.Name == name })
+	}
+	names := o.asked
+	if len(names) == 0 {
+		name, err := labelArray(all, has)
+		if err != nil && !(o.onlyIDs && slices.ContainsFunc(idNames, has)) {
+			return nil, err
+		}
+		if err == nil {
+			names = []string{name}
+		}
+	}
+	s := &sheet{path: path, where: rowOf(path), other: map[string][]string{}, asked: len(o.asked) > 0}
+	for _, name := range names {
+		if !has(name) {
+			return nil, content("no array is called %.80q", name)
+		}
+		t, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		part, err := sheetOf(path, t, &reading{say: o.say})
+		if err != nil {
+			return nil, &ContentError{err}
+		}
+		if len(names) == 1 {
+			s.levels, s.classes, s.rows = part.levels, part.classes, part.rows
+			break
+		}
+		if len(s.levels) > 0 && s.rows != part.rows || len(part.levels) != 1 {
+			return nil, content("%.80q has %s%v, want a class for each of %d rows", name, t.DType, t.Shape, s.rows)
+		}
+		s.levels, s.classes, s.rows = append(s.levels, name), append(s.classes, part.classes...), part.rows
+	}
+	if k := slices.IndexFunc(idNames, has); k >= 0 && !slices.Contains(names, idNames[k]) {
+		return s, s.readIDs(read, idNames[k])
+	}
+	return s, nil
+}
+
+// readIDs reads the names of the rows from an array.
+func (s *sheet) readIDs(read func(name string) (tensorfile.Tensor, error), name string) error {
+	t, err := read(name)
+	if err != nil {
+		return err
+	}
+	ids, err := classNames(t)
+	if err != nil || len(t.Shape) != 1 || s.rows != len(ids) && s.levels != nil {
+		return content("%s are %s%v, want an integer or a text for each of %d rows", name, t.DType, t.Shape, s.rows)
+	}
+	s.other["id"], s.rows = ids, len(ids)
+	return nil
+}
+
+// labelArray returns the name of the array of labels.
+func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, error) {
+	if k := slices.IndexFunc(labelNames, has); k >= 0 {
+		return labelNames[k], nil
+	}
+	var names []string
+	for _, t := range all {
+		isFloat := strings.HasPrefix(t.DType, "F") || t.DType == "BF16"
+		if len(t.Shape) > 0 && !isFloat && !slices.Contains(idNames, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", content("it has no array of integers or texts for labels")
+	case 1:
+		return names[0], nil
+	}
+	return "", content("it has %d arrays of integers or texts, %s, but none is called %.80q, and levels names none",
+		len(names), firstFew(names), labelNames[0])
+}
+
+// readLabelsTorch reads the labels of a file of torch.save: tensors or lists.
+func readLabelsTorch(path string, o *reading) (*sheet, error) {
+	all, err := torchfile.ReadValues(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s, err := labelsAmong(path, all, func(name string) (tensorfile.Tensor, error) {
+		return all[slices.IndexFunc(all, func(t tensorfile.Tensor) bool { return t.Name == name })], nil
+	}, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// readLabelsTensors reads the labels of a .safetensors.
+func readLabelsTensors(path string, o *reading) (*sheet, error) {
+	f, err := tensorfile.OpenSafetensors(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := labelsAmong(path, shapesOf(f), f.Tensor, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// shapesOf lists the tensors of a file without their data.
+func shapesOf(f *tensorfile.File) (all []tensorfile.Tensor) {
+	for _, name := range f.Names() {
+		dtype, shape, err := f.Shape(name)
+		if err == nil { // the file has each of its names
+			all = append(all, tensorfile.Tensor{Name: name, DType: dtype, Shape: shape})
+		}
+	}
+	return all
+}
+
+// hasLabels reports whether a file of vectors has labels beside them. It returns false if the file
+// cannot be read: opening the vectors says why.
+func hasLabels(path string) bool {
+	var all []tensorfile.Tensor
+	switch filepath.Ext(path) {
+	case ".npz":
+		z, err := tensorfile.OpenNPZ(path)
+		if err != nil {
+			return false
+		}
+		defer z.Close()
+		all = z.Arrays
+	case ".safetensors":
+		f, err := tensorfile.OpenSafetensors(path)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		all = shapesOf(f)
+	case ".pt", ".pth":
+		var err error
+		if all, err = torchfile.ReadValues(path); err != nil {
+			return false
+		}
+	}
+	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) })
+}
+
+// vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and
+// columns. Files often hold labels and ids too.
+func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
+	var names []string
+	var found tensorfile.Tensor
+	for _, t := range all {
+		if len(t.Shape) != 2 || !slices.Contains([]string{"F64", "F32", "F16", "BF16"}, t.DType) {
+			continue
+		}
+		if t.Name == "embeddings" {
+			return t, nil
+		}
+		names, found = append(names, t.Name), t
+	}
+	switch {
+	case len(all) == 1 && len(names) == 0:
+		return found, content("its tensor is %s of shape %v, want floats in rows and columns", all[0].DType, all[0].Shape)
+	case len(names) == 0:
+		var others []string
+		for _, t := range all {
+			others = append(others, t.Name)
+		}
+		return found, content("it has no float tensor with rows and columns, but %s", cmp.Or(firstFew(others), "none"))
+	case len(names) > 1:
+		return found, content("it has %d float tensors with rows and columns, %s, but none is called %.80q",
+			len(names), firstFew(names), "embeddings")
+	}
+	return found, nil
+}
