@@ -17,9 +17,10 @@ type Stratum struct {
 	Wrong int `json:"wrong"`
 	// Expected is the number of tags of Left that are expected to be wrong: Left·Wrong/Checked.
 	Expected float64 `json:"expected"`
-	// Low and High are Wilson's 95 % interval of that (Journal of the American Statistical
+	// Low is the lower end of its 95 % interval, by Wilson (Journal of the American Statistical
 	// Association 22, 1927).
-	Low  float64 `json:"low"`
+	Low float64 `json:"low"`
+	// High is the upper end.
 	High float64 `json:"high"`
 }
 

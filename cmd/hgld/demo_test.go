@@ -79,8 +79,9 @@ func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer // the port is wrong, so that no server waits
-	if hgld([]string{"hgld", "curate", "serve", "-C", elsewhere, "--port", "99999"}, io.Discard, &stderr); !strings.Contains(
-		stderr.String(), "edits-final.jsonl: the adjudicator's log of edits-anna.jsonl and edits-boris.jsonl") {
+	hgld([]string{"hgld", "curate", "serve", "-C", elsewhere, "--port", "99999"}, io.Discard, &stderr)
+	if want := "edits-final.jsonl: the adjudicator's log of edits-anna.jsonl and edits-boris.jsonl"; !strings.Contains(
+		stderr.String(), want) {
 		t.Errorf("the page of the demo's project: %s", &stderr)
 	}
 	report, err := os.ReadFile(filepath.Join(elsewhere, "report.html"))

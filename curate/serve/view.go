@@ -196,7 +196,8 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, New: s.c.New, View: view,
+	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds,
+		New: s.c.New, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,
 			"thumbnails": s.c.Examples != nil && s.c.Examples.HasImages(),

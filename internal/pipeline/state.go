@@ -220,7 +220,7 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	return st, nil
 }
 
-// otherWriters returns a function that names the command of another stage whose stamp has a file with
+// otherWriters returns a function that names another stage whose stamp has a file with
 // the given fingerprint among its outputs, "" for none.
 func (p *Project) otherWriters(s Stage) func(path, print string) string {
 	return func(path, print string) string {
@@ -229,7 +229,7 @@ func (p *Project) otherWriters(s Stage) func(path, print string) string {
 				continue
 			}
 			if was, err := other.Stamp(p); err == nil && was.Out[path] == print {
-				return other.Command
+				return other.Name
 			}
 		}
 		return ""
@@ -237,7 +237,7 @@ func (p *Project) otherWriters(s Stage) func(path, print string) string {
 }
 
 // compare returns the state of a recorded result and the reason if it is not good. in and out
-// are the current fingerprints, text the current settings. writer names the command that has written
+// are the current fingerprints, text the current settings. writer names the stage that has written
 // an output since, "" if it was none of hgld.
 func (was Stamp) compare(in, out map[string]string, text string, writer func(path, print string) string) (state,
 	why string) {
@@ -246,8 +246,8 @@ func (was Stamp) compare(in, out map[string]string, text string, writer func(pat
 			return Absent, path + " is gone"
 		}
 		if was.Out[path] != out[path] {
-			if command := writer(path, out[path]); command != "" {
-				return Stale, path + " was written again by hgld " + command
+			if stage := writer(path, out[path]); stage != "" {
+				return Stale, path + " was written again by the stage " + stage
 			}
 			return Stale, path + difference(out[path], " was changed by another program")
 		}

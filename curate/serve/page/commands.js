@@ -252,7 +252,8 @@ async function history(app) {
   const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
     note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
   const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
-    : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
+    : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`
+      + `${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
   const takeBack = async (e) => {
     d.leave();
     if (e.n > many) {

@@ -23,7 +23,8 @@ export function progress(app) {
   if (!differs('progress', [rows, proposed].join())) return;
   const [, n, all] = rows[0], of = ([what, some, most]) => `${number(some)} of ${number(most)} ${what} decided`;
   const title = [of(rows[0]) + (proposed ? `, ${number(proposed)} proposed` : ''), ...rows.slice(1).map(of)].join('\n');
-  fill(byId('progress'), h('div', {class: 'meter', title}, h('span', {class: 'what'}, 'labels'), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
+  fill(byId('progress'), h('div', {class: 'meter', title}, h('span', {class: 'what'}, 'labels'),
+    h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
     h('progress', {max: all || 1, value: n, 'aria-label': 'labels decided'})));
 }
 
@@ -47,7 +48,8 @@ const thumbnail = (app, i) => (app.model.has.thumbnails && ['group', 'proposals'
 // cardState is everything that the appearance of a card depends on.
 export function cardState(app, i, active) {
   const {view} = app, note = view.kind === 'proposals' ? app.proposals.about(i) : groupNote(app, i);
-  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note, view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
+  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note,
+    view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
 // card writes a label and its variants into an element, on one line for groups and proposals, and
@@ -117,7 +119,8 @@ export function head(app) {
   const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
   const decided = v.marks.size ? m.decidedOf(v.chosen()) : 0, {leftOut} = v;
   const marks = v.marks.size || leftOut.size ? h('p', {class: 'marks', role: 'status'},
-    `${count(v.marks.size, 'label')} marked${decided ? `, ${number(decided)} decided` : ''} · ${count(m.touched(v.marks.size ? v.chosen() : []).landmarks, 'landmark')} `,
+    `${count(v.marks.size, 'label')} marked${decided ? `, ${number(decided)} decided` : ''} · `
+      + `${count(m.touched(v.marks.size ? v.chosen() : []).landmarks, 'landmark')} `,
     leftOut.size ? [h('button', {type: 'button', onclick: () => v.markDecided()}, `and ${number(leftOut.size)} decided `, key('D')), ' '] : null,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ',
       h('button', {type: 'button', onclick: () => app.view.clearMarks()}, 'clear ', key('Esc'))) : null;
@@ -129,7 +132,8 @@ export function head(app) {
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || items.length ? hints[v.kind] : '', sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link', title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
+      v.kind === 'near' || items.length ? hints[v.kind] : '', sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
+        title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 // actions writes the buttons of the commands.
@@ -180,7 +184,8 @@ export function side(app) {
     const stale = !app.suggestions.list().length, {waiting} = app.suggestions;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
-    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1 ? `${count(chosen.length, 'marked label')}${m.decidedOf(chosen) ? `, ${number(m.decidedOf(chosen))} decided` : ''}`
+    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1
+      ? `${count(chosen.length, 'marked label')}${m.decidedOf(chosen) ? `, ${number(m.decidedOf(chosen))} decided` : ''}`
       : chosen.map((x) => shown(m.names[x])).join(' · ')),
       h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
@@ -214,7 +219,8 @@ function thread(app, i) {
   const known = of === app.thread.key(i) && list.length ? list : [{by, note: flag}];
   const button = (name, k) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
   return h('section', {class: 'thread'}, h('h2', {}, 'Flag'), known.map((e) => h('div', {},
-    h('p', {class: 'soft'}, [e.by || 'unknown', e.at ? new Date(e.at).toLocaleDateString('en-CA') : '', e.resolved ? 'resolved' : ''].filter(Boolean).join(' · ')),
+    h('p', {class: 'soft'}, [e.by || 'unknown', e.at ? new Date(e.at).toLocaleDateString('en-CA') : '', e.resolved ? 'resolved' : '']
+      .filter(Boolean).join(' · ')),
     h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, button('Reply', 'f'), button('Resolve', 'F')));
 }
 

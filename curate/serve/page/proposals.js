@@ -165,7 +165,9 @@ export class Proposals {
     fill(this.message, c.expected === null ? unknown
       : `About ${round(c.expected)} of the ${count(left, 'label')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
     const surest = this.ranked ? this.expectedOf(above) : null;
-    this.threshold.textContent += surest && above ? ` · about ${round(surest.expected)} of ${number(above)} wrong (${round(surest.low)} to ${round(surest.high)})` : '';
+    this.threshold.textContent += surest && above
+      ? ` · about ${round(surest.expected)} of ${number(above)} wrong (${round(surest.low)} to ${round(surest.high)})`
+      : '';
     fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn labels checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
       + `For a wrong one, a digit or m moves it to its group; 0 only takes it back.${this.failed ? ` ${this.failed}` : ''}`);
     const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;

@@ -37,7 +37,8 @@ function sections(app) {
 // found lists the labels of the screen Find, open ones first.
 function found(app) {
   const m = app.model, {checked} = byId('newonly'), text = byId('query').value;
-  const all = !checked ? m.find(text) : text.trim() ? m.find(text).filter((i) => m.fresh.has(i)) : [...m.fresh], open = all.filter((i) => !(m.status[i] & DECIDED));
+  const all = !checked ? m.find(text) : text.trim() ? m.find(text).filter((i) => m.fresh.has(i)) : [...m.fresh];
+  const open = all.filter((i) => !(m.status[i] & DECIDED));
   const decided = all.length - open.length;
   byId('counted').textContent = text.trim() === '' && !checked ? '' : `${number(open.length)} open, ${number(decided)} decided`;
   if (byId('openonly').checked || !decided) return [{items: open}];
