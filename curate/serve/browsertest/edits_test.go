@@ -42,7 +42,9 @@ func TestHistoryNamesAuthorsAndAsks(t *testing.T) {
 	writeCuration(t, dir, oneCluster("church", "lake"), "edits.jsonl",
 		curate.Edit{Op: curate.SetParent, Level: 1, From: groups, To: "natural"})
 	s, b := openPage(t, dir, "--log", "edits.jsonl")
-	b.Keys("a", "e")
+	b.Keys("a")
+	b.saved(2)
+	b.Keys("e")
 	b.Until("the history", `document.querySelectorAll("dialog[open] td button").length === 2`)
 	cells := eval[[]string](b, `[...document.querySelectorAll("dialog[open] tr:last-child td")].map(e => e.innerText)`)
 	if !regexp.MustCompile(`^\d+-\d\d-\d\d \d\d:\d\d:\d\d$`).MatchString(cells[1]) || cells[3] == "" {

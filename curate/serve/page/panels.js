@@ -87,9 +87,8 @@ export function card(app, e, i, active) {
     }
   }
   write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
-  const [most, ...others] = [...row].sort((x, y) => m.landmarks[y] - m.landmarks[x]); // the variant that most landmarks have is in front
-  write(label.firstChild, shown(m.names[most]));
-  write(label.lastChild, others.map((x) => ` · ${shown(m.names[x])}`).join(''));
+  write(label.firstChild, shown(m.names[i]));
+  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
   write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
