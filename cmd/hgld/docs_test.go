@@ -102,6 +102,8 @@ var apart = []struct{ command, reason string }{
 var elsewhereRun = map[string]string{
 	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
+	"export.md":   "scripts/check_export",
+	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }
 
