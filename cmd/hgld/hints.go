@@ -210,6 +210,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*index.UnreadError](exitSomeFailed, nil),
 	kind[*index.DamageError](exitIntegrity, nil),
 	kind(exitIntegrity, func(*index.ChangedError) string { return "make the index again with hgld eval embed" }),
+	kind(exitIntegrity, func(*report.ExportError) string {
+		return "make the export again with hgld eval export; if you changed the file on purpose, give it another name"
+	}),
 	kind(exitIntegrity, func(e *index.InfoError) string {
 		return "make the index again with hgld eval embed; if another program wrote it, give it another name"
 	}),
