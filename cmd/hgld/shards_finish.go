@@ -89,8 +89,11 @@ func recordFinished(j *job, s *shardsSettings, own shards.Settings, m *shards.Ma
 	}
 	for path, print := range before {
 		read := slices.IndexFunc(m.Inputs, func(in shards.Input) bool { return in.Name == filepath.Base(path) })
-		if info, err := os.Stat(path); read >= 0 && err == nil && info.Mode().IsRegular() && info.Size() <= pipeline.WholeFile &&
-			print != m.Inputs[read].SHA256.String() {
+		if read < 0 || print == "" {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() && info.Size() <= pipeline.WholeFile { // its print is its SHA-256
 			before[path] = m.Inputs[read].SHA256.String()
 		}
 	}

@@ -41,7 +41,8 @@ func TestBuildCompletesTheSlices(t *testing.T) {
 // In a project, a data set made of slices is the stage's result, of the inputs that the slices have read.
 func TestFinishedSlicesAreTheStageOfTheProject(t *testing.T) {
 	publishedFolders(t)
-	testfile.Write(t, ".", projectFile, "stages: [shards]\nshards: {dataset: sop, input: Stanford_Online_Products, images_per_shard: 2}\n")
+	testfile.Write(t, ".", projectFile, "stages: [shards]\n"+
+		"shards: {dataset: sop, input: Stanford_Online_Products, images_per_shard: 2}\n")
 	must := func(want string, args ...string) {
 		t.Helper()
 		code, out, errs := run(t, args...)
