@@ -144,6 +144,13 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return buildFirst(e.Path)
 	}),
+	kind(exitUsage, func(e *dataset.AddressesError) string {
+		if e.Local != "" {
+			return "name the column of local paths: -o columns.path=" + word(e.Local)
+		}
+		return "download them first, and name their folder (--images FOLDER) if they are saved under the last part of " +
+			"their addresses, or else a column of local paths (-o columns.path=COLUMN)"
+	}),
 	kind(exitUsage, func(e *dataset.NoPictureError) string {
 		if strings.Contains(e.Path, "://") {
 			return "download it first: the query is an image file on this machine"
