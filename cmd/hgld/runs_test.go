@@ -143,8 +143,8 @@ func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 	}
 }
 
-// Query by query, a group counts with the means over the seeds that both have: of 8 queries, each is better by 0.1 and 0.3
-// in the two seeds, so by 0.2, and 2 of the 256 choices of signs give as much. Seed 3 is in one group alone.
+// Query by query, a group counts with the means over the seeds that both have: of 8 queries, each is better by 0.1
+// and 0.3 in the two seeds, so by 0.2, and 2 of the 256 choices of signs give as much. Seed 3 is in one group alone.
 func TestRunsCompareTestsTheQueriesOfSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}

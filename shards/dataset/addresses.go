@@ -17,8 +17,8 @@ type AddressesError struct {
 }
 
 func (e *AddressesError) Error() string {
-	return fmt.Sprintf("%s: column %s holds addresses of images, such as %.80q, but none of the first ones is a file in %s; "+
-		"images are not downloaded", e.Table, e.Column, e.Example, e.Folder)
+	return fmt.Sprintf("%s: column %s holds addresses of images, such as %.80q, but none of the first ones is a file "+
+		"in %s; images are not downloaded", e.Table, e.Column, e.Example, e.Folder)
 }
 
 // addressesRead is how many rows decide whether a column holds addresses.
