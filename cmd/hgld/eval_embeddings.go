@@ -207,7 +207,12 @@ func independentHint(err error) error {
 }
 
 // verifyVectors compares a file of vectors, or their table, with the record beside it.
-func verifyVectors(path string) error { return index.Verify(context.Background(), path) }
+func verifyVectors(path string) error {
+	if err := index.Verify(context.Background(), path); err != nil {
+		return err
+	}
+	return report.VerifyExport(context.Background(), path)
+}
 
 // openVectors opens a file of vectors and gives its errors their exit codes.
 func openVectors(path string) (embeddings.Vectors, error) {

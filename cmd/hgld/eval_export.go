@@ -14,7 +14,8 @@ const evalExportExamples = "  hgld eval export sop                    evaluate l
 	"                                          sop.json, the result with the values of every query,\n" +
 	"                                          sop.queries.parquet, one row per query,\n" +
 	"                                          sop.neighbours.npy and sop.scores.npy, [queries, places],\n" +
-	"                                          and sop.gallery.csv, ids and classes of the rows found\n" +
+	"                                          sop.gallery.csv, ids and classes of the rows found,\n" +
+	"                                          and sop.export.json, the SHA-256 of these files\n" +
 	"  hgld eval export --embeddings e.npy --labels l.csv --places 1000 e"
 
 func evalExportCommand() *cli.Command {

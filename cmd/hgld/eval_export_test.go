@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/testfile"
 	"hgld/train/embeddings"
 )
 
@@ -214,4 +215,39 @@ func writeNPY(t *testing.T, path string, a tensorfile.Tensor) {
 	if err := errors.Join(tensorfile.WriteNPY(&text, a), os.WriteFile(path, text.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A file of an export that was changed is refused wherever it is read while the record lies beside it.
+func TestAChangedExportIsRefused(t *testing.T) {
+	embeddingFiles(t)
+	for _, prefix := range []string{"a", "b"} {
+		must(t, "eval", "export", "--embeddings", "e.npy", "--labels", "l.csv", "--places", "5", prefix)
+	}
+	ranking := []string{"eval", "run", "--ranking", "a.neighbours.npy", "--labels", "l.csv", "--metrics", "R@1"}
+	table := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "a.gallery.csv"}
+	compare := []string{"eval", "compare", "--report", "ab.html", "a.json", "b.json"}
+	for _, c := range []struct {
+		file string
+		args []string
+	}{{"a.neighbours.npy", ranking}, {"a.export.json", ranking}, {"a.gallery.csv", table},
+		{"a.neighbours.npy", compare}, {"a.queries.parquet", compare}, {"b.gallery.csv", compare}} {
+		must(t, c.args...)
+		was, err := os.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Clone(was)
+		changed[len(changed)*3/4] ^= 1
+		for _, damage := range [][]byte{changed, was[:len(was)-2]} {
+			testfile.Write(t, ".", c.file, string(damage))
+			if code, _, errs := run(t, c.args...); code != exitIntegrity || !strings.Contains(errs, ".export.json") {
+				t.Errorf("%s changed: %v: exit code %d\n%s", c.file, c.args, code, errs)
+			}
+		}
+		testfile.Write(t, ".", c.file, string(was))
+	}
+	if err := os.Remove("a.export.json"); err != nil { // as of an older hgld
+		t.Fatal(err)
+	}
+	must(t, ranking...)
 }

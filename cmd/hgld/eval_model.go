@@ -43,7 +43,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	if err != nil {
 		return nil, err
 	}
-	data, err := openData(choice)
+	data, err := openDataOf(choice, j.say)
 	if err != nil {
 		return nil, err
 	}

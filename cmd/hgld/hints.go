@@ -145,6 +145,13 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return buildFirst(e.Path)
 	}),
+	kind(exitUsage, func(e *dataset.AddressesError) string {
+		if e.Local != "" {
+			return "name the column of local paths: -o columns.path=" + word(e.Local)
+		}
+		return "download them first, and name their folder (--images FOLDER) if they are saved under the last part of " +
+			"their addresses, or else a column of local paths (-o columns.path=COLUMN)"
+	}),
 	kind(exitUsage, func(e *dataset.NoPictureError) string {
 		if strings.Contains(e.Path, "://") {
 			return "download it first: the query is an image file on this machine"
@@ -222,6 +229,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*index.UnreadError](exitSomeFailed, nil),
 	kind[*index.DamageError](exitIntegrity, nil),
 	kind(exitIntegrity, func(*index.ChangedError) string { return "make the index again with hgld eval embed" }),
+	kind(exitIntegrity, func(*report.ExportError) string {
+		return "make the export again with hgld eval export; if you changed the file on purpose, give it another name"
+	}),
 	kind(exitIntegrity, func(e *index.InfoError) string {
 		return "make the index again with hgld eval embed; if another program wrote it, give it another name"
 	}),

@@ -50,6 +50,8 @@ var writers = []struct{ line, ending, own string }{
 	{"eval run --embeddings e.npy --labels l.csv --out OUT", "", "eval.json"},
 	{"eval export OUT", ".json", "eval.json"}, {"eval export OUT", ".scores.npy", ""},
 	{"eval embed --out OUT photos", ".npy", ""}, {"eval embed --out OUT.npy photos", ".csv", ""},
+	{"embed-images --weights e.npy --out OUT photos", ".npy", ""},
+	{"embed-images --weights e.npy --out OUT.npy photos", ".csv", ""},
 	{"eval compare --report OUT eval.json l.csv", "", ""}, {"search --report OUT photos/a/b.jpg", "", ""},
 	{"runs plot --out OUT runs/default", ".svg", ""},
 	{"loss --loss happier --embeddings e.npy --labels l.csv --gradient OUT", ".npy", ""},

@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/settings"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 func runsCompareCommand() *cli.Command {
@@ -16,7 +17,8 @@ func runsCompareCommand() *cli.Command {
 		Name: "compare", Usage: "results side by side, and the settings that differ", ArgsUsage: "RUN…",
 		Description: "  hgld runs compare runs/smooth-ap runs/happier\n" +
 			"  hgld runs compare --seeds runs/*        mean ± deviation over runs that differ only in their seeds,\n" +
-			"                                          and 95 % intervals of the differences, seed by seed\n" +
+			"                                          and 95 % intervals of the differences, seed by seed; query by query\n" +
+			"                                          too, where hgld eval run --per-query stored the values\n" +
 			"  hgld runs compare --seeds --metrics R@1_level0,H-AP --format markdown runs/*",
 		Flags: append(commonFlags(),
 			&cli.BoolFlag{Name: "seeds",
@@ -65,6 +67,11 @@ func (o runsCompared) compare(j *job, dirs []string) error {
 	groups := history.Groups(runs, keys, o.seeds)
 	if err := history.SameTasks(groups, o.seeds); err != nil && !o.otherData {
 		return otherTasks(err)
+	}
+	if o.seeds && len(groups) > 0 {
+		if err := history.CompareByQuery(groups, keys, retrieval.NewIntervals(retrieval.ByQuery, 1)); err != nil {
+			return err
+		}
 	}
 	if j.json {
 		return writeJSON(j, groups)

@@ -143,6 +143,62 @@ func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 	}
 }
 
+// Query by query, a group counts with the means over the seeds that both have: of 8 queries, each is better by 0.1
+// and 0.3 in the two seeds, so by 0.2, and 2 of the 256 choices of signs give as much. Seed 3 is in one group alone.
+func TestRunsCompareTestsTheQueriesOfSeeds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}
+	store := func(dir string, change func(r *retrieval.Result)) {
+		t.Helper()
+		path := filepath.Join(dir, history.EvaluationFile)
+		r, err := history.ReadResult(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(r)
+		if err := history.WriteJSON(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := func(name, loss string, seed uint64, gain float64) {
+		t.Helper()
+		dir := fmt.Sprintf("runs/%s-seed%d", name, seed)
+		pastRunFiles(t, dir, seed, loss, 0.4+gain)
+		store(dir, func(r *retrieval.Result) {
+			r.Queries, r.PerQuery = 8, &retrieval.PerQuery{Values: map[string][]retrieval.Number{}}
+			for q := range 8 {
+				r.PerQuery.IDs = append(r.PerQuery.IDs, fmt.Sprint("q", q))
+				r.PerQuery.Values["H-AP"] = append(r.PerQuery.Values["H-AP"], retrieval.Number(float64(q)/20+gain))
+			}
+		})
+		args = append(args, dir)
+	}
+	for seed, gain := range map[uint64]float64{1: 0.1, 2: 0.3} {
+		add("low", "smooth-ap", seed, 0)
+		add("high", "happier", seed, gain)
+	}
+	add("high", "happier", 3, 0.9)
+	slices.Sort(args[5:])
+	slices.Reverse(args[5:])
+	code, out, errs := run(t, args...)
+	for _, want := range []string{"high − low, seed by seed\n", "high − low, query by query\n",
+		"+20.00 +20.00 to +20.00   0.0078   0.0078        *\n", "a query counts with its mean over 2 seeds",
+		"8 queries paired by id"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q\n%s%s", code, want, out, errs)
+		}
+	}
+	_, out, _ = run(t, append(args, "--json")...)
+	if !strings.Contains(out, `"by_query": {`) {
+		t.Error(out)
+	}
+	store("runs/low-seed2", func(r *retrieval.Result) { r.PerQuery.IDs[0] = "other" })
+	if code, out, _ := run(t, args...); code != 0 || strings.Contains(out, "query by query") ||
+		!strings.Contains(out, "seed by seed") {
+		t.Errorf("other queries: exit code %d\n%s", code, out)
+	}
+}
+
 // Two metrics of one comparison are a family: Holm doubles the lesser P, 0.0346, and nothing is decided.
 func TestRunsCompareCorrectsItsVerdicts(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -14,12 +14,8 @@ import (
 
 // provenance returns the contents of BUILD.json, except settings and inputs.
 func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
-	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, Labelled: s.Labelled, Unattributed: s.Unattributed}
-	if s.Columns != (dataset.Columns{}) {
-		source.Columns = &s.Columns
-	}
-	if err := source.DropFolders(); err != nil {
+	source, err := s.source()
+	if err != nil {
 		return shards.Provenance{}, err
 	}
 	t := provenance.New(projectRecords{j.project}, source)
@@ -34,6 +30,20 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 		}
 	}
 	return t.Provenance(), nil
+}
+
+// source returns the settings of the importer, as BUILD.json records them.
+func (s *shardsSettings) source() (provenance.Settings, error) {
+	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
+		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, Labelled: s.Labelled,
+		Unattributed: s.Unattributed}
+	if s.Uneven != shardsStage().Defaults().Uneven {
+		source.Uneven = s.Uneven
+	}
+	if s.Columns != (dataset.Columns{}) {
+		source.Columns = &s.Columns
+	}
+	return source, source.DropFolders()
 }
 
 // projectRecords implements provenance.Records with the stamps of a project.

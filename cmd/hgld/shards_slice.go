@@ -82,50 +82,6 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
 		"`hgld shards finish` lists them in "+shards.FailuresFile))
 }
 
-func shardsFinishCommand() *cli.Command {
-	return &cli.Command{
-		Name: "finish", Usage: "make a data set of the slices, without reading images, inputs or shards again",
-		Description: "  hgld shards finish …                  with the settings of `hgld shards slice`\n" +
-			"  hgld shards finish … --deep           read the shards and compare them with their hashes",
-		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(),
-			&cli.BoolFlag{Name: "deep", Usage: "compare every shard with its hash"}),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
-			s, err := shardsStage().Load(j.project, c)
-			if err != nil {
-				return err
-			}
-			o := shards.FinishOptions{Deep: c.Bool("deep")}
-			if o.Options, err = s.options(j); err != nil {
-				return err
-			}
-			o.Replace = c.Bool("replace")
-			return runShardsFinish(j, s, o)
-		},
-	}
-}
-
-func runShardsFinish(j *job, s *shardsSettings, o shards.FinishOptions) error {
-	result, err := shards.Finish(j.ctx, s.Out, o)
-	if err != nil {
-		listRefused(j, err)
-		return shardsError(err)
-	}
-	switch {
-	case j.json:
-		err = writeJSON(j, result.Manifest.Summary())
-	case result.Before:
-		j.print("%s is finished already; `hgld shards verify` checks it\n", s.Out)
-	default:
-		printBuilt(j, s, result)
-	}
-	return errors.Join(err, failureError(result.Failures,
-		s.Out+"/"+shards.FailuresFile+" lists them; repair them, and build the slices again"))
-}
-
 func shardsPlanCommand() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "list the shards that a build would write, and which exist",

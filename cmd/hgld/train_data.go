@@ -15,7 +15,7 @@ import (
 // openData opens the images or vectors of a selection. Errors get exit codes and hints.
 func openData(s *selection.Images) (*selection.Data, error) { return openDataOf(s, nil) }
 
-// openDataOf is openData with remarks on the labels of vectors.
+// openDataOf is openData with remarks on labels of vectors and on held-out classes.
 func openDataOf(s *selection.Images, say func(format string, args ...any)) (*selection.Data, error) {
 	open := func(folder string) (selection.Set, error) {
 		set, err := openShards(folder)

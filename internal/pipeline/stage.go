@@ -154,6 +154,19 @@ func (s Stage) allFiles(own any) (in, out []string, err error) {
 	return slices.Concat(in, found), out, nil
 }
 
+// InputPrints returns the fingerprints of everything that the stage reads, as [Stage.Record] takes them.
+func (s Stage) InputPrints(p *Project, own any) (map[string]string, error) {
+	in, _, err := s.allFiles(own)
+	if err != nil {
+		return nil, err
+	}
+	prints, err := p.engine().Fingerprint(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Command, err)
+	}
+	return prints, nil
+}
+
 // Continued returns the stage for a command that continues an earlier run with that run's
 // settings. Recording it keeps the settings of the existing stamp.
 func (s Stage) Continued() Stage {
@@ -174,14 +187,11 @@ func (s Stage) Execute(j Job, own any) error {
 	if err := s.TrustInputs(j, own); err != nil {
 		return err
 	}
-	in, out, err := s.allFiles(own)
+	before, err := s.InputPrints(p, own)
 	if err != nil {
 		return err
 	}
-	before, err := p.engine().Fingerprint(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Command, err)
-	}
+	_, out := s.files(own)
 	err = errors.Join(s.run(j, own), j.Close())
 	complete, again := p.engine().ended(err)
 	if err != nil && !complete {

@@ -111,8 +111,13 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 	if src.images == "" {
 		src.images = filepath.Dir(s.Input)
 	}
-	src.store, err = openStore(ctx, src.images)
-	return src, err
+	if src.store, err = openStore(ctx, src.images); err != nil {
+		return nil, err
+	}
+	if err := src.checkAddresses(ctx, header); err != nil {
+		return nil, errors.Join(err, src.store.Close())
+	}
+	return src, nil
 }
 
 func (src *csvSource) base() string { return filepath.Base(src.name) }

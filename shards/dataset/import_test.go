@@ -243,6 +243,10 @@ func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 			t.Errorf("%+v, %v", item, err)
 		}
 	}
+	var e *AddressesError
+	if _, err := items(t, CSV{}, Settings{Input: s.Input, Columns: s.Columns}); !errors.As(err, &e) || e.Column != "url" {
+		t.Errorf("without the folder of images: %v", err)
+	}
 }
 
 // Members of a tar file have no checksums, so the hash of the file shows a change.

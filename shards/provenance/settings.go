@@ -15,6 +15,8 @@ type Settings struct {
 	Hierarchy    string           `json:"hierarchy,omitempty"`          // file
 	Levels       []string         `json:"levels,omitempty"`             // finest first
 	Split        string           `json:"split,omitempty"`              // of images without one
+	SplitFolders []string         `json:"split_folders,omitempty"`      // FOLDER=SPLIT or NAME=SPLIT
+	Uneven       string           `json:"uneven,omitempty"`             // what images at different depths mean; "" for the default
 	Labelled     bool             `json:"labelled,omitempty"`           // only images with a class at every level
 	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
 	Columns      *dataset.Columns `json:"columns,omitempty"`            // nil for the default

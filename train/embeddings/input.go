@@ -285,19 +285,27 @@ type side struct {
 	part      bool  // only the rows of Input.Part are used
 }
 
+// verify checks files against the records beside them.
+func (in *Input) verify(paths []string) error {
+	for _, path := range paths {
+		if in.Verify == nil {
+			break
+		}
+		if err := in.Verify(path); err != nil && !atomicfile.IsMissing(err) { // opening it says more
+			return err
+		}
+	}
+	return nil
+}
+
 // open opens the files of one or both sides. The vectors are closed with the evaluation.
 func (in *Input) open(e *Evaluation) (sides []*side, err error) {
 	vectors, labelFiles := []string{in.Embeddings}, []string{in.Labels}
 	if in.GalleryEmbeddings != "" {
 		vectors, labelFiles = append(vectors, in.GalleryEmbeddings), append(labelFiles, in.GalleryLabels)
 	}
-	for _, path := range slices.Concat(vectors, labelFiles) {
-		if in.Verify == nil {
-			break
-		}
-		if err := in.Verify(path); err != nil && !atomicfile.IsMissing(err) { // opening it says more
-			return nil, err
-		}
+	if err := in.verify(slices.Concat(vectors, labelFiles)); err != nil {
+		return nil, err
 	}
 	rows, err := e.Classes.ReadAll(labelFiles...)
 	if err != nil {

@@ -29,6 +29,9 @@ func (in *Input) LoadRankings(path string) (*Evaluation, []retrieval.Ranking, er
 	if in.GalleryLabels != "" {
 		files = append(files, in.GalleryLabels)
 	}
+	if err := in.verify(append([]string{path}, files...)); err != nil {
+		return nil, nil, err
+	}
 	all, err := e.Classes.ReadAll(files...)
 	if err != nil {
 		return nil, nil, err

@@ -26,6 +26,9 @@ type Group struct {
 	// metric key. The first group has none.
 	Differences map[string]SeedDifference `json:"differences,omitempty"`
 
+	// ByQuery compares the group with the first one, query by query; nil unless [CompareByQuery] could.
+	ByQuery *QueryPair `json:"by_query,omitempty"`
+
 	// Members are the runs themselves.
 	Members []*Run `json:"-"`
 }

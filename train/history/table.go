@@ -130,6 +130,15 @@ func writeDifferences(w io.Writer, groups []*Group, keys []string, format string
 		if err := SeedTable(g.Name, groups[0].Name, keys, g.Differences).Write(w, format); err != nil {
 			return err
 		}
+		if g.ByQuery == nil {
+			continue
+		}
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+		if err := g.ByQuery.Table().Write(w, format); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package report
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -29,6 +31,7 @@ import (
 //	                        the gallery ends
 //	PREFIX.scores.npy       F32 [queries, places]: their scores; NaN where the gallery ends
 //	PREFIX.gallery.csv      id and classes of each row of the gallery
+//	PREFIX.export.json      the SHA-256 of these files; see [VerifyExport]
 //
 // The result must hold the values of every query. Equal evaluations produce equal bytes.
 type Export struct {
@@ -43,8 +46,11 @@ type Export struct {
 
 // Files returns the names of the files.
 func (o Export) Files() []string {
-	return []string{o.Prefix + ".queries.parquet", o.Prefix + ".neighbours.npy", o.Prefix + ".scores.npy",
-		o.Prefix + ".gallery.csv"}
+	var list []string
+	for _, ending := range append(exportEndings(), exportRecordEnding) {
+		list = append(list, o.Prefix+ending)
+	}
+	return list
 }
 
 // exporting is an export in progress.
@@ -53,6 +59,7 @@ type exporting struct {
 	queries      int
 	files        [2]*atomicfile.File // neighbours and scores
 	out          [2]*bufio.Writer
+	sums         [2]hash.Hash // of what was written to out
 	found, score []byte
 }
 
@@ -71,7 +78,8 @@ func (o Export) Open() (Output, error) {
 		if err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
-		e.out[i] = bufio.NewWriterSize(e.files[i], 1<<20)
+		e.sums[i] = sha256.New()
+		e.out[i] = bufio.NewWriterSize(io.MultiWriter(e.files[i], e.sums[i]), 1<<20)
 		e.out[i].Write(header)
 	}
 	return e, nil
@@ -115,9 +123,12 @@ func (e *exporting) Finish(_ context.Context, r *retrieval.Result) error {
 			return err
 		}
 	}
-	return errors.Join(
-		atomicfile.Write(e.Files()[0], func(w io.Writer) error { return e.table(w, r) }),
-		atomicfile.Write(e.Files()[3], e.gallery))
+	table, err := writeHashed(e.Files()[0], func(w io.Writer) error { return e.table(w, r) })
+	gallery, other := writeHashed(e.Files()[3], e.gallery)
+	if err := errors.Join(err, other); err != nil {
+		return err
+	}
+	return writeExportRecord(e.Prefix, []hash.Hash{table, e.sums[0], e.sums[1], gallery})
 }
 
 // Close implements Output.

@@ -246,6 +246,11 @@ func ReadExport(result string, queries int) (*Exported, error) {
 	if _, err := os.Stat(files[1]); atomicfile.IsMissing(err) {
 		return nil, nil
 	}
+	for _, path := range []string{files[0], files[1], files[3]} {
+		if err := VerifyExport(context.Background(), path); err != nil {
+			return nil, err
+		}
+	}
 	x := new(Exported)
 	q, err := embeddings.ReadTable(files[0])
 	g, other := embeddings.ReadTable(files[3])

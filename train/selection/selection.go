@@ -114,7 +114,7 @@ type Opener struct {
 	Verify func(path string) error
 	// Recorded is [embeddings.Input.Recorded]; it may be nil.
 	Recorded func(path string) bool
-	// Say receives remarks on labels of vectors; it may be nil.
+	// Say receives remarks on labels of vectors and on held-out classes; it may be nil.
 	Say func(format string, args ...any)
 }
 
@@ -211,7 +211,7 @@ func (s *Images) openVectors(o Opener) (*Data, error) {
 		return nil, err
 	}
 	d := &Data{Data: train.Data{Train: all}}
-	return d, misfit(d.holdOut(s))
+	return d, misfit(d.holdOut(s, o.Say))
 }
 
 // openImages opens the folder of shards and selects the images to train on and those of the test.
@@ -221,7 +221,7 @@ func (d *Data) openImages(s *Images, o Opener) error {
 		return err
 	}
 	d.sets = append(d.sets, set)
-	return misfit(d.choose(s, set))
+	return misfit(d.choose(s, set, o.Say))
 }
 
 // openBenchmarks opens the parts of a test. Without a gallery split, the queries are ranked
@@ -246,7 +246,7 @@ func (d *Data) openBenchmarks(folders []string, o Opener) error {
 	return nil
 }
 
-func (d *Data) choose(s *Images, set Set) error {
+func (d *Data) choose(s *Images, set Set, say func(format string, args ...any)) error {
 	var parts []input.Dataset
 	for _, name := range s.Splits {
 		part, err := set.Split(labels.Split(name))
@@ -259,7 +259,7 @@ func (d *Data) choose(s *Images, set Set) error {
 	if len(parts) > 1 {
 		d.Train = input.Join(parts...)
 	}
-	if err := d.holdOut(s); err != nil {
+	if err := d.holdOut(s, say); err != nil {
 		return err
 	}
 	gallery := s.Gallery
@@ -283,13 +283,19 @@ func (d *Data) choose(s *Images, set Set) error {
 }
 
 // holdOut keeps classes for the validation, if HoldOut asks for it.
-func (d *Data) holdOut(s *Images) error {
+func (d *Data) holdOut(s *Images, say func(format string, args ...any)) error {
 	if s.HoldOut == 0 {
 		return nil
 	}
 	rest, held, err := input.HoldOut(d.Train, s.HoldOut, s.HoldOutSeed)
-	if err == nil {
-		d.Train, d.Validation, d.Query = rest, held, held
+	if err != nil {
+		return err
 	}
-	return err
+	if say != nil {
+		for _, l := range input.LoneClasses(d.Train, held) {
+			say("careful: %s", l)
+		}
+	}
+	d.Train, d.Validation, d.Query = rest, held, held
+	return nil
 }

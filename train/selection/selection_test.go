@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,5 +167,52 @@ func TestErrorOfTheOpenerStaysAsItIs(t *testing.T) {
 	s.Benchmarks = []string{"nowhere"}
 	if _, closed, err := open(s); err == nil || errors.As(err, new(*Error)) || !slices.Equal(*closed, []string{"shards"}) {
 		t.Errorf("%v; closed %v", err, *closed)
+	}
+}
+
+// tree is a split of two images for each path of classes.
+type tree struct {
+	split
+	paths []labels.Path
+}
+
+func (t tree) Len() int                 { return 2 * len(t.paths) }
+func (t tree) Levels() []string         { return []string{"fine", "coarse"} }
+func (t tree) Labels(i int) labels.Path { return t.paths[i/2] }
+func (t tree) Classes(level int) []string {
+	if level == 1 {
+		return []string{"A", "B", "C"}
+	}
+	return []string{"a0", "a1", "a2", "a3", "b0", "b1", "c0"}
+}
+
+// one is a folder whose only split is a data set.
+type one struct{ input.Dataset }
+
+func (o one) Split(labels.Split) (input.Dataset, error) { return o.Dataset, nil }
+func (one) Close() error                                { return nil }
+
+// Held-out classes that are alone in their parent are counted, with those that a larger share would join.
+func TestHoldOutSaysWhereTwoLevelsAreOne(t *testing.T) {
+	data := tree{paths: []labels.Path{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 1}, {5, 1}, {6, 2}}}
+	said := func(share float64) (text string) {
+		s := Default()
+		s.HoldOut = share
+		_, err := s.Open(Opener{Shards: func(string) (Set, error) { return one{data}, nil },
+			Say: func(format string, args ...any) { text += fmt.Sprintf(format, args...) + "\n" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	want := regexp.MustCompile(`^careful: hold_out: 2 of 2 held-out classes of the level coarse have one ` +
+		`held-out class of fine, such as A with a[0-3]: their images have the same positives at both levels; ` +
+		`a larger share would hold out more of [12] of them\n$`)
+	if got := said(0.3); !want.MatchString(got) {
+		t.Errorf("a share of 0.3: %q", got)
+	}
+	data.paths = data.paths[:4]
+	if got := said(0.5); got != "" {
+		t.Errorf("two of four classes of one parent: %q", got)
 	}
 }
