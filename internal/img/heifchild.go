@@ -18,6 +18,8 @@ import (
 type heifInChild struct {
 	*heif // its version and formats
 	pool  *child.Pool
+
+	headerTime time.Duration // heifHeaderTime
 }
 
 // heifChildVariable is set in a child. Its value is the library.
@@ -59,7 +61,7 @@ func inChild(lib *heif) heifInChild {
 		pool = child.NewPool(heifChildVariable + "=" + lib.path)
 		heifPools.of[lib.path] = pool
 	}
-	return heifInChild{lib, pool}
+	return heifInChild{lib, pool, heifHeaderTime}
 }
 
 // heifTask is the head of a task. With Decode, the answer is the pixels of the image of the header, else its
@@ -130,7 +132,7 @@ func (h heifInChild) do(t heifTask, data []byte, memory int64, answer []byte) er
 		return err
 	}
 	err := h.pool.Do(child.Task{Head: head.Bytes(), Data: data, Memory: memory,
-		Deadline: heifHeaderTime + time.Duration(t.Header.Stored)*heifPixelTime}, answer)
+		Deadline: h.headerTime + time.Duration(t.Header.Stored)*heifPixelTime}, answer)
 	var failure *child.Failure
 	switch {
 	case errors.As(err, &failure) && failure.Code == tooBigHEIF:

@@ -35,8 +35,8 @@ type Task struct {
 // Failure is the error of a child that lives on. It takes a Failure from the child's function to the
 // caller of [Pool.Do]; of other errors it takes the text.
 type Failure struct {
-	Code byte // meant for the caller; 0 for other errors
-	Text string
+	Code byte   // meant for the caller; 0 for other errors
+	Text string // at most 1000 bytes of it
 }
 
 func (f *Failure) Error() string { return f.Text }
