@@ -170,7 +170,7 @@ func (h heifInChild) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 // DecodeHEIF implements HEIFDecoder.
 func (h heifInChild) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
 	m := NewRGB(want.W, want.H)
-	memory := int64(want.bytesPerPixel() * float64(want.Stored))
+	memory := 2 * int64(want.bytesPerPixel()*float64(want.Stored)) // more is reserved than used
 	if err := h.do(heifTask{Decode: true, Header: wireHEIF(want)}, data, memory, m.Pix); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,9 @@ func NewPool(env ...string) *Pool {
 var inherited = []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "LIBHEIF_PLUGIN_PATH",
 	"SYSTEMROOT"}
 
+// mapsLarge makes the C library of Linux give large memory back as soon as it is freed.
+const mapsLarge = "MALLOC_MMAP_THRESHOLD_=4194304"
+
 // Do gives a task to a child and fills answer with its result, whose size the caller knows. The error is
 // a *Failure if the child answered with one. Otherwise it says how the child ended: in time or not, by
 // which signal, or that it answered something else. The next task gets a new child.
@@ -83,7 +86,12 @@ func (p *Pool) Do(t Task, answer []byte) error {
 		first := c.tasks == 0
 		err = c.do(t, answer)
 		if err == nil || errors.As(err, new(*Failure)) {
-			p.put(c)
+			if c.full {
+				c.in.Close()
+				c.waitOrKill()
+			} else {
+				p.put(c)
+			}
 			return err
 		}
 		if late := c.late.Load(); first || late {
@@ -118,6 +126,7 @@ type process struct {
 	out      *bufio.Reader
 	messages firstBytes // of its standard error
 	tasks    int        // that it was given
+	full     bool       // it can do no other
 	late     atomic.Bool
 }
 
@@ -150,7 +159,7 @@ func (p *Pool) startOnce() (*process, error) {
 		program = running
 	}
 	c := &process{cmd: exec.Command(program)}
-	c.cmd.Env = append([]string{"GOMAXPROCS=2"}, p.env...)
+	c.cmd.Env = append([]string{"GOMAXPROCS=2", mapsLarge}, p.env...)
 	for _, name := range inherited {
 		if value, set := os.LookupEnv(name); set {
 			c.cmd.Env = append(c.cmd.Env, name+"="+value)
@@ -246,6 +255,12 @@ const (
 	answerFailure = 'f' // a byte for the code, and the text
 )
 
+// The last byte of an answer.
+const (
+	answerReady = '+' // for the next task
+	answerEnd   = '-' // the child has no memory for another
+)
+
 const longestText = 1000 // of a failure
 
 // do gives a task to the child and reads the answer.
@@ -266,17 +281,32 @@ func (c *process) do(t Task, answer []byte) error {
 		}
 		switch n := binary.BigEndian.Uint64(first[1:]); {
 		case first[0] == answerResult && n == uint64(len(answer)):
-			_, err := io.ReadFull(c.out, answer)
-			return err
+			if _, err := io.ReadFull(c.out, answer); err != nil {
+				return err
+			}
+			return c.next()
 		case first[0] == answerFailure && n >= 1 && n <= longestText+1:
 			text := make([]byte, n)
 			if _, err := io.ReadFull(c.out, text); err != nil {
+				return err
+			}
+			if err := c.next(); err != nil {
 				return err
 			}
 			return &Failure{text[0], string(text[1:])}
 		}
 		return errMalformed
 	})
+}
+
+// next reads the end of an answer.
+func (c *process) next() error {
+	last, err := c.out.ReadByte()
+	if err == nil && last != answerReady && last != answerEnd {
+		err = errMalformed
+	}
+	c.full = last == answerEnd
+	return err
 }
 
 // firstBytes keeps the beginning of what is written to it.

@@ -2,7 +2,11 @@
 
 package child
 
-// limit limits nothing: other systems do not keep to a limit of memory, such as RLIMIT_DATA on macOS.
-func limit() (setMemory func(more int64) error, err error) {
-	return func(int64) error { return nil }, nil
-}
+// memory is not limited: other systems do not keep to a limit, such as RLIMIT_DATA on macOS.
+type memory struct{}
+
+func limit() (*memory, error) { return &memory{}, nil }
+
+func (*memory) allow(int64) error { return nil }
+
+func (*memory) full() bool { return false }

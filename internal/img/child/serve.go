@@ -31,7 +31,7 @@ type Work func(head, data []byte, answer func(size int) io.Writer) error
 func Serve(work Work) error {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent finishes what it began
 	time.Sleep(time.Nanosecond)                                  // the first timer opens files
-	setMemory, err := limit()
+	memory, err := limit()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func Serve(work Work) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	s := &server{work: work, out: out, setMemory: setMemory, tasks: make(chan task), done: make(chan struct{}, 1)}
+	s := &server{work: work, out: out, memory: memory, tasks: make(chan task), done: make(chan struct{}, 1)}
 	go func() {
 		defer crash.Guard()
 		s.loop()
@@ -50,11 +50,11 @@ func Serve(work Work) error {
 
 // server does one task after the other, while it waits for more input: its end ends a task, too.
 type server struct {
-	work      Work
-	out       *bufio.Writer
-	setMemory func(int64) error
-	tasks     chan task
-	done      chan struct{} // one for each task
+	work   Work
+	out    *bufio.Writer
+	memory *memory
+	tasks  chan task
+	done   chan struct{} // one for each task
 }
 
 type task struct{ head, data []byte }
@@ -82,7 +82,7 @@ func (s *server) read(in io.Reader) error {
 			return fmt.Errorf("a task of %d and %d bytes with %d of memory", h.Head, h.Data, h.Memory)
 		}
 		// The data are here, at their last place in the heap, and in the library.
-		if err := s.setMemory(4*h.Data + h.Memory); err != nil {
+		if err := s.memory.allow(4*h.Data + h.Memory); err != nil {
 			return err
 		}
 		n := int(h.Head + h.Data)
@@ -132,5 +132,10 @@ func (s *server) do(t task) error {
 		s.out.WriteByte(f.Code)
 		s.out.WriteString(text)
 	}
+	next := byte(answerReady)
+	if s.memory.full() {
+		next = answerEnd
+	}
+	s.out.WriteByte(next)
 	return s.out.Flush()
 }
