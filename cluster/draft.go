@@ -44,9 +44,9 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 	origin.Inertia, origin.Iterations = r.Inertia, r.Iterations
 	d := &labels.Draft{Version: labels.DraftVersion, Origin: origin, Tags: tags}
 	members, order := byLandmarks(tags, r)
-	taken := map[string]bool{}
+	taken, known := map[string]bool{}, map[string]bool{}
 	for k := range r.Known.groups() {
-		taken[r.Known.Names[k]] = true
+		taken[r.Known.Names[k]], known[foldName(r.Known.Names[k])] = true, true
 	}
 	for id, k := range order {
 		c := labels.Cluster{
@@ -63,7 +63,7 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 		if c.Known {
 			c.Name = r.Known.Names[k]
 		} else {
-			c.Name = clusterName(tags, suited, taken)
+			c.Name = clusterName(tags, suited, taken, known)
 		}
 		for _, i := range suited {
 			if tags[i].Name != c.Name && len(c.Alternatives) < alternatives {
@@ -120,15 +120,15 @@ func byFit(tags []labels.DraftTag, x Matrix, members []int) []int {
 }
 
 // clusterName returns the first name, of members in the order of suit, that is not
-// taken, and marks it as taken.
-func clusterName(tags []labels.DraftTag, suited []int, taken map[string]bool) string {
+// taken and does not differ from that of a known group by case alone, and marks it as taken.
+func clusterName(tags []labels.DraftTag, suited []int, taken, known map[string]bool) string {
 	for _, i := range suited {
-		if name := tags[i].Name; !taken[name] {
+		if name := tags[i].Name; !taken[name] && !known[foldName(name)] {
 			taken[name] = true
 			return name
 		}
 	}
-	// All names can be taken only if tags differ just by their item.
+	// All names can be taken only if tags differ just by their item, or have the name of a group.
 	for n := 2; ; n++ {
 		if name := fmt.Sprintf("%s (%d)", tags[suited[0]].Name, n); !taken[name] {
 			taken[name] = true

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
 	"hgld/labels"
 )
@@ -89,14 +91,19 @@ func CountImages(tags []labels.DraftTag, records []labels.Record, images map[lab
 // KnownFrom gives the tags the groups that they have in an earlier hierarchy: the
 // classes above its finest level, in their order. A tag is looked up by text and
 // item, then by its item alone, whose label may have changed since, then by its text
-// alone, each where that is unambiguous. Groups without a tag in the list are left
-// out, and nil is returned if none is left.
+// alone, each where that is unambiguous. A tag without a group there that has the name of one,
+// but for case and white space, joins it. Groups without a tag in the list are left out, and
+// nil is returned if none is left.
 func KnownFrom(tags []labels.DraftTag, h *labels.Hierarchy) *Known {
 	earlier := parentsOf(h)
 	k, index := &Known{Of: make([]int32, len(tags))}, map[int32]int32{}
 	parents, used := make([]int32, len(tags)), map[int32]bool{}
+	namesakes := namesakesOf(h.Levels[1].Classes)
 	for i, t := range tags {
 		parents[i] = earlier.find(t.Tag)
+		if g, is := namesakes[foldName(t.Name)]; is && parents[i] < 0 {
+			parents[i] = g
+		}
 		used[parents[i]] = true
 	}
 	for g, c := range h.Levels[1].Classes {
@@ -115,6 +122,23 @@ func KnownFrom(tags []labels.DraftTag, h *labels.Hierarchy) *Known {
 		}
 	}
 	return k
+}
+
+// foldName is a name without the differences of case and white space.
+func foldName(name string) string { return strings.Join(strings.Fields(strings.ToLower(name)), " ") }
+
+// namesakesOf returns the place of each class by its folded name, where that is unambiguous.
+func namesakesOf(classes []labels.Class) map[string]int32 {
+	places := map[string]int32{}
+	twice := map[string]bool{}
+	for g, c := range classes {
+		name := foldName(c.Name)
+		_, known := places[name]
+		twice[name] = twice[name] || known
+		places[name] = int32(g)
+	}
+	maps.DeleteFunc(places, func(name string, _ int32) bool { return twice[name] })
+	return places
 }
 
 // parents are the groups of an earlier hierarchy's tags, by each way to know a tag

@@ -62,7 +62,7 @@ func (n *node) remarksOf(other node) {
 		n.note = other.note
 	}
 	if !n.flagged {
-		n.flagged, n.flag = other.flagged, other.flag
+		n.flagged, n.flag, n.flagBy = other.flagged, other.flag, other.flagBy
 	}
 }
 

@@ -210,6 +210,14 @@ func (s *state) setParent(e *Edit) (fx effect) {
 	return fx
 }
 
+// setFlag marks a node for another look, or ends that.
+func (n *node) setFlag(e *Edit) {
+	n.flagged, n.flag, n.flagBy = true, e.Note, e.By
+	if e.Resolved {
+		n.flagged, n.flag, n.flagBy = false, "", ""
+	}
+}
+
 // remark executes Flag and Note.
 func (s *state) remark(f finder, e *Edit) (fx effect) {
 	nodes, missing := f.findAll(e.Level, e.From)
@@ -218,7 +226,7 @@ func (s *state) remark(f finder, e *Edit) (fx effect) {
 		n := s.change(e.Level, i)
 		before := *n
 		if e.Op == Flag {
-			n.flagged, n.flag = true, e.Note
+			n.setFlag(e)
 		} else {
 			n.note = e.Note
 		}

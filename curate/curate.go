@@ -63,7 +63,8 @@ const (
 	// Tags that are not proposed stay. A Note says that a curator has looked at them and
 	// what is wrong.
 	Withdraw Op = "withdraw"
-	// Flag marks From for another look; Note says why.
+	// Flag marks From for another look; Note says why. On what is flagged, it is a reply. With
+	// Resolved it ends the flag, and Note is the answer.
 	Flag Op = "flag"
 	// Note replaces the note of each of From; an empty one removes it.
 	Note Op = "note"
@@ -99,6 +100,9 @@ type Part struct {
 	To string `json:"to"`
 	// Members are all its members after a Split, or the tags that go there.
 	Members []Ref `json:"members"`
+	// Scores say of each member of a Propose how surely it belongs there; larger is surer. They
+	// may be missing.
+	Scores []float64 `json:"scores,omitempty"`
 }
 
 // Edit is one decision of a curator and one line of the log.
@@ -125,6 +129,9 @@ type Edit struct {
 	Of int `json:"of,omitempty"`
 	// Note is a note or a reason.
 	Note string `json:"note,omitempty"`
+	// Resolved is set for a Flag that ends one. A reader that does not know the field keeps it, and
+	// shows the flag as open.
+	Resolved bool `json:"resolved,omitempty"`
 
 	// Extra holds the fields of a newer minor version, which are kept on rewriting.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -147,6 +154,9 @@ func (e *Edit) Check(levels int) error {
 	}
 	if e.Of != 0 {
 		return fmt.Errorf("%s has the number of an edit (%d), but only revert takes one", e.Op, e.Of)
+	}
+	if e.Resolved && e.Op != Flag {
+		return fmt.Errorf("%s is resolved, but only a flag can be", e.Op)
 	}
 	switch {
 	case e.byParts() && len(e.From) > 0:
@@ -204,6 +214,10 @@ func (e *Edit) checkNames() error {
 			return fmt.Errorf("part %.80q: every part needs a unique name and members", p.To)
 		}
 		parts[p.To] = true
+		if len(p.Scores) > 0 && (e.Op != Propose || len(p.Scores) != len(p.Members)) {
+			return fmt.Errorf("%s: part %.80q has %d scores of %d members; only a propose has scores, one for each", e.Op, p.To,
+				len(p.Scores), len(p.Members))
+		}
 		if !readable(p.To) {
 			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, p.To)
 		}

@@ -34,6 +34,8 @@ type Curation struct {
 	// Comparison is that of the two curators, after the replay of an adjudication; nil
 	// otherwise.
 	Comparison *Comparison
+
+	path string // of the draft
 }
 
 // LogFile is a log of edits by its file. Its JSON form is the file's name and Report.
@@ -98,7 +100,7 @@ func OpenCuration(draft string) (*Curation, error) {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", draft, err)
 	}
-	return &Curation{Name: filepath.Base(draft), SHA256: hex.EncodeToString(sum.Sum(nil)), Draft: d}, nil
+	return &Curation{Name: filepath.Base(draft), SHA256: hex.EncodeToString(sum.Sum(nil)), Draft: d, path: draft}, nil
 }
 
 // ReadLogFile reads a log of edits. The error is a *DamageError if the log is not as it

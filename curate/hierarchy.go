@@ -16,6 +16,8 @@ type OrphansError struct {
 	Level, Parent string
 	// Groups are the groups without a parent.
 	Groups []string
+	// Coarsest is set if Parent is the coarsest level, which has default classes.
+	Coarsest bool
 }
 
 // Error gives the number of groups without a parent and the first five of them, and
@@ -26,8 +28,12 @@ func (e *OrphansError) Error() string {
 	if n := len(e.Groups) - len(shown); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%d of level %s have no %s: %.80q%s; set a parent for each (defaults: %.80q)",
-		len(e.Groups), e.Level, e.Parent, shown, more, Kinds)
+	defaults := ""
+	if e.Coarsest {
+		defaults = fmt.Sprintf(" (defaults: %.80q)", Kinds)
+	}
+	return fmt.Sprintf("%d of level %s have no %s: %.80q%s; set a parent for each%s",
+		len(e.Groups), e.Level, e.Parent, shown, more, defaults)
 }
 
 // TwinsError says that two tags with the same text and different Wikidata items are in
@@ -167,7 +173,7 @@ func (s *Session) orphans(l int, level labels.Level) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &OrphansError{Level: level.Name, Parent: s.names[l+1], Groups: names}
+	return &OrphansError{Level: level.Name, Parent: s.names[l+1], Groups: names, Coarsest: l+2 == len(s.names)}
 }
 
 // Problem is something that a curator should look at. It does not stop anything.

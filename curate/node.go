@@ -24,6 +24,8 @@ type Node struct {
 	Reason string
 	// Flag is the reason of the flag.
 	Flag string
+	// FlagBy is the author of the flag.
+	FlagBy string
 	// Note is the curator's note.
 	Note string
 }
@@ -36,7 +38,26 @@ func (s *Session) Size(level int) int { return len(s.state.levels[level]) }
 func (s *Session) Node(level, at int) Node {
 	n := s.state.at(level, int32(at))
 	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
-		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, Note: n.note}
+		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, FlagBy: n.flagBy,
+		Note: n.note}
+}
+
+// Flags lists the active edits that flag the node at a place, reply to that, or resolve it, in order.
+func (s *Session) Flags(level, at int) []Edit {
+	var thread []Edit
+	for i := range s.edits {
+		e := &s.edits[i]
+		if !s.active[i] || e.Op != Flag || e.Level != level {
+			continue
+		}
+		for _, r := range e.From {
+			if found, ok := s.finder().find(level, r); ok && int(found) == at {
+				thread = append(thread, *e)
+				break
+			}
+		}
+	}
+	return thread
 }
 
 // Places lists every place, level by level.

@@ -2,7 +2,6 @@ package curate
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 )
 
@@ -18,8 +17,11 @@ type ProposalCheck struct {
 	Wrong int `json:"wrong"`
 	// Left is the number of tags of the whole proposal that are still only proposed.
 	Left int `json:"left"`
-	// Expected is the number of tags of Left that are expected to be wrong; nil before the
-	// first tag is checked.
+	// Strata divide the tags of Left by their scores, the surest first. There is one stratum if
+	// the proposal has no scores, and none before the first tag is checked.
+	Strata []Stratum `json:"strata"`
+	// Expected is the number of tags of Left that are expected to be wrong; nil if no checked tag
+	// says anything about them.
 	Expected *float64 `json:"expected"`
 	// Low is the lower end of its 95 % interval.
 	Low float64 `json:"low"`
@@ -28,13 +30,13 @@ type ProposalCheck struct {
 }
 
 // CheckProposal draws n tags of the Propose with the number seq and counts what the curator
-// decided on them. The same seed draws the same tags; a larger n adds tags to them. Accept,
+// decided on them. It draws as many from every fifth of the tags by their scores. The same seed
+// draws the same tags; a larger n adds tags to them. Accept,
 // Move and Drop count as a check of a tag, and so do Confirm and Withdraw with a note. Without
 // a note, nobody has looked at the single tags. If seq is 0, CheckProposal uses the last
 // active Propose that has tags left, and returns an empty result if there is none.
 //
-// Expected is the share of wrong tags times Left, and its interval that of Wilson
-// (Journal of the American Statistical Association 22, 1927).
+// Expected is the sum over the strata (see stratify).
 func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error) {
 	if seq == 0 {
 		if seq = s.lastProposal(); seq == 0 {
@@ -44,23 +46,24 @@ func (s *Session) CheckProposal(seq, n int, seed uint64) (*ProposalCheck, error)
 	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
 		return nil, fmt.Errorf("curate: edit %d is not a proposal", seq)
 	}
-	tags, into := s.proposedBy(&s.edits[seq-1])
-	c := &ProposalCheck{Of: seq, Tags: []int{}, Left: len(s.stillProposed(tags))}
-	shuffle := rand.New(rand.NewPCG(seed, uint64(seq)))
-	shuffle.Shuffle(len(tags), func(a, b int) { tags[a], tags[b] = tags[b], tags[a] })
+	p := s.proposedBy(&s.edits[seq-1])
+	left := s.stillProposed(p.tags)
+	c := &ProposalCheck{Of: seq, Tags: []int{}, Left: len(left)}
+	order := p.draw(rand.New(rand.NewPCG(seed, uint64(seq))))
 	drawn := map[int32]bool{}
-	for _, i := range tags[:max(0, min(n, len(tags)))] {
+	for _, i := range order[:max(0, min(n, len(order)))] {
 		c.Tags = append(c.Tags, int(i))
 		drawn[i] = true
 	}
-	for _, right := range s.verdicts(seq, drawn, into) {
+	verdicts := s.verdicts(seq, drawn, p.into)
+	for _, right := range verdicts {
 		if right {
 			c.Right++
 		} else {
 			c.Wrong++
 		}
 	}
-	c.estimate()
+	c.stratify(p, left, verdicts)
 	return c, nil
 }
 
@@ -70,8 +73,20 @@ func (s *Session) OpenProposals(seq int) []int {
 	if seq < 1 || seq > len(s.edits) || s.edits[seq-1].Op != Propose {
 		return nil
 	}
-	tags, _ := s.proposedBy(&s.edits[seq-1])
-	return s.stillProposed(tags)
+	return s.stillProposed(s.proposedBy(&s.edits[seq-1]).tags)
+}
+
+// OpenScores returns the scores of the tags of OpenProposals, nil if the proposal has none.
+func (s *Session) OpenScores(seq int, tags []int) []float64 {
+	p := s.proposedBy(&s.edits[seq-1])
+	if len(p.scores) == 0 {
+		return nil
+	}
+	scores := make([]float64, len(tags))
+	for i, tag := range tags {
+		scores[i] = p.scores[int32(tag)]
+	}
+	return scores
 }
 
 // stillProposed returns those of the tags that are still only proposed.
@@ -113,17 +128,28 @@ func (s *Session) Refused() map[int]bool {
 	return refused
 }
 
-// proposedBy lists the tags of a proposal and the name of each one's group.
-func (s *Session) proposedBy(e *Edit) (tags []int32, into map[int32]string) {
-	into = map[int32]string{}
+// proposed is what a Propose says, by the places of its tags.
+type proposed struct {
+	tags   []int32
+	into   map[int32]string  // name of each one's group
+	scores map[int32]float64 // empty if the edit has none
+}
+
+func (s *Session) proposedBy(e *Edit) proposed {
+	p := proposed{into: map[int32]string{}, scores: map[int32]float64{}}
 	for _, part := range e.Parts {
-		found, _ := s.finder().findAll(0, part.Members)
-		for _, i := range found {
-			into[i] = part.To
+		for k, r := range part.Members {
+			i, ok := s.finder().find(0, r)
+			if !ok {
+				continue
+			}
+			p.tags, p.into[i] = append(p.tags, i), part.To
+			if k < len(part.Scores) {
+				p.scores[i] = part.Scores[k]
+			}
 		}
-		tags = append(tags, found...)
 	}
-	return tags, into
+	return p
 }
 
 // verdicts returns, for those of the drawn tags that a curator decided after a proposal,
@@ -161,19 +187,4 @@ func (s *Session) sameGroup(a, b string) bool {
 	nowA, okA := s.Successor(1, a)
 	nowB, okB := s.Successor(1, b)
 	return a == b || okA && okB && nowA == nowB
-}
-
-// estimate computes Expected and its interval from the counts.
-func (c *ProposalCheck) estimate() {
-	const z = 1.959963984540054 // the normal distribution's quantile of 0.975
-	n := float64(c.Right + c.Wrong)
-	if n == 0 {
-		c.High = float64(c.Left)
-		return
-	}
-	p, left := float64(c.Wrong)/n, float64(c.Left)
-	c.Expected = new(p * left)
-	middle := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	c.Low, c.High = max(0, middle-half)*left, min(1, middle+half)*left
 }

@@ -1,8 +1,12 @@
 package curate
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +61,7 @@ func refs(names ...string) []Ref {
 func do(t testing.TB, s *Session, edits ...Edit) {
 	t.Helper()
 	for _, e := range edits {
-		e.Base, e.By = s.Version(), "anna"
+		e.Base, e.By = s.Version(), cmp.Or(e.By, "anna")
 		if _, err := s.Apply(e, nil); err != nil {
 			t.Fatalf("%s %v: %v", e.Op, e.From, err)
 		}
@@ -283,5 +287,39 @@ func TestApplyRejectsStaleAndImpossibleEdits(t *testing.T) {
 	}
 	if !reflect.DeepEqual(before, snapshot(t, s)) || s.Version() != 1 {
 		t.Error("an edit that was refused changed the session")
+	}
+}
+
+// A flag is replied to and resolved, and its thread is in the log. A reader that does not know the
+// field resolved keeps it.
+func TestFlagsAreResolved(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Flag, By: "anna", From: refs("hill", "volcano"), Note: "mountain?"},
+		Edit{Op: Flag, By: "ben", From: refs("hill"), Note: "I think so"})
+	if tag := s.Node(0, 4); !tag.Flagged || tag.Flag != "I think so" || tag.FlagBy != "ben" {
+		t.Errorf("after a reply: %+v", tag)
+	}
+	do(t, s, Edit{Op: Flag, By: "anna", From: refs("hill"), Note: "yes", Resolved: true})
+	if tag := s.Node(0, 4); tag.Flagged || tag.Flag != "" || tag.FlagBy != "" {
+		t.Errorf("after it was resolved: %+v", tag)
+	}
+	var thread []string
+	for _, e := range s.Flags(0, 4) {
+		thread = append(thread, fmt.Sprint(e.By, " ", e.Note, " ", e.Resolved))
+	}
+	if want := []string{"anna mountain? false", "ben I think so false", "anna yes true"}; !slices.Equal(thread, want) {
+		t.Errorf("the thread is %q, want %q", thread, want)
+	}
+	do(t, s, Edit{Op: Revert, Of: 3})
+	if !s.Node(0, 4).Flagged || len(s.Flags(0, 4)) != 2 {
+		t.Error("undo does not flag it again")
+	}
+	e := Edit{Op: Move, From: refs("hill"), To: "x", Resolved: true}
+	if err := e.Check(3); err == nil {
+		t.Error("a move can be resolved")
+	}
+	line, err := json.Marshal(Edit{Op: Flag, From: refs("hill"), Resolved: true})
+	if err != nil || !strings.Contains(string(line), `"resolved":true`) {
+		t.Errorf("the line is %s (%v)", line, err)
 	}
 }

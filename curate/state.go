@@ -22,6 +22,7 @@ type node struct {
 	was      int32  // group of a proposed tag before its first proposal, −1 for none; 0 for other tags
 	reason   string // of the drop
 	flag     string // reason of the flag
+	flagBy   string // its author
 	note     string
 }
 

@@ -9,7 +9,7 @@ func TestSuccessorFollowsRenamesMergesAndSplits(t *testing.T) {
 		Edit{Op: Merge, Level: 1, From: refs("sacred", "bridge"), To: "building"},
 		Edit{Op: Rename, Level: 1, From: refs("building"), To: "built"},
 		Edit{Op: Split, Level: 1, From: refs("peak"),
-			Parts: []Part{{"top", refs("mountain@Q3")}, {"high", refs("hill", "volcano")}}},
+			Parts: []Part{{To: "top", Members: refs("mountain@Q3")}, {To: "high", Members: refs("hill", "volcano")}}},
 		Edit{Op: Rename, Level: 1, From: refs("top"), To: "summit"},
 		Edit{Op: Revert, Of: 5},
 	)

@@ -12,6 +12,9 @@ import (
 // parentheses.
 func (e Edit) Text() string {
 	var b strings.Builder
+	if e.Resolved {
+		b.WriteString("resolve the ")
+	}
 	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
 	if e.Op == Revert {
 		fmt.Fprintf(&b, " %d", e.Of)
@@ -100,6 +103,17 @@ func (c *Curation) Text(s *Session, h *labels.Hierarchy, out string) string {
 		terminal.Count(s.Dropped(), "tag"), len(undecided), ProposedText(len(s.Proposed())))
 	if len(undecided) > 0 {
 		fmt.Fprintf(w, "undecided:%s\n", RefsText(undecided))
+	}
+	if fresh, known := c.NewTags(); len(fresh) > 0 {
+		var refs []Ref
+		for _, i := range fresh {
+			refs = append(refs, s.Tag(i).Ref)
+		}
+		what := "new"
+		if !known {
+			what = "new, or never decided"
+		}
+		fmt.Fprintf(w, "%s: %s:%s\n", what, terminal.Count(len(refs), "tag"), RefsText(refs))
 	}
 	tags, parents := c.Open(s)
 	for _, d := range tags {

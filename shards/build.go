@@ -247,6 +247,7 @@ func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error
 	g.SetLimit(b.o.Workers)
 	for _, i := range shards {
 		g.Go(func() error {
+			defer crash.Guard()
 			m, ok, err := b.reuseShard(ctx, &b.plan.shards[i])
 			if err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hgld/internal/crash"
 	"hgld/labels"
 )
 
@@ -228,7 +229,10 @@ func (b *builder) hashAll(ctx context.Context) error {
 	g.SetLimit(b.o.Workers)
 	for i := range b.made {
 		m := &b.made[i]
-		g.Go(func() error { return (&verifier{dir: b.dir}).compare(ctx, m.at, m.file.Bytes, m.file.SHA256) })
+		g.Go(func() error {
+			defer crash.Guard()
+			return (&verifier{dir: b.dir}).compare(ctx, m.at, m.file.Bytes, m.file.SHA256)
+		})
 	}
 	return g.Wait()
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/crash"
 	"hgld/labels"
 )
 
@@ -106,11 +107,13 @@ func (b *builder) writePart(ctx context.Context, src Source, n, of int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.o.Workers)
 	g.Go(func() (err error) {
+		defer crash.Guard()
 		out.Inputs, err = src.Inputs(ctx, func(i int) bool { return i%of == n-1 })
 		return err
 	})
 	for k, i := range mine {
 		g.Go(func() (err error) {
+			defer crash.Guard()
 			out.Files[k], err = b.writeRows(ctx, i)
 			return err
 		})

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hgld/internal/crash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -149,6 +150,7 @@ func (v *verifier) shards(ctx context.Context, set *Set) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
+		defer crash.Guard()
 		defer close(queue)
 		for i := v.o.Subset - 1; i < len(files); i += v.o.Of {
 			done := make(chan verified, 1)
@@ -158,6 +160,7 @@ func (v *verifier) shards(ctx context.Context, set *Set) error {
 				return
 			}
 			go func() {
+				defer crash.Guard()
 				one := &verifier{dir: v.dir}
 				err := one.shard(ctx, set, files[i])
 				done <- verified{i, one, err}

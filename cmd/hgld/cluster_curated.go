@@ -77,6 +77,30 @@ func (s *clusterSettings) curatedNote(p *pipeline.Project, stale bool) (string, 
 	return fmt.Sprintf("%s is next to it: %s", p.Inside(written), lost), nil
 }
 
+// carryCommand is the command that carries the log of a curated draft over to the new draft beside it,
+// "" if there is none, or if its tags or the project's settings are newer.
+func carryCommand(p *pipeline.Project) string {
+	s, err := clusterStage().Load(p, nil)
+	if err != nil {
+		return ""
+	}
+	written, err := os.Stat(newFileName(s.Out))
+	if err != nil {
+		return ""
+	}
+	for _, path := range append([]string{p.File, s.Tags, s.Given, s.Groups}, s.Counts...) {
+		if in, err := os.Stat(path); err == nil && in.ModTime().After(written.ModTime()) {
+			return ""
+		}
+	}
+	logs, err := logsOfDraft(p, s.Out)
+	if err != nil || len(logs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("curate serve --draft %s --log %s --on-conflict skip", word(p.Inside(newFileName(s.Out))),
+		word(p.Inside(logs[0].Path)))
+}
+
 // otherDraftNote is a line of hgld status. It says what logs made for another draft lose
 // on the current one, and is "" if they were made for the current draft.
 func (s *curateSettings) otherDraftNote() (string, error) {

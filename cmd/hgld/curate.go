@@ -113,6 +113,10 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err != nil {
 		return err
 	}
+	replaced, err := curate.Replaces(s.Out, s.Logs, h)
+	if err == nil && replaced != nil {
+		j.say("%s", replaced.Text())
+	}
 	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteHierarchy(w, h) }); err != nil {
 		return err
 	}
@@ -133,7 +137,13 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 // code 3 if edits were skipped or the adjudicator left differences open.
 func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
 	tags, parents := f.Open(session)
+	fresh, _ := f.NewTags()
+	names := make([]curate.Ref, len(fresh))
+	for i, tag := range fresh {
+		names[i] = session.Tag(tag).Ref
+	}
 	err := j.show(map[string]any{
+		"new":       names,
 		"hierarchy": s.Out, "logs": f.Logs, "levels": h.Sizes(), "dropped": session.Dropped(),
 		"undecided": session.Undecided(), "proposed": session.Proposed(), "open": tags, "open_parents": parents,
 		"problems": session.Problems(),

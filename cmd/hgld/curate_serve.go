@@ -78,12 +78,8 @@ func curateServeCommand() *cli.Command {
 			if names := c.String("levels"); names != "" {
 				o.levels = strings.Split(names, ",")
 			}
-			if o.log == "" && len(settings.Logs) != 1 {
-				return usagef("the project names %s, but the page appends to a single log; choose it with --log",
-					count(len(settings.Logs), "log"))
-			}
-			if o.log == "" {
-				o.log = settings.Logs[0]
+			if err := o.chooseLog(j, settings.Logs); err != nil {
+				return err
 			}
 			if o.port < 0 || o.port > 65535 {
 				return usagef("--port %d; want 0 to 65535", o.port)
@@ -100,6 +96,29 @@ type serveOptions struct {
 	adjudicate, levels                                     []string
 	undecided                                              bool
 	named                                                  bool // whether --tags was given
+}
+
+// chooseLog chooses the log of the page among those of the project, unless --log names one: the only
+// one, or that of the adjudicator of the two before it.
+func (o *serveOptions) chooseLog(j *job, logs []string) error {
+	if o.log == "" && len(logs) == 3 && len(o.adjudicate) == 0 {
+		third, err := curate.ReadLogFile(logs[2])
+		if err == nil && third.Adjudicates() {
+			o.log, o.adjudicate = logs[2], logs[:2]
+			inside := j.project.Inside
+			j.say("%s: the adjudicator's log of %s and %s; --log opens a curator's own log", inside(o.log), inside(logs[0]),
+				inside(logs[1]))
+		}
+	}
+	switch {
+	case o.log != "":
+	case len(logs) == 1:
+		o.log = logs[0]
+	default:
+		return usagef("the project names %s, but the page appends to a single log; choose it with --log",
+			count(len(logs), "log"))
+	}
+	return nil
 }
 
 // serveHeap is the percentage by which the heap of the server may grow between garbage
@@ -162,7 +181,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	c.WriteHierarchy = func() (string, error) { return o.finish(j) }
+	c.WriteHierarchy = func(replace bool) (string, error) { return o.finish(j, replace) }
 	return o.listen(j, c)
 }
 
@@ -201,6 +220,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 	if c.Session, err = files.Replay(policy); err != nil {
 		return nil, logError(err)
 	}
+	c.New, _ = files.NewTags()
 	c.Compared = files.Comparison
 	if c.Compared != nil {
 		c.Names = [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
@@ -269,11 +289,17 @@ func imagesHint(err error) error {
 	return withHint(withCode(exitUsage, err), wantImages)
 }
 
-// finish does what `hgld curate apply` does, and returns its output.
-func (o *serveOptions) finish(j *job) (string, error) {
+// finish does what `hgld curate apply` does, and returns its output. Unless replace is set, it returns
+// a *serve.ReplaceError if that would change the result of other logs.
+func (o *serveOptions) finish(j *job, replace bool) (string, error) {
 	var out bytes.Buffer
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
+	if !replace {
+		if err := o.checkReplaced(&apply); err != nil {
+			return "", err
+		}
+	}
 	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
 		o.onConflict, o.undecided
@@ -282,6 +308,35 @@ func (o *serveOptions) finish(j *job) (string, error) {
 		return out.String() + err.Error(), nil
 	}
 	return out.String(), err
+}
+
+// checkReplaced returns a *serve.ReplaceError if other logs made the hierarchy that is to be written,
+// and it would change.
+func (o *serveOptions) checkReplaced(j *job) error {
+	if others, err := curate.MadeByOthers(o.out, o.logs()); err != nil || !others {
+		return nil // a damaged hierarchy is no result to keep
+	}
+	policy, err := conflictPolicy(o.onConflict)
+	if err != nil {
+		return err
+	}
+	files, err := readCuration(j, o.draft, o.logs())
+	if err != nil {
+		return err
+	}
+	session, err := files.Replay(policy)
+	if err != nil {
+		return logError(err)
+	}
+	h, err := files.Hierarchy(session, o.undecided, "hgld "+version)
+	if err != nil {
+		return err
+	}
+	r, err := curate.Replaces(o.out, o.logs(), h)
+	if err != nil || r == nil {
+		return err
+	}
+	return &serve.ReplaceError{Text: r.Text()}
 }
 
 // listen serves the page until ctx is cancelled.

@@ -78,6 +78,12 @@ func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
 			t.Errorf("behind the demo, status says of %s\n%s%s", project, &status, &stderr)
 		}
 	}
+	var stderr bytes.Buffer // the port is wrong, so that no server waits
+	hgld([]string{"hgld", "curate", "serve", "-C", elsewhere, "--port", "99999"}, io.Discard, &stderr)
+	if want := "edits-final.jsonl: the adjudicator's log of edits-anna.jsonl and edits-boris.jsonl"; !strings.Contains(
+		stderr.String(), want) {
+		t.Errorf("the page of the demo's project: %s", &stderr)
+	}
 	report, err := os.ReadFile(filepath.Join(elsewhere, "report.html"))
 	if err != nil {
 		t.Fatal(err)

@@ -101,6 +101,8 @@ var apart = []struct{ command, reason string }{
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
 	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
+	"export.md":   "scripts/check_export",
+	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }
 

@@ -92,7 +92,8 @@ func (w *faultWorker) served(run func(ctx context.Context, cmd *exec.Cmd)) (c *c
 		if link = string(data); link != "" {
 			c.work(link)
 			pid, err := os.ReadFile(filepath.Join(w.dir, "anna.jsonl.lock"))
-			if n, bad := strconv.Atoi(strings.TrimSpace(string(pid))); err == nil && bad == nil {
+			number, _, _ := strings.Cut(string(pid), " ")
+			if n, bad := strconv.Atoi(number); err == nil && bad == nil {
 				_ = syscall.Kill(n, syscall.SIGTERM)
 			}
 		}

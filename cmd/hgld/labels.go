@@ -117,7 +117,11 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 		}
 	}
 	if err := writeLabels(s, form, table, parts); err != nil {
-		return fmt.Errorf("labels build: %w", err)
+		err = fmt.Errorf("labels build: %w", err)
+		if len(table.Levels) != 3 && form != labels.LevelsForm && form != labels.JSONForm {
+			err = withHint(err, "--form levels writes any number of levels")
+		}
+		return err
 	}
 	stats := table.Stats(nil)
 	if j.json {

@@ -101,7 +101,7 @@ func newcomersFolder(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	zero := tensorfile.NewF32("", []int{2, 2}, []float32{0, 0, 1, 0})
+	zero := tensorfile.NewF32("", []int{3, 2}, []float32{0, 0, 1, 0, 0, 1})
 	if f, err = os.Create("zero.npy"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func newcomersFolder(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("zero.csv", []byte("id,fine\nx,a\ny,a\n"), 0o644); err != nil {
+	if err := os.WriteFile("zero.csv", []byte("id,fine\nx,a\ny,a\nz,b\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -59,6 +59,8 @@ func nextCommand(p *pipeline.Project, states []pipeline.State) string {
 	switch {
 	case next == nil:
 		return ""
+	case next.Stage == "cluster" && carryCommand(p) != "":
+		return typed(p, carryCommand(p))
 	case len(lacks) > 0 && byHand[next.Stage] != "":
 		return fmt.Sprintf("%s, then %s", typed(p, byHand[next.Stage]), typedAgain(p, *next))
 	case len(lacks) > 0:

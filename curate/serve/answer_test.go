@@ -52,7 +52,7 @@ func TestAnswersAreWrittenWithoutTheLock(t *testing.T) {
 	fake := &nearFake{}
 	s, _, _ := newServer(t, testDraft(30), func(c *Config) {
 		c.Suggester = fake
-		c.WriteHierarchy = func() (string, error) { return "written", nil }
+		c.WriteHierarchy = func(bool) (string, error) { return "written", nil }
 	})
 	for _, c := range []struct {
 		name, body string

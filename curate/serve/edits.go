@@ -28,6 +28,8 @@ type order struct {
 	Parts []curate.Part `json:"parts"`
 	Of    int           `json:"of"`
 	Note  string        `json:"note"`
+
+	Resolved bool `json:"resolved"`
 }
 
 // idField is the field of the log that holds an order's ID.
@@ -89,7 +91,7 @@ func (s *Server) applyOrder(o order, id json.RawMessage) (int, answer) {
 	}
 	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From,
 		To:    o.To,
-		Parts: o.Parts, Of: o.Of, Note: o.Note, Extra: map[string]json.RawMessage{idField: id}}, save)
+		Parts: o.Parts, Of: o.Of, Note: o.Note, Resolved: o.Resolved, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError
 		code := http.StatusUnprocessableEntity
@@ -172,10 +174,21 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer{View: view})
 }
 
+// ReplaceError says that the hierarchy to write would replace one that other logs made.
+type ReplaceError struct {
+	// Text says which, and what would be lost.
+	Text string
+}
+
+// Error is the text.
+func (e *ReplaceError) Error() string { return e.Text }
+
 // writeHierarchy writes the hierarchy.
 func (s *Server) writeHierarchy(w http.ResponseWriter, r *http.Request) {
-	var nothing struct{}
-	if !readJSON(w, r, &nothing) {
+	var q struct {
+		Replace bool `json:"replace"` // the curator has seen what is replaced
+	}
+	if !readJSON(w, r, &q) {
 		return
 	}
 	if s.c.WriteHierarchy == nil {
@@ -183,8 +196,12 @@ func (s *Server) writeHierarchy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	text, err := s.c.WriteHierarchy()
+	text, err := s.c.WriteHierarchy(q.Replace)
 	s.mu.Unlock()
+	if replaces := (*ReplaceError)(nil); errors.As(err, &replaces) {
+		writeJSON(w, http.StatusConflict, unfinished{Error: err.Error(), Replaces: replaces.Text})
+		return
+	}
 	if err != nil {
 		writeJSON(w, http.StatusUnprocessableEntity, unfinishedAnswer(err))
 		return
@@ -200,6 +217,8 @@ type unfinished struct {
 	Orphans []string `json:"orphans,omitempty"` // groups of Level without a Parent
 	Level   string   `json:"level,omitempty"`
 	Parent  string   `json:"parent,omitempty"`
+
+	Replaces string `json:"replaces,omitempty"` // what would be lost of the result of other logs
 }
 
 // unfinishedAnswer makes the answer for an error of WriteHierarchy. If groups lack a parent, it

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type past struct {
 	Seq    int       `json:"seq"`
 	At     time.Time `json:"at"`
+	By     string    `json:"by,omitempty"`
 	Op     curate.Op `json:"op"`
 	Level  int       `json:"level"`
 	N      int       `json:"n"` // names in From, or in the parts of a proposal
@@ -22,6 +24,8 @@ type past struct {
 	Note   string    `json:"note"`
 	Of     int       `json:"of"`
 	Active bool      `json:"active"`
+
+	Resolved bool `json:"resolved,omitempty"`
 }
 
 // history lists all edits.
@@ -37,10 +41,29 @@ func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
+// flags answers with the thread of a tag's flag: who flagged it, replied and resolved it, and why.
+func (s *Server) flags(w http.ResponseWriter, r *http.Request) {
+	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
+	if err != nil {
+		tag = -1
+	}
+	if !s.checkTags(w, []int{tag}) {
+		return
+	}
+	s.mu.Lock()
+	thread := s.session.Flags(0, tag)
+	s.mu.Unlock()
+	list := make([]past, len(thread))
+	for i, e := range thread {
+		list[i] = describe(e, true)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"thread": list})
+}
+
 // describe returns an edit as the history shows it.
 func describe(e curate.Edit, active bool) past {
-	p := past{Seq: e.Seq, At: e.At, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
-		Active: active}
+	p := past{Seq: e.Seq, At: e.At, By: e.By, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
+		Active: active, Resolved: e.Resolved}
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/http"
 	"slices"
 
@@ -87,11 +88,18 @@ func OfferParts(ctx context.Context, s *curate.Session, near Suggester, namer Na
 		return nil, err
 	}
 	var tags []int
-	in := map[int]string{}
+	in, leads := map[int]string{}, map[curate.Ref]float64{}
 	for _, p := range offered {
 		tags, in[p.Tag] = append(tags, p.Tag), s.OwnName(p.Group)
+		leads[s.Node(0, p.Tag).Ref] = math.Round(p.Lead*1e4) / 1e4
 	}
-	return s.PartsOf(tags, in), nil
+	parts := s.PartsOf(tags, in)
+	for i := range parts {
+		for _, r := range parts[i].Members {
+			parts[i].Scores = append(parts[i].Scores, leads[r])
+		}
+	}
+	return parts, nil
 }
 
 // ranked lists the tags that lead by least or more, the clearest first.
@@ -149,15 +157,18 @@ type checked struct {
 	Version int `json:"version"`
 	*curate.ProposalCheck
 	Rest  []int     `json:"rest,omitempty"`  // tags of the proposal that are left
-	Leads []float64 `json:"leads,omitempty"` // of each of Rest; none if no names are known
+	Leads []float64 `json:"leads,omitempty"` // score of each of Rest; none if no names are known
 }
 
-// leads lists the tags that a proposal has left, and prepares to compute by how much the
-// updateNames of its group is nearer to each of them than any other. It is negative if the nearest
-// updateNames is another. The lock is held; the function that it returns runs without it.
+// leads lists the tags that a proposal has left, with its scores. If it has none, leads prepares to
+// compute by how much the name of its group is nearer to each of them than any other; that is negative
+// if the nearest name is another. The lock is held; the function that it returns runs without it.
 func (s *Server) leads(a *checked) func(context.Context) error {
 	a.Rest = s.session.OpenProposals(a.Of)
-	if s.c.Suggester == nil || len(a.Rest) == 0 {
+	if a.Of > 0 {
+		a.Leads = s.session.OpenScores(a.Of, a.Rest)
+	}
+	if a.Leads != nil || s.c.Suggester == nil || len(a.Rest) == 0 {
 		return func(context.Context) error { return nil }
 	}
 	in := make([]int, len(a.Rest))

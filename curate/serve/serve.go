@@ -143,11 +143,14 @@ type Config struct {
 	Examples Exampler
 	// Compared is the comparison that an adjudicator works through.
 	Compared *curate.Comparison
+	// New are the tags that an earlier draft did not have.
+	New []int
 	// Names are those of the two curators of Compared.
 	Names [2]string
 
-	// WriteHierarchy writes the hierarchy and returns what to tell the curator.
-	WriteHierarchy func() (string, error)
+	// WriteHierarchy writes the hierarchy and returns what to tell the curator. Unless replace is set,
+	// it returns a *ReplaceError instead of replacing the result of other logs.
+	WriteHierarchy func(replace bool) (string, error)
 	// Linked is called when the one-time link has been used, with the key of the next
 	// one.
 	Linked func(key string)
@@ -213,6 +216,8 @@ func New(c Config) (*Server, error) {
 		s.resizeSeen(l)
 	}
 	s.naming.vectors = map[string][]float32{}
+	s.mu.Lock() // names are encoded beside this, and given to the suggester when they are known
+	defer s.mu.Unlock()
 	s.updatePlaces(c.Session.Places())
 	return s, nil
 }
@@ -261,6 +266,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
+	mux.HandleFunc("GET /api/flags", s.flags)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
 	mux.HandleFunc("GET /api/margins", s.margins)

@@ -369,6 +369,10 @@ func TestSuggestionsFollowTheEdits(t *testing.T) {
 	if fake.of[1] != 2 {
 		t.Error("the suggester was not told of the move")
 	}
+	a.post("/api/suggest", map[string]any{"tags": []int{2}}, &got)
+	if want := []near{{2, 2}, {1, 1}}; !reflect.DeepEqual(got.Near, want) {
+		t.Errorf("after an edit has named group 2: %v, want it first: %v", got.Near, want)
+	}
 	a.post("/api/candidates", map[string]any{"group": 0}, &got)
 	if len(got.Near) != 20 { // all of the other groups but tag 1, which is decided
 		t.Errorf("%d candidates, want 20", len(got.Near))

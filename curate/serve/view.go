@@ -32,7 +32,7 @@ type tagView struct {
 	Parent   []int             `json:"parent"`
 	Status   []int             `json:"status"`   // sum of the bits below
 	Distance []float32         `json:"distance"` // to the centroid of the group
-	Remarks  map[int][3]string `json:"remarks"`  // reason of the drop, of the flag, note; for tags that have one
+	Remarks  map[int][4]string `json:"remarks"`  // reason of the drop, of the flag, note, author of the flag; for tags that have one
 }
 
 // The bits of a tag's status. An outlier of the draft counts as one while it is in its
@@ -60,7 +60,7 @@ type groupView struct {
 // viewSince returns what has changed after a version, and everything for version −1.
 func (s *Server) viewSince(version int) *View {
 	v := &View{Draft: s.draft, Version: s.session.Version(),
-		Tags: tagView{Remarks: map[int][3]string{}}, Groups: []groupView{}}
+		Tags: tagView{Remarks: map[int][4]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
@@ -125,8 +125,8 @@ func (s *Server) addTag(v *tagView, at int) {
 	v.Parent = append(v.Parent, n.Parent)
 	v.Status = append(v.Status, status)
 	v.Distance = append(v.Distance, distance)
-	if n.Reason != "" || n.Flag != "" || n.Note != "" {
-		v.Remarks[at] = [3]string{n.Reason, n.Flag, n.Note}
+	if n.Reason != "" || n.Flagged || n.Note != "" {
+		v.Remarks[at] = [4]string{n.Reason, n.Flag, n.Note, n.FlagBy}
 	}
 }
 
@@ -144,7 +144,8 @@ func (s *Server) status(n curate.Node, at int) (status int) {
 	return status
 }
 
-// updatePlaces passes changes to the suggester, and updates the distances of moved tags.
+// updatePlaces passes changes to the suggester, and updates the distances of moved tags. The lock is
+// held.
 func (s *Server) updatePlaces(changed []curate.Place) {
 	groups, names, tags, in, decided := Where(s.session, changed)
 	if s.c.Suggester != nil {
@@ -185,6 +186,7 @@ type fullState struct {
 	Items     []string        `json:"items"` // their Wikidata items
 	Landmarks []int           `json:"landmarks"`
 	Images    []int           `json:"images"`
+	New       []int           `json:"new"` // tags that an earlier draft did not have
 	Has       map[string]bool `json:"has"` // what this page can do
 	*View
 }
@@ -194,7 +196,8 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds, View: view,
+	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds,
+		New: s.c.New, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,
 			"thumbnails": s.c.Examples != nil && s.c.Examples.HasImages(),

@@ -37,7 +37,7 @@ func writer() string {
 	return fmt.Sprintf("%s-%d-%d", self.Tag(), self.PID, rand.Uint32())
 }
 
-// writers matches what writer returns, and the number alone that hgld up to 0.1 used.
+// writers matches what writer returns, and a number alone, whose writer is unknown.
 var writers = regexp.MustCompile(`^(?:([0-9a-f]{8})-(\d+)-)?(\d+)$`)
 
 // RemoveLeftovers removes the temporary files in dir whose processes were killed. Files that cannot be removed

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"hgld/internal/crash"
 	"hgld/internal/regular"
 )
 
@@ -76,7 +77,10 @@ func takeLease(path string) (*lease, error) {
 		}
 		for n := number; n > 0 && os.Remove(leaseName(path, n)) == nil; n-- {
 		}
-		go l.renew()
+		go func() {
+			defer crash.Guard()
+			l.renew()
+		}()
 		return l, nil
 	}
 }

@@ -126,16 +126,15 @@ func TestExpiredLeaseIsTakenOver(t *testing.T) {
 
 func TestWaitEndsWhenTheLeaseIsRenewed(t *testing.T) {
 	withoutLocks(t, unix.ENOLCK)
+	leaseTimes.last = 10 * time.Second // which no busy machine takes to renew it
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	start := time.Now()
-	_, err = AcquireOrWait(t.Context(), path)
-	if took := time.Since(start); !errors.As(err, new(*LockedError)) || took > leaseTimes.last {
-		t.Errorf("after %v: %v", took, err)
+	if _, err = AcquireOrWait(t.Context(), path); !errors.As(err, new(*LockedError)) {
+		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

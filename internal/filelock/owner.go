@@ -96,10 +96,9 @@ func (o Owner) text() []byte {
 	return []byte(text + "\n")
 }
 
-// ownerText matches the text of a lock file. hgld up to 0.1 wrote a process id alone. tornText matches what a power cut
-// may have left of it.
+// ownerText matches the text of a lock file, and tornText what a power cut may have left of it.
 var (
-	ownerText = regexp.MustCompile(`^(\d{0,19})(?: on (\S*))?(?: in (\S*))?(?: for ([^\n]*))?\n?\x00*$`)
+	ownerText = regexp.MustCompile(`^(\d{1,19}) on (\S*)(?: in (\S*))?(?: for ([^\n]*))?\n?\x00*$`)
 	tornText  = regexp.MustCompile(`^\d{0,19}(?: o?| on[^\n\x00]*)?\n?\x00*$`)
 )
 

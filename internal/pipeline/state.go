@@ -216,18 +216,39 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	if was.Settings, err = s.completed(was.Settings); err != nil {
 		return st, err
 	}
-	st.State, st.Why = was.compare(p.relative(now), p.relative(wrote), text)
+	st.State, st.Why = was.compare(p.relative(now), p.relative(wrote), text, p.otherWriters(s))
 	return st, nil
 }
 
+// otherWriters returns a function that names another stage whose stamp has a file with
+// the given fingerprint among its outputs, "" for none.
+func (p *Project) otherWriters(s Stage) func(path, print string) string {
+	return func(path, print string) string {
+		for _, other := range p.Stages() {
+			if other.Name == s.Name {
+				continue
+			}
+			if was, err := other.Stamp(p); err == nil && was.Out[path] == print {
+				return other.Name
+			}
+		}
+		return ""
+	}
+}
+
 // compare returns the state of a recorded result and the reason if it is not good. in and out
-// are the current fingerprints, text the current settings.
-func (was Stamp) compare(in, out map[string]string, text string) (state, why string) {
+// are the current fingerprints, text the current settings. writer names the stage that has written
+// an output since, "" if it was none of hgld.
+func (was Stamp) compare(in, out map[string]string, text string, writer func(path, print string) string) (state,
+	why string) {
 	for _, path := range slices.Sorted(maps.Keys(out)) {
 		if out[path] == "" {
 			return Absent, path + " is gone"
 		}
 		if was.Out[path] != out[path] {
+			if stage := writer(path, out[path]); stage != "" {
+				return Stale, path + " was written again by the stage " + stage
+			}
 			return Stale, path + difference(out[path], " was changed by another program")
 		}
 	}

@@ -3,6 +3,7 @@
 package browsertest
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,34 @@ func TestTwoAnnotatorsAndAnAdjudicator(t *testing.T) {
 		"third.jsonl")
 	if !strings.Contains(text, "third.jsonl: 2 edits: 2 applied") {
 		t.Error(text)
+	}
+	writesOverTheAdjudicated(t, dir)
+}
+
+// writesOverTheAdjudicated writes Anna's log over final.json. The page first says what it replaces.
+func writesOverTheAdjudicated(t *testing.T, dir string) {
+	t.Helper()
+	final := filepath.Join(dir, "final.json")
+	before := mustRead(t, final)
+	s := startServer(t, dir, "--log", "anna.jsonl", "--out", "final.json")
+	b := newPage(t, 1280, 800, false)
+	b.Open(s.url)
+	for _, replace := range []bool{false, true} {
+		b.Keys("w")
+		b.Until("it asks", `document.querySelector("dialog[open]").textContent.includes("final.json was made from anna.jsonl, ben.jsonl, third.jsonl. 1 of 23 tags would be in another group")`)
+		b.Readable("light-1280-replaces-others")
+		if mustRead(t, final) != before {
+			t.Error("the adjudicated hierarchy was replaced before the curator agreed")
+		}
+		if !replace {
+			b.Keys(kb.Enter) // keep it
+			continue
+		}
+		b.Click("dialog[open] .buttons button:nth-child(2)")
+		b.Until("written", `document.querySelector("dialog[open]").textContent.includes("final.json written")`)
+		if mustRead(t, final) == before {
+			t.Error("the hierarchy was not written")
+		}
 	}
 }
 

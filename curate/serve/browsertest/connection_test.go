@@ -5,7 +5,11 @@ package browsertest
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
+
+	"hgld/internal/testing/program"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -171,4 +175,37 @@ func TestCursorStaysOnItsLabel(t *testing.T) {
 	other.take("too generic")
 	other.saved(2)
 	b.says("“" + label + "” is dropped now: it was changed in another tab.")
+}
+
+// An edit that the server does not answer is reported after three seconds. The number of saved edits
+// is true after an import between two servers, and when another tab has saved edits.
+func TestSavedNumberIsTrue(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	writeGroupNames(t, s.dir)
+	s.cmd.Process.Signal(syscall.SIGSTOP)
+	b.moveTo("one")
+	began := time.Now()
+	b.moveTo("two")
+	b.alarms("The server has not answered for 3 seconds. 2 edits are not saved yet")
+	if late := time.Since(began); late > 6*time.Second {
+		t.Errorf("the alarm came after %v", late)
+	}
+	b.unsaved(2)
+	b.Readable("light-1280-late")
+	b.moveTo("three")
+	b.unsaved(3)
+	s.cmd.Process.Signal(syscall.SIGCONT)
+	b.saved(3)
+	b.calm()
+	s.stop()
+	b.alarms("server is gone")
+	b.Keys("i")
+	program.Run(t, s.dir, "curate", "import", "groups.txt")
+	s.start()
+	b.openHere(s.url)
+	now := s.lastEdit().Seq
+	b.saved(now)
+	other := b.anotherTab(s)
+	other.moveTo("four")
+	b.saved(now + 1)
 }

@@ -22,7 +22,12 @@ func TestEveryLevelOfTheLogIsEdited(t *testing.T) {
 	dir := smallProject(t)
 	createLog(t, dir, "edits.jsonl", curate.Header{By: "Anna", Levels: []string{"tag", "group", "kind", "realm"}})
 	s, b := openPage(t, dir)
+	// The default classes are those of the coarsest level.
+	choices := `[...document.querySelectorAll("#choices .name")].map(e => e.textContent)`
 	b.Keys("p")
+	if offered := eval[[]string](b, choices); len(offered) > 0 {
+		t.Errorf("a group of four levels is offered %q as its kind", offered)
+	}
 	b.take("natural")
 	b.saved(1)
 	b.Keys("j", "p")
@@ -42,6 +47,9 @@ func TestEveryLevelOfTheLogIsEdited(t *testing.T) {
 	}
 	onto("built")
 	b.Keys("p")
+	if offered := eval[[]string](b, choices); !slices.Equal(offered, curate.Kinds) {
+		t.Errorf("a kind is offered %q, want %q", offered, curate.Kinds)
+	}
 	b.take("culture")
 	b.saved(3)
 	onto("built")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"hgld/internal/testing/browser"
@@ -45,6 +46,12 @@ func (b *page) anotherTab(s *server) *page {
 func eval[T any](b *page, expression string) T {
 	b.TB.Helper()
 	return browser.Eval[T](b.Tab, expression)
+}
+
+// awaited evaluates JavaScript whose value is a promise, and returns what it promises.
+func awaited[T any](b *page, expression string) T {
+	b.TB.Helper()
+	return browser.Evaluated(b.Tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
 const headingShown = `document.querySelector("#head h2 .name").textContent`

@@ -1,16 +1,17 @@
-import {byId, h, fill, count, key} from './dom.js';
+import {byId, h, fill, count, key, number} from './dom.js';
 import {Model} from './model.js';
 import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Examples, Thumbnails} from './images.js';
+import {Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
 import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
 import {asPast, objectOf, describe} from './feedback.js';
+import {keyName, repeatable} from './keys.js';
 
 // App connects the parts of the page: the model, the view, the server, the keys and the pointer.
 class App {
@@ -18,13 +19,16 @@ class App {
     this.model = new Model();
     this.model.load(state);
     this.suggestions = new Suggestions(this);
+    this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
+    this.thread = new Thread(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
-      changed: (byOthers) => { view.byOthers ||= byOthers; view.schedule(true); },
-      saved: (answer, edit) => this.saved(answer, edit),
+      changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
+      slow: whenUp((n) => this.slow(n)),
+      saved: (answer, edit, marks) => this.saved(answer, edit, marks),
       otherDraft: () => this.reload(),
       gone: whenUp((n, ended) => this.gone(n, ended)),
       back: whenUp(() => this.back()),
@@ -32,7 +36,8 @@ class App {
       refused: whenUp((edit, why) => this.refused(why)),
     });
     this.listen();
-    const fields = [byId('query'), byId('openonly')];
+    const fields = [byId('query'), byId('openonly'), byId('newonly')];
+    byId('newfield').hidden = !this.model.fresh.size;
     this.restored = takeState(this, fields);
     this.proposals = new Proposals(this, this.restored?.proposals);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
@@ -43,7 +48,7 @@ class App {
       view.schedule(true);
     }
     saveOnLeaving(this, fields);
-    this.showStatus(`saved #${this.model.version}`);
+    this.showSaved();
     this.sender.send();
     this.sender.watch();
     setTimeout(() => this.loadMargins(), 0); // the screen is painted first
@@ -111,17 +116,36 @@ class App {
 
   // ——— saving
 
-  edit(e, tags) {
-    this.showStatus('saving…');
-    this.sender.add(e, tags);
+  // edit makes an edit. tags are its labels, and marks what was marked: undo marks them again.
+  edit(e, tags, marks) {
+    this.sender.add(e, tags, marks);
   }
 
   showStatus(text, warn) { const s = byId('saved'); s.textContent = text; s.classList.toggle('warn', !!warn); }
 
+  // showSaved shows the number of edits on disk, or of those that are not.
+  showSaved() {
+    const {model, sender} = this, n = sender?.queue.length;
+    if (!sender) return;
+    if (n && (sender.lost || sender.late || sender.held)) this.showStatus(`NOT SAVED: ${count(n, 'edit')}`, true);
+    else if (sender.lost) this.showStatus('server gone', true);
+    else this.showStatus(n === 0 ? `saved #${model.version}` : n === 1 ? 'saving…' : `saved #${model.version}, ${n} to go`);
+  }
+
+  // slow says that the server has not answered an edit for a while.
+  slow(n) {
+    if (this.sender.lost || !this.sender.late) return;
+    this.showSaved();
+    this.alarm(`The server has not answered for 3 seconds. ${n === 1 ? 'An edit is' : `${number(n)} edits are`} not saved yet; `
+      + 'this browser keeps what is not saved, and sends it until the server answers.');
+  }
+
   // saved says that an edit is on disk, and what it did.
-  saved({seq, tags, reverted}, e) {
-    const {model, sender, view} = this;
-    this.showStatus(sender.queue.length ? `saved #${seq}, ${sender.queue.length} to go` : `saved #${seq}`);
+  saved({seq, tags, reverted}, e, marks) {
+    const {model, view} = this;
+    if (marks?.length > 1) this.marksOf.set(seq, marks);
+    if (reverted && !reverted.active) view.markAgain(this.marksOf.get(reverted.seq) || []);
+    this.showSaved();
     view.marks.see(tags.at || []);
     this.rate.count(model.done.labels);
     const past = reverted || (e.from || e.parts ? asPast(e) : null);
@@ -142,7 +166,7 @@ class App {
   // gone says that the server is gone while n edits are not saved; ended, that it is another one.
   gone(n, ended) {
     document.body.classList.add('lost');
-    this.showStatus(n ? `NOT SAVED: ${count(n, 'edit')}` : 'server gone', true);
+    this.showSaved();
     const [are, them] = n === 1 ? ['is', 'it'] : ['are', 'them'];
     const unsaved = `${count(n, 'edit')} ${are} not saved yet; this browser keeps ${them}`;
     if (ended) {
@@ -155,16 +179,16 @@ class App {
   }
 
   back() {
+    const lost = document.body.classList.contains('lost');
     document.body.classList.remove('lost');
-    const n = this.sender.queue.length;
     this.endAlarm();
-    this.showStatus(n ? `saved #${this.model.version}, ${n} to go` : `saved #${this.model.version}`);
-    this.view.say('The server is back.');
+    this.showSaved();
+    if (lost) this.view.say('The server is back.');
   }
 
   conflict(why) {
     const n = this.sender.queue.length;
-    this.showStatus(`NOT SAVED: ${count(n, 'edit')}`, n > 0);
+    this.showSaved();
     this.alarm(`Not saved: ${why}.`,
       [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.endAlarm(); this.sender.retry(); }],
       [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
@@ -180,7 +204,7 @@ class App {
     this.endAlarm();
     try {
       await this.sender.discard();
-      this.showStatus(`saved #${this.model.version}`);
+      this.showSaved();
     } catch (e) { this.sender.serverGone(e); }
   }
 
@@ -194,8 +218,9 @@ class App {
     byId('order').addEventListener('change', (e) => { tree.setOrder(e.target.value); view.openGroup(tree.groups()[0]); });
     byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
-    byId('openonly').addEventListener('change', () => view.schedule(true));
+    for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {
+      if (e.isComposing) return;
       if (e.key === 'Enter' || e.key === 'ArrowDown') { byId('grid').focus(); e.preventDefault(); }
       if (e.key === 'Escape') { this.go('group'); e.preventDefault(); }
       e.stopPropagation();
@@ -221,31 +246,33 @@ class App {
   // key handles the keys that work outside dialogs and fields: first those of the screen, then
   // those of the commands, then those that move.
   key(e) {
-    if (dialogOpen() || e.altKey || e.metaKey || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
-    if (e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) return;
-    const name = (e.ctrlKey ? 'ctrl+' : '') + (e.ctrlKey ? e.key.toLowerCase() : e.key);
+    if (e.repeat && e.target.tagName === 'BUTTON' && (e.key === ' ' || e.key === 'Enter')) { e.preventDefault(); return; }
+    const name = keyName(e);
+    if (dialogOpen() || !name || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
+    if (e.target.tagName === 'BUTTON' && (name === ' ' || name === 'Enter')) return;
+    if (e.repeat && !repeatable.has(name)) { e.preventDefault(); return; }
     if (this.view.kind === 'proposals' && this.proposals.key(name)) { e.preventDefault(); return; }
     const command = commands.find((c) => c.keys.includes(name));
     if (command) { e.preventDefault(); this.run(command); return; }
-    if (!e.ctrlKey && this.moveKey(e)) e.preventDefault();
+    if (!name.startsWith('ctrl+') && this.moveKey(name, e.shiftKey)) e.preventDefault();
   }
 
   // moveKey handles the keys that move the cursor, mark, or change the screen, and tells whether
   // the key is one of them.
-  moveKey(e) {
+  moveKey(name, shift) {
     const {view} = this, n = view.grid.columns, current = view.grid.current();
     const step = {
       l: 1, h: -1, ArrowRight: 1, ArrowLeft: -1, ArrowDown: n, ArrowUp: -n, L: 1, H: -1, PageDown: 8 * n, PageUp: -8 * n, Home: -1e9, End: 1e9,
-    }[e.key];
-    const screen = {'/': 'search', v: 'map', d: 'review', M: 'marked', '?': 'help'}[e.key];
-    if (step) view.step(step, e.shiftKey);
-    else if (e.key === 'j' || e.key === 'k') view.openNextGroup(e.key === 'j' ? 1 : -1);
-    else if (e.key === 'o') this.openLastEdit();
-    else if (e.key === 'Enter' && view.kind !== 'group' && view.kind !== 'review' && current !== undefined) view.openLabel(current);
-    else if (e.key >= '1' && e.key <= '5') this.suggestions.take(Number(e.key) - 1);
-    else if (e.key === ' ' && view.kind !== 'review' && current !== undefined) view.toggle(current);
+    }[name];
+    const screen = {'/': 'search', v: 'map', d: 'review', M: 'marked', '?': 'help'}[name];
+    if (step) view.step(step, shift);
+    else if (name === 'j' || name === 'k') view.openNextGroup(name === 'j' ? 1 : -1);
+    else if (name === 'o') this.openLastEdit();
+    else if (name === 'Enter' && view.kind !== 'group' && view.kind !== 'review' && current !== undefined) view.openLabel(current);
+    else if (/^[1-5]$/.test(name)) this.suggestions.take(Number(name) - 1);
+    else if (name === ' ' && view.kind !== 'review' && current !== undefined) view.toggle(current);
     else if (screen) this.go(screen);
-    else if (e.key === 'Escape') this.leave();
+    else if (name === 'Escape') this.leave();
     else return false;
     return true;
   }
@@ -253,7 +280,7 @@ class App {
   // leave clears the marks of labels, or else those of groups, or else leaves the screen.
   leave() {
     const {view} = this;
-    if (view.marks.size) view.clearMarks();
+    if (view.marks.size || view.leftOut.size) view.clearMarks();
     else if (view.tree.chosen().length) {
       view.tree.clearMarks();
       view.draw();

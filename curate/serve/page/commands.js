@@ -1,5 +1,5 @@
 import {h, count, shown, key, number} from './dom.js';
-import {DECIDED, OUTLIER} from './model.js';
+import {DECIDED, FLAGGED, OUTLIER} from './model.js';
 import {choose, confirm, prompt, inform, preview} from './dialogs.js';
 import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
@@ -11,7 +11,9 @@ import {palette} from './palette.js';
 
 const touched = (app, tags) => {
   const t = app.model.touched(tags);
-  return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`;
+  const decided = app.model.decidedOf(tags);
+  return `${count(t.labels, 'label')}, ${count(t.landmarks, 'landmark')}${app.model.withImages ? `, ${count(t.images, 'image')}` : ''}`
+    + (decided && tags.length > 1 ? ` (${number(decided)} decided before)` : '');
 };
 
 // decide makes an edit of labels. It asks first about labels that have moved since they were marked
@@ -34,7 +36,7 @@ export async function decide(app, op, tags, to, note) {
     }
   }
   if (!tags.length) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags);
+  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(to === undefined ? {} : {to}), ...(note ? {note} : {})}, tags, [...app.view.marks]);
   app.view.clearMarks();
 }
 
@@ -54,10 +56,11 @@ function groupItems(app, without) {
     .map((g) => ({name: g.name, note: [count(size(g), 'label'), ...m.above(g).map((k) => k.name)].join(' · ')}));
 }
 
-// classItems lists the classes of a level above the groups. Kinds include predefined names.
+// classItems lists the classes of a level above the groups. The coarsest level includes predefined
+// names.
 function classItems(app, level, without) {
   const names = app.model.live(level).filter((g) => g.at !== without).map((g) => g.name);
-  return [...new Set([...(level === 2 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
+  return [...new Set([...(level === app.model.levels.length - 1 && without === undefined ? app.model.kinds : []), ...names])].map((name) => ({name, note: ''}));
 }
 
 async function move(app) {
@@ -121,15 +124,34 @@ async function drop(app) {
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }
 }
 
-async function remark(app, op, title, action) {
+async function note(app) {
   const tags = app.view.chosen();
   if (!tags.length) return;
-  const have = app.model.remarks.get(tags[0]) || ['', '', ''];
-  const note = await prompt({title: `${title} ${count(tags.length, 'label')}`, label: op === 'flag' ? 'What is doubtful' : 'Note; leave it empty to remove it',
-    action, value: op === 'flag' ? have[1] : have[2], optional: true});
-  if (note === null) return;
-  app.edit({op, from: tags.map((i) => app.model.ref(i)), ...(note ? {note} : {})}, tags);
+  const text = await prompt({title: `Note on ${count(tags.length, 'label')}`, label: 'Note; leave it empty to remove it', action: 'Keep',
+    value: app.model.remarks.get(tags[0])?.[2] ?? '', optional: true});
+  if (text !== null) remark(app, {op: 'note', ...(text ? {note: text} : {})}, tags);
+}
+
+function remark(app, e, tags) {
+  app.edit({...e, from: tags.map((i) => app.model.ref(i))}, tags, [...app.view.marks]);
   app.view.clearMarks();
+}
+
+const isFlagged = (app) => (i) => app.model.status[i] & FLAGGED;
+
+// flag flags labels, or replies to the flag of those that have one; resolve ends flags. Both also
+// apply to the class at the tree's cursor.
+async function flag(app, resolved = false) {
+  const g = app.view.tree.under(), all = g ? [] : app.view.chosen();
+  const tags = resolved ? all.filter(isFlagged(app)) : all, reply = g ? g.flagged : tags.length > 0 && tags.every(isFlagged(app));
+  if (resolved && !reply) { app.view.say('Nothing that is chosen is flagged.'); return; }
+  if (!g && !tags.length) return;
+  const title = resolved ? 'Resolve the flag of' : reply ? 'Reply to the flag of' : 'Flag', action = resolved ? 'Resolve' : reply ? 'Reply' : 'Flag';
+  const text = await prompt({title: `${title} ${g ? `“${shown(g.name)}”` : count(tags.length, 'label')}`, action, value: '', optional: resolved || !reply,
+    label: resolved ? 'Answer; it may be empty' : reply ? 'Reply' : 'What is doubtful'});
+  if (text === null) return;
+  const e = {op: 'flag', ...(text ? {note: text} : {}), ...(resolved ? {resolved} : {})};
+  if (g) app.edit({...e, level: g.level, from: [{name: g.name}]}); else remark(app, e, tags);
 }
 
 function currentGroup(app) {
@@ -216,35 +238,62 @@ async function newGroup(app) {
 function markAll(app) {
   const items = app.view.grid.items;
   const core = app.view.kind === 'group' ? items.filter((i) => !(app.model.status[i] & OUTLIER)) : items;
-  const set = core.every((i) => app.view.isMarked(i)) ? items : core;
-  for (const i of app.view.labelsOf(set)) app.view.marks.add(i);
-  app.view.draw();
+  const open = core.filter(isOpen(app));
+  const set = (open.length ? open : core).every((i) => app.view.isMarked(i)) ? items : core;
+  app.view.markMany(app.view.labelsOf(set));
 }
+
+const page = 200; // edits that the history shows at once
+const many = 10; // an edit of more labels or groups is taken back after a question
 
 async function history(app) {
   let list;
-  try { list = await ask('/api/history'); } catch (e) { app.view.say(e.message); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the kind of', drop: 'drop', flag: 'flag',
+  try { list = (await ask('/api/history')).reverse(); } catch (e) { app.view.say(`${e.message}.`); return; }
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
     note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
-  const rows = list.reverse().slice(0, 500).map((e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
-    h('td', {class: 'n'}, new Date(e.at).toLocaleTimeString('en-GB')),
-    h('td', {}, e.op === 'revert' ? `undo #${e.of}`
-      : `${names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`),
-    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`,
-      onclick: () => { app.edit({op: 'revert', of: e.seq}); d.leave(); }}, 'take back') : h('span', {class: 'soft'}, 'undone'))));
-  const which = `Every edit of ${app.model.log}, latest first${list.length > 500 ? `; the last 500 of ${number(list.length)}` : ''}.`;
-  const d = inform('History', 'wide history', h('p', {class: 'soft'}, `${which} Any of them can be undone, unless a later one depends on it.`),
-    h('table', {}, h('tbody', {}, rows)));
+  const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
+    : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`
+      + `${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
+  const takeBack = async (e) => {
+    d.leave();
+    if (e.n > many) {
+      const answer = await confirm({title: `Take back edit #${e.seq}`, answers: [`Take back ${number(e.n)} at once`],
+        body: [h('p', {}, `${text(e)}.`), h('p', {class: 'soft'}, 'Undo restores them.')]});
+      if (answer !== 0) return;
+    }
+    app.edit({op: 'revert', of: e.seq});
+  };
+  const row = (e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
+    h('td', {class: 'n'}, `${new Date(e.at).toLocaleDateString('en-CA')} ${new Date(e.at).toLocaleTimeString('en-GB')}`),
+    h('td', {}, text(e)), h('td', {class: 'soft'}, e.by || ''),
+    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => takeBack(e)}, 'take back')
+      : h('span', {class: 'soft'}, 'undone')));
+  const body = h('tbody', {}), older = h('button', {type: 'button', onclick: () => more()});
+  const more = () => {
+    body.append(...list.slice(body.children.length, body.children.length + page).map(row));
+    const left = list.length - body.children.length;
+    older.hidden = !left;
+    older.textContent = `${number(Math.min(page, left))} older edits`;
+  };
+  more();
+  const d = inform('History', 'wide history', h('p', {class: 'soft'}, `Every edit of ${app.model.log}, latest first. Any of them can be undone, `
+    + 'unless a later one depends on it.'), h('table', {}, body), h('p', {class: 'buttons'}, older));
 }
 
-async function finish(app) {
+async function finish(app, replace = false) {
   const m = app.model;
   try {
-    const a = await ask('/api/finish', {});
+    const a = await ask('/api/finish', {replace});
     inform('Written', 'ask', h('p', {class: 'pre'}, a.text),
       h('p', {class: 'soft'}, `${number(m.n - m.done.labels)} labels are open. You can go on and write it again.`));
   } catch (e) {
-    const {orphans, level, parent} = e.body || {};
+    const {orphans, level, parent, replaces} = e.body || {};
+    if (replaces) {
+      const answer = await confirm({title: 'This replaces the result of other logs', answers: ['Keep it', 'Replace it'],
+        body: [h('p', {class: 'pre'}, replaces), h('p', {class: 'soft'}, 'Nothing has been written yet.')]});
+      if (answer === 1) await finish(app, true);
+      return;
+    }
     if (!orphans) {
       const why = m.done.labels ? e.message : 'No label is decided yet: accept, move or drop some first.';
       inform('Not written yet', 'ask', h('p', {class: 'pre'}, why));
@@ -275,12 +324,16 @@ export const commands = [
   {keys: ['p'], name: 'Kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
-  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look', run: (app) => remark(app, 'flag', 'Flag', 'Flag')},
-  {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: (app) => remark(app, 'note', 'Note on', 'Keep')},
+  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag', run: (app) => flag(app)},
+  {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
+  {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: note},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
-  {keys: ['ctrl+y'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
-  {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all above the break; once more: all that is shown', run: markAll},
+  {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
+  {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
+  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, or by name', run: (app) => app.view.sortNext()},
+  {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
+  {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
     run: (app) => app.view.toggleVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it',
@@ -289,7 +342,7 @@ export const commands = [
     run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
-  {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: finish},
+  {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: (app) => finish(app)},
 ];
 
 // helpDialog explains the page. The first time it shows only what a beginner needs.
@@ -300,6 +353,9 @@ export function helpDialog(app, first) {
   inform(first ? 'Welcome' : 'Help', 'wide',
     first ? h('p', {}, 'Labels with similar meanings have been grouped automatically. Turn the groups into classes that people would use: '
       + 'accept what is right, move what is not, and drop labels that are not a kind of landmark.') : null,
+    first ? h('p', {}, 'If you know the classes, begin with a list of their names: ', key('N'), ' declares one, and hgld curate import groups.txt, '
+      + 'while this server is stopped, all of a file with one name a line. Digits then offer them first, and ', key('R'),
+      ' proposes a class for every open label that is near one name, for you to check by sample and confirm.') : null,
     h('div', {class: 'help'},
       h('section', {}, h('h3', {}, '1 · Look at a group'),
         h('p', {class: 'soft'}, 'Labels that belong to it most surely come first; outliers are below a break.'),

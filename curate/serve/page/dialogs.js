@@ -1,5 +1,5 @@
 import {h, fill, shown, key, number} from './dom.js';
-import {fold, fuzzy} from './text.js';
+import {best, fold, fuzzy} from './text.js';
 
 // Dialogs are modal <dialog> elements: the browser keeps the focus inside and restores it, and
 // Escape closes them.
@@ -47,6 +47,10 @@ function open(title, className, ...children) {
   return d;
 }
 
+// isEnter tells whether a key takes what is typed: Enter, once for each press, and not the one that
+// ends the composition of a text by an input method.
+const isEnter = (e) => e.key === 'Enter' && !e.isComposing && !e.repeat;
+
 const mostShown = 50;
 
 // choose asks for one of the items {name, note}, found by a part of its name. create is the word
@@ -56,7 +60,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
     const again = takeResumed();
-    const folded = items.map((i) => fold(i.name));
+    const folded = new Map(items.map((i) => [i, fold(i.name)])), foldedName = (i) => folded.get(i) ?? fold(i.name);
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
@@ -72,9 +76,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     };
     const filter = () => {
       const typed = fold(input.value.trim());
-      list = items.map((item, i) => [fuzzy(typed, folded[i]), i]).filter((x) => x[0] > 0)
-        .sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, mostShown).map((x) => items[x[1]]);
-      if (more) list.push(...more(input.value));
+      list = best([...items, ...(more ? more(input.value) : [])], (item) => fuzzy(typed, foldedName(item))).slice(0, mostShown);
       if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
       at = 0;
       draw();
@@ -83,7 +85,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     input.addEventListener('keydown', (e) => {
       const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10}[e.key];
       if (step) { at = Math.max(0, Math.min(list.length - 1, at + step)); draw(); e.preventDefault(); }
-      if (e.key === 'Enter') { e.preventDefault(); if (e.ctrlKey && create && input.value) { result = input.value; d.leave(); } else take(); }
+      if (isEnter(e)) { e.preventDefault(); if ((e.ctrlKey || e.metaKey) && create && input.value) { result = input.value; d.leave(); } else take(); }
     });
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
       h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null,
@@ -103,7 +105,7 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
     const again = takeResumed();
     const input = h('input', {type: 'text', id: 'answer', value: again?.text ?? value ?? '', autocomplete: 'off', spellcheck: false});
     const take = () => { if (input.value !== '' || optional) { result = input.value; d.leave(); } };
-    input.addEventListener('keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); take(); } });
+    input.addEventListener('keydown', (e) => { if (isEnter(e)) { e.preventDefault(); take(); } });
     const d = open(title, 'ask', lead ? h('p', {class: 'soft'}, lead) : null, h('label', {for: 'answer'}, label), input,
       choices ? h('p', {class: 'chips'}, choices.map((c) => h('button', {type: 'button', onclick: () => { input.value = c; take(); }}, c))) : null,
       h('p', {class: 'buttons'}, h('button', {type: 'button', class: 'main-button', onclick: take}, action, ' ', key('Enter')),
@@ -188,7 +190,7 @@ export function preview({title, names, exists, make, max}) {
     const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ',
       key('Esc'))));
     d.addEventListener('keydown', (e) => {
-      if (e.key === 'Enter' && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
+      if (isEnter(e) && e.target !== d && (e.target.tagName === 'INPUT' || e.target === ok)) { e.preventDefault(); take(); return; }
       if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey) return;
       if (e.key >= '2' && e.key <= String(Math.min(8, max))) { k = Number(e.key); run(); }
       if (e.key === 'r') { seed++; run(); }

@@ -13,7 +13,7 @@ const words = {
   split: [(e) => `Divided ${names(e)} into ${shown(e.to)}`, 'dividing'],
   set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or removed its parent`), 'the kind of'],
   drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
-  flag: [(e) => `Flagged ${names(e)}`, 'the flag of'],
+  flag: [(e) => (e.resolved ? `Resolved the flag of ${names(e)}` : `Flagged ${names(e)}`), 'the flag of'],
   propose: [(e) => `Proposed ${names(e)} for ${shown(e.to)}`, 'the proposal of'],
   confirm: [(e) => `Confirmed ${names(e)} in ${shown(e.to)}`, 'confirming'],
   withdraw: [(e) => `Took back the proposal of ${names(e)}${e.note ? ` as ${e.note}` : ''}`, 'withdrawing'],
@@ -24,7 +24,7 @@ const words = {
 export function asPast(e) {
   const from = e.from || e.parts.flatMap((p) => p.members), to = (e.parts || []).map((p) => p.to);
   return {op: e.op, level: e.level || 0, n: from.length, first: from[0].name, item: from[0].qid || '', to: e.parts ? groupList(to, e.op) : e.to || '',
-    note: e.note || ''};
+    note: e.note || '', resolved: !!e.resolved};
 }
 
 // groupList names the groups of an edit, and of a proposal, which may have very many, the first.

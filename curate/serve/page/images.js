@@ -1,4 +1,5 @@
 import {ask} from './net.js';
+import {FLAGGED} from './model.js';
 
 const most = 200; // labels in a request
 
@@ -32,9 +33,29 @@ export class Thumbnails {
   }
 }
 
+// Thread is what was written about the flag of the current label.
+export class Thread {
+  constructor(app) { Object.assign(this, {app, of: '', list: [], asking: false}); }
+
+  // key names a label and the version of what is known about it.
+  key(i) { return `${i} ${this.app.model.version}`; }
+
+  // ask requests the thread of the current label if it is flagged, one request at a time.
+  async ask() {
+    const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
+    if (i === undefined || !(model.status[i] & FLAGGED) || this.asking || this.of === wanted) return;
+    this.asking = true;
+    let list = [];
+    try { list = (await ask(`/api/flags?tag=${i}`)).thread; } catch { /* the reason is shown without its thread */ }
+    this.asking = false;
+    Object.assign(this, {of: wanted, list});
+    view.draw();
+  }
+}
+
 // Examples are landmarks that carry the current label. They are shown while on is true.
 export class Examples {
-  constructor(app) { Object.assign(this, {app, on: false, of: undefined, list: [], asking: false}); }
+  constructor(app) { Object.assign(this, {app, on: false, of: undefined, list: [], failed: '', asking: false}); }
 
   toggle() {
     if (!this.app.model.has.examples) return;
@@ -47,10 +68,10 @@ export class Examples {
     const {view} = this.app, i = view.grid.current();
     if (!this.on || i === undefined || this.asking || this.of === i) return;
     this.asking = true;
-    let list = [];
-    try { list = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { view.say(e.message); }
+    let list = [], failed = '';
+    try { list = (await ask(`/api/examples?tag=${i}`)).examples || []; } catch (e) { failed = `${e.message}.`; }
     this.asking = false;
-    Object.assign(this, {of: i, list});
+    Object.assign(this, {of: i, list, failed});
     view.draw();
   }
 }

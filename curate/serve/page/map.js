@@ -21,7 +21,7 @@ export class PlaneMap {
       key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
       this.note, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
     this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
-    this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.draw(); } else this.hover(this.at(e)); });
+    this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.drawSoon(); } else this.hover(this.at(e)); });
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.canvas.addEventListener('wheel', (e) => { e.preventDefault(); this.zoom(e.deltaY < 0 ? 1.25 : 0.8, this.at(e)); }, {passive: false});
     this.canvas.addEventListener('pointerup', (e) => {
@@ -55,29 +55,48 @@ export class PlaneMap {
     this.draw();
   }
 
+  // drawSoon draws the lasso over the points, once in a frame.
+  drawSoon() {
+    this.frame ??= requestAnimationFrame(() => { this.frame = undefined; this.drawOver(); });
+  }
+
+  // draw draws the points and the names into a layer of their own, and the lasso over them.
   draw() {
     const box = this.canvas.parentElement.getBoundingClientRect();
     if (!this.places || box.width < 10) return;
     const scale = window.devicePixelRatio || 1;
-    const w = this.canvas.width = box.width * scale, hgt = this.canvas.height = box.height * scale;
-    const c = this.canvas.getContext('2d'), {viewport} = this;
+    this.layer ??= document.createElement('canvas');
+    const w = this.layer.width = this.canvas.width = box.width * scale, hgt = this.layer.height = this.canvas.height = box.height * scale;
+    const c = this.layer.getContext('2d'), {viewport} = this;
     const over = (x, y) => [(x - viewport.x) * viewport.zoom * w, (y - viewport.y) * viewport.zoom * hgt];
     const style = getComputedStyle(document.documentElement);
+    this.draws = (this.draws || 0) + 1;
+    this.canvas.dataset.draws = this.draws;
     const dark = matchMedia('(prefers-color-scheme: dark)').matches;
     const size = (this.places.length > 8000 ? 1.3 : 2.6) * scale;
-    c.clearRect(0, 0, w, hgt);
+    const mark = style.getPropertyValue('--mark'), none = style.getPropertyValue('--line');
     for (let i = 0; i < this.places.length; i++) {
       const [x, y] = over(...this.places[i]);
       if (x < 0 || x > w || y < 0 || y > hgt) continue;
       const hue = (this.on.group(i) * 137.508) % 360;
       c.beginPath();
       c.arc(x, y, this.on.isMarked(i) ? 2 * size : size, 0, 7);
-      if (this.on.isMarked(i)) { c.fillStyle = style.getPropertyValue('--mark'); c.fill(); continue; }
-      const colour = this.on.group(i) < 0 ? style.getPropertyValue('--line') : `hsl(${hue} 62% ${dark ? 66 : 42}%)`;
+      if (this.on.isMarked(i)) { c.fillStyle = mark; c.fill(); continue; }
+      const colour = this.on.group(i) < 0 ? none : `hsl(${hue} 62% ${dark ? 66 : 42}%)`;
       if (this.on.decided(i)) { c.fillStyle = colour; c.fill(); } else { c.strokeStyle = colour; c.lineWidth = scale; c.stroke(); }
     }
     this.drawNames(c, over, {w, hgt, scale, style});
-    c.strokeStyle = style.getPropertyValue('--mark');
+    this.drawOver();
+  }
+
+  // drawOver copies the layer of the points, and draws the lasso or the circle.
+  drawOver() {
+    if (!this.layer) return;
+    const scale = window.devicePixelRatio || 1, {viewport} = this, {width: w, height: hgt} = this.canvas, c = this.canvas.getContext('2d');
+    const over = (x, y) => [(x - viewport.x) * viewport.zoom * w, (y - viewport.y) * viewport.zoom * hgt];
+    c.clearRect(0, 0, w, hgt);
+    c.drawImage(this.layer, 0, 0);
+    c.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
     c.lineWidth = 2 * scale;
     c.beginPath();
     if (this.path) this.path.forEach(([x, y], k) => (k ? c.lineTo(...over(x, y)) : c.moveTo(...over(x, y))));

@@ -11,6 +11,8 @@ export const DECIDED = 1, DROPPED = 2, FLAGGED = 4, OUTLIER = 8, PROPOSED = 16;
 // stateOf is the state of a label in a word.
 export const stateOf = (status) => (status & DROPPED ? 'dropped' : status & DECIDED ? 'decided' : status & PROPOSED ? 'proposed' : 'open');
 
+const collator = new Intl.Collator('en', {numeric: true});
+
 const nowhere = -2; // parent of a label before its group is known
 
 // Bucket holds the labels of one group, or the dropped labels.
@@ -30,6 +32,7 @@ export class Model {
   load(s) {
     Object.assign(this, {draft: s.draft, by: s.by, log: s.log, queue: s.queue, levels: s.levels, kinds: s.kinds,
       names: s.names || [], items: s.items || [], landmarks: s.landmarks || [], images: s.images || [], has: s.has});
+    this.fresh = new Set(s.new || []);
     const n = this.names.length;
     this.n = n;
     this.parent = new Int32Array(n).fill(nowhere);
@@ -167,27 +170,32 @@ export class Model {
     }
     for (const i of tags) {
       if (i === undefined) continue;
-      const [reason, flag, note] = this.remarks.get(i) || ['', '', ''];
+      const [reason, flag, note, by] = this.remarks.get(i) || ['', '', '', ''];
       const status = this.status[i];
       if (e.op === 'flag') {
-        this.put(i, this.parent[i], status | FLAGGED);
-        this.remarks.set(i, [reason, e.note || '', note]);
+        this.put(i, this.parent[i], e.resolved ? status & ~FLAGGED : status | FLAGGED);
+        this.remarks.set(i, e.resolved ? [reason, '', note, ''] : [reason, e.note || '', note, this.by]);
       } else if (e.op === 'note') {
-        this.remarks.set(i, [reason, flag, e.note || '']);
+        this.remarks.set(i, [reason, flag, e.note || '', by]);
       } else if (e.op === 'drop') {
         this.put(i, to, (status & ~(OUTLIER | PROPOSED)) | DECIDED | DROPPED);
-        this.remarks.set(i, [e.note || '', flag, note]);
+        this.remarks.set(i, [e.note || '', flag, note, by]);
       } else {
         this.put(i, to, (this.parent[i] === to ? status : status & ~OUTLIER) & ~(DROPPED | PROPOSED) | DECIDED);
       }
     }
   }
 
-  // members lists the labels of a group, outliers last. With surest, those that belong to it most
-  // surely come first, otherwise those nearest to its centroid.
-  members(g, surest = !!this.margins) {
-    const before = surest ? (x, y) => this.margins[y] - this.margins[x] : (x, y) => this.distance[x] - this.distance[y];
-    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, surest);
+  // members lists the labels of a group, outliers last. The order is "sure" for those that belong to
+  // it most surely first, "near" for those nearest to its centroid, "landmarks" or "name".
+  members(g, order = this.margins ? 'sure' : 'near') {
+    const before = {sure: (x, y) => this.margins[y] - this.margins[x], near: (x, y) => this.distance[x] - this.distance[y]}[order] || this.order(order);
+    return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, order);
+  }
+
+  // order compares labels by their landmarks, most first, or by their names.
+  order(by) {
+    return by === 'landmarks' ? (x, y) => this.landmarks[y] - this.landmarks[x] : (x, y) => collator.compare(this.names[x], this.names[y]);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }
@@ -205,6 +213,9 @@ export class Model {
     }
     return this.found.tags;
   }
+
+  // decidedOf counts the decided labels among some, dropped ones included.
+  decidedOf(tags) { return tags.reduce((n, i) => n + (this.status[i] & DECIDED ? 1 : 0), 0); }
 
   // touched counts labels and their landmarks and images.
   touched(tags) {

@@ -68,28 +68,44 @@ addEventListener('popstate', async (e) => {
   if (document.body.dataset.ready !== 'yes' || pass.queue !== queue) location.reload(); else dispatchEvent(new Event('readmitted'));
 });
 
-// ask sends a request and returns the answer. The error is a TypeError if the server cannot be
-// reached, Stranger if another program answered, and Refused for a status other than 200.
-export async function ask(path, body, signal) {
+// Gone is the error of a request that the server does not answer.
+export class Gone extends Error {
+  constructor() { super('The server does not answer'); }
+}
+
+const longest = 120 * 1000; // milliseconds that a request takes: a map of very many labels is slow
+
+// ask sends a request and returns the answer. The error is Gone if the server cannot be reached or
+// takes more than limit milliseconds, Stranger if another program answered, and Refused for a status
+// other than 200.
+export async function ask(path, body, limit = longest) {
   if (opening) await opening;
   if (!pass) throw new Refused(403, 'This tab has no access; open the latest link that the server printed');
   const nonce = crypto.randomUUID();
   const proved = proof(nonce);
   const headers = {'X-Hgld-Token': pass.token, 'X-Hgld-Nonce': nonce};
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  const r = await fetch(path, {method: body === undefined ? 'GET' : 'POST', signal, cache: 'no-store', redirect: 'error', headers,
-    body: body === undefined ? undefined : JSON.stringify(body)});
-  const text = await r.text();
+  let r, text;
+  try {
+    r = await fetch(path, {method: body === undefined ? 'GET' : 'POST', signal: AbortSignal.timeout(limit), cache: 'no-store', redirect: 'error', headers,
+      body: body === undefined ? undefined : JSON.stringify(body)});
+    text = await r.text();
+  } catch { throw new Gone(); }
   if (r.headers.get('X-Hgld-Proof') !== await proved) throw new Stranger();
   const json = (r.headers.get('Content-Type') || '').startsWith('application/json') ? JSON.parse(text) : null;
   if (!r.ok) throw new Refused(r.status, (json && json.error) || text.trim(), json);
   return json;
 }
 
+const slow = 3000; // milliseconds after which an edit without an answer is reported
+const editLimit = 20 * 1000; // after which it is sent again
+const waitLimit = 10 * 1000; // after which the next attempt to reach the server begins
+const pollLimit = 40 * 1000; // the server answers a request for changes within 20 s
+
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(byOthers), saved(answer, edit), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), otherDraft()}
+  // on: {changed(byOthers), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), otherDraft()}
   constructor(model, on) {
     this.model = model;
     this.on = on;
@@ -98,6 +114,7 @@ export class Sender {
     this.held = null; // {edit, why} that waits for the curator's decision
     this.busy = false;
     this.lost = false;
+    this.late = false; // an edit has waited long for its answer
     this.prefix = `hgld edit ${model.queue} `;
     this.adopt();
     this.showAll();
@@ -118,11 +135,12 @@ export class Sender {
     this.queue.sort((a, b) => a.made - b.made);
   }
 
-  // add sends an edit, and stores and shows it while it is on its way. tags are its labels.
-  add(edit, tags) {
+  // add sends an edit, and stores and shows it while it is on its way. tags are its labels, and marks
+  // what was marked.
+  add(edit, tags, marks) {
     const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, draft: this.model.draft, base: this.model.version,
       target: this.model.placeOf(edit.to), edit};
-    Object.defineProperties(q, {tags: {value: tags, writable: true}, began: {value: performance.now()},
+    Object.defineProperties(q, {tags: {value: tags, writable: true}, marks: {value: marks}, began: {value: performance.now()},
       stored: {value: false, writable: true}}); // of this page; not stored
     this.queue.push(q);
     this.send();
@@ -170,18 +188,19 @@ export class Sender {
       const q = this.queue[0];
       const of = typeof q.edit.of === 'string' ? this.model[q.edit.of] : q.edit.of; // "undo" or "redo"
       if (of === 0) { this.remove(q); this.on.changed(); continue; }
+      const late = setTimeout(() => { this.late = true; this.on.slow(this.queue.length); }, slow);
       try {
-        const a = await ask('/api/edit', {id: q.id, draft: q.draft, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})});
+        const a = await ask('/api/edit', {id: q.id, draft: q.draft, base: q.base, ...q.edit, ...(of === undefined ? {} : {of})}, editLimit);
         for (const x of this.queue) if (x !== q && x.page === q.page && x.base === a.seq - 1) this.rebase(x, a.seq); // its author knew this edit
         this.remove(q);
         this.serverBack();
         this.apply(a);
         if (q.began) performance.measure('edit saved', {start: q.began});
-        this.on.saved(a, q.edit);
+        this.on.saved(a, q.edit, q.marks);
         this.on.changed();
       } catch (e) {
         if (!(await this.failed(q, e))) break;
-      }
+      } finally { clearTimeout(late); }
     }
     this.busy = false;
   }
@@ -282,15 +301,15 @@ export class Sender {
     while (this.lost) {
       await sleep(700);
       try {
-        await ask(`/api/changes?since=${this.model.version}`);
+        await ask(`/api/changes?since=${this.model.version}`, undefined, waitLimit);
         this.serverBack();
       } catch (e) { this.serverGone(e); }
     }
   }
 
   serverBack() {
-    if (!this.lost) return;
-    this.lost = false;
+    if (!this.lost && !this.late) return;
+    this.lost = this.late = false;
     this.on.back();
     if (this.held) this.on.conflict(this.held.edit, this.held.why);
   }
@@ -299,7 +318,7 @@ export class Sender {
   async watch() {
     for (;;) {
       try {
-        const v = await ask(`/api/changes?since=${this.model.version}${this.lost ? '' : '&wait=1'}`);
+        const v = await ask(`/api/changes?since=${this.model.version}${this.lost ? '' : '&wait=1'}`, undefined, pollLimit);
         this.serverBack();
         if (v.draft !== this.model.draft) { this.on.otherDraft(); return; }
         if (v.version < this.model.version) { await this.reload(); this.on.changed(true); }

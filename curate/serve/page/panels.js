@@ -15,16 +15,17 @@ function differs(part, state) {
 // The parts around the labels: progress, the head of the screen, its buttons, suggestions and
 // details.
 
-// progress writes the numbers of decided groups, labels, landmarks and images.
+// progress writes how many labels are decided. Its title has the landmarks, images and groups.
 export function progress(app) {
-  const {inUse, total, done, withImages} = app.model;
-  const rows = [['groups', inUse.decided, inUse.groups], ['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks]];
-  if (withImages) rows.push(['images', done.images, total.images]);
-  if (!differs('progress', [rows, app.model.proposed].join())) return;
-  const proposed = (what) => (what === 'labels' && app.model.proposed ? `, ${number(app.model.proposed)} proposed` : '');
-  fill(byId('progress'), rows.map(([what, n, all]) => h('div', {class: 'meter', title: `${number(n)} of ${number(all)} ${what} decided${proposed(what)}`},
-    h('span', {class: 'what'}, what), h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
-    h('progress', {max: all || 1, value: n, 'aria-label': `${what} decided`}))));
+  const {inUse, total, done, withImages, proposed} = app.model;
+  const rows = [['labels', done.labels, total.labels], ['landmarks', done.landmarks, total.landmarks], ['groups', inUse.decided, inUse.groups]];
+  if (withImages) rows.splice(2, 0, ['images', done.images, total.images]);
+  if (!differs('progress', [rows, proposed].join())) return;
+  const [, n, all] = rows[0], of = ([what, some, most]) => `${number(some)} of ${number(most)} ${what} decided`;
+  const title = [of(rows[0]) + (proposed ? `, ${number(proposed)} proposed` : ''), ...rows.slice(1).map(of)].join('\n');
+  fill(byId('progress'), h('div', {class: 'meter', title}, h('span', {class: 'what'}, 'labels'),
+    h('span', {class: 'n'}, all ? `${Math.floor((100 * n) / all)} %` : '–'),
+    h('progress', {max: all || 1, value: n, 'aria-label': 'labels decided'})));
 }
 
 // groupNote is the name of a label's group, on screens that show labels of several groups.
@@ -47,7 +48,8 @@ const thumbnail = (app, i) => (app.model.has.thumbnails && ['group', 'proposals'
 // cardState is everything that the appearance of a card depends on.
 export function cardState(app, i, active) {
   const {view} = app, note = view.kind === 'proposals' ? app.proposals.about(i) : groupNote(app, i);
-  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note].join(' ');
+  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note,
+    view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
 // card writes a label and its variants into an element, on one line for groups and proposals, and
@@ -55,7 +57,7 @@ export function cardState(app, i, active) {
 export function card(app, e, i, active) {
   const m = app.model, row = app.view.rows.labels(i), status = statusOf(app, i), marked = app.view.isMarked(i);
   if (!e.firstChild) {
-    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}, h('span'), h('span', {class: 'also'})),
+    e.append(h('span', {class: 'tick', 'aria-hidden': 'true'}), h('span', {class: 'label'}, h('span', {dir: 'auto'}), h('span', {class: 'also', dir: 'auto'})),
       h('span', {class: 'facts'}, h('span'), h('span', {class: 'flag', 'aria-hidden': 'true'})), hidden(''));
     e.setAttribute('role', 'option');
     e.draggable = true;
@@ -63,7 +65,8 @@ export function card(app, e, i, active) {
   const group = groupNote(app, i), note = noted(app, i), proposal = app.view.kind === 'proposals', line = proposal || app.view.kind === 'group';
   const {landmarks, images} = m.touched(row);
   const counts = line ? [number(landmarks)] : [count(landmarks, 'landmark'), m.withImages ? count(images, 'image') : ''].filter(Boolean);
-  const facts = proposal ? [app.proposals.about(i)] : counts;
+  const [, flag, , by] = app.view.kind === 'flagged' ? m.remarks.get(i) || [] : [];
+  const facts = proposal ? [app.proposals.about(i)] : app.view.kind === 'flagged' ? [flag || 'no reason', by, ...counts].filter(Boolean) : counts;
   const stands = stateOf(status);
   const state = [stands === 'open' ? '' : stands, marked ? 'marked' : '', status & FLAGGED ? 'flagged' : ''].filter(Boolean);
   attribute(e, 'class', ['cell card', line ? 'line' : '', line && m.has.thumbnails ? 'pictured' : '', active ? 'at' : '', status & OUTLIER ? 'outlier' : '',
@@ -83,13 +86,21 @@ export function card(app, e, i, active) {
       box.replaceChildren(...(image ? [h('img', {src: `/image/${encodeURIComponent(image)}?small`, alt: '', draggable: false})] : []));
     }
   }
-  write(tick, marked ? '●' : status & DROPPED ? '×' : status & DECIDED ? '✓' : status & PROPOSED ? '?' : '');
+  write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
   write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
   write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
+}
+
+const sortable = ['group', 'search', 'marked', 'dropped'];
+
+// orderOf names the order of the labels.
+function orderOf({kind, sorting, screen}) {
+  if (sorting !== 'sure') return sorting === 'name' ? 'by name' : 'most landmarks first';
+  return kind !== 'group' ? 'as they stand in the draft' : screen.order === 'sure' ? 'surest first' : 'nearest first';
 }
 
 // head writes the title of the screen, counts and marks.
@@ -105,8 +116,11 @@ export function head(app) {
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
   const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
-  const marks = app.view.marks.size ? h('p', {class: 'marks', role: 'status'},
-    `${count(app.view.marks.size, 'label')} marked · ${count(m.touched(app.view.chosen()).landmarks, 'landmark')} `,
+  const decided = v.marks.size ? m.decidedOf(v.chosen()) : 0, {leftOut} = v;
+  const marks = v.marks.size || leftOut.size ? h('p', {class: 'marks', role: 'status'},
+    `${count(v.marks.size, 'label')} marked${decided ? `, ${number(decided)} decided` : ''} · `
+      + `${count(m.touched(v.marks.size ? v.chosen() : []).landmarks, 'landmark')} `,
+    leftOut.size ? [h('button', {type: 'button', onclick: () => v.markDecided()}, `and ${number(leftOut.size)} decided `, key('D')), ' '] : null,
     v.kind === 'marked' ? null : h('button', {type: 'button', onclick: () => app.go('marked')}, 'list ', key('M')), ' ',
       h('button', {type: 'button', onclick: () => app.view.clearMarks()}, 'clear ', key('Esc'))) : null;
   const hints = {
@@ -117,7 +131,8 @@ export function head(app) {
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || items.length ? hints[v.kind] : '', v.screen.surest ? ' · surest first' : '', g && g.note ? ` · ${g.note}` : ''), marks));
+      v.kind === 'near' || items.length ? hints[v.kind] : '', sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
+        title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
 // actions writes the buttons of the commands.
@@ -162,23 +177,24 @@ export function side(app) {
   const m = app.model, i = app.view.grid.current(), chosen = app.view.chosen();
   const parts = [];
   if (m.has.suggest && chosen.length && app.view.kind !== 'review') {
-    // While the answer for a new choice is on its way, the last one is shown in a paler colour. It
-    // cannot be taken.
+    // While the answer for a new choice is on its way, the last one stays as a pale outline without
+    // its keys. It cannot be taken.
     const list = app.suggestions.near.filter((x) => m.groups[1][x.at]?.name === x.name);
-    const stale = !app.suggestions.list().length;
+    const stale = !app.suggestions.list().length, {waiting} = app.suggestions;
     const far = Math.max(...list.map((x) => x.distance), 1e-9);
     const near = Math.min(...list.map((x) => x.distance), far);
-    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1 ? `${count(chosen.length, 'marked label')}`
+    parts.push(h('section', {}, h('h2', {}, 'Move to'), h('p', {class: 'soft'}, app.view.marks.size > 1
+      ? `${count(chosen.length, 'marked label')}${m.decidedOf(chosen) ? `, ${number(m.decidedOf(chosen))} decided` : ''}`
       : chosen.map((x) => shown(m.names[x])).join(' · ')),
       h('ol', {class: stale ? 'near stale' : 'near'}, list.map((x, n) => {
         const bar = h('span', {class: 'bar', 'aria-hidden': 'true'});
         bar.style.width = `${Math.round(100 * Math.max(0.08, 1 - 0.8 * (x.distance - near) / Math.max(1e-9, far - near || far)))}%`;
-        return h('li', {}, h('button', {type: 'button', class: 'suggestion', onclick: () => app.suggestions.take(n)}, key(String(n + 1)),
+        return h('li', {}, h('button', {type: 'button', class: 'suggestion', disabled: stale, onclick: () => app.suggestions.take(n)}, key(String(n + 1)),
           h('span', {class: 'name'}, shown(x.name)), h('span', {class: 'n'}, number(m.bucket(x.at).size)), bar));
-      }))));
+      })), waiting ? h('p', {class: 'waiting', role: 'status'}, key(String(waiting)), ' waits for the suggestions…') : null));
   }
   if (i !== undefined && app.view.kind !== 'review') {
-    const [reason, flag, note] = m.remarks.get(i) || ['', '', ''];
+    const [reason, , note] = m.remarks.get(i) || ['', '', ''];
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])),
@@ -188,20 +204,32 @@ export function side(app) {
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null,
-        m.status[i] & FLAGGED ? fact('flag', flag || 'yes') : null, note ? fact('note', note) : null)));
+        note ? fact('note', note) : null)));
+    if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));
   }
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
   fill(byId('side'), parts);
 }
 
+// thread shows what was written about the flag of a label.
+function thread(app, i) {
+  const {of, list} = app.thread, [, flag, , by] = app.model.remarks.get(i) || ['', '', '', ''];
+  const known = of === app.thread.key(i) && list.length ? list : [{by, note: flag}];
+  const button = (name, k) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
+  return h('section', {class: 'thread'}, h('h2', {}, 'Flag'), known.map((e) => h('div', {},
+    h('p', {class: 'soft'}, [e.by || 'unknown', e.at ? new Date(e.at).toLocaleDateString('en-CA') : '', e.resolved ? 'resolved' : '']
+      .filter(Boolean).join(' · ')),
+    h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, button('Reply', 'f'), button('Resolve', 'F')));
+}
+
 // examples shows landmarks that carry a label.
 function examples(app, i) {
   if (app.examples.of !== i) return h('section', {}, h('h2', {}, 'Examples'), h('p', {class: 'soft'}, 'looking…'));
-  const {list} = app.examples;
+  const {list, failed} = app.examples;
   return h('section', {}, h('h2', {}, 'Examples'), list.length ? list.map((x) => h('figure', {},
     h('div', {class: 'pictures'}, (x.images || []).slice(0, 3).map((name) => h('img', {src: `/image/${encodeURIComponent(name)}`, alt: `image of ${x.title}`,
       loading: 'lazy'}))),
     h('figcaption', {}, x.link ? h('a', {href: x.link, target: '_blank', rel: 'noopener noreferrer'}, x.title) : x.title)))
-      : h('p', {class: 'soft'}, 'There is no landmark with this label in tags.jsonl.'));
+      : h('p', {class: 'soft'}, failed || 'There is no landmark with this label in tags.jsonl.'));
 }

@@ -160,8 +160,14 @@ export class Proposals {
     if (!c) { fill(this.message, 'drawing labels to check…'); fill(this.details, ''); fill(this.buttons); return; }
     const checked = c.right + c.wrong;
     const are = c.expected >= 0.5 && c.expected < 1.5 ? 'is' : 'are';
-    fill(this.message, c.expected === null ? `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`
+    const unknown = checked ? `Nothing is known of the ${count(left, 'label')} left: no label like them has been checked.`
+      : `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`;
+    fill(this.message, c.expected === null ? unknown
       : `About ${round(c.expected)} of the ${count(left, 'label')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
+    const surest = this.ranked ? this.expectedOf(above) : null;
+    this.threshold.textContent += surest && above
+      ? ` · about ${round(surest.expected)} of ${number(above)} wrong (${round(surest.low)} to ${round(surest.high)})`
+      : '';
     fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn labels checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
       + `For a wrong one, a digit or m moves it to its group; 0 only takes it back.${this.failed ? ` ${this.failed}` : ''}`);
     const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;
@@ -190,6 +196,25 @@ export class Proposals {
   // parts lists labels by the name of their group, in the form of an edit.
   parts(list) { return this.byGroup(list).map(([g, of]) => ({to: this.name(g), members: of.map((x) => this.app.model.ref(x.tag))})); }
 
+  // scored adds the lead of each label to the parts of a proposal.
+  scored(list) { return this.parts(list).map((p, n) => ({...p, scores: this.byGroup(list)[n][1].map((x) => Number(this.leadOf(x.tag).toFixed(4)))})); }
+
+  // expectedOf estimates how many of the surest n labels are wrong, as {expected, low, high}; null if
+  // no checked label tells. In a stratum of which only a part is among them, it takes that part of
+  // the stratum's numbers.
+  expectedOf(n) {
+    if (!this.check?.strata?.length) return null;
+    let left = n, expected = 0, below = 0, above = 0;
+    for (const s of this.check.strata) {
+      const share = s.left ? Math.min(1, left / s.left) : 0;
+      left -= Math.round(share * s.left);
+      expected += share * s.expected;
+      below += (share * (s.expected - s.low)) ** 2;
+      above += (share * (s.high - s.expected)) ** 2;
+    }
+    return {expected, low: Math.max(0, expected - Math.sqrt(below)), high: Math.min(n, expected + Math.sqrt(above))};
+  }
+
   edit(op, list, fields) {
     if (!list.length) return;
     this.app.view.grid.start();
@@ -205,15 +230,16 @@ export class Proposals {
     const {taken} = this;
     this.choosing = false;
     this.n = sampleStep;
-    this.edit('propose', taken, {parts: this.parts(taken)});
+    this.edit('propose', taken, {parts: this.scored(taken)});
   }
 
   // confirmThese confirms the proposed groups of labels. If no label has been checked, it asks
   // first.
   async confirmThese(list) {
     if (!list.length) return;
-    if (this.check.expected === null) await this.loadCheck(); // the last check may not be counted yet
-    if (this.check.expected === null) {
+    const unchecked = () => this.check.right + this.check.wrong === 0;
+    if (unchecked()) await this.loadCheck(); // the last check may not be counted yet
+    if (unchecked()) {
       const answer = await confirm({title: `Confirm ${count(list.length, 'label')}`,
         body: [h('p', {}, 'None of the drawn labels has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
       if (answer < 0) return;

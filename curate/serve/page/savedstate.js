@@ -9,7 +9,8 @@ const storageKey = (app) => `hgld state ${app.model.queue}`;
 function stateOf({model, view, command, examples, proposals, rate}) {
   const {grid, tree, marks} = view, ref = (i) => model.ref(i);
   return {draft: model.draft, marks: [...marks].map((i) => [ref(i), marks.seen.get(i)]), at: grid.current() === undefined ? null : ref(grid.current()),
-    level: tree.level, groups: [...tree.marked], images: examples.on, singly: view.singly, proposals: proposals.saved(), rate: rate.saved(),
+    level: tree.level, groups: [...tree.marked], images: examples.on, singly: view.singly, sorting: view.sorting,
+      proposals: proposals.saved(), rate: rate.saved(),
       dialog: dialogOpen() && command ? {command: command, typed: halfTyped()} : null};
 }
 
@@ -30,6 +31,7 @@ export function applyState({model, view, examples}, saved) {
   for (const name of saved.groups) tree.marked.add(name);
   examples.on = saved.images;
   view.singly = !!saved.singly;
+  view.sorting = saved.sorting || 'sure';
   return saved.at ? model.tagOf(saved.at) : undefined;
 }
 

@@ -18,16 +18,17 @@ export function sectionsOf(app) {
 function sections(app) {
   const m = app.model, v = app.view;
   if (v.kind === 'group') {
-    const tags = m.members(v.at, v.screen.surest);
+    const tags = m.members(v.at, v.screen.order);
     const cut = tags.findIndex((i) => m.status[i] & OUTLIER);
     if (cut < 0) return [{items: tags}];
     return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
   }
   if (v.kind === 'near') return [{items: (app.view.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
-  if (v.kind === 'search') return found(app);
-  if (v.kind === 'marked') return [{items: [...app.view.marks]}];
-  if (v.kind === 'dropped') return [{items: m.droppedTags()}];
-  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => x - y)}];
+  if (v.kind === 'search') return found(app).map((s) => ({...s, items: v.sorting === 'sure' ? s.items : [...s.items].sort(m.order(v.sorting))}));
+  const sorted = (tags) => (v.sorting === 'sure' ? tags : [...tags].sort(m.order(v.sorting)));
+  if (v.kind === 'marked') return [{items: sorted([...app.view.marks])}];
+  if (v.kind === 'dropped') return [{items: sorted(m.droppedTags())}];
+  if (v.kind === 'flagged') return [{items: [...m.flagged].sort((x, y) => m.landmarks[y] - m.landmarks[x] || x - y)}];
   if (v.kind === 'review') return app.review.sections();
   if (v.kind === 'proposals') return app.proposals.sections();
   return [{items: []}];
@@ -35,9 +36,11 @@ function sections(app) {
 
 // found lists the labels of the screen Find, open ones first.
 function found(app) {
-  const m = app.model, all = m.find(byId('query').value), open = all.filter((i) => !(m.status[i] & DECIDED));
+  const m = app.model, {checked} = byId('newonly'), text = byId('query').value;
+  const all = !checked ? m.find(text) : text.trim() ? m.find(text).filter((i) => m.fresh.has(i)) : [...m.fresh];
+  const open = all.filter((i) => !(m.status[i] & DECIDED));
   const decided = all.length - open.length;
-  byId('counted').textContent = byId('query').value.trim() === '' ? '' : `${number(open.length)} open, ${number(decided)} decided`;
+  byId('counted').textContent = text.trim() === '' && !checked ? '' : `${number(open.length)} open, ${number(decided)} decided`;
   if (byId('openonly').checked || !decided) return [{items: open}];
   return [{items: open}, {title: `decided · ${number(decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
 }

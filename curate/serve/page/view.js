@@ -18,6 +18,8 @@ export class View {
     const {model} = app;
     Object.assign(this, {app, model, screen: {kind: 'group', at: -1}, marks: new MarkedLabels(model), rows: new Rows(), pointer: new Pointer()});
     this.remembered = new Map(); // where labels were when a command on them began
+    this.leftOut = new Set(); // decided labels that were not marked with others
+    this.sorting = 'sure'; // or landmarks, or name
     this.singly = false; // whether each variant has a row of its own
     this.grid = new Grid(byId('grid'), {
       width: (items) => (this.kind === 'group' ? panels.lineWidth(app, items) : this.kind === 'proposals' ? 330 : 220),
@@ -43,7 +45,16 @@ export class View {
 
   // groupScreen is the screen of a group. Its labels keep their order while it is open: the
   // surest first if margins are known when it is opened.
-  groupScreen(at) { return {kind: 'group', at, surest: !!this.model.margins}; }
+  groupScreen(at) { return {kind: 'group', at, order: this.sorting === 'sure' && !this.model.margins ? 'near' : this.sorting}; }
+
+  // sortNext shows the labels in the next order.
+  sortNext() {
+    const orders = ['sure', 'landmarks', 'name'], current = this.grid.current();
+    this.sorting = orders[(orders.indexOf(this.sorting) + 1) % orders.length];
+    if (this.kind === 'group') this.screen = this.groupScreen(this.at);
+    this.grid.start(current);
+    this.schedule(true);
+  }
 
   say(text, leads) { showMessage(text, leads ? () => this.app.openLastEdit() : null); }
 
@@ -53,6 +64,7 @@ export class View {
   refresh() {
     const {byOthers, screen, grid} = this, was = grid.current();
     this.scheduled = this.edited = this.byOthers = false;
+    for (const i of this.leftOut) if (!(this.model.status[i] & DECIDED)) this.leftOut.delete(i);
     if (this.onGroup) this.followGroup();
     if (this.screen !== screen) grid.start();
     this.tree.refresh();
@@ -126,7 +138,7 @@ export class View {
     app.rate.draw(this.model.n - this.model.done.labels, app.proposals.errors);
     if (kind === 'proposals') app.proposals.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
-    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); }, 0); // the screen is painted first
+    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); }, 0); // the screen is painted first
   }
 
   // ——— going to a screen
@@ -195,7 +207,10 @@ export class View {
       decided: (i) => model.status[i] & DECIDED,
       name: (i) => model.names[i],
       groupName: (g) => model.groups[1][g].name,
-      marked: (tags, more) => { if (!more) marks.clear(); tags.forEach((i) => marks.add(i)); this.draw(); },
+      marked: (tags, more) => {
+        if (!more) { marks.clear(); this.leftOut.clear(); }
+        this.markMany(tags);
+      },
     });
     if (!this.map.places) {
       try { this.map.set((await ask('/api/map')).places); } catch (e) { this.map.note.textContent = e.message; }
@@ -256,7 +271,45 @@ export class View {
   // remember notes where labels are when a command on them begins.
   remember(tags) { this.remembered = new Map(tags.map((i) => [i, this.marks.seen.get(i) ?? this.model.standing(i)])); }
 
-  clearMarks() { this.marks.clear(); this.anchor = undefined; this.schedule(this.kind === 'marked'); }
+  clearMarks() {
+    if (this.marks.size) this.cleared = [...this.marks];
+    this.marks.clear();
+    this.leftOut.clear();
+    this.anchor = undefined;
+    this.schedule(this.kind === 'marked');
+  }
+
+  // markAgain marks labels that were marked before, if nothing else is marked.
+  markAgain(tags) {
+    if (this.marks.size || !tags.length) return;
+    tags.forEach((i) => this.marks.add(i));
+    this.schedule(this.kind === 'marked');
+  }
+
+  // marksAgain marks what was marked before clearMarks.
+  marksAgain() {
+    if (this.marks.size || !this.cleared?.length) { this.say(this.marks.size ? 'Other labels are marked.' : 'No marks were cleared.'); return; }
+    this.markAgain(this.cleared);
+  }
+
+  // markMany marks labels that the curator did not point at one by one. It leaves out decided ones,
+  // so that an edit of many does not undo decisions. In a list without others it takes them, and
+  // markDecided adds them.
+  markMany(tags) {
+    const {model, marks, leftOut} = this, open = tags.filter((i) => !(model.status[i] & DECIDED));
+    const chosen = open.length || this.kind === 'map' ? open : tags, taken = new Set(chosen);
+    chosen.forEach((i) => { marks.add(i); leftOut.delete(i); });
+    tags.forEach((i) => { if (!taken.has(i) && !marks.has(i)) leftOut.add(i); });
+    this.draw();
+  }
+
+  // markDecided marks the decided labels that markMany has left out.
+  markDecided() {
+    if (!this.leftOut.size) { this.say('No decided label has been left out.'); return; }
+    this.leftOut.forEach((i) => this.marks.add(i));
+    this.leftOut.clear();
+    this.draw();
+  }
 
   // isMarked tells whether all labels of a row are marked.
   isMarked(i) { return this.rows.labels(i).every((x) => this.marks.has(x)); }
@@ -282,7 +335,7 @@ export class View {
   // markTo marks the rows from the anchor to one, and moves the cursor there.
   markTo(to) {
     const anchor = this.grid.items.indexOf(this.anchor), from = anchor >= 0 ? anchor : this.grid.at;
-    for (const i of this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1))) this.marks.add(i);
+    this.markMany(this.labelsOf(this.grid.items.slice(Math.min(from, to), Math.max(from, to) + 1)));
     this.anchor = this.grid.items[from];
     this.grid.go(to);
     this.draw();

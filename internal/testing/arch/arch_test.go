@@ -85,7 +85,7 @@ var internalMay = map[string][]string{
 	"internal/blas":       {"internal/dlopen"},
 	"internal/download":   {"internal/atomicfile", "internal/filelock", "internal/regular"},
 	"internal/filehash":   {"internal/regular"},
-	"internal/filelock":   {"internal/regular"},
+	"internal/filelock":   {"internal/crash", "internal/regular"},
 	"internal/seal":       {"internal/filehash"},
 	"internal/settings":   {"internal/registry", "internal/regular"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
