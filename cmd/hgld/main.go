@@ -14,10 +14,14 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/crash"
+	"hgld/internal/img"
 	"hgld/internal/terminal"
 )
 
 func main() {
+	if img.ServeAsChild() {
+		return
+	}
 	endOnPanic()
 	os.Exit(hgld(os.Args, os.Stdout, os.Stderr))
 }

@@ -10,11 +10,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hgld/internal/img"
 	"hgld/internal/testing/goldens"
 	"hgld/internal/testing/ramdisk"
 )
 
 func TestMain(m *testing.M) {
+	if img.ServeAsChild() {
+		return
+	}
 	if strings.Contains(filepath.Base(os.Args[0]), ".test") { // and not the command of a script
 		heedHangups()
 		ramdisk.Use()

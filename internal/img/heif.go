@@ -169,7 +169,9 @@ func HEIFExtensions(d HEIFDecoder) []string {
 }
 
 // OpenHEIF returns the decoder called which, or nil for none. "" is libheif if it is installed and
-// usable, else none. "off" is none. "on", or the path of a libheif, is a library that must exist.
+// usable, else none. "off" is none. "on", or the path of a libheif, is a library that must exist. They
+// decode in child processes; see [ServeAsChild]. "in-process" is "on" without children: a hostile file can
+// end the program, or take what memory and time it wants.
 //
 // libheif is opened on Linux and macOS. Its functions return a structure by value, which Windows
 // passes through hidden memory instead of registers; package dlopen opens no library there.
@@ -179,14 +181,21 @@ func OpenHEIF(which string) (HEIFDecoder, error) {
 		return nil, nil
 	case "":
 		if lib, err := openHEIF(heifNames()...); err == nil {
-			return lib, nil
+			return inChild(lib), nil
 		}
 		return nil, nil
 	case "on":
 		return heifNamed(which, heifNames()...)
+	case inProcess:
+		lib, err := openHEIF(heifNames()...)
+		if err != nil {
+			return nil, fmt.Errorf("img: %s=%s: %w", HEIFVariable, which, err)
+		}
+		return lib, nil
 	}
 	if !strings.ContainsAny(which, `/\.`) {
-		return nil, fmt.Errorf("img: unknown %s %.80q (known: on, off, or the path of a libheif)", HEIFVariable, which)
+		return nil, fmt.Errorf("img: unknown %s %.80q (known: on, off, or the path of a libheif, or %s)", HEIFVariable, which,
+			inProcess)
 	}
 	return heifNamed(which, which)
 }
@@ -196,8 +205,11 @@ func heifNamed(which string, names ...string) (HEIFDecoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("img: %s=%s: %w", HEIFVariable, which, err)
 	}
-	return lib, nil
+	return inChild(lib), nil
 }
+
+// inProcess is a value of HGLD_LIBHEIF.
+const inProcess = "in-process"
 
 // WhichHEIF describes the result of DefaultHEIF, with the reason if it is none.
 func WhichHEIF() string {

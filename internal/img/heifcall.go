@@ -156,24 +156,36 @@ func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 
 // DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode all pixels in the codec's data,
 // even if the header declares fewer; [checkHEIF] rejects such an image before.
-func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
+func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (m *RGB, err error) {
+	err = h.decodeRows(data, want, func(y int, row []byte) error {
+		if m == nil {
+			m = NewRGB(want.W, want.H)
+		}
+		copy(m.Pix[3*want.W*y:], row)
+		return nil
+	})
+	return m, err
+}
+
+// decodeRows is DecodeHEIF. It hands over one row of RGB after the other, which do does not keep.
+func (h *heif) decodeRows(data []byte, want HEIFHeader, do func(y int, row []byte) error) error {
 	const padding = 1 << 20 // beyond twice the pixels: codecs and tiles pad the last blocks
 	f, err := h.open(data, 2*want.Stored+padding)
 	defer f.close()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if got, err := f.header(want.Stored); err != nil || got != want {
-		return nil, errors.Join(err, errors.New("the header has changed"))
+		return errors.Join(err, errors.New("the header has changed"))
 	}
 	chroma, depth := uintptr(heifInterleaved), 3
 	if want.Alpha {
 		chroma, depth = heifWithAlpha, 4
 	}
 	if err := f.decode(chroma); err != nil {
-		return nil, err
+		return err
 	}
-	return f.pixels(want, depth)
+	return f.rows(want, depth, do)
 }
 
 // decode lets libheif convert the image to bytes of RGB or RGBA. libheif also rotates, mirrors and
@@ -202,35 +214,36 @@ func (f *heifFile) decode(chroma uintptr) error {
 	return err
 }
 
-// pixels checks the layout of the image that decode made, and copies it.
-func (f *heifFile) pixels(want HEIFHeader, depth int) (*RGB, error) {
+// rows checks the layout of the image that decode made, and hands its rows over.
+func (f *heifFile) rows(want HEIFHeader, depth int, do func(y int, row []byte) error) error {
 	call := &f.lib.call
 	of := func(fn uintptr) int { return int(int32(dlopen.Call(fn, f.image, heifChannel))) }
 	w, h, bits := of(call.imageWidth), of(call.imageHeight), of(call.imageBits)
 	if w != want.W || h != want.H {
-		return nil, fmt.Errorf("%d×%d pixels where the header says %d×%d", w, h, want.W, want.H)
+		return fmt.Errorf("%d×%d pixels where the header says %d×%d", w, h, want.W, want.H)
 	}
 	at := dlopen.Call(call.plane, f.image, heifChannel, dlopen.Address(&f.stride))
 	stride := int(f.stride)
 	if at == 0 || bits != 8*depth || stride < depth*w {
-		return nil, fmt.Errorf("libheif returned %d bits a pixel in rows of %d bytes", bits, stride)
+		return fmt.Errorf("libheif returned %d bits a pixel in rows of %d bytes", bits, stride)
 	}
 	multiplied := depth == 4 && f.number(call.multiplied) != 0
-	m := NewRGB(w, h)
 	plane := unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), stride*(h-1)+depth*w)
+	opaque := make([]byte, 3*w)
 	for y := range h {
-		src := plane[y*stride:][:depth*w]
-		if depth == 3 {
-			copy(m.Pix[3*w*y:], src)
-			continue
+		row := plane[y*stride:][:depth*w]
+		if depth == 4 {
+			for x, pixels := 0, triples(opaque); x < w; x++ {
+				pixels[x] = heifOnWhite([4]byte(row[4*x:]), multiplied)
+			}
+			row = opaque
 		}
-		row := m.row(y)
-		for x := range row {
-			row[x] = heifOnWhite([4]byte(src[4*x:]), multiplied)
+		if err := do(y, row); err != nil {
+			return err
 		}
 	}
 	runtime.KeepAlive(f)
-	return m, nil
+	return nil
 }
 
 // heifOnWhite blends a pixel onto white. If multiplied is set, the colours are already multiplied

@@ -96,7 +96,8 @@ var internalMay = map[string][]string{
 	"internal/tensorfile":  {"internal/half", "internal/regular"},
 	"internal/texttable":   {"internal/registry", "internal/terminal"},
 	"internal/torchfile":   {"internal/tensorfile", "internal/regular"},
-	"internal/img":         {"internal/dlopen"},
+	"internal/img":         {"internal/dlopen", "internal/img/child"},
+	"internal/img/child":   {"internal/crash"},
 }
 
 // backends may be imported by the command and by tests only; all others take a device.Backend.
@@ -241,7 +242,7 @@ func TestOnlyTheCommandEndsTheProcess(t *testing.T) {
 // opensFiles lists the packages and files that may call os.Open and os.ReadFile: they name the file
 // themselves, or it is one that the user may pipe in.
 var opensFiles = []string{"internal/regular", "internal/atomicfile", "internal/hostmemory", "train/device/cuda",
-	"labels/open.go", "cmd/hgld/scrape_import.go"}
+	"internal/img/child", "labels/open.go", "cmd/hgld/scrape_import.go"}
 
 func TestForeignPathsAreOpenedByPackageRegular(t *testing.T) {
 	for _, f := range parseAll(t) {
