@@ -170,7 +170,9 @@ func (h heifInChild) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 // DecodeHEIF implements HEIFDecoder.
 func (h heifInChild) DecodeHEIF(data []byte, want HEIFHeader) (*RGB, error) {
 	m := NewRGB(want.W, want.H)
-	memory := 2 * int64(want.bytesPerPixel()*float64(want.Stored)) // more is reserved than used
+	// Decoders reserve more than they use, and keep several frames. This stops what has no limit; a limit
+	// that is close would refuse sound images.
+	memory := 4 * int64(want.bytesPerPixel()*float64(want.Stored))
 	if err := h.do(heifTask{Decode: true, Header: wireHEIF(want)}, data, memory, m.Pix); err != nil {
 		return nil, err
 	}

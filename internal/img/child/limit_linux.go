@@ -14,7 +14,7 @@ import (
 
 // overhead is what a task may take beside its data and its work: stacks of threads, tables of codecs, and
 // what the heap grows by at once.
-func overhead() int64 { return 64<<20 + 4<<20*int64(runtime.NumCPU()) }
+func overhead() int64 { return 256<<20 + 4<<20*int64(runtime.NumCPU()) }
 
 // limit keeps this process from opening files, writing them and leaving a core.
 func limit() (*memory, error) {
