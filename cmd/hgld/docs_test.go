@@ -268,7 +268,7 @@ func giveEvaluations(dir string) error {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "given"), 0o755), givePhotos(dir), giveVectors(dir)); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{"a.npy": "e.npy q.npy", "b.npy": "g.npy", "l.csv": "e.csv q.csv g.csv",
+	for from, to := range map[string]string{"a.npy": "e.npy q.npy", "b.npy": "g.npy", "l.csv": "e.csv q.csv g.csv table.csv",
 		"photos/church/kind0/0.jpg": "new.jpg queries/new.jpg"} {
 		data, err := os.ReadFile(filepath.Join(dir, from))
 		if err != nil {
@@ -283,7 +283,20 @@ func giveEvaluations(dir string) error {
 			to += " l.csv"
 		}
 		for _, name := range strings.Fields(to) {
-			if err := give(dir, map[string]string{name: string(data)}); err != nil {
+			text := string(data)
+			switch name {
+			case "table.csv":
+				text = strings.Replace(text, "fine,coarse\n", "product,category,colour,shape\n", 1)
+				lines := strings.SplitAfter(strings.TrimSpace(text)+"\n", "\n")
+				for i, line := range lines[1 : len(lines)-1] {
+					lines[i+1] = fmt.Sprintf("%s,colour%d,shape%d\n", strings.TrimSpace(line), i%3, i%2)
+				}
+				text = strings.Join(lines, "")
+			case "g.csv": // other images than the queries
+				text = strings.ReplaceAll(text, "/0.jpg", "/1.jpg")
+				text = strings.ReplaceAll(text, "\nitem", "\nother")
+			}
+			if err := give(dir, map[string]string{name: text}); err != nil {
 				return err
 			}
 		}

@@ -201,6 +201,11 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 			}
 			writeNPY(t, "c.neighbours.npy", tensorfile.NewI64("", []int{1, 2}, []int64{0, 1}))
 			writeNPY(t, "d.neighbours.npy", tensorfile.NewI64("", []int{48, 1}, slices.Repeat([]int64{99}, 48)))
+			for _, prefix := range []string{"c", "d"} { // without a record, which would tell first
+				if err := os.Remove(prefix + ".export.json"); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...)
 		if code != exitUsage && code != exitIntegrity || !strings.Contains(errs, want) {

@@ -109,15 +109,16 @@ func readInfo(path string) (*Info, error) {
 // Verify returns a *ChangedError if a file of an index, the vectors or their table, is not the one
 // that the record beside it describes. It returns nil if there is no record.
 func Verify(ctx context.Context, path string) error {
+	table := filepath.Ext(path) == ".csv"
+	if !table && !slices.Contains([]string{".npy", ".parquet"}, filepath.Ext(path)) {
+		return nil // an index has no such file
+	}
 	info, err := readInfo(path)
 	if err != nil || info == nil {
 		return err
 	}
-	want := ""
-	switch filepath.Ext(path) {
-	case ".npy", ".parquet":
-		want = info.Vectors
-	case ".csv":
+	want := info.Vectors
+	if table {
 		want = info.Table
 	}
 	if want == "" {

@@ -16,7 +16,7 @@ type Lone struct {
 // String describes the count.
 func (l Lone) String() string {
 	text := fmt.Sprintf("hold_out: %d of %d held-out classes of the level %s have one held-out class of %s, "+
-		"such as %s with %s: their images have the same positives at both levels",
+		"such as %s with %s: they have the same positives at both levels",
 		l.Single, l.Classes, l.Level, l.Finer, l.Example, l.Only)
 	if l.More > 0 {
 		text += fmt.Sprintf("; a larger share would hold out more of %d of them", l.More)

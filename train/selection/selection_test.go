@@ -206,7 +206,7 @@ func TestHoldOutSaysWhereTwoLevelsAreOne(t *testing.T) {
 		return text
 	}
 	want := regexp.MustCompile(`^careful: hold_out: 2 of 2 held-out classes of the level coarse have one ` +
-		`held-out class of fine, such as A with a[0-3]: their images have the same positives at both levels; ` +
+		`held-out class of fine, such as A with a[0-3]: they have the same positives at both levels; ` +
 		`a larger share would hold out more of [12] of them\n$`)
 	if got := said(0.3); !want.MatchString(got) {
 		t.Errorf("a share of 0.3: %q", got)
