@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/img"
 	"hgld/internal/pipeline"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -87,6 +88,16 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 
 // openDevice opens the device of a command. threads applies to the CPU.
 func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
+
+// openNetwork opens what a network that reads images needs: a decoder, and the device of the command.
+func (j *job) openNetwork(threads int) (*img.Decoder, device.Backend, error) {
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := j.openDevice(threads)
+	return decoder, b, err
+}
 
 // open opens a device. auto opens the first usable GPU and reports it, and otherwise the CPU.
 // It returns an error if a GPU is named and not usable. Close releases the device.

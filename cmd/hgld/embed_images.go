@@ -152,11 +152,7 @@ func (p *publishedChoice) network(file string) (string, error) {
 
 // openPublished loads a network with published weights.
 func openPublished(j *job, c train.Config, threads int) (*train.Model, error) {
-	decoder, _, err := imageDecoder()
-	if err != nil {
-		return nil, err
-	}
-	b, err := j.openDevice(threads)
+	decoder, b, err := j.openNetwork(threads)
 	if err != nil {
 		return nil, err
 	}

@@ -115,16 +115,11 @@ func (s *evalModelSettings) open(j *job, threads int) (*train.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, _, err := imageDecoder()
+	decoder, b, err := j.openNetwork(threads)
 	if err != nil {
 		return nil, err
 	}
-	b, err := j.openDevice(threads)
-	if err != nil {
-		return nil, err
-	}
-	m, err := train.Open(path, b, decoder, s.Untrained)
-	return m, err
+	return train.Open(path, b, decoder, s.Untrained)
 }
 
 // stepsText says how long the network was trained.

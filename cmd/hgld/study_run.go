@@ -13,6 +13,11 @@ import (
 	"hgld/train/study"
 )
 
+// studyTrainingFlags are the flags of the commands that train runs of a study.
+func studyTrainingFlags() []cli.Flag {
+	return append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag())
+}
+
 func studyRunCommand() *cli.Command {
 	return &cli.Command{Name: "run", Usage: "train the runs of a study that are not finished, and report",
 		ArgsUsage: "NAME",
@@ -21,7 +26,7 @@ func studyRunCommand() *cli.Command {
 			"  hgld study run --seeds 5 claims         more seeds; the finished runs are kept\n" +
 			"  hgld study run --small --limit 2 --steps 20 --data shards rank-losses/table-5\n" +
 			"                                          a trial of two rows",
-		Flags: append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag()),
+		Flags: studyTrainingFlags(),
 		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
 			return conductStudy(c, j, 1, 1)
 		}),
@@ -38,7 +43,7 @@ func studySliceCommand() *cli.Command {
 			"  sbatch --array=$(hgld study plan --missing 8 alpha) …\n" +
 			"                                          only the slices with runs that are not finished\n" +
 			"  hgld study report alpha                 at any time",
-		Flags: append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag()),
+		Flags: studyTrainingFlags(),
 		Action: actionWithArgs(2, 2, "a study and a slice, such as 3/8", func(c *cli.Context, j *job) error {
 			n, of, err := studySlice(j.args[1])
 			if err != nil {
