@@ -12,7 +12,6 @@ import (
 type reading struct {
 	aside   []string                         // columns that are no levels unless they are asked for
 	asked   []string                         // the levels; empty: they are found by the names of the columns
-	missing []string                         // cells that mean no class; see Input.Missing
 	part    string                           // value of the column split of the rows to use; "": all
 	onlyIDs bool                             // the rows need no classes
 	say     func(format string, args ...any) // for remarks
