@@ -113,7 +113,7 @@ func (j *job) open(name string, threads int) (device.Backend, error) {
 			j.say("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
 		},
 		Skipped: func(found string, err error) {
-			j.say("%s cannot be opened, so the CPU is used: %v", found, err)
+			j.say("%s cannot be used, so the CPU computes: %v", found, err)
 		},
 	}.Open(name, p)
 	if c, ok := b.(*cuda.Backend); ok {

@@ -117,13 +117,18 @@ func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 
 func TestAutoFallsBackToTheCPU(t *testing.T) {
 	embeddingFiles(t)
-	f := &fakeCards{absent: errors.New("no libcuda.so.1")}
+	f := &fakeCards{absent: fmt.Errorf("no libcuda.so.1: %w", device.ErrNoGPU)}
 	if code, errs := evaluate(t, f.kinds()); code != exitOK || strings.Contains(errs, "cuda") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
+	f.absent = errors.New("cuInit: CUDA_ERROR_SYSTEM_NOT_READY")
+	if code, errs := evaluate(t, f.kinds()); code != exitOK ||
+		!strings.Contains(errs, "cuda cannot be used, so the CPU computes: cuInit: CUDA_ERROR_SYSTEM_NOT_READY") {
+		t.Errorf("a card that does not start: exit code %d\n%s", code, errs)
+	}
 	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
 	if code, errs := evaluate(t, f.kinds()); code != exitOK ||
-		!strings.Contains(errs, "so the CPU is used: its memory is full") {
+		!strings.Contains(errs, "so the CPU computes: its memory is full") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -101,8 +101,7 @@ func cudaFinding() (finding, int) {
 	}
 	if err != nil {
 		f.Text = strings.TrimPrefix(f.Text+"; "+err.Error(), "; ")
-		f.Advice = "to train on a GPU, install NVIDIA's driver for CUDA 11.8 or newer; $" + cuda.LibrariesVariable +
-			" lists folders to search"
+		f.Advice = cuda.Advice(err)
 	}
 	return f, r.Version
 }

@@ -19,6 +19,10 @@ const (
 // kinds lists all kinds of GPUs, including those that this build does not support.
 var kinds = []string{"cuda"}
 
+// ErrNoGPU is wrapped by the error of Kind.Probe if there is no GPU. Any other error is about one that is there
+// and cannot be used.
+var ErrNoGPU = errors.New("there is no GPU")
+
 // Kind is a kind of GPUs that this build supports.
 type Kind struct {
 	// Name is the name of the kind.
@@ -85,7 +89,7 @@ type Opener struct {
 	// Opened is called with the GPU that auto opened; name is what its probe returned.
 	Opened func(kind string, card int, name string)
 
-	// Skipped is called with a GPU that auto found but could not open.
+	// Skipped is called with a GPU, or a kind of GPUs, that is there but that auto could not use.
 	Skipped func(name string, err error)
 }
 
@@ -117,6 +121,9 @@ func (o Opener) auto() Backend {
 	for _, kind := range o.Kinds {
 		first, found, err := kind.Probe()
 		if err != nil {
+			if !errors.Is(err, ErrNoGPU) {
+				o.Skipped(kind.Name, err)
+			}
 			continue
 		}
 		b, err := kind.Open(first)

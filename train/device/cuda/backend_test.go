@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -34,54 +33,6 @@ func download(t *testing.T, b *cuda.Backend, a device.Array) []byte {
 		t.Fatal(err)
 	}
 	return out
-}
-
-func TestNoDriverNamesWhatIsMissing(t *testing.T) {
-	t.Setenv(cuda.LibrariesVariable, "")
-	t.Setenv("PATH", "")
-	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
-		func() error { _, err := cuda.Probe(); return err }()} {
-		if !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "libcuda.so.1") {
-			t.Errorf("got %v", err)
-		}
-	}
-}
-
-func TestNoSuchCard(t *testing.T) {
-	emulated(t)
-	r, err := cuda.Probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := len(r.Cards)
-	if _, err := cuda.Open(n); !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), fmt.Sprint("card ", n)) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestProbeDescribesTheCard(t *testing.T) {
-	emulated(t)
-	r, err := cuda.Probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Cards) == 0 || r.Version < 11080 || r.Driver == "" || r.Free(0) <= 0 {
-		t.Errorf("got %+v", r)
-	}
-}
-
-// A context takes a few hundred milliseconds and MB on each of a machine's cards, so only what
-// needs one makes one.
-func TestCardsAreFoundWithoutAContext(t *testing.T) {
-	c := open(t)
-	c.emulator.Fail("cuDevicePrimaryCtxRetain:1")
-	r, err := cuda.Probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if free := r.Free(0); free != -1 {
-		t.Errorf("the first context is not that of Free, which returned %d", free)
-	}
 }
 
 // A slot is uploaded again while operations that read it are queued. Each operation must see

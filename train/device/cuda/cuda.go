@@ -79,8 +79,12 @@ type Backend struct {
 // a sentence that says what is missing.
 var ErrNoCard = errors.New("no usable CUDA device")
 
-// leastMajor is the lowest compute capability that the PTX supports: Ampere, 2020.
-const leastMajor = 8
+// What the PTX needs: the lowest compute capability (Ampere, 2020), and the oldest driver, by the
+// CUDA version that it supports. Drivers from CUDA 11.5 on compile PTX 7.5.
+const (
+	leastMajor  = 8
+	leastDriver = 11050
+)
 
 // Open returns a Backend on the card with the given number. The error wraps ErrNoCard
 // if there is no driver or no such card.
@@ -94,6 +98,9 @@ func Open(ordinal int) (*Backend, error) {
 
 // OpenWith is Open with a given driver.
 func OpenWith(drv Driver, ordinal int) (*Backend, error) {
+	if _, err := versionOf(drv); err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
 	n, err := drv.Devices()
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w: %w", ErrNoCard, err)
@@ -212,18 +219,34 @@ func shapes(op string, arrays ...device.Array) string {
 func blocks(n, size int) int { return (n + size - 1) / size }
 
 // openDriver returns the first usable driver and the path of its library. The error lists why
-// each one failed.
+// each one failed. It wraps device.ErrNoGPU if there seems to be no card.
 func openDriver() (drv Driver, path string, err error) {
-	var reasons []string
+	var failed noDriver
 	for _, open := range slices.Concat(builtin, []func() (Driver, string, error){atRunTime}) {
 		drv, path, err := open()
 		if err == nil {
 			return drv, path, nil
 		}
+		failed = append(failed, err)
+	}
+	if !slices.ContainsFunc(failed, func(err error) bool { return !nothingThere(err) }) {
+		return nil, "", absentError{failed}
+	}
+	return nil, "", failed
+}
+
+// noDriver is why no driver is usable.
+type noDriver []error
+
+func (e noDriver) Error() string {
+	var reasons []string
+	for _, err := range e {
 		reasons = append(reasons, err.Error())
 	}
-	return nil, "", errors.New(strings.Join(reasons, "; "))
+	return strings.Join(reasons, "; ")
 }
+
+func (e noDriver) Unwrap() []error { return e }
 
 // atRunTime opens libcuda.
 func atRunTime() (Driver, string, error) {

@@ -161,6 +161,7 @@ func (e *Error) Error() string {
 // Codes that the backend handles specially.
 const (
 	codeOutOfMemory = 2
+	codeStub        = 34 // the library of the toolkit, which only links programs
 	codeNoDevice    = 100
 	codeNotReady    = 600
 )

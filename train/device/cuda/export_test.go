@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"regexp"
+	"testing"
 
 	"hgld/train/device"
 )
@@ -18,6 +19,16 @@ func (b *Backend) PoisonScratch() {
 
 // OpenDriver opens the driver that Open uses.
 var OpenDriver = openDriver
+
+// LeastDriver is the oldest version of CUDA that a driver may have.
+const LeastDriver = leastDriver
+
+// KernelCards sets the folder of the kernel's cards until the end of a test.
+func KernelCards(t *testing.T, dir string) {
+	before := kernelCards
+	kernelCards = dir
+	t.Cleanup(func() { kernelCards = before })
+}
 
 // PeakEmpty queues a kernel that does nothing.
 func (b *Backend) PeakEmpty() { b.op("PeakEmpty").i32(0).run("peak", "peak_empty", 1, 32, 0) }

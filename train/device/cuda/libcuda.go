@@ -10,7 +10,7 @@ import (
 )
 
 // libcuda is the driver's library, opened at run time. Its fields hold the addresses of the
-// functions named by their tags. Every driver from CUDA 11.8 to 13 has these functions.
+// functions named by their tags. Every driver from CUDA 11.4 to 13 has these functions.
 type libcuda struct {
 	path string
 	// Arguments of the two calls in every operation. Keeping them here avoids allocations. The
@@ -69,6 +69,9 @@ type libcuda struct {
 	graphDestroy       uintptr `name:"cuGraphDestroy"`
 }
 
+// errOldLibrary is wrapped by the error for a library that lacks a function.
+var errOldLibrary = fmt.Errorf("CUDA %s or newer is needed", versionText(leastDriver))
+
 // openLibcuda opens the library, binds its functions and initialises the driver.
 func openLibcuda() (*libcuda, error) {
 	lib, err := dlopen.Open(candidates("libcuda.so.1")...)
@@ -77,7 +80,7 @@ func openLibcuda() (*libcuda, error) {
 	}
 	d := &libcuda{path: lib.Path}
 	if err := lib.Functions(d); err != nil {
-		return nil, fmt.Errorf("%w; CUDA 11.8 or newer is needed", err)
+		return nil, fmt.Errorf("%w; %w", err, errOldLibrary)
 	}
 	return d, d.call("cuInit", d.init, 0)
 }

@@ -3,12 +3,15 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
+
+	"hgld/train/device"
 )
 
 // Report describes the driver and the cards of a machine.
 type Report struct {
 	Driver  string // path of the library, or the name of the built-in driver
-	Version int    // 12040 is CUDA 12.4
+	Version int    // CUDA version that it supports: 12040 is 12.4
 	Cards   []Card // all cards that the driver lists
 
 	drv Driver
@@ -36,12 +39,16 @@ func Probe() (Report, error) {
 		return Report{}, fmt.Errorf("%w: %w", ErrNoCard, err)
 	}
 	r := Report{Driver: path, drv: drv}
-	if r.Version, err = drv.Version(); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrNoCard, err)
+	if r.Version, err = versionOf(drv); err != nil {
+		return r, err
 	}
 	n, err := drv.Devices()
 	if err != nil || n == 0 {
-		return r, fmt.Errorf("%w: the driver has no card%s", ErrNoCard, because(err))
+		err = fmt.Errorf("%w: the driver has no card%s", ErrNoCard, because(err))
+		if nothingThere(err) {
+			err = absentError{err}
+		}
+		return r, err
 	}
 	var unfit error
 	for i := range n {
@@ -58,6 +65,67 @@ func Probe() (Report, error) {
 		return r, nil
 	}
 	return r, unfit
+}
+
+// versionOf returns the CUDA version of a driver, and an error if it cannot compile the kernels.
+func versionOf(drv Driver) (int, error) {
+	v, err := drv.Version()
+	if err != nil {
+		return v, fmt.Errorf("%w: %w", ErrNoCard, err)
+	}
+	if v < leastDriver {
+		return v, fmt.Errorf("%w: the driver supports CUDA %s (%d), and the kernels need %s (%d) or newer",
+			ErrNoCard, versionText(v), v, versionText(leastDriver), leastDriver)
+	}
+	return v, nil
+}
+
+// versionText writes 11050 as 11.5.
+func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// absentError is an error where there is no card, so that nothing is amiss.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() []error { return []error{e.error, device.ErrNoGPU} }
+
+// kernelCards is where the kernel's driver lists the cards, one folder each.
+var kernelCards = "/proc/driver/nvidia/gpus"
+
+// nothingThere reports whether err means that there is no card for hgld: no library of a driver, or
+// one without a card. If the kernel knows a card that is not hidden from hgld, the error is about
+// that card.
+func nothingThere(err error) bool {
+	var e *Error
+	if errors.As(err, &e) && e.Code != codeNoDevice && e.Code != codeStub || errors.Is(err, errOldLibrary) {
+		return false
+	}
+	visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	if set && (visible == "" || visible[0] == '-') {
+		return true
+	}
+	cards, _ := os.ReadDir(kernelCards)
+	return len(cards) == 0
+}
+
+// Advice says what helps against an error of Probe or of Report.Try.
+func Advice(err error) string {
+	var e *Error
+	if errors.As(err, &e) && advice[e.Code] != "" {
+		return advice[e.Code]
+	}
+	return fmt.Sprintf("to train on a GPU, install NVIDIA's driver for CUDA %s or newer; $%s lists folders to search",
+		versionText(leastDriver), LibrariesVariable)
+}
+
+// advice has what helps against codes of the driver that are common on machines with a card.
+var advice = map[int]string{
+	46:  "another process has the card for itself; nvidia-smi -c DEFAULT lets processes share it",
+	221: "libnvidia-ptxjitcompiler.so.1 is a part of NVIDIA's driver; docker run --gpus all adds it to a container",
+	222: "install a newer driver of NVIDIA's",
+	223: "unset CUDA_DISABLE_PTX_JIT",
+	802: "the links between the cards are not set up: start nvidia-fabricmanager, in the driver's version",
+	803: "the driver in the kernel and libcuda.so.1 are of different versions: restart the machine",
+	999: "often the kernel's module nvidia_uvm is missing: modprobe nvidia_uvm, or restart the machine",
 }
 
 func because(err error) string {

@@ -12,6 +12,7 @@ import (
 type Control struct {
 	order, fail func(string) int32
 	memory      func(uint64) int32
+	version     func(int32) int32
 	reset       func() int32
 	lastError   func() string
 	t           testing.TB
@@ -28,7 +29,7 @@ func Open(t testing.TB, folder string) *Control {
 	c := &Control{t: t}
 	for name, fn := range map[string]any{
 		"hgEmuOrder": &c.order, "hgEmuFail": &c.fail, "hgEmuMemory": &c.memory, "hgEmuReset": &c.reset,
-		"hgEmuLastError": &c.lastError,
+		"hgEmuVersion": &c.version, "hgEmuLastError": &c.lastError,
 	} {
 		if err := lib.Bind(fn, name); err != nil {
 			t.Fatal(err)
@@ -64,6 +65,9 @@ func (c *Control) Memory(bytes int) {
 		c.t.Fatalf("a memory of %d bytes", bytes)
 	}
 }
+
+// Version sets the version of CUDA that the driver reports, as HGLD_EMU_VERSION does.
+func (c *Control) Version(v int) { c.version(int32(v)) }
 
 // LastError returns the text of the last error. For an error in a kernel it names the kernel,
 // block, thread and address.

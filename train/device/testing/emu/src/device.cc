@@ -85,7 +85,7 @@ HG_API int cuInit(unsigned flags) {
 
 HG_API int cuDriverGetVersion(int *version) {
   HG_ENTER(need_nothing);
-  *version = 12040;
+  *version = driver_version;
   return success;
 }
 

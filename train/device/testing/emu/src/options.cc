@@ -9,6 +9,8 @@ namespace hg_emu {
 Order order = order_forward;
 static const size_t usual_memory = (size_t)2 << 30;
 size_t memory_limit = usual_memory;
+static const int usual_version = 12040;
+int driver_version = usual_version;
 
 static u64 random_state = 1;
 
@@ -79,7 +81,7 @@ int fail_injected(const char *function) {
 
 // The environment's texts as they were applied last. Where they are the same again,
 // nothing is done: the count of calls until a failure would start anew.
-static std::string order_text, memory_text, fail_text;
+static std::string order_text, memory_text, version_text, fail_text;
 
 static const char *changed(const char *name, std::string &before) {
   const char *text = getenv(name);
@@ -99,6 +101,14 @@ std::string options_from_environment() {
     if (*end != 0 || bytes == 0) return std::string("HGLD_EMU_MEMORY is \"") + text + "\", want a number of bytes";
     memory_limit = bytes;
   }
+  text = changed("HGLD_EMU_VERSION", version_text);
+  if (text) {
+    char *end;
+    long version = strtol(text, &end, 10);
+    if (*end != 0 || version < 1000 || version > 99990)
+      return std::string("HGLD_EMU_VERSION is \"") + text + "\", want a version of CUDA such as 12040";
+    driver_version = (int)version;
+  }
   text = changed("HGLD_EMU_FAIL", fail_text);
   if (text && !fail_set(text))
     return std::string("HGLD_EMU_FAIL is \"") + text + "\", want function:n or function:n:code";
@@ -108,8 +118,9 @@ std::string options_from_environment() {
 std::string options_reset() {
   order_set("forward");
   memory_limit = usual_memory;
+  driver_version = usual_version;
   injections.clear();
-  order_text = memory_text = fail_text = "";
+  order_text = memory_text = version_text = fail_text = "";
   return options_from_environment();
 }
 

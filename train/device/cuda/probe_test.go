@@ -1,0 +1,137 @@
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+)
+
+func TestNoDriverNamesWhatIsMissing(t *testing.T) {
+	t.Setenv(cuda.LibrariesVariable, "")
+	t.Setenv("PATH", "")
+	cuda.KernelCards(t, t.TempDir())
+	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
+		func() error { _, err := cuda.Probe(); return err }()} {
+		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) || !strings.Contains(err.Error(), "libcuda.so.1") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestNoSuchCard(t *testing.T) {
+	emulated(t)
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(r.Cards)
+	if _, err := cuda.Open(n); !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), fmt.Sprint("card ", n)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProbeDescribesTheCard(t *testing.T) {
+	emulated(t)
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Cards) == 0 || r.Version < 11080 || r.Driver == "" || r.Free(0) <= 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A context takes a few hundred milliseconds and MB on each of a machine's cards, so only what
+// needs one makes one.
+func TestCardsAreFoundWithoutAContext(t *testing.T) {
+	c := open(t)
+	c.emulator.Fail("cuDevicePrimaryCtxRetain:1")
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free := r.Free(0); free != -1 {
+		t.Errorf("the first context is not that of Free, which returned %d", free)
+	}
+}
+
+// The first kernel would fail otherwise, in the middle of a run.
+func TestDriverOlderThanThePTXIsRefused(t *testing.T) {
+	c := open(t)
+	c.emulator.Version(11040)
+	for name, err := range map[string]error{
+		"Probe": func() error { _, err := cuda.Probe(); return err }(),
+		"Open":  func() error { _, err := cuda.Open(0); return err }(),
+	} {
+		if !errors.Is(err, cuda.ErrNoCard) || errors.Is(err, device.ErrNoGPU) ||
+			!strings.Contains(err.Error(), "the driver supports CUDA 11.4 (11040), and the kernels need 11.5 (11050)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.emulator.Version(cuda.LeastDriver)
+	if _, err := cuda.Probe(); err != nil {
+		t.Error(err)
+	}
+	files, err := filepath.Glob("ptx/*.ptx")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	want := fmt.Sprintf("\n.version 7.%d\n", cuda.LeastDriver%1000/10) // PTX 7.n is that of CUDA 11.n
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s is not of %q, %v", name, want, err)
+		}
+	}
+}
+
+// auto says why it does not use a card that is there, and computes in silence where there is none.
+func TestErrorOfAPresentCardIsNotThatOfAnAbsentOne(t *testing.T) {
+	c := open(t)
+	none, card := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(card, "0000:01:00.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		code    int
+		cards   string // what the kernel's driver lists
+		visible string // CUDA_VISIBLE_DEVICES; "": unset
+		absent  bool
+		advice  string
+	}{
+		{802, none, "", false, "nvidia-fabricmanager"},
+		{803, none, "", false, "restart the machine"},
+		{999, none, "", false, "nvidia_uvm"},
+		{46, none, "", false, "nvidia-smi -c DEFAULT"},
+		{100, none, "", true, "install NVIDIA's driver for CUDA 11.5 or newer"},
+		{34, none, "", true, "install NVIDIA's driver"},
+		{100, card, "", false, "install NVIDIA's driver"},
+		{100, card, "-1", true, "install NVIDIA's driver"},
+	} {
+		t.Run(fmt.Sprint(x.code, " ", x.absent), func(t *testing.T) {
+			if x.visible == "" {
+				t.Setenv("CUDA_VISIBLE_DEVICES", "") // so that it is restored
+				os.Unsetenv("CUDA_VISIBLE_DEVICES")
+			} else {
+				t.Setenv("CUDA_VISIBLE_DEVICES", x.visible)
+			}
+			cuda.KernelCards(t, x.cards)
+			c.emulator.Fail(fmt.Sprint("cuInit:1:", x.code))
+			_, err := cuda.Probe()
+			if !errors.Is(err, cuda.ErrNoCard) || !strings.Contains(err.Error(), "cuInit: ") {
+				t.Errorf("got %v", err)
+			}
+			if errors.Is(err, device.ErrNoGPU) != x.absent {
+				t.Errorf("absent is %v: %v", !x.absent, err)
+			}
+			if got := cuda.Advice(err); !strings.Contains(got, x.advice) {
+				t.Errorf("the advice is %q", got)
+			}
+		})
+	}
+}
