@@ -81,10 +81,12 @@ func vendorFindings(driver int) (all []finding) {
 	return all
 }
 
-// cudaFinding reports the usable GPUs, or what is missing, and the CUDA version of the driver.
+// cudaFinding reports the usable GPUs, on which it runs a kernel, or what is missing, and the CUDA version of
+// the driver.
 func cudaFinding() (finding, int) {
 	r, err := cuda.Probe()
 	f := finding{Name: "cuda", OK: err == nil}
+	usable := r.First()
 	for i, c := range r.Cards {
 		if i > 0 {
 			f.Text += "; "
@@ -93,6 +95,15 @@ func cudaFinding() (finding, int) {
 			c.Precisions(), gibibytes(c.Memory))
 		if free := r.Free(i); free >= 0 {
 			f.Text += fmt.Sprintf(" (%.1f free)", gibibytes(free))
+		}
+		if !c.Usable() {
+			continue
+		}
+		if failure := r.Try(i); failure != nil {
+			f.Text += ", but a kernel fails: " + strings.ReplaceAll(failure.Error(), "\n", "; ")
+			if c == usable {
+				f.OK, f.Advice = false, cuda.Advice(failure)
+			}
 		}
 	}
 	if r.Driver != "" {

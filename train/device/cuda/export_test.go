@@ -30,6 +30,9 @@ func KernelCards(t *testing.T, dir string) {
 	t.Cleanup(func() { kernelCards = before })
 }
 
+// TryKernel is what Report.Try does with an open card.
+func (b *Backend) TryKernel() error { return b.try() }
+
 // PeakEmpty queues a kernel that does nothing.
 func (b *Backend) PeakEmpty() { b.op("PeakEmpty").i32(0).run("peak", "peak_empty", 1, 32, 0) }
 

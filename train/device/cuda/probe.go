@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"hgld/train/device"
@@ -20,7 +22,7 @@ type Report struct {
 // First returns the first usable card. Without an error, a report has one.
 func (r Report) First() Card {
 	for _, c := range r.Cards {
-		if c.fit() == nil {
+		if c.Usable() {
 			return c
 		}
 	}
@@ -30,6 +32,37 @@ func (r Report) First() Card {
 // Free returns the unused bytes of Cards[i], or −1 if they are unknown. It makes a context on the
 // card, which takes a few hundred milliseconds and as many MB of the card's memory.
 func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
+
+// Try loads a kernel on Cards[i], runs it and reads its result. A driver that makes a context may still
+// lack its compiler.
+func (r Report) Try(i int) error {
+	b, err := OpenWith(r.drv, r.Cards[i].Ordinal)
+	if err != nil {
+		return err
+	}
+	if err := b.try(); err != nil {
+		b.Close() // which would return the same error
+		return err
+	}
+	return b.Close()
+}
+
+// try fills an array and compares what comes back.
+func (b *Backend) try() error {
+	const n, value = 1000, 0.75
+	x := device.New(b, device.F32, n)
+	b.Fill(x, value)
+	got := make([]byte, 4*n)
+	if err := b.Wait(b.Download(got, x)); err != nil {
+		return err
+	}
+	for i := 0; i < len(got); i += 4 {
+		if v := math.Float32frombits(binary.NativeEndian.Uint32(got[i:])); v != value {
+			return fmt.Errorf("cuda: a kernel ran and left %v where it should have written %v", v, value)
+		}
+	}
+	return nil
+}
 
 // Probe looks for a driver and its cards, and makes no context on them. The error wraps ErrNoCard
 // and says what is missing. The report still holds what was found.
@@ -144,9 +177,12 @@ func (c Card) fit() error {
 		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
 }
 
+// Usable reports whether the kernels can run on the card.
+func (c Card) Usable() bool { return c.fit() == nil }
+
 // Precisions names the types that activations can have on the card.
 func (c Card) Precisions() string {
-	if c.fit() == nil { // the capability that the kernels need is the one that has bfloat16
+	if c.Usable() { // the capability that the kernels need is the one that has bfloat16
 		return "float32 and bfloat16"
 	}
 	return "no kernels for it"

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
@@ -133,5 +134,49 @@ func TestErrorOfAPresentCardIsNotThatOfAnAbsentOne(t *testing.T) {
 				t.Errorf("the advice is %q", got)
 			}
 		})
+	}
+}
+
+// idle is a driver that runs no kernel.
+type idle struct{ cuda.Driver }
+
+func (idle) Launch(cuda.Function, [3]uint32, [3]uint32, int, cuda.Stream, unsafe.Pointer) error {
+	return nil
+}
+
+func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
+	c := open(t)
+	r, err := cuda.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Try(0); err != nil {
+		t.Fatal(err)
+	}
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cuda.OpenWith(idle{drv}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.TryKernel(); err == nil || !strings.Contains(err.Error(), "should have written 0.75") {
+		t.Errorf("a kernel that did not run: %v", err)
+	}
+	for _, x := range []struct{ fail, want, advice string }{
+		{"cuDevicePrimaryCtxRetain:1:46", "CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c DEFAULT"},
+		{"cuModuleLoadDataEx:1:221", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
+		{"cuModuleLoadDataEx:1:222", "Fill: cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
+		{"cuModuleLoadDataEx:1:223", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
+		// It is the last, since it ends the context.
+		{"fill_4:1:719", "CUDA_ERROR_LAUNCH_FAILED", ""},
+	} {
+		c.emulator.Fail(x.fail)
+		err := r.Try(0)
+		if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(cuda.Advice(err), x.advice) {
+			t.Errorf("%s: %v; %s", x.fail, err, cuda.Advice(err))
+		}
 	}
 }
