@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/effort"
+	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu"
@@ -95,6 +98,31 @@ func TestAttentionOnTensorCoresFollowsFloat32(t *testing.T) {
 	}
 	if slices.Equal(got, want) {
 		t.Error("nothing was rounded")
+	}
+}
+
+// The driver and the libraries load kernels when a step first needs them. A plan that leaves no room for them would
+// fail in the middle of the first step.
+func TestStepWithoutRoomForKernelsIsRefused(t *testing.T) {
+	b := emulatedCard(t)
+	c, d := tiny(1)
+	plan, err := Plan(c, Data{Train: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := emu.Open(t, os.Getenv(cuda.LibrariesVariable))
+	for room, fits := range map[int]bool{64 << 20: false, 512 << 20: true} {
+		control.Memory(int(plan.Peak) + room)
+		r, err := New(c, Data{Train: d}, Options{Backend: b, Plan: plan})
+		var short *device.OutOfMemory
+		if got := err == nil; got != fits || !fits && !errors.As(err, &short) {
+			t.Errorf("%d MiB beside the arrays: %v", room>>20, err)
+		}
+		if err == nil {
+			err = r.Close()
+		} else if !strings.Contains(err.Error(), "a step with its kernels needs") {
+			t.Error(err)
+		}
 	}
 }
 

@@ -140,7 +140,7 @@ func New(config Config, data Data, o Options) (*Run, error) {
 }
 
 // reserve checks that the planned memory exists. On a device with its own memory it allocates
-// that of a step in one piece. A host would hand out more than it has, then stall or kill a
+// that of a step in one piece, and leaves room for what the device loads itself. A host would hand out more than it has, then stall or kill a
 // process. A run that cannot fit is therefore refused with a *device.OutOfMemory.
 func (r *Run) reserve() error {
 	e := r.o.Plan
@@ -149,7 +149,13 @@ func (r *Run) reserve() error {
 	}
 	if device.OwnMemory(r.o.Backend) {
 		return r.thread.Do(func() error {
-			r.network.arena.Reserve(int(e.Peak - e.Kept))
+			bytes := int(e.Peak - e.Kept)
+			if b, able := r.o.Backend.(device.Crowded); able {
+				if err := b.Room(max(bytes-r.network.arena.Held(), 0), r.network.activations); err != nil {
+					return err
+				}
+			}
+			r.network.arena.Reserve(bytes)
 			return r.o.Backend.Sync()
 		})
 	}

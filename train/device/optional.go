@@ -29,6 +29,14 @@ func OwnMemory(b Memory) bool {
 	return able && d.OwnMemory()
 }
 
+// Crowded is a device whose memory also holds what the device loads while it computes: kernels, libraries and
+// their scratch.
+type Crowded interface {
+	// Room returns an *OutOfMemory if arrays of so many bytes more would leave no room for that in a
+	// step with activations of type t.
+	Room(bytes int, t DType) error
+}
+
 // Host is a device whose arrays are in host memory, so that nothing needs to be downloaded.
 type Host interface {
 	// Floats returns the elements of an F32 array without gaps, without copying. They are valid

@@ -213,6 +213,34 @@ func TestOutOfMemoryReportsSizes(t *testing.T) {
 	}
 }
 
+// Modules, graphs and local memory of kernels are on the card, too. The host's pinned memory is not.
+func TestOutOfMemoryOfTheDriverItselfIsThatOfTheDevice(t *testing.T) {
+	for calls, short := range map[string]bool{
+		"cuModuleLoadDataEx:1:2": true, "cuLaunchKernel:1:2": true, "cuGraphInstantiateWithFlags:1:2": true,
+		"cuMemHostAlloc:1:2": false, "cuModuleLoadDataEx:1:218": false,
+	} {
+		t.Run(calls, func(t *testing.T) {
+			c := open(t)
+			x := device.New(c, device.F32, 1<<18)
+			c.emulator.Fail(calls)
+			c.Fill(x, 1)
+			c.Upload(x.RowRange(0, 1), make([]byte, 4))
+			if p, err := c.Record(func() { c.Fill(x, 1) }); err == nil {
+				p.Close()
+			}
+			err := c.Sync()
+			var oom *device.OutOfMemory
+			call, _, _ := strings.Cut(calls, ":")
+			if err == nil || errors.As(err, &oom) != short || !strings.Contains(err.Error(), call+": CUDA_ERROR_") {
+				t.Fatalf("got %v", err)
+			}
+			if short && (oom.Used < 1<<20 || !strings.Contains(err.Error(), "1.0 MiB are in use here, ")) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
 	libs := emu.Build(t)
 	t.Setenv(cuda.LibrariesVariable, libs)

@@ -202,6 +202,7 @@ func (b *Backend) check(op string, err error) bool {
 		return true
 	}
 	if b.err == nil {
+		err = b.shortage(err)
 		if op != "" {
 			err = fmt.Errorf("%s: %w", op, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"hgld/train/device"
+	"hgld/train/device/cuda/vendor"
 )
 
 // allocation is memory on the card between Alloc and Free. Buffers are parts of it.
@@ -79,6 +80,51 @@ func (b *Backend) allocate(what string, bytes int) Address {
 func isOutOfMemory(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == codeOutOfMemory
+}
+
+// shortage makes a device.OutOfMemory of an error of the driver or a library that says so: a module, a graph, a
+// handle and local memory of a kernel need memory, too. The context must be current.
+func (b *Backend) shortage(err error) error {
+	var pinned *Error
+	var library *vendor.Error
+	switch {
+	case errors.As(err, new(*device.OutOfMemory)):
+		return err
+	case errors.As(err, &pinned) && pinned.Call == "cuMemHostAlloc": // memory of the host
+		return err
+	case isOutOfMemory(err), errors.As(err, &library) && library.OutOfMemory():
+		free, total, _ := b.drv.MemInfo()
+		return &device.OutOfMemory{Err: err, Used: b.inUse, Free: free, Total: total}
+	}
+	return err
+}
+
+// What a step takes of the card's memory beside its arrays, in bytes, estimated with much to spare: modules, local
+// memory and scratch of the kernels, and the kernels that NVIDIA's libraries load.
+const (
+	roomOfKernels   = 384 << 20
+	roomOfLibraries = 512 << 20
+)
+
+// Room implements device.Crowded. It opens NVIDIA's libraries if they compute in t, which takes the first part of
+// their memory.
+func (b *Backend) Room(bytes int, t device.DType) error {
+	what, want := "a step with its kernels", bytes+roomOfKernels
+	if l := b.library(t); l.PlansProducts() || l.PlansConvolutions() {
+		what, want = "a step with its kernels and NVIDIA's libraries", want+roomOfLibraries
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return b.err
+	}
+	defer b.enter()()
+	b.reap(true)
+	free, total, err := b.drv.MemInfo()
+	if err != nil || want <= free {
+		return err
+	}
+	return &device.OutOfMemory{What: what, Want: want, Used: b.inUse, Free: free, Total: total}
 }
 
 // Free frees memory once all work queued so far is done.

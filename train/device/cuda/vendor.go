@@ -69,7 +69,7 @@ func (b *Backend) library(t device.DType) *vendor.Libraries {
 		libraries, found := vendor.Open(vendorPaths, driver, uintptr(b.compute))
 		for _, f := range found {
 			if f.Err != nil {
-				b.tell(fmt.Sprintf("%s is not used; hgld's own kernels are: %v", f.Name, f.Err))
+				b.tell(fmt.Sprintf("%s is not used; hgld's own kernels are: %v", f.Name, b.shortage(f.Err)))
 			}
 		}
 		b.vendor.libraries = libraries
@@ -100,6 +100,8 @@ func (b *Backend) fallBack(op string, err error) {
 	if errors.As(err, &e) {
 		err = e
 	}
+	defer b.enter()()
+	err = b.shortage(err)
 	why := strings.ReplaceAll(err.Error(), "\n", "; ") // of several ways that were tried
 	b.tell(fmt.Sprintf("%s of some shapes is computed by hgld's own kernel: %s", op, why))
 }

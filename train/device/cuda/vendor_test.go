@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"strings"
@@ -122,6 +123,17 @@ func TestVendorSettingSelectsTypes(t *testing.T) {
 	}
 }
 
+// checkTold checks that one reason was told, with the code of a status and, if the code says so, how much memory
+// the card has.
+func (v withVendor) checkTold(t *testing.T, code string) {
+	t.Helper()
+	short := strings.Contains(code, "ALLOC") && !strings.Contains(code, "HOST")
+	if len(*v.told) != 1 || !strings.Contains((*v.told)[0], code) ||
+		strings.Contains((*v.told)[0], "out of device memory: ") != short {
+		t.Errorf("told %q, want one text with %s", *v.told, code)
+	}
+}
+
 // A product that the library refuses, at any of its calls, is computed by our kernel, and the
 // reason is told once.
 func TestVendorProductsFallBackAndReportOnce(t *testing.T) {
@@ -143,9 +155,7 @@ func TestVendorProductsFallBackAndReportOnce(t *testing.T) {
 			if got, _ := v.queued(); got != 0 {
 				t.Errorf("%d products by the library", got)
 			}
-			if len(*v.told) != 1 || !strings.Contains((*v.told)[0], told) {
-				t.Errorf("told %q, want one text with %s", *v.told, told)
-			}
+			v.checkTold(t, told)
 		})
 	}
 }
@@ -178,6 +188,7 @@ func TestVendorConvolutionsFallBackAndReportOnce(t *testing.T) {
 		"cudnnBackendFinalize:6:3000,cudnnConvolutionForward:1:3000":                        "CUDNN_STATUS_NOT_SUPPORTED",
 		"cudnnBackendCreateDescriptor:3:4003,cudnnGetConvolutionForwardAlgorithm_v7:1:3000": "HOST_ALLOCATION_FAILED",
 		"cudnnCreate:1:4003": "HOST_ALLOCATION_FAILED",
+		"cudnnCreate:1:4004": "DEVICE_ALLOCATION_FAILED",
 	} {
 		t.Run(calls, func(t *testing.T) {
 			v := openVendor(t, "all")
@@ -188,9 +199,7 @@ func TestVendorConvolutionsFallBackAndReportOnce(t *testing.T) {
 			if _, got := v.queued(); got != 0 {
 				t.Errorf("%d convolutions by the library", got)
 			}
-			if len(*v.told) != 1 || !strings.Contains((*v.told)[0], told) {
-				t.Errorf("told %q, want one text with %s", *v.told, told)
-			}
+			v.checkTold(t, told)
 		})
 	}
 }
@@ -273,6 +282,19 @@ func TestOlderFunctionsFailureWhileQueuedIsSticky(t *testing.T) {
 	v.emulator.Fail("cudnnConvolutionForward:1:5000")
 	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
 	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "Conv: cudnnConvolutionForward") {
+		t.Errorf("got %v", err)
+	}
+	v.Backend.ClearError()
+}
+
+func TestVendorFailureForMemoryIsThatOfTheDevice(t *testing.T) {
+	v := openVendor(t, "all")
+	x, w := device.New(v, device.F32, 1, 3, 3, 4), device.New(v, device.F32, 2, 3, 3, 4)
+	v.Fill(x, 1)
+	v.Fill(w, 1)
+	v.emulator.Fail("cudnnBackendExecute:1:4004")
+	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
+	if err := v.Sync(); !errors.As(err, new(*device.OutOfMemory)) || !strings.Contains(err.Error(), "Conv: out of device memory") {
 		t.Errorf("got %v", err)
 	}
 	v.Backend.ClearError()

@@ -92,6 +92,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Call, e.Name, e.Text)
 }
 
+// OutOfMemory reports whether the library had too little memory of the card.
+func (e *Error) OutOfMemory() bool {
+	return strings.Contains(e.Name, "ALLOC") && !strings.Contains(e.Name, "HOST")
+}
+
 // ErrNoPlan is the error for a shape that a library has no deterministic algorithm for.
 var ErrNoPlan = errors.New("no deterministic algorithm within the workspace")
 
