@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"hgld/train/device"
 	"hgld/train/device/cuda"
@@ -327,5 +328,60 @@ func TestLaunchesAllocateNothing(t *testing.T) {
 	b.Axpby(x, 1, x, 1, x)
 	if n := testing.AllocsPerRun(100, func() { b.Axpby(x, 1, x, 1, x) }); n > 0 {
 		t.Errorf("%v allocations a launch", n)
+	}
+}
+
+// copying is a driver that notes the stream of each copy to the card.
+type copying struct {
+	cuda.Driver
+	streams map[int]map[cuda.Stream]bool // by the bytes of a copy
+	pinned  []int                        // blocks of pinned memory
+}
+
+func (d *copying) ToDevice(dst cuda.Address, src unsafe.Pointer, bytes int, s cuda.Stream) error {
+	if d.streams[bytes] == nil {
+		d.streams[bytes] = map[cuda.Stream]bool{}
+	}
+	d.streams[bytes][s] = true
+	return d.Driver.ToDevice(dst, src, bytes, s)
+}
+
+func (d *copying) AllocHost(bytes int) (unsafe.Pointer, error) {
+	d.pinned = append(d.pinned, bytes)
+	return d.Driver.AllocHost(bytes)
+}
+
+// The labels of a step are needed at once. The images of the next one are on their way meanwhile, as many as fill
+// all blocks of pinned memory.
+func TestSmallUploadsDoNotQueueBehindLargeOnes(t *testing.T) {
+	emulated(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &copying{Driver: drv, streams: map[int]map[cuda.Stream]bool{}}
+	b, err := cuda.OpenWith(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	images, labels := device.New(b, device.U8, 40<<20), device.New(b, device.F32, 4)
+	b.Upload(images, make([]byte, 40<<20))
+	b.Upload(labels, numbers(1, 2, 3, 4))
+	b.Upload(images.RowRange(0, 16), make([]byte, 16)) // of a large array, so behind the others to it
+	sum := device.New(b, device.F32, 4)
+	b.Axpby(sum, 1, labels, 1, labels)
+	if !bytes.Equal(download(t, b, sum), numbers(2, 4, 6, 8)) {
+		t.Error("an operation did not wait for a small upload")
+	}
+	var large cuda.Stream
+	for s := range d.streams[8<<20] {
+		large = s
+	}
+	if len(d.streams[8<<20]) != 1 || len(d.streams[16]) != 2 || !d.streams[16][large] {
+		t.Errorf("copies by size used the streams %v", d.streams)
+	}
+	if last := d.pinned[len(d.pinned)-1]; last >= 8<<20 {
+		t.Errorf("a small upload or download takes one of the blocks %v", d.pinned)
 	}
 }

@@ -12,8 +12,8 @@
 // (tensor.go) and their attention use tensor cores, which round sums in the card's way: a card
 // repeats its bytes, and another may give others.
 //
-// Operations are queued on one compute stream in call order. Uploads use a separate stream and
-// wait only for the last use of their buffer.
+// Operations are queued on one compute stream in call order. Uploads use two separate streams, one for small arrays,
+// and wait only for the last use of their buffer.
 package cuda
 
 import (
@@ -57,14 +57,15 @@ type Backend struct {
 	err     error      // the first failure
 	closed  bool
 	compute Stream
-	copies  Stream
+	small   Stream // of uploads to small arrays
+	copies  Stream // of uploads to all others
 	modules map[string]Module
 	kernels map[kernelKey]*kernel
 
 	arena     scratch
-	inUse     int       // allocated bytes
-	retired   []retired // freed memory that queued work may still use
-	staging   []*staging
+	inUse     int              // allocated bytes
+	retired   []retired        // freed memory that queued work may still use
+	staging   [2]stagingBlocks // for small copies and for all others
 	downloads map[device.Ticket]*download
 	copied    map[device.Ticket]Event // end of each upload from a HostBuffer
 	ticket    device.Ticket
@@ -118,7 +119,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	b := &Backend{
 		drv: drv, card: card, sortScratch: sortScratch,
 		modules: map[string]Module{}, kernels: map[kernelKey]*kernel{}, downloads: map[device.Ticket]*download{},
-		copied: map[device.Ticket]Event{},
+		copied: map[device.Ticket]Event{}, staging: [2]stagingBlocks{{bytes: smallBytes}, {bytes: stagingBytes}},
 	}
 	b.captured = sync.NewCond(&b.mu)
 	if b.vendor.types, err = vendorTypes(); err != nil {
@@ -133,6 +134,9 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	}
 	if err == nil {
 		b.compute, err = drv.NewStream()
+	}
+	if err == nil {
+		b.small, err = drv.NewStream()
 	}
 	if err == nil {
 		b.copies, err = drv.NewStream()
@@ -164,6 +168,7 @@ func (b *Backend) Close() error {
 		b.drv.FreeEvent(e)
 	}
 	b.drv.FreeStream(b.compute)
+	b.drv.FreeStream(b.small)
 	b.drv.FreeStream(b.copies)
 	return errors.Join(err, b.drv.Release(b.card.Ordinal))
 }

@@ -20,7 +20,7 @@ type allocation struct {
 
 	lastUse  Event // on the compute stream, after the last operation that used it
 	marked   bool  // lastUse was recorded
-	uploaded Event // on the copy stream, after the last upload
+	uploaded Event // on the stream of its uploads, after the last one
 }
 
 // buffer is a part of an allocation.
@@ -284,9 +284,11 @@ func (b *Backend) freeAll() {
 		}
 	}
 	b.arena = scratch{}
-	for _, s := range b.staging {
-		b.drv.FreeHost(s.mem)
-		b.spare = append(b.spare, s.done)
+	for i := range b.staging {
+		for _, s := range b.staging[i].all {
+			b.drv.FreeHost(s.mem)
+			b.spare = append(b.spare, s.done)
+		}
+		b.staging[i].all = nil
 	}
-	b.staging = nil
 }

@@ -54,10 +54,10 @@ func (h *hostBuffer) UploadAsync(dst device.Array, from int) device.Ticket {
 	defer b.enter()()
 	b.beginUpload(m.root)
 	at, src := m.addr+Address(dst.Off*dst.Type.Size()), unsafe.Pointer(&h.mem[from])
-	b.check("Upload", b.copyIn(at, src, bytes, row, pitch))
+	b.check("Upload", b.copyIn(b.uploads(m.root), at, src, bytes, row, pitch))
 	b.endUpload(m.root)
 	done := b.event()
-	b.check("Upload", b.drv.Record(done, b.copies))
+	b.check("Upload", b.drv.Record(done, b.uploads(m.root)))
 	b.copied[t] = done
 	h.last = t
 	return t

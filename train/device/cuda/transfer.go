@@ -17,13 +17,39 @@ type staging struct {
 const (
 	stagingBytes = 8 << 20
 	mostStaging  = 8
+
+	// smallBytes is the size up to which a copy is small. Small uploads, such as the labels of a batch, do not
+	// wait for the images of the next: their stream and their blocks of pinned memory are their own.
+	smallBytes = 1 << 20
 )
 
+// stagingBlocks are blocks of pinned memory of one size.
+type stagingBlocks struct {
+	bytes int
+	all   []*staging
+}
+
+// blocksFor returns the blocks for copies of an array.
+func (b *Backend) blocksFor(bytes int) *stagingBlocks {
+	if bytes <= smallBytes {
+		return &b.staging[0]
+	}
+	return &b.staging[1]
+}
+
+// uploads returns the stream for uploads to m. All those to one allocation have the same, so that they are in order.
+func (b *Backend) uploads(m *allocation) Stream {
+	if m.size <= smallBytes {
+		return b.small
+	}
+	return b.copies
+}
+
 // stage returns a free block. If all are in use, it releases the lock and waits.
-func (b *Backend) stage() *staging {
+func (b *Backend) stage(of *stagingBlocks) *staging {
 	for {
 		var oldest *staging
-		for _, s := range b.staging {
+		for _, s := range of.all {
 			if s.busy {
 				continue
 			}
@@ -35,15 +61,15 @@ func (b *Backend) stage() *staging {
 				oldest = s
 			}
 		}
-		if oldest == nil || len(b.staging) < mostStaging {
-			mem, err := b.drv.AllocHost(stagingBytes)
+		if oldest == nil || len(of.all) < mostStaging {
+			mem, err := b.drv.AllocHost(of.bytes)
 			if !b.check("pinned memory", err) {
 				return nil
 			}
 			done, err := b.drv.NewEvent(Awaited) // downloads, and with them a step, are waited for
 			b.check("", err)
 			s := &staging{mem: mem, done: done, busy: true}
-			b.staging = append(b.staging, s)
+			of.all = append(of.all, s)
 			return s
 		}
 		oldest.busy = true
@@ -82,7 +108,7 @@ func (b *Backend) Upload(dst device.Array, src []byte) {
 		if n == 0 { // a row longer than a block; dst is contiguous in this case
 			n = min(len(src), stagingBytes)
 		}
-		b.uploadPiece(at, src[:n], row, pitch)
+		b.uploadPiece(m.root, at, src[:n], row, pitch)
 		src = src[n:]
 		at += Address(n / row * pitch)
 		if n < row {
@@ -112,7 +138,7 @@ func rowsOf(a device.Array) (row, pitch int) {
 	return a.Cols() * size, a.Ld * size
 }
 
-// beginUpload makes the copy stream wait for the last use of m. The first upload after a use
+// beginUpload makes the stream of m's uploads wait for the last use of m. The first upload after a use
 // waits for all queued work. From then on uses of m are marked.
 func (b *Backend) beginUpload(m *allocation) {
 	if m.uploaded == 0 {
@@ -121,43 +147,43 @@ func (b *Backend) beginUpload(m *allocation) {
 	switch {
 	case m.target.Load():
 		if m.marked {
-			b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
+			b.check("Upload", b.drv.WaitEvent(b.uploads(m), m.lastUse))
 		}
 	case m.used.Load():
 		m.lastUse, m.marked = b.event(), true
 		b.check("Upload", b.drv.Record(m.lastUse, b.compute))
-		b.check("Upload", b.drv.WaitEvent(b.copies, m.lastUse))
+		b.check("Upload", b.drv.WaitEvent(b.uploads(m), m.lastUse))
 		m.target.Store(true) // probably an input, which gets further uploads
 	}
 }
 
 // endUpload makes later operations on m wait for the copies.
 func (b *Backend) endUpload(m *allocation) {
-	b.check("Upload", b.drv.Record(m.uploaded, b.copies))
+	b.check("Upload", b.drv.Record(m.uploaded, b.uploads(m)))
 	m.pending.Store(true)
 }
 
 // copyIn queues a copy of contiguous rows in pinned memory to rows on the card.
-func (b *Backend) copyIn(dst Address, src unsafe.Pointer, bytes, row, pitch int) error {
+func (b *Backend) copyIn(s Stream, dst Address, src unsafe.Pointer, bytes, row, pitch int) error {
 	if pitch == row || bytes <= row {
-		return b.drv.ToDevice(dst, src, bytes, b.copies)
+		return b.drv.ToDevice(dst, src, bytes, s)
 	}
 	return b.drv.CopyRows(Rows{
 		Dst: dst, DstPitch: pitch, SrcHost: src, SrcPitch: row, Width: row, Rows: bytes / row,
-	}, b.copies)
+	}, s)
 }
 
 // uploadPiece copies rows through one block of pinned memory.
-func (b *Backend) uploadPiece(dst Address, src []byte, row, pitch int) {
-	s := b.stage()
+func (b *Backend) uploadPiece(m *allocation, dst Address, src []byte, row, pitch int) {
+	s := b.stage(b.blocksFor(m.size))
 	if s == nil {
 		return
 	}
 	b.mu.Unlock()
 	copy(unsafe.Slice((*byte)(s.mem), len(src)), src)
 	b.mu.Lock()
-	b.check("Upload", b.copyIn(dst, s.mem, len(src), row, pitch))
-	b.check("Upload", b.drv.Record(s.done, b.copies))
+	b.check("Upload", b.copyIn(b.uploads(m), dst, s.mem, len(src), row, pitch))
+	b.check("Upload", b.drv.Record(s.done, b.uploads(m)))
 	s.busy = false
 }
 
@@ -255,7 +281,7 @@ func (b *Backend) Download(dst []byte, src device.Array) device.Ticket {
 }
 
 func (b *Backend) downloadPiece(d *download, src Address, bytes, row, pitch int) {
-	s := b.stage()
+	s := b.stage(b.blocksFor(bytes))
 	if s == nil {
 		return
 	}
@@ -321,7 +347,7 @@ func (b *Backend) Sync() error {
 		return b.err
 	}
 	defer b.enter()()
-	for _, s := range []Stream{b.copies, b.compute} {
+	for _, s := range []Stream{b.small, b.copies, b.compute} {
 		b.mu.Unlock()
 		err := b.drv.SyncStream(s)
 		b.mu.Lock()
