@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -275,4 +276,91 @@ func TestStepsMemoryIsReserved(t *testing.T) {
 	if held := r.network.arena.Held(); reserved == 0 || held != reserved {
 		t.Errorf("%d bytes were reserved, %d are held", reserved, held)
 	}
+}
+
+// asked is a device that counts the single numbers that were asked for and not waited for.
+type asked struct {
+	*recorder
+	numbers   map[device.Ticket]bool
+	now, most int
+}
+
+func (a *asked) Download(dst []byte, src device.Array) device.Ticket {
+	t := a.recorder.Download(dst, src)
+	if len(dst) == 4 {
+		t = device.Ticket(1<<40 + len(a.numbers)) // the processor has one for all
+		a.numbers[t] = true
+		a.now++
+		a.most = max(a.most, a.now)
+	}
+	return t
+}
+
+func (a *asked) Wait(t device.Ticket) error {
+	if a.numbers[t] {
+		a.now--
+	}
+	return a.recorder.Wait(t)
+}
+
+func (a *asked) Sync() error {
+	a.now = 0
+	return a.recorder.Sync()
+}
+
+// A card computes the next step while the host handles the outcome of the last. What the run saves, evaluates and
+// says is the same, and so are the bytes of a run that was stopped in between.
+func TestNextStepIsQueuedBeforeTheOutcomeOfTheLast(t *testing.T) {
+	c, d := tiny(7)
+	c.Run.Checkpoint, c.Run.Evaluate = 3, 5
+	data := Data{Train: d, Validation: d}
+	run := func(ctx context.Context, dir string, b device.Backend, each func(Event)) (said []string) {
+		r, err := New(c, data, Options{Dir: dir, Backend: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for e, err := range r.Events(ctx) {
+			if err != nil && ctx.Err() == nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				break
+			}
+			said = append(said, fmt.Sprint(e.Kind, " ", e.Step))
+			if each != nil {
+				each(e)
+			}
+		}
+		return said
+	}
+	plain, ahead, stopped := t.TempDir(), t.TempDir(), t.TempDir()
+	want := run(t.Context(), plain, cpu.New(1), nil)
+	b := &asked{recorder: newRecorder(), numbers: map[device.Ticket]bool{}}
+	got := run(t.Context(), ahead, b, func(e Event) {
+		if (e.Kind == Saved || e.Kind == Evaluated) && b.now != 0 {
+			t.Errorf("%s at step %d with %d downloads under way", e.Kind, e.Step, b.now)
+		}
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("events %v, want %v", got, want)
+	}
+	if b.most != 6 { // of two steps: loss, guard and norm
+		t.Errorf("at most %d downloads were under way, want 6", b.most)
+	}
+	sameWeights(t, "ahead", plain, ahead)
+	ctx, cancel := context.WithCancel(t.Context())
+	steps := 0
+	said := run(ctx, stopped, newRecorder(), func(e Event) {
+		if e.Kind == Stepped {
+			if steps++; steps == 4 {
+				cancel()
+			}
+		}
+	})
+	if last := said[len(said)-1]; last != fmt.Sprint(Saved, " ", steps) {
+		t.Errorf("the run was stopped after %d reported steps and ended with %q", steps, last)
+	}
+	run(t.Context(), stopped, newRecorder(), nil)
+	sameWeights(t, "stopped", plain, stopped)
 }

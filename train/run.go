@@ -356,24 +356,37 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	if r.o.Overfit {
 		plan = input.RepeatFirst(plan)
 	}
-	asked := time.Now()
+	ahead := device.OwnMemory(r.o.Backend)
+	var queued *queuedStep
+	clock := newStepClock()
 	for b, err := range r.loader.Batches(ctx, plan) {
 		if err != nil {
+			if queued != nil {
+				if proceed, err := r.report(queued, clock, yield); err != nil || !proceed {
+					return proceed, err
+				}
+			}
 			return true, r.stopped(ctx, err)
 		}
-		waited := time.Since(asked)
-		e, err := r.trainBatch(b)
+		clock.got()
+		before := queued
+		queued, err = r.queue(b, before)
+		if before != nil {
+			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil && err == nil {
+				return proceed, failed
+			}
+		}
 		if err != nil {
 			return true, err
 		}
-		e.Seconds, e.Waited = time.Since(asked).Seconds(), waited.Seconds()
-		if !yield(r.event(e), nil) {
-			return false, nil
+		if ahead && !r.pausesAfter(queued.work) {
+			clock.ask()
+			continue
 		}
-		if r.state.Skipped >= maxSkipped {
-			return true, fmt.Errorf("train: step %d: %w in %d steps in a row; a lower optim.lr may help",
-				r.state.Step, ErrNotFinite, maxSkipped)
+		if proceed, err := r.report(queued, clock, yield); err != nil || !proceed {
+			return proceed, err
 		}
+		queued = nil
 		if r.complete() {
 			return true, nil
 		}
@@ -383,10 +396,25 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		if ctx.Err() != nil {
 			return true, r.stopped(ctx, ctx.Err())
 		}
-		asked = time.Now()
+		clock = newStepClock()
 	}
 	return true, nil
 }
+
+// stepClock measures the time from one event of a step to the next, and how much of it was spent waiting for
+// images.
+type stepClock struct {
+	began, asked time.Time
+	waited       time.Duration
+}
+
+func newStepClock() *stepClock {
+	now := time.Now()
+	return &stepClock{began: now, asked: now}
+}
+
+func (c *stepClock) ask() { c.asked = time.Now() }
+func (c *stepClock) got() { c.waited += time.Since(c.asked) }
 
 // stopped returns the error of a run that was cancelled.
 func (r *Run) stopped(ctx context.Context, err error) error {
@@ -396,58 +424,113 @@ func (r *Run) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("train: stopped after step %d: %w", r.state.Step, ctx.Err())
 }
 
-// trainBatch takes one step and advances the position.
-func (r *Run) trainBatch(b *input.Batch) (Event, error) {
-	at := r.state.Step
+// queuedStep is a step that the device has and whose outcome the host does not know yet. A device with memory of
+// its own works on the next step while the host handles the outcome of the last.
+type queuedStep struct {
+	ticket   *ticket
+	work     input.Work
+	compares bool // the loss has something to compare
+}
+
+// queue queues a step. before is the one that is queued and not reported, or nil.
+func (r *Run) queue(b *input.Batch, before *queuedStep) (*queuedStep, error) {
+	number := r.state.Step
+	if before != nil {
+		number++
+	}
+	at := number
 	if r.config.Steps == 0 {
 		at = b.Epoch
 	}
-	var out outcome
-	var compares bool
+	q := &queuedStep{work: b.Work}
 	err := r.thread.Do(func() (err error) {
-		if compares, err = r.step.hasPositive(b, at); err != nil {
+		if q.compares, err = r.step.hasPositive(b, at); err != nil {
 			return err
 		}
-		t, err := r.step.queue(b, at)
-		if err != nil {
-			return err
-		}
-		out, err = t.outcome()
+		q.ticket, err = r.step.queue(b, at)
 		return err
 	})
 	if err != nil {
-		return Event{}, fmt.Errorf("train: step %d: %w", r.state.Step+1, err)
+		return nil, fmt.Errorf("train: step %d: %w", number+1, err)
 	}
+	return q, nil
+}
+
+// advance moves the position behind a step.
+func (r *Run) advance(w input.Work) {
 	r.state.Step++
-	r.state.Position = input.Position{Epoch: b.Epoch, Batch: b.Index + 1}
-	if b.Last {
-		r.state.Position = input.Position{Epoch: b.Epoch + 1}
+	r.state.Position = input.Position{Epoch: w.Epoch, Batch: w.Index + 1}
+	if w.Last {
+		r.state.Position = input.Position{Epoch: w.Epoch + 1}
 	}
+}
+
+// pausesAfter reports whether no step may be queued before the outcome of w is known: the run ends, is saved or is
+// evaluated after it.
+func (r *Run) pausesAfter(w input.Work) bool {
+	before := r.state
+	defer func() { r.state = before }()
+	r.advance(w)
+	return r.complete() || r.checkpointDue() || r.evaluationDue()
+}
+
+// report waits for a step, advances the position and yields the step's event.
+func (r *Run) report(q *queuedStep, clock *stepClock, yield func(Event, error) bool) (proceed bool, err error) {
+	var out outcome
+	err = r.thread.Do(func() (err error) {
+		out, err = q.ticket.outcome()
+		return err
+	})
+	if err != nil {
+		return true, fmt.Errorf("train: step %d: %w", r.state.Step+1, err)
+	}
+	r.advance(q.work)
+	e := r.eventOf(q, out)
+	e.Seconds, e.Waited = time.Since(clock.began).Seconds(), clock.waited.Seconds()
+	if !yield(r.event(e), nil) {
+		return false, nil
+	}
+	if r.state.Skipped >= maxSkipped {
+		return true, fmt.Errorf("train: step %d: %w in %d steps in a row; a lower optim.lr may help",
+			r.state.Step, ErrNotFinite, maxSkipped)
+	}
+	*clock = *newStepClock()
+	return true, nil
+}
+
+// eventOf describes the outcome of a step.
+func (r *Run) eventOf(q *queuedStep, out outcome) Event {
+	rows := q.work.Rows
 	e := Event{Kind: Stepped, Rate: out.rates.backbone, HeadRate: out.rates.head, ProxyRate: out.rates.proxies,
-		Images: len(b.Rows)}
+		Images: len(rows)}
 	if out.finite {
 		if !math.IsInf(out.norm, 0) { // the sum of squares overflows before the gradient does
 			e.Norm = &out.norm
 		}
-		if compares {
+		if q.compares {
 			e.Loss, e.Terms = &out.loss, out.terms
 		}
 		r.state.Skipped = 0
-		return e, nil
+		return e
 	}
 	r.state.Skipped++
-	e = Event{Kind: Skipped, Images: len(b.Rows), Batch: &BatchOf{Epoch: b.Epoch, Index: b.Index}}
-	for _, row := range b.Rows {
+	e = Event{Kind: Skipped, Images: len(rows), Batch: &BatchOf{Epoch: q.work.Epoch, Index: q.work.Index}}
+	for _, row := range rows {
 		e.IDs = append(e.IDs, r.data.Train.ID(row))
 	}
-	return e, nil
+	return e
+}
+
+// checkpointDue reports whether a checkpoint is saved after this step.
+func (r *Run) checkpointDue() bool {
+	every := r.config.Run.Checkpoint
+	return every > 0 && r.state.Step%every == 0
 }
 
 // due saves a checkpoint and evaluates if either is due. The checkpoint comes first, so that an
 // interrupted evaluation costs no step.
 func (r *Run) due(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	every := r.config.Run.Checkpoint
-	if every > 0 && r.state.Step%every == 0 {
+	if r.checkpointDue() {
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 			return proceed, err
 		}
