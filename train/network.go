@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 
 	"hgld/internal/img"
@@ -98,20 +99,31 @@ const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
+	var first [2][4]byte // a number of this batch and of the last
+	var last device.Ticket
 	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
 		if out.Absent() {
 			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
 		}
-		n.b.Copy(out.RowRange(done, done+rows.Dims[0]), rows)
-		return n.b.Sync()
+		to := out.RowRange(done, done+rows.Dims[0])
+		n.b.Copy(to, rows)
+		before := last
+		last = n.b.Download(first[done/EmbedBatch%2][:], to.RowRange(0, 1).ColRange(0, 1))
+		if done == 0 {
+			return nil
+		}
+		return n.b.Wait(before) // the device has the next batch by now
 	})
+	if err == nil {
+		err = o.thread.Do(n.b.Sync)
+	}
 	return out, err
 }
 
 // through records a pass over images and runs it on a data set, with the crop of an evaluation.
 // It calls each for every batch of results, with the number of rows before it.
 func (n *network) through(ctx context.Context, d input.Dataset, record func(*grad.Tape, *input.Arrays) *grad.Var,
-	o embedOptions, each func(done int, rows device.Array) error) error {
+	o embedOptions, each func(done int, rows device.Array) error) (err error) {
 	list, err := input.Paths(d)
 	if err != nil {
 		return err
@@ -124,8 +136,9 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 	in := n.newInputs(EmbedBatch, len(d.Levels()), l.Packs)
 	defer in.Free(n.b)
 	l.Send = in.Sender(n.b)
-	tape := grad.NewTape(n.b, n.arena).Evaluate()
-	defer tape.Free()
+	pass := recording{tape: grad.NewTape(n.b, n.arena).Evaluate()}
+	defer pass.tape.Free()
+	defer func() { err = errors.Join(err, o.thread.Do(func() error { pass.close(); return nil })) }()
 	var e *grad.Var
 	done := 0
 	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), EmbedBatch)) {
@@ -135,9 +148,9 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 		err = o.thread.Do(func() error {
 			in.Upload(n.b, b)
 			if e == nil {
-				e = tape.Keep(record(tape, in))
-			} else {
-				tape.Replay()
+				e = pass.tape.Keep(record(pass.tape, in))
+			} else if err := pass.repeat(n.b); err != nil {
+				return err
 			}
 			return each(done, e.Value.RowRange(0, len(b.Rows)))
 		})

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -363,4 +364,36 @@ func TestNextStepIsQueuedBeforeTheOutcomeOfTheLast(t *testing.T) {
 	}
 	run(t.Context(), stopped, newRecorder(), nil)
 	sameWeights(t, "stopped", plain, stopped)
+}
+
+// An evaluation records its pass over 64 images, and queues the next batch before it waits for the last.
+func TestEvaluationIsRecordedAndDoesNotWaitForEachBatch(t *testing.T) {
+	c, d := tiny(1)
+	d.Views = 20 // 320 images are 5 batches
+	embed := func(b device.Backend) []byte {
+		r, err := New(c, Data{Train: d}, Options{Backend: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		vectors, err := r.network.embed(t.Context(), d, embedOptions{thread: r.thread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]byte, 4*vectors.Len())
+		if err := b.Wait(b.Download(out, vectors)); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	b := &asked{recorder: newRecorder(), numbers: map[device.Ticket]bool{}}
+	if got, want := embed(b), embed(cpu.New(1)); !bytes.Equal(got, want) {
+		t.Error("the embeddings are not those of single operations")
+	}
+	if b.programs != 1 || b.runs != 4 || b.open != 0 {
+		t.Errorf("%d programs were recorded and ran %d times, %d are open; want 1, 4 and 0", b.programs, b.runs, b.open)
+	}
+	if b.most != 2 {
+		t.Errorf("%d batches were under way at most, want 2", b.most)
+	}
 }

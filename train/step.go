@@ -24,8 +24,7 @@ type step struct {
 	update *update
 	passes Passes
 
-	tape       *grad.Tape
-	program    device.Program      // program of the tape, on a device that records; nil: none
+	recording
 	embeddings *grad.Var           // [B,D]
 	value      *grad.Var           // loss, F32 [1]
 	terms      []loss.RecordedTerm // terms of the loss, if it is a sum
@@ -137,7 +136,7 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	s.update.prepare(b)
 	if rerecord {
 		s.record()
-	} else if err := s.repeat(); err != nil {
+	} else if err := s.repeat(b); err != nil {
 		return nil, err
 	}
 	t := &s.tickets[s.update.steps%len(s.tickets)]
@@ -146,28 +145,10 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	return t, nil
 }
 
-// repeat replays the recorded step, as a program if the device supports programs.
-func (s *step) repeat() error {
-	graphs, able := s.n.b.(device.Graphs)
-	if !able {
-		s.tape.Replay()
-		return nil
-	}
-	if s.program == nil {
-		var err error
-		if s.program, err = graphs.Record(s.tape.Replay); err != nil {
-			return err
-		}
-	}
-	s.program.Run()
-	return nil
-}
-
 // close frees the program of the step, if there is one.
 func (s *step) close() {
-	if s != nil && s.program != nil {
-		s.program.Close()
-		s.program = nil
+	if s != nil {
+		s.recording.close()
 	}
 }
 
