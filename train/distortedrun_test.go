@@ -2,8 +2,10 @@ package train
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
+	"hgld/train/device"
 	"hgld/train/input"
 )
 
@@ -37,5 +39,62 @@ func TestDistortedRunsAreRepeatable(t *testing.T) {
 	c.Input.Jitter, c.Input.RandAugment, c.Input.Erase = input.Jitter{}, input.RandAugment{}, input.Erase{}
 	if got := losses(1, Options{}); slices.Equal(got, want) {
 		t.Error("the distortions change nothing")
+	}
+}
+
+// uploading is a device with memory of its own that notes which goroutines upload so many bytes, and which one asks
+// for results.
+type uploading struct {
+	*recorder
+	bytes    int
+	mu       sync.Mutex
+	uploads  map[string]int
+	computes map[string]bool
+}
+
+func (u *uploading) Upload(dst device.Array, src []byte) {
+	if len(src) == u.bytes {
+		u.mu.Lock()
+		u.uploads[goroutine()]++
+		u.mu.Unlock()
+	}
+	u.recorder.Upload(dst, src)
+}
+
+func (u *uploading) Download(dst []byte, src device.Array) device.Ticket {
+	u.mu.Lock()
+	u.computes[goroutine()] = true
+	u.mu.Unlock()
+	return u.recorder.Download(dst, src)
+}
+
+// Images that the host finishes are on the device before the step that reads them begins, and so are vectors.
+func TestImagesOfTheHostAreUploadedAheadOfTheirStep(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"jitter":      func(c *Config) { c.Input.Jitter.Brightness = 0.4 },
+		"randaugment": func(c *Config) { c.Input.RandAugment.Ops = 1 },
+		"erase":       func(c *Config) { c.Input.Erase.Probability = 0.5 },
+		"host":        func(c *Config) { c.Run.Resample = resampleHost },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, d := tiny(5)
+			change(&c)
+			u := &uploading{recorder: newRecorder(), bytes: 16 * 16 * 16 * 3, uploads: map[string]int{},
+				computes: map[string]bool{}}
+			got := losses(mustTrain(t, c, Data{Train: d}, Options{Backend: u}))
+			if want := losses(mustTrain(t, c, Data{Train: d}, Options{})); !slices.Equal(got, want) {
+				t.Errorf("losses %v, and without uploads ahead %v", got, want)
+			}
+			n := 0
+			for by, times := range u.uploads {
+				n += times
+				if u.computes[by] {
+					t.Errorf("%d batches of images were uploaded by the goroutine that queues steps", times)
+				}
+			}
+			if n < c.Steps {
+				t.Errorf("%d batches were uploaded for %d steps", n, c.Steps)
+			}
+		})
 	}
 }

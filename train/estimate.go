@@ -77,7 +77,7 @@ func AbsentText(absent, classes int) string {
 // Plan computes what a run needs. It takes a step in which every array is counted but none is
 // allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
 func Plan(config Config, data Data) (*Estimate, error) {
-	l := &ledger{work: map[string]*OpWork{}}
+	l := &ledger{work: map[string]*OpWork{}, own: config.Run.Resample == resampleDevice}
 	b := observe.Operations(l, l.count)
 	config.Model.Weights, config.From = "", "" // they do not change any size
 	if config.Model.Precision == precisionAuto {
@@ -175,6 +175,7 @@ func (r *Run) planEvaluation(sides []input.Dataset) {
 type ledger struct {
 	device.Backend
 	used, peak int64
+	own        bool // the device has memory apart from the host's
 	work       map[string]*OpWork
 }
 
@@ -195,6 +196,7 @@ func (b *countedBuffer) Size() int { return b.bytes }
 
 func (l *ledger) Name() string                { return "plan" }
 func (l *ledger) Supports(device.DType) bool  { return true }
+func (l *ledger) OwnMemory() bool             { return l.own }
 func (l *ledger) Upload(device.Array, []byte) {}
 func (l *ledger) Wait(device.Ticket) error    { return nil }
 func (l *ledger) Sync() error                 { return nil }

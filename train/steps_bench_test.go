@@ -142,16 +142,21 @@ func (n peerNet) stepsOn(tb testing.TB, batch, steps int) (s speed, err error) {
 	images := batchesOf(tb, r, 1)[0]
 	take := func(steps int) error {
 		return r.thread.Do(func() error {
+			var before *ticket
 			for range steps {
 				t, err := r.step.queue(images, 0)
 				if err != nil {
 					return err
 				}
-				if _, err := t.outcome(); err != nil {
-					return err
+				if before != nil { // as a run waits
+					if _, err := before.outcome(); err != nil {
+						return err
+					}
 				}
+				before = t
 			}
-			return nil
+			_, err := before.outcome()
+			return err
 		})
 	}
 	if err := take(min(steps, 4) + 1); err != nil { // recorded, then made a graph

@@ -14,10 +14,12 @@ type Arrays struct {
 	bytes  []byte       // staging for crop and labels
 
 	packed [DeviceSlots]*packedInputs // sources of resampling; nil: pixels are uploaded
+	ahead  [DeviceSlots]device.Array  // sources of Pixels on a device with memory of its own, if it does not resample
 }
 
 // NewArrays makes the arrays of a batch of size rows, with vectors of the given width or, if it is 0,
-// images of side×side pixels. packs says that images are resampled on the device.
+// images of side×side pixels. packs says that images are resampled on the device. A device with memory of its own
+// has room for the next batch either way.
 func NewArrays(b device.Backend, size, levels, width, side int, packs bool) *Arrays {
 	in := &Arrays{
 		Crop:   device.New(b, device.I32, size, 3),
@@ -29,10 +31,17 @@ func NewArrays(b device.Backend, size, levels, width, side int, packs bool) *Arr
 			in.packed[i] = newPackedInputs(b, newPacking(size, side))
 		}
 	}
-	if width > 0 {
-		in.Pixels = device.New(b, device.F32, size, width)
-	} else {
-		in.Pixels = device.New(b, device.U8, size, side, side, 3)
+	pixels := func() device.Array {
+		if width > 0 {
+			return device.New(b, device.F32, size, width)
+		}
+		return device.New(b, device.U8, size, side, side, 3)
+	}
+	in.Pixels = pixels()
+	for i := range in.ahead {
+		if !packs && device.OwnMemory(b) {
+			in.ahead[i] = pixels()
+		}
 	}
 	return in
 }
@@ -45,14 +54,21 @@ func (i *Arrays) Free(b device.Backend) {
 			all = append(all, p.pixels, p.taps, p.images)
 		}
 	}
+	for _, a := range i.ahead {
+		if !a.Absent() {
+			all = append(all, a)
+		}
+	}
 	for _, a := range all {
 		b.Free(a.Buf)
 	}
 }
 
-// Upload brings a batch to the device. Images that the device resamples may be there already.
+// Upload brings a batch to the device. Its images may be there already.
 func (i *Arrays) Upload(b device.Backend, from *Batch) {
 	switch {
+	case from.packed == nil && from.sent:
+		b.Copy(i.Pixels, i.ahead[from.place])
 	case from.packed == nil:
 		b.Upload(i.Pixels, from.Pixels)
 	case from.sent:
@@ -73,9 +89,16 @@ func stage(memory []byte, values []int32) []byte {
 	return memory[:4*len(values)]
 }
 
-// Sender returns a function for Loader.Send, which any goroutine may call.
+// Sender returns a function for Loader.Send, which any goroutine may call, or nil if the device has no room for the
+// next batch.
 func (i *Arrays) Sender(b device.Backend) func(place int, from *Batch) {
-	return func(place int, from *Batch) { i.packed[place].upload(b, from.packed) }
+	switch {
+	case i.packed[0] != nil:
+		return func(place int, from *Batch) { i.packed[place].upload(b, from.packed) }
+	case !i.ahead[0].Absent():
+		return func(place int, from *Batch) { b.Upload(i.ahead[place], from.Pixels) }
+	}
+	return nil
 }
 
 // Rows returns the arrays of rows [lo, hi) of a batch that has been uploaded.

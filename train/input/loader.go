@@ -29,10 +29,12 @@ type Loader struct {
 	Prefetch int           // batches decoded ahead
 	Width    int           // width of the vectors; 0: the data are images
 
-	// Packs says that the device resamples the images. Send uploads the images of a batch to one
-	// of DeviceSlots places on the device, while it computes with another.
+	// Packs says that the device resamples the images.
 	Packs bool
-	Send  func(place int, from *Batch) // see Packs; nil: Arrays.Upload sends them
+
+	// Send uploads the images or vectors of a batch to one of DeviceSlots places on the device, while
+	// it computes with another. nil: Arrays.Upload brings them to the device.
+	Send func(place int, from *Batch)
 
 	// Skip is called for an image that cannot be used, concurrently. If it returns true, the
 	// image is replaced by black pixels. nil: the batch fails.
@@ -70,7 +72,7 @@ type Batch struct {
 	Work
 	Pixels []byte  // [size, H, W, 3]; empty if packed is set
 	packed *packed // images for the device to resample; nil: none
-	sent   bool    // packed is on the device, in place
+	sent   bool    // the images are on the device, in place
 	place  int
 	Crop   []int32 // [size, 3]: top, left, flip
 	Labels []int32 // [size, L]
@@ -208,12 +210,12 @@ func (l *Loader) schedule(ctx context.Context, plan iter.Seq2[Work, error], free
 // DeviceSlots is how many batches of images the device holds: the one of the step, and the next.
 const DeviceSlots = 2
 
-// complete passes on a batch when all its rows are loaded and, if the device resamples, uploaded.
+// complete passes on a batch when all its rows are loaded and, if the device has room for them, uploaded.
 func (l *Loader) complete(ctx context.Context, queue <-chan *Batch, ready chan<- *Batch, places <-chan int) {
 	defer close(ready)
 	for b := range queue {
 		b.missing.Wait()
-		if b.sent = b.packed != nil && l.Send != nil && b.err == nil; b.sent {
+		if b.sent = l.Send != nil && b.err == nil; b.sent {
 			select {
 			case b.place = <-places:
 			case <-ctx.Done():
