@@ -346,6 +346,26 @@ func TestVendorFusesBiasAndGELUInBF16(t *testing.T) {
 	}
 }
 
+// cuDNN's fallback for BF16 without tensor cores is far slower than our kernel, which uses them.
+func TestAlgorithmsWithoutTensorCoresAreNotTakenInBF16(t *testing.T) {
+	v := openVendor(t, "bfloat16")
+	v.seen.WithoutTensorCores(t)
+	x, w := device.New(v, device.BF16, 1, 3, 3, 4), device.New(v, device.BF16, 2, 1, 1, 4)
+	y, back := device.New(v, device.BF16, 1, 3, 3, 2), device.New(v, device.F32, 1, 3, 3, 2)
+	v.Fill(x, 1)
+	v.Fill(w, 2)
+	for range 2 {
+		v.Conv(y, x, w, device.ConvShape{}, device.Epilogue{Act: device.ReLU})
+	}
+	v.Copy(back, y)
+	if out := download(t, v.Backend, back); string(out[:4]) != string(numbers(8)) {
+		t.Errorf("four products of 2 are %v", out[:4])
+	}
+	if _, n := v.queued(); n != 0 || len(*v.told) != 1 || !strings.Contains((*v.told)[0], "does not use tensor cores") {
+		t.Errorf("%d convolutions by the library, want none; told %q", n, *v.told)
+	}
+}
+
 // The gradients of weights are float32. cuDNN has none for some shapes in bfloat16, and a rounded one is
 // not taken.
 func TestGradientsOfWeightsThatCuDNNCannotSumInFloat32AreOurs(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hgld/train/device"
 )
@@ -57,6 +58,8 @@ type convolutionPlan struct {
 	tensors   []tensor    // with memory
 	legacy    *legacyPlan // in place of plan
 	passed    int         // suitable algorithms that were passed over, up to Convolution.Plan
+	engine    int         // number of the algorithm among cuDNN's
+	notes     []int32     // what cuDNN says of it
 	err       error
 }
 
@@ -94,6 +97,46 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 	}
 	p.err = err
 	return false, err
+}
+
+// PlansText describes the convolutions planned so far, one a line, sorted: the shape, the number of cuDNN's
+// algorithm and what cuDNN notes of it.
+func (l *Libraries) PlansText() string {
+	if l == nil || l.dnn == nil {
+		return ""
+	}
+	var lines []string
+	for c, p := range l.dnn.plans {
+		lines = append(lines, fmt.Sprintf("%s: %s\n", c, p))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// String names the kind, the type, the sizes and the epilogue.
+func (c Convolution) String() string {
+	text := fmt.Sprintf("%s %v, %d images %d×%d, %d→%d, %d×%d/%d, groups %d",
+		[...]string{"Conv", "ConvGradX", "ConvGradW"}[c.Kind], c.Type, c.N, c.H, c.W, c.C, c.K, c.R, c.S, c.StrideH, c.Groups)
+	for _, part := range []struct {
+		there bool
+		name  string
+	}{{c.Add, "added"}, {c.Residual, "residual"}, {c.Bias, "bias"}, {c.ReLU, "ReLU"}, {c.Mask, "mask"}} {
+		if part.there {
+			text += ", " + part.name
+		}
+	}
+	return text
+}
+
+// String describes what executes a convolution.
+func (p *convolutionPlan) String() string {
+	switch {
+	case p.err != nil:
+		return strings.ReplaceAll(p.err.Error(), "\n", "; ")
+	case p.legacy != nil:
+		return fmt.Sprintf("algorithm %d of cuDNN's older functions, %d bytes of workspace", p.legacy.algorithm, p.workspace)
+	}
+	return fmt.Sprintf("engine %d %s, %d bytes of workspace", p.engine, notesText(p.notes), p.workspace)
 }
 
 // execute runs a plan on the arguments.
@@ -232,10 +275,14 @@ func (p *convolutionPlan) try(config uintptr, c Convolution) error {
 	engine := s.new(ofEngine)
 	one := []uintptr{engine}
 	get(s, config, configEngine, typeDescriptor, one)
-	notes := make([]int32, 32)
-	n := get(s, engine, engineNotes, typeNumericalNote, notes)
-	if s.err == nil && slices.ContainsFunc(notes[:min(n, len(notes))], c.refuses) {
-		return fmt.Errorf("an algorithm has the numerical notes %v: %w", notes[:n], ErrNoPlan)
+	number, notes := make([]int64, 1), make([]int32, 32)
+	get(s, engine, engineNumber, typeInt64, number)
+	notes = notes[:min(get(s, engine, engineNotes, typeNumericalNote, notes), len(notes))]
+	if s.err == nil && slices.ContainsFunc(notes, c.refuses) {
+		return fmt.Errorf("an algorithm has the numerical notes %s: %w", notesText(notes), ErrNoPlan)
+	}
+	if s.err == nil && c.Type == device.BF16 && !slices.Contains(notes, noteTensorCore) {
+		return fmt.Errorf("an algorithm does not use tensor cores: %w", ErrNoPlan)
 	}
 	plan := s.new(ofPlan)
 	if s.d.described == 0 {
@@ -250,8 +297,25 @@ func (p *convolutionPlan) try(config uintptr, c Convolution) error {
 	if s.err == nil && bytes[0] > MostWorkspace {
 		return fmt.Errorf("an algorithm wants %d bytes of workspace: %w", bytes[0], ErrNoPlan)
 	}
-	p.plan, p.workspace = plan, int(bytes[0])
+	p.plan, p.workspace, p.engine, p.notes = plan, int(bytes[0]), int(number[0]), notes
 	return s.err
+}
+
+// noteNames are the numerical notes of cuDNN, in the order of their numbers.
+var noteNames = []string{"tensor cores", "down-converted inputs", "reduced sums", "FFT", "nondeterministic", "Winograd",
+	"Winograd 4x4", "Winograd 6x6", "Winograd 13x13", "strict NaN"}
+
+// notesText names numerical notes.
+func notesText(notes []int32) string {
+	var names []string
+	for _, n := range notes {
+		if n < 0 || int(n) >= len(noteNames) {
+			names = append(names, fmt.Sprint(n))
+			continue
+		}
+		names = append(names, noteNames[n])
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 // refuses reports whether algorithms with a numerical note are not used: those that may give

@@ -166,7 +166,7 @@ func (s *descriptors) finalize(of uintptr) {
 
 // get reads an attribute into an array and returns the number of elements there are, which may
 // be more than fit. Descriptors must exist before they are read: the call fills them.
-func get[T int32 | int64 | uintptr](s *descriptors, of uintptr, attribute, kind int, to []T) int {
+func get[T int32 | int64 | uintptr | uint8](s *descriptors, of uintptr, attribute, kind int, to []T) int {
 	if s.err != nil {
 		return 0
 	}

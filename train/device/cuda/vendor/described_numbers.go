@@ -6,5 +6,4 @@ package vendor
 const (
 	ofDevice   = 38   // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
 	deviceJSON = 2702 // CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION
-	typeChar   = 24   // CUDNN_TYPE_CHAR
 )

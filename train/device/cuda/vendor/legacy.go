@@ -230,7 +230,7 @@ func (p *legacyPlan) choose(c Convolution, passed int) error {
 	why := error(ErrNoPlan)
 	for _, r := range results[:min(int(*n), mostProposals)] {
 		if r.status != 0 || r.determinism != deterministic || !slices.Contains(p.calls.exact, r.algorithm) ||
-			r.math == mathConverting || c.Type == device.F32 && r.math == mathTensorCore {
+			r.math == mathConverting || (c.Type == device.F32) == (r.math == mathTensorCore) {
 			continue
 		}
 		err := p.take(r.algorithm)

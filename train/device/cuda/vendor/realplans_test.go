@@ -3,8 +3,7 @@
 package vendor
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"hgld/internal/dlopen"
@@ -90,15 +89,29 @@ func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 	}
 }
 
+// The patches of a DeiT-S have a plan, too.
+func TestRealCuDNNPlansADeiTForAnH100(t *testing.T) {
+	d := describing(t)
+	c := Convolution{Type: device.BF16, N: 256, H: 224, W: 224, C: 4, K: 384, R: 16, S: 16, OutHeight: 14, OutWidth: 14,
+		StrideH: 16, StrideW: 16, DilationH: 1, DilationW: 1, Groups: 1,
+		AlignX: 16, AlignW: 16, AlignY: 16, AlignResidual: 16, AlignBias: 16, AlignMask: 16}
+	if !plans(t, d, c, Convolution{Kind: Forward, Bias: true}) {
+		t.Error("no plan")
+	}
+	plans(t, d, c, Convolution{Kind: GradW})
+}
+
 // plans reports whether a shape with the epilogue of c has a plan.
 func plans(t *testing.T, d *dnn, shape, c Convolution) bool {
 	t.Helper()
 	shape.Kind = c.Kind
 	shape.Residual, shape.Bias, shape.ReLU, shape.Add, shape.Mask = c.Residual, c.Bias, c.ReLU, c.Add, c.Mask
 	p := d.planned(shape)
-	if p.err != nil {
-		t.Log(strings.ReplaceAll(fmt.Sprintf("%+v: %v", shape, p.err), "\n", "; "))
-	} else if p.workspace > MostWorkspace {
+	t.Logf("%s: %s", shape, p)
+	if p.err == nil && (shape.Type == device.BF16) != slices.Contains(p.notes, noteTensorCore) {
+		t.Errorf("%s: the notes are %s", shape, notesText(p.notes))
+	}
+	if p.err == nil && p.workspace > MostWorkspace {
 		t.Errorf("%+v: a workspace of %d bytes", shape, p.workspace)
 	}
 	if err := p.made.free(); err != nil {

@@ -77,6 +77,7 @@ type Vendor struct {
 	alive      [2]func() int32
 	queued     [2]func() int32
 	graphs     func(on int32)
+	cores      func(on int32)
 }
 
 // OpenVendor returns the observations of the imitations in a folder. The emulator must be open.
@@ -96,8 +97,10 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 			}
 		}
 		if l.prefix == "hgDnn" {
-			if err := lib.Bind(&v.graphs, "hgDnnGraphs"); err != nil {
-				t.Fatal(err)
+			for name, fn := range map[string]any{"hgDnnGraphs": &v.graphs, "hgDnnCores": &v.cores} {
+				if err := lib.Bind(fn, name); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
@@ -108,6 +111,12 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 func (v *Vendor) WithoutGraphs(t testing.TB) {
 	v.graphs(0)
 	t.Cleanup(func() { v.graphs(1) })
+}
+
+// WithoutTensorCores makes no algorithm of cuDNN use tensor cores until the end of a test.
+func (v *Vendor) WithoutTensorCores(t testing.TB) {
+	v.cores(0)
+	t.Cleanup(func() { v.cores(1) })
 }
 
 // Complaints returns the wrong calls so far, one a line.

@@ -44,6 +44,7 @@ enum {
   CUDNN_ATTR_ENGINECFG_ENGINE = 300,
   CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
   CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
+  CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
   CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
   CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0,
   CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS = 1,
@@ -147,14 +148,16 @@ struct Handle {
 std::set<void *> handles, alive;
 std::string last;
 bool graphs = true; // the heuristic proposes engines
+bool cores = true;  // one of them uses tensor cores
 
 int bad(const std::string &text) {
   last = text;
   return complain(CUDNN_STATUS_BAD_PARAM, "cuDNN: " + text);
 }
 
-// The engines that the heuristic proposes. Only the last may be taken: the others are not
-// deterministic, round the arguments (for F32), or want too much workspace.
+// The engines that the heuristic proposes. For F32 only the last may be taken: the others are not
+// deterministic, round the arguments, or want too much workspace. For BF16 it is the one that rounds
+// the arguments, which loses nothing, on tensor cores.
 enum { engine_unsteady, engine_rounding, engine_greedy, engine_good, engines };
 const int64_t own_workspace = 512;
 
@@ -432,13 +435,19 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
     e->graph = d->graph, e->engine = d->engine, e->finalized = true, *count = 1;
     return CUDNN_STATUS_SUCCESS;
   }
+  if (d->kind == CUDNN_BACKEND_ENGINE_DESCRIPTOR && attribute == CUDNN_ATTR_ENGINE_GLOBAL_INDEX &&
+      type == CUDNN_TYPE_INT64 && room == 1) {
+    *(int64_t *)values = d->engine;
+    *count = 1;
+    return CUDNN_STATUS_SUCCESS;
+  }
   if (d->kind == CUDNN_BACKEND_ENGINE_DESCRIPTOR && attribute == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE &&
       type == CUDNN_TYPE_NUMERICAL_NOTE && room >= 2) {
     int32_t *to = (int32_t *)values;
     *count = 0;
     if (d->engine == engine_unsteady) to[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
     if (d->engine == engine_rounding) {
-      to[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+      if (cores) to[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       to[(*count)++] = CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     }
     return CUDNN_STATUS_SUCCESS;
@@ -491,9 +500,9 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
         s.pad[k] = o->ref(n[0])->one<int64_t>(105, k);
       }
       s.x = add(n[1]), s.w = add(n[2]), s.y = add(n[3]), s.alpha = o->one<float>(n[4]), s.beta = o->one<float>(n[5]);
-      // Of the engines that may be refused, one that rounds is right for BF16.
+      // For BF16 the one that rounds is right, and the others use no tensor cores.
       bool short_in = j->images[to_x ? s.y : s.x].is_short; // what is read: a result may be an intermediate
-      if (config->engine != engine_good && !(config->engine == engine_rounding && short_in))
+      if (config->engine != (short_in ? engine_rounding : engine_good))
         text = "an algorithm runs that is to be refused";
     }
     j->steps.push_back(s);
@@ -515,3 +524,4 @@ HG_API const char *hgDnnComplaints() { return complaints.c_str(); }
 HG_API int hgDnnAlive() { return (int)(alive.size() + handles.size()); }
 HG_API int hgDnnQueued() { return queued; }
 HG_API void hgDnnGraphs(int on) { graphs = on; }
+HG_API void hgDnnCores(int on) { cores = on; }
