@@ -177,6 +177,11 @@ func (c Card) fit() error {
 		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
 }
 
+// kind names what a compiled kernel depends on: two cards of a kind differ in their number alone.
+func (c Card) kind() string {
+	return fmt.Sprintf("%s, %d.%d, %d multiprocessors", c.Name, c.Major, c.Minor, c.Multiprocessors)
+}
+
 // Usable reports whether the kernels can run on the card.
 func (c Card) Usable() bool { return c.fit() == nil }
 

@@ -66,7 +66,7 @@ func (b *Backend) library(t device.DType) *vendor.Libraries {
 		defer b.enter()()
 		driver, err := b.drv.Version()
 		b.check("", err)
-		libraries, found := vendor.Open(vendorPaths, driver, uintptr(b.compute))
+		libraries, found := vendor.Open(vendorPaths, driver, b.card.kind(), uintptr(b.compute))
 		for _, f := range found {
 			if f.Err != nil {
 				b.tell(fmt.Sprintf("%s is not used; hgld's own kernels are: %v", f.Name, b.shortage(f.Err)))

@@ -1,16 +1,20 @@
 package cuda_test
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/vendor"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/device/testing/emu"
 )
@@ -34,6 +38,9 @@ func openVendor(t *testing.T, setting string) withVendor {
 	libs, imitations := emu.Build(t), emu.BuildVendor(t)
 	t.Setenv(cuda.LibrariesVariable, libs+string(os.PathListSeparator)+imitations)
 	t.Setenv(cuda.VendorVariable, setting)
+	if os.Getenv(vendor.PlansVariable) == "" {
+		t.Setenv(vendor.PlansVariable, "off")
+	}
 	control := emu.Open(t, libs)
 	seen := emu.OpenVendor(t, imitations)
 	b, err := cuda.Open(0)
@@ -363,6 +370,98 @@ func TestAlgorithmsWithoutTensorCoresAreNotTakenInBF16(t *testing.T) {
 	}
 	if _, n := v.queued(); n != 0 || len(*v.told) != 1 || !strings.Contains((*v.told)[0], "does not use tensor cores") {
 		t.Errorf("%d convolutions by the library, want none; told %q", n, *v.told)
+	}
+}
+
+// A plan is compiled once for a kind of card and a version of cuDNN, and kept for other Backends and for later runs.
+// What was kept and is damaged, or of another version, is compiled again.
+func TestPlansAreKeptForLaterRuns(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(vendor.PlansVariable, dir)
+	file := func() string {
+		files, err := filepath.Glob(filepath.Join(dir, "9.26.0--CUDA-12040--hgld-emulator--8.0--108-multiprocessors", "*.plan"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("the files are %v, %v", files, err)
+		}
+		return files[0]
+	}
+	later := func() { // what the process keeps belongs to the folder
+		next := filepath.Join(t.TempDir(), "plans")
+		if err := os.Rename(dir, next); err != nil {
+			t.Fatal(err)
+		}
+		dir = next
+		t.Setenv(vendor.PlansVariable, dir)
+	}
+	change := func(old, new string, sound bool) {
+		later()
+		data, err := os.ReadFile(file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(data), "\n")
+		sum := sha256.Sum256([]byte(text))
+		changed := strings.Replace(text, old, new, 1)
+		if changed == text {
+			t.Fatalf("no %s in %s", old, text)
+		}
+		if sound {
+			sum = sha256.Sum256([]byte(changed))
+		}
+		if err := os.WriteFile(file(), fmt.Appendf(nil, "%x\n%s", sum, changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		before   func()
+		compiled int
+	}{
+		{"the first run", func() {}, 1},
+		{"another Backend", func() {}, 0},
+		{"a later run", later, 0},
+		{"a damaged file", func() { change("Engine", "engine", false) }, 1},
+		{"the file made anew", later, 0},
+		{"a file of another version", func() { change(`{\"plan\":`, `{\"plan\":1`, true) }, 1},
+		{"a folder that cannot be written", func() { t.Setenv(vendor.PlansVariable, "/dev/null/plans") }, 1},
+		{"its next Backend", func() {}, 0},
+		{"none are kept", func() { t.Setenv(vendor.PlansVariable, "off") }, 1},
+		{"and again", func() {}, 1},
+	} {
+		c.before()
+		t.Run(c.name, func(t *testing.T) {
+			v := openVendor(t, "all")
+			before := v.seen.Planned()
+			v.convolve(t, 4)
+			if _, n := v.queued(); n != 1 || len(*v.told) != 0 {
+				t.Errorf("%d convolutions by the library; told %q", n, *v.told)
+			}
+			if n := v.seen.Planned() - before; n < c.compiled || (n > 0) != (c.compiled > 0) {
+				t.Errorf("%d plans were compiled, want %d", n, c.compiled)
+			}
+		})
+	}
+}
+
+// A plan that was kept and cannot be executed is forgotten, so that the next run finds another.
+func TestPlanThatFailsIsNotKept(t *testing.T) {
+	t.Setenv(vendor.PlansVariable, t.TempDir())
+	for i, c := range []struct {
+		fail string
+		by   int // convolutions by the library
+	}{{"", 1}, {"cudnnBackendExecute:1:3000", 0}, {"", 1}} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			v := openVendor(t, "all")
+			before := v.seen.Planned()
+			v.emulator.Fail(c.fail)
+			v.convolve(t, 4)
+			if _, n := v.queued(); n != c.by {
+				t.Errorf("%d convolutions by the library, want %d", n, c.by)
+			}
+			if compiled := v.seen.Planned() > before; compiled != (i != 1) {
+				t.Errorf("compiled is %v", compiled)
+			}
+		})
 	}
 }
 

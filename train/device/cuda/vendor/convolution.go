@@ -96,6 +96,7 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 		return true, err // the result may be half written
 	}
 	p.err = err
+	l.dnn.kept.drop(c)
 	return false, err
 }
 
@@ -187,7 +188,16 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 		return p
 	}
 	p := &convolutionPlan{made: &descriptors{d: d}}
-	if p.err = d.plan(p, c); p.err != nil {
+	d.plans[c] = p
+	if k := d.kept.find(c); k != nil {
+		if p.restore(k) == nil {
+			return p
+		}
+		*p = convolutionPlan{made: &descriptors{d: d}, err: p.made.free()} // of another build: plan anew
+	}
+	if p.err = d.plan(p, c); p.err == nil {
+		p.keep(d.kept, c)
+	} else {
 		p.err = errors.Join(p.err, p.made.free())
 		older, err := d.planLegacy(c, p.passed)
 		if err == nil {
@@ -196,18 +206,17 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 			p.err = errors.Join(p.err, err)
 		}
 	}
-	d.plans[c] = p
 	return p
 }
 
 // plan describes a convolution and looks for an engine, first among those that the heuristic
 // expects to be fast, then among those that can do everything.
 func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
-	operations, tensors, err := c.operations(p.made)
+	operations, err := c.operations(p.made)
 	if err != nil {
 		return err
 	}
-	p.tensors = tensors
+	p.tensors = c.tensors()
 	s := p.made
 	graph := s.new(ofGraph)
 	if d.described == 0 {
@@ -284,20 +293,36 @@ func (p *convolutionPlan) try(config uintptr, c Convolution) error {
 	if s.err == nil && c.Type == device.BF16 && !slices.Contains(notes, noteTensorCore) {
 		return fmt.Errorf("an algorithm does not use tensor cores: %w", ErrNoPlan)
 	}
+	plan := s.planFor()
+	set(s, plan, planConfig, typeDescriptor, config)
+	if err := p.finish(plan, c); err != nil {
+		return err
+	}
+	p.engine, p.notes = int(number[0]), notes
+	return nil
+}
+
+// planFor makes the description of a plan for the card.
+func (s *descriptors) planFor() uintptr {
 	plan := s.new(ofPlan)
 	if s.d.described == 0 {
 		set(s, plan, planHandle, typeHandle, s.d.handle)
 	} else {
 		set(s, plan, planDevice, typeDescriptor, s.d.described)
 	}
-	set(s, plan, planConfig, typeDescriptor, config)
+	return plan
+}
+
+// finish finalizes a plan, for which cuDNN may compile code, and takes it if its workspace is small enough.
+func (p *convolutionPlan) finish(plan uintptr, c Convolution) error {
+	s := p.made
 	s.finalize(plan)
 	bytes := make([]int64, 1)
 	get(s, plan, planWorkspace, typeInt64, bytes)
 	if s.err == nil && bytes[0] > MostWorkspace {
 		return fmt.Errorf("an algorithm wants %d bytes of workspace: %w", bytes[0], ErrNoPlan)
 	}
-	p.plan, p.workspace, p.engine, p.notes = plan, int(bytes[0]), int(number[0]), notes
+	p.plan, p.workspace = plan, int(bytes[0])
 	return s.err
 }
 
@@ -331,26 +356,42 @@ func (c Convolution) refuses(note int32) bool {
 	return c.Type == device.F32 && (note == noteTensorCore || note == noteDownConvert)
 }
 
-// operations describes a convolution: its operations in order, and its tensors with memory.
-func (c Convolution) operations(s *descriptors) ([]uintptr, []tensor, error) {
+// tensors lists the tensors of a convolution that have memory.
+func (c Convolution) tensors() []tensor {
+	all := []tensor{tensorX, tensorW, tensorY}
+	if c.Kind == GradW {
+		return all
+	}
+	if c.Residual {
+		all = append(all, tensorResidual)
+	}
+	if c.Bias {
+		all = append(all, tensorBias)
+	}
+	if c.Mask {
+		all = append(all, tensorMask)
+	}
+	return all
+}
+
+// operations describes a convolution: its operations in order.
+func (c Convolution) operations(s *descriptors) ([]uintptr, error) {
 	kind, ok := dataTypes[c.Type]
 	kindW := kind
 	if c.Kind == GradW {
 		kindW = dataFloat
 	}
 	if !ok {
-		return nil, nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
+		return nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
 	}
 	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
 	geometry := s.geometry(c)
-	tensors := []tensor{tensorX, tensorW, tensorY}
 	if c.Kind == GradW {
 		return []uintptr{s.convolve(ofBackwardFilter,
 			[6]int{filterConvolution, filterX, filterW, filterY, filterAlpha, filterBeta},
-			[4]uintptr{geometry, c.like(s, tensorX, kind), w, c.like(s, tensorY, kind)}, 0)}, tensors, s.err
+			[4]uintptr{geometry, c.like(s, tensorX, kind), w, c.like(s, tensorY, kind)}, 0)}, s.err
 	}
-	operations, added := c.fused(s, kind, geometry, w)
-	return operations, append(tensors, added...), s.err
+	return c.fused(s, kind, geometry, w), s.err
 }
 
 // dataTypes are cuDNN's numbers of types.
@@ -359,7 +400,7 @@ var dataTypes = map[device.DType]int32{device.F32: dataFloat, device.BF16: dataB
 // fused describes a convolution, or its gradient by x, and the epilogue in the order for which
 // cuDNN has fused kernels: residual, bias, ReLU or mask. What lies between two operations is F32
 // and has no memory.
-func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (operations []uintptr, more []tensor) {
+func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (operations []uintptr) {
 	of := tensorY // the result
 	if c.Kind == GradX {
 		of = tensorX
@@ -370,17 +411,17 @@ func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (ope
 	}
 	var steps []step
 	if c.Residual {
-		steps, more = append(steps, step{pointwiseAdd, c.like(s, tensorResidual, kind)}), append(more, tensorResidual)
+		steps = append(steps, step{pointwiseAdd, c.like(s, tensorResidual, kind)})
 	}
 	if c.Bias {
 		b := s.images(tensorBias, dataFloat, c.AlignBias, 1, 1, 1, c.K)
-		steps, more = append(steps, step{pointwiseAdd, b}), append(more, tensorBias)
+		steps = append(steps, step{pointwiseAdd, b})
 	}
 	if c.ReLU {
 		steps = append(steps, step{mode: pointwiseReLU})
 	}
 	if c.Mask {
-		steps, more = append(steps, step{pointwiseReLUGrad, c.like(s, tensorMask, kind)}), append(more, tensorMask)
+		steps = append(steps, step{pointwiseReLUGrad, c.like(s, tensorMask, kind)})
 	}
 	result := func(i int) uintptr { // of step i; −1 is the convolution
 		if i == len(steps)-1 {
@@ -407,7 +448,7 @@ func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (ope
 		operations = append(operations, s.pointwise(step.mode, last, step.operand, next))
 		last = next
 	}
-	return operations, more
+	return operations
 }
 
 // like describes a tensor of the size of the images that it belongs to: of x itself, of y, or of

@@ -13,7 +13,8 @@ type dnn struct {
 	path   string
 	handle uintptr
 	plans  map[Convolution]*convolutionPlan
-	legacy *legacy // nil: a version that has it no longer
+	legacy *legacy   // nil: a version that has it no longer
+	kept   planStore // of other runs
 
 	// described is the description of a card for which plans are made where there is none. They
 	// cannot be executed. 0: the card of the handle.

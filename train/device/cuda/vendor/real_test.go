@@ -42,12 +42,12 @@ func TestRealCuDNNAcceptsOurDescriptions(t *testing.T) {
 	}
 	for _, c := range descriptions() {
 		s := &descriptors{d: d}
-		operations, tensors, err := c.operations(s)
+		operations, err := c.operations(s)
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if len(operations) == 0 || len(tensors) < 3 {
-			t.Errorf("%+v: %d operations, %d tensors", c, len(operations), len(tensors))
+		if len(operations) == 0 {
+			t.Errorf("%+v has no operations", c)
 		}
 		if err := s.free(); err != nil {
 			t.Error(err)
@@ -133,7 +133,7 @@ func TestRealCuDNNRefusesAWrongDescription(t *testing.T) {
 	c := descriptions()[0]
 	c.OutHeight++
 	s := &descriptors{d: d}
-	if _, _, err := c.operations(s); err == nil {
+	if _, err := c.operations(s); err == nil {
 		t.Error("a convolution whose result has too many rows was accepted")
 	}
 	if err := s.free(); err != nil {

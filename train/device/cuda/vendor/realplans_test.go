@@ -5,6 +5,7 @@ package vendor
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"hgld/internal/dlopen"
 	"hgld/train/device"
@@ -99,6 +100,36 @@ func TestRealCuDNNPlansADeiTForAnH100(t *testing.T) {
 		t.Error("no plan")
 	}
 	plans(t, d, c, Convolution{Kind: GradW})
+}
+
+// The JSON of a plan holds its compiled code: the real library makes the plan again in a hundredth of the time.
+func TestRealCuDNNMakesKeptPlansAgain(t *testing.T) {
+	d := describing(t)
+	d.kept = planStore{dir: t.TempDir(), card: "h100"}
+	shape := resNet()[1]
+	shape.Type = device.BF16
+	for _, c := range []Convolution{{Kind: Forward, Bias: true, ReLU: true}, {Kind: GradX, Mask: true, Residual: true}, {Kind: GradW}} {
+		shape.Kind, shape.Residual, shape.Bias, shape.ReLU, shape.Mask = c.Kind, c.Residual, c.Bias, c.ReLU, c.Mask
+		var took [2]time.Duration
+		var made [2]*convolutionPlan
+		for i := range made {
+			clear(d.plans)
+			clear(kept.plans) // so that the file is read
+			began := time.Now()
+			made[i] = d.planned(shape)
+			took[i] = time.Since(began)
+			if made[i].err != nil {
+				t.Fatal(made[i].err)
+			}
+			if err := made[i].made.free(); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Logf("%s: compiled in %v, from its file in %v", shape, took[0].Round(time.Millisecond), took[1].Round(time.Millisecond))
+		if made[0].String() != made[1].String() || !slices.Equal(made[0].tensors, made[1].tensors) || took[1] > took[0]/4 {
+			t.Errorf("%s, then %s, after %v and %v", made[0], made[1], took[0], took[1])
+		}
+	}
 }
 
 // plans reports whether a shape with the epilogue of c has a plan.

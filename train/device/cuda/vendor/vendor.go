@@ -2,7 +2,7 @@
 // cuBLASLt and cuDNN 9. It opens them at run time. Where one is missing, too old, or does not
 // support a shape, package cuda computes with its own kernels.
 //
-// A shape gets a plan on its first use, which is kept: the library's heuristic proposes
+// A shape gets a plan on its first use, which is kept, also for other runs: the library's heuristic proposes
 // algorithms in a fixed order, and the first that is deterministic and fits into the workspace
 // is taken. The same shapes therefore give the same bytes in every run with the same card and
 // library. Other cards and other versions may add up in another order.
@@ -35,8 +35,9 @@ type Libraries struct {
 }
 
 // Open opens the libraries that work with a driver for the given CUDA version (13000 is 13.0).
-// Their work goes to a stream. The reports say which were found.
-func Open(find Find, driver int, stream uintptr) (*Libraries, []Found) {
+// Their work goes to a stream. card names the kind of card: cuDNN's plans for it are kept, see
+// [PlansVariable]. The reports say which were found.
+func Open(find Find, driver int, card string, stream uintptr) (*Libraries, []Found) {
 	l := &Libraries{}
 	blas, foundBlas := openBlas(find, driver)
 	if foundBlas.Err == nil {
@@ -52,6 +53,7 @@ func Open(find Find, driver int, stream uintptr) (*Libraries, []Found) {
 	}
 	if foundDnn.Err == nil {
 		l.dnn = dnn
+		dnn.kept = newPlanStore(fmt.Sprintf("%s, CUDA %d, %s", foundDnn.Version, driver, card))
 	}
 	return l, []Found{foundBlas, foundDnn}
 }

@@ -76,6 +76,7 @@ type Vendor struct {
 	complaints [2]func() string
 	alive      [2]func() int32
 	queued     [2]func() int32
+	built      func() int32
 	graphs     func(on int32)
 	cores      func(on int32)
 }
@@ -97,7 +98,7 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 			}
 		}
 		if l.prefix == "hgDnn" {
-			for name, fn := range map[string]any{"hgDnnGraphs": &v.graphs, "hgDnnCores": &v.cores} {
+			for name, fn := range map[string]any{"hgDnnGraphs": &v.graphs, "hgDnnCores": &v.cores, "hgDnnBuilt": &v.built} {
 				if err := lib.Bind(fn, name); err != nil {
 					t.Fatal(err)
 				}
@@ -127,6 +128,9 @@ func (v *Vendor) Alive() int { return int(v.alive[0]() + v.alive[1]()) }
 
 // Products and Convolutions return how many were queued so far.
 func (v *Vendor) Products() int { return int(v.queued[0]()) }
+
+// Planned returns how many plans cuDNN has compiled so far.
+func (v *Vendor) Planned() int { return int(v.built()) }
 
 // Convolutions counts as Products does.
 func (v *Vendor) Convolutions() int { return int(v.queued[1]()) }

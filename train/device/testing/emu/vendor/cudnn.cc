@@ -2,6 +2,7 @@
 // of the older ones in cudnn_legacy.h.
 #include "imitation.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ enum {
   CUDNN_TYPE_NUMERICAL_NOTE = 11,
   CUDNN_TYPE_POINTWISE_MODE = 14,
   CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
+  CUDNN_TYPE_CHAR = 24,
   CUDNN_BACKEND_POINTWISE_DESCRIPTOR = 0,
   CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR = 1,
   CUDNN_BACKEND_ENGINE_DESCRIPTOR = 2,
@@ -43,6 +45,7 @@ enum {
   CUDNN_POINTWISE_RELU_BWD = 200,
   CUDNN_ATTR_ENGINECFG_ENGINE = 300,
   CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+  CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION = 405,
   CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
   CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
   CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
@@ -59,7 +62,7 @@ const std::map<int, size_t> sizes = {
     {CUDNN_TYPE_HANDLE, 8},        {CUDNN_TYPE_DATA_TYPE, 4}, {CUDNN_TYPE_BOOLEAN, 1},
     {CUDNN_TYPE_INT64, 8},         {CUDNN_TYPE_FLOAT, 4},     {CUDNN_TYPE_VOID_PTR, 8},
     {CUDNN_TYPE_CONVOLUTION_MODE, 4}, {CUDNN_TYPE_HEUR_MODE, 4}, {CUDNN_TYPE_NUMERICAL_NOTE, 4},
-    {CUDNN_TYPE_POINTWISE_MODE, 4},   {CUDNN_TYPE_BACKEND_DESCRIPTOR, 8}};
+    {CUDNN_TYPE_POINTWISE_MODE, 4},   {CUDNN_TYPE_BACKEND_DESCRIPTOR, 8}, {CUDNN_TYPE_CHAR, 1}};
 
 // Wanted is an attribute that a descriptor takes: its type, its number of elements (0: any),
 // and whether it must be set.
@@ -119,7 +122,8 @@ const std::map<int, std::map<int, Wanted>> attributes = {
       {757, {desc, 1, false}}}},
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, {{800, {CUDNN_TYPE_HANDLE, 1, true}}, {801, {desc, 0, true}}}},
     {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, {{200, {CUDNN_TYPE_HEUR_MODE, 1, true}}, {201, {desc, 1, true}}}},
-    {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, {{400, {CUDNN_TYPE_HANDLE, 1, true}}, {401, {desc, 1, true}}}},
+    {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+     {{400, {CUDNN_TYPE_HANDLE, 1, true}}, {401, {desc, 1, false}}, {405, {CUDNN_TYPE_CHAR, 0, false}}}},
     {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
      {{1000, {CUDNN_TYPE_INT64, 0, true}},
       {1001, {CUDNN_TYPE_VOID_PTR, 0, true}},
@@ -145,7 +149,9 @@ struct Handle {
   void *stream = nullptr;
 };
 
-std::set<void *> handles, alive;
+std::set<void *> handles, alive, kept; // kept: copies in JSON
+std::vector<Desc *> written; // configurations of the plans that were written as JSON
+int built;                   // plans that were made of a configuration
 std::string last;
 bool graphs = true; // the heuristic proposes engines
 bool cores = true;  // one of them uses tensor cores
@@ -304,6 +310,25 @@ int image(Job &j, std::map<int64_t, int> &known, const std::map<int64_t, uint64_
   return known[id] = (int)j.images.size() - 1;
 }
 
+// copy copies a descriptor with all that it refers to, for a plan that outlives its makers.
+Desc *copy(const Desc *d, std::map<const Desc *, Desc *> &known) {
+  if (!d || known.count(d)) return d ? known[d] : nullptr;
+  Desc *c = known[d] = new Desc(*d);
+  kept.insert(c);
+  c->graph = copy(d->graph, known);
+  for (auto &[attribute, value] : c->values) {
+    if (attributes.at(c->kind).at(attribute).type != desc) continue;
+    for (size_t i = 0; i < value.size(); i += sizeof(Desc *)) {
+      Desc *r = copy(*(Desc **)&value[i], known);
+      memcpy(&value[i], &r, sizeof r);
+    }
+  }
+  return c;
+}
+
+// there reports whether a descriptor can be used.
+bool there(void *p) { return alive.count(p) || kept.count(p); }
+
 // check returns what is wrong with a descriptor that is to be finalized, or "".
 std::string check(const Desc *d) {
   for (const auto &[attribute, wanted] : attributes.at(d->kind))
@@ -312,7 +337,7 @@ std::string check(const Desc *d) {
     if (attributes.at(d->kind).at(attribute).type != desc) continue;
     for (int i = 0; i < d->count<Desc *>(attribute); i++) {
       Desc *r = d->ref(attribute, i);
-      if (!alive.count(r) || !r->finalized)
+      if (!there(r) || !r->finalized)
         return "attribute " + std::to_string(attribute) + " is a descriptor that is not finalized, or was destroyed";
     }
   }
@@ -411,6 +436,19 @@ HG_API int cudnnBackendFinalize(void *p) {
   if (!d) return CUDNN_STATUS_BAD_PARAM;
   std::string text = check(d);
   if (!text.empty()) return bad("cudnnBackendFinalize: " + text);
+  if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+    if (d->has(401) == d->has(405)) return bad("a plan has a configuration or its JSON");
+    if (d->has(401)) built++;
+    else {
+      std::string json(d->values[405].begin(), d->values[405].end());
+      size_t n = 0;
+      if (sscanf(json.c_str(), "{\"plan\":%zu}", &n) != 1 || n >= written.size()) {
+        last = "JSON of another version";
+        return CUDNN_STATUS_NOT_SUPPORTED;
+      }
+      d->values[401].assign((uint8_t *)&written[n], (uint8_t *)(&written[n] + 1));
+    }
+  }
   d->finalized = true;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -458,6 +496,18 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
     *count = 1;
     return CUDNN_STATUS_SUCCESS;
   }
+  if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
+      attribute == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && type == CUDNN_TYPE_CHAR) {
+    if (!d->has(405)) { // the first time
+      std::map<const Desc *, Desc *> known;
+      written.push_back(copy(d->ref(401), known));
+      std::string json = "{\"plan\":" + std::to_string(written.size() - 1) + "}";
+      d->values[405].assign(json.c_str(), json.c_str() + json.size() + 1);
+    }
+    *count = (int64_t)d->values[405].size();
+    if (room > 0) memcpy(values, d->values[405].data(), std::min(room, *count));
+    return CUDNN_STATUS_SUCCESS;
+  }
   return bad("attribute " + std::to_string(attribute) + " cannot be read here");
 }
 
@@ -468,7 +518,7 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   if (!p || !v || !handles.count(handle)) return bad("cudnnBackendExecute: an argument is not alive");
   if (!p->finalized || !v->finalized || p->one<void *>(400) != handle) return bad("cudnnBackendExecute: a wrong argument");
   Desc *config = p->ref(401);
-  if (!alive.count(config) || !alive.count(config->graph)) return bad("a plan runs whose graph was destroyed");
+  if (!there(config) || !there(config->graph)) return bad("a plan runs whose graph was destroyed");
   std::map<int64_t, uint64_t> pointers;
   if (v->count<int64_t>(1000) != v->count<uint64_t>(1001)) return bad("as many addresses as tensors are needed");
   for (int i = 0; i < v->count<int64_t>(1000); i++) pointers[v->one<int64_t>(1000, i)] = v->one<uint64_t>(1001, i);
@@ -481,7 +531,7 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   Desc *g = config->graph;
   for (int i = 0; i < g->count<Desc *>(801); i++) {
     Desc *o = g->ref(801, i);
-    if (!alive.count(o)) return bad("a plan runs whose operations were destroyed");
+    if (!there(o)) return bad("a plan runs whose operations were destroyed");
     Step s = {};
     s.kind = o->kind;
     bool to_x = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
@@ -523,5 +573,6 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
 HG_API const char *hgDnnComplaints() { return complaints.c_str(); }
 HG_API int hgDnnAlive() { return (int)(alive.size() + handles.size()); }
 HG_API int hgDnnQueued() { return queued; }
+HG_API int hgDnnBuilt() { return built; }
 HG_API void hgDnnGraphs(int on) { graphs = on; }
 HG_API void hgDnnCores(int on) { cores = on; }
