@@ -95,6 +95,9 @@ func (b *Backend) HasLibraries() (products, convolutions bool) {
 	return l.PlansProducts(), l.PlansConvolutions()
 }
 
+// ConvolutionPlans describes what cuDNN has planned.
+func (b *Backend) ConvolutionPlans() string { return b.vendor.libraries.PlansText() }
+
 // ForgetTold makes Say hear every reason once more.
 func (b *Backend) ForgetTold() { clear(b.vendor.told) }
 
