@@ -372,7 +372,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		before := queued
 		queued, err = r.queue(b, before)
 		if before != nil {
-			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil && err == nil {
+			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil { // an earlier step's failure is also that of this one
 				return proceed, failed
 			}
 		}

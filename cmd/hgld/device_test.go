@@ -259,3 +259,29 @@ func TestOnlyDeviceGoOpensTheCPUBackend(t *testing.T) {
 		}
 	}
 }
+
+// fallenCard is a card that computes nothing.
+type fallenCard struct {
+	*fakeCard
+	err error
+}
+
+func (b fallenCard) Sync() error              { return b.err }
+func (b fallenCard) Wait(device.Ticket) error { return b.err }
+func (b fallenCard) Close() error             { return b.err }
+
+// The error of a device comes from an operation and from closing it, and is printed once.
+func TestErrorOfADeviceIsPrintedOnce(t *testing.T) {
+	embeddingFiles(t)
+	f := &fakeCards{found: "a made-up card"}
+	kinds := f.kinds()
+	open := kinds[0].Open
+	kinds[0].Open = func(n int) (device.Backend, error) {
+		b, err := open(n)
+		return fallenCard{b.(*fakeCard), errors.New("cuda: Fill: the card has fallen off the bus")}, err
+	}
+	code, errs := evaluate(t, kinds, "--device", "cuda")
+	if code != exitFailed || strings.Count(errs, "fallen off the bus") != 1 {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

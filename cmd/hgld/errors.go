@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"hgld/internal/terminal"
 )
@@ -38,13 +40,25 @@ func writeTrace(report string) (path string, err error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
+// onceEach leaves out the lines with which an earlier one ends: a device that failed returns its error from the
+// operation, from its thread and when it is closed.
+func onceEach(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || !slices.ContainsFunc(lines, func(earlier string) bool { return strings.HasSuffix(earlier, line) }) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // reportError prints an error for a person and returns the exit code.
 func reportError(err error, stderr io.Writer) int {
 	code := exitCode(err)
 	if err == nil {
 		return code
 	}
-	text := terminal.Visible(terminal.Bounded(err.Error()))
+	text := terminal.Visible(terminal.Bounded(onceEach(err.Error())))
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
