@@ -465,6 +465,34 @@ func TestPlanThatFailsIsNotKept(t *testing.T) {
 	}
 }
 
+// The real cuDNN ends the process if it does not find its parts, or the cuBLASLt of its CUDA.
+func TestLibraryWithoutItsPartsIsNotCalled(t *testing.T) {
+	libs, imitations := emu.Build(t), emu.BuildVendor(t)
+	for missing, want := range map[string][2]string{ // reasons why cuBLASLt and cuDNN are not used
+		"":                    {"", ""},
+		"libcudnn.so.9":       {"", "libcudnn.so.9 is not there"},
+		"libcudnn_graph.so.9": {"", "lacks libcudnn_graph.so.9, a part of cuDNN"},
+		"libcublasLt.so.12":   {"libcublasLt.so.12 is not there", "needs libcublasLt.so.12: libcublasLt.so.12 is not there"},
+	} {
+		t.Run(missing, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range []string{"libcublasLt.so.12", "libcudnn.so.9", "libcudnn_graph.so.9"} {
+				if name != missing {
+					if err := os.Symlink(filepath.Join(imitations, name), filepath.Join(dir, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			t.Setenv(cuda.LibrariesVariable, libs+string(os.PathListSeparator)+dir)
+			for i, f := range cuda.ProbeVendor(12040) {
+				if (f.Err == nil) != (want[i] == "") || f.Err != nil && !strings.Contains(f.Err.Error(), want[i]) {
+					t.Errorf("%s: %v, want %q", f.Name, f.Err, want[i])
+				}
+			}
+		})
+	}
+}
+
 // The gradients of weights are float32. cuDNN has none for some shapes in bfloat16, and a rounded one is
 // not taken.
 func TestGradientsOfWeightsThatCuDNNCannotSumInFloat32AreOurs(t *testing.T) {

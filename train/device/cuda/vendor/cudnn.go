@@ -3,6 +3,7 @@ package vendor
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 
 	"hgld/internal/dlopen"
@@ -38,7 +39,11 @@ type dnn struct {
 // leastDnn is the oldest version of cuDNN.
 const leastDnn = 90000
 
-// openDnn opens cuDNN. One built for CUDA 13 needs a driver for CUDA 13.
+// dnnGraph is the part of cuDNN that the library loads in its first call.
+const dnnGraph = "libcudnn_graph.so.9"
+
+// openDnn opens cuDNN. One built for CUDA 13 needs a driver for CUDA 13. cuDNN ends the process if it does not find its
+// own parts or the cuBLASLt of its CUDA, so it is not called without them.
 func openDnn(find Find, driver int) (*dnn, Found) {
 	found := Found{Name: "cuDNN"}
 	lib, err := openFirst(find, "libcudnn.so.9")
@@ -49,6 +54,10 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 	d := &dnn{path: lib.Path, plans: map[Convolution]*convolutionPlan{}}
 	found.Path = lib.Path
 	if found.Err = lib.Functions(d); found.Err != nil {
+		return nil, found
+	}
+	if err := beside(lib, dnnGraph); err != nil {
+		found.Err = fmt.Errorf("%s lacks %s, a part of cuDNN: %w", lib.Path, dnnGraph, err)
 		return nil, found
 	}
 	if older := new(legacy); lib.Functions(older) == nil {
@@ -62,9 +71,22 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 	case toolkit > ofDriver(driver):
 		found.Err = fmt.Errorf("%s was built for CUDA %d, the driver supports CUDA %d", lib.Path, toolkit, ofDriver(driver))
 	default:
+		blas := fmt.Sprintf("libcublasLt.so.%d", toolkit)
+		if _, err := openFirst(find, blas); err != nil {
+			found.Err = fmt.Errorf("%s needs %s: %w", lib.Path, blas, err)
+		}
 		openCompiler(find, toolkit)
 	}
 	return d, found
+}
+
+// beside opens a part of a library: from its folder, or where the loader found the library.
+func beside(lib *dlopen.Library, name string) error {
+	if dir := filepath.Dir(lib.Path); dir != "." {
+		name = filepath.Join(dir, name)
+	}
+	_, err := dlopen.Open(name)
+	return err
 }
 
 // openCompiler opens NVRTC, with which cuDNN compiles fused convolutions, so that cuDNN finds

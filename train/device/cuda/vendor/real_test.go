@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hgld/internal/dlopen"
@@ -122,6 +123,22 @@ func TestRealCuDNNAcceptsOurOlderDescriptions(t *testing.T) {
 	}
 	if described < 20 {
 		t.Errorf("%d convolutions were described", described)
+	}
+}
+
+// cuDNN ends the process where it does not find its parts.
+func TestRealCuDNNWithoutItsPartsIsNotCalled(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range find("libcudnn.so.9") {
+		if data, err := os.ReadFile(path); err == nil {
+			if err := os.WriteFile(filepath.Join(dir, "libcudnn.so.9"), data, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, found := openDnn(func(name string) []string { return []string{filepath.Join(dir, name)} }, anyDriver)
+	if found.Err == nil || !strings.Contains(found.Err.Error(), "lacks libcudnn_graph.so.9") {
+		t.Errorf("got %v", found.Err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (c compiler) imitations() (dir string, err error) {
 	}
 	folder := filepath.Join(goldens.Root(), "train", "device", "testing", "emu", "vendor")
 	sum := sha256.New()
-	fmt.Fprintln(sum, c.path, c.version, c.flags(false))
+	fmt.Fprintln(sum, c.path, c.version, c.flags(false), dnnGraph)
 	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "cudnn_legacy.h"} {
 		if err := addFile(sum, filepath.Join(folder, name)); err != nil {
 			return "", err
@@ -68,8 +68,14 @@ func (c compiler) imitations() (dir string, err error) {
 			return "", err
 		}
 	}
+	if err := os.Symlink("libcudnn.so.9", filepath.Join(work, dnnGraph)); err != nil {
+		return "", err
+	}
 	return dir, os.Rename(work, dir)
 }
+
+// dnnGraph is the part of cuDNN that the real one loads in its first call.
+const dnnGraph = "libcudnn_graph.so.9"
 
 // Vendor reads what the imitations in a folder from BuildVendor observed in this process.
 type Vendor struct {
