@@ -7,20 +7,20 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/train/metric"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
 func evalRevisitedCommand() *cli.Command {
 	return &cli.Command{
 		Name: "revisited", Usage: "Revisited Oxford and Paris: easy, medium and hard",
-		Description: "  hgld eval revisited --embeddings q.npy --gallery-embeddings g.npy --truth gnd_roxford5k.json\n" +
-			"\nThe truth is \"gnd\" of gnd_roxford5k.pkl as JSON: for each query, the rows of the\n" +
-			"gallery that are easy, hard and junk.",
+		Description: "  hgld eval revisited --embeddings q.npy --gallery-embeddings g.npy --truth gnd_roxford5k.pkl\n" +
+			"\nThe truth is the published pickle, of which no code is run, or its \"gnd\" as JSON: for\n" +
+			"each query, the rows of the gallery that are easy, hard and junk.",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
 			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
 			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
@@ -78,7 +78,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
 	}
 	gallery := len(e.Gallery.Labels)
-	data, err := regular.ReadFile(c.String("truth"))
+	data, err := qrels.ReadRevisited(c.String("truth"))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

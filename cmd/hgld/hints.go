@@ -398,9 +398,8 @@ func convertVectors(e *embeddings.KindError) string {
 	case ".h5", ".hdf5":
 		return fmt.Sprintf("%s makes %s of its dataset NAME",
 			python("h5py, numpy as np", fmt.Sprintf(`h5py.File(%s)["NAME"][:]`, from)), word(npy))
-	case ".pkl", ".pickle", ".joblib":
-		return fmt.Sprintf("hgld does not open pickles, because they can run any program: use "+
-			"np.save(%s, x) in the program that made it", to)
+	case ".joblib":
+		return fmt.Sprintf("use np.save(%s, x) in the program that made it", to)
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 			"`hgld run -C there` tries them again first; `hgld second run -C there` goes on without them"},
 		{&pipeline.MissingInputError{Project: here, Command: "eval run", Path: "x"}, exitFailed,
 			"name another file: hgld eval run --help"},
-		{kindOf("e.pkl"), exitFailed, `np.save("e.npy", x)`},
+		{kindOf("e.joblib"), exitFailed, `np.save("e.npy", x)`},
 		{kindOf("e.h5"), exitFailed, "h5py"},
 		{kindOf("e.tsv"), exitFailed, `np.loadtxt("e.tsv"))`},
 		{kindOf("e.csv"), exitFailed, `delimiter=","`},

@@ -108,7 +108,7 @@ func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, er
 		len(names), firstFew(names), labelNames[0])
 }
 
-// readLabelsTorch reads the labels of a file of torch.save: tensors or lists.
+// readLabelsTorch reads the labels of a file of torch.save or pickle.dump: tensors, arrays or lists.
 func readLabelsTorch(path string, o *reading) (*sheet, error) {
 	all, err := torchfile.ReadValues(path)
 	if err != nil {
@@ -167,7 +167,7 @@ func hasLabels(path string) bool {
 		}
 		defer f.Close()
 		all = shapesOf(f)
-	case ".pt", ".pth":
+	case ".pt", ".pth", ".pkl", ".pickle":
 		var err error
 		if all, err = torchfile.ReadValues(path); err != nil {
 			return false
