@@ -2,16 +2,21 @@ package pretrained
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/download"
+	"hgld/internal/registry"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
@@ -29,14 +34,47 @@ func (e *StatedError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Er
 // Unwrap returns the cause.
 func (e *StatedError) Unwrap() error { return e.Err }
 
-// companions are the files that publishers put beside weights, in order of precedence.
-var companions = []struct {
+// mostSettings bounds the bytes of a file of settings.
+const mostSettings = 1 << 24
+
+// companion is a file that publishers put beside weights.
+type companion struct {
 	name string
 	read func(facts) backbone.Preprocessing
-}{
+}
+
+// companions are in order of precedence.
+var companions = []companion{
 	{"preprocessor_config.json", ofProcessor},
 	{"open_clip_config.json", ofOpenCLIP},
 	{"config.json", ofConfig},
+}
+
+// CompanionNames lists the names of the files that [Stated] reads.
+func CompanionNames() (names []string) {
+	for _, c := range companions {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func companionNamed(name string) *companion {
+	k := slices.IndexFunc(companions, func(c companion) bool { return c.name == name })
+	if k < 0 {
+		return nil
+	}
+	return &companions[k]
+}
+
+// settingsName returns the name of a file of settings at a path or an address.
+func settingsName(from string) string {
+	if !download.IsAddress(from) {
+		return filepath.Base(from)
+	}
+	if u, err := url.Parse(from); err == nil {
+		return path.Base(u.Path)
+	}
+	return from
 }
 
 // Companions lists the files beside weights that [Stated] reads and that exist.
@@ -56,28 +94,74 @@ func Stated(weights string) ([]backbone.Preprocessing, error) {
 	list := ofExport(weights)
 	for _, c := range companions {
 		path := filepath.Join(filepath.Dir(weights), c.name)
-		text, err := regular.ReadAtMost(path, 1<<24)
+		said, err := statedIn(path, c.name)
 		if atomicfile.IsMissing(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		f := facts{at: c.name, values: map[string]any{}, bad: new([]error)}
-		if err := json.Unmarshal(text, &f.values); err != nil {
-			return nil, &StatedError{path, err}
-		}
-		p := c.read(f)
-		if err := errors.Join(*f.bad...); err != nil {
-			return nil, &StatedError{path, err}
-		}
-		if p != (backbone.Preprocessing{}) {
-			p.Source = path
-			list = append(list, p)
-		}
+		list = append(list, said...)
 	}
 	if r, err := ReadRecord(weights); err == nil {
 		list = append(list, r.Stated...)
+	}
+	return list, nil
+}
+
+// statedIn reads a file that publishers put beside weights under a name of companions. It returns nothing
+// if the file says nothing of images.
+func statedIn(path, name string) ([]backbone.Preprocessing, error) {
+	text, err := regular.ReadAtMost(path, mostSettings)
+	if err != nil {
+		return nil, err
+	}
+	f := facts{at: name, values: map[string]any{}, bad: new([]error)}
+	if err := json.Unmarshal(text, &f.values); err != nil {
+		return nil, &StatedError{path, err}
+	}
+	p := companionNamed(name).read(f)
+	if err := errors.Join(*f.bad...); err != nil {
+		return nil, &StatedError{path, err}
+	}
+	if p == (backbone.Preprocessing{}) {
+		return nil, nil
+	}
+	p.Source = path
+	return []backbone.Preprocessing{p}, nil
+}
+
+// fetchStated reads the files of o.Settings.
+func (o Options) fetchStated(ctx context.Context) (list []backbone.Preprocessing, err error) {
+	for _, from := range o.Settings {
+		file := from
+		public, _ := Options{From: from}.origin()
+		name := settingsName(from)
+		if companionNamed(name) == nil {
+			return nil, fmt.Errorf("%s: %w", public, registry.Unknown("file of settings", name, CompanionNames()))
+		}
+		if download.IsAddress(from) {
+			file = Options{From: from, Out: o.Out}.partPath()
+			_, err := download.Fetch(ctx, download.Request{URL: from, Part: file, Unsized: mostSettings})
+			if err != nil {
+				return nil, errors.Join(err, download.Remove(file))
+			}
+		}
+		said, err := statedIn(file, name)
+		if file != from {
+			err = errors.Join(err, download.Remove(file))
+		}
+		var at *StatedError
+		if errors.As(err, &at) {
+			err = at.Err // the partial file means nothing to the reader
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", public, err)
+		}
+		for _, p := range said {
+			p.Source = public
+			list = append(list, p)
+		}
 	}
 	return list, nil
 }
