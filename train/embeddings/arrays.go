@@ -148,32 +148,35 @@ func shapesOf(f *tensorfile.File) (all []tensorfile.Tensor) {
 	return all
 }
 
-// hasLabels reports whether a file of vectors has labels beside them. It returns false if the file
-// cannot be read: opening the vectors says why.
-func hasLabels(path string) bool {
-	var all []tensorfile.Tensor
+// hasLabels reports whether a file of vectors has labels beside them. It returns false for a file that is
+// missing or not sound: opening the vectors says why.
+func hasLabels(path string) (bool, error) {
+	all, err := arraysIn(path)
+	if err != nil {
+		return false, ifUnreadable(err)
+	}
+	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) }), nil
+}
+
+// arraysIn lists the arrays of a file, perhaps without data.
+func arraysIn(path string) ([]tensorfile.Tensor, error) {
 	switch filepath.Ext(path) {
 	case ".npz":
 		z, err := tensorfile.OpenNPZ(path)
 		if err != nil {
-			return false
+			return nil, err
 		}
-		defer z.Close()
-		all = z.Arrays
+		return z.Arrays, z.Close()
 	case ".safetensors":
 		f, err := tensorfile.OpenSafetensors(path)
 		if err != nil {
-			return false
+			return nil, err
 		}
-		defer f.Close()
-		all = shapesOf(f)
+		return shapesOf(f), f.Close()
 	case ".pt", ".pth", ".pkl", ".pickle":
-		var err error
-		if all, err = torchfile.ReadValues(path); err != nil {
-			return false
-		}
+		return torchfile.ReadValues(path)
 	}
-	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) })
+	return nil, nil
 }
 
 // vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and

@@ -91,7 +91,10 @@ func Companions(weights string) (list []string) {
 // Stated reads what the files beside weights say of them, and what the weights say in their own header if
 // hgld exported them. The first statement has precedence.
 func Stated(weights string) ([]backbone.Preprocessing, error) {
-	list := ofExport(weights)
+	list, err := ofExport(weights)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range companions {
 		path := filepath.Join(filepath.Dir(weights), c.name)
 		said, err := statedIn(path, c.name)
@@ -103,10 +106,11 @@ func Stated(weights string) ([]backbone.Preprocessing, error) {
 		}
 		list = append(list, said...)
 	}
-	if r, err := ReadRecord(weights); err == nil {
-		list = append(list, r.Stated...)
+	r, err := ReadRecord(weights)
+	if atomicfile.IsUnreadable(err) {
+		return nil, err
 	}
-	return list, nil
+	return append(list, r.Stated...), nil // another program's .json is no record
 }
 
 // statedIn reads a file that publishers put beside weights under a name of companions. It returns nothing
@@ -167,10 +171,13 @@ func (o Options) fetchStated(ctx context.Context) (list []backbone.Preprocessing
 }
 
 // ofExport reads the settings in the header of a safetensors file of hgld.
-func ofExport(path string) []backbone.Preprocessing {
+func ofExport(path string) ([]backbone.Preprocessing, error) {
 	f, err := tensorfile.OpenSafetensors(path)
+	if atomicfile.IsUnreadable(err) {
+		return nil, err
+	}
 	if err != nil {
-		return nil // the reader of the weights reports it
+		return nil, nil // the reader of the weights reports it
 	}
 	defer f.Close()
 	var in struct {
@@ -188,7 +195,7 @@ func ofExport(path string) []backbone.Preprocessing {
 		}
 	}
 	if json.Unmarshal([]byte(f.Metadata[backbone.InputKey]), &in) != nil || in.Size == 0 {
-		return nil
+		return nil, nil
 	}
 	json.Unmarshal([]byte(f.Metadata[backbone.ModelKey]), &model) // an export without it states no activation
 	p := backbone.Preprocessing{Source: path, Mean: in.Mean, Std: in.Std, Filter: in.Filter, Size: in.Size,
@@ -197,7 +204,7 @@ func ofExport(path string) []backbone.Preprocessing {
 	if p.Resize == 0 {
 		p.Resize, p.Squash = p.Size, true
 	}
-	return []backbone.Preprocessing{p}
+	return []backbone.Preprocessing{p}, nil
 }
 
 // ofProcessor reads preprocessor_config.json, the image processor of a model of transformers.
