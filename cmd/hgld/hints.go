@@ -167,15 +167,15 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*train.ConfigError](exitUsage, nil),
 	kind[*retrieval.LevelsError](exitUsage, nil),
 	kind(exitUsage, func(*train.ResumeError) string {
-		return "rename the run directory to keep the run, or delete it, and the same command trains anew; --out names " +
-			"another directory; or restore the settings of this run"
+		return "rename the run directory to keep the run, or delete it, and the same command trains anew; hgld train " +
+			"run --out DIR trains in another directory; or restore the settings of this run"
 	}),
 	kind(exitIntegrity, func(e *train.DamagedError) string {
 		if !strings.HasPrefix(filepath.Base(filepath.Dir(e.Path)), "step-") {
 			return "remove only the file " + e.Path
 		}
-		return "an older checkpoint may be intact: hgld train resume falls back to it; start a new run in another " +
-			"folder with --out"
+		return "an older checkpoint may be intact: hgld train resume falls back to it; hgld train run --out DIR " +
+			"starts a new run elsewhere"
 	}),
 	kind(exitOK, func(e *train.WeightsFolderError) string {
 		return "to start from the whole network of a run, use --from " + word(e.Path)
@@ -190,14 +190,14 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*history.SettingsError](exitUsage, nil),
 	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
 	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
-	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
+	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search: hgld runs tune --out DIR" }),
 	kind[*study.FileError](exitUsage, nil),
 	kind(exitIntegrity, func(*study.FormatError) string {
 		return "restore the file; or delete it, and hgld study run writes it again and keeps the runs"
 	}),
-	kind(exitUsage, func(*study.OtherError) string { return "name another folder for this study with --out" }),
+	kind(exitUsage, func(*study.OtherError) string { return "name another folder for this study: hgld study run --out DIR" }),
 	kind(exitIntegrity, func(*study.InputError) string {
-		return "restore it, or begin the study again in another folder with --out"
+		return "restore it, or begin the study again in another folder: hgld study run --out DIR"
 	}),
 	kind(exitIntegrity, func(*study.RunError) string {
 		return "restore the run, or delete its directory, and hgld study run trains it again"
