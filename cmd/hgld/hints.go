@@ -190,7 +190,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*history.SettingsError](exitUsage, nil),
 	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
 	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
-	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search: hgld runs tune --out DIR" }),
+	kind(exitUsage, func(*tune.OtherPlanError) string {
+		return "name another folder for this search: hgld runs tune --out DIR"
+	}),
 	kind[*study.FileError](exitUsage, nil),
 	kind(exitIntegrity, func(*study.FormatError) string {
 		return "restore the file; or delete it, and hgld study run writes it again and keeps the runs"
@@ -222,6 +224,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*embeddings.KindsError](exitUsage, nil),
 	kind[*embeddings.NothingSharedError](exitUsage, nil),
 	kind(exitOK, convertVectors),
+	kind(exitOK, oneOfSeveral),
 	kind(exitOK, missingLabels),
 	kind(exitUsage, func(*report.MetricError) string { return "name one of them with --by, such as AP_level0" }),
 	kind[*index.IDError](exitUsage, nil),
@@ -402,6 +405,24 @@ func convertVectors(e *embeddings.KindError) string {
 		return fmt.Sprintf("use np.save(%s, x) in the program that made it", to)
 	}
 	return ""
+}
+
+// oneOfSeveral is the hint for a file with several arrays of floats.
+func oneOfSeveral(e *embeddings.SeveralError) string {
+	load := map[string]string{
+		".npz":         "import numpy as np; x = np.load(%[1]s)[%[2]s]",
+		".safetensors": "import numpy as np; from safetensors.numpy import load_file; x = load_file(%[1]s)[%[2]s]",
+		".pt":          "import numpy as np, torch; x = torch.load(%[1]s)[%[2]s]",
+		".pkl":         "import numpy as np, pickle; x = pickle.load(open(%[1]s, 'rb'))[%[2]s]",
+	}
+	form := load[filepath.Ext(e.Path)]
+	if form == "" {
+		return ""
+	}
+	name := e.Names[0]
+	to := strings.TrimSuffix(e.Path, filepath.Ext(e.Path)) + "-vectors.npy"
+	line := fmt.Sprintf(form+"; np.save(%[3]s, x)", strconv.Quote(e.Path), strconv.Quote(name), strconv.Quote(to))
+	return fmt.Sprintf("python3 -c %s makes %s of %s", word(line), word(to), word(name))
 }
 
 // listsAll tells the reader of a shortened list how to see all of it.

@@ -33,6 +33,7 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 			"name another file: hgld eval run --help"},
 		{kindOf("e.joblib"), exitFailed, `np.save("e.npy", x)`},
 		{kindOf("e.h5"), exitFailed, "h5py"},
+		{&embeddings.SeveralError{Path: "e.npz", Names: []string{"a", "b"}}, exitFailed, "e-vectors.npy of a"},
 		{kindOf("e.tsv"), exitFailed, `np.loadtxt("e.tsv"))`},
 		{kindOf("e.csv"), exitFailed, `delimiter=","`},
 		{&dataset.SettingError{Setting: "split_folders", Values: []string{"a=train", "none"}, Err: errors.New("x")},

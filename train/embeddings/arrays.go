@@ -203,8 +203,7 @@ func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
 		}
 		return found, content("it has no float tensor with rows and columns, but %s", cmp.Or(firstFew(others), "none"))
 	case len(names) > 1:
-		return found, content("it has %d float tensors with rows and columns, %s, but none is called %.80q",
-			len(names), firstFew(names), "embeddings")
+		return found, &ContentError{&SeveralError{Names: names}}
 	}
 	return found, nil
 }

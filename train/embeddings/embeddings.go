@@ -46,6 +46,9 @@ var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth", 
 // other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
 	v, err := open(path)
+	if several := (*SeveralError)(nil); errors.As(err, &several) {
+		several.Path = path
+	}
 	if err != nil {
 		return nil, err
 	}
