@@ -14,7 +14,8 @@ import (
 
 // The file that says how images are prepared comes from an address, too.
 func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
-	data, err := os.ReadFile(weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true }))
+	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
+	data, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}

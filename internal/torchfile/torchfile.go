@@ -44,7 +44,8 @@ func damaged(format string, args ...any) error {
 // Named reports whether a path has one of the usual endings of files of torch.save. Other programs
 // also write .pkl; Read distinguishes them.
 func Named(path string) bool {
-	return slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle"}, strings.ToLower(filepath.Ext(path)))
+	endings := []string{".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle"}
+	return slices.Contains(endings, strings.ToLower(filepath.Ext(path)))
 }
 
 // Limits on what a file may claim.

@@ -42,8 +42,8 @@ var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth", 
 // Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
 // called "embeddings" or the only float tensor with rows and columns. In a Parquet file it is the
 // only column of lists of floats. In a .pt, .pth, .pkl or .pickle it is the tensor or array itself, or
-// in a dictionary the one called "embeddings" or the only one of floats with rows and columns; likewise the array of an .npz. Any
-// other extension is a [KindError]. Rows of no numbers are an error.
+// in a dictionary the one called "embeddings" or the only one of floats with rows and columns; likewise
+// the array of an .npz. Any other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
 	v, err := open(path)
 	if several := (*SeveralError)(nil); errors.As(err, &several) {

@@ -298,7 +298,8 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 		return Record{}, err
 	}
 	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Key: o.Key, Dictionary: w.Key,
-		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Settings: o.settings(), Stated: stated}
+		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Settings: o.settings(),
+		Stated: stated}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err
