@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"image"
 	"runtime"
 
 	"hgld/internal/img"
@@ -99,17 +100,22 @@ const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
-	var first [2][4]byte // a number of this batch and of the last
+	through := func(each func(int, device.Array) error) error { return n.through(ctx, d, n.forward, o, each) }
+	if o.side > 0 {
+		through = func(each func(int, device.Array) error) error { return n.throughWhole(ctx, d, o, each) }
+	}
+	var number [2][4]byte // of this batch and of the last
 	var last device.Ticket
-	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
+	batches := 0
+	err = through(func(done int, rows device.Array) error {
 		if out.Absent() {
 			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
 		}
 		to := out.RowRange(done, done+rows.Dims[0])
 		n.b.Copy(to, rows)
 		before := last
-		last = n.b.Download(first[done/EmbedBatch%2][:], to.RowRange(0, 1).ColRange(0, 1))
-		if done == 0 {
+		last = n.b.Download(number[batches%2][:], to.RowRange(0, 1).ColRange(0, 1))
+		if batches++; batches == 1 {
 			return nil
 		}
 		return n.b.Wait(before) // the device has the next batch by now
@@ -170,6 +176,8 @@ type embedOptions struct {
 	workers, prefetch int
 	progress          func(done, total int)
 	skip              func(row int, err *input.ImageError) bool // see loader
+	side              int                                       // see EmbedOptions
+	box               func(row int) image.Rectangle             // with side: see input.Box
 }
 
 // side embeds a data set and collects its labels and names.
