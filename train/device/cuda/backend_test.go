@@ -43,7 +43,8 @@ func TestNoDriverNamesWhatIsMissing(t *testing.T) {
 	cuda.KernelCards(t, t.TempDir())
 	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
 		func() error { _, err := cuda.Probe(); return err }()} {
-		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) || !strings.Contains(err.Error(), "libcuda.so.1") {
+		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) ||
+			!strings.Contains(err.Error(), "libcuda.so.1") {
 			t.Errorf("got %v", err)
 		}
 	}
