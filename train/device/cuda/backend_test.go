@@ -229,7 +229,7 @@ func TestOutOfMemoryReportsSizes(t *testing.T) {
 }
 
 // Modules, graphs and local memory of kernels are on the card, too. The host's pinned memory is not.
-func TestOutOfMemoryOfTheDriverItselfIsThatOfTheDevice(t *testing.T) {
+func TestDriverWithoutMemoryIsADeviceWithoutMemory(t *testing.T) {
 	for calls, short := range map[string]bool{
 		"cuModuleLoadDataEx:1:2": true, "cuLaunchKernel:1:2": true, "cuGraphInstantiateWithFlags:1:2": true,
 		"cuMemHostAlloc:1:2": false, "cuModuleLoadDataEx:1:218": false,
