@@ -178,19 +178,27 @@ func (e *Evaluation) check() error {
 	if err := CheckLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
-	for _, m := range e.Metrics {
-		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
-			return &LevelsError{Metric: ap.Name(), Needs: ap.Shared, Levels: len(e.Levels)}
-		}
-		if n := metric.Weights(m); n > 0 && n != len(e.Levels) {
-			return &LevelsError{Metric: m.Name(), Needs: n, Levels: len(e.Levels), Weights: true}
-		}
+	if err := e.checkMetrics(); err != nil {
+		return err
 	}
 	for _, side := range []Side{e.Query, e.Gallery} {
 		for i, p := range side.Labels {
 			if len(p) != len(e.Levels) {
 				return fmt.Errorf("train: evaluation: row %d has %d labels, want %d", i, len(p), len(e.Levels))
 			}
+		}
+	}
+	return nil
+}
+
+// checkMetrics returns a LevelsError for a metric that does not fit the levels.
+func (e *Evaluation) checkMetrics() error {
+	for _, m := range e.Metrics {
+		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
+			return &LevelsError{Metric: ap.Name(), Needs: ap.Shared, Levels: len(e.Levels)}
+		}
+		if n := metric.Weights(m); n > 0 && n != len(e.Levels) {
+			return &LevelsError{Metric: m.Name(), Needs: n, Levels: len(e.Levels), Weights: true}
 		}
 	}
 	return nil
