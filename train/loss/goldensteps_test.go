@@ -82,7 +82,7 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 	s := maps.Clone(g.Settings)
 	s.set(t, "scale_by_rows", released)
 	k := into(t, s, loss.RamboRecall{})
-	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][]float64)
+	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][][]float64)
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()

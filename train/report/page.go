@@ -51,7 +51,7 @@ type Page struct {
 // page is a page under construction.
 type page struct {
 	Page
-	curves []metric.Curve // by level, then of all together
+	curves []metric.Curve      // by level, then of all together
 	found  [][pagePlaces]int32 // first places of every query; −1 where the gallery ends
 	points []int               // queries on the map
 
