@@ -18,6 +18,7 @@ import (
 
 const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
 	"  hgld loss --loss nsm --embeddings e.npy --labels l.csv --proxies p.npy --gradient g.safetensors\n" +
+	"  hgld loss --loss softbin-ap --embeddings e.npy --labels l.csv --per-query scatter.svg\n" +
 	"  hgld loss --loss smooth-ap -o loss.preset=released -o loss.settings.tau=0.05 --embeddings e.npy --labels l.csv\n" +
 	"\nPrints the value of each term of the loss and its gradient by row, and the same computed from\n" +
 	"the definition in float64, to test another implementation against. Every row is a query."
@@ -38,6 +39,8 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
 			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors, also with the proxies"},
+			&cli.StringFlag{Name: "per-query", Usage: "write the loss and AP of each query to `FILE`: .csv, or .svg or .png to " +
+				"draw one by the other"},
 			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
@@ -68,6 +71,12 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 			err = fmt.Errorf("--gradient: %w", err)
 		}
 	}
+	perQuery := c.String("per-query")
+	if err == nil && perQuery != "" {
+		if err = losscheck.CheckPerQueryFile(filepath.Ext(perQuery)); err != nil {
+			err = fmt.Errorf("--per-query: %w", err)
+		}
+	}
 	err = labelsHint(err, "hgld loss --loss "+word(l.Name))
 	if err != nil {
 		return withCode(exitUsage, err)
@@ -77,7 +86,11 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if filepath.Ext(to) == ".npy" {
 		gradient.Kind = kindForeign
 	}
-	if err := j.checkOutputs("loss", files, gradient); err != nil {
+	values := pipeline.Output{Path: perQuery, Kind: kindPlot}
+	if filepath.Ext(perQuery) == ".csv" {
+		values.Kind = kindForeign
+	}
+	if err := j.checkOutputs("loss", files, gradient, values); err != nil {
 		return err
 	}
 	b, err := j.openDevice(c.Int("threads"))
@@ -89,13 +102,19 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		return asUsage(err)
 	}
 	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
-		Proxies: c.String("proxies"), Definition: c.Bool("definition")})
+		Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != ""})
 	if err != nil {
 		return asUsage(err)
 	}
 	if to != "" {
 		if err := atomicfile.Write(to, func(w io.Writer) error { return r.WriteGradient(w, to) }); err != nil {
 			return asUsage(err)
+		}
+	}
+	if perQuery != "" {
+		err := atomicfile.Write(perQuery, func(w io.Writer) error { return r.PerQuery.Write(w, filepath.Ext(perQuery)) })
+		if err != nil {
+			return err
 		}
 	}
 	if j.json {

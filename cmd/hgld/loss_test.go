@@ -44,11 +44,25 @@ func TestLossOfVectors(t *testing.T) {
 	if err := json.Unmarshal([]byte(again), &same); err != nil || same.Value != r.Value {
 		t.Errorf("%v with the proxies of the file, %v with the draw (%v)", same.Value, r.Value, err)
 	}
+	code, text, errs = run(t, "loss", "--loss", "blackbox-ap", "-o", "loss.settings.margin=0", "--embeddings", "e.parquet",
+		"--per-query", "q.csv")
+	lines, err := os.ReadFile("q.csv")
+	if code != 0 || err != nil || !strings.Contains(text, "correlation of 1 − loss with AP 1.0000\n") ||
+		!strings.HasPrefix(string(lines), "query,loss,AP_landmark,AP_kind\n") || strings.Count(string(lines), "\n") != 61 {
+		t.Errorf("exit code %d, %v\n%s%s%.200s", code, err, text, errs, lines)
+	}
+	code, text, errs = run(t, "loss", "--loss", "softbin-ap", "--embeddings", "e.parquet", "--per-query", "q.svg")
+	if svg, err := os.ReadFile("q.svg"); code != 0 || err != nil || !strings.Contains(string(svg), "correlation 0.") {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, text, errs)
+	}
 	for want, args := range map[string][]string{
 		`did you mean "happier"`:        {"--loss", "hapier", "--embeddings", "e.npy", "--labels", "l.csv"},
 		"needs --loss and --embeddings": {"--loss", "happier"},
 		"needs labels":                  {"--loss", "happier", "--embeddings", "e.npy"},
 		"--gradient: g.txt: want a":     {"--loss", "nsm", "--embeddings", "e.parquet", "--gradient", "g.txt"},
+		`--per-query: ".txt": want a`: {"--loss", "nsm", "--embeddings", "e.parquet", "--per-query", "q.txt"},
+		"remembers batches": {"--loss", "rambo-recall", "-o", "loss.settings.batch_memory=1", "--embeddings", "e.parquet",
+			"--per-query", "z.csv"},
 		"smooth-ap has no proxies": {"--loss", "smooth-ap", "--embeddings", "e.parquet", "--proxies",
 			"p.safetensors"},
 		"want less than 2, the number of levels": {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings",

@@ -28,6 +28,9 @@ type Input struct {
 	Seed    uint64 // of the initial proxies, as in a training with this seed, and of random draws
 	Proxies string // .npy of a single parameter, or .safetensors with all; "": drawn by Seed
 
+	// PerQuery also computes the loss of each query alone.
+	PerQuery bool
+
 	// Definition also computes the float64 definition, in O(positives × gallery) per query.
 	Definition bool
 }

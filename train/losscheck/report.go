@@ -36,6 +36,8 @@ type Report struct {
 
 	Proxies []string `json:"proxies,omitempty"` // names and shapes
 
+	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
+
 	tensors []tensorfile.Tensor
 }
 
@@ -73,6 +75,11 @@ func (m *measured) report() (*Report, error) {
 	}
 	if err := r.addTensors(m); err != nil {
 		return nil, err
+	}
+	if m.in.PerQuery {
+		if r.PerQuery, err = m.perQuery(); err != nil {
+			return nil, err
+		}
 	}
 	return r, r.define(m)
 }
@@ -157,6 +164,9 @@ func (r *Report) Table(w io.Writer) error {
 	t.WriteString("\n")
 	if r.NoDefinition != "" {
 		fmt.Fprintf(&t, "no definition: %s\n", r.NoDefinition)
+	}
+	if r.PerQuery != nil {
+		t.WriteString(r.PerQuery.line())
 	}
 	for _, p := range r.Proxies {
 		fmt.Fprintf(&t, "proxies   %s\n", p)
