@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
 	"  hgld loss --loss nsm --embeddings e.npy --labels l.csv --proxies p.npy --gradient g.safetensors\n" +
 	"  hgld loss --loss softbin-ap --embeddings e.npy --labels l.csv --per-query scatter.svg\n" +
+	"  hgld loss --loss rambo-detection --scores s.npy --labels l.csv\n" +
 	"  hgld loss --loss smooth-ap -o loss.preset=released -o loss.settings.tau=0.05 --embeddings e.npy --labels l.csv\n" +
 	"\nPrints the value of each term of the loss and its gradient by row, and the same computed from\n" +
 	"the definition in float64, to test another implementation against. Every row is a query."
@@ -29,6 +31,8 @@ func lossCommand() *cli.Command {
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "scores", Usage: "instead of embeddings: scores of items, with a column for each class; a label " +
+				"is the number of a column from 0, or empty"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
@@ -47,8 +51,8 @@ func lossCommand() *cli.Command {
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			l := train.Default().Loss
-			if l.Name = c.String("loss"); l.Name == "" || c.String("embeddings") == "" {
-				return withHint(usagef("loss needs --loss and --embeddings"), "hgld loss --help has examples")
+			if l.Name = c.String("loss"); l.Name == "" || (c.String("embeddings") == "") == (c.String("scores") == "") {
+				return withHint(usagef("loss needs --loss, and either --embeddings or --scores"), "hgld loss --help has examples")
 			}
 			if err := j.project.Section("loss", &l).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
@@ -59,7 +63,7 @@ func lossCommand() *cli.Command {
 }
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
-	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
+	in := &embeddings.Input{Embeddings: cmp.Or(c.String("scores"), c.String("embeddings")), Labels: c.String("labels"),
 		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
@@ -101,8 +105,14 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
-		Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != ""})
+	scores := c.String("scores") != ""
+	if scores {
+		if err := losscheck.AsScores(rows); err != nil {
+			return withCode(exitUsage, fmt.Errorf("--scores: %w", err))
+		}
+	}
+	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Scores: scores, Unit: c.Bool("unit"),
+		Seed: c.Uint64("seed"), Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != ""})
 	if err != nil {
 		return asUsage(err)
 	}

@@ -23,6 +23,10 @@ type Input struct {
 	// Rows are the vectors as in the files. A separate gallery takes no gradient.
 	Rows *embeddings.Evaluation
 
+	// Scores says that the rows are scores; see AsScores. The gradient is by the scores, and Unit and
+	// Proxies are not used.
+	Scores bool
+
 	Unit bool // normalise every row first; the gradient includes it
 
 	Seed    uint64 // of the initial proxies, as in a training with this seed, and of random draws
@@ -43,6 +47,13 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 	kind, err := in.Loss.Kind()
 	if err != nil {
 		return nil, err
+	}
+	if in.Scores {
+		own := *in
+		in, own.Unit, own.Proxies = &own, false, ""
+		if err := in.checkScores(kind); err != nil {
+			return nil, err
+		}
 	}
 	queries, gallery := len(in.Rows.Query.Labels), len(in.Rows.Gallery.Labels)
 	if queries*gallery > mostScores {
@@ -71,6 +82,9 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 
 // facts describes the rows as one batch.
 func (in *Input) facts() loss.Facts {
+	if in.Scores {
+		return in.ofScores()
+	}
 	e := in.Rows
 	f := loss.Facts{Dim: e.Query.Vectors.Cols(), Batch: len(e.Query.Labels)}
 	for level := range e.Levels {
@@ -116,6 +130,10 @@ func (m *measured) declare() error {
 			state.Value = device.New(m.b, state.Type, state.Dims...)
 			m.b.Fill(state.Value, state.Start)
 		}
+	}
+	if m.in.Scores {
+		m.setIdentity()
+		return nil
 	}
 	return m.readProxies()
 }

@@ -116,6 +116,12 @@ func TestValuesByQueryAddUpToTheLoss(t *testing.T) {
 		in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: "paper"}, Rows: e, Unit: true, Seed: 1,
 			PerQuery: true}
 		r, err := losscheck.Compute(b, in)
+		if name == "rambo-detection" {
+			if err == nil || !strings.Contains(err.Error(), "no values by query") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

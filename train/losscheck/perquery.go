@@ -35,14 +35,16 @@ type PerQuery struct {
 }
 
 // errDependent is returned for a loss whose queries depend on one another.
-var errDependent = errors.New("has no values by query: it draws random numbers or remembers batches")
+var errDependent = errors.New("has no values by query: it draws random numbers, remembers batches, or ranks the items " +
+	"of a batch for each class")
 
 // perQuery computes the loss of each query.
 func (m *measured) perQuery() (*PerQuery, error) {
 	e := m.in.Rows
 	stateful, ok := m.loss.(loss.Stateful)
 	if ok && len(stateful.States()) > 0 || slices.ContainsFunc(m.terms, func(t loss.RecordedTerm) bool {
-		return definition.Draws(t.Kind)
+		_, ranksItems := t.Kind.(loss.RamboDetection)
+		return ranksItems || definition.Draws(t.Kind)
 	}) {
 		return nil, fmt.Errorf("loss: %s %w", m.in.Loss.Name, errDependent)
 	}
