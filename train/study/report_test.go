@@ -188,8 +188,8 @@ seeds: [1, 2]
 metrics: [H-AP]
 figures: [{title: gain, x: sampler.batch, from: plain}]
 `
-	p := finished(t, text, map[string][][]float64{"plain, sampler.batch=8": {{20}, {40}}, "better, sampler.batch=8": {{50}, {80}},
-		"plain, sampler.batch=16": {{50}, {50}}, "better, sampler.batch=16": {{40}, {45}}})
+	p := finished(t, text, map[string][][]float64{"plain, batch=8": {{20}, {40}}, "better, batch=8": {{50}, {80}},
+		"plain, batch=16": {{50}, {50}}, "better, batch=16": {{40}, {45}}})
 	r, err := p.Report()
 	if err != nil || len(r.Figures) != 1 || len(r.Figures[0].Curves) != 1 {
 		t.Fatalf("%+v, %v", r, err)
