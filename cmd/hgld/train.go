@@ -20,9 +20,9 @@ import (
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/history"
-	"hgld/train/retrieval"
 	"hgld/train/input"
 	"hgld/train/pretrained"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 

@@ -63,6 +63,7 @@ var may = map[string][]string{
 	"train/embeddings":         {"train/device", "train/qrels", "train/retrieval", "labels"},
 	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss",
 		"train/loss/definition", "train/device", "train/grad", "train/nn", "labels"},
+	"train/figure": {"train/device", "train/device/reference", "train/metric", "train/sample", "labels"},
 	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index",
 		"train/embeddings", "train/qrels", "labels"},
 	"train/index": {"train", "train/input", "train/retrieval", "train/device", "train/embeddings", "train/export",
