@@ -31,12 +31,13 @@ const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out
 	"  hgld figure region --embeddings e.npy --labels l.csv --sizes 32,64,128 --out region.svg\n" +
 	"  hgld figure gap --embeddings e.npy --labels l.csv --sizes 32,64,128 --metric AP --out gap.svg\n" +
 	"  hgld figure curves --embeddings before.npy --embeddings after.npy --labels l.csv --query img7 --out pr.svg\n" +
+	"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n" +
 	"  hgld figure classes --labels l.csv --column coarse --out classes.svg\n" +
 	"\nEach writes a picture, .svg or .png, and its points as .csv beside it."
 
 func figureCommand() *cli.Command {
 	return group("figure", "draw the papers' figures that need no training", figureExamples, figureStepsCommand(),
-		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureClassesCommand())
+		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureScoresCommand(), figureClassesCommand())
 }
 
 // figureOut names the picture.
@@ -220,11 +221,32 @@ func figureCurvesCommand() *cli.Command {
 		})
 }
 
+func figureScoresCommand() *cli.Command {
+	flags := append(vectorFlags(), &cli.StringFlag{Name: "level", Usage: "`LEVEL` of the positives (default: the finest)"})
+	return figureCommandOf("scores", "draw how the scores of positives and negatives are distributed",
+		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			list, inputs, _, err := figureInputs(c, j, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			level := 0
+			if name := c.String("level"); name != "" {
+				if level = slices.Index(list[0].levels, name); level < 0 {
+					return nil, nil, registry.Unknown("level", name, list[0].levels)
+				}
+			}
+			f, err := figure.Scores(list[0].Items, level)
+			return f, inputs, err
+		})
+}
+
 func figureClassesCommand() *cli.Command {
 	flags := []cli.Flag{&cli.StringFlag{Name: "labels", Usage: "table `FILE`, .csv"},
 		&cli.StringFlag{Name: "column", Usage: "`COLUMN` of the classes, such as supercategory"}}
 	return figureCommandOf("classes", "draw the sizes of the classes of a table",
-		"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
+		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n"+
+			"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
 		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
 			path, column := c.String("labels"), c.String("column")
 			if path == "" || column == "" {

@@ -13,6 +13,7 @@ func TestFiguresOfVectors(t *testing.T) {
 		{"gap --sizes 10 --metric H-AP --batches 2 --out h.png", "h.csv", "\n10,2,"},
 		{"region --sizes 8,16 --per-class 2", "region.csv", ",0.0990338755\n"},
 		{"curves --query img7 --embeddings e.parquet", "curves.csv", "\ne.parquet,2,"},
+		{"scores --level kind", "scores.csv", "positives,-1,-0.98,"},
 		{"curves --query 7 --level all --out all.svg", "all.svg", "hierarchical recall"},
 		{"curves --query 7 --level kind --out kind.svg", "kind.svg", "e: AP 0."},
 	} {
@@ -26,6 +27,7 @@ func TestFiguresOfVectors(t *testing.T) {
 	for args, want := range map[string]string{
 		"curves --query zz":              "want the id of an item, or its row from 0 to 59",
 		"curves --query 1 --level knd":   `unknown level "knd": did you mean "kind"`,
+		"scores --level knd":             `unknown level "knd": did you mean "kind"`,
 		"gap --sizes 99":                 "a batch of 99 of 60 items",
 		"gap --sizes 8 --metric R@1_x":   "want @ and a number",
 		"gap --sizes 8 --metric nosuch":  `unknown metric "nosuch"`,

@@ -47,6 +47,7 @@ func lossCommand() *cli.Command {
 				"draw one by the other"},
 			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
+			&cli.IntFlag{Name: "repeat", Usage: "also time the loss and its gradient, the median of `N` passes"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
@@ -68,6 +69,9 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
+	if c.Int("repeat") < 0 {
+		return usagef("--repeat is %d; want a number of passes, or 0 for none", c.Int("repeat"))
+	}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {
@@ -112,7 +116,8 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		}
 	}
 	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Scores: scores, Unit: c.Bool("unit"),
-		Seed: c.Uint64("seed"), Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != ""})
+		Seed: c.Uint64("seed"), Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != "",
+		Repeat: c.Int("repeat")})
 	if err != nil {
 		return asUsage(err)
 	}

@@ -56,6 +56,11 @@ func TestLossOfVectors(t *testing.T) {
 		!strings.HasPrefix(string(lines), "query,loss,AP_landmark,AP_kind\n") || strings.Count(string(lines), "\n") != 61 {
 		t.Errorf("exit code %d, %v\n%s%s%.200s", code, err, text, errs, lines)
 	}
+	_, again, _ = run(t, "loss", "--loss", "happier", "--embeddings", "e.parquet", "--repeat", "3", "--json")
+	var timed losscheck.Report
+	if err := json.Unmarshal([]byte(again), &timed); err != nil || timed.Milliseconds <= 0 || timed.Norm != r.Norm {
+		t.Errorf("%v ms, the gradient's norm %v, %v without timing (%v)", timed.Milliseconds, timed.Norm, r.Norm, err)
+	}
 	code, text, errs = run(t, "loss", "--loss", "softbin-ap", "--embeddings", "e.parquet", "--per-query", "q.svg")
 	if svg, err := os.ReadFile("q.svg"); code != 0 || err != nil || !strings.Contains(string(svg), "correlation 0.") {
 		t.Errorf("exit code %d, %v\n%s%s", code, err, text, errs)

@@ -78,6 +78,50 @@ func precisions(shared []byte, level, levels int) (points []metric.Point, places
 	return points, places, "AP"
 }
 
+// scoreBins is the number of bins of Scores, from −1 to 1.
+const scoreBins = 100
+
+// Scores draws how the scores of pairs of items are distributed: of positives, which share the class of a
+// level, and of all others, each with an area of 1. It shows the collapse of figure 3 of RaMBO, where all
+// scores become equal.
+func Scores(items *Items, level int) (*Figure, error) {
+	if err := (&Dealing{Sizes: []int{2}}).check(items); err != nil {
+		return nil, err
+	}
+	var bins [2][scoreBins]float64
+	var pairs [2]float64
+	for q, v := range items.Vectors {
+		for g := range q {
+			s := 0.0
+			for i, x := range items.Vectors[g] {
+				s += v[i] * x
+			}
+			of := 1
+			if class := items.Labels[q][level]; class >= 0 && class == items.Labels[g][level] {
+				of = 0
+			}
+			bins[of][min(max(int((s+1)/2*scoreBins), 0), scoreBins-1)]++
+			pairs[of]++
+		}
+	}
+	f := &Figure{Plot: report.Plot{XLabel: "score", YLabel: "density"},
+		Table: texttable.Table{Head: []string{"pairs", "from", "to", "number", "density"}}}
+	const width = 2. / scoreBins
+	for of, name := range []string{"positives", "negatives"} {
+		curve := report.Curve{Name: name}
+		for i, n := range bins[of] {
+			from := -1 + width*float64(i)
+			density := n / max(pairs[of], 1) / width
+			curve.Points = append(curve.Points, report.Point{X: from + width/2, Y: density})
+			f.Table.Rows = append(f.Table.Rows, []string{name, number(from), number(from + width), number(n), number(density)})
+		}
+		if pairs[of] > 0 {
+			f.Plot.Curves = append(f.Plot.Curves, curve)
+		}
+	}
+	return f, nil
+}
+
 // Classes draws the sizes of classes, the largest first, on a logarithmic axis: the imbalance of the
 // supercategories of H-GLDv2.
 func Classes(count map[string]int, what string) (*Figure, error) {

@@ -182,6 +182,28 @@ func TestCurvesOfAQueryByTwoModels(t *testing.T) {
 	}
 }
 
+// The scores of 0° and 60° of a class, and of both with 90°: 0.5, 0 and 0.866.
+func TestScoresAreCountedByPair(t *testing.T) {
+	f, err := Scores(circle([2]float64{0, 0}, [2]float64{60, 0}, [2]float64{89, 1}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]float64{}
+	for _, row := range f.Table.Rows {
+		n, err := strconv.ParseFloat(row[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			count[row[0]+" "+row[1]] = n
+		}
+	}
+	if len(count) != 3 || count["positives 0.48"]+count["positives 0.5"] != 1 || count["negatives 0"] != 1 ||
+		count["negatives 0.86"] != 1 {
+		t.Errorf("%v", count)
+	}
+}
+
 func TestClassesAreSortedBySize(t *testing.T) {
 	f, err := Classes(map[string]int{"b": 2, "a": 2, "c": 9}, "images")
 	if err != nil || f.Table.Rows[0][1] != "c" || f.Table.Rows[1][1] != "a" || at(t, f, 2, "3", "b") != 2 {

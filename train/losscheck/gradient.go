@@ -6,6 +6,7 @@ package losscheck
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"hgld/internal/tensorfile"
 	"hgld/train"
@@ -34,6 +35,9 @@ type Input struct {
 
 	// PerQuery also computes the loss of each query alone.
 	PerQuery bool
+
+	// Repeat times the loss with its gradient this often, after the first time.
+	Repeat int
 
 	// Definition also computes the float64 definition, in O(positives × gallery) per query.
 	Definition bool
@@ -107,6 +111,8 @@ type measured struct {
 	value  device.Array // [1]
 	terms  []loss.RecordedTerm
 	params []*loss.Param
+
+	seconds []float64 // of each repetition
 }
 
 // declare makes the proxies and the state of the loss.
@@ -141,7 +147,7 @@ func (m *measured) declare() error {
 // run records the loss and its backward pass.
 func (m *measured) run() error {
 	e, b := m.in.Rows, m.b
-	tape := grad.NewTape(b, b)
+	tape := grad.NewTape(b, device.NewArena(b))
 	m.query = device.New(b, device.F32, e.Query.Vectors.Shape()...)
 	b.Fill(m.query, 0)
 	rows := tape.Leaf(e.Query.Vectors, m.query)
@@ -159,7 +165,39 @@ func (m *measured) run() error {
 	}
 	tape.Backward(out, device.Array{})
 	m.value = out.Value
-	return b.Sync()
+	if err := b.Sync(); err != nil {
+		return err
+	}
+	return m.time(tape)
+}
+
+// time replays the loss and its gradient, and puts the gradients of one pass back.
+func (m *measured) time(tape *grad.Tape) error {
+	if m.in.Repeat == 0 {
+		return nil
+	}
+	kept := []device.Array{m.query}
+	for _, p := range m.params {
+		kept = append(kept, p.Grad)
+	}
+	var copies []device.Array
+	for _, a := range kept {
+		c := device.New(m.b, a.Type, a.Shape()...)
+		m.b.Copy(c, a)
+		copies = append(copies, c)
+	}
+	for range m.in.Repeat {
+		began := time.Now()
+		tape.Replay()
+		if err := m.b.Sync(); err != nil {
+			return err
+		}
+		m.seconds = append(m.seconds, time.Since(began).Seconds())
+	}
+	for i, a := range kept {
+		m.b.Copy(a, copies[i])
+	}
+	return m.b.Sync()
 }
 
 // unit divides rows by their lengths, if Input.Unit is set.

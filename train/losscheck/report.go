@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"hgld/internal/tensorfile"
@@ -39,6 +40,9 @@ type Report struct {
 	Apart *float64 `json:"gradient_apart,omitempty"`
 
 	Proxies []string `json:"proxies,omitempty"` // names and shapes
+
+	// Milliseconds is the median time of the loss with its gradient; 0: it was not measured.
+	Milliseconds float64 `json:"milliseconds,omitempty"`
 
 	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
@@ -84,6 +88,10 @@ func (m *measured) report() (*Report, error) {
 	}
 	if err := r.addTensors(m); err != nil {
 		return nil, err
+	}
+	if n := len(m.seconds); n > 0 {
+		slices.Sort(m.seconds)
+		r.Milliseconds = 1000 * (m.seconds[(n-1)/2] + m.seconds[n/2]) / 2
 	}
 	if m.in.PerQuery {
 		if r.PerQuery, err = m.perQuery(); err != nil {
@@ -185,6 +193,9 @@ func (r *Report) Table(w io.Writer) error {
 	t.WriteString("\n")
 	if r.NoDefinition != "" {
 		fmt.Fprintf(&t, "no definition: %s\n", r.NoDefinition)
+	}
+	if r.Milliseconds > 0 {
+		fmt.Fprintf(&t, "time      %.3g ms for the loss and its gradient\n", r.Milliseconds)
 	}
 	if r.PerQuery != nil {
 		t.WriteString(r.PerQuery.line())
