@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -204,10 +202,10 @@ func figureCurvesCommand() *cli.Command {
 				return nil, nil, registry.Unknown("level", name, append(slices.Clone(list[0].levels), "all"))
 			}
 			var models []figure.NamedItems
-			for i, m := range list {
+			for _, m := range list {
 				if len(m.Labels) != len(list[0].Labels) {
-					return nil, nil, fmt.Errorf("%s has %d vectors, and %s %d: want the same items", inputs[i], len(m.Labels), inputs[0],
-						len(list[0].Labels))
+					return nil, nil, fmt.Errorf("%s has %d vectors, and %s %d: want the same items", m.file,
+						len(m.Labels), list[0].file, len(list[0].Labels))
 				}
 				short := func(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
 				name := short(m.file)
@@ -330,8 +328,9 @@ func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files [
 		return nil, nil, d, err
 	}
 	for _, file := range files {
-		in := &embeddings.Input{Embeddings: file, Labels: c.String("labels"), Columns: settings.Split(c.StringSlice("levels")),
-			Open: openVectors, Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
+		in := &embeddings.Input{Embeddings: file, Labels: c.String("labels"),
+			Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors,
+			Recorded: index.Recorded, Say: j.say}
 		if err := in.Complete(); err != nil {
 			return nil, nil, d, err
 		}
@@ -347,29 +346,18 @@ func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files [
 	return list, files, d, nil
 }
 
-// readItems reads vectors and divides them by their lengths.
+// readItems reads vectors with their labels.
 func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
 	e, err := in.Load(b)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	out := &figureItems{Items: &figure.Items{Labels: e.Query.Labels}, file: in.Embeddings, ids: e.Query.IDs, levels: e.Levels}
 	v := e.Query.Vectors
 	data := make([]byte, 4*v.Len())
 	if err := b.Wait(b.Download(data, v)); err != nil {
 		return nil, err
 	}
-	for i := range v.Rows() {
-		row, square := make([]float64, v.Cols()), 0.0
-		for k := range row {
-			row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*(i*v.Cols()+k):])))
-			square += row[k] * row[k]
-		}
-		for k := range row {
-			row[k] /= max(math.Sqrt(square), 1e-12)
-		}
-		out.Vectors = append(out.Vectors, row)
-	}
-	return out, nil
+	return &figureItems{Items: figure.NewItems(data, v.Cols(), e.Query.Labels), file: in.Embeddings, ids: e.Query.IDs,
+		levels: e.Levels}, nil
 }

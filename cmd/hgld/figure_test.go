@@ -36,8 +36,8 @@ func TestFiguresOfVectors(t *testing.T) {
 		"region --sizes 8 --tau 0":       "tau is 0",
 		"gap --sizes 8 --out x.txt":      "want a file ending in .svg or .png",
 	} {
-		code, _, errs := run(t, append(append([]string{"figure"}, strings.Fields(args)...), "--embeddings", "e.npy", "--labels",
-			"l.csv", "--replace")...)
+		line := "figure " + args + " --embeddings e.npy --labels l.csv --replace"
+		code, _, errs := run(t, strings.Fields(line)...)
 		if code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want %q\n%s", args, code, want, errs)
 		}

@@ -31,7 +31,7 @@ func lossCommand() *cli.Command {
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt)"},
-			&cli.StringFlag{Name: "scores", Usage: "instead of embeddings: scores of items, with a column for each class; a label " +
+			&cli.StringFlag{Name: "scores", Usage: "instead of embeddings: scores of items, a column for each class; a label " +
 				"is the number of a column from 0, or empty"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},

@@ -118,8 +118,9 @@ func TestLossOfScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{len(golden.Embeddings), classes}, flat)), f.Close(),
-		os.WriteFile("s.csv", []byte(table), 0o644), os.WriteFile("wrong.csv", []byte(strings.ReplaceAll(table, ",0", ",7")), 0o644))
+	scores := tensorfile.NewF32("", []int{len(golden.Embeddings), classes}, flat)
+	err = errors.Join(tensorfile.WriteNPY(f, scores), f.Close(), os.WriteFile("s.csv", []byte(table), 0o644),
+		os.WriteFile("wrong.csv", []byte(strings.ReplaceAll(table, ",0", ",7")), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}

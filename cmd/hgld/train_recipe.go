@@ -157,7 +157,8 @@ func showTables(c *cli.Context, j *job) error {
 		j.say("%s: %s", tables.Papers[t.Paper], strings.TrimSpace(t.About))
 		return nil
 	}
-	return withHint(withCode(exitUsage, registry.Unknown("table", j.args[0], names)), "hgld train recipe tables lists them")
+	err = withCode(exitUsage, registry.Unknown("table", j.args[0], names))
+	return withHint(err, "hgld train recipe tables lists them")
 }
 
 // runNotes lists how a run differs from a recipe, which a reader must know to compare the

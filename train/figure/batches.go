@@ -2,6 +2,7 @@ package figure
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -15,10 +16,27 @@ import (
 	"hgld/train/sample"
 )
 
-// Items are vectors of unit length with their labels, finest first.
+// Items are vectors with their labels.
 type Items struct {
-	Vectors [][]float64
-	Labels  []labels.Path
+	Vectors [][]float64   // of unit length
+	Labels  []labels.Path // finest first
+}
+
+// NewItems divides vectors of F32 numbers, cols each, by their lengths.
+func NewItems(data []byte, cols int, list []labels.Path) *Items {
+	it := &Items{Labels: list}
+	for i := range list {
+		row, square := make([]float64, cols), 0.0
+		for k := range row {
+			row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*(i*cols+k):])))
+			square += row[k] * row[k]
+		}
+		for k := range row {
+			row[k] /= max(math.Sqrt(square), 1e-12)
+		}
+		it.Vectors = append(it.Vectors, row)
+	}
+	return it
 }
 
 // Dealing says how items become mini-batches.

@@ -12,7 +12,7 @@ import (
 
 // NamedItems are the items of a model.
 type NamedItems struct {
-	Name string
+	Name string // in the legend
 	*Items
 }
 

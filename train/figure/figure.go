@@ -15,8 +15,8 @@ import (
 
 // Figure is a plot with its points.
 type Figure struct {
-	Plot  report.Plot
-	Table texttable.Table // of the points, without rounding
+	Plot  report.Plot     // the picture
+	Table texttable.Table // its points, without rounding
 }
 
 // CheckFile returns an error unless a figure can be written to path: .svg or .png.

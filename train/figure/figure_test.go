@@ -30,8 +30,9 @@ func at(t *testing.T, f *Figure, column int, cells ...string) float64 {
 // The values of H⁻ with the paper's constants, and where a sigmoid of temperature 0.01 has a slope of 0.005,
 // were computed by hand.
 func TestStepsHaveThePublishedValues(t *testing.T) {
-	f, err := Steps([]NamedStep{{"exact", device.Step{Kind: device.Heaviside}}, {"smooth", device.Step{Kind: device.Sigmoid, Tau: 0.01}},
-		{"H⁻", device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, AutoOffset: true, Zero: 1}}}, 0.1, false)
+	upper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, AutoOffset: true, Zero: 1}
+	f, err := Steps([]NamedStep{{"exact", device.Step{Kind: device.Heaviside}},
+		{"smooth", device.Step{Kind: device.Sigmoid, Tau: 0.01}}, {"H⁻", upper}}, 0.1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestStepsHaveThePublishedValues(t *testing.T) {
 		{"H⁻", "-0.01", 0.2689414, 19.661193}, {"H⁻", "0", 1, 25}, {"H⁻", "0.02", 1.3807971, 10.499359},
 		{"H⁻", "0.06", 2.4933071, 100}, {"H⁻", "0.1", 6.4933071, 100},
 	} {
-		if v, s := at(t, f, 2, c.step, c.t), at(t, f, 3, c.step, c.t); math.Abs(v-c.value) > 1e-5 || math.Abs(s-c.slope) > 1e-4 {
+		v, s := at(t, f, 2, c.step, c.t), at(t, f, 3, c.step, c.t)
+		if math.Abs(v-c.value) > 1e-5 || math.Abs(s-c.slope) > 1e-4 {
 			t.Errorf("%s at %s: %v with slope %v, want %v and %v", c.step, c.t, v, s, c.value, c.slope)
 		}
 	}

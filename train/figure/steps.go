@@ -12,8 +12,8 @@ import (
 
 // NamedStep is a step function with its name.
 type NamedStep struct {
-	Name string
-	Step device.Step
+	Name string      // in the legend
+	Step device.Step // with its constants
 }
 
 // stepPoints is the number of points of a step function, odd to have one at 0.

@@ -21,7 +21,8 @@ type cropFunc func(f *framer, w, h int, random *sample.Random) placement
 // Crops lists the training crops by name.
 var Crops = registry.Table[cropFunc]{
 	{Name: "resized", About: "a random part of the image of a random shape, resized", Value: (*framer).resized},
-	{Name: "random", About: "a random window of the image of which an evaluation takes the centre", Value: (*framer).random},
+	{Name: "random", About: "a random window of the image of which an evaluation takes the centre",
+		Value: (*framer).random},
 	{Name: "padded", About: "a random window of the centre crop in a black frame of pad pixels",
 		Value: (*framer).padded},
 	{Name: "centre", About: "the centre crop of an evaluation",

@@ -67,7 +67,8 @@ var float32Errors = map[string]struct{ value, grad float64 }{
 	"triplet":     {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
 	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6},
 	"cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
-	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rambo-detection": {1.2e-7, 1.2e-7}, "rod-recall": {3.6e-7, 2.4e-6},
+	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rambo-detection": {1.2e-7, 1.2e-7},
+	"rod-recall":  {3.6e-7, 2.4e-6},
 	"sum-triplet": {1.2e-7, 1.7e-7},
 }
 

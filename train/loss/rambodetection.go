@@ -24,8 +24,8 @@ import (
 // With BatchMemory τ > 0, the scores of the last τ batches are in the lists, too, without a gradient
 // (section 4.3). They are part of the loss's state.
 //
-// The defaults are those of the paper, but for its τ of 7 batches. hgld has no detectors, regions or boxes: in a training, the items
-// are images.
+// The defaults are those of the paper, but for its τ of 7 batches. hgld has no detectors, regions or
+// boxes: in a training, the items are images.
 type RamboDetection struct {
 	Lambda      float64 `yaml:"lambda"`                      // how far scores move along their gradient
 	Margin      float64 `yaml:"margin"`                      // amount by which the scores of positives are lowered
@@ -36,9 +36,11 @@ type RamboDetection struct {
 }
 
 var ramboDetectionEntry = registry.Entry[Kind]{
-	Name: "rambo-detection", About: "RaMBO for detection (CVPR 2020): AP of the items for each class, and of all classes in one list",
-	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 22 and 23, section 5.2",
-	Value:  RamboDetection{Lambda: 0.5, Margin: 0.15, MAP: 2, APC: 1},
+	Name:  "rambo-detection",
+	About: "RaMBO for detection (CVPR 2020): AP of the items for each class, and of all classes in one list",
+	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 22 and 23, " +
+		"section 5.2",
+	Value: RamboDetection{Lambda: 0.5, Margin: 0.15, MAP: 2, APC: 1},
 }
 
 // New makes the loss, with weights for the classes of the level.
@@ -145,8 +147,8 @@ func newRankedAP(t *grad.Tape, rows, G int, l *ramboDetection) *rankedAP {
 func (r *rankedAP) score(d device.Backend, s, sh device.Array) {
 	d.Relevance(r.rel.Value, r.count.Value, r.weight.Value, sh, device.RelKind{})
 	r.placed.rank(d, s, sh)
-	d.RankScore(r.values.Value.Reshape(sh.Rows()), r.drank.Value, r.dplus.Value, r.placed.all.Value, r.placed.plus.Value, sh,
-		r.rel.Value, r.count.Value, &device.Score{Kind: device.ScoreAP})
+	d.RankScore(r.values.Value.Reshape(sh.Rows()), r.drank.Value, r.dplus.Value, r.placed.all.Value, r.placed.plus.Value,
+		sh, r.rel.Value, r.count.Value, &device.Score{Kind: device.ScoreAP})
 	d.Scale(r.drank.Value, r.drank.Value, r.weight.Value) // before RanksGrad, whose step depends on it
 	d.RanksGrad(r.ds.Value, r.drank.Value, r.placed.s.Value, sh, r.lambda)
 	d.Scale(r.values.Value, r.values.Value, r.weight.Value)

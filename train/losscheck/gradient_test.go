@@ -113,8 +113,8 @@ func TestValuesByQueryAddUpToTheLoss(t *testing.T) {
 	rows, csv := random(24)
 	e := files(t, b, rows, csv)
 	for _, name := range loss.All.Names() {
-		in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: "paper"}, Rows: e, Unit: true, Seed: 1,
-			PerQuery: true}
+		in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: "paper"}, Rows: e, Unit: true,
+			Seed: 1, PerQuery: true}
 		r, err := losscheck.Compute(b, in)
 		if name == "rambo-detection" {
 			if err == nil || !strings.Contains(err.Error(), "no values by query") {
@@ -145,7 +145,8 @@ func TestAPByQueryIsThatOfItsRanking(t *testing.T) {
 	b := cpu.New(1)
 	at := func(list ...float64) (rows [][]float32) {
 		for _, degrees := range list {
-			rows = append(rows, []float32{float32(math.Cos(degrees * math.Pi / 180)), float32(math.Sin(degrees * math.Pi / 180))})
+			sin, cos := math.Sincos(degrees * math.Pi / 180)
+			rows = append(rows, []float32{float32(cos), float32(sin)})
 		}
 		return rows
 	}
@@ -157,8 +158,9 @@ func TestAPByQueryIsThatOfItsRanking(t *testing.T) {
 	}
 	// 10°: 0° and 20° tie within rounding, so only the query 0 and the query 3 (20°, 10°, 0°) are certain.
 	for q, want := range map[int]float64{0: (1 + 2./3) / 2, 3: (1./2 + 2./3) / 2} {
-		if ap := float64(r.PerQuery.AP[q][0]); math.Abs(ap-want) > 1e-12 || math.Abs(1-float64(r.PerQuery.Loss[q])-want) > 1e-6 {
-			t.Errorf("query %d: AP %v, loss %v, want %v", q, ap, r.PerQuery.Loss[q], want)
+		ap, value := float64(r.PerQuery.AP[q][0]), float64(r.PerQuery.Loss[q])
+		if math.Abs(ap-want) > 1e-12 || math.Abs(1-value-want) > 1e-6 {
+			t.Errorf("query %d: AP %v, loss %v, want %v", q, ap, value, want)
 		}
 	}
 	if !math.IsNaN(float64(r.PerQuery.AP[2][0])) {

@@ -35,8 +35,8 @@ type PerQuery struct {
 }
 
 // errDependent is returned for a loss whose queries depend on one another.
-var errDependent = errors.New("has no values by query: it draws random numbers, remembers batches, or ranks the items " +
-	"of a batch for each class")
+var errDependent = errors.New("has no values by query: it draws random numbers, remembers batches, or ranks the " +
+	"items of a batch for each class")
 
 // perQuery computes the loss of each query.
 func (m *measured) perQuery() (*PerQuery, error) {
@@ -192,7 +192,7 @@ func (p *PerQuery) Write(w io.Writer, extension string) error {
 // CheckPerQueryFile returns an error for a file that Write cannot write.
 func CheckPerQueryFile(extension string) error {
 	if !slices.Contains([]string{".csv", ".svg", ".png"}, extension) {
-		return fmt.Errorf("%q: want a .csv file, or .svg or .png for a picture", extension)
+		return fmt.Errorf("%.80q: want a .csv file, or .svg or .png for a picture", extension)
 	}
 	return nil
 }
@@ -239,6 +239,6 @@ func (p *PerQuery) line() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("by query  mean %.9g over the %d with a positive at the finest level; correlation of 1 − loss with AP %s\n",
-		sum/float64(max(n, 1)), n, p.Correlation.Decimals(4, "undefined"))
+	return fmt.Sprintf("by query  mean %.9g over the %d with a positive at the finest level; correlation of 1 − loss "+
+		"with AP %s\n", sum/float64(max(n, 1)), n, p.Correlation.Decimals(4, "undefined"))
 }

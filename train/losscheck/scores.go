@@ -16,7 +16,7 @@ import (
 // of a column, from 0. An item without a label is the background: it is a negative of all classes.
 func AsScores(rows *embeddings.Evaluation) error {
 	if !rows.Same || len(rows.Levels) != 1 {
-		return fmt.Errorf("scores have one column of labels, the number of the class, and no gallery; got the levels %q",
+		return fmt.Errorf("scores have one column of labels, the number of the class, and no gallery; got the levels %.80q",
 			rows.Levels)
 	}
 	names, columns := rows.Classes.Names(0), rows.Query.Vectors.Cols()

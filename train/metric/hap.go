@@ -217,6 +217,7 @@ var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "pop-self", About: "pop with the query counted in n_L",
 		Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
 	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
-	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs; map:w:w… with weights, finest first",
+	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs; " +
+		"map:w:w… with weights, finest first",
 		Value: func(a float64) Relevance { return Map{Alpha: a} }},
 }

@@ -13,7 +13,7 @@ import (
 // With one level it is the share of the positives among the first k. It is undefined if all
 // relevances are zero.
 type HRecall struct {
-	K         int
+	K         int       // places
 	Relevance Relevance // nil: Pop{Alpha: 1}, as for H-AP
 	Label     string    // appended to the name after a colon
 }
@@ -92,7 +92,7 @@ func (h *hrecall) Value(sum float64) (float64, bool) {
 // fraction is 0/0; its limit for a falling rel_k is taken, the share of the first k items that have
 // relevance. With one level it is P@k. It is undefined if all relevances are zero.
 type HPrecision struct {
-	K         int
+	K         int       // places
 	Relevance Relevance // nil: Pop{Alpha: 1}, as for H-AP
 	Label     string    // appended to the name after a colon
 }

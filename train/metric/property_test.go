@@ -117,8 +117,8 @@ func hierarchicalByDefinition(levels, count []int) (values []float64) {
 		}
 		values = append(values, sum/total)
 	}
-	for _, m := range []HPrecision{{K: 1}, {K: 3}, {K: 4, Relevance: Table{0, 3, 1, 2}}, {K: 2, Relevance: Table{0, 0, 1, 2}},
-		{K: 50}} {
+	for _, m := range []HPrecision{{K: 1}, {K: 3}, {K: 4, Relevance: Table{0, 3, 1, 2}},
+		{K: 2, Relevance: Table{0, 0, 1, 2}}, {K: 50}} {
 		rel, total := relevance(orPop(m.Relevance))
 		own, sum := 0.0, 0.0
 		if m.K <= len(levels) {

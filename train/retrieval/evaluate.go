@@ -216,7 +216,8 @@ type LevelsError struct {
 // Error names the metric and both numbers.
 func (e *LevelsError) Error() string {
 	if e.Weights {
-		return fmt.Sprintf("train: evaluation: %s has weights of %d levels, but the data have %d", e.Metric, e.Needs, e.Levels)
+		return fmt.Sprintf("train: evaluation: %s has weights of %d levels, but the data have %d", e.Metric, e.Needs,
+			e.Levels)
 	}
 	return fmt.Sprintf("train: evaluation: %s needs items that share %d levels, but the data have %d", e.Metric, e.Needs,
 		e.Levels)

@@ -61,7 +61,7 @@ var may = map[string][]string{
 	"train/input":              {"train/device", "train/sample", "labels"},
 	"train/retrieval":          {"train/device", "train/metric", "train/rank", "train/sample", "train/stats", "labels"},
 	"train/embeddings":         {"train/device", "train/qrels", "train/retrieval", "labels"},
-	"train/losscheck": {"train", "train/input", "train/retrieval", "train/embeddings", "train/loss",
+	"train/losscheck": {"train", "train/input", "train/retrieval", "train/metric", "train/embeddings", "train/loss",
 		"train/loss/definition", "train/device", "train/grad", "train/nn", "labels"},
 	"train/figure": {"train/device", "train/device/reference", "train/metric", "train/sample", "labels"},
 	"train/report": {"train", "train/input", "train/retrieval", "train/metric", "train/index",
