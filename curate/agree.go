@@ -16,7 +16,8 @@ import "math"
 //
 // Kappa falls when one category has most of the items, however well people agree. AC1 does
 // not, so it is reported next to kappa. q includes categories that nobody used, because
-// they were offered. Intervals cover 95 %, use the normal distribution and are not clipped.
+// they were offered. Intervals cover 95 %, use the normal distribution and are clipped to the
+// range of the measures, −1 to 1.
 type Agreement struct {
 	// N is the number of items.
 	N int `json:"n"`
@@ -133,7 +134,7 @@ func ratio(a, b float64) *float64 {
 
 // interval returns the 95 % interval around x.
 func interval(x, se float64) *[2]float64 {
-	return &[2]float64{x - normal95*se, x + normal95*se}
+	return &[2]float64{max(x-normal95*se, -1), min(x+normal95*se, 1)}
 }
 
 func (g *Agreement) kappa(t ratings) {

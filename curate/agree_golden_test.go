@@ -140,6 +140,14 @@ func TestPerfectAgreementHasZeroStandardError(t *testing.T) {
 	}
 }
 
+// Of nine items, one is apart: kappa 0.76 with a standard error of 0.23 would reach 1.20.
+func TestIntervalsOfAgreementStayWithinItsRange(t *testing.T) {
+	g := Agree([][]int{{5, 1}, {0, 3}}, nil)
+	if *g.Kappa+1.96**g.KappaSE <= 1 || g.KappaCI[1] != 1 || g.AC1CI[1] != 1 || g.KappaCI[0] >= *g.Kappa {
+		t.Errorf("kappa %v ± %v: %v; AC1 %v", *g.Kappa, *g.KappaSE, *g.KappaCI, *g.AC1CI)
+	}
+}
+
 func TestAgreementWithoutItemsIsUndefined(t *testing.T) {
 	for _, table := range [][][]int{{}, {{0}}, {{0, 0}, {0, 0}}} {
 		g := Agree(table, nil)

@@ -14,8 +14,7 @@ import (
 func figure(w io.Writer, what string, v *float64, ci *[2]float64) {
 	interval := ""
 	if v != nil && ci != nil {
-		// An interval by the normal distribution can exceed the range of the measure.
-		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", max(ci[0], -1), min(ci[1], 1))
+		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", ci[0], ci[1])
 	}
 	fmt.Fprintf(w, "%-34s %s%s\n", what, measure(v), interval)
 }

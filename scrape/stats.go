@@ -15,7 +15,8 @@ type SplitStats struct {
 	Populations []Population `json:"populations"` // AllLandmarks, WithInfobox
 
 	PaperLandmarks int `json:"paper_landmarks,omitempty"` // landmarks of the paper; 0: not reported
-	PaperTagged    int `json:"paper_tagged,omitempty"`    // landmarks with a tag in the paper; 0: not reported
+	PaperTagged    int `json:"paper_tagged,omitempty"`    // those with a tag, before its cleaning
+	PaperSelected  int `json:"paper_selected,omitempty"`  // those with a tag, after its cleaning
 }
 
 // Population is a set of landmarks: all of them, or those whose page shows an infobox. The
@@ -61,7 +62,7 @@ func (s *Stats) split(name labels.Split) *SplitStats {
 		}
 	}
 	split := SplitStats{Split: name}
-	split.PaperLandmarks, split.PaperTagged = paper(name)
+	split.PaperLandmarks, split.PaperTagged, split.PaperSelected = paper(name)
 	s.Splits = append(s.Splits, split)
 	return &s.Splits[len(s.Splits)-1]
 }

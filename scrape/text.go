@@ -103,12 +103,21 @@ func (r *Report) Text() string {
 	for _, split := range r.Splits {
 		fmt.Fprintf(w, "%s: %d of %s have a tag (%.1f %%)", split.Split, split.Tagged,
 			terminal.Count(split.Landmarks, "landmark"), 100*split.Coverage)
-		if split.PaperTagged > 0 && split.Landmarks == split.PaperLandmarks { // otherwise there is nothing to compare
+		if split.comparable() {
 			fmt.Fprintf(w, "; the paper: %d of %d (%.1f %%)", split.PaperTagged, split.PaperLandmarks,
 				percent(split.PaperTagged, split.PaperLandmarks))
 		}
 		fmt.Fprintf(w, "\n")
 		writeOutcomes(w, split.Outcomes)
+		if found := split.Tagged + split.Removed(); split.comparable() {
+			lost := split.PaperTagged - split.PaperSelected
+			fmt.Fprintf(w, "  cleaning removed %d of %d (%.2f %%); in the paper %d of %d (%.2f %%), which left %d\n",
+				split.Removed(), found, percent(split.Removed(), found), lost, split.PaperTagged,
+				percent(lost, split.PaperTagged), split.PaperSelected)
+		}
+	}
+	if r.whole() {
+		fmt.Fprintf(w, "%s; in the paper %d\n", terminal.Count(r.Tags, "distinct tag"), paperTags)
 	}
 	var dropped []string
 	for _, p := range r.Policies {
@@ -117,6 +126,17 @@ func (r *Report) Text() string {
 	fmt.Fprintf(w, "%s with several values; policies would drop:%s (policy: %s)\n",
 		terminal.Count(r.Several, "landmark"), strings.Join(dropped, ","), r.Policy)
 	return w.String()
+}
+
+// whole reports whether the report is of the paper's landmarks: train and index.
+func (r *Report) whole() bool {
+	n := 0
+	for _, s := range r.Splits {
+		if s.comparable() {
+			n++
+		}
+	}
+	return n == 2
 }
 
 // FailedText lists the first landmarks that failed, at most n, and how many more there
@@ -149,6 +169,8 @@ func (s Stats) Text() string {
 		if split.PaperTagged > 0 {
 			fmt.Fprintf(w, "  %7d  kept by the paper, of %d (%.1f %%)\n", split.PaperTagged, split.PaperLandmarks,
 				percent(split.PaperTagged, split.PaperLandmarks))
+			fmt.Fprintf(w, "  %7d  of them selected by the paper after its cleaning (%.2f %% removed)\n", split.PaperSelected,
+				percent(split.PaperTagged-split.PaperSelected, split.PaperTagged))
 		}
 	}
 	return w.String()

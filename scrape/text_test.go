@@ -27,6 +27,31 @@ func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 	}
 }
 
+// The paper scraped 129.1k and 68.1k landmarks, and selected 128.8k and 67.9k with 5.7k tags.
+func TestReportShowsWhatCleaningRemovedBesideThePaper(t *testing.T) {
+	report := &scrape.Report{Tags: 5812, Splits: []scrape.SplitReport{
+		{Split: labels.Train, Landmarks: 203094, Tagged: 129000, PaperLandmarks: 203094, PaperTagged: 129100,
+			PaperSelected: 128800,
+			Outcomes:      map[labels.Outcome]int{labels.Several: 700, labels.CategoryItem: 250, labels.Disambiguation: 50}},
+		{Split: labels.Index, Landmarks: 101297, Tagged: 60000, PaperLandmarks: 101297, PaperTagged: 68100,
+			PaperSelected: 67900},
+	}}
+	text := report.Text()
+	for _, line := range []string{
+		"  cleaning removed 1000 of 130000 (0.77 %); in the paper 300 of 129100 (0.23 %), which left 128800\n",
+		"  cleaning removed 0 of 60000 (0.00 %); in the paper 200 of 68100 (0.29 %), which left 67900\n",
+		"5812 distinct tags; in the paper 5700\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+	report.Splits[1].Landmarks-- // a part of the index
+	if text := report.Text(); strings.Contains(text, "5700") || strings.Contains(text, "67900") {
+		t.Errorf("compared with the paper's index:\n%s", text)
+	}
+}
+
 func TestReportListsOutcomesAndPolicies(t *testing.T) {
 	report := &scrape.Report{Policy: "first", Several: 1, Policies: []scrape.PolicyCount{{Policy: "first"},
 		{Policy: "drop-multi", Dropped: 1}},
@@ -56,12 +81,14 @@ func TestFailuresAreListedUpToANumber(t *testing.T) {
 
 func TestStatsListWhatPoliciesAndPaperKeep(t *testing.T) {
 	stats := scrape.Stats{Splits: []scrape.SplitStats{{Split: labels.Train, PaperLandmarks: 200, PaperTagged: 127,
+		PaperSelected: 126,
 		Populations: []scrape.Population{{Name: scrape.AllLandmarks, Landmarks: 4, Several: 1,
 			Outcomes: map[labels.Outcome]int{labels.OK: 4}, Kept: []scrape.PolicyKept{{Policy: "first", Kept: 3}}}}}}}
 	want := "train, all: 4 landmarks, 1 with several values\n" +
 		"        4  ok\n" +
 		"        3  kept by the policy first (75.0 %)\n" +
-		"      127  kept by the paper, of 200 (63.5 %)\n"
+		"      127  kept by the paper, of 200 (63.5 %)\n" +
+		"      126  of them selected by the paper after its cleaning (0.79 % removed)\n"
 	if got := stats.Text(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

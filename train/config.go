@@ -134,6 +134,7 @@ type Upkeep struct {
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
 	Watch      string   `yaml:"watch" usage:"data for evaluations and for choosing the best checkpoint: validation or test"`
 	Best       string   `yaml:"best" usage:"metric that chooses the best checkpoint; empty: H-AP, or the first in run.metrics"`
+	ReportBest bool     `yaml:"report_best" usage:"with watch test: eval.json keeps the best evaluation by run.best, not the last"`
 	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`
 	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints to keep, in addition to the best one"`
 	Metrics    []string `yaml:"metrics" usage:"metrics that an evaluation measures"`

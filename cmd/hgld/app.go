@@ -18,7 +18,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		demoCommand(), initCommand(), statusCommand(), runCommand(),
 		scrapeCommand(), embedCommand(), clusterCommand(), curateCommand(),
-		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), studyCommand(), evalCommand(),
+		labelsCommand(), shardsCommand(), trainCommand(), runsCommand(), studyCommand(), evalCommand(), figureCommand(),
 		embedImagesCommand(), searchCommand(),
 		lossCommand(), modelsCommand(),
 		configCommand(), devCommand(), doctorCommand(), versionCommand(), completionCommand(),

@@ -118,7 +118,7 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	}
 	page := string(pages[0])
 	for want, n := range map[string]int{
-		`<figure class="query">`: 16, `src="data:image/jpeg;base64,`: 16 * (1 + 10), `<circle`: 48, `<path fill="none"`: 2,
+		`<figure class="query">`: 16, `src="data:image/jpeg;base64,`: 16 * (1 + 10), `<circle`: 48, `<path fill="none"`: 3, ">all levels<": 1,
 		"same place": 1, "same form": 1, "48 queries, 96 gallery items": 1, ">recall<": 1,
 	} {
 		if got := strings.Count(page, want); got != n {

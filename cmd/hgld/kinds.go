@@ -28,6 +28,7 @@ const (
 	kindLabels     = "labels"
 	kindPage       = "a page"
 	kindPlot       = "a plot"
+	kindPoints     = "points of a plot"
 	kindIndex      = "an index"
 	kindResult     = "a result"
 	kindExport     = "an export"
@@ -56,6 +57,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindResult:                  {Ours: begins(`\{\s*"hgld_eval"`)},
 		kindPage:                    {Ours: holds(`<meta name="generator" content="hgld">`)},
 		kindPlot:                    {Ours: holds(`<!-- hgld -->|tEXtSoftware\x00hgld`)},
+		kindPoints:                  {Ours: besidePlot},
 		kindExport:                  {Ours: holds(`hgld_export|hgld\.input`)},
 		kindIndex:                   {Ours: index.Owns, Files: indexOutputs},
 		kindForeign:                 {},
@@ -136,6 +138,17 @@ func holds(expression string) func(string) (bool, error) {
 		}
 		return false, nil
 	}
+}
+
+// besidePlot recognises the points of a plot by the picture beside them.
+func besidePlot(path string) (bool, error) {
+	for _, extension := range []string{".svg", ".png"} {
+		ours, err := outputKinds()[kindPlot].Ours(strings.TrimSuffix(path, filepath.Ext(path)) + extension)
+		if err != nil || ours {
+			return ours, err
+		}
+	}
+	return false, nil
 }
 
 // isLabels recognises label files. One with the columns of a list of categories could be such a list.

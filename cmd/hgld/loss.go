@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 
 const lossExamples = "  hgld loss --loss happier --embeddings e.npy --labels l.csv\n" +
 	"  hgld loss --loss nsm --embeddings e.npy --labels l.csv --proxies p.npy --gradient g.safetensors\n" +
+	"  hgld loss --loss softbin-ap --embeddings e.npy --labels l.csv --per-query scatter.svg\n" +
+	"  hgld loss --loss rambo-detection --scores s.npy --labels l.csv\n" +
 	"  hgld loss --loss smooth-ap -o loss.preset=released -o loss.settings.tau=0.05 --embeddings e.npy --labels l.csv\n" +
 	"\nPrints the value of each term of the loss and its gradient by row, and the same computed from\n" +
 	"the definition in float64, to test another implementation against. Every row is a query."
@@ -28,6 +31,8 @@ func lossCommand() *cli.Command {
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
 			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
+			&cli.StringFlag{Name: "scores", Usage: "instead of embeddings: scores of items, a column for each class; a label " +
+				"is the number of a column from 0, or empty"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
@@ -38,14 +43,17 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
 			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors, also with the proxies"},
+			&cli.StringFlag{Name: "per-query", Usage: "write the loss and AP of each query to `FILE`: .csv, or .svg or .png to " +
+				"draw one by the other"},
 			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
+			&cli.IntFlag{Name: "repeat", Usage: "also time the loss and its gradient, the median of `N` passes"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			l := train.Default().Loss
-			if l.Name = c.String("loss"); l.Name == "" || c.String("embeddings") == "" {
-				return withHint(usagef("loss needs --loss and --embeddings"), "hgld loss --help has examples")
+			if l.Name = c.String("loss"); l.Name == "" || (c.String("embeddings") == "") == (c.String("scores") == "") {
+				return withHint(usagef("loss needs --loss, and either --embeddings or --scores"), "hgld loss --help has examples")
 			}
 			if err := j.project.Section("loss", &l).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
@@ -56,16 +64,25 @@ func lossCommand() *cli.Command {
 }
 
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
-	in := &embeddings.Input{Embeddings: c.String("embeddings"), Labels: c.String("labels"),
+	in := &embeddings.Input{Embeddings: cmp.Or(c.String("scores"), c.String("embeddings")), Labels: c.String("labels"),
 		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
+	if c.Int("repeat") < 0 {
+		return usagef("--repeat is %d; want a number of passes, or 0 for none", c.Int("repeat"))
+	}
 	to := c.String("gradient")
 	err := in.Complete()
 	if err == nil && to != "" {
 		if err = losscheck.CheckFile(to); err != nil {
 			err = fmt.Errorf("--gradient: %w", err)
+		}
+	}
+	perQuery := c.String("per-query")
+	if err == nil && perQuery != "" {
+		if err = losscheck.CheckPerQueryFile(filepath.Ext(perQuery)); err != nil {
+			err = fmt.Errorf("--per-query: %w", err)
 		}
 	}
 	err = labelsHint(err, "hgld loss --loss "+word(l.Name))
@@ -77,7 +94,11 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if filepath.Ext(to) == ".npy" {
 		gradient.Kind = kindForeign
 	}
-	if err := j.checkOutputs("loss", files, gradient); err != nil {
+	values := pipeline.Output{Path: perQuery, Kind: kindPlot}
+	if filepath.Ext(perQuery) == ".csv" {
+		values.Kind = kindForeign
+	}
+	if err := j.checkOutputs("loss", files, gradient, values); err != nil {
 		return err
 	}
 	b, err := j.openDevice(c.Int("threads"))
@@ -88,14 +109,27 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Unit: c.Bool("unit"), Seed: c.Uint64("seed"),
-		Proxies: c.String("proxies"), Definition: c.Bool("definition")})
+	scores := c.String("scores") != ""
+	if scores {
+		if err := losscheck.AsScores(rows); err != nil {
+			return withCode(exitUsage, fmt.Errorf("--scores: %w", err))
+		}
+	}
+	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Scores: scores, Unit: c.Bool("unit"),
+		Seed: c.Uint64("seed"), Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != "",
+		Repeat: c.Int("repeat")})
 	if err != nil {
 		return asUsage(err)
 	}
 	if to != "" {
 		if err := atomicfile.Write(to, func(w io.Writer) error { return r.WriteGradient(w, to) }); err != nil {
 			return asUsage(err)
+		}
+	}
+	if perQuery != "" {
+		err := atomicfile.Write(perQuery, func(w io.Writer) error { return r.PerQuery.Write(w, filepath.Ext(perQuery)) })
+		if err != nil {
+			return err
 		}
 	}
 	if j.json {

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/pipeline"
 	"hgld/internal/report"
+	"hgld/internal/texttable"
+	"hgld/train/figure"
 	"hgld/train/history"
 )
 
@@ -22,7 +24,7 @@ func runsPlotCommand() *cli.Command {
 			"  hgld runs plot --what H-AP --out h-ap.png runs/*       evaluations during training\n" +
 			"  hgld runs plot --what img/s --smooth 1 --out speed.svg runs/happier",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png"},
+			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png; the points go beside it as .csv"},
 			&cli.StringFlag{Name: "what", Value: "loss",
 				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "average over `N` steps (default: a fiftieth of all steps; 1: no smoothing)"},
@@ -42,8 +44,7 @@ func runsPlotCommand() *cli.Command {
 			if c.Int("smooth") < 0 {
 				return usagef("--smooth is %d; want a number of steps, or 0 for a fiftieth of all steps", c.Int("smooth"))
 			}
-			out := pipeline.Output{Path: c.String("out"), Kind: kindPlot}
-			if err := j.checkOutputs("runs plot", j.args, out); err != nil {
+			if err := j.checkOutputs("runs plot", j.args, pictureOutputs(c.String("out"))...); err != nil {
 				return err
 			}
 			runs, err := readPastRuns(j.args)
@@ -55,16 +56,34 @@ func runsPlotCommand() *cli.Command {
 				return withCode(exitUsage, err)
 			}
 			err = atomicfile.Write(c.String("out"), func(w io.Writer) error { return drawing.Write(w, format) })
+			if err == nil {
+				err = writePoints(runs, c.String("what"), c.Int("smooth"), figure.Points(c.String("out")))
+			}
 			switch {
 			case err != nil:
 				return err
 			case j.json:
 				return writeCurves(j, runs, c.String("what"), c.Int("smooth"), c.String("out"))
 			}
-			j.print("%s\n", c.String("out"))
+			j.print("%s, %s\n", c.String("out"), figure.Points(c.String("out")))
 			return nil
 		},
 	}
+}
+
+// writePoints writes the points that were drawn, as .csv.
+func writePoints(runs []*history.Run, what string, smooth int, path string) error {
+	t := texttable.Table{Head: []string{"run", "step", what}}
+	for _, r := range runs {
+		points, _, err := r.Curve(what, smooth)
+		if err != nil {
+			return err
+		}
+		for _, p := range points {
+			t.Rows = append(t.Rows, []string{r.Dir, strconv.FormatFloat(p.X, 'g', -1, 64), strconv.FormatFloat(p.Y, 'g', 9, 64)})
+		}
+	}
+	return atomicfile.Write(path, func(w io.Writer) error { return t.Write(w, "csv") })
 }
 
 // writeCurves prints the points that were drawn.

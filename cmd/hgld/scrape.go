@@ -25,7 +25,7 @@ type scrapeSettings struct {
 	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
 	WikidataURL string            `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
 	Contact     string            `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
-	Policy      string            `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank"`
+	Policy      string            `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank, paper"`
 	PaperText   bool              `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
 	Trace       bool              `yaml:"trace_missing" usage:"api: look up missing categories in the log; follow moves"`
 	Rate        *float64          `yaml:"rate" range:"0 1000" usage:"per second: page 2 (at most 20), api 1 (at most 3); 0: any"`

@@ -22,6 +22,7 @@ import (
 	"hgld/train/history"
 	"hgld/train/input"
 	"hgld/train/pretrained"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -311,8 +312,11 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	if result.Of, err = runSubject(r, s, data, e); err != nil {
 		return err
 	}
-	if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
-		return err
+	kept := s.Run.ReportBest && e.On == "test" && betterKept(s.Out, &result)
+	if !kept {
+		if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
+			return err
+		}
 	}
 	if j.json {
 		return printResult(j, &result)
@@ -323,6 +327,17 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	}
 	j.print("step %d, %s%s: ", e.Step, e.On, best)
 	return e.Result.Table(j.stdout)
+}
+
+// betterKept reports whether eval.json holds an evaluation that is at least as good as result, by the
+// metric that chooses the best checkpoint.
+func betterKept(run string, result *retrieval.Result) bool {
+	best, err := train.ReadBest(run)
+	if err != nil {
+		return false
+	}
+	stored, err := readEvaluation(run)
+	return err == nil && stored.On == result.On && stored.Mean(best.Metric) >= result.Mean(best.Metric)
 }
 
 // trainError adds the next step of a training that another process has, or that needs more memory

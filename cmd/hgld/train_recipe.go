@@ -11,6 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
+	"hgld/internal/texttable"
 	"hgld/train/history"
 	"hgld/train/recipe"
 	"hgld/train/retrieval"
@@ -21,6 +23,7 @@ const trainRecipeExamples = "  hgld train recipe list                  the publi
 	"  hgld train recipe show sop/happier      its row in the paper, where code and paper differ, what had to be " +
 	"guessed\n" +
 	"  hgld train recipe show --yaml sop/happier > hgld.yaml\n" +
+	"  hgld train recipe tables V              a table of a paper with all its rows, also those that it quotes\n" +
 	"  hgld train recipe run --data shards sop/happier\n" +
 	"                                          train with it, and print the paper's row next to the result\n" +
 	"  hgld train recipe --check               check that every recipe is valid"
@@ -42,6 +45,14 @@ func trainRecipeCommand() *cli.Command {
 				&cli.StringFlag{Name: "run", Usage: "run directory `DIR` to compare with the paper"},
 				&cli.BoolFlag{Name: "yaml", Usage: "print the file, which is a complete hgld.yaml"}),
 			Action: action(showRecipe),
+		},
+		&cli.Command{
+			Name: "tables", Usage: "show the papers' tables, with the rows that they quote", ArgsUsage: "[TABLE]",
+			Description: "  hgld train recipe tables                the tables\n" +
+				"  hgld train recipe tables V              the rows of one",
+			Flags: append(commonFlags(),
+				&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, markdown, latex or csv"}),
+			Action: actionWithArgs(0, 1, "one table", showTables),
 		},
 		recipeRunCommand())
 	cmd.Flags = append(commonFlags(), &cli.BoolFlag{Name: "check", Usage: "check all recipes and their rows"})
@@ -114,6 +125,42 @@ func showRecipe(c *cli.Context, j *job) error {
 	}{r, rows}, r.Notes(run...)+recipe.RowsText(rows))
 }
 
+// showTables lists the published tables, or prints the rows of one.
+func showTables(c *cli.Context, j *job) error {
+	format := c.String("format")
+	if err := texttable.CheckFormat(format); err != nil {
+		return withCode(exitUsage, fmt.Errorf("--format: %w", err))
+	}
+	tables, err := recipe.Published()
+	if err != nil {
+		return err
+	}
+	if len(j.args) == 0 {
+		return j.show(tables, recipe.TablesText(tables))
+	}
+	var names []string
+	for _, t := range tables.Tables {
+		if names = append(names, t.Name); t.Name != j.args[0] {
+			continue
+		}
+		if j.json {
+			return writeJSON(j, t)
+		}
+		for i, part := range t.Text() {
+			if i > 0 {
+				j.print("\n")
+			}
+			if err := part.Write(asTable(j.stdout, format), format); err != nil {
+				return err
+			}
+		}
+		j.say("%s: %s", tables.Papers[t.Paper], strings.TrimSpace(t.About))
+		return nil
+	}
+	err = withCode(exitUsage, registry.Unknown("table", j.args[0], names))
+	return withHint(err, "hgld train recipe tables lists them")
+}
+
 // runNotes lists how a run differs from a recipe, which a reader must know to compare the
 // numbers.
 func runNotes(r recipe.Recipe, dir string) ([]string, error) {
@@ -179,7 +226,9 @@ func recipeRunCommand() *cli.Command {
 		"  hgld train recipe run --data shards sop/happier\n"+
 			"  hgld train recipe run --data shards -o sampler.batch=64 --out runs/small sop/happier\n"+
 			"  hgld train recipe run --data shards --seeds 3 sop/happier\n"+
-			"                                          three runs, with mean and interval of each metric")
+			"                                          three runs, with mean and interval of each metric\n\n"+
+			"What hgld.yaml says under train, the environment and flags override the recipe. The command prints\n"+
+			"each setting that they change.")
 	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag(), seedsFlag()), "NAME"
 	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {

@@ -294,6 +294,29 @@ func TestEvalRunTakesTheBestCheckpoint(t *testing.T) {
 	}
 }
 
+// With run.report_best, eval.json holds the evaluation of the best checkpoint, as papers report that choose on
+// the test.
+func TestTheBestEvaluationOfTheTestIsReported(t *testing.T) {
+	pictureShards(t)
+	args := tinyRun("-o", "query=train", "-o", "run.watch=test", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o",
+		"optim.lr=3", "-o", "run.best=R@1", "-o", "run.metrics=R@1,H-AP")
+	if code, _, errs := run(t, append(args, "-o", "run.report_best=true")...); code != 0 {
+		t.Fatal(errs)
+	}
+	best, err := train.ReadBest("runs/default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readResult(t, "runs/default/eval.json")
+	if best.Step == 12 || r.Of == nil || r.Of.Step != best.Step || r.Mean("R@1_level0") != float64(best.Value) {
+		t.Errorf("%+v of %+v; the best is %+v", r.Mean("R@1_level0"), r.Of, best)
+	}
+	code, _, errs := run(t, tinyRun("-o", "query=train", "-o", "run.report_best=true", "--out", "runs/other")...)
+	if code == 0 || !strings.Contains(errs, "run.report_best reports the best of several") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestTrainBenchReadsARunFile(t *testing.T) {
 	pictureShards(t)
 	if err := os.Rename(projectFile, "mine.yaml"); err != nil {

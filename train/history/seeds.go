@@ -61,6 +61,30 @@ func Subtract(by, from map[[2]string]retrieval.Number) SeedDifference {
 	return d
 }
 
+// Increase summarises 100·(by/from − 1), the relative increase of a metric in percent, seed by seed. It
+// skips seeds that lack a value or have a zero in from. Its interval may be below 0 and above 100 %.
+func Increase(by, from map[[2]string]retrieval.Number) Sample {
+	var list []float64
+	for seeds, v := range by {
+		if other, both := from[seeds]; both && other != 0 && !math.IsNaN(float64(v-other)) {
+			list = append(list, 100*float64(v/other-1))
+		}
+	}
+	slices.Sort(list)
+	nan := retrieval.Number(math.NaN())
+	p := stats.Paired(list, seedConfidence)
+	s := Sample{Mean: retrieval.Number(p.Mean), Deviation: nan, Low: nan, High: nan, Count: p.Count}
+	if s.Count > 1 {
+		square := 0.0
+		for _, v := range list {
+			square += (v - p.Mean) * (v - p.Mean)
+		}
+		s.Deviation = retrieval.Number(math.Sqrt(square / float64(s.Count-1)))
+		s.Low, s.High = retrieval.Number(p.Interval.Low), retrieval.Number(p.Interval.High)
+	}
+	return s
+}
+
 // judge sets Verdict.
 func (d *SeedDifference) judge() {
 	d.Verdict = "undecided"

@@ -21,6 +21,8 @@ type cropFunc func(f *framer, w, h int, random *sample.Random) placement
 // Crops lists the training crops by name.
 var Crops = registry.Table[cropFunc]{
 	{Name: "resized", About: "a random part of the image of a random shape, resized", Value: (*framer).resized},
+	{Name: "random", About: "a random window of the image of which an evaluation takes the centre",
+		Value: (*framer).random},
 	{Name: "padded", About: "a random window of the centre crop in a black frame of pad pixels",
 		Value: (*framer).padded},
 	{Name: "centre", About: "the centre crop of an evaluation",
@@ -81,6 +83,15 @@ func (in *Settings) Distorts() bool {
 func (f *framer) resized(w, h int, random *sample.Random) placement {
 	part := img.RandomCrop(w, h, f.in.Scale, f.in.Ratio, random.Float64)
 	return f.all(part)
+}
+
+// random resizes the image as for an evaluation and takes a random window of it, as torchvision's Resize and
+// RandomCrop do. Without Resize there is one window.
+func (f *framer) random(w, h int, random *sample.Random) placement {
+	p := f.centre(w, h)
+	p.across.From = random.IntN(p.w - f.in.Size + 1) // Resize is at least Size
+	p.down.From = random.IntN(p.h - f.in.Size + 1)
+	return p
 }
 
 // padded moves a window over the centre crop by up to Pad pixels in each direction, as CIFAR

@@ -44,6 +44,43 @@ func TestPaddedCropMovesAWindow(t *testing.T) {
 	}
 }
 
+// A random crop is a window of the resized image, anywhere within it.
+func TestRandomCropIsAWindowOfTheResizedImage(t *testing.T) {
+	in := Settings{Size: 12, Crop: "random", Resize: 16, Squash: true}
+	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	whole := img.Resize(ramp(40, 30), 16, 16, img.Bilinear)
+	seen := map[[2]int]bool{}
+	for i := range 400 {
+		got, found := c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(uint64(i)))), false
+		for at := range 25 {
+			dx, dy := at%5, at/5
+			same := true
+			for y := range 12 {
+				same = same && slices.Equal(got[3*12*y:3*12*(y+1)], whole.Pix[3*(16*(y+dy)+dx):][:3*12])
+			}
+			if same {
+				found, seen[[2]int{dx, dy}] = true, true
+			}
+		}
+		if !found {
+			t.Fatalf("crop %d is no window of the image", i)
+		}
+	}
+	if len(seen) != 25 {
+		t.Errorf("%d of 25 windows were met", len(seen))
+	}
+	long := Settings{Size: 12, Crop: "random", Resize: 12}
+	c = &hostCutter{framer: newFramer(long, img.Bilinear)}
+	want := img.Resize(ramp(40, 30), 16, 12, img.Bilinear) // 12 on the short side: only the long side moves
+	for i := range 20 {
+		got := c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(uint64(i))))
+		begins := func(dx int) bool { return slices.Equal(got[:36], want.Pix[3*dx:][:36]) }
+		if !slices.ContainsFunc([]int{0, 1, 2, 3, 4}, begins) {
+			t.Errorf("crop %d does not begin in the first row", i)
+		}
+	}
+}
+
 func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
 	in := Settings{Size: 12, Crop: "centre", Resize: 16}
 	c := &hostCutter{framer: newFramer(in, img.Bilinear)}

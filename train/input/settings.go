@@ -4,7 +4,7 @@ package input
 // (pixel/255 − Mean)/Std. Mean and Std default to those of the backbone's published weights.
 type Settings struct {
 	Size   int        `yaml:"size" json:"size" range:"8 8192" usage:"side of the network's input, in pixels"`
-	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), padded, centre or whole"`
+	Crop   string     `yaml:"crop" json:"crop" usage:"training: resized (torchvision's RandomResizedCrop), random, padded, centre or whole"`
 	Scale  [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"resized: range of the crop's share of the area"`
 	Ratio  [2]float64 `yaml:"ratio" json:"ratio" range:"0.001 1000" usage:"resized: range of width divided by height"`
 	Pad    int        `yaml:"pad" json:"pad" range:"0 8192" usage:"padded: width of the black frame around the centre crop, in pixels"`

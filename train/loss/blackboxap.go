@@ -1,6 +1,8 @@
 package loss
 
 import (
+	"fmt"
+
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -22,13 +24,18 @@ import (
 // by |N(0,1)|, drawn anew in every step. Lambda and Margin default to the values that the
 // Smooth-AP paper uses for its largest data set.
 //
+// With BatchMemory τ > 0, the scores of the last τ batches against their own items count as further
+// queries without a gradient (section 4.3 of the paper). They enlarge the mean over queries and are
+// part of the loss's state.
+//
 // A query without positives contributes nothing to the mean.
 type BlackBoxAP struct {
-	Lambda         float64    `yaml:"lambda"`      // how far scores move along their gradient
-	Margin         float64    `yaml:"margin"`      // amount by which the scores of positives are lowered
-	MarginKind     MarginKind `yaml:"margin_kind"` // fixed or drawn at random
-	Epsilon        float64    `yaml:"epsilon"`     // added to the number of positives
-	Level          int        `yaml:"level"`       // 0 is the finest
+	Lambda         float64    `yaml:"lambda"`                      // how far scores move along their gradient
+	Margin         float64    `yaml:"margin"`                      // amount by which the scores of positives are lowered
+	MarginKind     MarginKind `yaml:"margin_kind"`                 // fixed or drawn at random
+	Epsilon        float64    `yaml:"epsilon"`                     // added to the number of positives
+	BatchMemory    int        `yaml:"batch_memory" range:"0 1024"` // τ, in batches
+	Level          int        `yaml:"level"`                       // 0 is the finest
 	GalleryOptions `yaml:",inline"`
 }
 
@@ -71,13 +78,29 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 	if err := checkNotNegative("epsilon", l.Epsilon); err != nil {
 		return nil, err
 	}
-	return &blackBoxAP{
+	if err := checkBatchMemory(l.BatchMemory, f); err != nil {
+		return nil, err
+	}
+	b := &blackBoxAP{
 		moved: moved{
 			lambda: float32(l.Lambda), margin: float32(l.Margin), drawn: l.MarginKind == HalfNormal,
 			shared: oneLevel(l.Level, l.GalleryOptions),
 		},
 		epsilon: float32(l.Epsilon), combine: l.MemoryCombine,
-	}, nil
+	}
+	if l.BatchMemory == 0 {
+		return b, nil
+	}
+	return newBlackBoxMemory(b, l.BatchMemory, f.Batch), nil
+}
+
+// checkBatchMemory returns an error for a memory of batches that cannot be kept.
+func checkBatchMemory(batches int, f Facts) error {
+	if batches != 0 && (batches < 0 || f.Batch == 0) {
+		return fmt.Errorf("batch_memory is %d with batches of %d rows, want both positive, or batch_memory 0", batches,
+			f.Batch)
+	}
+	return nil
 }
 
 // Released keeps the query in its own gallery and uses the margin and Epsilon of the authors'
@@ -95,25 +118,35 @@ type blackBoxAP struct {
 
 // Forward records the loss against the gallery and, if there is one, the memory.
 func (l *blackBoxAP) Forward(t *grad.Tape, b *Batch) *grad.Var {
-	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g) })
+	return withMemory(t, b, l.combine, func(g gallery) *grad.Var { return l.against(t, b, g, nil) })
 }
 
-func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery) *grad.Var {
+// against computes the loss against one gallery. extend, if it is not nil, replaces the losses and the
+// weights of the queries by those of more rows.
+func (l *blackBoxAP) against(t *grad.Tape, b *Batch, g gallery, extend *blackBoxMemory) *grad.Var {
 	Q := b.Query.Value.Dims[0]
+	rows := Q
+	if extend != nil {
+		rows *= 1 + extend.batches
+	}
 	r := l.ranks(t, b, g)
 	drank, dplus := t.New(device.F32, Q, g.rows.Value.Dims[0]), t.New(device.F32, Q, g.rows.Value.Dims[0])
 	rel, share, count := t.New(device.F32, Q, 2), t.New(device.F32, Q, 2), t.New(device.I32, Q, 2)
-	each, weight := t.New(device.F32, Q, 1), t.New(device.F32, Q)
+	each, weight := t.New(device.F32, rows, 1), t.New(device.F32, rows)
+	now, own := each.Value.RowRange(0, Q), weight.Value.RowRange(0, Q)
 	score := &device.Score{Kind: device.ScoreAP}
 	loss := overScores(t, b, g, l.shared, nil, func(d device.Backend, loss, ds, s, sh device.Array) {
 		// With a relevance of 1 + Epsilon/|P|, the sum Z is |P| + Epsilon.
-		d.Relevance(share.Value, count.Value, weight.Value, sh, device.RelKind{Mode: device.RelMap, Weights: []float32{1}})
-		d.Relevance(rel.Value, count.Value, weight.Value, sh, device.RelKind{})
+		d.Relevance(share.Value, count.Value, own, sh, device.RelKind{Mode: device.RelMap, Weights: []float32{1}})
+		d.Relevance(rel.Value, count.Value, own, sh, device.RelKind{})
 		d.Axpby(rel.Value, 1, rel.Value, l.epsilon, share.Value)
 		r.rank(d, s, sh)
-		d.RankScore(each.Value.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value,
+		d.RankScore(now.Reshape(Q), drank.Value, dplus.Value, r.all.Value, r.plus.Value, sh, rel.Value,
 			count.Value, score)
-		d.Scale(drank.Value, drank.Value, weight.Value) // before RanksGrad, whose step depends on it
+		if extend != nil {
+			extend.join(t, d, each.Value, weight.Value, sh)
+		}
+		d.Scale(drank.Value, drank.Value, own) // before RanksGrad, whose step depends on it
 		d.RanksGrad(ds, drank.Value, r.s.Value, sh, l.lambda)
 		d.Scale(each.Value, each.Value, weight.Value)
 		d.Sums(loss, each.Value, device.SumAll, 0)

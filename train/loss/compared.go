@@ -47,6 +47,13 @@ func (l *ramboMemory) Comparisons() []Comparison {
 	return c
 }
 
+// Comparisons returns the rule for the ranked level; as for ramboMemory.
+func (l *blackBoxMemory) Comparisons() []Comparison {
+	c := l.moved.Comparisons()
+	c[0].Defined = true
+	return c
+}
+
 // Comparisons returns the rule for the compared level. A triplet needs a positive. The other
 // kinds have a loss from negatives alone, unless the positives mine them.
 func (p *pairwise) Comparisons() []Comparison {

@@ -67,7 +67,8 @@ var float32Errors = map[string]struct{ value, grad float64 }{
 	"triplet":     {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
 	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6},
 	"cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
-	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rod-recall": {3.6e-7, 2.4e-6},
+	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rambo-detection": {1.2e-7, 1.2e-7},
+	"rod-recall":  {3.6e-7, 2.4e-6},
 	"sum-triplet": {1.2e-7, 1.7e-7},
 }
 
@@ -110,13 +111,23 @@ func TestGoldenLosses(t *testing.T) {
 	})
 }
 
+// goldenFiles lists the files of goldens/losses, and those of testdata/losses, which
+// scripts/build_detection_goldens.py writes.
+func goldenFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, dir := range []string{goldens.Dir(t, "losses"), filepath.Join("testdata", "losses")} {
+		list, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil || len(list) == 0 {
+			t.Fatalf("no cases in %s: %v", dir, err)
+		}
+		files = append(files, list...)
+	}
+	return files
+}
+
 // eachGolden runs test on every file and logs the largest errors of each loss.
 func eachGolden(t *testing.T, test func(*testing.T, *golden) (name string, value, grad float64)) {
-	dir := goldens.Dir(t, "losses")
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases in %s: %v", dir, err)
-	}
+	files := goldenFiles(t)
 	b := conformance.CardOr(t, backend())
 	type worst struct {
 		cases       int
@@ -287,6 +298,8 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 		k := into(t, s, loss.NSM{})
 		g.centers = k.NumCenters
 		return k
+	case "rambo-detection":
+		return into(t, s, loss.RamboDetection{})
 	case "roadmap", "happier", "rod-ndcg", "rod-recall":
 		return g.composition(t, s)
 	}

@@ -22,6 +22,7 @@ type goldenStep struct {
 	GradCode     [][]float64 `json:"grad_embeddings_code"`
 	ValuePaper   float64     `json:"value_paper"`
 	GradPaper    [][]float64 `json:"grad_embeddings_paper"`
+	GradWeights  [][]float64 `json:"grad_proxies_paper"`
 
 	Returned int  `json:"returned_rows"`
 	Pointer  int  `json:"pointer_after"`
@@ -46,7 +47,7 @@ func (s *goldenStep) batch() *batch {
 func (g *golden) sequence(t *testing.T, float32 bool) (name string, value, grad float64) {
 	t.Helper()
 	e := float32Errors[map[string]string{"xbm-memory": "xbm-contrastive"}[g.Loss]]
-	if g.Loss == "rambo-recall" {
+	if g.Loss == "rambo-recall" || g.Loss == "rambo-detection" {
 		e = float32Errors[g.Loss]
 	}
 	tolerance := [2]float64{float64Tolerance, float64Tolerance}
@@ -68,6 +69,8 @@ func (g *golden) sequence(t *testing.T, float32 bool) (name string, value, grad 
 		for _, released := range []bool{false, true} {
 			g.scoreMemory(t, float32, released, check)
 		}
+	case "rambo-detection":
+		g.classMemory(t, float32, check)
 	case "xbm-memory":
 		g.ring(t, float32, check)
 	default:
@@ -82,7 +85,7 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 	s := maps.Clone(g.Settings)
 	s.set(t, "scale_by_rows", released)
 	k := into(t, s, loss.RamboRecall{})
-	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][]float64)
+	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][][]float64)
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()
@@ -98,6 +101,34 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 			got = m.forward(t, in)
 		}
 		check(i, got, want, wantGrad)
+	}
+}
+
+// classMemory runs RaMBO's loss for detection with its memory of scores.
+func (g *golden) classMemory(t *testing.T, float32 bool, check func(int, result, float64, [][]float64)) {
+	t.Helper()
+	k := into(t, maps.Clone(g.Settings), loss.RamboDetection{})
+	in := g.Steps[0].batch()
+	in.Proxies = g.Proxies
+	m, past := newMade(t, g.on, k, in), new(definition.Scores)
+	for i := range g.Steps {
+		step := &g.Steps[i]
+		in := step.batch()
+		in.Proxies = g.Proxies
+		if n := len(*past) * len(in.Query); n != step.RowsInMemory {
+			t.Fatalf("step %d: %d rows in the memory, want %d", i+1, n, step.RowsInMemory)
+		}
+		got := definition.RamboDetection(k, in, past)
+		if float32 {
+			got = m.forward(t, in)
+			for _, p := range m.proxies {
+				g.on.Fill(p.Grad, 0) // each step adds to it
+			}
+		}
+		check(i, got, step.ValuePaper, step.GradPaper)
+		if d := farthest(got.Proxies, step.GradWeights); d > 1e-5 {
+			t.Errorf("step %d: gradient of the weights off by %.2g", i+1, d)
+		}
 	}
 }
 

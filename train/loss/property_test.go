@@ -109,7 +109,7 @@ func TestDefinitionsHaveTheGradientOfTheirValue(t *testing.T) {
 			if k.WithHRank {
 				t.Fatal("hrank jumps") // no default has it
 			}
-		case loss.BlackBoxAP, loss.RamboRecall:
+		case loss.BlackBoxAP, loss.RamboRecall, loss.RamboDetection:
 			return // the gradient is not the derivative, which is 0
 		case loss.SoftBinAP:
 			if k.SelfInGallery {

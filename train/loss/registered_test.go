@@ -1,7 +1,6 @@
 package loss_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -22,12 +21,8 @@ var testedAs = map[string]string{
 // A row of the table without a source, a definition to compare with, golden files or
 // a tolerance for them is a failure.
 func TestEveryLossIsTested(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(goldens.Dir(t, "losses"), "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	cases := map[string]int{}
-	for _, file := range files {
+	for _, file := range goldenFiles(t) {
 		var g struct{ Loss string }
 		goldens.ReadJSON(t, file, &g)
 		cases[g.Loss]++

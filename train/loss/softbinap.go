@@ -16,6 +16,9 @@ import (
 // bin down to m. Query is [Q, D] and Gallery [G, D], rows of unit length. The authors' code has
 // 25 bins from 0 to 1. The defaults here are those of ROADMAP's code: 20 bins from −1.
 //
+// The query is an item of its own gallery and a positive, as in Algorithm 1 of the supplement, whose
+// labels Y and scores S run over all B items of the batch.
+//
 // A query without positives contributes nothing to the mean.
 type SoftBinAP struct {
 	NQ             int     `yaml:"nq" range:"1 4096"` // number of bins
@@ -28,7 +31,7 @@ type SoftBinAP struct {
 var softBinAPEntry = registry.Entry[Kind]{
 	Name: "softbin-ap", About: "AP_Q (ICCV 2019): average precision of a histogram of the scores",
 	Source: "Revaud et al., Learning with Average Precision, ICCV 2019; Eq. 1 to 11 of the supplement",
-	Value:  SoftBinAP{NQ: 20, Min: -1, Max: 1},
+	Value:  SoftBinAP{NQ: 20, Min: -1, Max: 1, GalleryOptions: GalleryOptions{SelfInGallery: true}},
 }
 
 // New makes the loss.
@@ -39,7 +42,7 @@ func (l SoftBinAP) New(f Facts) (Loss, error) {
 	})
 }
 
-// Released keeps the query in its own gallery.
+// Released averages the losses against batch and memory.
 func (l SoftBinAP) Released() Kind {
 	l.GalleryOptions = l.GalleryOptions.released()
 	return l

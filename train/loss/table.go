@@ -22,6 +22,7 @@ var All = registry.Table[Kind]{
 	fastAPEntry,
 	blackBoxAPEntry,
 	ramboRecallEntry,
+	ramboDetectionEntry,
 	tripletEntry,
 	xbmContrastiveEntry,
 	multiSimilarityEntry,

@@ -6,6 +6,7 @@ package losscheck
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"hgld/internal/tensorfile"
 	"hgld/train"
@@ -23,10 +24,20 @@ type Input struct {
 	// Rows are the vectors as in the files. A separate gallery takes no gradient.
 	Rows *embeddings.Evaluation
 
+	// Scores says that the rows are scores; see AsScores. The gradient is by the scores, and Unit and
+	// Proxies are not used.
+	Scores bool
+
 	Unit bool // normalise every row first; the gradient includes it
 
 	Seed    uint64 // of the initial proxies, as in a training with this seed, and of random draws
 	Proxies string // .npy of a single parameter, or .safetensors with all; "": drawn by Seed
+
+	// PerQuery also computes the loss of each query alone.
+	PerQuery bool
+
+	// Repeat times the loss with its gradient this often, after the first time.
+	Repeat int
 
 	// Definition also computes the float64 definition, in O(positives × gallery) per query.
 	Definition bool
@@ -40,6 +51,13 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 	kind, err := in.Loss.Kind()
 	if err != nil {
 		return nil, err
+	}
+	if in.Scores {
+		own := *in
+		in, own.Unit, own.Proxies = &own, false, ""
+		if err := in.checkScores(kind); err != nil {
+			return nil, err
+		}
 	}
 	queries, gallery := len(in.Rows.Query.Labels), len(in.Rows.Gallery.Labels)
 	if queries*gallery > mostScores {
@@ -68,6 +86,9 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 
 // facts describes the rows as one batch.
 func (in *Input) facts() loss.Facts {
+	if in.Scores {
+		return in.ofScores()
+	}
 	e := in.Rows
 	f := loss.Facts{Dim: e.Query.Vectors.Cols(), Batch: len(e.Query.Labels)}
 	for level := range e.Levels {
@@ -90,6 +111,8 @@ type measured struct {
 	value  device.Array // [1]
 	terms  []loss.RecordedTerm
 	params []*loss.Param
+
+	seconds []float64 // of each repetition
 }
 
 // declare makes the proxies and the state of the loss.
@@ -114,13 +137,17 @@ func (m *measured) declare() error {
 			m.b.Fill(state.Value, state.Start)
 		}
 	}
+	if m.in.Scores {
+		m.setIdentity()
+		return nil
+	}
 	return m.readProxies()
 }
 
 // run records the loss and its backward pass.
 func (m *measured) run() error {
 	e, b := m.in.Rows, m.b
-	tape := grad.NewTape(b, b)
+	tape := grad.NewTape(b, device.NewArena(b))
 	m.query = device.New(b, device.F32, e.Query.Vectors.Shape()...)
 	b.Fill(m.query, 0)
 	rows := tape.Leaf(e.Query.Vectors, m.query)
@@ -138,7 +165,39 @@ func (m *measured) run() error {
 	}
 	tape.Backward(out, device.Array{})
 	m.value = out.Value
-	return b.Sync()
+	if err := b.Sync(); err != nil {
+		return err
+	}
+	return m.time(tape)
+}
+
+// time replays the loss and its gradient, and puts the gradients of one pass back.
+func (m *measured) time(tape *grad.Tape) error {
+	if m.in.Repeat == 0 {
+		return nil
+	}
+	kept := []device.Array{m.query}
+	for _, p := range m.params {
+		kept = append(kept, p.Grad)
+	}
+	var copies []device.Array
+	for _, a := range kept {
+		c := device.New(m.b, a.Type, a.Shape()...)
+		m.b.Copy(c, a)
+		copies = append(copies, c)
+	}
+	for range m.in.Repeat {
+		began := time.Now()
+		tape.Replay()
+		if err := m.b.Sync(); err != nil {
+			return err
+		}
+		m.seconds = append(m.seconds, time.Since(began).Seconds())
+	}
+	for i, a := range kept {
+		m.b.Copy(a, copies[i])
+	}
+	return m.b.Sync()
 }
 
 // unit divides rows by their lengths, if Input.Unit is set.

@@ -107,6 +107,67 @@ func TestEveryLossAgreesWithItsDefinition(t *testing.T) {
 	}
 }
 
+// Each query alone has the loss that the definition gives for it, and their mean is the loss of the batch.
+func TestValuesByQueryAddUpToTheLoss(t *testing.T) {
+	b := cpu.New(2)
+	rows, csv := random(24)
+	e := files(t, b, rows, csv)
+	for _, name := range loss.All.Names() {
+		in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: "paper"}, Rows: e, Unit: true,
+			Seed: 1, PerQuery: true}
+		r, err := losscheck.Compute(b, in)
+		if name == "rambo-detection" {
+			if err == nil || !strings.Contains(err.Error(), "no values by query") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		mean := 0.0
+		for _, v := range r.PerQuery.Loss {
+			mean += float64(v) / 24
+		}
+		pooled := name == "triplet" || name == "sum-triplet" // one mean over the triplets of all queries
+		if math.Abs(mean-r.Value) > 1e-5*max(1, r.Value) && !pooled {
+			t.Errorf("%s: the mean by query is %v, the loss %v", name, mean, r.Value)
+		}
+		if len(r.PerQuery.Terms[0]) != len(r.Terms) || len(r.PerQuery.AP) != 24 || len(r.PerQuery.AP[0]) != 3 {
+			t.Errorf("%s: %+v", name, r.PerQuery)
+		}
+	}
+}
+
+// Without a margin, BlackBox-AP is 1 − AP. By hand: the query 0 has positives at the places 1 and 3 of 3.
+func TestAPByQueryIsThatOfItsRanking(t *testing.T) {
+	b := cpu.New(1)
+	at := func(list ...float64) (rows [][]float32) {
+		for _, degrees := range list {
+			sin, cos := math.Sincos(degrees * math.Pi / 180)
+			rows = append(rows, []float32{float32(cos), float32(sin)})
+		}
+		return rows
+	}
+	in := &losscheck.Input{PerQuery: true, Rows: files(t, b, at(0, 10, 20, 40), "class\na\na\nb\na\n"),
+		Loss: train.Loss{Named: train.Named{Name: "blackbox-ap", Settings: map[string]any{"margin": 0}}, Preset: "paper"}}
+	r, err := losscheck.Compute(b, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 10°: 0° and 20° tie within rounding, so only the query 0 and the query 3 (20°, 10°, 0°) are certain.
+	for q, want := range map[int]float64{0: (1 + 2./3) / 2, 3: (1./2 + 2./3) / 2} {
+		ap, value := float64(r.PerQuery.AP[q][0]), float64(r.PerQuery.Loss[q])
+		if math.Abs(ap-want) > 1e-12 || math.Abs(1-value-want) > 1e-6 {
+			t.Errorf("query %d: AP %v, loss %v, want %v", q, ap, value, want)
+		}
+	}
+	if !math.IsNaN(float64(r.PerQuery.AP[2][0])) {
+		t.Errorf("the only b has the AP %v", r.PerQuery.AP[2])
+	}
+}
+
 // The gradient is that by the rows of the file, whatever their lengths: central differences
 // of the value.
 func TestGradientIsByTheRowsOfTheFile(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"hgld/internal/tensorfile"
@@ -17,9 +18,13 @@ type Report struct {
 	Loss    string `json:"loss"`    // name
 	Preset  string `json:"preset"`  // paper or released
 	Queries int    `json:"queries"` // number of rows
-	Gallery int    `json:"gallery"` // number of items: the queries themselves, or a separate gallery
+	Gallery int    `json:"gallery"` // number of items: the queries themselves, or a separate gallery; 0 for scores
 
-	Levels []Level `json:"levels"` // finest first
+	Levels []Level `json:"levels,omitempty"` // finest first; nil for scores
+
+	// Classes and Background are the columns and the items without a class of scores.
+	Classes    int `json:"classes,omitempty"`
+	Background int `json:"background,omitempty"` // see Classes
 
 	Value float64 `json:"value"`         // computed in float32 by the fused operations
 	Norm  float64 `json:"gradient_norm"` // norm of the gradient by the rows
@@ -35,6 +40,11 @@ type Report struct {
 	Apart *float64 `json:"gradient_apart,omitempty"`
 
 	Proxies []string `json:"proxies,omitempty"` // names and shapes
+
+	// Milliseconds is the median time of the loss with its gradient; 0: it was not measured.
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+
+	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
 	tensors []tensorfile.Tensor
 }
@@ -59,7 +69,12 @@ type Term struct {
 func (m *measured) report() (*Report, error) {
 	e := m.in.Rows
 	r := &Report{Loss: m.in.Loss.Name, Preset: m.in.Loss.Preset, Queries: len(e.Query.Labels),
-		Gallery: len(e.Gallery.Labels), Levels: m.in.levels()}
+		Gallery: len(e.Gallery.Labels)}
+	if m.in.Scores {
+		r.Gallery, r.Classes, r.Background = 0, m.in.facts().Dim, m.in.background()
+	} else {
+		r.Levels = m.in.levels()
+	}
 	var err error
 	if r.Value, err = number(m.b, m.value); err != nil {
 		return nil, err
@@ -74,6 +89,15 @@ func (m *measured) report() (*Report, error) {
 	if err := r.addTensors(m); err != nil {
 		return nil, err
 	}
+	if n := len(m.seconds); n > 0 {
+		slices.Sort(m.seconds)
+		r.Milliseconds = 1000 * (m.seconds[(n-1)/2] + m.seconds[n/2]) / 2
+	}
+	if m.in.PerQuery {
+		if r.PerQuery, err = m.perQuery(); err != nil {
+			return nil, err
+		}
+	}
 	return r, r.define(m)
 }
 
@@ -84,7 +108,11 @@ func (r *Report) addTensors(m *measured) error {
 		r.tensors = append(r.tensors, tensorfile.NewF32(name, a.Shape(), list))
 		return list, err
 	}
-	list, err := add("embeddings.grad", m.query)
+	by := "embeddings.grad"
+	if m.in.Scores {
+		by = "scores.grad"
+	}
+	list, err := add(by, m.query)
 	if err != nil {
 		return err
 	}
@@ -93,6 +121,9 @@ func (r *Report) addTensors(m *measured) error {
 		sum += float64(v) * float64(v)
 	}
 	r.Norm = math.Sqrt(sum)
+	if m.in.Scores {
+		return nil
+	}
 	for _, p := range m.params {
 		r.Proxies = append(r.Proxies, fmt.Sprintf("loss.%s %v", p.Name, p.Dims))
 		if _, err := add("loss."+p.Name, p.Value); err != nil {
@@ -144,7 +175,12 @@ func selfOf(self []int32, q int) int32 {
 // Table writes the report as text.
 func (r *Report) Table(w io.Writer) error {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s (%s) of %d queries and %d gallery items\n\n", r.Loss, r.Preset, r.Queries, r.Gallery)
+	if r.Classes > 0 {
+		fmt.Fprintf(&t, "%s (%s) of the scores of %d items for %d classes; %d are of none\n\n", r.Loss, r.Preset, r.Queries,
+			r.Classes, r.Background)
+	} else {
+		fmt.Fprintf(&t, "%s (%s) of %d queries and %d gallery items\n\n", r.Loss, r.Preset, r.Queries, r.Gallery)
+	}
 	fmt.Fprintf(&t, "%-22s %10s %16s %16s\n", "term", "weight", "value", "definition")
 	for _, term := range r.Terms {
 		fmt.Fprintf(&t, "%-22s %10.6g %16.9g %16s\n", term.Name, term.Weight, term.Value, digits(term.Definition))
@@ -157,6 +193,12 @@ func (r *Report) Table(w io.Writer) error {
 	t.WriteString("\n")
 	if r.NoDefinition != "" {
 		fmt.Fprintf(&t, "no definition: %s\n", r.NoDefinition)
+	}
+	if r.Milliseconds > 0 {
+		fmt.Fprintf(&t, "time      %.3g ms for the loss and its gradient\n", r.Milliseconds)
+	}
+	if r.PerQuery != nil {
+		t.WriteString(r.PerQuery.line())
 	}
 	for _, p := range r.Proxies {
 		fmt.Fprintf(&t, "proxies   %s\n", p)

@@ -2,14 +2,16 @@ package metric
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // Bounds computes the range of a metric under ties: its least and greatest value over all orders
 // of items with equal scores. Every binary metric, ASI, NDCG and AP#l is greatest with the finer
 // levels first in each group of ties and least with the coarser ones first, because moving the
-// better of two neighbours ahead never lowers it. H-AP orders levels by its relevances, which
-// need not rise with the levels.
+// better of two neighbours ahead never lowers it. H-AP and H-R@k order levels by their relevances,
+// which need not rise with the levels. H-P@k depends on the item at place k and on those ahead of
+// it: each level of the group is tried there.
 //
 // Only the places of such a group change. Their contribution to a sum in the order of the ranking
 // is replaced by that in the best and the worst order. The results differ from whole walks only
@@ -32,6 +34,7 @@ type Bounds struct {
 type ownOrder struct {
 	at     int // index among the sums
 	levels [2][]int
+	pin    int // place whose item is varied, or −1
 }
 
 // NewBounds returns a Bounds for data with the given number of levels.
@@ -62,7 +65,16 @@ type worthy interface {
 }
 
 // worth returns the relevance.
-func (h *hap) worth() []float64 { return h.rel }
+func (r *relevances) worth() []float64 { return r.rel }
+
+// pinned is a sum that one place decides together with the set of items ahead of it.
+type pinned interface {
+	worthy
+	// pin returns the place, from 0.
+	pin() int
+}
+
+func (h *hprecision) pin() int { return h.k - 1 }
 
 // Measure writes the least and greatest values of one query in the order of Set.Keys, NaN where a
 // metric is undefined. l must have been measured last by the same set. If no items of different
@@ -96,8 +108,11 @@ func (b *Bounds) begin(l *List) {
 	b.changed = slices.Grow(b.changed[:0], len(l.sums.at))[:len(l.sums.at)]
 	b.own = b.own[:0]
 	for i, m := range l.sums.graded {
-		if w, own := m.(worthy); own && !rising(w.worth()) { // otherwise the order is that of the levels
-			b.own = append(b.own, ownOrder{l.Levels*len(l.sums.binary) + i, orders(w.worth())})
+		at := l.Levels*len(l.sums.binary) + i
+		if pin, own := m.(pinned); own {
+			b.own = append(b.own, ownOrder{at, orders(pin.worth()), pin.pin()})
+		} else if w, own := m.(worthy); own && !rising(w.worth()) { // otherwise the order is that of the levels
+			b.own = append(b.own, ownOrder{at, orders(w.worth()), -1})
 		}
 	}
 }
@@ -148,8 +163,13 @@ func (b *Bounds) add(least, greatest []float64, l *List, run []Item) {
 		b.arrange(l, first, b.levels[i])
 		t.add(b.changed, &b.arranged, lo, hi)
 		for _, own := range b.own {
+			sum := t.graded[own.at-l.Levels*len(t.binary)]
+			if at := own.pin - first; own.pin >= 0 && at >= 0 && at < len(run) {
+				b.changed[own.at] = b.pinned(sum, l, first, own, at, i == 1)
+				continue
+			}
 			b.arrange(l, first, own.levels[i])
-			b.changed[own.at] = t.graded[own.at-l.Levels*len(t.binary)].AddPart(0, &b.arranged)
+			b.changed[own.at] = sum.AddPart(0, &b.arranged)
 		}
 		for k, v := range b.changed {
 			if v != b.base[k] {
@@ -157,6 +177,32 @@ func (b *Bounds) add(least, greatest []float64, l *List, run []Item) {
 			}
 		}
 	}
+}
+
+// pinned returns the least or the greatest value over the levels of the item at index at of the group,
+// with those ahead of it in their worst or best order.
+func (b *Bounds) pinned(sum Sum, l *List, first int, own ownOrder, at int, greatest bool) float64 {
+	found := math.NaN()
+	for level, n := range b.count {
+		if n == 0 {
+			continue
+		}
+		for _, order := range own.levels {
+			b.count[level]--
+			b.arrange(l, first, order)
+			b.count[level]++
+			b.items = slices.Insert(b.items, at, Item{Shared: byte(level)})
+			for i := range b.items {
+				b.items[i].Place = int32(first + i)
+			}
+			b.place(&b.arranged, l, first)
+			b.arranged.read(b.items, first+len(b.items))
+			if v := sum.AddPart(0, &b.arranged); math.IsNaN(found) || greatest == (v > found) {
+				found = v
+			}
+		}
+	}
+	return found
 }
 
 // place sets p to the place first, after the items that were counted.

@@ -82,3 +82,45 @@ func TestCurvePutsTiedPositivesLast(t *testing.T) {
 		t.Errorf("precision %v and %v, want 2/3", p[0], p[100])
 	}
 }
+
+// At one level the hierarchical curve is the binary one. Over several, the steps of its points add up to
+// H-AP, and the curve is the greatest precision at each recall or beyond.
+func TestHierarchicalCurveHasHAPBelow(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	one, three := NewList(1, AverageTies), NewList(3, ScoreThenRow)
+	var binary, same Curve
+	for range 100 {
+		shared, levels := make([]byte, 1+random.IntN(60)), make([]byte, 60)
+		for i := range shared {
+			shared[i] = byte(random.IntN(2))
+			if i > 0 && random.IntN(3) == 0 {
+				shared[i] |= Tied
+			}
+		}
+		one.Reset(shared)
+		binary.Add(one.Level(0))
+		same.AddHierarchical(one)
+		for i := range levels {
+			levels[i] = byte(max(0, random.IntN(8)-4))
+		}
+		three.Reset(levels)
+		area, before := 0.0, 0.0
+		var curve Curve
+		curve.AddHierarchical(three)
+		for _, p := range Hierarchical(three) {
+			area += (p.Recall - before) * p.Precision
+			before = p.Recall
+			if got := curve.Precision()[int(p.Recall*100)]; got < p.Precision-1e-8 {
+				t.Errorf("%v at recall %v, want at least %v", got, p.Recall, p.Precision)
+			}
+		}
+		if want, ok := ofList(HAP{}, three); ok && (!equal(area, want) || !equal(before, 1)) {
+			t.Errorf("%v: the area is %v up to a recall of %v, H-AP is %v", levels, area, before, want)
+		}
+	}
+	for i, want := range binary.Precision() {
+		if got := same.Precision()[i]; math.Abs(got-want) > 1e-8 || same.Queries != binary.Queries {
+			t.Errorf("at recall %d %%: %v, by the binary curve %v", i, got, want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package metric
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,20 +23,11 @@ type HAP struct {
 }
 
 // Name returns "H-AP", or "H-AP:label".
-func (m HAP) Name() string {
-	if m.Label == "" {
-		return "H-AP"
-	}
-	return "H-AP:" + m.Label
-}
+func (m HAP) Name() string { return labelled("H-AP", m.Label) }
 
 // OfList computes the relevances.
 func (m HAP) OfList(l *List) Sum {
-	h := &hap{rel: make([]float64, l.Levels+1)}
-	m.relevance().Fill(h.rel, l.Count)
-	for level, n := range l.Count[1:] {
-		h.total += h.rel[level+1] * float64(n)
-	}
+	h := &hap{relevances: relevancesOf(m.Relevance, l)}
 	if l.Levels > few {
 		return h
 	}
@@ -47,8 +40,7 @@ func (m HAP) OfList(l *List) Sum {
 }
 
 type hap struct {
-	rel    []float64
-	total  float64               // Σ_k rel_k
+	relevances
 	shares [few + 1][few]float64 // min(rel, rel') for each two levels, if there are few
 }
 
@@ -133,13 +125,6 @@ func (h *hap) Value(sum float64) (float64, bool) {
 	return sum / h.total, true
 }
 
-func (m HAP) relevance() Relevance {
-	if m.Relevance == nil {
-		return Pop{Alpha: 1}
-	}
-	return m.Relevance
-}
-
 // overlap returns Σ min(r, rel) over items given by their number at each level.
 func overlap(r float64, rel, items []float64) float64 {
 	sum := 0.0
@@ -159,12 +144,25 @@ func along(g group, fixed, inside float64) float64 {
 	return sum / float64(size)
 }
 
-// newHAP reads "" or ":name" or ":name^alpha", where name is in Relevances.
+// newHAP reads "" or ":relevance".
 func newHAP(rest string) (Metric, error) {
 	if rest == "" {
 		return HAP{}, nil
 	}
 	label := strings.TrimPrefix(rest, ":")
+	r, err := relevanceNamed(label)
+	if err != nil {
+		return nil, err
+	}
+	return HAP{Relevance: r, Label: label}, nil
+}
+
+// relevanceNamed reads "name" or "name^alpha", where name is in Relevances, or "map:w:w…" with a
+// weight for each level, finest first.
+func relevanceNamed(label string) (Relevance, error) {
+	if list, found := strings.CutPrefix(label, "map:"); found {
+		return weightedMap(list)
+	}
 	name, exponent, found := strings.Cut(label, "^")
 	alpha := 1.0
 	if found {
@@ -177,7 +175,40 @@ func newHAP(rest string) (Metric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return HAP{Relevance: build(alpha), Label: label}, nil
+	return build(alpha), nil
+}
+
+// Weights returns the number of levels for which a metric has weights of its own, 0 for none.
+func Weights(m Metric) int {
+	var r Relevance
+	switch m := m.(type) {
+	case HAP:
+		r = m.Relevance
+	case HRecall:
+		r = m.Relevance
+	case HPrecision:
+		r = m.Relevance
+	}
+	weighted, _ := r.(Map)
+	return len(weighted.Weights)
+}
+
+// weightedMap reads the weights of Map, finest level first, which need not sum to 1.
+func weightedMap(list string) (Relevance, error) {
+	var weights []float64
+	sum := 0.0
+	for text := range strings.SplitSeq(list, ":") {
+		w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(w >= 0) || math.IsInf(w, 1) {
+			return nil, fmt.Errorf("weight %.80q, want a number from 0 up", text)
+		}
+		weights, sum = append(weights, w), sum+w
+	}
+	if sum == 0 {
+		return nil, fmt.Errorf("weights %.80q are all 0", list)
+	}
+	slices.Reverse(weights) // Map begins with the coarsest level
+	return Map{Weights: weights}, nil
 }
 
 // Relevances lists the relevances that the name of a metric can select.
@@ -186,6 +217,7 @@ var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "pop-self", About: "pop with the query counted in n_L",
 		Value: func(a float64) Relevance { return Pop{Alpha: a, CountSelf: true} }},
 	{Name: "power", About: "(l/L)^α", Value: func(a float64) Relevance { return Power{Alpha: a} }},
-	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs",
+	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs; " +
+		"map:w:w… with weights, finest first",
 		Value: func(a float64) Relevance { return Map{Alpha: a} }},
 }

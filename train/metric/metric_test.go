@@ -9,7 +9,7 @@ import (
 
 func TestParseGivesBackTheName(t *testing.T) {
 	for _, name := range []string{"R@1", "P@10", "TR@4", "AP", "AP#2", "mAP@R", "mAP@100", "H-AP", "H-AP:pop-self",
-		"H-AP:power^5", "ASI", "NDCG", "NDCG@100"} {
+		"H-AP:power^5", "H-AP:map:0.7:0.3", "H-R@10", "H-P@5:power", "H-R@3:map:1:0:2", "ASI", "NDCG", "NDCG@100"} {
 		m, err := Parse(name)
 		if err != nil || m.Name() != name {
 			t.Errorf("Parse(%q) = %v, %v", name, m, err)
@@ -21,6 +21,8 @@ func TestParseRefusesWhatItCannotRead(t *testing.T) {
 	for name, hint := range map[string]string{
 		"R@": "number", "R@0": "number", "R": "number", "mAP": "@R", "mAP@x": "@R", "ASI@3": "ASI takes no",
 		"H-AP:powr": `did you mean "power"`, "H-AP:power^-1": "positive", "NDGC": `did you mean "NDCG"`, "AP@3": "#",
+		"H-R": "number", "H-P@2:powr": `did you mean "power"`, "H-AP:map:1:-1": "weight", "H-AP:map:0:0": "all 0",
+		"H-AP:map:": "weight",
 	} {
 		if _, err := Parse(name); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("Parse(%q): %v, want a word of %q", name, err, hint)

@@ -14,6 +14,9 @@ var everything = Set{
 	MRR{}, RPrecision{}, HardAP{1}, HardAP{2}, HardAP{3}, ASI{}, NDCG{}, NDCG{K: 4},
 	HAP{}, HAP{Relevance: Power{2}, Label: "power^2"}, HAP{Relevance: Map{Alpha: 2}, Label: "map^2"},
 	HAP{Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
+	HRecall{K: 3}, HRecall{K: 2, Relevance: Table{0, 3, 1, 2}, Label: "not monotone"}, HRecall{K: 50},
+	HPrecision{K: 1}, HPrecision{K: 3}, HPrecision{K: 4, Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
+	HPrecision{K: 2, Relevance: Table{0, 0, 1, 2}, Label: "of two levels"}, HPrecision{K: 50},
 }
 
 // byDefinition is every metric of everything, written down from its formula for
@@ -84,6 +87,55 @@ func byDefinition(levels []int, top int) []float64 {
 			}
 		}
 		values = append(values, sum/total)
+	}
+	return append(values, hierarchicalByDefinition(levels, count)...)
+}
+
+func orPop(r Relevance) Relevance {
+	if r == nil {
+		return Pop{Alpha: 1}
+	}
+	return r
+}
+
+// hierarchicalByDefinition is H-R@k and H-P@k of everything by Eq. 30 and 31; for an item without
+// relevance, H-P@k is the share of the items ahead that have some.
+func hierarchicalByDefinition(levels, count []int) (values []float64) {
+	relevance := func(r Relevance) (rel []float64, total float64) {
+		rel = make([]float64, len(count))
+		r.Fill(rel, count)
+		for _, l := range levels {
+			total += rel[l]
+		}
+		return rel, total
+	}
+	for _, m := range []HRecall{{K: 3}, {K: 2, Relevance: Table{0, 3, 1, 2}}, {K: 50}} {
+		rel, total := relevance(orPop(m.Relevance))
+		sum := 0.0
+		for _, l := range levels[:min(m.K, len(levels))] {
+			sum += rel[l]
+		}
+		values = append(values, sum/total)
+	}
+	for _, m := range []HPrecision{{K: 1}, {K: 3}, {K: 4, Relevance: Table{0, 3, 1, 2}},
+		{K: 2, Relevance: Table{0, 0, 1, 2}}, {K: 50}} {
+		rel, total := relevance(orPop(m.Relevance))
+		own, sum := 0.0, 0.0
+		if m.K <= len(levels) {
+			own = rel[levels[m.K-1]]
+		}
+		for _, l := range levels[:min(m.K, len(levels))] {
+			switch {
+			case own > 0:
+				sum += min(rel[l], own) / own
+			case rel[l] > 0:
+				sum++
+			}
+		}
+		if total == 0 {
+			sum = math.NaN()
+		}
+		values = append(values, sum/float64(m.K))
 	}
 	return values
 }

@@ -10,6 +10,10 @@ func Reach(m Metric, l *List) int {
 		return min(m.K, l.N)
 	case TrueRecall:
 		return min(m.K, l.N)
+	case HRecall:
+		return min(m.K, l.N)
+	case HPrecision:
+		return min(m.K, l.N)
 	case MAPAt:
 		return min(m.K, l.N)
 	case NDCG:

@@ -125,12 +125,14 @@ type Table struct {
 	Name  string `yaml:"name" json:"name"`   // number of the table in the paper
 	Paper string `yaml:"paper" json:"paper"` // short name of the paper
 	About string `yaml:"about" json:"about"` // what it shows
+	// Unit is that of the numbers; "" is percent.
+	Unit string `yaml:"unit" json:"unit,omitempty"`
 	// Parts holds the column keys of each data set: keys of eval.json, or mean(metric)
 	Parts map[string][]string `yaml:"parts" json:"parts"`
 	Rows  []Row               `yaml:"rows" json:"rows"` // in the order of the paper
 }
 
-// Row holds the numbers of one method in percent. A value is nil if the table has none.
+// Row holds the numbers of one method in the unit of its table. A value is nil if the table has none.
 type Row struct {
 	Method string `yaml:"method" json:"method"` // name of the row
 	// Run is "own" if the numbers were measured by the paper's authors, "" if they are quoted
@@ -158,7 +160,7 @@ var published = sync.OnceValues(func() (*Tables, error) {
 // Number is one number of a row.
 type Number struct {
 	Key   string  // key of eval.json, or mean(metric)
-	Value float64 // in percent; NaN: not in the table
+	Value float64 // in the unit of the table; NaN: not in the table
 }
 
 // Find returns the table of a place, and the numbers of its row.

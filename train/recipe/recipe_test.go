@@ -27,14 +27,13 @@ func TestEveryRecipeNamesRowsThatExist(t *testing.T) {
 			t.Errorf("%s does not follow the released code in its loss", r.Name)
 		}
 	}
-	// The authors' own rows without a recipe belong to an ablation. Its first row repeats
-	// another table, and each of the others changes one setting of it.
-	without := map[string]bool{"all": true, "without memory": true, "without margin": true}
+	// Detection and times are outside of a recipe.
+	unrepeated := map[string]bool{"rambo-5": true, "rambo-6": true, "rambo-8": true, "smooth-ap-S2": true}
 	for _, table := range tables.Tables {
 		for _, row := range table.Rows {
 			for part := range row.Values {
 				p := Place{table.Name, row.Method, part}
-				if row.Run == "own" && !named[p] && !without[row.Method] {
+				if row.Run == "own" && !named[p] && !unrepeated[table.Name] {
 					t.Errorf("no recipe for %+v", p)
 				}
 			}
@@ -58,12 +57,53 @@ func TestTablesHaveANumberForEveryColumn(t *testing.T) {
 					t.Error(err)
 				}
 				for _, n := range numbers {
-					if n.Value < 5 || n.Value > 100 {
+					if table.Unit == "" && (n.Value < 5 || n.Value > 100) || n.Value <= 0 {
 						t.Errorf("table %s, %s, %s: %s is %v", table.Name, row.Method, part, n.Key, n.Value)
 					}
 				}
 			}
 		}
+	}
+}
+
+// The values are those of RaMBO's tables 4, 5, 6 and 8 and of table S2 of Smooth-AP.
+func TestTablesWithoutARecipeAreQuoted(t *testing.T) {
+	tables, err := Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		place Place
+		want  []float64
+	}{
+		{Place{"rambo-4", "ABE-8", "inshop"}, []float64{87.3, 96.7, 97.9, 98.2, 98.7}},
+		{Place{"rambo-4", "FastAP (PyTorch)", "inshop"}, []float64{83.8, 95.5, 96.9, 97.5, 98.2}},
+		{Place{"rambo-5", "RaMBO, ResNet-50, 07", "voc"}, []float64{75.7}},
+		{Place{"rambo-6", "GPU", "scores"}, []float64{1.3, 7, 61, 620}},
+		{Place{"rambo-8", "λ 0.5, without margin", "voc"}, []float64{74.6}},
+		{Place{"smooth-ap-S2", "Smooth-AP", "sop"}, []float64{705, 6.6}},
+	} {
+		_, numbers, err := tables.Find(c.place)
+		if err != nil || len(numbers) != len(c.want) {
+			t.Errorf("%+v: %v, %v", c.place, numbers, err)
+			continue
+		}
+		for i, n := range numbers {
+			if n.Value != c.want[i] {
+				t.Errorf("%+v: %s is %v, want %v", c.place, n.Key, n.Value, c.want[i])
+			}
+		}
+	}
+}
+
+func TestTheSumOfAPsIsAMetric(t *testing.T) {
+	r, err := Get("inat-base/sup-h-ap-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Compare(r, nil)
+	if err != nil || len(rows) != 1 || rows[0].Numbers[1].Key != "H-AP:map" || rows[0].Numbers[1].Paper != 40.5 {
+		t.Errorf("%+v, %v", rows, err)
 	}
 }
 

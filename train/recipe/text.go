@@ -1,12 +1,16 @@
 package recipe
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"hgld/internal/texttable"
 	"hgld/train/history"
 )
 
@@ -80,6 +84,50 @@ func ListText(list []Recipe) string {
 		fmt.Fprintf(w, "%-32s %-16s %s\n", r.Name, strings.Join(tables, ", "), r.About)
 	}
 	return w.String()
+}
+
+// TablesText lists the published tables, one per line, with the number of their rows.
+func TablesText(t *Tables) string {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "%-16s %4s  %s\n", "table", "rows", "what it shows")
+	for _, table := range t.Tables {
+		fmt.Fprintf(w, "%-16s %4d  %s\n", table.Name, len(table.Rows), strings.TrimSpace(table.About))
+	}
+	return w.String()
+}
+
+// Text returns a table for each data set of a published table, in the order of the names.
+func (t Table) Text() (list []texttable.Table) {
+	unit := cmp.Or(t.Unit, "%")
+	for _, part := range slices.Sorted(maps.Keys(t.Parts)) {
+		out := texttable.Table{Title: fmt.Sprintf("table %s, %s (quoted)", t.Name, part),
+			Head: append([]string{unit}, t.Parts[part]...)}
+		for _, row := range t.Rows {
+			values, ok := row.Values[part]
+			if !ok {
+				continue
+			}
+			cells := []string{row.Method}
+			for _, v := range values {
+				cells = append(cells, asPublished(v, t.Unit))
+			}
+			out.Rows = append(out.Rows, cells)
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// asPublished formats a number as the papers print it: percentages have a decimal.
+func asPublished(v *float64, unit string) string {
+	if v == nil {
+		return "–"
+	}
+	text := strconv.FormatFloat(*v, 'f', -1, 64)
+	if unit == "" && !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
 }
 
 // ChangeText describes how a setting of a run differs from the recipe's.

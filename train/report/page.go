@@ -51,7 +51,7 @@ type Page struct {
 // page is a page under construction.
 type page struct {
 	Page
-	curves []metric.Curve
+	curves []metric.Curve      // by level, then of all together
 	found  [][pagePlaces]int32 // first places of every query; −1 where the gallery ends
 	points []int               // queries on the map
 
@@ -61,7 +61,7 @@ type page struct {
 
 // Open starts the page.
 func (o Page) Open() Output {
-	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels))}
+	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels)+1)}
 	n := o.Query.Len()
 	if o.Limit > 0 {
 		n = min(n, o.Limit)
@@ -108,7 +108,8 @@ func (p *page) Close() error { return nil }
 func (p *page) Finish(ctx context.Context, r *retrieval.Result) error {
 	out := report.Page{Title: "Evaluation", Subtitle: p.subtitle(r), CurvesTitle: "Precision and recall"}
 	p.table(&out, r)
-	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level."
+	out.CurvesNote = "Interpolated precision at each recall, the mean over the queries with a positive at the level. " +
+		"All levels: hierarchical precision over hierarchical recall, below which lies H-AP."
 	out.Curves = p.plot()
 	if err := p.cases(ctx, &out, r); err != nil {
 		return err
@@ -168,7 +169,7 @@ func percent(v retrieval.Number) string {
 	return fmt.Sprintf("%.2f", 100*float64(v))
 }
 
-// plot draws one precision-recall curve per level.
+// plot draws one precision-recall curve per level, and one of all levels together.
 func (p *page) plot() template.HTML {
 	const w, h, left, right, top, bottom = 720.0, 320.0, 44.0, 120.0, 12.0, 40.0
 	x := func(v float64) float64 { return left + (w-left-right)*v }
@@ -182,7 +183,11 @@ func (p *page) plot() template.HTML {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%g</text>`, x(v), h-bottom+18, v)
 	}
 	fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">recall</text>`, x(0.5), h-4)
-	for l, level := range p.Levels {
+	names := p.Levels
+	if len(names) > 1 { // with one, both curves are the same
+		names = append(slices.Clone(names), "all levels")
+	}
+	for l, level := range names {
 		if p.curves[l].Queries == 0 {
 			continue
 		}
@@ -191,7 +196,7 @@ func (p *page) plot() template.HTML {
 			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], x(float64(i)/(metric.CurvePoints-1)), y(v))
 		}
 		at := top + 16 + 18*float64(l)
-		color := report.Hue(l, len(p.Levels))
+		color := report.Hue(l, len(names))
 		fmt.Fprintf(&b, `<path fill="none" stroke-width="2" stroke="%s" d="%s"/>`, color, d.String())
 		fmt.Fprintf(&b, `<rect x="%g" y="%.1f" width="10" height="10" fill="%s"/><text x="%g" y="%.1f">%s</text>`,
 			w-right+12, at-9, color, w-right+28, at, template.HTMLEscapeString(level))

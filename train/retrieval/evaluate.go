@@ -178,10 +178,8 @@ func (e *Evaluation) check() error {
 	if err := CheckLevels(e.Levels); err != nil {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
-	for _, m := range e.Metrics {
-		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
-			return &LevelsError{Metric: ap.Name(), Needs: ap.Shared, Levels: len(e.Levels)}
-		}
+	if err := e.checkMetrics(); err != nil {
+		return err
 	}
 	for _, side := range []Side{e.Query, e.Gallery} {
 		for i, p := range side.Labels {
@@ -193,15 +191,34 @@ func (e *Evaluation) check() error {
 	return nil
 }
 
-// LevelsError is returned for a metric that needs more levels than the data have.
+// checkMetrics returns a LevelsError for a metric that does not fit the levels.
+func (e *Evaluation) checkMetrics() error {
+	for _, m := range e.Metrics {
+		if ap, is := m.(metric.HardAP); is && ap.Shared > len(e.Levels) {
+			return &LevelsError{Metric: ap.Name(), Needs: ap.Shared, Levels: len(e.Levels)}
+		}
+		if n := metric.Weights(m); n > 0 && n != len(e.Levels) {
+			return &LevelsError{Metric: m.Name(), Needs: n, Levels: len(e.Levels), Weights: true}
+		}
+	}
+	return nil
+}
+
+// LevelsError is returned for a metric that needs another number of levels than the data have.
 type LevelsError struct {
 	Metric string // its name
 	Needs  int    // levels that it needs
 	Levels int    // levels of the data
+	// Weights says that the metric has a weight for each level, so that it needs exactly Needs.
+	Weights bool
 }
 
 // Error names the metric and both numbers.
 func (e *LevelsError) Error() string {
+	if e.Weights {
+		return fmt.Sprintf("train: evaluation: %s has weights of %d levels, but the data have %d", e.Metric, e.Needs,
+			e.Levels)
+	}
 	return fmt.Sprintf("train: evaluation: %s needs items that share %d levels, but the data have %d", e.Metric, e.Needs,
 		e.Levels)
 }

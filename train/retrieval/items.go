@@ -62,7 +62,11 @@ func (m *ranker) measure(lo, hi int, columns [][]float64, ties *tieColumns, curv
 				r.timing.Ranking += ranked.Sub(start).Seconds()
 				r.timing.Metrics += time.Since(ranked).Seconds()
 				for level := range parts[t] {
-					parts[t][level].Add(r.list.Level(level))
+					if level == len(m.e.Levels) {
+						parts[t][level].AddHierarchical(r.list)
+					} else {
+						parts[t][level].Add(r.list.Level(level))
+					}
 				}
 			}
 		})

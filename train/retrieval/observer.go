@@ -22,7 +22,8 @@ type Observer struct {
 	Queries []int
 	Vector  func(query int, v []float32) error // nil: not called
 
-	// Curves are filled, one for each level; nil entries are skipped.
+	// Curves are filled, one for each level and a last one for all levels together
+	// (metric.Curve.AddHierarchical). It may be nil.
 	Curves []metric.Curve
 }
 

@@ -40,6 +40,9 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 	if err := e.checkRankings(list); err != nil {
 		return nil, fmt.Errorf("train: evaluation: %w", err)
 	}
+	if err := e.checkMetrics(); err != nil {
+		return nil, err
+	}
 	keys := e.Metrics.Keys(len(e.Levels))
 	columns := make([][]float64, len(keys))
 	for k := range columns {

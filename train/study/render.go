@@ -282,6 +282,12 @@ func (f *ResultFigure) draw() (*report.Drawing, error) {
 	if len(f.Metrics) == 1 {
 		p.YLabel = f.Metrics[0] + " (%)"
 	}
+	if f.From != "" {
+		p.YLabel = "increase over " + f.From + " (%)"
+		if len(f.Metrics) == 1 {
+			p.YLabel = "increase of " + f.Metrics[0] + " over " + f.From + " (%)"
+		}
+	}
 	for i, c := range f.Curves {
 		curve := report.Curve{Name: c.Name, Dots: true}
 		for _, at := range c.Points {

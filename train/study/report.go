@@ -335,6 +335,25 @@ func (c *ResultComparison) verdict() string {
 	return fmt.Sprintf("undecided: none of %d differences excludes 0", n)
 }
 
+// height returns the metric of a variant that a figure draws: the metric, or its increase over the same
+// variant with the option from, of which the latter has none.
+func (g *gathered) height(f Figure, v *Variant, key string) history.Sample {
+	at, _, relative := g.Study.option(f.From)
+	switch {
+	case !relative:
+		return g.sample(v, key)
+	case v.Options[at] == f.From:
+		return history.Sample{}
+	}
+	options := slices.Clone(v.Options)
+	options[at] = f.From
+	base := slices.IndexFunc(g.Variants, func(o *Variant) bool { return slices.Equal(o.Options, options) })
+	if base < 0 {
+		return history.Sample{} // beyond the limit
+	}
+	return history.Increase(g.bySeed(v, key), g.bySeed(g.Variants[base], key))
+}
+
 // figure collects the points of a figure.
 func (g *gathered) figure(f Figure) (ResultFigure, error) {
 	out := ResultFigure{Figure: f}
@@ -355,9 +374,12 @@ func (g *gathered) figure(f Figure) (ResultFigure, error) {
 				if err != nil {
 					return out, asFileError(fmt.Errorf("figure %.80q: x: %w", f.Title, err))
 				}
-				if y := g.sample(v, key); y.Count > 0 {
+				if y := g.height(f, v, key); y.Count > 0 {
 					curve.Points = append(curve.Points, ResultPoint{x, labels[v], y})
 				}
+			}
+			if f.From != "" && len(curve.Points) == 0 {
+				continue
 			}
 			slices.SortStableFunc(curve.Points, func(a, b ResultPoint) int { return cmp.Compare(a.X, b.X) })
 			out.Curves = append(out.Curves, curve)

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,6 +172,32 @@ figures: [{title: slope, x: loss.settings.rho, log: true}]
 		if err != nil || len(pictures) != c.want {
 			t.Errorf("%v: %v, %v", c.values, pictures, err)
 		}
+	}
+}
+
+// The increase over an option is relative and taken seed by seed; its interval may leave 0 to 100 %.
+func TestAFigureDrawsTheIncreaseOverAnOption(t *testing.T) {
+	text := `hgld_study: 1
+title: Batches
+vary:
+  method:
+    plain: {loss: smooth-ap}
+    better: {loss: sup-ap}
+  sampler.batch: [8, 16]
+seeds: [1, 2]
+metrics: [H-AP]
+figures: [{title: gain, x: sampler.batch, from: plain}]
+`
+	p := finished(t, text, map[string][][]float64{"plain, batch=8": {{20}, {40}}, "better, batch=8": {{50}, {80}},
+		"plain, batch=16": {{50}, {50}}, "better, batch=16": {{40}, {45}}})
+	r, err := p.Report()
+	if err != nil || len(r.Figures) != 1 || len(r.Figures[0].Curves) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	points := r.Figures[0].Curves[0].Points
+	if len(points) != 2 || points[0].X != 8 || points[0].Y.Mean != 125 || math.Abs(float64(points[1].Y.Mean)+15) > 1e-9 ||
+		points[0].Y.High < 200 || points[1].Y.Low > -20 || points[0].Y.Count != 2 {
+		t.Errorf("%+v, want 150 and 100, and −20 and −10 %%", points)
 	}
 }
 

@@ -129,6 +129,7 @@ type Figure struct {
 	Title   string   `yaml:"title" json:"title"`               // stands above it
 	X       string   `yaml:"x" json:"x"`                       // key of a setting that is a number, or a factor of numbers
 	Log     bool     `yaml:"log" json:"log"`                   // logarithmic horizontal axis
+	From    string   `yaml:"from" json:"from,omitempty"`       // option: draw the relative increase over it
 	By      string   `yaml:"by" json:"by,omitempty"`           // factor with a curve for each option
 	Only    []string `yaml:"only" json:"only,omitempty"`       // options to show; empty: all
 	Metrics []string `yaml:"metrics" json:"metrics,omitempty"` // empty: those of the study
@@ -288,6 +289,9 @@ func (s *Study) checkParts() error {
 	for i, f := range s.Figures {
 		where := fmt.Sprintf("figures[%d]", i)
 		errs = append(errs, options(where+".only", f.Only), by(where, f.By))
+		if f.From != "" {
+			errs = append(errs, options(where+".from", []string{f.From}))
+		}
 	}
 	for _, err := range errs {
 		if err != nil {

@@ -33,6 +33,8 @@ func add(k loss.Kind, in *Batch, weight float64, r *Result) error {
 		})
 	case loss.NSM:
 		addNSM(k, in, weight, r)
+	case loss.RamboDetection:
+		addDetection(k, in, weight, r, new(Scores))
 	case loss.CrossEntropy:
 		addCrossEntropy(k, in, weight, r)
 	default:

@@ -48,9 +48,9 @@ func scoredOf(k loss.Kind, in *Batch) *scored {
 		}
 		return one(k.Level, k.GalleryOptions, k.Normalise, pairsOf(p))
 	case loss.BlackBoxAP:
-		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.Draws()))
+		return one(k.Level, k.GalleryOptions, false, blackBoxAPOf(k, in.Draws(), new([][]float64)))
 	case loss.RamboRecall:
-		return one(k.Level, k.GalleryOptions, false, ramboRecallOf(k, new([][]float64)))
+		return one(k.Level, k.GalleryOptions, false, ramboRecallOf(k, new([][][]float64)))
 	case loss.SoftBinAP:
 		return one(k.Level, k.GalleryOptions, false, binsOf(reference.Bins{N: k.NQ, Min: k.Min, Max: k.Max}))
 	case loss.FastAP:

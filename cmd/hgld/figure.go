@@ -1,0 +1,363 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/atomicfile"
+	"hgld/internal/csvfile"
+	"hgld/internal/pipeline"
+	"hgld/internal/registry"
+	"hgld/internal/regular"
+	"hgld/internal/settings"
+	"hgld/train/device"
+	"hgld/train/embeddings"
+	"hgld/train/figure"
+	"hgld/train/index"
+	"hgld/train/loss"
+	"hgld/train/metric"
+)
+
+const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out steps.svg\n" +
+	"  hgld figure region --embeddings e.npy --labels l.csv --sizes 32,64,128 --out region.svg\n" +
+	"  hgld figure gap --embeddings e.npy --labels l.csv --sizes 32,64,128 --metric AP --out gap.svg\n" +
+	"  hgld figure curves --embeddings before.npy --embeddings after.npy --labels l.csv --query img7 --out pr.svg\n" +
+	"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n" +
+	"  hgld figure classes --labels l.csv --column coarse --out classes.svg\n" +
+	"\nEach writes a picture, .svg or .png, and its points as .csv beside it."
+
+func figureCommand() *cli.Command {
+	return group("figure", "draw the papers' figures that need no training", figureExamples, figureStepsCommand(),
+		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureScoresCommand(), figureClassesCommand())
+}
+
+// figureOut names the picture.
+func figureOut(name string) []cli.Flag {
+	return []cli.Flag{&cli.StringFlag{Name: "out", Value: name + ".svg", Usage: "`FILE` to write, .svg or .png"}, replaceFlag()}
+}
+
+// vectorFlags name vectors and labels.
+func vectorFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "embeddings", Usage: "vectors `FILE` (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
+		&cli.StringFlag{Name: "labels", Usage: "labels of the vectors; empty: the .csv or .tsv of their name"},
+		&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
+	}
+}
+
+// dealFlags say how mini-batches are made.
+func dealFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "sizes", Usage: "batch `SIZES`, such as 32,64,128"},
+		&cli.IntFlag{Name: "per-class", Usage: "`N` items of each finest class in a batch; 0: any items"},
+		&cli.IntFlag{Name: "batches", Usage: "at most `N` batches of each size; 0: those of one pass over the items"},
+		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the batches"},
+	}
+}
+
+// figureCommandOf makes a command that draws a figure.
+func figureCommandOf(name, usage, examples string, flags []cli.Flag,
+	draw func(c *cli.Context, j *job) (f *figure.Figure, inputs []string, err error)) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Description: examples,
+		Flags: append(append(commonFlags(), flags...), figureOut(name)...),
+		Action: actionWithArgs(0, 0, "no argument", func(c *cli.Context, j *job) error {
+			out := c.String("out")
+			if err := figure.CheckFile(out); err != nil {
+				return withCode(exitUsage, fmt.Errorf("--out: %w", err))
+			}
+			f, inputs, err := draw(c, j)
+			if err != nil {
+				return asUsage(err)
+			}
+			points := figure.Points(out)
+			if err := j.checkOutputs("figure "+name, inputs, pictureOutputs(out)...); err != nil {
+				return err
+			}
+			if err := atomicfile.Write(out, func(w io.Writer) error { return f.Draw(w, out) }); err != nil {
+				return asUsage(err)
+			}
+			if err := atomicfile.Write(points, func(w io.Writer) error { return f.Table.Write(w, "csv") }); err != nil {
+				return err
+			}
+			return j.show(map[string]any{"file": out, "points": points, "curves": f.Plot.Curves},
+				fmt.Sprintf("%s, %s\n", out, points))
+		})}
+}
+
+// pictureOutputs are a picture and its points.
+func pictureOutputs(picture string) []pipeline.Output {
+	return []pipeline.Output{{Path: picture, Kind: kindPlot}, {Path: figure.Points(picture), Kind: kindPoints}}
+}
+
+func figureStepsCommand() *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "loss", Usage: "`NAME` of a loss whose step is drawn in both presets (default: smooth-ap, sup-ap)"},
+		&cli.Float64Flag{Name: "reach", Value: 0.1, Usage: "draw from −`T` to T"},
+		&cli.BoolFlag{Name: "slopes", Usage: "draw the slopes of the steps"},
+	}
+	return figureCommandOf("steps", "draw the steps by which losses count an item ahead of a positive",
+		"  hgld figure steps --out steps.svg\n"+
+			"  hgld figure steps --loss happier --slopes --out slopes.png", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			names := settings.Split(c.StringSlice("loss"))
+			if len(names) == 0 {
+				names = []string{"smooth-ap", "sup-ap"}
+			}
+			list := []figure.NamedStep{{Name: "exact step", Step: device.Step{Kind: device.Heaviside}}}
+			for _, name := range names {
+				for _, preset := range loss.Presets {
+					kind, err := preset.Value.Get("loss", name)
+					if err != nil {
+						return nil, nil, withCode(exitUsage, err)
+					}
+					step, ok := loss.LowerStep(kind)
+					if !ok {
+						return nil, nil, usagef("%s has no step: want a ranking loss, such as smooth-ap or sup-ap", name)
+					}
+					if slices.ContainsFunc(list, func(s figure.NamedStep) bool { return s.Step == step }) {
+						continue // the presets agree
+					}
+					list = append(list, figure.NamedStep{Name: name + " (" + preset.Name + ")", Step: step})
+				}
+			}
+			f, err := figure.Steps(list, c.Float64("reach"), c.Bool("slopes"))
+			return f, nil, err
+		})
+}
+
+func figureRegionCommand() *cli.Command {
+	flags := append(append(vectorFlags(), dealFlags()...),
+		&cli.Float64Flag{Name: "tau", Value: 0.01, Usage: "temperature `T` of the sigmoid"},
+		&cli.Float64Flag{Name: "slope", Value: 0.005, Usage: "least `SLOPE` of the operating region"})
+	return figureCommandOf("region", "draw the share of differences in the operating region of a sigmoid by batch size",
+		"  hgld figure region --embeddings e.npy --labels l.csv --sizes 32,64,128 --per-class 4 --out region.svg", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			list, inputs, d, err := figureInputs(c, j, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			f, err := figure.Operating(list[0].Items, d, c.Float64("tau"), c.Float64("slope"))
+			return f, inputs, err
+		})
+}
+
+func figureGapCommand() *cli.Command {
+	flags := append(append(vectorFlags(), dealFlags()...),
+		&cli.StringFlag{Name: "metric", Value: "AP", Usage: "`METRIC` of the finest level, or with its level: AP_level1, H-AP"})
+	return figureCommandOf("gap", "draw a metric of mini-batches, and of all items, by batch size",
+		"  hgld figure gap --embeddings e.npy --labels l.csv --sizes 32,64,128 --metric AP --out gap.svg", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			list, inputs, d, err := figureInputs(c, j, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			name, _, _ := strings.Cut(c.String("metric"), "_level")
+			set, err := metric.ParseSet([]string{name})
+			if err != nil {
+				return nil, nil, err
+			}
+			keys := set.Keys(len(list[0].Labels[0]))
+			key := c.String("metric")
+			if !slices.Contains(keys, key) && key == name {
+				key += "_level0"
+			}
+			if !slices.Contains(keys, key) {
+				return nil, nil, fmt.Errorf("--metric: %w", registry.Unknown("metric", key, keys))
+			}
+			f, err := figure.Gap(list[0].Items, d, key, set)
+			return f, inputs, err
+		})
+}
+
+func figureCurvesCommand() *cli.Command {
+	flags := append(vectorFlags(),
+		&cli.StringFlag{Name: "query", Usage: "`ID` of the query, or its row from 0"},
+		&cli.StringFlag{Name: "level", Usage: "`LEVEL` of the positives, or all for the hierarchical curve (default: the finest)"})
+	return figureCommandOf("curves", "draw precision and recall of one query for several models",
+		"  hgld figure curves --embeddings before.npy --embeddings after.npy --labels l.csv --query img7 --out pr.svg\n"+
+			"  hgld figure curves --embeddings e.npy --labels l.csv --query 12 --level all --out pr.png", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			list, inputs, _, err := figureInputs(c, j, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			row, err := list[0].row(c.String("query"))
+			if err != nil {
+				return nil, nil, err
+			}
+			level := slices.Index(list[0].levels, c.String("level"))
+			switch name := c.String("level"); {
+			case name == "":
+				level = 0
+			case name == "all":
+				level = figure.AllLevels
+			case level < 0:
+				return nil, nil, registry.Unknown("level", name, append(slices.Clone(list[0].levels), "all"))
+			}
+			var models []figure.NamedItems
+			for _, m := range list {
+				if len(m.Labels) != len(list[0].Labels) {
+					return nil, nil, fmt.Errorf("%s has %d vectors, and %s %d: want the same items", m.file,
+						len(m.Labels), list[0].file, len(list[0].Labels))
+				}
+				short := func(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
+				name := short(m.file)
+				if slices.ContainsFunc(list, func(o figureItems) bool { return o.file != m.file && short(o.file) == name }) {
+					name = m.file
+				}
+				models = append(models, figure.NamedItems{Name: name, Items: m.Items})
+			}
+			f, err := figure.Curves(models, row, level)
+			return f, inputs, err
+		})
+}
+
+func figureScoresCommand() *cli.Command {
+	flags := append(vectorFlags(), &cli.StringFlag{Name: "level", Usage: "`LEVEL` of the positives (default: the finest)"})
+	return figureCommandOf("scores", "draw how the scores of positives and negatives are distributed",
+		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			list, inputs, _, err := figureInputs(c, j, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			level := 0
+			if name := c.String("level"); name != "" {
+				if level = slices.Index(list[0].levels, name); level < 0 {
+					return nil, nil, registry.Unknown("level", name, list[0].levels)
+				}
+			}
+			f, err := figure.Scores(list[0].Items, level)
+			return f, inputs, err
+		})
+}
+
+func figureClassesCommand() *cli.Command {
+	flags := []cli.Flag{&cli.StringFlag{Name: "labels", Usage: "table `FILE`, .csv"},
+		&cli.StringFlag{Name: "column", Usage: "`COLUMN` of the classes, such as supercategory"}}
+	return figureCommandOf("classes", "draw the sizes of the classes of a table",
+		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n"+
+			"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
+		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+			path, column := c.String("labels"), c.String("column")
+			if path == "" || column == "" {
+				return nil, nil, usagef("figure classes needs --labels and --column")
+			}
+			count, err := countColumn(path, column)
+			if err != nil {
+				return nil, nil, err
+			}
+			f, err := figure.Classes(count, "rows")
+			return f, []string{path}, err
+		})
+}
+
+// countColumn counts the values of a column of a table; empty cells are no class.
+func countColumn(path, column string) (map[string]int, error) {
+	file, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r := csvfile.NewReader(file)
+	head, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	at := slices.Index(head, column)
+	if at < 0 {
+		return nil, fmt.Errorf("%s: %w", path, registry.Unknown("column", column, head))
+	}
+	count := map[string]int{}
+	for {
+		row, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return count, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", path, err)
+		case row[at] != "":
+			count[row[at]]++
+		}
+	}
+}
+
+// figureItems are the items of a file of vectors.
+type figureItems struct {
+	*figure.Items
+	file   string
+	ids    []string // nil: none
+	levels []string
+}
+
+// row finds an item by its id, or by its number.
+func (f *figureItems) row(name string) (int, error) {
+	if i := slices.Index(f.ids, name); i >= 0 {
+		return i, nil
+	}
+	i, err := strconv.Atoi(name)
+	if err != nil || i < 0 || i >= len(f.Labels) {
+		return 0, usagef("--query is %.80q; want the id of an item, or its row from 0 to %d", name, len(f.Labels)-1)
+	}
+	return i, nil
+}
+
+// figureInputs reads the vectors and how to deal them. want is their number of files; 0: any.
+func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files []string, d figure.Dealing, err error) {
+	files = c.StringSlice("embeddings")
+	if len(files) == 0 || want > 0 && len(files) != want {
+		return nil, nil, d, usagef("want --embeddings with the file of the vectors; got %d", len(files))
+	}
+	for _, text := range settings.Split(c.StringSlice("sizes")) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, nil, d, usagef("--sizes has %.80q; want numbers of items, such as 32,64,128", text)
+		}
+		d.Sizes = append(d.Sizes, n)
+	}
+	d.PerClass, d.Batches, d.Seed = c.Int("per-class"), c.Int("batches"), c.Uint64("seed")
+	b, err := j.openDevice(0)
+	if err != nil {
+		return nil, nil, d, err
+	}
+	for _, file := range files {
+		in := &embeddings.Input{Embeddings: file, Labels: c.String("labels"),
+			Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors,
+			Recorded: index.Recorded, Say: j.say}
+		if err := in.Complete(); err != nil {
+			return nil, nil, d, err
+		}
+		items, err := readItems(b, in)
+		if err != nil {
+			return nil, nil, d, err
+		}
+		list = append(list, *items)
+	}
+	if labels := c.String("labels"); labels != "" {
+		files = append(slices.Clone(files), labels)
+	}
+	return list, files, d, nil
+}
+
+// readItems reads vectors with their labels.
+func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
+	e, err := in.Load(b)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	v := e.Query.Vectors
+	data := make([]byte, 4*v.Len())
+	if err := b.Wait(b.Download(data, v)); err != nil {
+		return nil, err
+	}
+	return &figureItems{Items: figure.NewItems(data, v.Cols(), e.Query.Labels), file: in.Embeddings, ids: e.Query.IDs,
+		levels: e.Levels}, nil
+}
