@@ -40,56 +40,75 @@ struct hg_result {
   }
 
   // put writes eight elements of row m from column n on, after end has changed them. v is
-  // memory of this thread.
-  template <class E> HG_METHOD void put(i64 m, i64 n, float *v, E &end) const {
+  // memory of this thread, shift the bias of the columns.
+  template <class E> HG_METHOD void put(i64 m, i64 n, float *v, const float (&shift)[8], E &end) const {
     if (m >= rows || n >= cols) return;
     i64 at = m * ld + n;
-    int count = (int)hg_least(cols - n, (i64)8);
-    bool whole = wide && count == 8;
-    bool at_once = whole && beta == 0.f;
-    if (at_once) {
-      float add[8];
-      if (residual) hg_unpack(*(const f4 *)(residual + at), add);
-#pragma unroll
-      for (int q = 0; q < 8; q++) {
-        float u = v[q] * alpha;
-        if (bias) u += bias[n + q];
-        if (residual) u += add[q];
-        v[q] = act == HG_RELU ? hg_act(u, HG_RELU) : u;
-      }
-    } else {
-#pragma unroll 1
-      for (int q = 0; q < count; q++) v[q] = joined(v[q], at + q, n + q);
-    }
-    if (act != HG_IDENTITY && !(at_once && act == HG_RELU)) {
-#pragma unroll 1
-      for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
-    }
-    end.change(v, at, n, count, whole);
-    if (whole) {
-      f4 low = *(f4 *)v, high = *(f4 *)(v + 4);
-      if (f32) {
-        *(f4 *)((float *)c + at) = low;
-        *(f4 *)((float *)c + at + 4) = high;
-      } else {
-        float u[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        *(f4 *)((bf16 *)c + at) = hg_pack(u);
-      }
+    if (wide && n + 8 <= cols) {
+      put_eight(at, v, shift, end);
       return;
     }
+    int count = (int)hg_least(cols - n, (i64)8);
 #pragma unroll 1
     for (int q = 0; q < count; q++) {
+      float u = end.one(hg_act(joined(v[q], at + q, n + q), act), at + q, q);
+      v[q] = u;
       if (f32)
-        ((float *)c)[at + q] = v[q];
+        ((float *)c)[at + q] = u;
       else
-        ((bf16 *)c)[at + q] = v[q];
+        ((bf16 *)c)[at + q] = u;
     }
+  }
+
+  // put_eight keeps its elements in registers: in shared memory, lanes that are eight words apart
+  // have four banks.
+  template <class E> HG_METHOD void put_eight(i64 at, float *v, const float (&shift)[8], E &end) const {
+    float u[8], more[8];
+    hg_take<8>(v, u);
+    typename E::others others = end.bring(at); // on their way meanwhile
+    if (residual) hg_take<8>(residual + at, more);
+#pragma unroll
+    for (int q = 0; q < 8; q++) {
+      u[q] *= alpha;
+      if (beta != 0.f) u[q] = fmaf(beta, f32 ? ((const float *)add)[at + q] : (float)((const bf16 *)add)[at + q], u[q]);
+      if (bias) u[q] += shift[q];
+      if (residual) u[q] += more[q];
+    }
+    if (act == HG_RELU) {
+#pragma unroll
+      for (int q = 0; q < 8; q++) u[q] = hg_act(u[q], HG_RELU);
+    } else if (act != HG_IDENTITY) {
+      // Registers have no index: each takes its turn as the first. Eight copies of the code are too many.
+#pragma unroll 1
+      for (int turn = 0; turn < 8; turn++) {
+        float first = hg_act(u[0], act);
+#pragma unroll
+        for (int q = 0; q < 7; q++) u[q] = u[q + 1];
+        u[7] = first;
+      }
+    }
+    end.eight(u, others);
+    if (end.reads_tile()) hg_give<8>(v, u);
+    if (f32)
+      hg_give<8>((float *)c + at, u);
+    else
+      hg_give<8>((bf16 *)c + at, u);
   }
 };
 
+// An end is what happens to a result beside what hg_result says. begin learns the first of the eight
+// columns of a thread and how many there are in all. bring reads the others that it needs for eight
+// elements, eight changes these, and one changes a single one, that of column q of a thread. finish
+// follows when the whole tile is written. If reads_tile, it finds the result in shared memory.
+//
 // hg_no_end leaves a result as it is.
 struct hg_no_end {
-  HG_METHOD void change(float *, i64, i64, int, bool) {}
+  struct others {};
+  HG_METHOD void begin(i64, i64) {}
+  HG_METHOD others bring(i64) const { return {}; }
+  HG_METHOD void eight(float (&)[8], const others &) {}
+  HG_METHOD float one(float v, i64, int) { return v; }
+  HG_METHOD bool reads_tile() const { return false; }
   template <int T> HG_METHOD void finish(float *, i64, i64, const hg_result &) {}
 };
 
@@ -177,6 +196,12 @@ HG_DEVICE void hg_multiply(float (&sum)[T / 32][T / 32][4], const hg_stage<T> &s
   }
 }
 
+// hg_vector reads eight numbers of a vector of n that may be null, with zeros beyond its end.
+HG_DEVICE void hg_vector(float (&v)[8], const float *from, i64 at, i64 n) {
+#pragma unroll
+  for (int q = 0; q < 8; q++) v[q] = from && at + q < n ? from[at + q] : 0.f;
+}
+
 // hg_put writes the tile through shared memory, where it has the place of the stages: a
 // thread then has eight columns side by side, the same of all its rows.
 template <int T, class E>
@@ -193,11 +218,13 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
       at[8 * (T + 8)] = sum[i][j][2], at[8 * (T + 8) + 1] = sum[i][j][3];
     }
   __syncthreads();
+  int q = threadIdx.x % (T / 8) * 8;
+  i64 n = n0 + q;
+  float shift[8];
+  hg_vector(shift, to.bias, n, to.cols);
+  end.begin(n, to.cols);
 #pragma unroll 1
-  for (int c = threadIdx.x; c < T * T / 8; c += 256) {
-    int r = c / (T / 8), q = c % (T / 8) * 8;
-    to.put(m0 + r, n0 + q, room + r * (T + 8) + q, end);
-  }
+  for (int r = threadIdx.x / (T / 8); r < T; r += 256 / (T / 8)) to.put(m0 + r, n, room + r * (T + 8) + q, shift, end);
   end.template finish<T>(room, m0, n0, to);
 }
 

@@ -146,25 +146,21 @@ func (c Card) product(bytes float64, p Product) float64 {
 	return max(rounds*cycles/c.Clock, bytes/c.Bytes)
 }
 
-// epilogue returns the cycles in which a tile is written, and those that it waits. Lanes that read
-// words eight apart take eight cycles for each.
+// epilogue returns the cycles in which a tile is written, and those that it waits. Eight elements of a
+// lane are two accesses to shared memory of eight cycles each.
 func (c Card) epilogue(p Product) (cycles, latency float64) {
-	words, instructions, waits := 144.0, 150.0, 0.0
-	add := func(has bool, ofWords, ofInstructions float64) {
+	words, instructions, waits := 16.0, 70.0, 0.0
+	add := func(has bool, more float64) {
 		if has {
-			words += ofWords
-			instructions += ofInstructions
+			instructions += more
 		}
 	}
-	add(p.Masks, 32, 110)
-	add(p.Sums, 64, 110)
-	add(p.Along, 0, 60)
-	add(p.Curved, 128, 600)
+	add(p.Masks, 25)
+	add(p.Sums, 40)
+	add(p.Along, 25)
+	add(p.Curved, 8*63)
 	if p.Masks || p.Adds || p.Along {
-		waits = 1000
-	}
-	if p.Masks && p.Adds {
-		waits *= 2
+		waits = 300
 	}
 	t := float64(p.Tile)
 	chunks := t * t / 8 / 32
