@@ -115,14 +115,36 @@ func (n peerNet) countLaunches(t *testing.T) *launchedStep {
 	return s
 }
 
-// judgeLaunch returns what is wrong with a launch, or "".
+// judgeLaunch returns what is wrong with a launch of an operation that moves so many bytes, or "". A
+// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor. One that
+// could have as many has fewer only where a split more would begin another round.
 func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string {
-	if l.Product.Tile > 0 || l.Kernel == "copy" || l.Blocks >= 2*multiprocessors || bytes < littleWork ||
-		fewBlocks[l.Kernel] != "" {
-		return ""
+	p := l.Product
+	if p.Tile == 0 {
+		if l.Kernel == "copy" || l.Blocks >= 2*multiprocessors || bytes < littleWork || fewBlocks[l.Kernel] != "" {
+			return ""
+		}
+		return fmt.Sprintf("%s has %d blocks on %d multiprocessors, and no reason in fewBlocks", l.Kernel, l.Blocks,
+			multiprocessors)
 	}
-	return fmt.Sprintf("%s has %d blocks on %d multiprocessors, and no reason in fewBlocks", l.Kernel, l.Blocks,
-		multiprocessors)
+	const (
+		leastSplit = 256 // the columns of a split, at least
+		rounded    = 2   // blocks that are missing since ranges are multiples of 64 columns
+	)
+	most := func(tile int) int {
+		splits := 1
+		if p.Splittable() {
+			splits = max(1, p.Inner/leastSplit)
+		}
+		return (p.Rows + tile - 1) / tile * ((p.Cols + tile - 1) / tile) * p.Batch * splits
+	}
+	switch {
+	case p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && most(128) >= 2*multiprocessors:
+		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, most(128))
+	case l.Blocks+max(l.Blocks/p.Splits, rounded) < 2*multiprocessors && most(p.Tile) >= 2*multiprocessors:
+		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, most(p.Tile))
+	}
+	return ""
 }
 
 // launchedRow is the calls of a step that launch the same kernels with the same blocks.

@@ -100,8 +100,8 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 		}
 		return
 	}
-	rows, cols, inner := o.product()
-	tile := b.tuning.tile(convTile, rows, cols, inner, int(o.groups))
+	rows, cols, _ := o.product()
+	tile := b.tuning.tile(convTile, rows, cols, int(o.groups))
 	down, k := blocks(rows, tile), int(o.k)
 	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
 	var parts, more Address
@@ -142,8 +142,8 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 	if b.gradXByVendor(&o, dx, dy, w, e) {
 		return
 	}
-	rows, cols, inner := o.productX()
-	tile := b.tuning.tile(convGradXTile, rows, cols, inner, int(o.groups))
+	rows, cols, _ := o.productX()
+	tile := b.tuning.tile(convGradXTile, rows, cols, int(o.groups))
 	down := blocks(rows, tile)
 	var parts Address
 	n := e.Sums.Len() // 0 if absent
