@@ -133,8 +133,11 @@ HG_DEVICE int hg_row() {
   return row / 8 * 8 + row % 2 * 4 + row / 2 % 4;
 }
 
-// hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight.
-template <int T, bool ALONG_K, class F> HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int unit) {
+// hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight. UNIT is unit, or
+// 0 where it is not known.
+template <int T, bool ALONG_K, int UNIT, class F>
+HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int units) {
+  const int unit = UNIT ? UNIT : units;
   if (ALONG_K) {
     int row = hg_row(), column = threadIdx.x % 4 * 8;
 #pragma unroll 1
@@ -228,6 +231,28 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
   end.template finish<T>(room, m0, n0, to);
 }
 
+// hg_steps adds the products of all steps to sum. UNIT is both operands' unit, or 0.
+template <int T, bool A_ALONG_K, bool B_ALONG_K, int UNIT, class A, class B>
+HG_DEVICE void hg_steps(float (&sum)[T / 32][T / 32][4], hg_stage<T> *stages, A &a, B &b, int unit_a, int unit_b, i64 m0,
+                        i64 n0, i64 k0, i64 k1) {
+  int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
+#pragma unroll 1
+  for (int s = 1 - HG_STAGES; s < steps; s++) {
+    if (s >= 0) {
+      hg_copy_wait<HG_STAGES - 2>(); // all but the steps after s
+      __syncthreads();               // and everybody is done with step s − 1
+    }
+    if (next < steps) {
+      hg_stage<T> &to_fill = stages[next % HG_STAGES];
+      hg_bring<T, A_ALONG_K, UNIT>(to_fill.a, a, m0, k0 + (i64)next * HG_STEP, unit_a);
+      hg_bring<T, B_ALONG_K, UNIT>(to_fill.b, b, n0, k0 + (i64)next * HG_STEP, unit_b);
+    }
+    next++;
+    hg_copy_commit();
+    if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
+  }
+}
+
 // hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.
 // The launch gives HG_STAGES stages of shared memory.
 template <int T, bool A_ALONG_K, bool B_ALONG_K, class A, class B, class E = hg_no_end>
@@ -246,22 +271,11 @@ HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 
   if (B_ALONG_K)
 #pragma unroll
     for (int i = 0; i < T / 64; i++) b.bind(i, n0 + hg_row() + 64 * i);
-  int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
-#pragma unroll 1
-  for (int s = 1 - HG_STAGES; s < steps; s++) {
-    if (s >= 0) {
-      hg_copy_wait<HG_STAGES - 2>(); // all but the steps after s
-      __syncthreads();               // and everybody is done with step s − 1
-    }
-    if (next < steps) {
-      hg_stage<T> &to_fill = stages[next % HG_STAGES];
-      hg_bring<T, A_ALONG_K>(to_fill.a, a, m0, k0 + (i64)next * HG_STEP, unit_a);
-      hg_bring<T, B_ALONG_K>(to_fill.b, b, n0, k0 + (i64)next * HG_STEP, unit_b);
-    }
-    next++;
-    hg_copy_commit();
-    if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
-  }
+  // The choice is made here, since in the loop it takes as long as the products.
+  if (unit_a == 8 && unit_b == 8)
+    hg_steps<T, A_ALONG_K, B_ALONG_K, 8>(sum, stages, a, b, 8, 8, m0, n0, k0, k1);
+  else
+    hg_steps<T, A_ALONG_K, B_ALONG_K, 0>(sum, stages, a, b, unit_a, unit_b, m0, n0, k0, k1);
   hg_copy_wait<0>();
   hg_put<T>((float *)stages, sum, m0, n0, to, end);
 }

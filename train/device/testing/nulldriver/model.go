@@ -39,8 +39,14 @@ const (
 // stepInstructions are the instructions of a warp in a step of 32 columns, counted in what ptxas
 // makes for sm_90.
 var stepInstructions = map[string]map[int]float64{
-	"nt": {128: 188, 64: 108}, "nn": {128: 209, 64: 122}, "tn": {128: 212, 64: 130}, "tt": {128: 212, 64: 124},
-	"conv": {128: 235, 64: 130}, "gradx": {128: 267, 64: 160}, "gradw": {128: 280, 64: 176},
+	"nt": {128: 118, 64: 62}, "nn": {128: 136, 64: 74}, "tn": {128: 127, 64: 71}, "tt": {128: 134, 64: 76},
+	"conv": {128: 141, 64: 89}, "gradx": {128: 214, 64: 118}, "gradw": {128: 176, 64: 91},
+}
+
+// smallPieces are the same where eight elements of an operand cannot be copied together.
+var smallPieces = map[string]map[int]float64{
+	"nt": {128: 188, 64: 115}, "nn": {128: 209, 64: 128}, "tn": {128: 213, 64: 136}, "tt": {128: 209, 64: 132},
+	"conv": {128: 220, 64: 136}, "gradx": {128: 272, 64: 166}, "gradw": {128: 276, 64: 182},
 }
 
 // kernelRate says how a kernel uses a card, as it was counted and estimated: the share of the rate of
@@ -130,7 +136,11 @@ func (c Card) product(bytes float64, p Product) float64 {
 	t := float64(p.Tile)
 	steps := math.Ceil(float64(p.Span) / 32)
 	tiles := math.Ceil(float64(p.Rows)/t) * math.Ceil(float64(p.Cols)/t) * float64(p.Batch*p.Splits)
-	issue := stepInstructions[p.Kind][p.Tile] * 2 / issueRate // a quarter has two of a block's eight warps
+	instructions := stepInstructions
+	if p.Each < 8 {
+		instructions = smallPieces
+	}
+	issue := instructions[p.Kind][p.Tile] * 2 / issueRate // a quarter has two of a block's eight warps
 	tensor := (t / 32) * (t / 32) * 2 * 2 * c.ProductCycles
 	shared := (t/32+t/64)*2*4*8 + 2*t*32*2/128 // fragments read, pieces written
 	step := max(issue, tensor, shared)
