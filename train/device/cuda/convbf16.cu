@@ -23,8 +23,21 @@ template <int T> HG_DEVICE void lay(float *all, const float (&v)[8]) {
   for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = v[q];
 }
 
+struct tensor_conv {
+  hg_result to; // of all groups; columns are those of one
+  const bf16 *a, *b;
+  hg_conv shape;
+  i64 range;           // pixels of a split of conv_gradw
+  int unit_a, unit_b;  // elements that lie side by side
+  const bf16 *mask, *x; // of conv_gradx
+  const float *mean;
+  double *parts;
+  hg_phase phase; // of conv_gradx
+};
+
 // grad_end puts zeros where mask is not positive and adds up the columns of what is stored.
 struct grad_end {
+  const tensor_conv &p;
   const bf16 *mask, *x; // laid out as the result, or null
   const float *mean;    // of the group's columns, with x
   double *parts;        // [tiles][ld] of the group's columns, with x [tiles][2][ld], or null
@@ -34,6 +47,7 @@ struct grad_end {
   struct others {
     f4 mask, x;
   };
+  HG_METHOD i64 row(i64 m) const { return p.phase.pixel(p.shape, m); }
   HG_METHOD void begin(i64 n, i64 cols) { hg_vector(center, mean, n, cols); }
   HG_METHOD others bring(i64 at) const {
     others o = {};
@@ -91,22 +105,12 @@ struct grad_end {
   }
 };
 
-struct tensor_conv {
-  hg_result to; // of all groups; columns are those of one
-  const bf16 *a, *b;
-  hg_conv shape;
-  i64 range;           // pixels of a split of conv_gradw
-  int unit_a, unit_b;  // elements that lie side by side
-  const bf16 *mask, *x; // of conv_gradx
-  const float *mean;
-  double *parts;
-};
-
 // moments_end leaves the result as it is and takes the moments of the columns of what is stored.
 struct moments_end {
   const tensor_conv &p; // read again at the end, since a kept value costs the product a register
 
   struct others {};
+  HG_METHOD i64 row(i64 m) const { return m; }
   HG_METHOD void begin(i64, i64) {}
   HG_METHOD others bring(i64) const { return {}; }
   HG_METHOD void eight(float (&)[8], const others &) {}
@@ -158,9 +162,9 @@ template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.in_group();
   hg_sources<bf16, T / 64> a = {p.a + g * o.filters(), o, rows, taps};
-  hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * p.phase.taps * o.in_group(), o, p.phase, taps};
   hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first),
-                             grad_end{p.mask ? p.mask + first : nullptr, p.x ? p.x + first : nullptr,
+                             grad_end{p, p.mask ? p.mask + first : nullptr, p.x ? p.x + first : nullptr,
                                       p.mean ? p.mean + first : nullptr, p.parts ? p.parts + first : nullptr, o.c,
                                       {}, {}, {}});
 }

@@ -43,7 +43,7 @@ struct hg_result {
   // memory of this thread, shift the bias of the columns.
   template <class E> HG_METHOD void put(i64 m, i64 n, float *v, const float (&shift)[8], E &end) const {
     if (m >= rows || n >= cols) return;
-    i64 at = m * ld + n;
+    i64 at = end.row(m) * ld + n;
     if (wide && n + 8 <= cols) {
       put_eight(at, v, shift, end);
       return;
@@ -96,7 +96,8 @@ struct hg_result {
   }
 };
 
-// An end is what happens to a result beside what hg_result says. begin learns the first of the eight
+// An end is what happens to a result beside what hg_result says. row is where row m of the product
+// lies in memory. begin learns the first of the eight
 // columns of a thread and how many there are in all. bring reads the others that it needs for eight
 // elements, eight changes these, and one changes a single one, that of column q of a thread. finish
 // follows when the whole tile is written. If reads_tile, it finds the result in shared memory.
@@ -104,6 +105,7 @@ struct hg_result {
 // hg_no_end leaves a result as it is.
 struct hg_no_end {
   struct others {};
+  HG_METHOD i64 row(i64 m) const { return m; }
   HG_METHOD void begin(i64, i64) {}
   HG_METHOD others bring(i64) const { return {}; }
   HG_METHOD void eight(float (&)[8], const others &) {}

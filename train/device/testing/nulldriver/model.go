@@ -40,13 +40,13 @@ const (
 // makes for sm_90.
 var stepInstructions = map[string]map[int]float64{
 	"nt": {128: 118, 64: 62}, "nn": {128: 136, 64: 74}, "tn": {128: 127, 64: 71}, "tt": {128: 134, 64: 76},
-	"conv": {128: 141, 64: 89}, "gradx": {128: 214, 64: 118}, "gradw": {128: 176, 64: 91},
+	"conv": {128: 141, 64: 89}, "gradx": {128: 184, 64: 104}, "gradw": {128: 176, 64: 91},
 }
 
 // smallPieces are the same where eight elements of an operand cannot be copied together.
 var smallPieces = map[string]map[int]float64{
 	"nt": {128: 188, 64: 115}, "nn": {128: 209, 64: 128}, "tn": {128: 213, 64: 136}, "tt": {128: 209, 64: 132},
-	"conv": {128: 220, 64: 136}, "gradx": {128: 272, 64: 166}, "gradw": {128: 276, 64: 182},
+	"conv": {128: 220, 64: 136}, "gradx": {128: 272, 64: 160}, "gradw": {128: 276, 64: 182},
 }
 
 // kernelRate says how a kernel uses a card, as it was counted and estimated: the share of the rate of
@@ -101,9 +101,13 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 	case len(launches) == 0:
 		return 0
 	case launches[0].Product.Tile > 0:
+		rows := 0 // of all phases of a gradient
+		for _, l := range launches {
+			rows += l.Product.Rows
+		}
 		for _, l := range launches {
 			if l.Product.Tile > 0 {
-				seconds += c.product(call.Bytes, l.Product)
+				seconds += c.product(call.Bytes*float64(l.Product.Rows)/float64(rows), l.Product)
 			}
 		}
 		return seconds

@@ -64,7 +64,7 @@ type images struct {
 	n, h, w, c, k, r, s, outH, outW      int32
 	strideH, strideW, _, _, _, _, groups int32
 	groupC, groupK                       int32
-	_                                    [9][2]uint32
+	_                                    [7][2]uint32
 	span                                 int64
 	unitA, unitB                         int32
 	mask, x, _, parts                    uint64
@@ -103,6 +103,9 @@ func (o *images) product(kind string, tile int) Product {
 		Image:  fmt.Sprintf("%d² %d to %d, %d×%d/%d", o.h, o.c, o.k, o.r, o.s, o.strideH),
 		Stride: int(o.strideH), Each: int(min(o.unitA, o.unitB)), Adds: o.to.residual != 0,
 		Masks: o.mask != 0, Sums: o.parts != 0, Along: o.x != 0,
+	}
+	if kind == "gradx" && p.Stride > 1 {
+		p.Image += " phase"
 	}
 	switch kind {
 	case "conv":
