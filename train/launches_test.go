@@ -23,6 +23,10 @@ var updateLaunches = flag.Bool("update-launches", false, "write testdata/launche
 // time that a launch takes.
 const littleWork = 8e6
 
+// mostParts is how many parts a block may join: it reads 64 at a time, in some 0.8 µs, and another
+// launch costs as much as 200 parts.
+const mostParts = 256
+
 // fewBlocks are kernels of larger operations with fewer blocks than two for each multiprocessor, and
 // why that is right.
 var fewBlocks = map[string]string{
@@ -121,6 +125,9 @@ func (n peerNet) countLaunches(t *testing.T) *launchedStep {
 func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string {
 	p := l.Product
 	if p.Tile == 0 {
+		if l.Parts > mostParts {
+			return fmt.Sprintf("%s has %d blocks that add up %d parts each", l.Kernel, l.Blocks, l.Parts)
+		}
 		if l.Kernel == "copy" || l.Blocks >= 2*multiprocessors || bytes < littleWork || fewBlocks[l.Kernel] != "" {
 			return ""
 		}

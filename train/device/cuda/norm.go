@@ -49,28 +49,22 @@ func (b *Backend) statistics(op string, stats, x device.Array) {
 	b.joinMoments(op, stats, at[0], at[1], spans, span, rows, c)
 }
 
-// momentsRun is the number of parts that a block joins where there are more than momentsMost.
-const (
-	momentsRun  = 64
-	momentsMost = 256
-)
-
 // joinedMoments returns the bytes of scratch memory of joinMoments for so many parts.
 func joinedMoments(count, c int) int {
-	if count <= momentsMost {
+	if count <= partsMost {
 		return 0
 	}
-	return 16 * blocks(count, momentsRun) * c
+	return 16 * blocks(count, partsRun) * c
 }
 
 // joinMoments joins parts of unit rows each (see moments.h) to stats [2,C]. more is memory of
 // joinedMoments bytes.
 func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address, count, unit, rows, c int) {
-	if count > momentsMost {
-		runs := blocks(count, momentsRun)
-		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(momentsRun).i64(c).
+	if count > partsMost {
+		runs := blocks(count, partsRun)
+		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(partsRun).i64(c).
 			run("norm", "norm_join_f32", runs*blocks(c, 32), 256, 0)
-		parts, count, unit = more, runs, unit*momentsRun
+		parts, count, unit = more, runs, unit*partsRun
 	}
 	b.op(op).addr(0).ptr(f32(stats)).addr(parts).i64(count).i64(unit).i64(rows).i64(max(count, 1)).i64(c).
 		run("norm", "norm_join_f32", blocks(c, 32), 256, 0)
@@ -96,7 +90,8 @@ func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.A
 		none, mean := device.Array{}, stats.RowRange(0, 1)
 		b.op(op).addr(parts).active(none).active(dy).active(none).active(none).active(x).ptr(f32(mean)).
 			i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
-		b.op(op).addr(own).f32(0).addr(parts).i64(2*c).i64(spans).i64(2*c).
+		distance, left := b.joinRuns(op, parts, 2*c, spans, 2*c)
+		b.op(op).addr(own).f32(0).addr(parts).i64(distance).i64(left).i64(max(left, 1)).i64(2*c).
 			run("join", "join_f32", blocks(2*c, 32), 256, 0)
 		given = own
 	}

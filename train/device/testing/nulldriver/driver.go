@@ -29,7 +29,7 @@ type Launch struct {
 	Kernel  string  // "copy" for the driver's own
 	Blocks  int     // of its grid; 0 for a copy
 	Product Product // of a kernel for tensor cores; its Tile is 0 for others
-	Parts   int     // the sums that join_f32 adds up for each of its results; 0 for others
+	Parts   int     // the sums that a block of join_f32 adds up for each of its results; 0 for others
 }
 
 // New returns a driver with one card.
@@ -163,7 +163,7 @@ func (d *Driver) Launch(f cuda.Function, grid, _ [3]uint32, _ int, _ cuda.Stream
 	l := Launch{Kernel: d.names[f], Blocks: int(grid[0])}
 	arguments := (*[8]unsafe.Pointer)(params)
 	if l.Product = productOf(l.Kernel, arguments[0]); l.Kernel == "join_f32" {
-		l.Parts = int(*(*int64)(arguments[4]))
+		l.Parts = int(min(*(*int64)(arguments[4]), *(*int64)(arguments[5])))
 	}
 	d.Launches = append(d.Launches, l)
 	return nil
