@@ -11,10 +11,31 @@ const (
 	partsMost = 256
 )
 
-// columnBlocks returns the number of blocks and of spans for a kernel that sums columns.
-func columnBlocks(rows, width int) (grid, spans int) {
-	spans = blocks(rows, span)
-	return spans * blocks(width, 32), spans
+// columns is how a kernel sums the columns of a matrix: see columns.h.
+type columns struct {
+	lanes int // threads side by side, of which each has 16 bytes of a row; 0: 32 with a column each
+	grid  int // blocks
+	spans int // of rows
+}
+
+// columnsOf returns how a kernel sums the columns of arrays of rows and width. Other vectors that it
+// reads by column are in more. A block has the most lanes that leave few of them idle.
+func (c *call) columnsOf(rows, width int, a device.Array, more ...device.Array) columns {
+	wide, each := c.byChannel(a, more...)
+	k := columns{spans: blocks(rows, span)}
+	for _, m := range append(more, a) {
+		wide = wide && (m.Absent() || m.N < 2 || stride(m)%each == 0)
+	}
+	if !wide {
+		k.grid = k.spans * blocks(width, 32)
+		return k
+	}
+	runs := width / each
+	for k.lanes = 32; k.lanes > 1 && 8*blocks(runs, k.lanes)*k.lanes > 9*runs; {
+		k.lanes /= 2
+	}
+	k.grid = k.spans * blocks(runs, k.lanes)
+	return k
 }
 
 // join adds the partial sums of n numbers to dst: dst = acc·dst + the sum of count parts,

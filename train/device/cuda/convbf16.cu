@@ -65,11 +65,11 @@ struct grad_end {
     }
     if (!parts) return;
     hg_unpack(o.x, z);
+    hg_as_stored<8, bf16>(v);
 #pragma unroll
     for (int q = 0; q < 8; q++) {
-      float u = hg_widen_bf16(hg_round_bf16(v[q]));
-      sums[q] += u;
-      if (x) along[q] = fmaf(u, z[q] - center[q], along[q]);
+      sums[q] += v[q];
+      if (x) along[q] = fmaf(v[q], z[q] - center[q], along[q]);
     }
   }
 

@@ -52,13 +52,25 @@ HG_KERNELS(256, layernorm_grad,
   }
 }
 
+// lanes is 0 where 16 bytes of a row cannot be read at once.
 HG_KERNELS(256, layernorm_sums,
-           (double *parts, const T *dy, i64 lddy, const T *x, i64 ldx, const float *stats, i64 rows, i64 width),
-           (parts, dy, lddy, x, ldx, stats, rows, width)) {
-  HG_SHARED(double, room, [2 * 8 * 32]);
-  hg_columns<2>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[2]) {
-    double d = dy[r * lddy + c];
-    sum[0] += d * ((x[r * ldx + c] - (double)stats[2 * r]) * stats[2 * r + 1]);
-    sum[1] += d;
-  });
+           (double *parts, const T *dy, i64 lddy, const T *x, i64 ldx, const float *stats, i64 rows, i64 width, int lanes),
+           (parts, dy, lddy, x, ldx, stats, rows, width, lanes)) {
+  HG_SHARED(double, room, HG_ROOM(T));
+  auto add = [=](i64 r, i64 c, auto &sums) {
+    constexpr int E = sizeof(sums[0]) / sizeof(sums[0][0]);
+    float d[E], v[E], mean = stats[2 * r], scale = stats[2 * r + 1];
+    hg_take<E>(dy + r * lddy + c, d);
+    hg_take<E>(x + r * ldx + c, v);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      sums[0][e].add_product(d[e], (v[e] - mean) * scale);
+      sums[1][e].add(d[e]);
+    }
+  };
+  hg_put_sums<2> put = {parts, width};
+  if (lanes)
+    hg_columns<2, 16 / sizeof(T)>(rows, width, lanes, room, add, put);
+  else
+    hg_columns<2, 1>(rows, width, 32, room, add, put);
 }

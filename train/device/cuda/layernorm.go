@@ -21,12 +21,12 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) {
 		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats))
 	}
-	grid, spans := columnBlocks(rows, width)
-	parts := b.scratch("LayerNormGrad", 16*spans*width)[0]
+	k := b.op("LayerNormGrad").columnsOf(rows, width, dy, x)
+	parts := b.scratch("LayerNormGrad", 16*k.spans*width)[0]
 	b.op("LayerNormGrad").addr(parts).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(stats)).i64(rows).
-		i64(width).run("layernorm", "layernorm_sums", grid, 256, 0)
+		i64(width).i32(k.lanes).run("layernorm", "layernorm_sums", k.grid, 256, 0)
 	b.op("LayerNormGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(gamma)).
 		ptr(f32(stats)).i64(rows).i64(width).run("layernorm", "layernorm_grad", blocks(rows, 8), 256, 0)
-	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, spans, width)
-	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, spans, width)
+	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, k.spans, width)
+	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, k.spans, width)
 }

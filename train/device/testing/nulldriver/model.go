@@ -62,14 +62,14 @@ var kernelRates = []struct {
 	prefix string
 	kernelRate
 }{
-	{"layernorm_sums", kernelRate{share: 0.32, conversions: 3.7, doubles: 5.3}}, // and layernorm_grad
+	{"layernorm_sums", kernelRate{share: 0.4, conversions: 2.3, doubles: 5.3}}, // and layernorm_grad
 	{"layernorm", kernelRate{share: 0.6, conversions: 3}},
-	{"sums_columns", kernelRate{share: 0.45}},
+	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
 	{"sums_all", kernelRate{share: 0.5}},
-	{"relugrad_sums", kernelRate{share: 0.45}},
-	{"relugrad_along", kernelRate{share: 0.55}}, // in NormGrad, norm_back follows
+	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
+	{"relugrad_along", kernelRate{share: 0.8, instructions: 8}}, // in NormGrad, norm_back follows
 	{"relugrad", kernelRate{share: 0.9}},
-	{"norm_moments", kernelRate{share: 0.6}}, // norm_apply follows
+	{"norm_moments", kernelRate{share: 0.75, instructions: 12}}, // norm_apply follows
 	{"norm", kernelRate{share: 0.8}},
 	{"act_grad", kernelRate{share: 0.85, instructions: 25}},
 	{"act", kernelRate{share: 0.85, instructions: 30}},
