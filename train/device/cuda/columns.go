@@ -21,11 +21,8 @@ type columns struct {
 // columnsOf returns how a kernel sums the columns of arrays of rows and width. Other vectors that it
 // reads by column are in more. A block has the most lanes that leave few of them idle.
 func (c *call) columnsOf(rows, width int, a device.Array, more ...device.Array) columns {
-	wide, each := c.byChannel(a, more...)
+	wide, each := c.byRun(a, more...)
 	k := columns{spans: blocks(rows, span)}
-	for _, m := range append(more, a) {
-		wide = wide && (m.Absent() || m.N < 2 || stride(m)%each == 0)
-	}
 	if !wide {
 		k.grid = k.spans * blocks(width, 32)
 		return k
@@ -36,6 +33,15 @@ func (c *call) columnsOf(rows, width int, a device.Array, more ...device.Array) 
 	}
 	k.grid = k.spans * blocks(runs, k.lanes)
 	return k
+}
+
+// byRun is byChannel for arrays with strides.
+func (c *call) byRun(a device.Array, more ...device.Array) (wide bool, each int) {
+	wide, each = c.byChannel(a, more...)
+	for _, m := range append(more, a) {
+		wide = wide && (m.Absent() || m.N < 2 || stride(m)%each == 0)
+	}
+	return wide, each
 }
 
 // join adds the partial sums of n numbers to dst: dst = acc·dst + the sum of count parts,

@@ -21,5 +21,19 @@ struct hg_floatsum {
     add(p);
     lost += fmaf(a, b, -p);
   }
+  // join adds another sum; a.join(b) and b.join(a) have the same bits.
+  HG_METHOD void join(hg_floatsum other) {
+    float before = lost + other.lost;
+    lost = 0.f;
+    add(other.sum);
+    lost += before;
+  }
   HG_METHOD double value() const { return (double)sum + (double)lost; }
 };
+
+// hg_warp_sum joins the sums of a warp.
+HG_DEVICE hg_floatsum hg_warp_sum(hg_floatsum v) {
+  for (int d = 16; d > 0; d >>= 1)
+    v.join({__shfl_xor_sync(HG_FULL, v.sum, d), __shfl_xor_sync(HG_FULL, v.lost, d)});
+  return v;
+}

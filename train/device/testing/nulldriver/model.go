@@ -62,8 +62,8 @@ var kernelRates = []struct {
 	prefix string
 	kernelRate
 }{
-	{"layernorm_sums", kernelRate{share: 0.4, conversions: 2.3, doubles: 5.3}}, // and layernorm_grad
-	{"layernorm", kernelRate{share: 0.6, conversions: 3}},
+	{"layernorm_sums", kernelRate{share: 0.48, instructions: 26}}, // and layernorm_grad, which reads again
+	{"layernorm", kernelRate{share: 0.8, instructions: 22}},
 	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
 	{"sums_all", kernelRate{share: 0.5}},
 	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
