@@ -65,7 +65,7 @@ var kernelRates = []struct {
 	{"layernorm_sums", kernelRate{share: 0.48, instructions: 26}}, // and layernorm_grad, which reads again
 	{"layernorm", kernelRate{share: 0.8, instructions: 22}},
 	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
-	{"sums_all", kernelRate{share: 0.5}},
+	{"sums_all", kernelRate{share: 0.8, instructions: 10}},
 	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
 	{"relugrad_along", kernelRate{share: 0.8, instructions: 8}}, // in NormGrad, norm_back follows
 	{"relugrad", kernelRate{share: 0.9}},
@@ -81,7 +81,7 @@ var kernelRates = []struct {
 	{"pool_grad", kernelRate{share: 0.4}},
 	{"pool", kernelRate{share: 0.6}},
 	{"pixels", kernelRate{share: 0.5}},
-	{"copy_convert", kernelRate{share: 0.35}},
+	{"copy_convert", kernelRate{share: 0.75}},
 	{"copy", kernelRate{share: 0.9}},
 	{"fill", kernelRate{share: 0.9}},
 	{"", kernelRate{share: 0.4}},
