@@ -78,7 +78,8 @@ var kernelRates = []struct {
 	{"guard", kernelRate{share: 0.8}},
 	{"gem_grad", kernelRate{share: 0.5, conversions: 2.5, doubles: 2.5, instructions: 50}},
 	{"gem", kernelRate{share: 0.5, conversions: 3, doubles: 4, instructions: 50}},
-	{"pool_grad", kernelRate{share: 0.4}},
+	{"pool_firsts", kernelRate{share: 0.72}}, // and pool_grad, which reads the places
+	{"pool_grad", kernelRate{share: 0.8}},
 	{"pool", kernelRate{share: 0.6}},
 	{"pixels", kernelRate{share: 0.5}},
 	{"copy_convert", kernelRate{share: 0.75}},
