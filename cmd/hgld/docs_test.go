@@ -92,6 +92,7 @@ var apart = []struct{ command, reason string }{
 	{"--device cuda", "needs a GPU"},
 	{"--qrels", "judgements of a benchmark"},
 	{"eval revisited", "judgements of a benchmark"},
+	{"eval landmarks", "images of a benchmark"},
 	{"eval overall", "see TestCommandsOfTheDataSetsDocumentRun"},
 	{"eval compare --paper", "the result of a published data set"},
 	{"--images grocery", "written by pyarrow in scripts/check_readers"},

@@ -175,7 +175,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
-	if data.Query == nil && len(data.Benchmarks) == 0 {
+	if data.Query == nil && len(data.Benchmarks) == 0 && r.Resumed() == "" {
 		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
 	if err := printInputMetrics(j, b, r, data.Validation); err != nil {
