@@ -30,7 +30,7 @@ HG_DEVICE float hg_gate_slope(float x, float scale, float cube) {
 HG_DEVICE float hg_act_grad(float dy, float x, int f) {
   switch (f) {
   case HG_RELU: return x > 0.f ? dy : 0.f;
-  case HG_GELU: return dy * fmaf(x * 0.398942280f, hg_exp(-0.5f * x * x), hg_phi(x));
+  case HG_GELU: return dy * hg_phi_slope(x);
   case HG_GELU_TANH: return dy * hg_gate_slope(x, HG_TANH_SCALE, HG_TANH_CUBE);
   case HG_QUICK_GELU: return dy * hg_gate_slope(x, HG_QUICK, 0.f);
   default: return dy;

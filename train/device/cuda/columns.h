@@ -1,31 +1,53 @@
 // columns.h: sums down the columns of a matrix, in an order that its shape decides.
-// A block takes 32 columns and a span of rows; warp w of 8 takes rows w, w + 8, … of
-// the span, and the warps' sums are added in their order. The sums of all spans are
-// added in order by join.cu.
+// A block takes a span of rows of some columns, a thread E columns side by side of every
+// 256/lanes-th row. The threads' sums are added in their order, and those of all spans by join.cu.
 #pragma once
-#include "hg.h"
+#include "floatsum.h"
+#include "typed.h"
 
 #define HG_SPAN 256 // rows of a block
 
-// hg_columns calls add(row, column, sums) for each element of the block's part and
-// writes the M sums of column c and span s to parts[(s·M + m)·width + c]. The grid is
-// one-dimensional: blocks of one span follow each other. room is [8][32·M].
-template <int M, class F> HG_DEVICE void hg_columns(double *parts, i64 rows, i64 width, double *room, F add) {
-  i64 across = (width + 31) / 32, span = blockIdx.x / across;
-  i64 c = (blockIdx.x - span * across) * 32 + hg_lane(), end = hg_least(rows, (span + 1) * HG_SPAN);
-  double sums[M];
+// HG_ROOM is the shared memory of hg_columns for columns of T.
+#define HG_ROOM(T) [256 * 16 / sizeof(T)]
+
+// hg_columns calls add(row, column, sums) for each run of E columns from column on, and then
+// put(span, column, sum) for each column of the block, with its M sums. lanes, a power of 2 up to
+// 32, is the number of threads side by side. The grid is one-dimensional: blocks of one span follow
+// each other. room is [256·E].
+template <int M, int E, class F, class P>
+HG_DEVICE void hg_columns(i64 rows, i64 width, int lanes, double *room, F add, P put) {
+  int side = (int)threadIdx.x & (lanes - 1), down = 256 / lanes, begin = (int)threadIdx.x / lanes;
+  i64 each = (i64)lanes * E, across = (width + each - 1) / each, span = blockIdx.x / across;
+  i64 first = (blockIdx.x - span * across) * each, c = first + side * E, end = hg_least(rows, (span + 1) * HG_SPAN);
+  hg_floatsum sums[M][E];
 #pragma unroll
-  for (int m = 0; m < M; m++) sums[m] = 0;
+  for (int m = 0; m < M; m++)
+#pragma unroll
+    for (int e = 0; e < E; e++) sums[m][e].begin();
   if (c < width)
-    for (i64 r = span * HG_SPAN + hg_warp(); r < end; r += 8) add(r, c, sums);
+    for (i64 r = span * HG_SPAN + begin; r < end; r += down) add(r, c, sums);
+  // Thread t has column t/lanes of the runs of lane t % lanes.
+  double sum[M];
+  bool has = (int)threadIdx.x < each;
+  c = first + side * E + begin;
 #pragma unroll
-  for (int m = 0; m < M; m++) room[(hg_warp() * M + m) * 32 + hg_lane()] = sums[m];
-  __syncthreads();
-  if (hg_warp() == 0 && c < width)
+  for (int m = 0; m < M; m++) {
+    if (m > 0) __syncthreads();
 #pragma unroll
-    for (int m = 0; m < M; m++) {
-      double sum = 0;
-      for (int w = 0; w < 8; w++) sum += room[(w * M + m) * 32 + hg_lane()];
-      parts[(span * M + m) * width + c] = sum;
-    }
+    for (int e = 0; e < E; e++) room[e * 256 + threadIdx.x] = sums[m][e].value();
+    __syncthreads();
+    sum[m] = 0;
+    for (int d = 0; d < down && has; d++) sum[m] += room[begin * 256 + d * lanes + side];
+  }
+  if (has && c < width) put(span, c, sum);
 }
+
+// hg_put_sums writes M sums of column c and span s to parts[(s·M + m)·width + c].
+template <int M> struct hg_put_sums {
+  double *parts;
+  i64 width;
+  HG_METHOD void operator()(i64 span, i64 c, const double (&sum)[M]) const {
+#pragma unroll
+    for (int m = 0; m < M; m++) parts[(span * M + m) * width + c] = sum[m];
+  }
+};

@@ -6,7 +6,8 @@
 // conv_gradx: dx = Σ over taps and filters of dy·w + add, zero where mask is not positive,
 // [input pixels, r·s·k/groups] by [r·s·k/groups, c/groups]. Where they are wanted, the sums of
 // dx down the columns of a tile go to parts [⌈pixels/T⌉][c], which join.cu adds in order; with x,
-// parts [⌈pixels/T⌉][2][c] also take those of dx·(x − mean).
+// parts [⌈pixels/T⌉][2][c] also take those of dx·(x − mean). A launch has the pixels and taps of a
+// phase (conv.h).
 //
 // conv_gradw: dw = acc·dw + dyᵀ·patches, [k/groups, pixels] by [pixels, r·s·c/groups].
 // Pixels are cut into ranges, whose sums go to parts [splits][k·r·s·c/groups] and are
@@ -26,6 +27,7 @@ struct epilogue {
 struct grad_epilogue {
   const float *add, *mask, *x, *mean;
   double *parts;
+  hg_phase phase;
 };
 
 // room is the shared memory of a block: the tiles, and after the products what each of 16 rows of
@@ -86,14 +88,14 @@ HG_DEVICE void gradx(room<T> &shared, float *dx, const float *dy, const float *w
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.in_group();
   hg_sources<float, T / 16> a = {dy + g * o.filters(), o, rows, taps};
-  hg_turned<float, T / 16> b = {w + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_turned<float, T / 16> b = {w + (i64)g * o.filters() * e.phase.taps * o.in_group(), o, e.phase, taps};
   hg_gemm<T, true, false>(shared.tiles, a, b, i * T, j * T, 0, taps, [&](i64 m, i64 n, const float(&v)[4]) {
     int y = (int)threadIdx.x / 16, column = (int)(n - j * T);
     bool begins = m - i * T == 4 * y; // a thread's first row
     for (int q = 0; q < 4; q++) {
       float u = 0.f, along = 0.f;
       if (m < rows && n + q < o.in_group()) {
-        i64 p = m * o.c + first + n + q;
+        i64 p = e.phase.pixel(o, m) * o.c + first + n + q;
         u = e.add ? v[q] + e.add[p] : v[q];
         if (e.mask && !(e.mask[p] > 0.f)) u = 0.f;
         dx[p] = u;

@@ -14,7 +14,6 @@ type conv struct {
 	strideH, strideW, padH, padW, dilationH, dilationW, groups int32
 	groupC, groupK                                             int32
 	byC, byK, byS, byW, byHW, byOutW, byOutHW                  divisor
-	byStrideH, byStrideW                                       divisor
 }
 
 // divisor mirrors hg_divisor of conv.h: ⌊n/d⌋ = ⌊2n·factor/2³²⌋ >> shift for n < 2³¹.
@@ -37,7 +36,11 @@ type epilogue struct {
 }
 
 // gradEpilogue mirrors grad_epilogue in conv.cu.
-type gradEpilogue struct{ add, mask, x, mean, parts Address }
+type gradEpilogue struct {
+	add, mask, x, mean, parts Address
+	phase                     phase
+	_                         int32
+}
 
 // convOf checks the arrays of a convolution. y is [N, outH, outW, K].
 func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
@@ -64,7 +67,6 @@ func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 		byC: divisorOf(one(w.Dims[3])), byK: divisorOf(one(w.Dims[0] / groups)), byS: divisorOf(one(w.Dims[2])),
 		byW: divisorOf(one(x.Dims[2])), byHW: divisorOf(one(x.Dims[1] * x.Dims[2])),
 		byOutW: divisorOf(outW), byOutHW: divisorOf(outH * outW),
-		byStrideH: divisorOf(one(shape.StrideH)), byStrideW: divisorOf(one(shape.StrideW)),
 		n: int32(x.Dims[0]), h: int32(x.Dims[1]), w: int32(x.Dims[2]), c: int32(x.Dims[3]),
 		k: int32(w.Dims[0]), r: int32(w.Dims[1]), s: int32(w.Dims[2]), outH: int32(outH), outW: int32(outW),
 		strideH: int32(one(shape.StrideH)), strideW: int32(one(shape.StrideW)), padH: int32(shape.PadH),
@@ -79,6 +81,7 @@ func (o *conv) product() (rows, cols, inner int) {
 	return int(o.n * o.outH * o.outW), int(o.k / o.groups), int(o.r * o.s * (o.c / o.groups))
 }
 
+// productX is that of a phase, or of all pixels if the strides are 1.
 func (o *conv) productX() (rows, cols, inner int) {
 	return int(o.n * o.h * o.w), int(o.c / o.groups), int(o.r * o.s * (o.k / o.groups))
 }
@@ -100,8 +103,8 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 		}
 		return
 	}
-	rows, cols, inner := o.product()
-	tile := b.tuning.tile(convTile, rows, cols, inner, int(o.groups))
+	rows, cols, _ := o.product()
+	tile := b.tuning.tile(convTile, rows, cols, int(o.groups))
 	down, k := blocks(rows, tile), int(o.k)
 	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
 	var parts, more Address
@@ -142,24 +145,34 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 	if b.gradXByVendor(&o, dx, dy, w, e) {
 		return
 	}
-	rows, cols, inner := o.productX()
-	tile := b.tuning.tile(convGradXTile, rows, cols, inner, int(o.groups))
-	down := blocks(rows, tile)
+	of := o.phases()
+	down, n := 0, e.Sums.Len() // 0 if absent
+	for i := range of {
+		rows, cols, _ := of[i].productX()
+		of[i].tile = b.tuning.tile(convGradXTile, rows, cols, int(o.groups))
+		down += blocks(rows, of[i].tile)
+	}
 	var parts Address
-	n := e.Sums.Len() // 0 if absent
 	if n > 0 {
 		parts = b.scratch("ConvGradX", 8*down*n)[0]
 	}
-	if dx.Type == device.BF16 {
-		b.tensorConvGradX(dx, dy, w, o, e, parts, tile)
-	} else {
-		c := b.op("ConvGradX")
-		after := gradEpilogue{
-			c.address(f32(e.Add)), c.address(f32(e.Mask)), c.address(f32(e.X)), c.address(f32(e.Mean)), parts,
+	at := parts
+	for i := range of {
+		p := &of[i]
+		rows, cols, _ := p.productX()
+		if dx.Type == device.BF16 {
+			b.tensorConvGradX(dx, dy, w, p, e, at)
+		} else {
+			c := b.op("ConvGradX")
+			after := gradEpilogue{
+				add: c.address(f32(e.Add)), mask: c.address(f32(e.Mask)), x: c.address(f32(e.X)),
+				mean: c.address(f32(e.Mean)), parts: at, phase: p.phase,
+			}
+			c.ptr(f32(dx)).ptr(f32(dy)).addr(c.address(f32(w)) + Address(4*p.firstTap*int(o.groupC)))
+			structure(structure(c, &p.conv), &after).
+				run("conv", convKernels[p.tile].gradX, blocks(rows, p.tile)*blocks(cols, p.tile)*int(o.groups), 256, 0)
 		}
-		c.ptr(f32(dx)).ptr(f32(dy)).ptr(f32(w))
-		structure(structure(c, &o), &after).
-			run("conv", convKernels[tile].gradX, down*blocks(cols, tile)*int(o.groups), 256, 0)
+		at += Address(8 * blocks(rows, p.tile) * n)
 	}
 	b.join("ConvGradX", e.Sums, 0, parts, n, down, n)
 }

@@ -23,33 +23,70 @@ template <int T> HG_DEVICE void lay(float *all, const float (&v)[8]) {
   for (int q = 0; q < 8; q++) all[threadIdx.x / ACROSS * T + threadIdx.x % ACROSS * 8 + q] = v[q];
 }
 
+struct tensor_conv {
+  hg_result to; // of all groups; columns are those of one
+  const bf16 *a, *b;
+  hg_conv shape;
+  i64 range;           // pixels of a split of conv_gradw
+  int unit_a, unit_b;  // elements that lie side by side
+  const bf16 *mask, *x; // of conv_gradx
+  const float *mean;
+  double *parts;
+  hg_phase phase; // of conv_gradx
+};
+
 // grad_end puts zeros where mask is not positive and adds up the columns of what is stored.
 struct grad_end {
+  const tensor_conv &p;
   const bf16 *mask, *x; // laid out as the result, or null
   const float *mean;    // of the group's columns, with x
   double *parts;        // [tiles][ld] of the group's columns, with x [tiles][2][ld], or null
   i64 ld;
-  float sums[8], along[8];
+  float sums[8], along[8], center[8]; // of the thread's columns; center is mean
 
-  HG_METHOD void change(float *v, i64 at, i64 n, int count, bool whole) {
+  struct others {
+    f4 mask, x;
+  };
+  HG_METHOD i64 row(i64 m) const { return p.phase.pixel(p.shape, m); }
+  HG_METHOD void begin(i64 n, i64 cols) { hg_vector(center, mean, n, cols); }
+  HG_METHOD others bring(i64 at) const {
+    others o = {};
+    if (mask) o.mask = *(const f4 *)(mask + at);
+    if (x) o.x = *(const f4 *)(x + at);
+    return o;
+  }
+
+  HG_METHOD void eight(float (&v)[8], const others &o) {
+    float y[8], z[8];
     if (mask) {
-      float y[8];
-      if (whole) hg_unpack(*(const f4 *)(mask + at), y);
+      hg_unpack(o.mask, y);
 #pragma unroll
-      for (int q = 0; q < 8; q++)
-        if (q < count && !((whole ? y[q] : (float)mask[at + q]) > 0.f)) v[q] = 0.f;
+      for (int q = 0; q < 8; q++) v[q] = y[q] > 0.f ? v[q] : 0.f;
     }
     if (!parts) return;
-    float z[8];
-    if (x && whole) hg_unpack(*(const f4 *)(x + at), z);
+    hg_unpack(o.x, z);
+    hg_as_stored<8, bf16>(v);
 #pragma unroll
     for (int q = 0; q < 8; q++) {
-      if (q >= count) continue;
-      float u = hg_widen_bf16(hg_round_bf16(v[q]));
-      sums[q] += u;
-      if (x) along[q] = fmaf(u, (whole ? z[q] : (float)x[at + q]) - mean[n + q], along[q]);
+      sums[q] += v[q];
+      if (x) along[q] = fmaf(v[q], z[q] - center[q], along[q]);
     }
   }
+
+  HG_METHOD float one(float v, i64 at, int column) {
+    if (mask && !((float)mask[at] > 0.f)) v = 0.f;
+    if (!parts) return v;
+    float u = hg_widen_bf16(hg_round_bf16(v));
+#pragma unroll
+    for (int q = 0; q < 8; q++) { // registers have no index
+      if (q != column) continue;
+      sums[q] += u;
+      if (x) along[q] = fmaf(u, (float)x[at] - center[q], along[q]);
+    }
+    return v;
+  }
+
+  HG_METHOD bool reads_tile() const { return false; }
 
   // finish adds up the sums of the threads that have the same columns.
   template <int T> HG_METHOD void finish(float *room, i64 m0, i64 n0, const hg_result &to) {
@@ -68,22 +105,17 @@ struct grad_end {
   }
 };
 
-struct tensor_conv {
-  hg_result to; // of all groups; columns are those of one
-  const bf16 *a, *b;
-  hg_conv shape;
-  i64 range;           // pixels of a split of conv_gradw
-  int unit_a, unit_b;  // elements that lie side by side
-  const bf16 *mask, *x; // of conv_gradx
-  const float *mean;
-  double *parts;
-};
-
 // moments_end leaves the result as it is and takes the moments of the columns of what is stored.
 struct moments_end {
   const tensor_conv &p; // read again at the end, since a kept value costs the product a register
 
-  HG_METHOD void change(float *, i64, i64, int, bool) {}
+  struct others {};
+  HG_METHOD i64 row(i64 m) const { return m; }
+  HG_METHOD void begin(i64, i64) {}
+  HG_METHOD others bring(i64) const { return {}; }
+  HG_METHOD void eight(float (&)[8], const others &) {}
+  HG_METHOD float one(float v, i64, int) { return v; }
+  HG_METHOD bool reads_tile() const { return p.parts != nullptr; }
 
   // finish reads the tile, which is still in shared memory. 256/T threads have a column.
   template <int T> HG_METHOD void finish(float *tile, i64 m0, i64 n0, const hg_result &to) {
@@ -130,11 +162,11 @@ template <int T> HG_DEVICE void gradx(const tensor_conv &p) {
   i64 down = (rows + T - 1) / T, j = at % across, i = at / across % down;
   int g = (int)(at / across / down), first = g * o.in_group();
   hg_sources<bf16, T / 64> a = {p.a + g * o.filters(), o, rows, taps};
-  hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * o.r * o.s * o.in_group(), o, taps};
+  hg_turned<bf16, T / 64> b = {p.b + (i64)g * o.filters() * p.phase.taps * o.in_group(), o, p.phase, taps};
   hg_product<T, true, false>(a, b, p.unit_a, p.unit_b, i * T, j * T, 0, taps, of_group(p.to, first),
-                             grad_end{p.mask ? p.mask + first : nullptr, p.x ? p.x + first : nullptr,
+                             grad_end{p, p.mask ? p.mask + first : nullptr, p.x ? p.x + first : nullptr,
                                       p.mean ? p.mean + first : nullptr, p.parts ? p.parts + first : nullptr, o.c,
-                                      {}, {}});
+                                      {}, {}, {}});
 }
 
 template <int T> HG_DEVICE void gradw(const tensor_conv &p) {

@@ -89,14 +89,8 @@ HG_DEVICE float hg_scale(float v, int n) {
   return v * __uint_as_float((u32)(half + 127) << 23) * __uint_as_float((u32)(n - half + 127) << 23);
 }
 
-// hg_exp (float): e^x within 2 units in the last place. x = n·ln2 + r with
-// |r| ≤ ln2/2, and e^r by its series, whose ninth term is below 2^-28.
-HG_DEVICE float hg_exp(float x) {
-  if (!(x < 89.f)) return x != x ? x : HG_INF;
-  if (x < -104.f) return 0.f;
-  float n = rintf(x * 1.44269504f);
-  float r = fmaf(n, -0.693145752f, x);
-  r = fmaf(n, -1.42860677e-6f, r);
+// hg_exp_of is 2^n·e^r for |r| ≤ ln2/2.
+HG_DEVICE float hg_exp_of(float r, float n) {
   float p = 1.f / 5040;
   p = fmaf(p, r, 1.f / 720);
   p = fmaf(p, r, 1.f / 120);
@@ -105,6 +99,24 @@ HG_DEVICE float hg_exp(float x) {
   p = fmaf(p, r, 0.5f);
   p = fmaf(p * r, r, r);
   return hg_scale(p + 1.f, (int)n);
+}
+
+// hg_exp (float): e^x within 2 units in the last place. x = n·ln2 + r with
+// |r| ≤ ln2/2, and e^r by its series, whose ninth term is below 2^-28.
+HG_DEVICE float hg_exp(float x) {
+  if (!(x < 89.f)) return x != x ? x : HG_INF;
+  if (x < -104.f) return 0.f;
+  float n = rintf(x * 1.44269504f);
+  float r = fmaf(n, -0.693145752f, x);
+  return hg_exp_of(fmaf(n, -1.42860677e-6f, r), n);
+}
+
+// hg_exp_sum is hg_exp(x + more) for x + more in [-104, 88] and |more| ≤ 2. Where more is the smaller,
+// it costs none of its digits.
+HG_DEVICE float hg_exp_sum(float x, float more) {
+  float n = rintf((x + more) * 1.44269504f);
+  float r = fmaf(n, -0.693145752f, x);
+  return hg_exp_of(fmaf(n, -1.42860677e-6f, r) + more, n);
 }
 
 // hg_exp (double): as above to the term of degree 13, below 2^-58.
@@ -228,47 +240,46 @@ HG_DEVICE float hg_tanh(float x) {
   return x < 0.f ? -t : x != x ? x : t;
 }
 
-// hg_erfc_tail is erfc(z) for z ≥ ½ within 2e-7 of itself: with t = 1/(1 + z/2) it is
-// t·e^(P(t) − z²), P being the polynomial of degree 8 that is nearest to the logarithm
-// on z ≤ 11, beyond which the result is 0 (made by mpmath's chebyfit, error 4.7e-8).
-HG_DEVICE float hg_erfc_tail(float z) {
-  if (z > 10.5f) return 0.f;
-  float t = 1.f / fmaf(0.5f, z, 1.f);
-  float p = -0.0928963252790663f;
-  p = fmaf(p, t, 0.139282481488964f);
-  p = fmaf(p, t, 0.284014806596749f);
-  p = fmaf(p, t, -0.655608042470612f);
-  p = fmaf(p, t, 0.212591794241927f);
-  p = fmaf(p, t, -0.0133350595926216f);
-  p = fmaf(p, t, 0.392980552393104f);
-  p = fmaf(p, t, 0.998206907620657f);
-  p = fmaf(p, t, -1.26543805087917f);
-  float h = z * z, l = fmaf(z, z, -h);
-  return t * hg_exp(-h) * hg_exp(p - l);
-}
+// hg_normal has what the normal distribution function Φ at x needs: Φ(−|x|) is ½·t·e^(log − x²/2). With
+// z = |x|/√2, t = 1/(1 + z/2), and log is the polynomial of degree 9 in t that is nearest to the logarithm
+// of erfc(z)·e^z²/t on z ≤ 10.6 (made by mpmath's chebyfit, error 5.5e-8). Beyond x²/2 = 104, Φ(−|x|) is 0.
+struct hg_normal {
+  float half, rest; // x²/2 and what its rounding lost
+  float t, log;
 
-// hg_erf within 3e-7 of itself: its series below ½, the tail above.
-HG_DEVICE float hg_erf(float x) {
-  float a = fabsf(x), z = x * x;
-  if (a < 0.5f) {
-    float p = -1.f / 75600;
-    p = fmaf(p, z, 1.f / 9360);
-    p = fmaf(p, z, -1.f / 1320);
-    p = fmaf(p, z, 1.f / 216);
-    p = fmaf(p, z, -1.f / 42);
-    p = fmaf(p, z, 1.f / 10);
-    p = fmaf(p, z, -1.f / 3);
-    return 1.12837917f * fmaf(p * z, x, x);
+  HG_METHOD explicit hg_normal(float x) {
+    half = 0.5f * x * x, rest = fmaf(0.5f * x, x, -half);
+    t = 1.f / fmaf(0.353553391f, fabsf(x), 1.f);
+    float p = 0.15306314114247f;
+    p = fmaf(p, t, -0.724637538672286f);
+    p = fmaf(p, t, 1.25851199496379f);
+    p = fmaf(p, t, -0.829675153688078f);
+    p = fmaf(p, t, 0.0281183044828881f);
+    p = fmaf(p, t, -0.0551272926067013f);
+    p = fmaf(p, t, 0.053319855560329f);
+    p = fmaf(p, t, 0.382832988272374f);
+    p = fmaf(p, t, 0.999062157782495f);
+    log = fmaf(p, t, -1.26546840365549f);
   }
-  float v = 1.f - hg_erfc_tail(a);
-  return x < 0.f ? -v : x != x ? x : v;
+
+  // phi is Φ(x) from tail, which is e^(log − x²/2).
+  HG_METHOD float phi(float x, float tail) const {
+    tail = half > 104.f ? 0.f : 0.5f * t * tail;
+    return x < 0.f ? tail : 1.f - tail;
+  }
+};
+
+// hg_phi is Φ(x), the normal distribution function, within 4e-7 of itself, also where it is small.
+HG_DEVICE float hg_phi(float x) {
+  hg_normal n(x);
+  return n.phi(x, hg_exp_sum(-n.half, n.log - n.rest));
 }
 
-// hg_phi is Φ(x), the normal distribution function, also exact where it is small.
-HG_DEVICE float hg_phi(float x) {
-  float z = x * 0.707106781f;
-  if (z <= -0.5f) return 0.5f * hg_erfc_tail(-z);
-  return 0.5f * (1.f + hg_erf(z));
+// hg_phi_slope is (x·Φ(x))′ = Φ(x) + x·φ(x).
+HG_DEVICE float hg_phi_slope(float x) {
+  hg_normal n(x);
+  float e = n.half > 104.f ? 0.f : hg_exp_sum(-n.half, -n.rest);
+  return fmaf(x * 0.398942280f, e, n.phi(x, e * hg_exp_sum(n.log, 0.f)));
 }
 
 // hg_normal_inverse is Φ⁻¹(p) for p in [1e-10, 1 − 1e-10], within 1e-15: Wichura,

@@ -10,8 +10,10 @@ func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 		!isVector(beta, width) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
-	b.op("LayerNorm").active(dst).i64(stride(dst)).ptr(f32(stats)).active(x).i64(ld).ptr(f32(gamma)).ptr(f32(beta)).
-		i64(rows).i64(width).f32(eps).run("layernorm", "layernorm", blocks(rows, 8), 256, 0)
+	c := b.op("LayerNorm")
+	wide, _ := c.byRun(x, dst, gamma, beta)
+	c.active(dst).i64(stride(dst)).ptr(f32(stats)).active(x).i64(ld).ptr(f32(gamma)).ptr(f32(beta)).
+		i64(rows).i64(width).f32(eps).flag(wide).run("layernorm", "layernorm", blocks(rows, 8), 256, 0)
 }
 
 // LayerNormGrad is the gradient of LayerNorm. dgamma and dbeta may be absent.
@@ -21,12 +23,14 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Ar
 		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) {
 		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats))
 	}
-	grid, spans := columnBlocks(rows, width)
-	parts := b.scratch("LayerNormGrad", 16*spans*width)[0]
+	k := b.op("LayerNormGrad").columnsOf(rows, width, dy, x)
+	parts := b.scratch("LayerNormGrad", 16*k.spans*width)[0]
 	b.op("LayerNormGrad").addr(parts).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(stats)).i64(rows).
-		i64(width).run("layernorm", "layernorm_sums", grid, 256, 0)
-	b.op("LayerNormGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(gamma)).
-		ptr(f32(stats)).i64(rows).i64(width).run("layernorm", "layernorm_grad", blocks(rows, 8), 256, 0)
-	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, spans, width)
-	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, spans, width)
+		i64(width).i32(k.lanes).run("layernorm", "layernorm_sums", k.grid, 256, 0)
+	c := b.op("LayerNormGrad")
+	wide, _ := c.byRun(x, dx, dy, gamma)
+	c.active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(gamma)).
+		ptr(f32(stats)).i64(rows).i64(width).flag(wide).run("layernorm", "layernorm_grad", blocks(rows, 8), 256, 0)
+	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, k.spans, width)
+	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, k.spans, width)
 }

@@ -1,6 +1,10 @@
 package cuda
 
-import "hgld/train/device"
+import (
+	"math"
+
+	"hgld/train/device"
+)
 
 // matmul is the argument of the kernels of matmul.cu.
 type matmul struct {
@@ -49,7 +53,7 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 		m: int64(rows), n: int64(cols), k: int64(inner), batch: 1,
 		lda: int64(stride(q)), ldb: int64(stride(g)), ldc: int64(stride(dst)), alpha: 1,
 	}
-	tile, _ := productTiles(rows, cols, inner, 1)
+	tile, _ := productTiles(rows, cols, leastSplit, 1) // it never splits
 	b.multiply("Scores", dst, q, g, m, o, tile, 1)
 }
 
@@ -113,22 +117,36 @@ const (
 
 	// leastSplit is the shortest range that justifies a separate block.
 	leastSplit = 256
+
+	// splitColumns is how many columns take as long to multiply as the sums of a split take to be
+	// written and read, where the product is large enough to fill a card.
+	splitColumns = 512
 )
 
 // productTiles returns the side of a tile and the number of splits of k. Both depend only on
-// the shape.
+// the shape. A tile of 128 reads half as much for each product. Where there are few of them, splits
+// make up the number.
 func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	tile = 128
-	if blocks(rows, 128)*blocks(cols, 128)*batch < wantedBlocks || rows <= 64 || cols <= 64 {
+	most := max(1, inner/leastSplit)
+	if rows <= 64 || cols <= 64 || blocks(rows, 128)*blocks(cols, 128)*batch*most < wantedBlocks {
 		tile = 64
 	}
 	return tile, productSplits(tile, rows, cols, inner, batch)
 }
 
-// productSplits returns the number of splits of k for tiles of a given side.
+// productSplits returns the number of splits of k for tiles of a given side: the one with the least
+// time, which is that of the rounds of wantedBlocks blocks, the last one not full, and that of the sums.
 func productSplits(tile, rows, cols, inner, batch int) int {
 	tiles := max(1, blocks(rows, tile)*blocks(cols, tile)*batch)
-	return max(1, min(wantedBlocks/tiles, inner/leastSplit))
+	best, least := 1, math.Inf(1)
+	for n := 1; n <= max(1, min(wantedBlocks, inner/leastSplit)); n++ {
+		full := float64(tiles*n) / wantedBlocks
+		if cost := math.Ceil(full)/full + float64((n-1)*splitColumns)/float64(max(inner, 1)); cost < least {
+			best, least = n, cost
+		}
+	}
+	return best
 }
 
 // productShape returns the sizes of a product, where op(x) is [rows, inner] and op(y) [inner,

@@ -16,21 +16,32 @@
 #include "moments.h"
 #include "typed.h"
 
-HG_KERNELS(256, norm_moments, (double *parts, const T *x, i64 rows, i64 c), (parts, x, rows, c)) {
-  HG_SHARED(double, room, [2 * 8 * 32]);
-  i64 across = (c + 31) / 32, span = blockIdx.x / across, first = span * HG_SPAN;
-  const T *origin = x + first * c; // of the span
-  hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
-    double d = (double)x[r * c + j] - origin[j];
-    sum[0] += d;
-    sum[1] = fma(d, d, sum[1]);
-  });
-  i64 j = (blockIdx.x - span * across) * 32 + hg_lane();
-  if (hg_warp() != 0 || j >= c) return; // those that wrote the sums
-  hg_moments all;
-  all.begin(origin[j]);
-  all.add(0, origin[j], parts[2 * span * c + j], parts[(2 * span + 1) * c + j]);
-  all.put(parts, span, c, j, hg_least((i64)HG_SPAN, rows - first));
+// norm_moments takes them around the first row of the span.
+HG_KERNELS(256, norm_moments, (double *parts, const T *x, i64 rows, i64 c, int lanes), (parts, x, rows, c, lanes)) {
+  HG_SHARED(double, room, HG_ROOM(T));
+  auto add = [=](i64 r, i64 j, auto &sums) {
+    constexpr int E = sizeof(sums[0]) / sizeof(sums[0][0]);
+    float v[E], origin[E];
+    hg_take<E>(x + r * c + j, v);
+    hg_take<E>(x + r / HG_SPAN * HG_SPAN * c + j, origin);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      float d = v[e] - origin[e];
+      sums[0][e].add(d);
+      sums[1][e].add_product(d, d);
+    }
+  };
+  auto put = [=](i64 span, i64 j, const double(&sum)[2]) {
+    i64 first = span * HG_SPAN;
+    hg_moments all;
+    all.begin(x[first * c + j]);
+    all.add(0, x[first * c + j], sum[0], sum[1]);
+    all.put(parts, span, c, j, hg_least((i64)HG_SPAN, rows - first));
+  };
+  if (lanes)
+    hg_columns<2, 16 / sizeof(T)>(rows, c, lanes, room, add, put);
+  else
+    hg_columns<2, 1>(rows, c, 32, room, add, put);
 }
 
 // norm_join joins runs of `run` of the parts, of which each but the last has `unit` rows. It

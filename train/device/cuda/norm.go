@@ -43,34 +43,28 @@ func (c *call) byChannel(a device.Array, more ...device.Array) (wide bool, each 
 // statistics writes mean and biased variance of the columns of x to stats F32 [2,C].
 func (b *Backend) statistics(op string, stats, x device.Array) {
 	rows, c := x.Rows(), x.Cols()
-	grid, spans := columnBlocks(rows, c)
-	at := b.scratch(op, 16*spans*c, joinedMoments(spans, c))
-	b.op(op).addr(at[0]).active(x).i64(rows).i64(c).run("norm", "norm_moments", grid, 256, 0)
-	b.joinMoments(op, stats, at[0], at[1], spans, span, rows, c)
+	k := b.op(op).columnsOf(rows, c, x)
+	at := b.scratch(op, 16*k.spans*c, joinedMoments(k.spans, c))
+	b.op(op).addr(at[0]).active(x).i64(rows).i64(c).i32(k.lanes).run("norm", "norm_moments", k.grid, 256, 0)
+	b.joinMoments(op, stats, at[0], at[1], k.spans, span, rows, c)
 }
-
-// momentsRun is the number of parts that a block joins where there are more than momentsMost.
-const (
-	momentsRun  = 64
-	momentsMost = 256
-)
 
 // joinedMoments returns the bytes of scratch memory of joinMoments for so many parts.
 func joinedMoments(count, c int) int {
-	if count <= momentsMost {
+	if count <= partsMost {
 		return 0
 	}
-	return 16 * blocks(count, momentsRun) * c
+	return 16 * blocks(count, partsRun) * c
 }
 
 // joinMoments joins parts of unit rows each (see moments.h) to stats [2,C]. more is memory of
 // joinedMoments bytes.
 func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address, count, unit, rows, c int) {
-	if count > momentsMost {
-		runs := blocks(count, momentsRun)
-		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(momentsRun).i64(c).
+	if count > partsMost {
+		runs := blocks(count, partsRun)
+		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(partsRun).i64(c).
 			run("norm", "norm_join_f32", runs*blocks(c, 32), 256, 0)
-		parts, count, unit = more, runs, unit*momentsRun
+		parts, count, unit = more, runs, unit*partsRun
 	}
 	b.op(op).addr(0).ptr(f32(stats)).addr(parts).i64(count).i64(unit).i64(rows).i64(max(count, 1)).i64(c).
 		run("norm", "norm_join_f32", blocks(c, 32), 256, 0)
@@ -84,19 +78,20 @@ func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.A
 		panic(shapes("NormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, sums))
 	}
 	const op = "NormGrad"
-	grid, spans := columnBlocks(rows, c)
+	none, mean := device.Array{}, stats.RowRange(0, 1)
+	k := b.op(op).columnsOf(rows, c, dy, x, mean)
 	computed := sums.Absent() && !(o.Frozen && dgamma.Absent() && dbeta.Absent())
 	if !computed {
-		spans = 0
+		k.spans = 0
 	}
-	at := b.scratch(op, 4*c, 4*c, 4*c, 8*c, 16*spans*c)
+	at := b.scratch(op, 4*c, 4*c, 4*c, 8*c, 16*k.spans*c)
 	scale, along, offset, own, parts := at[0], at[1], at[2], at[3], at[4]
 	given := b.op(op).address(f32(sums))
 	if computed {
-		none, mean := device.Array{}, stats.RowRange(0, 1)
 		b.op(op).addr(parts).active(none).active(dy).active(none).active(none).active(x).ptr(f32(mean)).
-			i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
-		b.op(op).addr(own).f32(0).addr(parts).i64(2*c).i64(spans).i64(2*c).
+			i64(rows).i64(c).i32(k.lanes).run("relugrad", "relugrad_along", k.grid, 256, 0)
+		distance, left := b.joinRuns(op, parts, 2*c, k.spans, 2*c)
+		b.op(op).addr(own).f32(0).addr(parts).i64(distance).i64(left).i64(max(left, 1)).i64(2*c).
 			run("join", "join_f32", blocks(2*c, 32), 256, 0)
 		given = own
 	}

@@ -8,9 +8,11 @@ func (b *Backend) Adam(w, m, v, dw, shadow, hyper, flag device.Array, o device.A
 	if hyper.Len() != device.HyperLen {
 		panic(shapes("Adam", hyper))
 	}
-	b.op("Adam").ptr(f32(w)).ptr(f32(m)).ptr(f32(v)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
-		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Beta1).f32(o.Beta2).f32(o.Eps).flag(o.Decoupled).i64(n).
-		run("optim", "adam_f32", blocks(n, 256), 256, 0)
+	c := b.op("Adam")
+	wide, each := c.byFour(w, m, v, dw, shadow)
+	c.ptr(f32(w)).ptr(f32(m)).ptr(f32(v)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
+		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Beta1).f32(o.Beta2).f32(o.Eps).flag(o.Decoupled).i64(n).flag(wide).
+		run("optim", "adam_f32", blocks(n, 256*each), 256, 0)
 }
 
 // SGD updates w and m from dw unless flag is set. m may be absent without momentum.
@@ -19,9 +21,22 @@ func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKi
 	if hyper.Len() != device.HyperLen || m.Absent() && o.Momentum != 0 {
 		panic(shapes("SGD", w, m, hyper))
 	}
-	b.op("SGD").ptr(f32(w)).ptr(f32(m)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
-		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Momentum).f32(o.Dampening).flag(o.Nesterov).i64(n).
-		run("optim", "sgd_f32", blocks(n, 256), 256, 0)
+	c := b.op("SGD")
+	wide, each := c.byFour(w, m, dw, shadow)
+	c.ptr(f32(w)).ptr(f32(m)).ptr(f32(dw)).ptr(shadow).i32(int(shadow.Type)).
+		ptr(f32(hyper)).ptr(i32(flag)).f32(o.Momentum).f32(o.Dampening).flag(o.Nesterov).i64(n).flag(wide).
+		run("optim", "sgd_f32", blocks(n, 256*each), 256, 0)
+}
+
+// byFour reports whether four elements of flat arrays can be read at once, and how many a thread has
+// then.
+func (c *call) byFour(arrays ...device.Array) (wide bool, each int) {
+	for _, a := range arrays {
+		if c.address(a)%16 != 0 {
+			return false, 1
+		}
+	}
+	return true, 4
 }
 
 // flatLen returns the length of contiguous arrays, such as those of a parameter group.
@@ -48,8 +63,13 @@ func (b *Backend) Guard(flag, x device.Array) {
 	if flag.Len() != 1 {
 		panic(shapes("Guard", flag, x))
 	}
-	b.op("Guard").ptr(i32(flag)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).
-		run("optim", "guard_f32", blocks(l.len(), 256), 256, 0)
+	c := b.op("Guard")
+	wide, each := c.byFour(x)
+	if l.rows > 1 {
+		wide, each = false, 1
+	}
+	c.ptr(i32(flag)).ptr(f32(x)).i64(stride(x)).i64(l.rows).i64(l.width).flag(wide).
+		run("optim", "guard_f32", blocks(l.len(), 256*each), 256, 0)
 }
 
 // Pace counts an update and writes the constants that depend on the number of updates, unless

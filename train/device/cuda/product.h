@@ -40,56 +40,77 @@ struct hg_result {
   }
 
   // put writes eight elements of row m from column n on, after end has changed them. v is
-  // memory of this thread.
-  template <class E> HG_METHOD void put(i64 m, i64 n, float *v, E &end) const {
+  // memory of this thread, shift the bias of the columns.
+  template <class E> HG_METHOD void put(i64 m, i64 n, float *v, const float (&shift)[8], E &end) const {
     if (m >= rows || n >= cols) return;
-    i64 at = m * ld + n;
-    int count = (int)hg_least(cols - n, (i64)8);
-    bool whole = wide && count == 8;
-    bool at_once = whole && beta == 0.f;
-    if (at_once) {
-      float add[8];
-      if (residual) hg_unpack(*(const f4 *)(residual + at), add);
-#pragma unroll
-      for (int q = 0; q < 8; q++) {
-        float u = v[q] * alpha;
-        if (bias) u += bias[n + q];
-        if (residual) u += add[q];
-        v[q] = act == HG_RELU ? hg_act(u, HG_RELU) : u;
-      }
-    } else {
-#pragma unroll 1
-      for (int q = 0; q < count; q++) v[q] = joined(v[q], at + q, n + q);
-    }
-    if (act != HG_IDENTITY && !(at_once && act == HG_RELU)) {
-#pragma unroll 1
-      for (int q = 0; q < count; q++) v[q] = hg_act(v[q], act);
-    }
-    end.change(v, at, n, count, whole);
-    if (whole) {
-      f4 low = *(f4 *)v, high = *(f4 *)(v + 4);
-      if (f32) {
-        *(f4 *)((float *)c + at) = low;
-        *(f4 *)((float *)c + at + 4) = high;
-      } else {
-        float u[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        *(f4 *)((bf16 *)c + at) = hg_pack(u);
-      }
+    i64 at = end.row(m) * ld + n;
+    if (wide && n + 8 <= cols) {
+      put_eight(at, v, shift, end);
       return;
     }
+    int count = (int)hg_least(cols - n, (i64)8);
 #pragma unroll 1
     for (int q = 0; q < count; q++) {
+      float u = end.one(hg_act(joined(v[q], at + q, n + q), act), at + q, q);
+      v[q] = u;
       if (f32)
-        ((float *)c)[at + q] = v[q];
+        ((float *)c)[at + q] = u;
       else
-        ((bf16 *)c)[at + q] = v[q];
+        ((bf16 *)c)[at + q] = u;
     }
+  }
+
+  // put_eight keeps its elements in registers: in shared memory, lanes that are eight words apart
+  // have four banks.
+  template <class E> HG_METHOD void put_eight(i64 at, float *v, const float (&shift)[8], E &end) const {
+    float u[8], more[8];
+    hg_take<8>(v, u);
+    typename E::others others = end.bring(at); // on their way meanwhile
+    if (residual) hg_take<8>(residual + at, more);
+#pragma unroll
+    for (int q = 0; q < 8; q++) {
+      u[q] *= alpha;
+      if (beta != 0.f) u[q] = fmaf(beta, f32 ? ((const float *)add)[at + q] : (float)((const bf16 *)add)[at + q], u[q]);
+      if (bias) u[q] += shift[q];
+      if (residual) u[q] += more[q];
+    }
+    if (act == HG_RELU) {
+#pragma unroll
+      for (int q = 0; q < 8; q++) u[q] = hg_act(u[q], HG_RELU);
+    } else if (act != HG_IDENTITY) {
+      // Registers have no index: each takes its turn as the first. Eight copies of the code are too many.
+#pragma unroll 1
+      for (int turn = 0; turn < 8; turn++) {
+        float first = hg_act(u[0], act);
+#pragma unroll
+        for (int q = 0; q < 7; q++) u[q] = u[q + 1];
+        u[7] = first;
+      }
+    }
+    end.eight(u, others);
+    if (end.reads_tile()) hg_give<8>(v, u);
+    if (f32)
+      hg_give<8>((float *)c + at, u);
+    else
+      hg_give<8>((bf16 *)c + at, u);
   }
 };
 
+// An end is what happens to a result beside what hg_result says. row is where row m of the product
+// lies in memory. begin learns the first of the eight
+// columns of a thread and how many there are in all. bring reads the others that it needs for eight
+// elements, eight changes these, and one changes a single one, that of column q of a thread. finish
+// follows when the whole tile is written. If reads_tile, it finds the result in shared memory.
+//
 // hg_no_end leaves a result as it is.
 struct hg_no_end {
-  HG_METHOD void change(float *, i64, i64, int, bool) {}
+  struct others {};
+  HG_METHOD i64 row(i64 m) const { return m; }
+  HG_METHOD void begin(i64, i64) {}
+  HG_METHOD others bring(i64) const { return {}; }
+  HG_METHOD void eight(float (&)[8], const others &) {}
+  HG_METHOD float one(float v, i64, int) { return v; }
+  HG_METHOD bool reads_tile() const { return false; }
   template <int T> HG_METHOD void finish(float *, i64, i64, const hg_result &) {}
 };
 
@@ -114,8 +135,11 @@ HG_DEVICE int hg_row() {
   return row / 8 * 8 + row % 2 * 4 + row / 2 % 4;
 }
 
-// hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight.
-template <int T, bool ALONG_K, class F> HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int unit) {
+// hg_bring begins to copy the step at k0 of an operand. A thread has runs of eight. UNIT is unit, or
+// 0 where it is not known.
+template <int T, bool ALONG_K, int UNIT, class F>
+HG_DEVICE void hg_bring(bf16 *tile, F &f, i64 m0, i64 k0, int units) {
+  const int unit = UNIT ? UNIT : units;
   if (ALONG_K) {
     int row = hg_row(), column = threadIdx.x % 4 * 8;
 #pragma unroll 1
@@ -177,6 +201,12 @@ HG_DEVICE void hg_multiply(float (&sum)[T / 32][T / 32][4], const hg_stage<T> &s
   }
 }
 
+// hg_vector reads eight numbers of a vector of n that may be null, with zeros beyond its end.
+HG_DEVICE void hg_vector(float (&v)[8], const float *from, i64 at, i64 n) {
+#pragma unroll
+  for (int q = 0; q < 8; q++) v[q] = from && at + q < n ? from[at + q] : 0.f;
+}
+
 // hg_put writes the tile through shared memory, where it has the place of the stages: a
 // thread then has eight columns side by side, the same of all its rows.
 template <int T, class E>
@@ -193,12 +223,36 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
       at[8 * (T + 8)] = sum[i][j][2], at[8 * (T + 8) + 1] = sum[i][j][3];
     }
   __syncthreads();
+  int q = threadIdx.x % (T / 8) * 8;
+  i64 n = n0 + q;
+  float shift[8];
+  hg_vector(shift, to.bias, n, to.cols);
+  end.begin(n, to.cols);
 #pragma unroll 1
-  for (int c = threadIdx.x; c < T * T / 8; c += 256) {
-    int r = c / (T / 8), q = c % (T / 8) * 8;
-    to.put(m0 + r, n0 + q, room + r * (T + 8) + q, end);
-  }
+  for (int r = threadIdx.x / (T / 8); r < T; r += 256 / (T / 8)) to.put(m0 + r, n, room + r * (T + 8) + q, shift, end);
   end.template finish<T>(room, m0, n0, to);
+}
+
+// hg_steps adds the products of all steps to sum. UNIT is both operands' unit, or 0.
+template <int T, bool A_ALONG_K, bool B_ALONG_K, int UNIT, class A, class B>
+HG_DEVICE void hg_steps(float (&sum)[T / 32][T / 32][4], hg_stage<T> *stages, A &a, B &b, int unit_a, int unit_b, i64 m0,
+                        i64 n0, i64 k0, i64 k1) {
+  int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
+#pragma unroll 1
+  for (int s = 1 - HG_STAGES; s < steps; s++) {
+    if (s >= 0) {
+      hg_copy_wait<HG_STAGES - 2>(); // all but the steps after s
+      __syncthreads();               // and everybody is done with step s − 1
+    }
+    if (next < steps) {
+      hg_stage<T> &to_fill = stages[next % HG_STAGES];
+      hg_bring<T, A_ALONG_K, UNIT>(to_fill.a, a, m0, k0 + (i64)next * HG_STEP, unit_a);
+      hg_bring<T, B_ALONG_K, UNIT>(to_fill.b, b, n0, k0 + (i64)next * HG_STEP, unit_b);
+    }
+    next++;
+    hg_copy_commit();
+    if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
+  }
 }
 
 // hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.
@@ -219,22 +273,11 @@ HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 
   if (B_ALONG_K)
 #pragma unroll
     for (int i = 0; i < T / 64; i++) b.bind(i, n0 + hg_row() + 64 * i);
-  int steps = (int)((k1 - k0 + HG_STEP - 1) / HG_STEP), next = 0;
-#pragma unroll 1
-  for (int s = 1 - HG_STAGES; s < steps; s++) {
-    if (s >= 0) {
-      hg_copy_wait<HG_STAGES - 2>(); // all but the steps after s
-      __syncthreads();               // and everybody is done with step s − 1
-    }
-    if (next < steps) {
-      hg_stage<T> &to_fill = stages[next % HG_STAGES];
-      hg_bring<T, A_ALONG_K>(to_fill.a, a, m0, k0 + (i64)next * HG_STEP, unit_a);
-      hg_bring<T, B_ALONG_K>(to_fill.b, b, n0, k0 + (i64)next * HG_STEP, unit_b);
-    }
-    next++;
-    hg_copy_commit();
-    if (s >= 0) hg_multiply<T, A_ALONG_K, B_ALONG_K>(sum, stages[s % HG_STAGES]);
-  }
+  // The choice is made here, since in the loop it takes as long as the products.
+  if (unit_a == 8 && unit_b == 8)
+    hg_steps<T, A_ALONG_K, B_ALONG_K, 8>(sum, stages, a, b, 8, 8, m0, n0, k0, k1);
+  else
+    hg_steps<T, A_ALONG_K, B_ALONG_K, 0>(sum, stages, a, b, unit_a, unit_b, m0, n0, k0, k1);
   hg_copy_wait<0>();
   hg_put<T>((float *)stages, sum, m0, n0, to, end);
 }

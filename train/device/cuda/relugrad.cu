@@ -17,30 +17,59 @@ HG_KERNELS(256, relugrad_add, (T *dx, const T *dy, const T *add, const T *y, i64
   hg_map(dx, n, in, ld, 1, n, [=](const float(&v)[3]) { return !y || v[2] > 0.f ? v[0] + v[1] : 0.f; });
 }
 
-// ended is the element at i of the result, as it is stored.
-template <class T> HG_DEVICE float ended(T *dx, const T *dy, const T *add, const T *y, i64 i) {
-  float v = add ? dy[i] + add[i] : (float)dy[i];
-  if (y && !(y[i] > 0.f)) v = 0.f;
-  T stored;
-  stored = v;
-  if (dx) dx[i] = stored;
-  return stored;
+// ended makes v the E elements from i on of the result, as they are stored.
+template <int E, class T> HG_DEVICE void ended(float (&v)[E], T *dx, const T *dy, const T *add, const T *y, i64 i) {
+  float more[E], gate[E];
+  hg_take<E>(dy + i, v);
+  if (add) hg_take<E>(add + i, more);
+  if (y) hg_take<E>(y + i, gate);
+#pragma unroll
+  for (int e = 0; e < E; e++) {
+    if (add) v[e] += more[e];
+    if (y && !(gate[e] > 0.f)) v[e] = 0.f;
+  }
+  hg_as_stored<E, T>(v);
+  if (dx) hg_give<E>(dx + i, v);
 }
 
-HG_KERNELS(256, relugrad_sums, (double *parts, T *dx, const T *dy, const T *add, const T *y, i64 rows, i64 c),
-           (parts, dx, dy, add, y, rows, c)) {
-  HG_SHARED(double, room, [8 * 32]);
-  hg_columns<1>(parts, rows, c, room,
-                [=](i64 r, i64 j, double(&sum)[1]) { sum[0] += ended(dx, dy, add, y, r * c + j); });
+// lanes is 0 where 16 bytes of a row cannot be read at once.
+HG_KERNELS(256, relugrad_sums, (double *parts, T *dx, const T *dy, const T *add, const T *y, i64 rows, i64 c, int lanes),
+           (parts, dx, dy, add, y, rows, c, lanes)) {
+  HG_SHARED(double, room, HG_ROOM(T));
+  auto sum = [=](i64 r, i64 j, auto &sums) {
+    constexpr int E = sizeof(sums[0]) / sizeof(sums[0][0]);
+    float v[E];
+    ended<E>(v, dx, dy, add, y, r * c + j);
+#pragma unroll
+    for (int e = 0; e < E; e++) sums[0][e].add(v[e]);
+  };
+  hg_put_sums<1> put = {parts, c};
+  if (lanes)
+    hg_columns<1, 16 / sizeof(T)>(rows, c, lanes, room, sum, put);
+  else
+    hg_columns<1, 1>(rows, c, 32, room, sum, put);
 }
 
 HG_KERNELS(256, relugrad_along,
-           (double *parts, T *dx, const T *dy, const T *add, const T *y, const T *x, const float *mean, i64 rows, i64 c),
-           (parts, dx, dy, add, y, x, mean, rows, c)) {
-  HG_SHARED(double, room, [2 * 8 * 32]);
-  hg_columns<2>(parts, rows, c, room, [=](i64 r, i64 j, double(&sum)[2]) {
-    double v = ended(dx, dy, add, y, r * c + j);
-    sum[0] += v;
-    sum[1] = fma(v, (double)x[r * c + j] - mean[j], sum[1]);
-  });
+           (double *parts, T *dx, const T *dy, const T *add, const T *y, const T *x, const float *mean, i64 rows, i64 c,
+            int lanes),
+           (parts, dx, dy, add, y, x, mean, rows, c, lanes)) {
+  HG_SHARED(double, room, HG_ROOM(T));
+  auto sum = [=](i64 r, i64 j, auto &sums) {
+    constexpr int E = sizeof(sums[0]) / sizeof(sums[0][0]);
+    float v[E], z[E], m[E];
+    ended<E>(v, dx, dy, add, y, r * c + j);
+    hg_take<E>(x + r * c + j, z);
+    hg_take<E>(mean + j, m);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      sums[0][e].add(v[e]);
+      sums[1][e].add_product(v[e], z[e] - m[e]);
+    }
+  };
+  hg_put_sums<2> put = {parts, c};
+  if (lanes)
+    hg_columns<2, 16 / sizeof(T)>(rows, c, lanes, room, sum, put);
+  else
+    hg_columns<2, 1>(rows, c, 32, room, sum, put);
 }

@@ -32,14 +32,15 @@ func (b *Backend) ReluGrad(dx, dy device.Array, e device.GradEpilogue, acc float
 // sumGrad is ReluGrad with sums.
 func (b *Backend) sumGrad(op string, dx, dy device.Array, e device.GradEpilogue, acc float32) {
 	rows, c := dy.Rows(), dy.Cols()
-	grid, spans := columnBlocks(rows, c)
+	k := b.op(op).columnsOf(rows, c, dy, dx, e.Add, e.Mask, e.X, e.Mean)
 	n := e.Sums.Len()
-	parts := b.scratch(op, 8*spans*n)[0]
+	parts := b.scratch(op, 8*k.spans*n)[0]
 	call := b.op(op).addr(parts).active(dx).active(dy).active(e.Add).active(e.Mask)
 	if e.X.Absent() {
-		call.i64(rows).i64(c).run("relugrad", "relugrad_sums", grid, 256, 0)
+		call.i64(rows).i64(c).i32(k.lanes).run("relugrad", "relugrad_sums", k.grid, 256, 0)
 	} else {
-		call.active(e.X).ptr(f32(e.Mean)).i64(rows).i64(c).run("relugrad", "relugrad_along", grid, 256, 0)
+		call.active(e.X).ptr(f32(e.Mean)).i64(rows).i64(c).i32(k.lanes).
+			run("relugrad", "relugrad_along", k.grid, 256, 0)
 	}
-	b.join(op, e.Sums, acc, parts, n, spans, n)
+	b.join(op, e.Sums, acc, parts, n, k.spans, n)
 }

@@ -1,5 +1,5 @@
 // sums: dst = acc·dst + Σ of x, or of its squares: all of it, each row, or each column.
-// Rows of a width and stride; sums in double. Reads x once. Reference: ../reference/sums.go
+// Rows of a width and stride; sums in double, or as accurate. Reads x once. Reference: ../reference/sums.go
 #include "columns.h"
 #include "typed.h"
 
@@ -30,8 +30,25 @@ HG_KERNELS(256, sums_rows, (float *dst, float acc, const T *x, i64 ld, i64 rows,
   if (hg_lane() == 0) dst[r] = (float)(acc != 0.f ? (double)acc * dst[r] + sum : sum);
 }
 
-HG_KERNELS(256, sums_columns, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares),
-           (parts, x, ld, rows, width, squares)) {
-  HG_SHARED(double, room, [8 * 32]);
-  hg_columns<1>(parts, rows, width, room, [=](i64 r, i64 c, double(&sum)[1]) { sum[0] += term(x[r * ld + c], squares); });
+// lanes is 0 where 16 bytes of a row cannot be read at once.
+HG_KERNELS(256, sums_columns, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares, int lanes),
+           (parts, x, ld, rows, width, squares, lanes)) {
+  HG_SHARED(double, room, HG_ROOM(T));
+  auto add = [=](i64 r, i64 c, auto &sums) {
+    constexpr int E = sizeof(sums[0]) / sizeof(sums[0][0]);
+    float v[E];
+    hg_take<E>(x + r * ld + c, v);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      if (squares)
+        sums[0][e].add_product(v[e], v[e]);
+      else
+        sums[0][e].add(v[e]);
+    }
+  };
+  hg_put_sums<1> put = {parts, width};
+  if (lanes)
+    hg_columns<1, 16 / sizeof(T)>(rows, width, lanes, room, add, put);
+  else
+    hg_columns<1, 1>(rows, width, 32, room, add, put);
 }

@@ -26,10 +26,10 @@ func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
 		b.op("Sums").ptr(f32(dst)).f32(acc).active(x).i64(ld).i64(rows).i64(width).flag(squares).
 			run("sums", "sums_rows", blocks(rows, 8), 256, 0)
 	default:
-		grid, spans := columnBlocks(rows, width)
-		parts := b.scratch("Sums", 8*spans*width)[0]
-		b.op("Sums").addr(parts).active(x).i64(ld).i64(rows).i64(width).flag(squares).
-			run("sums", "sums_columns", grid, 256, 0)
-		b.join("Sums", dst, acc, parts, width, spans, width)
+		k := b.op("Sums").columnsOf(rows, width, x)
+		parts := b.scratch("Sums", 8*k.spans*width)[0]
+		b.op("Sums").addr(parts).active(x).i64(ld).i64(rows).i64(width).flag(squares).i32(k.lanes).
+			run("sums", "sums_columns", k.grid, 256, 0)
+		b.join("Sums", dst, acc, parts, width, k.spans, width)
 	}
 }

@@ -34,6 +34,8 @@ type tensorConv struct {
 	unitA, unitB int32
 	mask, x      Address // of ConvGradX
 	mean, parts  Address
+	phase        phase
+	_            int32
 }
 
 // tensorShared returns the bytes of shared memory of a block: HG_STAGES stages of two
@@ -140,11 +142,12 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 		blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, tensorShared(tile))
 }
 
-// tensorConvGradX launches ConvGradX.
-func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, e device.GradEpilogue, parts Address, tile int) {
+// tensorConvGradX launches ConvGradX for a phase.
+func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o *convPhase, e device.GradEpilogue, parts Address) {
 	rows, cols, _ := o.productX()
 	c := b.op("ConvGradX")
-	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), b: c.address(bf16(w)), shape: o}
+	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), shape: o.conv, phase: o.phase}
+	p.b = c.address(bf16(w)) + Address(2*o.firstTap*cols)
 	p.to.residual, p.mask, p.parts = c.address(bf16(e.Add)), c.address(bf16(e.Mask)), parts
 	p.x, p.mean = c.address(bf16(e.X)), c.address(f32(e.Mean))
 	p.to.ld, p.to.rows, p.to.cols = int64(o.c), int64(rows), int64(cols)
@@ -152,8 +155,8 @@ func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o conv, e device.GradE
 		p.to.wide = isWide(p.to, int64(cols))
 	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))
-	structure(c, &p).run("convbf16", tensorConvKernels[tile].gradX,
-		blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, tensorShared(tile))
+	structure(c, &p).run("convbf16", tensorConvKernels[o.tile].gradX,
+		blocks(rows, o.tile)*blocks(cols, o.tile)*int(o.groups), 256, tensorShared(o.tile))
 }
 
 // tensorConvGradW launches the products of ConvGradW, of span pixels each.

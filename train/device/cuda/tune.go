@@ -102,10 +102,10 @@ func (t *tuning) tiles(tileKnob, splitKnob knob, rows, cols, inner, batch int) (
 }
 
 // tile is tiles of an operation that does not split its sums.
-func (t *tuning) tile(of knob, rows, cols, inner, batch int) int {
+func (t *tuning) tile(of knob, rows, cols, batch int) int {
 	if v := t[of]; v != 0 {
 		return v
 	}
-	tile, _ := productTiles(rows, cols, inner, batch)
+	tile, _ := productTiles(rows, cols, leastSplit, batch)
 	return tile
 }

@@ -86,3 +86,14 @@ template <int E, class T> HG_DEVICE void hg_give(T *to, const float (&v)[E]) {
     }
   }
 }
+
+// hg_as_stored rounds as hg_give does. A conversion of a pair takes a quarter of the time of one alone.
+template <int E, class T> HG_DEVICE void hg_as_stored(float (&v)[E]) {
+  if constexpr (E * sizeof(T) < 16) {
+    T one;
+    one = v[0];
+    v[0] = one;
+  } else {
+    hg_unpack(hg_pack(v), v);
+  }
+}

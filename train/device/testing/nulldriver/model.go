@@ -1,0 +1,182 @@
+package nulldriver
+
+import (
+	"math"
+	"strings"
+
+	"hgld/train/device/observe"
+)
+
+// Card is what the model knows of a card.
+type Card struct {
+	Name            string  // as the driver reports it
+	Major, Minor    int     // compute capability
+	Multiprocessors int     // number of them
+	Clock           float64 // cycles a second
+	Bytes           float64 // of memory that kernels move in a second: 93 % of what a copy does
+	Doubles         float64 // operations in float64 a second
+	Conversions     float64 // to float64 or from it, a second
+	ProductCycles   float64 // of one mma.sync.m16n8k16 of a quarter of a multiprocessor
+}
+
+// H100 is NVIDIA's H100 SXM at the clock of long runs. Its mma.sync has 62 % of the rate of wgmma.
+var H100 = Card{
+	Name: "NVIDIA H100", Major: 9, Multiprocessors: 132, Clock: 1.7e9, Bytes: 2.8e12, Doubles: 14.4e12,
+	Conversions: 3.6e12, ProductCycles: 6.5,
+}
+
+// RTX4090 is a card whose rate in float64 is a 64th of that in float32.
+var RTX4090 = Card{
+	Name: "NVIDIA GeForce RTX 4090", Major: 8, Minor: 9, Multiprocessors: 128, Clock: 2.5e9, Bytes: 0.93e12,
+	Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32,
+}
+
+const (
+	launchSeconds = 2.6e-6 // of a kernel in a graph that waits for the one before it
+	issueRate     = 0.8    // instructions a cycle of a quarter of a multiprocessor
+)
+
+// stepInstructions are the instructions of a warp in a step of 32 columns, counted in what ptxas
+// makes for sm_90.
+var stepInstructions = map[string]map[int]float64{
+	"nt": {128: 118, 64: 62}, "nn": {128: 136, 64: 74}, "tn": {128: 127, 64: 71}, "tt": {128: 134, 64: 76},
+	"conv": {128: 141, 64: 89}, "gradx": {128: 184, 64: 104}, "gradw": {128: 176, 64: 91},
+}
+
+// smallPieces are the same where eight elements of an operand cannot be copied together.
+var smallPieces = map[string]map[int]float64{
+	"nt": {128: 188, 64: 115}, "nn": {128: 209, 64: 128}, "tn": {128: 213, 64: 136}, "tt": {128: 209, 64: 132},
+	"conv": {128: 220, 64: 136}, "gradx": {128: 272, 64: 160}, "gradw": {128: 276, 64: 182},
+}
+
+// kernelRate says how a kernel uses a card, as it was counted and estimated: the share of the rate of
+// memory that it reaches, and the work of each two bytes that it moves.
+type kernelRate struct {
+	share                float64
+	conversions, doubles float64 // to and from float64, and operations there
+	instructions         float64
+}
+
+// kernelRates are those of operations by the beginning of the name of their first kernel.
+var kernelRates = []struct {
+	prefix string
+	kernelRate
+}{
+	{"layernorm_sums", kernelRate{share: 0.48, instructions: 26}}, // and layernorm_grad, which reads again
+	{"layernorm", kernelRate{share: 0.8, instructions: 22}},
+	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
+	{"sums_all", kernelRate{share: 0.5}},
+	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
+	{"relugrad_along", kernelRate{share: 0.8, instructions: 8}}, // in NormGrad, norm_back follows
+	{"relugrad", kernelRate{share: 0.9}},
+	{"norm_moments", kernelRate{share: 0.75, instructions: 12}}, // norm_apply follows
+	{"norm", kernelRate{share: 0.8}},
+	{"act_grad", kernelRate{share: 0.85, instructions: 28}},
+	{"act", kernelRate{share: 0.85, instructions: 28}},
+	{"axpby", kernelRate{share: 0.85}},
+	{"adam", kernelRate{share: 0.8, instructions: 4}},
+	{"guard", kernelRate{share: 0.8}},
+	{"gem_grad", kernelRate{share: 0.5, conversions: 2.5, doubles: 2.5, instructions: 50}},
+	{"gem", kernelRate{share: 0.5, conversions: 3, doubles: 4, instructions: 50}},
+	{"pool_grad", kernelRate{share: 0.4}},
+	{"pool", kernelRate{share: 0.6}},
+	{"pixels", kernelRate{share: 0.5}},
+	{"copy_convert", kernelRate{share: 0.35}},
+	{"copy", kernelRate{share: 0.9}},
+	{"fill", kernelRate{share: 0.9}},
+	{"", kernelRate{share: 0.4}},
+}
+
+// attentionRates are the useful floating-point operations a second of attention and of its gradient,
+// for 197 tokens, which fill tiles of 256.
+var attentionRates = [2]float64{136e12, 111e12}
+
+// Seconds predicts the time of an operation, of which launches are the kernels.
+func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
+	seconds := 0.0
+	for _, l := range launches {
+		seconds += launchSeconds + joinSeconds(l)
+	}
+	switch {
+	case len(launches) == 0:
+		return 0
+	case launches[0].Product.Tile > 0:
+		rows := 0 // of all phases of a gradient
+		for _, l := range launches {
+			rows += l.Product.Rows
+		}
+		for _, l := range launches {
+			if l.Product.Tile > 0 {
+				seconds += c.product(call.Bytes*float64(l.Product.Rows)/float64(rows), l.Product)
+			}
+		}
+		return seconds
+	case strings.HasPrefix(launches[0].Kernel, "attention"):
+		gradient := 0
+		if call.Op == "AttentionGrad" {
+			gradient = 1
+		}
+		return seconds + max(call.FLOPs/attentionRates[gradient], call.Bytes/c.Bytes)
+	case call.FLOPs > 0: // a product in F32, at half the rate of all lanes
+		return seconds + max(call.FLOPs/(float64(c.Multiprocessors)*128*c.Clock), call.Bytes/c.Bytes)
+	}
+	for _, r := range kernelRates {
+		if strings.HasPrefix(launches[0].Kernel, r.prefix) {
+			elements := call.Bytes / 2
+			quarters := float64(4 * c.Multiprocessors)
+			return seconds + max(call.Bytes/c.Bytes/r.share, elements*r.conversions/c.Conversions,
+				elements*r.doubles/c.Doubles, elements*r.instructions/32/(quarters*c.Clock*issueRate))
+		}
+	}
+	return seconds
+}
+
+// joinSeconds is the time of a join: warps of eight read the parts in a row, eight at a time.
+func joinSeconds(l Launch) float64 { return float64(l.Parts) / 64 * 0.8e-6 }
+
+// product predicts the time of a kernel for tensor cores. The slowest of these decides: its
+// instructions, the tensor cores, shared memory, and memory. bytes are those of the operation.
+func (c Card) product(bytes float64, p Product) float64 {
+	t := float64(p.Tile)
+	steps := math.Ceil(float64(p.Span) / 32)
+	tiles := math.Ceil(float64(p.Rows)/t) * math.Ceil(float64(p.Cols)/t) * float64(p.Batch*p.Splits)
+	instructions := stepInstructions
+	if p.Each < 8 {
+		instructions = smallPieces
+	}
+	issue := instructions[p.Kind][p.Tile] * 2 / issueRate // a quarter has two of a block's eight warps
+	tensor := (t / 32) * (t / 32) * 2 * 2 * c.ProductCycles
+	shared := (t/32+t/64)*2*4*8 + 2*t*32*2/128 // fragments read, pieces written
+	step := max(issue, tensor, shared)
+	end, latency := c.epilogue(p)
+	cycles := step*steps + end + latency/2 // two blocks of a multiprocessor overlap
+	rounds := tiles / float64(c.Multiprocessors)
+	if rounds < 2 {
+		rounds = math.Ceil(rounds)
+	}
+	if p.Splits > 1 { // the sums are written, and read by the join at half the rate
+		bytes += 4 * 3 * float64(p.Splits*p.Batch) * float64(p.Rows) * float64(p.Cols)
+	}
+	return max(rounds*cycles/c.Clock, bytes/c.Bytes)
+}
+
+// epilogue returns the cycles in which a tile is written, and those that it waits. Eight elements of a
+// lane are two accesses to shared memory of eight cycles each.
+func (c Card) epilogue(p Product) (cycles, latency float64) {
+	words, instructions, waits := 16.0, 70.0, 0.0
+	add := func(has bool, more float64) {
+		if has {
+			instructions += more
+		}
+	}
+	add(p.Masks, 25)
+	add(p.Sums, 40)
+	add(p.Along, 25)
+	add(p.Curved, 8*63)
+	if p.Masks || p.Adds || p.Along {
+		waits = 300
+	}
+	t := float64(p.Tile)
+	chunks := t * t / 8 / 32
+	return max(t*t*4/128+chunks*words, chunks*instructions/4/issueRate), 1400 + waits*max(1, t*t/8/256)/2
+}

@@ -1,0 +1,217 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/train/device/cuda"
+	"hgld/train/device/observe"
+	"hgld/train/device/testing/nulldriver"
+)
+
+var updateLaunches = flag.Bool("update-launches", false, "write testdata/launches")
+
+// littleWork is the bytes of an operation for which blocks do not count: a card moves them in the
+// time that a launch takes.
+const littleWork = 8e6
+
+// mostParts is how many parts a block may join: it reads 64 at a time, in some 0.8 µs, and another
+// launch costs as much as 200 parts.
+const mostParts = 256
+
+// fewBlocks are kernels of larger operations with fewer blocks than two for each multiprocessor, and
+// why that is right.
+var fewBlocks = map[string]string{
+	"norm_scale_f32":   "a thread has a channel",
+	"norm_factors_f32": "a thread has a channel",
+	"norm_join_f32":    "a block has 32 channels of 64 parts",
+	"join_f32":         "a block has 32 results",
+	"conv_join":        "a thread has a result, and few filters are split",
+	"sums_all_f32":     "a block has 16,384 numbers",
+	"matmul_nt_64":     "the projection in F32, and a split has 256 columns at least",
+	"matmul_nn_64":     "the projection in F32, and a split has 256 columns at least",
+	"matmul_tn_64":     "the projection in F32, and a split has 256 columns at least",
+}
+
+// TestLaunchesOfAStep counts the kernels of a training step of the published networks, with their
+// blocks, bytes and products, and compares with testdata/launches. Nothing is computed. The time is
+// that of the model in package nulldriver, without NVIDIA's libraries; operations have that of an H100.
+//
+//	go test ./train -run TestLaunchesOfAStep -update-launches
+func TestLaunchesOfAStep(t *testing.T) {
+	t.Setenv(cuda.VendorVariable, "off")
+	for _, n := range published {
+		name := strings.TrimSuffix(n.Name+"-"+n.Norm, "-")
+		t.Run(name, func(t *testing.T) {
+			s := n.countLaunches(t)
+			for _, c := range s.calls {
+				for _, l := range c.launches {
+					if err := judgeLaunch(l, c.Bytes, nulldriver.H100.Multiprocessors); err != "" {
+						t.Errorf("%s: %s", c.Op, err)
+					}
+				}
+			}
+			path := filepath.Join("testdata", "launches", name+".txt")
+			text := s.table(n)
+			if *updateLaunches {
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil || text != string(want) {
+				t.Errorf("%s is not what a step launches (-update-launches writes it; %v):\n%s", path, err, text)
+			}
+		})
+	}
+}
+
+// launchedCall is an operation with its kernels.
+type launchedCall struct {
+	observe.Call
+	launches []nulldriver.Launch
+}
+
+// launchedStep is the operations of a step.
+type launchedStep struct {
+	calls []launchedCall
+}
+
+// countLaunches takes one step in which no group is frozen.
+func (n peerNet) countLaunches(t *testing.T) *launchedStep {
+	d := nulldriver.New(nulldriver.H100)
+	b, err := cuda.OpenWith(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(launchedStep)
+	observed := observe.Operations(b, func(c observe.Call, do func()) {
+		d.Launches = nil
+		do()
+		s.calls = append(s.calls, launchedCall{c, d.Launches})
+	})
+	config := n.config(n.Batch)
+	config.Run.Settle(b)
+	r, err := New(config, n.data(n.Batch), Options{Backend: observed, blank: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := r.loader.NewBatch()
+	err = r.thread.Do(func() error {
+		s.calls = nil
+		ticket, err := r.step.queue(batch, config.Schedule.Freeze)
+		if err == nil {
+			_, err = ticket.outcome()
+		}
+		return err
+	})
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// judgeLaunch returns what is wrong with a launch of an operation that moves so many bytes, or "". A
+// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor. One that
+// could have as many has fewer only where a split more would begin another round.
+func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string {
+	p := l.Product
+	if p.Tile == 0 {
+		if l.Parts > mostParts {
+			return fmt.Sprintf("%s has %d blocks that add up %d parts each", l.Kernel, l.Blocks, l.Parts)
+		}
+		if l.Kernel == "copy" || l.Blocks >= 2*multiprocessors || bytes < littleWork || fewBlocks[l.Kernel] != "" {
+			return ""
+		}
+		return fmt.Sprintf("%s has %d blocks on %d multiprocessors, and no reason in fewBlocks", l.Kernel, l.Blocks,
+			multiprocessors)
+	}
+	const (
+		leastSplit = 256 // the columns of a split, at least
+		rounded    = 2   // blocks that are missing since ranges are multiples of 64 columns
+	)
+	most := func(tile int) int {
+		splits := 1
+		if p.Splittable() {
+			splits = max(1, p.Inner/leastSplit)
+		}
+		return (p.Rows + tile - 1) / tile * ((p.Cols + tile - 1) / tile) * p.Batch * splits
+	}
+	switch {
+	case p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && most(128) >= 2*multiprocessors:
+		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, most(128))
+	case l.Blocks+max(l.Blocks/p.Splits, rounded) < 2*multiprocessors && most(p.Tile) >= 2*multiprocessors:
+		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, most(p.Tile))
+	}
+	return ""
+}
+
+// launchedRow is the calls of a step that launch the same kernels with the same blocks.
+type launchedRow struct {
+	what         string
+	calls        int
+	ms, mb, gflo float64
+}
+
+// table formats a step: operations with equal kernels and sizes in one row, the longest first.
+func (s *launchedStep) table(n peerNet) string {
+	rows, all, launches, other := map[string]*launchedRow{}, launchedRow{}, 0, 0.0
+	for _, c := range s.calls {
+		what := c.describe()
+		r := rows[what]
+		if r == nil {
+			r = &launchedRow{what: what}
+			rows[what] = r
+		}
+		for _, to := range []*launchedRow{r, &all} {
+			to.calls++
+			to.ms += 1e3 * nulldriver.H100.Seconds(c.Call, c.launches)
+			to.mb += c.Bytes / 1e6
+			to.gflo += c.FLOPs / 1e9
+		}
+		launches += len(c.launches)
+		other += nulldriver.RTX4090.Seconds(c.Call, c.launches)
+	}
+	norm := ""
+	if n.Norm != "" {
+		norm = ", BatchNorm " + n.Norm
+	}
+	text := fmt.Sprintf("%s%s, %d images of %d² in bfloat16: %d launches, %.1f GB, %.2f TFLOP\n"+
+		"by the model: %s %.1f ms, %.0f images/s; %s %.0f ms, %.0f images/s\n\n"+
+		"%8s %6s %9s %9s  operation: kernels [blocks]\n",
+		n.Name, norm, n.Batch, n.Size, launches, all.mb/1e3, all.gflo/1e3, nulldriver.H100.Name, all.ms,
+		1e3*float64(n.Batch)/all.ms, nulldriver.RTX4090.Name, 1e3*other, float64(n.Batch)/other, "ms", "calls", "MB", "GFLOP")
+	list := slices.SortedFunc(maps.Values(rows), func(a, b *launchedRow) int {
+		return cmp.Or(cmp.Compare(b.ms, a.ms), cmp.Compare(a.what, b.what))
+	})
+	for _, r := range list {
+		text += fmt.Sprintf("%8.3f %6d %9.1f %9.1f  %s\n", r.ms, r.calls, r.mb, r.gflo, r.what)
+	}
+	return text
+}
+
+// describe returns the operation with its kernels and, of a product, its sizes.
+func (c launchedCall) describe() string {
+	text, sep := c.Op, ": "
+	for _, l := range c.launches {
+		text, sep = text+sep+l.Kernel, ", "
+		if l.Kernel != "copy" {
+			text += fmt.Sprintf(" [%d]", l.Blocks)
+		}
+		if l.Product.Tile > 0 {
+			text += " " + l.Product.String()
+			if l.Product.Image != "" {
+				text += " (" + l.Product.Image + ")"
+			}
+		}
+	}
+	return text
+}
