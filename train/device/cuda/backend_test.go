@@ -36,6 +36,19 @@ func download(t *testing.T, b *cuda.Backend, a device.Array) []byte {
 	return out
 }
 
+// It is the first test: a driver that another has opened would be found.
+func TestNoDriverNamesWhatIsMissing(t *testing.T) {
+	t.Setenv(cuda.LibrariesVariable, "")
+	t.Setenv("PATH", "")
+	cuda.KernelCards(t, t.TempDir())
+	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
+		func() error { _, err := cuda.Probe(); return err }()} {
+		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) || !strings.Contains(err.Error(), "libcuda.so.1") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // A slot is uploaded again while operations that read it are queued. Each operation must see
 // the numbers of its own turn.
 func TestUploadsAndOperationsAreOrdered(t *testing.T) {

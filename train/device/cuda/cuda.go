@@ -129,10 +129,10 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		return nil, err
 	}
 	defer pin()()
-	if b.ctx, err = drv.Retain(ordinal); err == nil {
-		err = drv.SetCurrent(b.ctx)
+	if b.ctx, err = drv.Retain(ordinal); err != nil {
+		return nil, fmt.Errorf("cuda: %s: %w", card.Name, err)
 	}
-	if err == nil {
+	if err = drv.SetCurrent(b.ctx); err == nil {
 		b.compute, err = drv.NewStream()
 	}
 	if err == nil {
@@ -142,7 +142,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		b.copies, err = drv.NewStream()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cuda: %s: %w", card.Name, err)
+		return nil, errors.Join(fmt.Errorf("cuda: %s: %w", card.Name, err), drv.Release(ordinal))
 	}
 	return b, nil
 }

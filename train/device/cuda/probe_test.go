@@ -13,18 +13,6 @@ import (
 	"hgld/train/device/cuda"
 )
 
-func TestNoDriverNamesWhatIsMissing(t *testing.T) {
-	t.Setenv(cuda.LibrariesVariable, "")
-	t.Setenv("PATH", "")
-	cuda.KernelCards(t, t.TempDir())
-	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
-		func() error { _, err := cuda.Probe(); return err }()} {
-		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) || !strings.Contains(err.Error(), "libcuda.so.1") {
-			t.Errorf("got %v", err)
-		}
-	}
-}
-
 func TestNoSuchCard(t *testing.T) {
 	emulated(t)
 	r, err := cuda.Probe()
@@ -144,6 +132,37 @@ func (idle) Launch(cuda.Function, [3]uint32, [3]uint32, int, cuda.Stream, unsafe
 	return nil
 }
 
+// retained is a driver that counts the contexts that are held.
+type retained struct {
+	cuda.Driver
+	n *int
+}
+
+func (r retained) Retain(ordinal int) (cuda.Context, error) {
+	*r.n++
+	return r.Driver.Retain(ordinal)
+}
+
+func (r retained) Release(ordinal int) error {
+	*r.n--
+	return r.Driver.Release(ordinal)
+}
+
+func TestCardThatCannotBeOpenedIsReleased(t *testing.T) {
+	c := open(t)
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, call := range []string{"cuCtxSetCurrent", "cuStreamCreate"} {
+		c.emulator.Fail(call + ":1:999")
+		if _, err := cuda.OpenWith(retained{drv, &n}, 0); err == nil || !strings.Contains(err.Error(), call) || n != 0 {
+			t.Errorf("%s: %v, and %d contexts are held", call, err, n)
+		}
+	}
+}
+
 func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 	c := open(t)
 	r, err := cuda.Probe()
@@ -170,8 +189,7 @@ func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 		{"cuModuleLoadDataEx:1:221", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
 		{"cuModuleLoadDataEx:1:222", "Fill: cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
 		{"cuModuleLoadDataEx:1:223", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
-		// It is the last, since it ends the context.
-		{"fill_4:1:719", "CUDA_ERROR_LAUNCH_FAILED", ""},
+		{"cuLaunchKernel:1:999", "Fill: cuLaunchKernel: CUDA_ERROR_UNKNOWN", "nvidia_uvm"},
 	} {
 		c.emulator.Fail(x.fail)
 		err := r.Try(0)
