@@ -60,8 +60,8 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 			m.Config.vectorWidth())}
 	}
 	if o.Side > 0 {
-		if err := m.anyShape(); err != nil {
-			return nil, &ConfigError{err}
+		if err := m.AnyShape(); err != nil {
+			return nil, err
 		}
 	}
 	boxes := d
@@ -92,15 +92,24 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 	return e, nil
 }
 
-// anyShape returns an error if the network takes images of one size alone.
-func (m *Model) anyShape() error {
+// ShapeError says that a network takes images of one size alone, and none in their own shapes.
+type ShapeError struct {
+	Network string // its name
+	Side    int    // of its images
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("%s takes images of %d×%d pixels alone, and none in their own shapes", e.Network, e.Side, e.Side)
+}
+
+// AnyShape returns a *ShapeError if the network takes images of one size alone.
+func (m *Model) AnyShape() error {
 	spec, err := pick(m.Config.backbones(), "backbone", "model.backbone", m.Config.Model.Backbone)
 	if err != nil {
 		return err
 	}
-	if f := spec.Facts(); f.Fixed || m.Config.ofVectors() {
-		return fmt.Errorf("%s takes images of %d×%d pixels alone, and none in their own shape", m.Config.Model.Backbone.Name,
-			f.Input, f.Input)
+	if f := spec.Facts(); f.Fixed {
+		return &ShapeError{m.Config.Model.Backbone.Name, f.Input}
 	}
 	return nil
 }

@@ -140,8 +140,9 @@ func New(config Config, data Data, o Options) (*Run, error) {
 }
 
 // reserve checks that the planned memory exists. On a device with its own memory it allocates
-// that of a step in one piece, and leaves room for what the device loads itself. A host would hand out more than it has, then stall or kill a
-// process. A run that cannot fit is therefore refused with a *device.OutOfMemory.
+// that of a step in one piece, and leaves room for what the device loads itself. A host would hand
+// out more than it has, then stall or kill a process. A run that cannot fit is therefore refused with
+// a *device.OutOfMemory.
 func (r *Run) reserve() error {
 	e := r.o.Plan
 	if e == nil {
@@ -372,7 +373,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		before := queued
 		queued, err = r.queue(b, before)
 		if before != nil {
-			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil { // an earlier step's failure is also that of this one
+			// The failure of an earlier step is also that of this one.
+			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil {
 				return proceed, failed
 			}
 		}

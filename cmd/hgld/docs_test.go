@@ -102,6 +102,7 @@ var apart = []struct{ command, reason string }{
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
 	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
+	"labels.md":   "TestLabelsAreTakenFromLandmarksThatLookAlike",
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
 	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",

@@ -218,19 +218,28 @@ func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Cl
 	case !of:
 		return openSplits(path, split)
 	}
-	decoder, _, err := imageDecoder()
+	d, err := openImages(j, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := dataset.OpenImages(j.ctx, path, img.HEIFExtensions(decoder.HEIF)...)
-	if err != nil {
-		return nil, nil, asUsage(err)
-	}
-	j.sayAll("note: %s", d.Notes())
 	if d.Levels() == nil {
-		j.say("the class folders of %s lie at different depths: its images get ids, but no classes", path)
+		j.say("the images of %s get ids, but no classes: they are not all in folders of one depth", path)
 	}
 	return d, d, nil
+}
+
+// openImages opens the images in a folder or archive.
+func openImages(j *job, path string) (*dataset.Images, error) {
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	d, err := dataset.OpenImages(j.ctx, path, img.HEIFExtensions(decoder.HEIF)...)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	j.sayAll("note: %s", d.Notes())
+	return d, nil
 }
 
 // openSplits opens one split of shards, or all of them concatenated.

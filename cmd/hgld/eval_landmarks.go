@@ -111,10 +111,11 @@ func (l *landmarkEval) run() (err error) {
 
 // measure embeds and ranks.
 func (l *landmarkEval) measure(benchmark *landmarks.Benchmark) ([]revisitedRow, error) {
-	folder, err := l.images(l.args[1])
+	folder, err := openImages(l.job, l.args[1])
 	if err != nil {
 		return nil, err
 	}
+	l.opened = append(l.opened, folder)
 	images, err := benchmark.In(folder)
 	if missing := (*landmarks.MissingError)(nil); errors.As(err, &missing) {
 		return nil, withHint(withCode(exitUsage, fmt.Errorf("%s: %w", l.args[1], err)),
@@ -180,22 +181,13 @@ func (l *landmarkEval) rank(benchmark *landmarks.Benchmark, queries, gallery *re
 	return l.rankRevisited(b, &e, benchmark.Truths, l.threads)
 }
 
-// images opens the images of a folder.
-func (l *landmarkEval) images(path string) (input.Dataset, error) {
+// folder returns the vectors of a folder, an archive or shards.
+func (l *landmarkEval) folder(name, path string) (*retrieval.Matrix, error) {
 	d, closer, err := openItems(l.job, path, "", vectorLabels{})
 	if err != nil {
 		return nil, err
 	}
 	l.opened = append(l.opened, closer)
-	return d, nil
-}
-
-// folder returns the vectors of a folder, an archive or shards.
-func (l *landmarkEval) folder(name, path string) (*retrieval.Matrix, error) {
-	d, err := l.images(path)
-	if err != nil {
-		return nil, err
-	}
 	return l.vectors(name, path, d)
 }
 

@@ -121,6 +121,15 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 	if _, err := os.Stat("landmarks/gnd/whiten.npy"); err != nil {
 		t.Error(err)
 	}
+	tower := weightsOf(t, "deit-small", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
+	code, _, errs = run(t, "eval", "landmarks", "--weights", tower, "--backbone", "deit-small", "--out", "tower",
+		"gnd.json", "jpg")
+	if code != exitUsage || !strings.Contains(errs, "224×224 pixels alone") || !strings.Contains(errs, "--side 0") {
+		t.Errorf("a network of one size: exit code %d\n%s", code, errs)
+	}
+	if left, _ := filepath.Glob("tower/*"); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
 }
 
 func TestLandmarksThatAreNotThereAreNamed(t *testing.T) {

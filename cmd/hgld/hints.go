@@ -166,6 +166,10 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
 	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind(exitLocked, func(*train.TakenOverError) string {
+		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"
+	}),
+	kind(exitUsage, func(*train.ShapeError) string { return "--side 0 crops them, as in other evaluations" }),
 	kind(exitUsage, func(*train.ResumeError) string {
 		return "rename the run directory to keep the run, or delete it, and the same command trains anew; hgld train " +
 			"run --out DIR trains in another directory; or restore the settings of this run"

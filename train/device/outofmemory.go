@@ -8,7 +8,9 @@ type OutOfMemory struct {
 	What                    string // the operation, or "an array"
 	Want, Used, Free, Total int    // bytes; Used by this process, Free on the device
 	Host                    bool   // the device is the host: nothing was allocated, and Total is the machine's memory
-	Err                     error  // a failure of the driver or a library that wanted memory for itself, in place of What and Want
+
+	// Err, in place of What and Want, is a failure of the driver or a library that wanted memory for itself.
+	Err error
 }
 
 // Unwrap returns Err.

@@ -289,6 +289,13 @@ func classNames(d input.Dataset, i int) []string {
 // Close closes the file.
 func (x *Index) Close() error { return x.vectors.Close() }
 
+// Matrix reads all vectors into memory.
+func (x *Index) Matrix() (*retrieval.Matrix, error) {
+	rows, cols := x.vectors.Rows()
+	m := &retrieval.Matrix{Cols: cols, Values: make([]float32, rows*cols)}
+	return m, x.vectors.ReadRows(m.Values, 0)
+}
+
 // IDError says that an id is not that of one row of an index.
 type IDError struct{ text string }
 

@@ -97,6 +97,11 @@ func Owns(path string) (bool, error) {
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
+	if w.Side > 0 {
+		if err := m.AnyShape(); err != nil {
+			return nil, false, err
+		}
+	}
 	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
 		Data: w.relative(w.Data)}
 	info.Published, info.Side = m.Published, w.Side

@@ -71,6 +71,7 @@ var may = map[string][]string{
 	"train/export":     {"train", "train/input", "train/backbone", "train/nn"},
 	"train/pretrained": {"train/backbone"},
 	"train/qrels":      {"train/device", "train/metric"},
+	"train/propagate":  {"train/retrieval", "train/device"},
 	"train/landmarks":  {"train/input", "train/metric", "train/qrels"},
 	"train/selection":  {"train", "train/input", "train/embeddings", "labels"},
 	"train/history":    {"train", "train/input", "train/retrieval", "train/metric", "train/selection", "train/stats"},

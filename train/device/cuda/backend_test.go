@@ -43,7 +43,8 @@ func TestNoDriverNamesWhatIsMissing(t *testing.T) {
 	cuda.KernelCards(t, t.TempDir())
 	for _, err := range []error{func() error { _, err := cuda.Open(0); return err }(),
 		func() error { _, err := cuda.Probe(); return err }()} {
-		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) || !strings.Contains(err.Error(), "libcuda.so.1") {
+		if !errors.Is(err, cuda.ErrNoCard) || !errors.Is(err, device.ErrNoGPU) ||
+			!strings.Contains(err.Error(), "libcuda.so.1") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -228,7 +229,7 @@ func TestOutOfMemoryReportsSizes(t *testing.T) {
 }
 
 // Modules, graphs and local memory of kernels are on the card, too. The host's pinned memory is not.
-func TestOutOfMemoryOfTheDriverItselfIsThatOfTheDevice(t *testing.T) {
+func TestDriverWithoutMemoryIsADeviceWithoutMemory(t *testing.T) {
 	for calls, short := range map[string]bool{
 		"cuModuleLoadDataEx:1:2": true, "cuLaunchKernel:1:2": true, "cuGraphInstantiateWithFlags:1:2": true,
 		"cuMemHostAlloc:1:2": false, "cuModuleLoadDataEx:1:218": false,

@@ -153,7 +153,7 @@ func Advice(err error) string {
 // advice has what helps against codes of the driver that are common on machines with a card.
 var advice = map[int]string{
 	46:  "another process has the card for itself; nvidia-smi -c DEFAULT lets processes share it",
-	221: "libnvidia-ptxjitcompiler.so.1 is a part of NVIDIA's driver; docker run --gpus all adds it to a container",
+	221: "libnvidia-ptxjitcompiler.so.1 is a part of NVIDIA's driver; a container needs all of the driver's libraries",
 	222: "install a newer driver of NVIDIA's",
 	223: "unset CUDA_DISABLE_PTX_JIT",
 	802: "the links between the cards are not set up: start nvidia-fabricmanager, in the driver's version",

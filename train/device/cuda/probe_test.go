@@ -186,9 +186,9 @@ func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 	}
 	for _, x := range []struct{ fail, want, advice string }{
 		{"cuDevicePrimaryCtxRetain:1:46", "CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c DEFAULT"},
-		{"cuModuleLoadDataEx:1:221", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
-		{"cuModuleLoadDataEx:1:222", "Fill: cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
-		{"cuModuleLoadDataEx:1:223", "Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
+		{"cuModuleLoadDataEx:1:221", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
+		{"cuModuleLoadDataEx:1:222", "cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
+		{"cuModuleLoadDataEx:1:223", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
 		{"cuLaunchKernel:1:999", "Fill: cuLaunchKernel: CUDA_ERROR_UNKNOWN", "nvidia_uvm"},
 	} {
 		c.emulator.Fail(x.fail)

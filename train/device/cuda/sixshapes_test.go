@@ -26,7 +26,8 @@ var sixShapes = []struct {
 	{name: "1x1 with residual", side: 14, c: 64, k: 128, r: 1, bias: true, residual: true, act: true},
 	{name: "3x3 with stride", side: 14, c: 64, k: 64, r: 3,
 		shape: device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, bias: true, act: true},
-	{name: "gradient by x with mask", side: 14, c: 64, k: 64, r: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, gradX: true},
+	{name: "gradient by x with mask", side: 14, c: 64, k: 64, r: 3, shape: device.ConvShape{PadH: 1, PadW: 1},
+		gradX: true},
 	{name: "gradient by w", side: 14, c: 64, k: 64, r: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, gradW: true},
 	{name: "groups", side: 14, c: 64, k: 64, r: 3, shape: device.ConvShape{PadH: 1, PadW: 1, Groups: 4}},
 }

@@ -301,7 +301,8 @@ func TestVendorFailureForMemoryIsThatOfTheDevice(t *testing.T) {
 	v.Fill(w, 1)
 	v.emulator.Fail("cudnnBackendExecute:1:4004")
 	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
-	if err := v.Sync(); !errors.As(err, new(*device.OutOfMemory)) || !strings.Contains(err.Error(), "Conv: out of device memory") {
+	if err := v.Sync(); !errors.As(err, new(*device.OutOfMemory)) ||
+		!strings.Contains(err.Error(), "Conv: out of device memory") {
 		t.Errorf("got %v", err)
 	}
 	v.Backend.ClearError()
@@ -379,7 +380,8 @@ func TestPlansAreKeptForLaterRuns(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(vendor.PlansVariable, dir)
 	file := func() string {
-		files, err := filepath.Glob(filepath.Join(dir, "9.26.0--CUDA-12040--hgld-emulator--8.0--108-multiprocessors", "*.plan"))
+		files, err := filepath.Glob(filepath.Join(dir, "9.26.0--CUDA-12040--hgld-emulator--8.0--108-multiprocessors",
+			"*.plan"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("the files are %v, %v", files, err)
 		}

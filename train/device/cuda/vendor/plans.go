@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 )
 
 // PlansVariable names the folder that keeps cuDNN's plans for later runs: "off" keeps none, also not within the
@@ -102,7 +103,7 @@ func (s planStore) find(c Convolution) *keptPlan {
 	if s.dir == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path)
 	if err != nil {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (s planStore) keep(p *keptPlan) {
 		return
 	}
 	text, err := json.Marshal(p)
-	if err != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+	if err != nil || atomicfile.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
 	_ = atomicfile.WriteFileMode(path, append([]byte(hashText(text)+"\n"), text...), 0o600)

@@ -108,7 +108,9 @@ func TestRealCuDNNMakesKeptPlansAgain(t *testing.T) {
 	d.kept = planStore{dir: t.TempDir(), card: "h100"}
 	shape := resNet()[1]
 	shape.Type = device.BF16
-	for _, c := range []Convolution{{Kind: Forward, Bias: true, ReLU: true}, {Kind: GradX, Mask: true, Residual: true}, {Kind: GradW}} {
+	for _, c := range []Convolution{
+		{Kind: Forward, Bias: true, ReLU: true}, {Kind: GradX, Mask: true, Residual: true}, {Kind: GradW},
+	} {
 		shape.Kind, shape.Residual, shape.Bias, shape.ReLU, shape.Mask = c.Kind, c.Residual, c.Bias, c.ReLU, c.Mask
 		var took [2]time.Duration
 		var made [2]*convolutionPlan
@@ -125,7 +127,8 @@ func TestRealCuDNNMakesKeptPlansAgain(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		t.Logf("%s: compiled in %v, from its file in %v", shape, took[0].Round(time.Millisecond), took[1].Round(time.Millisecond))
+		t.Logf("%s: compiled in %v, from its file in %v", shape, took[0].Round(time.Millisecond),
+			took[1].Round(time.Millisecond))
 		if made[0].String() != made[1].String() || !slices.Equal(made[0].tensors, made[1].tensors) || took[1] > took[0]/4 {
 			t.Errorf("%s, then %s, after %v and %v", made[0], made[1], took[0], took[1])
 		}
