@@ -18,8 +18,13 @@ func (b *Backend) Copy(dst, src device.Array) {
 		b.copyBytes(dst, src, l)
 		return
 	}
-	b.op("Copy").ptr(dst).i32(int(dst.Type)).i64(stride(dst)).ptr(src).i32(int(src.Type)).i64(stride(src)).
-		i64(l.rows).i64(l.width).run("copy", "copy_convert", blocks(l.len(), 256), 256, 0)
+	c := b.op("Copy")
+	wide, each := c.byFour(dst, src)
+	if wide = wide && l.rows == 1 && dst.Type == device.BF16 && src.Type == device.F32; !wide {
+		each = 1
+	}
+	c.ptr(dst).i32(int(dst.Type)).i64(stride(dst)).ptr(src).i32(int(src.Type)).i64(stride(src)).
+		i64(l.rows).i64(l.width).flag(wide).run("copy", "copy_convert", blocks(l.len(), 256*each), 256, 0)
 }
 
 // copyBytes copies between arrays of one type with the driver's copy.

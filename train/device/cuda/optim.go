@@ -28,8 +28,8 @@ func (b *Backend) SGD(w, m, dw, shadow, hyper, flag device.Array, o device.SGDKi
 		run("optim", "sgd_f32", blocks(n, 256*each), 256, 0)
 }
 
-// byFour reports whether four elements of flat arrays can be read at once, and how many a thread has
-// then.
+// byFour reports whether 16 bytes of flat arrays can be read at once, which are four elements of F32,
+// and how many of these a thread has then.
 func (c *call) byFour(arrays ...device.Array) (wide bool, each int) {
 	for _, a := range arrays {
 		if c.address(a)%16 != 0 {

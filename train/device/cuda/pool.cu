@@ -1,8 +1,9 @@
 // pool: the maximum, or the mean, of the part of each window that lies in the image. NaN
 // is greater than any number. pool_grad gives dy to the first of a window's maxima in
-// row-major order, or an equal share to all: an input pixel looks at the windows that
-// it lies in, in order, so that it has one writer. Images are [n,h,w,c]. Reads a window,
-// or what an input pixel's windows hold, for each element. Reference: ../reference/pool.go
+// row-major order, whose place in the window pool_firsts finds, or an equal share to all: an input
+// pixel looks at the windows that it lies in, in order, so that it has one writer. Images are
+// [n,h,w,c]. Reads a window for each element, or of the windows of an input pixel dy and the place.
+// Reference: ../reference/pool.go
 #include "typed.h"
 
 struct pool_shape {
@@ -59,76 +60,120 @@ HG_KERNELS(256, pool, (T *dst, const T *x, pool_shape o, int wide), (dst, x, o, 
 
 HG_DEVICE bool equals(float a, float b) { return a == b || (hg_nan(a) && hg_nan(b)); }
 
-// keep_firsts makes those of d zero whose channel does not have its maximum, top, first at
-// (row, column) of window v. own is what is there.
-template <int E, class T>
-HG_DEVICE void keep_firsts(float (&d)[E], const pool_shape &o, const T *image, window v, int row, int column,
-                           const float (&own)[E], const float (&top)[E]) {
-  bool any = false;
+// The places of E channels, from element i on. A place is a byte where windows have up to 256 pixels.
+template <int E> HG_DEVICE void put_places(void *places, int bytes, i64 i, const u32 (&v)[E]) {
+  if (!bytes) {
 #pragma unroll
-  for (int e = 0; e < E; e++) {
-    bool same = equals(own[e], top[e]);
-    d[e] = same ? d[e] : 0.f;
-    any |= same;
+    for (int e = 0; e < E; e++) ((u32 *)places)[i + e] = v[e];
+    return;
   }
-#pragma unroll 1
-  for (int r = v.top; r <= row && any; r++)
-#pragma unroll 1
-    for (int q = v.left; q < (r == row ? column : v.right); q++) {
-      float p[E];
-      hg_take<E>(image + ((i64)r * o.w + q) * o.c, p);
+  if constexpr (E == 1) {
+    ((u8 *)places)[i] = (u8)v[0];
+  } else {
 #pragma unroll
-      for (int e = 0; e < E; e++) d[e] = equals(p[e], top[e]) ? 0.f : d[e];
+    for (int e = 0; e < E; e += 4)
+      ((u32 *)places)[(i + e) / 4] = v[e + 3] << 24 | v[e + 2] << 16 | v[e + 1] << 8 | v[e];
+  }
+}
+
+template <int E> HG_DEVICE void take_places(const void *places, int bytes, i64 i, u32 (&v)[E]) {
+  if (!bytes) {
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = ((const u32 *)places)[i + e];
+    return;
+  }
+  if constexpr (E == 1) {
+    v[0] = ((const u8 *)places)[i];
+  } else {
+#pragma unroll
+    for (int e = 0; e < E; e += 4) {
+      u32 word = ((const u32 *)places)[(i + e) / 4];
+#pragma unroll
+      for (int q = 0; q < 4; q++) v[e + q] = word >> 8 * q & 255;
     }
+  }
+}
+
+// find writes the places of the E channels from c on of an output pixel.
+template <int E, class T>
+HG_DEVICE void find(void *places, const T *x, const T *y, const pool_shape &o, int bytes, i64 pixel, i64 c) {
+  i64 line = pixel / o.out_w, picture = line / o.out_h;
+  int i = (int)(line - picture * o.out_h), j = (int)(pixel - line * o.out_w);
+  const T *image = x + picture * o.h * o.w * o.c + c;
+  window v = window_of(o, i, j);
+  u32 first[E];
+  float p[E], top[E];
+  hg_take<E>(y + pixel * o.c + c, top);
+#pragma unroll
+  for (int e = 0; e < E; e++) first[e] = 0;
+  for (int row = v.bottom - 1; row >= v.top; row--) // the last found is the first
+    for (int column = v.right - 1; column >= v.left; column--) {
+      u32 place = (u32)((row - i * o.stride_h + o.pad_h) * o.size_w + column - j * o.stride_w + o.pad_w);
+      hg_take<E>(image + ((i64)row * o.w + column) * o.c, p);
+#pragma unroll
+      for (int e = 0; e < E; e++) first[e] = equals(p[e], top[e]) ? place : first[e];
+    }
+  put_places<E>(places, bytes, pixel * o.c + c, first);
+}
+
+HG_KERNELS(256, pool_firsts, (void *places, const T *x, const T *y, pool_shape o, int wide, int bytes),
+           (places, x, y, o, wide, bytes)) {
+  constexpr int E = 16 / sizeof(T);
+  i64 across = wide ? o.c / E : o.c, n = (i64)o.n * o.out_h * o.out_w * across;
+  for (i64 at = hg_index(); at < n; at += hg_stride()) {
+    i64 pixel = at / across, c = at - pixel * across;
+    if (wide)
+      find<E>(places, x, y, o, bytes, pixel, c * E);
+    else
+      find<1>(places, x, y, o, bytes, pixel, c);
+  }
 }
 
 // back writes the gradient of the E channels from c on of an input pixel.
 template <int E, class T>
-HG_DEVICE void back(T *dx, const T *dy, const T *x, const T *y, const pool_shape &o, i64 pixel, i64 c) {
+HG_DEVICE void back(T *dx, const T *dy, const void *places, const pool_shape &o, int bytes, i64 pixel, i64 c) {
   i64 line = pixel / o.w, picture = line / o.h;
   int column = (int)(pixel - line * o.w), row = (int)(line - picture * o.h);
-  const T *image = x + picture * o.h * o.w * o.c + c;
   // windows i with i·stride − pad ≤ row < i·stride − pad + size
   int low_i = row + o.pad_h - o.size_h + 1, low_j = column + o.pad_w - o.size_w + 1;
   low_i = low_i > 0 ? (low_i + o.stride_h - 1) / o.stride_h : 0;
   low_j = low_j > 0 ? (low_j + o.stride_w - 1) / o.stride_w : 0;
   int high_i = hg_least(o.out_h - 1, (row + o.pad_h) / o.stride_h);
   int high_j = hg_least(o.out_w - 1, (column + o.pad_w) / o.stride_w);
-  float sum[E], own[E];
+  float sum[E];
 #pragma unroll
   for (int e = 0; e < E; e++) sum[e] = 0.f;
-  if (!o.average) hg_take<E>(image + ((i64)row * o.w + column) * o.c, own);
 #pragma unroll 1
   for (int i = low_i; i <= high_i; i++)
 #pragma unroll 1
     for (int j = low_j; j <= high_j; j++) {
       i64 out = ((picture * o.out_h + i) * o.out_w + j) * o.c + c;
-      window v = window_of(o, i, j);
-      float d[E], top[E];
+      float d[E];
       hg_take<E>(dy + out, d);
       if (o.average) {
+        window v = window_of(o, i, j);
         float share = 1.f / (float)((v.bottom - v.top) * (v.right - v.left));
 #pragma unroll
         for (int e = 0; e < E; e++) sum[e] = fmaf(share, d[e], sum[e]);
         continue;
       }
-      hg_take<E>(y + out, top);
-      keep_firsts<E>(d, o, image, v, row, column, own, top);
+      u32 own = (u32)((row - i * o.stride_h + o.pad_h) * o.size_w + column - j * o.stride_w + o.pad_w), first[E];
+      take_places<E>(places, bytes, out, first);
 #pragma unroll
-      for (int e = 0; e < E; e++) sum[e] += d[e]; // a sum is never −0, so adding 0 leaves it
+      for (int e = 0; e < E; e++) sum[e] += first[e] == own ? d[e] : 0.f; // a sum is never −0: adding 0 leaves it
     }
   hg_give<E>(dx + pixel * o.c + c, sum);
 }
 
-HG_KERNELS(256, pool_grad, (T *dx, const T *dy, const T *x, const T *y, pool_shape o, int wide),
-           (dx, dy, x, y, o, wide)) {
+HG_KERNELS(256, pool_grad, (T *dx, const T *dy, const void *places, pool_shape o, int wide, int bytes),
+           (dx, dy, places, o, wide, bytes)) {
   constexpr int E = 16 / sizeof(T);
   i64 across = wide ? o.c / E : o.c, n = (i64)o.n * o.h * o.w * across;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
     i64 pixel = at / across, c = at - pixel * across;
     if (wide)
-      back<E>(dx, dy, x, y, o, pixel, c * E);
+      back<E>(dx, dy, places, o, bytes, pixel, c * E);
     else
-      back<1>(dx, dy, x, y, o, pixel, c);
+      back<1>(dx, dy, places, o, bytes, pixel, c);
   }
 }

@@ -53,8 +53,19 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	if dx.Len() != x.Len() || y.Len() != dy.Len() {
 		panic(shapes("PoolGrad", dx, dy, x, y))
 	}
-	c := b.op("PoolGrad")
-	wide, each := c.byChannel(x, dx, dy, y)
-	structure(c.active(dx).active(dy).active(x).active(y), &o).flag(wide).
+	const op = "PoolGrad"
+	wide, each := b.op(op).byChannel(x, dx, dy, y)
+	var places Address // of each window's first maximum, in a byte where that suffices
+	small := o.sizeH*o.sizeW <= 256
+	if o.average == 0 {
+		size := 4
+		if small {
+			size = 1
+		}
+		places = b.scratch(op, size*dy.Len())[0]
+		structure(b.op(op).addr(places).active(x).active(y), &o).flag(wide).flag(small).
+			run("pool", "pool_firsts", blocks(dy.Len(), 256*each), 256, 0)
+	}
+	structure(b.op(op).active(dx).active(dy).addr(places), &o).flag(wide).flag(small).
 		run("pool", "pool_grad", blocks(dx.Len(), 256*each), 256, 0)
 }

@@ -3,20 +3,33 @@
 #include "columns.h"
 #include "typed.h"
 
-HG_DEVICE double term(float v, int squares) { return squares ? (double)v * v : (double)v; }
+HG_DEVICE void add(hg_floatsum &sum, float v, int squares) {
+  if (squares)
+    sum.add_product(v, v);
+  else
+    sum.add(v);
+}
 
-// sums_all adds up pieces of 16,384 elements, a block each.
-HG_KERNELS(256, sums_all, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares),
-           (parts, x, ld, rows, width, squares)) {
+// sums_all adds up pieces of 16,384 elements, a block each. wide: 16 bytes can be read at once, of one
+// row.
+HG_KERNELS(256, sums_all, (double *parts, const T *x, i64 ld, i64 rows, i64 width, int squares, int wide),
+           (parts, x, ld, rows, width, squares, wide)) {
   HG_SHARED(double, room, [32]);
-  i64 begin = (i64)blockIdx.x * 16384, end = hg_least(rows * width, begin + 16384);
-  double sum = 0;
-  for (i64 i = begin + threadIdx.x; i < end; i += 256) {
-    i64 r = rows == 1 ? 0 : i / width;
-    sum += term(x[r * ld + i - r * width], squares);
+  constexpr int E = 16 / sizeof(T);
+  i64 begin = (i64)blockIdx.x * 16384, end = hg_least(rows * width, begin + 16384), runs = wide ? (end - begin) / E * E : 0;
+  hg_floatsum sum = {};
+  for (i64 i = begin + threadIdx.x * E; i < begin + runs; i += 256 * E) {
+    float v[E];
+    hg_take<E>(x + i, v);
+#pragma unroll
+    for (int e = 0; e < E; e++) add(sum, v[e], squares);
   }
-  sum = hg_block_sum(sum, room);
-  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+  for (i64 i = begin + runs + threadIdx.x; i < end; i += 256) {
+    i64 r = rows == 1 ? 0 : i / width;
+    add(sum, x[r * ld + i - r * width], squares);
+  }
+  double all = hg_block_sum(sum.value(), room);
+  if (threadIdx.x == 0) parts[blockIdx.x] = all;
 }
 
 // sums_rows gives a row to each warp.
@@ -24,9 +37,9 @@ HG_KERNELS(256, sums_rows, (float *dst, float acc, const T *x, i64 ld, i64 rows,
            (dst, acc, x, ld, rows, width, squares)) {
   i64 r = (i64)blockIdx.x * 8 + hg_warp();
   if (r >= rows) return;
-  double sum = 0;
-  for (i64 c = hg_lane(); c < width; c += 32) sum += term(x[r * ld + c], squares);
-  sum = hg_warp_sum(sum);
+  hg_floatsum all = {};
+  for (i64 c = hg_lane(); c < width; c += 32) add(all, x[r * ld + c], squares);
+  double sum = hg_warp_sum(all).value();
   if (hg_lane() == 0) dst[r] = (float)(acc != 0.f ? (double)acc * dst[r] + sum : sum);
 }
 
@@ -39,12 +52,7 @@ HG_KERNELS(256, sums_columns, (double *parts, const T *x, i64 ld, i64 rows, i64 
     float v[E];
     hg_take<E>(x + r * ld + c, v);
 #pragma unroll
-    for (int e = 0; e < E; e++) {
-      if (squares)
-        sums[0][e].add_product(v[e], v[e]);
-      else
-        sums[0][e].add(v[e]);
-    }
+    for (int e = 0; e < E; e++) ::add(sums[0][e], v[e], squares);
   };
   hg_put_sums<1> put = {parts, width};
   if (lanes)

@@ -19,7 +19,9 @@ func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
 		l := linesOf("Sums", x)
 		n := blocks(l.len(), sumPiece)
 		parts := b.scratch("Sums", 8*n)[0]
-		b.op("Sums").addr(parts).active(x).i64(ld).i64(l.rows).i64(l.width).flag(squares).
+		c := b.op("Sums")
+		wide, _ := c.byFour(x)
+		c.addr(parts).active(x).i64(ld).i64(l.rows).i64(l.width).flag(squares).flag(wide && l.rows == 1).
 			run("sums", "sums_all", n, 256, 0)
 		b.join("Sums", dst, acc, parts, 1, n, 1)
 	case device.SumRows:

@@ -178,7 +178,7 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	areas := b.scratch("MatMul", bytes, 2*p.Cols)
 	if short {
 		b.op("MatMul").addr(areas[1]).i32(int(dst.Type)).i64(p.Cols).ptr(m.Bias).i32(int(m.Bias.Type)).i64(p.Cols).
-			i64(1).i64(p.Cols).run("copy", "copy_convert", blocks(p.Cols, 256), 256, 0)
+			i64(1).i64(p.Cols).flag(false).run("copy", "copy_convert", blocks(p.Cols, 256), 256, 0)
 	}
 	f = factors()
 	if short {

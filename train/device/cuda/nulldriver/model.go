@@ -82,7 +82,7 @@ var kernelRates = []struct {
 	{"layernorm_sums", kernelRate{share: 0.48, instructions: 26}}, // and layernorm_grad, which reads again
 	{"layernorm", kernelRate{share: 0.8, instructions: 22}},
 	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
-	{"sums_all", kernelRate{share: 0.5}},
+	{"sums_all", kernelRate{share: 0.8, instructions: 10}},
 	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
 	{"relugrad_along", kernelRate{share: 0.8, instructions: 8}}, // in NormGrad, norm_back follows
 	{"relugrad", kernelRate{share: 0.9}},
@@ -95,10 +95,11 @@ var kernelRates = []struct {
 	{"guard", kernelRate{share: 0.8}},
 	{"gem_grad", kernelRate{share: 0.5, conversions: 2.5, doubles: 2.5, instructions: 50}},
 	{"gem", kernelRate{share: 0.5, conversions: 3, doubles: 4, instructions: 50}},
-	{"pool_grad", kernelRate{share: 0.4}},
+	{"pool_firsts", kernelRate{share: 0.72}}, // and pool_grad, which reads the places
+	{"pool_grad", kernelRate{share: 0.8}},
 	{"pool", kernelRate{share: 0.6}},
 	{"pixels", kernelRate{share: 0.5}},
-	{"copy_convert", kernelRate{share: 0.35}},
+	{"copy_convert", kernelRate{share: 0.75}},
 	{"copy", kernelRate{share: 0.9}},
 	{"fill", kernelRate{share: 0.9}},
 	{"", kernelRate{share: 0.4}},
