@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/nulldriver"
+	"hgld/train/device/nulldriver"
 	"hgld/train/device/observe"
 )
 

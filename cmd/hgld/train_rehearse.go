@@ -11,8 +11,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/cost"
-	"hgld/train/device"
-	"hgld/train/device/cuda/nulldriver"
+	"hgld/train/device/nulldriver"
 )
 
 // A rehearsal runs some steps of a training and writes nothing.
@@ -111,12 +110,17 @@ func predictRun(j *job, s *trainSettings, card nulldriver.Card) error {
 		return err
 	}
 	defer data.Close()
-	s.Config.Run.Settle(onCard{})
+	b, err := nulldriver.Open(card)
+	if err != nil {
+		return err
+	}
+	j.opened = append(j.opened, b)
+	s.Config.Run.Settle(b)
 	plan, err := train.Plan(s.Config, data.ForTraining())
 	if err != nil {
 		return err
 	}
-	p, err := cost.Predict(s.Config, data.ForTraining(), plan, card)
+	p, err := cost.Predict(s.Config, data.ForTraining(), plan, b)
 	if err != nil {
 		return err
 	}
@@ -127,11 +131,6 @@ func predictRun(j *job, s *trainSettings, card nulldriver.Card) error {
 	j.print("%s", f.Needs())
 	return p.Table(j.stdout, plan.Vectors)
 }
-
-// onCard has memory of its own, as every card.
-type onCard struct{ device.Backend }
-
-func (onCard) OwnMemory() bool { return true }
 
 // predicted is the output of --dry-run --card with --json.
 type predicted struct {

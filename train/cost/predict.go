@@ -7,42 +7,43 @@ import (
 	"slices"
 
 	"hgld/train"
-	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/nulldriver"
+	"hgld/train/device/nulldriver"
 	"hgld/train/device/observe"
 )
 
 // Prediction is the time of a step on a card that need not be there, by the model of package nulldriver: hgld's own
 // kernels with their real launches, without NVIDIA's libraries, and a loader that is never late.
 type Prediction struct {
-	Card       string        `json:"card"`
-	StepTime   float64       `json:"seconds_a_step"`
-	Images     float64       `json:"images_per_second"`
-	Error      float64       `json:"error"` // share of either by which they may be off
-	Launches   int           `json:"launches"`
-	Short      int           `json:"bytes_short,omitempty"` // of the card's memory; 0: the arrays of a step fit
-	Operations []PredictedOp `json:"operations"`            // longest first
+	// Card is the name of the card.
+	Card string `json:"card"`
+
+	// StepTime and Images may both be off by Error, as a share.
+	StepTime float64 `json:"seconds_a_step"`
+	Images   float64 `json:"images_per_second"` // see StepTime
+	Error    float64 `json:"error"`             // see StepTime
+
+	// Short is how many bytes of memory the card lacks for the arrays of a step.
+	Short int `json:"bytes_short,omitempty"`
+
+	// Launches is the number of kernels.
+	Launches int `json:"launches"`
+
+	// Operations are the calls by operation, longest first.
+	Operations []PredictedOp `json:"operations"`
 }
 
 // PredictedOp is the calls of an operation in a step.
 type PredictedOp struct {
 	train.OpWork
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds"` // of all calls
 }
 
-// Predict predicts a step of a planned run on a card.
-func Predict(c train.Config, data train.Data, plan *train.Estimate, card nulldriver.Card) (*Prediction, error) {
-	d := nulldriver.New(card)
-	b, err := cuda.OpenWith(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	b.WithoutLibraries()
+// Predict predicts a step of a planned run on the card of a device that computes nothing.
+func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldriver.Device) (*Prediction, error) {
+	card := b.Card()
 	p := &Prediction{Card: card.Name, Error: card.Error, Short: max(int(plan.Peak)-card.Memory, 0)}
 	byName := map[string]*PredictedOp{}
 	observed := observe.Operations(b, func(call observe.Call, do func()) {
-		d.Launches = nil
-		do()
 		o := byName[call.Op]
 		if o == nil {
 			o = &PredictedOp{}
@@ -50,8 +51,9 @@ func Predict(c train.Config, data train.Data, plan *train.Estimate, card nulldri
 			byName[call.Op] = o
 		}
 		o.Add(call)
-		o.Seconds += card.Seconds(call, d.Launches)
-		p.Launches += len(d.Launches)
+		seconds, launches := b.Predict(call, do)
+		o.Seconds += seconds
+		p.Launches += launches
 	})
 	c.Run.Settle(b)
 	if err := train.DryStep(c, data, observed, func() { clear(byName); p.Launches = 0 }); err != nil {
@@ -65,7 +67,7 @@ func Predict(c train.Config, data train.Data, plan *train.Estimate, card nulldri
 	slices.SortFunc(p.Operations, func(a, b PredictedOp) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Op, b.Op))
 	})
-	return p, b.Close()
+	return p, nil
 }
 
 // Table writes the prediction. vectors says that the run trains on vectors.
