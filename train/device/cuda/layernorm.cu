@@ -4,7 +4,8 @@
 //	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows
 //
 // stats[row] is mean and r. gamma and beta may be null. A warp has a row; the column
-// sums are those of columns.h. Sums by floatsum.h. Reference: ../reference/layernorm.go
+// sums are those of columns.h. Sums by floatsum.h, results in double: one
+// that is rounded twice would fall on the other side of a tie now and then. Reference: ../reference/layernorm.go
 #include "columns.h"
 #include "typed.h"
 
@@ -30,16 +31,18 @@ HG_DEVICE void normalise(T *dst, float *stats, const T *x, const float *gamma, c
     }
   }
   spread = hg_warp_sum(spread);
-  float r = 1.f / sqrtf((spread.sum + spread.lost) / n + eps);
-  if (hg_lane() == 0) stats[0] = mean, stats[1] = r;
+  double center = (double)mean + rest, r = 1. / sqrt(spread.value() / (double)width + (double)eps);
+  if (hg_lane() == 0) stats[0] = mean, stats[1] = (float)r;
   for (i64 c = hg_lane() * E; c < width; c += 32 * E) {
     hg_take<E>(x + c, v);
     if (gamma) hg_take<E>(gamma + c, g);
     if (beta) hg_take<E>(beta + c, b);
 #pragma unroll
     for (int e = 0; e < E; e++) {
-      v[e] = ((v[e] - mean) - rest) * r;
-      v[e] = fmaf(v[e], gamma ? g[e] : 1.f, beta ? b[e] : 0.f);
+      double u = (v[e] - center) * r;
+      if (gamma) u *= g[e];
+      if (beta) u += b[e];
+      v[e] = (float)u;
     }
     hg_give<E>(dst + c, v);
   }
@@ -75,7 +78,7 @@ HG_DEVICE void factors(float (&d)[E], float (&v)[E], const T *dy, const T *x, co
 // back is layernorm_grad for a row.
 template <int E, class T>
 HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *gamma, const float *stats, i64 width) {
-  float d[E], v[E], mean = stats[0], r = stats[1], n = (float)width;
+  float d[E], v[E], mean = stats[0], r = stats[1];
   hg_floatsum sum = {}, along = {};
   for (i64 c = hg_lane() * E; c < width; c += 32 * E) {
     factors<E>(d, v, dy, x, gamma, mean, r, c);
@@ -86,11 +89,17 @@ HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *gamma, const fl
     }
   }
   sum = hg_warp_sum(sum), along = hg_warp_sum(along);
-  float of_sum = (sum.sum + sum.lost) / n, of_along = (along.sum + along.lost) / n;
+  double of_sum = sum.value() / (double)width, of_along = along.value() / (double)width;
   for (i64 c = hg_lane() * E; c < width; c += 32 * E) {
-    factors<E>(d, v, dy, x, gamma, mean, r, c);
+    hg_take<E>(dy + c, d);
+    hg_take<E>(x + c, v);
+    float g[E];
+    if (gamma) hg_take<E>(gamma + c, g);
 #pragma unroll
-    for (int e = 0; e < E; e++) d[e] = r * fmaf(-v[e], of_along, d[e] - of_sum);
+    for (int e = 0; e < E; e++) {
+      double u = (double)d[e] * (gamma ? g[e] : 1.f);
+      d[e] = (float)((double)r * (u - of_sum - ((double)v[e] - (double)mean) * (double)r * of_along));
+    }
     hg_give<E>(dx + c, d);
   }
 }

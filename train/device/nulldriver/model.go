@@ -79,8 +79,9 @@ var kernelRates = []struct {
 	prefix string
 	kernelRate
 }{
-	{"layernorm_sums", kernelRate{share: 0.48, instructions: 26}}, // and layernorm_grad, which reads again
-	{"layernorm", kernelRate{share: 0.8, instructions: 22}},
+	// and layernorm_grad, which reads again
+	{"layernorm_sums", kernelRate{share: 0.48, conversions: 1.4, doubles: 2, instructions: 26}},
+	{"layernorm", kernelRate{share: 0.8, conversions: 2, doubles: 2, instructions: 24}},
 	{"sums_columns", kernelRate{share: 0.8, instructions: 10}},
 	{"sums_all", kernelRate{share: 0.8, instructions: 10}},
 	{"relugrad_sums", kernelRate{share: 0.8, instructions: 6}},
