@@ -2,7 +2,6 @@ package train
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,8 +12,8 @@ import (
 	"testing"
 
 	"hgld/train/device/cuda"
+	"hgld/train/device/nulldriver"
 	"hgld/train/device/observe"
-	"hgld/train/device/testing/nulldriver"
 )
 
 var updateLaunches = flag.Bool("update-launches", false, "write testdata/launches")
@@ -100,20 +99,7 @@ func (n peerNet) countLaunches(t *testing.T) *launchedStep {
 	})
 	config := n.config(n.Batch)
 	config.Run.Settle(b)
-	r, err := New(config, n.data(n.Batch), Options{Backend: observed, blank: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch := r.loader.NewBatch()
-	err = r.thread.Do(func() error {
-		s.calls = nil
-		ticket, err := r.step.queue(batch, config.Schedule.Freeze)
-		if err == nil {
-			_, err = ticket.outcome()
-		}
-		return err
-	})
-	if err := errors.Join(err, r.Close()); err != nil {
+	if err := DryStep(config, n.data(n.Batch), observed, func() { s.calls = nil }); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -2,11 +2,16 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/registry"
 	"hgld/train"
 	"hgld/train/cost"
+	"hgld/train/device/nulldriver"
 )
 
 // A rehearsal runs some steps of a training and writes nothing.
@@ -15,6 +20,8 @@ type rehearsal func(j *job, s *trainSettings) error
 func rehearsalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "dry-run", Usage: "estimate memory and time of the run; --limit steps are timed (3)"},
+		&cli.StringFlag{Name: "card", Usage: "with --dry-run: predict the time of a step on a `CARD` that is not here: " +
+			strings.Join(slices.Sorted(maps.Keys(nulldriver.Cards)), ", ")},
 		&cli.BoolFlag{Name: "overfit", Usage: "train on one batch for --limit steps (100), and check that the loss falls"},
 		&cli.BoolFlag{Name: "profile", Usage: "show how long the parts of a step take, over --limit steps (10)"},
 	}
@@ -35,6 +42,16 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 		default:
 			asked, before = kind.of, kind.flag
 		}
+	}
+	if name := c.String("card"); c.IsSet("card") {
+		card, known := nulldriver.Cards[name]
+		switch {
+		case before != "dry-run":
+			return nil, usagef("--card predicts a step for --dry-run: give both")
+		case !known:
+			return nil, usagef("--card: %w", registry.Unknown("card", name, slices.Sorted(maps.Keys(nulldriver.Cards))))
+		}
+		return func(j *job, s *trainSettings) error { return predictRun(j, s, card) }, nil
 	}
 	return asked, nil
 }
@@ -83,6 +100,43 @@ func forecastRun(j *job, s *trainSettings) error {
 		return err
 	}
 	return j.show(f, f.Lasts())
+}
+
+// predictRun computes the memory of a run, and predicts its steps on a card that need not be here.
+func predictRun(j *job, s *trainSettings, card nulldriver.Card) error {
+	j.sayAll("note: %s", s.Adopted.Notes)
+	data, err := openDataOf(&s.Images, j.say)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	b, err := nulldriver.Open(card)
+	if err != nil {
+		return err
+	}
+	j.opened = append(j.opened, b)
+	s.Config.Run.Settle(b)
+	plan, err := train.Plan(s.Config, data.ForTraining())
+	if err != nil {
+		return err
+	}
+	p, err := cost.Predict(s.Config, data.ForTraining(), plan, b)
+	if err != nil {
+		return err
+	}
+	f := cost.NewForecast(plan)
+	if j.json {
+		return writeJSON(j, predicted{f.Estimate, f.Parameters, p})
+	}
+	j.print("%s", f.Needs())
+	return p.Table(j.stdout, plan.Vectors)
+}
+
+// predicted is the output of --dry-run --card with --json.
+type predicted struct {
+	*train.Estimate
+	Parameters int              `json:"parameters"`
+	Prediction *cost.Prediction `json:"prediction"`
 }
 
 // overfitBatch checks that the network can learn.

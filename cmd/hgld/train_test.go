@@ -205,6 +205,8 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		"there are no validation classes":          {"-o", "run.evaluate=3", "--query", "test"},
 		`did you mean "validation"`:                {"-o", "run.watch=validaton"},
 		"train.hold_out is -0.1, want a number":    {"--hold-out", "-0.1"},
+		"--card predicts a step for --dry-run":     {"--card", "h100"},
+		`unknown card "h10": did you mean "h100"?`: {"--dry-run", "--card", "h10"},
 		"--dry-run and --profile exclude":          {"--dry-run", "--profile"},
 		"one step cannot show that the loss falls": {"--overfit", "--limit", "1"},
 		"but no query split ranks it":              {"--gallery", "train"},

@@ -37,6 +37,10 @@ func vendorTypes() ([]device.DType, error) {
 	}
 }
 
+// WithoutLibraries makes the kernels of this package compute everything, whatever VendorVariable says:
+// with a driver that computes nothing the libraries have no card.
+func (b *Backend) WithoutLibraries() { b.vendor.types = nil }
+
 // ProbeVendor reports NVIDIA's libraries for the driver of a Report, without a card.
 func ProbeVendor(driver int) []vendor.Found { return vendor.Probe(vendorPaths, driver) }
 

@@ -12,24 +12,41 @@ type Card struct {
 	Name            string  // as the driver reports it
 	Major, Minor    int     // compute capability
 	Multiprocessors int     // number of them
+	Memory          int     // bytes
 	Clock           float64 // cycles a second
 	Bytes           float64 // of memory that kernels move in a second: 93 % of what a copy does
 	Doubles         float64 // operations in float64 a second
 	Conversions     float64 // to float64 or from it, a second
 	ProductCycles   float64 // of one mma.sync.m16n8k16 of a quarter of a multiprocessor
+	Error           float64 // share of a step's time by which the model may be off
 }
 
 // H100 is NVIDIA's H100 SXM at the clock of long runs. Its mma.sync has 62 % of the rate of wgmma.
 var H100 = Card{
-	Name: "NVIDIA H100", Major: 9, Multiprocessors: 132, Clock: 1.7e9, Bytes: 2.8e12, Doubles: 14.4e12,
-	Conversions: 3.6e12, ProductCycles: 6.5,
+	Name: "NVIDIA H100", Major: 9, Multiprocessors: 132, Memory: 80 << 30, Clock: 1.7e9, Bytes: 2.8e12, Doubles: 14.4e12,
+	Conversions: 3.6e12, ProductCycles: 6.5, Error: 0.35,
 }
 
 // RTX4090 is a card whose rate in float64 is a 64th of that in float32.
 var RTX4090 = Card{
-	Name: "NVIDIA GeForce RTX 4090", Major: 8, Minor: 9, Multiprocessors: 128, Clock: 2.5e9, Bytes: 0.93e12,
-	Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32,
+	Name: "NVIDIA GeForce RTX 4090", Major: 8, Minor: 9, Multiprocessors: 128, Memory: 24 << 30,
+	Clock: 2.5e9, Bytes: 0.93e12, Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32, Error: 0.5,
 }
+
+// A100 is NVIDIA's A100 SXM with 80 GB.
+var A100 = Card{
+	Name: "NVIDIA A100", Major: 8, Multiprocessors: 108, Memory: 80 << 30, Clock: 1.41e9, Bytes: 1.65e12, Doubles: 9.7e12,
+	Conversions: 2.4e12, ProductCycles: 8, Error: 0.5,
+}
+
+// L4 is NVIDIA's L4, whose 72 W hold its clock below the boost under load.
+var L4 = Card{
+	Name: "NVIDIA L4", Major: 8, Minor: 9, Multiprocessors: 58, Memory: 24 << 30,
+	Clock: 1.5e9, Bytes: 0.25e12, Doubles: 0.35e12, Conversions: 0.17e12, ProductCycles: 16, Error: 0.5,
+}
+
+// Cards are the cards of the model by short names.
+var Cards = map[string]Card{"h100": H100, "a100": A100, "4090": RTX4090, "l4": L4}
 
 const (
 	launchSeconds = 2.6e-6 // of a kernel in a graph that waits for the one before it

@@ -1,6 +1,6 @@
 // Package nulldriver is a cuda.Driver that computes nothing and records what is launched. With it
 // a training step of a large network can be counted on a machine without a card: its kernels, their
-// blocks, and by a model of a card their time. Only tests import it.
+// blocks, and by a model of a card their time.
 package nulldriver
 
 import (
@@ -49,7 +49,7 @@ func (d *Driver) Devices() (int, error) { return 1, nil }
 // Device describes the card.
 func (d *Driver) Device(int) (cuda.Card, error) {
 	return cuda.Card{
-		Name: d.card.Name, Major: d.card.Major, Minor: d.card.Minor, Memory: 80 << 30,
+		Name: d.card.Name, Major: d.card.Major, Minor: d.card.Minor, Memory: d.card.Memory,
 		Multiprocessors: d.card.Multiprocessors, SharedPerBlock: 99 << 10,
 	}, nil
 }
@@ -64,7 +64,7 @@ func (d *Driver) SetCurrent(cuda.Context) error { return nil }
 func (d *Driver) Release(int) error { return nil }
 
 // MemInfo says that all memory is free.
-func (d *Driver) MemInfo() (free, total int, err error) { return 80 << 30, 80 << 30, nil }
+func (d *Driver) MemInfo() (free, total int, err error) { return d.card.Memory, d.card.Memory, nil }
 
 // Alloc returns an address that no other memory has.
 func (d *Driver) Alloc(bytes int) (cuda.Address, error) {

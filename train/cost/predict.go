@@ -1,0 +1,91 @@
+package cost
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"hgld/train"
+	"hgld/train/device/nulldriver"
+	"hgld/train/device/observe"
+)
+
+// Prediction is the time of a step on a card that need not be there, by the model of package nulldriver: hgld's own
+// kernels with their real launches, without NVIDIA's libraries, and a loader that is never late.
+type Prediction struct {
+	// Card is the name of the card.
+	Card string `json:"card"`
+
+	// StepTime and Images may both be off by Error, as a share.
+	StepTime float64 `json:"seconds_a_step"`
+	Images   float64 `json:"images_per_second"` // see StepTime
+	Error    float64 `json:"error"`             // see StepTime
+
+	// Short is how many bytes of memory the card lacks for the arrays of a step.
+	Short int `json:"bytes_short,omitempty"`
+
+	// Launches is the number of kernels.
+	Launches int `json:"launches"`
+
+	// Operations are the calls by operation, longest first.
+	Operations []PredictedOp `json:"operations"`
+}
+
+// PredictedOp is the calls of an operation in a step.
+type PredictedOp struct {
+	train.OpWork
+	Seconds float64 `json:"seconds"` // of all calls
+}
+
+// Predict predicts a step of a planned run on the card of a device that computes nothing.
+func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldriver.Device) (*Prediction, error) {
+	card := b.Card()
+	p := &Prediction{Card: card.Name, Error: card.Error, Short: max(int(plan.Peak)-card.Memory, 0)}
+	byName := map[string]*PredictedOp{}
+	observed := observe.Operations(b, func(call observe.Call, do func()) {
+		o := byName[call.Op]
+		if o == nil {
+			o = &PredictedOp{}
+			o.Op = call.Op
+			byName[call.Op] = o
+		}
+		o.Add(call)
+		seconds, launches := b.Predict(call, do)
+		o.Seconds += seconds
+		p.Launches += launches
+	})
+	c.Run.Settle(b)
+	if err := train.DryStep(c, data, observed, func() { clear(byName); p.Launches = 0 }); err != nil {
+		return nil, err
+	}
+	for _, o := range byName {
+		p.Operations = append(p.Operations, *o)
+		p.StepTime += o.Seconds
+	}
+	p.Images = float64(plan.Batch) / p.StepTime
+	slices.SortFunc(p.Operations, func(a, b PredictedOp) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Op, b.Op))
+	})
+	return p, nil
+}
+
+// Table writes the prediction. vectors says that the run trains on vectors.
+func (p *Prediction) Table(to io.Writer, vectors bool) error {
+	unit := map[bool]string{true: "vectors", false: "img"}[vectors]
+	short := ""
+	if p.Short > 0 {
+		short = fmt.Sprintf("            its memory is %s too small\n", mebibytes(int64(p.Short)))
+	}
+	_, err := fmt.Fprintf(to, "card        %s: %.3g ms a step, %.0f %s/s by a model of hgld's own kernels; "+
+		"expect %.0f to %.0f\n%s\n%-16s%7s%11s%8s%10s%11s\n", p.Card, 1e3*p.StepTime, p.Images, unit, p.Images/(1+p.Error),
+		p.Images/(1-p.Error), short, "operation", "calls", "ms a step", "share", "MB", "GFLOP")
+	for _, o := range p.Operations {
+		if err != nil {
+			break
+		}
+		_, err = fmt.Fprintf(to, "%-16s%7d%11.3f%7.1f%%%10.1f%11.1f\n", o.Op, o.Calls, 1e3*o.Seconds,
+			100*o.Seconds/p.StepTime, o.Bytes/1e6, o.FLOPs/1e9)
+	}
+	return err
+}

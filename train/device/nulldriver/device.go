@@ -1,0 +1,34 @@
+package nulldriver
+
+import (
+	"hgld/train/device/cuda"
+	"hgld/train/device/observe"
+)
+
+// Device is a backend on a card that is not there. It computes nothing and tells what a card would take.
+type Device struct {
+	*cuda.Backend
+	driver *Driver
+	card   Card
+}
+
+// Open returns a device that computes with hgld's own kernels.
+func Open(card Card) (*Device, error) {
+	d := New(card)
+	b, err := cuda.OpenWith(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	b.WithoutLibraries()
+	return &Device{b, d, card}, nil
+}
+
+// Card describes the card of the model.
+func (d *Device) Card() Card { return d.card }
+
+// Predict queues an operation, and returns the time that the card would take and the number of kernels.
+func (d *Device) Predict(call observe.Call, queue func()) (seconds float64, launches int) {
+	d.driver.Launches = nil
+	queue()
+	return d.card.Seconds(call, d.driver.Launches), len(d.driver.Launches)
+}
