@@ -174,12 +174,12 @@ func (d Ranking) Add(in *Batch, weight float64, r *Result) {
 		r.Value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)
 		reference.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
 		fold(ds)
-		own := in.isOwn()
+		to := in.galleryGradient(r)
 		for g, s := range ds[:len(in.Gallery)] {
 			for i := range in.Query[q] {
 				r.Query[q][i] += w * s * in.Gallery[g][i]
-				if own {
-					r.Query[g][i] += w * s * in.Query[q][i]
+				if to != nil {
+					to[g][i] += w * s * in.Query[q][i]
 				}
 			}
 		}
