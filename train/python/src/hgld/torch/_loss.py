@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -12,6 +12,26 @@ from torch import Tensor, nn
 from hgld._library import Batch, Gradient, HgldError, LossHandle
 from hgld.torch import _distributed
 from hgld.torch._host import in_rows, labels_of, matrices, matrix, pointer, pointers, to_host
+
+
+def merged(given: Iterable[tuple[tuple[str, ...], Any]], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Nested settings: values by their paths where they are given, and settings over them."""
+    tree: dict[str, Any] = {}
+    for path, value in given:
+        if value is not None:
+            place = tree
+            for key in path[:-1]:
+                place = place.setdefault(key, {})
+            place[path[-1]] = _over(place.get(path[-1]), value)
+    over: dict[str, Any] = _over(tree, settings or {})
+    return over
+
+
+def _over(old: Any, new: Any) -> Any:
+    """new over old: dictionaries key by key."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{k: _over(old.get(k), v) for k, v in new.items()}}
 
 
 class Loss(nn.Module):
