@@ -129,7 +129,8 @@ func Open(backend func(threads int) device.Backend, text []byte) (*Loss, error) 
 		return nil, fmt.Errorf("embeddings have %d columns, want at least one", s.Dim)
 	}
 	var err error
-	if l.kind, err = (train.Loss{Named: train.Named{Name: s.Name, Settings: s.Settings}, Preset: s.Preset}).Kind(); err != nil {
+	named := train.Named{Name: s.Name, Settings: s.Settings}
+	if l.kind, err = (train.Loss{Named: named, Preset: s.Preset}).Kind(); err != nil {
 		return nil, err
 	}
 	l.facts = loss.Facts{Classes: s.Classes, Dim: s.Dim, Paths: s.Paths, Batch: s.Batch, PerClass: s.PerClass,
@@ -162,7 +163,8 @@ func (l *Loss) describe(made loss.Loss) {
 	}
 	if keeps, ok := made.(loss.Stateful); ok {
 		for _, s := range keeps.States() {
-			l.about.States = append(l.about.States, Array{Name: s.Name, Dims: s.Dims, Type: s.Type.String(), Fill: uint8(s.Start)})
+			l.about.States = append(l.about.States,
+				Array{Name: s.Name, Dims: s.Dims, Type: s.Type.String(), Fill: uint8(s.Start)})
 		}
 	}
 	l.about.Exact = len(l.about.States) == 0 && defined(l.kind)

@@ -15,7 +15,8 @@ func (l *Loss) check(in *Batch, out *Gradient) error {
 		what   string
 		matrix Matrix
 		labels []int32
-	}{{"queries", in.Query, in.QueryLabels}, {"gallery", in.Gallery, in.GalleryLabels}, {"memory", in.Memory, in.MemoryLabels}} {
+	}{{"queries", in.Query, in.QueryLabels}, {"gallery", in.Gallery, in.GalleryLabels},
+		{"memory", in.Memory, in.MemoryLabels}} {
 		if m.matrix.Absent() {
 			continue
 		}
@@ -99,7 +100,7 @@ func (l *Loss) checkStates(in *Batch) error {
 		return fmt.Errorf("%s has %d states, want %d", l.spec.Name, len(in.States), len(l.about.States))
 	}
 	if len(in.States) > 0 && (in.Query.Rows != l.spec.Batch || !in.Gallery.Absent()) {
-		return fmt.Errorf("%s keeps the scores of batches: it needs batches of %d rows that are their own gallery, got %d rows",
+		return fmt.Errorf("%s keeps the scores of batches: it needs batches of %d rows that are their own gallery, got %d",
 			l.spec.Name, l.spec.Batch, in.Query.Rows)
 	}
 	for i, s := range l.about.States {

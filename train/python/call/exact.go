@@ -65,8 +65,8 @@ func (s *session) exact(in *Batch, out *Gradient) (value float64, err error) {
 		return rows
 	}
 	raw := in.Query.wideRows()
-	d := &definition.Batch{Query: unit(raw), Labels: s.rows(in.QueryLabels), Self: in.Self, Weight: float64(in.MemoryWeight),
-		Paths: s.paths}
+	d := &definition.Batch{Query: unit(raw), Labels: s.rows(in.QueryLabels), Self: in.Self, Paths: s.paths,
+		Weight: float64(in.MemoryWeight)}
 	query := definition.ZerosLike(raw)
 	var gallery, rawGallery [][]float64
 	if in.Gallery.Absent() {

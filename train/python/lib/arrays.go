@@ -32,8 +32,8 @@ func matrix(m *C.hgld_matrix) (call.Matrix, error) {
 	}
 	rows, cols, stride := int64(m.rows), int64(m.cols), int64(m.stride)
 	if rows < 1 || cols < 1 || stride < cols || rows > math.MaxInt32 || stride > math.MaxInt32 {
-		return call.Matrix{}, fmt.Errorf("a matrix has %d rows of %d columns that are %d apart, want 1 to %d of each, and rows "+
-			"apart by no less than their columns", rows, cols, stride, math.MaxInt32)
+		return call.Matrix{}, fmt.Errorf("a matrix has %d rows of %d columns that are %d apart, want 1 to %d of each, and "+
+			"rows apart by no less than their columns", rows, cols, stride, math.MaxInt32)
 	}
 	n := (rows-1)*stride + cols
 	of := call.Matrix{Rows: int(rows), Cols: int(cols), Stride: int(stride)}
@@ -85,7 +85,8 @@ func batchOf(l *call.Loss, b *C.hgld_batch) (*call.Batch, error) {
 		labels *[]int32
 		from   *C.hgld_matrix
 		of     *C.int32_t
-	}{{&in.Query, &in.QueryLabels, &b.query, b.query_labels}, {&in.Gallery, &in.GalleryLabels, &b.gallery, b.gallery_labels},
+	}{{&in.Query, &in.QueryLabels, &b.query, b.query_labels},
+		{&in.Gallery, &in.GalleryLabels, &b.gallery, b.gallery_labels},
 		{&in.Memory, &in.MemoryLabels, &b.memory, b.memory_labels}} {
 		if *m.to, err = matrix(m.from); err != nil {
 			return nil, err

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hgld
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import write
 from numpy.typing import NDArray
+
+import hgld
+from conftest import write
 
 Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -71,9 +72,7 @@ def test_metrics_are_those_of_numpy() -> None:
     right = y[order] == y[:, None]
     precision = np.cumsum(right, axis=1) / np.arange(1, 80)
     np.testing.assert_array_equal(found.per_query["R@1_level0"], right[:, 0])
-    np.testing.assert_allclose(
-        found.per_query["AP_level0"], (precision * right).sum(1) / right.sum(1), rtol=1e-12
-    )
+    np.testing.assert_allclose(found.per_query["AP_level0"], (precision * right).sum(1) / right.sum(1), rtol=1e-12)
     assert found["R@1_level0"] == pytest.approx(right[:, 0].mean())
 
 

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hgld
-import hgld.torch as ht
 import numpy as np
 import pytest
 import torch
-from conftest import read_safetensors
-from hgld._library import losses
 from numpy.typing import NDArray
 from torch.func import functional_call
+
+import hgld
+import hgld.torch as ht
+from conftest import read_safetensors
+from hgld._library import losses
 
 Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
 TABLE = losses()
@@ -299,17 +300,15 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "want integers": lambda: ht.SmoothAP()(x, y.float()),
         "want floats": lambda: ht.SmoothAP()(x.long(), y),
         "labels are known for 0 of 9": lambda: ht.CSL(CLASSES, 12),
-        "want −1 to 8": lambda: made("smooth-ap")(
-            x, y, ref_emb=x[:9], ref_labels=y[:9], ref_self=torch.full((36,), 9)
-        ),
+        "want −1 to 8": lambda: made("smooth-ap")(x, y, ref_emb=x[:9], ref_labels=y[:9], ref_self=torch.full((36,), 9)),
         "at least 2": lambda: ht.RecallAtKOriginal(simix=True),
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
-    with pytest.raises(RuntimeError, match="once_differentiable|differentiat"):
-        q = x.clone().requires_grad_()
-        (g,) = torch.autograd.grad(ht.SmoothAP()(q, y), q, create_graph=True)
-        g.sum().backward()
+    q = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad(ht.SmoothAP()(q, y), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.autograd.backward(g.sum())
 
 
 def test_a_failing_call_changes_nothing(rows: Rows) -> None:

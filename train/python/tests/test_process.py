@@ -13,11 +13,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import hgld
-import hgld.torch as ht
 import numpy as np
 import pytest
 import torch
+
+import hgld
+import hgld.torch as ht
 
 
 def python(code: str, timeout: float = 120) -> str:
@@ -173,7 +174,7 @@ def test_an_interrupt_ends_an_evaluation(tmp_path: Path) -> None:
     """
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while not started.exists():
         time.sleep(0.01)
@@ -200,10 +201,11 @@ def test_an_interrupt_ends_a_training() -> None:
     """
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert child.stdout is not None
     assert child.stdout.readline() == "started\n"
+    time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "interrupted\n"
     assert child.returncode == 0

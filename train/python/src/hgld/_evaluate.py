@@ -97,7 +97,8 @@ class Evaluation(Mapping[str, float]):
             }
             for key, v in self.metrics.items()
         ]
-        return pd.DataFrame(rows).set_index("metric")
+        table: pd.DataFrame = pd.DataFrame(rows).set_index("metric")
+        return table
 
     def per_query_to_pandas(self) -> pd.DataFrame:
         """A table with a row for each query and a column for each metric. Needs pandas and ``per_query=True``."""
@@ -105,7 +106,8 @@ class Evaluation(Mapping[str, float]):
             import pandas as pd
         except ImportError as err:
             raise ImportError("per_query_to_pandas needs pandas: pip install pandas") from err
-        return pd.DataFrame(self.per_query)
+        table: pd.DataFrame = pd.DataFrame(self.per_query)
+        return table
 
     def __str__(self) -> str:
         lines = [f"{self.queries} queries, {self.gallery} gallery rows, levels {', '.join(self.levels)}"]
@@ -256,7 +258,9 @@ def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> Evalu
     record = _library.asked("hgld_result_json", number)
     values, single = {}, {}
     for v in record["metrics"]:
-        values[v["key"]] = Value(_number_of(v["mean"]), v["skipped"], _ends(v.get("interval")), _ends(v.get("ties")), v.get("gap"))
+        values[v["key"]] = Value(
+            _number_of(v["mean"]), v["skipped"], _ends(v.get("interval")), _ends(v.get("ties")), v.get("gap")
+        )
         if per_query:
             column, error = np.empty(record["queries"], dtype=np.float64), ctypes.c_void_p()
             key = v["key"].encode()
@@ -267,7 +271,9 @@ def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> Evalu
         metrics=values,
         per_query=single,
         overall={k: _number_of(v) for k, v in record["overall"].items()},
-        overall_intervals={k: (_number_of(a), _number_of(b)) for k, (a, b) in record.get("overall_intervals", {}).items()},
+        overall_intervals={
+            k: (_number_of(a), _number_of(b)) for k, (a, b) in record.get("overall_intervals", {}).items()
+        },
         queries=record["queries"],
         gallery=record["gallery"],
         levels=tuple(record["levels"]),
@@ -301,7 +307,9 @@ def _vectors(value: object, name: str) -> NDArray[Any]:
 
     array = _plain(value)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fiu":
-        raise HgldError(f"{name}: {array.dtype} {list(array.shape)}, want numbers [rows, columns], at least one of each")
+        raise HgldError(
+            f"{name}: {array.dtype} {list(array.shape)}, want numbers [rows, columns], at least one of each"
+        )
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float32)
     size = array.dtype.itemsize

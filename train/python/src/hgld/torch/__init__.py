@@ -12,8 +12,7 @@ except ImportError as err:
 from hgld.torch import _losses
 from hgld.torch._loss import Loss
 from hgld.torch._losses import *  # noqa: F403
-from hgld.torch._losses import create
 from hgld.torch._xbm import XBM
 
-__all__ = [*_losses.__all__, "XBM", "Loss"]
-__all__ += [] if "create" in __all__ else ["create"]
+__all__ = ["XBM", "Loss"]
+__all__ += _losses.__all__

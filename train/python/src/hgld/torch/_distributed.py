@@ -39,7 +39,9 @@ def gathered(embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     shapes: list[Any] = [None] * world()
     dist.all_gather_object(shapes, (tuple(embeddings.shape), tuple(labels.shape)))
     if len(set(shapes)) > 1:
-        raise HgldError(f"processes have batches of shapes {shapes}, want the same: let the sampler drop the last batch")
+        raise HgldError(
+            f"processes have batches of shapes {shapes}, want the same: let the sampler drop the last batch"
+        )
     every = [torch.empty_like(labels) for _ in range(world())]
     dist.all_gather(every, labels.contiguous())
     rows: Tensor = _Gather.apply(embeddings)  # type: ignore[no-untyped-call]

@@ -43,7 +43,11 @@ def matrix(x: torch.Tensor) -> Matrix:
     """A matrix over the memory of x, which must be on the host and have adjacent columns."""
     rows, cols = x.shape
     return Matrix(
-        x.data_ptr(), rows, cols, max(x.stride(0), cols) if rows > 1 else cols, FLOAT64 if x.dtype == torch.float64 else FLOAT32
+        x.data_ptr(),
+        rows,
+        cols,
+        max(x.stride(0), cols) if rows > 1 else cols,
+        FLOAT64 if x.dtype == torch.float64 else FLOAT32,
     )
 
 

@@ -105,7 +105,7 @@ class Loss(nn.Module):
             kind = torch.uint8 if s["type"] == "U8" else torch.float32
             self.register_buffer(name_, torch.full(s["dims"], s.get("start", 0), dtype=kind))
         for p in self._params:
-            self.register_parameter(p, nn.UninitializedParameter())
+            self.register_parameter(p, nn.UninitializedParameter())  # type: ignore[arg-type]
         if embedding_size is not None:
             self._materialize(embedding_size, handle)
 

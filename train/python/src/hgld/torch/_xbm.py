@@ -25,6 +25,7 @@ class XBM(nn.Module):
 
     rows: Tensor
     labels: Tensor
+    batches: Tensor
 
     def __init__(self, loss: Loss, size: int, *, start: int = 0, first: bool = False, weight: float = 1.0) -> None:
         super().__init__()
