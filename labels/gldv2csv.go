@@ -344,6 +344,9 @@ func WriteCSV(w io.Writer, t *Table, form Form) error {
 		form = t.form
 	}
 	if form == t.form && t.sheet != nil {
+		if t.any(isPropagated) {
+			return t.withColumn("label_source").rewrite(w)
+		}
 		return t.rewrite(w)
 	}
 	columns, err := t.newColumns(form)
@@ -424,6 +427,9 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 	if form == HierarchicalForm && t.any(hasItem) {
 		columns = append(columns, "wikidata_id")
 	}
+	if t.any(isPropagated) {
+		columns = append(columns, "label_source")
+	}
 	if len(t.Splits()) > 1 {
 		columns = append(columns, "split")
 	}
@@ -431,6 +437,31 @@ func (t *Table) newColumns(form Form) ([]string, error) {
 		columns = append(columns, "image_id")
 	}
 	return columns, nil
+}
+
+// isPropagated reports whether a label is a guess, which a file must say in every form.
+func isPropagated(l *LandmarkLabel) bool { return l.Source == Propagated }
+
+// withColumn returns the table with another column in its CSV, if that lacks it.
+func (t *Table) withColumn(name string) *Table {
+	if t.sheet.column(name) >= 0 {
+		return t
+	}
+	s := *t.sheet
+	s.columns = append(slices.Clone(s.columns), name)
+	s.header.fields, s.header.raw = append(slices.Clone(s.header.fields), name), ""
+	s.rows = slices.Clone(s.rows)
+	for i := range s.rows {
+		s.rows[i].fields, s.rows[i].raw = append(slices.Clone(s.rows[i].fields), ""), ""
+	}
+	wide := *t
+	wide.sheet, wide.Rows = &s, slices.Clone(t.Rows)
+	for i := range wide.Rows {
+		if wide.Rows[i].from == t.sheet {
+			wide.Rows[i].from = &s
+		}
+	}
+	return &wide
 }
 
 func hasItem(l *LandmarkLabel) bool { return l.Item != "" }

@@ -63,6 +63,9 @@ type LandmarkLabel struct {
 	row  int    // its place there
 }
 
+// Propagated is the Source of a label that was taken from other landmarks.
+const Propagated = "propagated"
+
 // Reason is why a landmark has no label: an Outcome of stage 1, or one of the reasons
 // below.
 type Reason string

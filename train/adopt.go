@@ -87,6 +87,9 @@ func (c *Config) stated() ([]backbone.Preprocessing, error) {
 		return pretrained.Stated(path)
 	}
 	_, s, err := checkpointIn(path)
+	if atomicfile.IsUnreadable(err) {
+		return nil, err
+	}
 	if err != nil || c.From == "" {
 		return nil, nil // as above
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 
@@ -20,6 +21,10 @@ type EmbedOptions struct {
 	// Skip decides whether an unusable image is left out. It must be safe for concurrent use.
 	// With nil, the first unusable image is an error.
 	Skip func(*input.ImageError) bool
+
+	// Side embeds each image in its own shape, with a longer side of at most Side pixels, as the landmark
+	// benchmarks do. 0: as in an evaluation, cropped to the input of the network.
+	Side int
 }
 
 // Embedded holds the embeddings of a data set.
@@ -54,10 +59,17 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 		return nil, &ConfigError{fmt.Errorf("the model reads vectors of %d numbers, but the data are images",
 			m.Config.vectorWidth())}
 	}
+	if o.Side > 0 {
+		if err := m.AnyShape(); err != nil {
+			return nil, err
+		}
+	}
+	boxes := d
 	if len(d.Levels()) == 0 {
 		d = unlabelled{d}
 	}
-	t, err := m.embed(ctx, d, embedOptions{progress: o.Progress, skip: skip})
+	t, err := m.embed(ctx, d, embedOptions{progress: o.Progress, skip: skip, side: o.Side,
+		box: func(i int) image.Rectangle { return input.Box(boxes, i) }})
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +90,28 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 			"the weights of %s are unusable, or the image overflows them", d.ID(e.Rows[i/t.Shape[1]]), i%t.Shape[1], m.Path)
 	}
 	return e, nil
+}
+
+// ShapeError says that a network takes images of one size alone, and none in their own shapes.
+type ShapeError struct {
+	Network string // its name
+	Side    int    // of its images
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("%s takes images of %d×%d pixels alone, and none in their own shapes", e.Network, e.Side, e.Side)
+}
+
+// AnyShape returns a *ShapeError if the network takes images of one size alone.
+func (m *Model) AnyShape() error {
+	spec, err := pick(m.Config.backbones(), "backbone", "model.backbone", m.Config.Model.Backbone)
+	if err != nil {
+		return err
+	}
+	if f := spec.Facts(); f.Fixed {
+		return &ShapeError{m.Config.Model.Backbone.Name, f.Input}
+	}
+	return nil
 }
 
 // unlabelled adds a level without any class to a data set.

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"image"
 	"runtime"
 
 	"hgld/internal/img"
@@ -98,7 +99,11 @@ const EmbedBatch = 64
 
 // embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
-	err = n.through(ctx, d, n.forward, o, func(done int, rows device.Array) error {
+	through := func(each func(int, device.Array) error) error { return n.through(ctx, d, n.forward, o, each) }
+	if o.side > 0 {
+		through = func(each func(int, device.Array) error) error { return n.throughWhole(ctx, d, o, each) }
+	}
+	err = through(func(done int, rows device.Array) error {
 		if out.Absent() {
 			out = device.New(n.b, device.F32, d.Len(), rows.Cols())
 		}
@@ -157,6 +162,8 @@ type embedOptions struct {
 	workers, prefetch int
 	progress          func(done, total int)
 	skip              func(row int, err *input.ImageError) bool // see loader
+	side              int                                       // see EmbedOptions
+	box               func(row int) image.Rectangle             // with side: see input.Box
 }
 
 // side embeds a data set and collects its labels and names.

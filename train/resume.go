@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,58 @@ func (r *Run) open() (err error) {
 		return fmt.Errorf("train: %w", err)
 	}
 	return r.resume()
+}
+
+// Await waits while the lock of a run directory may be that of a process that has died on another machine: on a
+// file system without locks, that takes until its lease ends. It returns a *filelock.LockedError if the process
+// lives.
+func Await(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); atomicfile.IsMissing(err) {
+		return nil
+	}
+	l, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, lockFile))
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return l.Close()
+}
+
+// TakenOverError says that another process may have used the run directory of a training that lost its lock: the
+// lock file was removed, or its lease ended while the process was suspended.
+type TakenOverError struct {
+	Dir string // the run directory
+	Err error  // what the other process left
+}
+
+// Error names the run directory.
+func (e *TakenOverError) Error() string {
+	return fmt.Sprintf("train: the lock of %s was lost, and %v", e.Dir, e.Err)
+}
+
+// Unwrap returns what the other process left.
+func (e *TakenOverError) Unwrap() error { return e.Err }
+
+// keepLock checks that the run directory is still the run's, before something in it is replaced. A lock that was
+// lost is taken again if no other process has it or has left a checkpoint.
+func (r *Run) keepLock() error {
+	held, err := r.lock.Held()
+	if err != nil || held {
+		return err
+	}
+	lock, err := filelock.Acquire(filepath.Join(r.o.Dir, lockFile))
+	if errors.As(err, new(*filelock.LockedError)) {
+		return &TakenOverError{r.o.Dir, err}
+	}
+	if err != nil {
+		return err
+	}
+	old := r.lock
+	r.lock = lock
+	list, err := checkpoints(r.o.Dir)
+	if n := len(list); err == nil && n > 0 && filepath.Base(list[n-1]) > filepath.Base(checkpointName(r.saved)) {
+		err = &TakenOverError{r.o.Dir, fmt.Errorf("%s is not of this process", list[n-1])}
+	}
+	return errors.Join(err, old.Close())
 }
 
 // resume loads the newest sound checkpoint, if there is one. Newer damaged ones are moved aside,
@@ -243,6 +296,9 @@ func (r *Run) save() (string, error) {
 			return "", fmt.Errorf("train: step %d: %w: element %d of %s; no checkpoint is written, and a lower optim.lr "+
 				"may help", r.state.Step, ErrNotFinite, i, t.Name)
 		}
+	}
+	if err := r.keepLock(); err != nil {
+		return "", err
 	}
 	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
 	if err != nil {

@@ -322,3 +322,51 @@ func TestResumedRunDoesNotReadTheWeightsItBeganWith(t *testing.T) {
 	}
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 }
+
+// A run whose lock file somebody removes takes it again, unless another process has it or was there meanwhile.
+func TestARunThatLostItsLockReplacesNothing(t *testing.T) {
+	c, d := tiny(4)
+	for name, meanwhile := range map[string]func(t *testing.T, dir string){
+		"nobody": func(*testing.T, string) {},
+		"taken": func(t *testing.T, dir string) {
+			l, err := filelock.Acquire(filepath.Join(dir, lockFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		},
+		"trained": func(t *testing.T, dir string) { mustTrain(t, c, Data{Train: d}, Options{Dir: dir}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1), Limit: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, lockFile)); err != nil {
+				t.Fatal(err)
+			}
+			meanwhile(t, dir)
+			before, err := checkpoints(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lost *TakenOverError
+			for _, err = range r.Events(t.Context()) {
+				if err != nil {
+					break
+				}
+			}
+			if errors.As(err, &lost) != (name != "nobody") {
+				t.Errorf("error %v", err)
+			}
+			after, listErr := checkpoints(dir)
+			if listErr != nil || name != "nobody" && !slices.Equal(before, after) {
+				t.Errorf("checkpoints %q became %q, %v", before, after, listErr)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -219,7 +219,8 @@ func TestComputingCommandsHaveADeviceFlag(t *testing.T) {
 	all := commands()
 	for _, name := range []string{
 		"train run", "train resume", "train bench", "train export", "train recipe run",
-		"eval run", "eval revisited", "embed", "cluster run", "cluster sweep", "run", "demo",
+		"eval run", "eval revisited", "eval landmarks", "embed", "labels propagate", "cluster run",
+		"cluster sweep", "run", "demo",
 	} {
 		commands, c := all, (*cli.Command)(nil)
 		for _, word := range strings.Fields(name) {

@@ -92,6 +92,7 @@ var apart = []struct{ command, reason string }{
 	{"--device cuda", "needs a GPU"},
 	{"--qrels", "judgements of a benchmark"},
 	{"eval revisited", "judgements of a benchmark"},
+	{"eval landmarks", "images of a benchmark"},
 	{"eval overall", "see TestCommandsOfTheDataSetsDocumentRun"},
 	{"eval compare --paper", "the result of a published data set"},
 	{"--images grocery", "written by pyarrow in scripts/check_readers"},
@@ -101,6 +102,7 @@ var apart = []struct{ command, reason string }{
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
 	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
+	"labels.md":   "TestLabelsAreTakenFromLandmarksThatLookAlike",
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
 	"python.md":   "scripts/check_python",

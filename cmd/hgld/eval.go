@@ -72,7 +72,8 @@ func evalCommand() *cli.Command {
 	return group("eval", "measure retrieval by a model, or by embeddings of any program", evalExamples,
 		withProfileFlag(withDeviceFlag(stageCommand(evalStage().Stage, "run",
 			"rank the gallery for every query and print the metrics", evalRunExamples))),
-		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand())
+		evalEmbedCommand(), evalExportCommand(), evalCompareCommand(), evalOverallCommand(), evalRevisitedCommand(),
+		evalLandmarksCommand())
 }
 
 // withProfileFlag adds the flag that job.profile reads.

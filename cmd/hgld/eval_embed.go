@@ -43,6 +43,7 @@ func evalEmbedCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
 			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` of the labels that mean no class, as in hgld eval run"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
+			sideFlag(0),
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
@@ -55,10 +56,16 @@ func evalEmbedCommand() *cli.Command {
 				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
 					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
 					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
-				missing: c.Float64("allow-missing")}
+				side: c.Int("side"), missing: c.Float64("allow-missing")}
 			return errors.Join(o.run(j), j.Close())
 		},
 	}
+}
+
+// sideFlag is the flag of index.Writer's Side.
+func sideFlag(value int) cli.Flag {
+	return &cli.IntFlag{Name: "side", Value: value, Usage: "embed each image in its own shape, with a longer side of at " +
+		"most `PIXELS`; 0: cropped as in an evaluation"}
 }
 
 // embedder opens the model of an embedding.
@@ -90,6 +97,7 @@ type embedChoice struct {
 	command, example string
 	model            embedder
 	split, out       string
+	side             int
 	labels           vectorLabels
 	missing          float64
 }
@@ -135,7 +143,7 @@ func (o *embedChoice) run(j *job) (err error) {
 	p := j.progress("embed", data.Len())
 	defer p.End()
 	w := index.Writer{Path: o.out, Run: o.model.source(), Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
-		Progress: func(done, _ int) { p.Set(done, "") }}
+		Side: o.side, Progress: func(done, _ int) { p.Set(done, "") }}
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
 		return embedError(j, err)
@@ -210,19 +218,28 @@ func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Cl
 	case !of:
 		return openSplits(path, split)
 	}
-	decoder, _, err := imageDecoder()
+	d, err := openImages(j, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := dataset.OpenImages(j.ctx, path, img.HEIFExtensions(decoder.HEIF)...)
-	if err != nil {
-		return nil, nil, asUsage(err)
-	}
-	j.sayAll("note: %s", d.Notes())
 	if d.Levels() == nil {
-		j.say("the class folders of %s lie at different depths: its images get ids, but no classes", path)
+		j.say("the images of %s get ids, but no classes: they are not all in folders of one depth", path)
 	}
 	return d, d, nil
+}
+
+// openImages opens the images in a folder or archive.
+func openImages(j *job, path string) (*dataset.Images, error) {
+	decoder, _, err := imageDecoder()
+	if err != nil {
+		return nil, err
+	}
+	d, err := dataset.OpenImages(j.ctx, path, img.HEIFExtensions(decoder.HEIF)...)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	j.sayAll("note: %s", d.Notes())
+	return d, nil
 }
 
 // openSplits opens one split of shards, or all of them concatenated.

@@ -19,13 +19,13 @@ import (
 
 // evalFileSettings name embeddings or rankings from files, which need no model, and their labels.
 type evalFileSettings struct {
-	Embeddings        string            `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .npz, .safetensors, .parquet, .pt) instead of a model"`
+	Embeddings        string            `yaml:"embeddings" path:"in" usage:"evaluate these vectors (.npy, .npz, .safetensors, .parquet, .pt, .pkl) instead of a model"`
 	Labels            string            `yaml:"labels" path:"in" usage:"labels of the vectors: .csv with a column for each level, finest first, .npy of integers or texts, or .parquet; empty: those in the file of the vectors, or the .csv or .tsv of the same name"`
 	GalleryEmbeddings string            `yaml:"gallery_embeddings" path:"in" usage:"vectors to rank; empty: the queries themselves"`
 	GalleryLabels     string            `yaml:"gallery_labels" path:"in" usage:"labels of the gallery"`
 	Ranking           string            `yaml:"ranking" path:"in" usage:"evaluate the rankings of another program instead of vectors, as deep as they go: a TREC run, or a .npy of gallery rows as faiss returns them"`
 	Qrels             string            `yaml:"qrels" path:"in" usage:"correct answers for each query, by id, in place of labels: TREC qrels, the solution .csv of Google Landmarks, or .json with positives and junk"`
-	QrelsUsage        string            `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both"`
+	QrelsUsage        string            `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both. Of Revisited Oxford and Paris: easy, medium or hard"`
 	Levels            settings.TextList `yaml:"levels" usage:"label columns, finest first; empty: those that may be levels. independent before them, or alone, if they do not form a tree"`
 	Missing           settings.TextList `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
 	EqualIDs          string            `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`

@@ -212,7 +212,7 @@ func (s *evalImageSettings) choice(dir string) (*selection.Images, error) {
 	if _, err := os.Stat(filepath.Join(dir, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
 		if _, err := os.Stat(filepath.Join(dir, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(dir) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", dir),
-				"hgld runs list lists the runs; name images with --data")
+				"hgld runs list lists the runs; hgld eval run --data names images")
 		}
 	}
 	c := selection.Default()

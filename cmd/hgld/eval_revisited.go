@@ -7,20 +7,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/regular"
 	"hgld/labels"
+	"hgld/train/device"
 	"hgld/train/metric"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
 func evalRevisitedCommand() *cli.Command {
 	return &cli.Command{
 		Name: "revisited", Usage: "Revisited Oxford and Paris: easy, medium and hard",
-		Description: "  hgld eval revisited --embeddings q.npy --gallery-embeddings g.npy --truth gnd_roxford5k.json\n" +
-			"\nThe truth is \"gnd\" of gnd_roxford5k.pkl as JSON: for each query, the rows of the\n" +
-			"gallery that are easy, hard and junk.",
+		Description: "  hgld eval revisited --embeddings q.npy --gallery-embeddings g.npy --truth gnd_roxford5k.pkl\n" +
+			"\nThe truth is the published pickle, of which no code is run, or its \"gnd\" as JSON: for\n" +
+			"each query, the rows of the gallery that are easy, hard and junk.",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
 			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
 			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
@@ -71,37 +72,57 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 			return errors.Join(err, v.Close())
 		}
 		defer v.Close() // ranking reads the gallery
-		rows, _ := v.Rows()
-		if *side.to, err = retrieval.SideOf(b, v, c.Bool("unit")); err != nil {
+		if *side.to, err = revisitedSide(b, v, c.Bool("unit"), side.of); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)
 		}
-		side.to.Labels = slices.Repeat([]labels.Path{side.of}, rows)
 	}
-	gallery := len(e.Gallery.Labels)
-	data, err := regular.ReadFile(c.String("truth"))
+	data, err := qrels.ReadRevisited(c.String("truth"))
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	truth, err := metric.ParseTruths(data, len(e.Query.Labels), gallery)
+	truth, err := metric.ParseTruths(data, len(e.Query.Labels), len(e.Gallery.Labels))
 	if err != nil {
 		return withCode(exitUsage, fmt.Errorf("%s: %w", c.String("truth"), err))
 	}
+	rows, err := j.rankRevisited(b, &e, truth, c.Int("threads"))
+	if err != nil {
+		return err
+	}
+	return j.printRevisited(rows)
+}
+
+// revisitedSide returns vectors as a side whose rows have one label.
+func revisitedSide(b device.Backend, v retrieval.Vectors, unit bool, label labels.Path) (retrieval.Side, error) {
+	rows, _ := v.Rows()
+	s, err := retrieval.SideOf(b, v, unit)
+	s.Labels = slices.Repeat([]labels.Path{label}, rows)
+	return s, err
+}
+
+// rankRevisited ranks the gallery of e for its queries. Rows of the gallery that no truth names are negatives.
+func (j *job) rankRevisited(b device.Backend, e *retrieval.Evaluation, truth []metric.Truth,
+	threads int) (rows []revisitedRow, err error) {
+	gallery := len(e.Gallery.Labels)
 	j.say("ranking %d gallery items for %d queries", gallery, len(truth))
 	revisited := metric.NewRevisited(truth)
-	e.Levels, e.Threads = []string{"query"}, c.Int("threads")
+	e.Levels, e.Threads = []string{"query"}, threads
 	e.Observer = &retrieval.Observer{Places: gallery, Ranking: func(q int, rows []int32, _ []float32) error {
 		revisited.Add(q, rows)
 		return nil
 	}}
-	if _, err := retrieval.Evaluate(j.ctx, b, &e); err != nil {
-		return err
+	if _, err := retrieval.Evaluate(j.ctx, b, e); err != nil {
+		return nil, err
 	}
-	var rows []revisitedRow
 	for _, m := range revisited.Means() {
 		percent := func(v float64) retrieval.Number { return retrieval.Number(100 * v) }
 		rows = append(rows, revisitedRow{m.Protocol.String(), percent(m.AP), percent(m.Precision[0]),
 			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped})
 	}
+	return rows, nil
+}
+
+// printRevisited prints the table of the protocols.
+func (j *job) printRevisited(rows []revisitedRow) error {
 	if j.json {
 		return writeJSON(j, rows)
 	}

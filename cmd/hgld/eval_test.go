@@ -81,7 +81,9 @@ func embeddingFiles(t *testing.T) {
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = hgld(append([]string{"hgld"}, args...), &out, &errs)
+	args = append([]string{"hgld"}, args...)
+	code = hgld(args, &out, &errs)
+	checkAdvice(t, args, errs.String())
 	return code, out.String(), errs.String()
 }
 

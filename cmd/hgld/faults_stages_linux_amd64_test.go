@@ -55,6 +55,8 @@ func faultStages() []faultStage {
 		{name: "eval embed", first: true, args: args("eval", "embed", "--out", "found.npy", "images"),
 			without: []string{"found.npy", "found.csv"}},
 		{name: "eval embed again", args: args("eval", "embed", "--out", "found.npy", "shards")},
+		{name: "embed-images", first: true, args: published("images"), without: []string{"zero.npy", "zero.csv"}},
+		{name: "embed-images again", args: published("shards")},
 		{name: "search", first: true, args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
 		{name: "search --report", args: args("search", "--index", "found.npy", "--id", "0_0.jpg", "--report", "found.html")},
 		{name: "status", args: args("status"), says: true},
@@ -72,4 +74,11 @@ var finished = [][]string{
 	{"curate", "import", "--log", "anna.jsonl", "kinds.csv"}, {"curate", "apply"},
 	{"labels", "build"}, {"shards", "build"}, {"train", "run"}, {"eval", "run"},
 	{"eval", "embed", "--out", "found.npy", "images"},
+	{"train", "export", "--backbone", "backbone.safetensors"}, published("images"),
+}
+
+// published embeds images with the backbone of the finished project.
+func published(data string) []string {
+	return []string{"embed-images", "--weights", "backbone.safetensors", "--backbone", "convnet", "--out", "zero.npy",
+		"-o", "model.backbone.settings.widths=[4]", "-o", "model.backbone.settings.strides=[2]", "-o", "input.size=8", data}
 }

@@ -166,16 +166,20 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
 	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind(exitLocked, func(*train.TakenOverError) string {
+		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"
+	}),
+	kind(exitUsage, func(*train.ShapeError) string { return "--side 0 crops them, as in other evaluations" }),
 	kind(exitUsage, func(*train.ResumeError) string {
-		return "rename the run directory to keep the run, or delete it, and the same command trains anew; --out names " +
-			"another directory; or restore the settings of this run"
+		return "rename the run directory to keep the run, or delete it, and the same command trains anew; hgld train " +
+			"run --out DIR trains in another directory; or restore the settings of this run"
 	}),
 	kind(exitIntegrity, func(e *train.DamagedError) string {
 		if !strings.HasPrefix(filepath.Base(filepath.Dir(e.Path)), "step-") {
 			return "remove only the file " + e.Path
 		}
-		return "an older checkpoint may be intact: hgld train resume falls back to it; start a new run in another " +
-			"folder with --out"
+		return "an older checkpoint may be intact: hgld train resume falls back to it; hgld train run --out DIR " +
+			"starts a new run elsewhere"
 	}),
 	kind(exitOK, func(e *train.WeightsFolderError) string {
 		return "to start from the whole network of a run, use --from " + word(e.Path)
@@ -190,14 +194,18 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*history.SettingsError](exitUsage, nil),
 	kind(exitIntegrity, func(*tune.FormatError) string { return searchAgain }),
 	kind(exitIntegrity, func(*forgedError) string { return searchAgain }),
-	kind(exitUsage, func(*tune.OtherPlanError) string { return "name another folder for this search with --out" }),
+	kind(exitUsage, func(*tune.OtherPlanError) string {
+		return "name another folder for this search: hgld runs tune --out DIR"
+	}),
 	kind[*study.FileError](exitUsage, nil),
 	kind(exitIntegrity, func(*study.FormatError) string {
 		return "restore the file; or delete it, and hgld study run writes it again and keeps the runs"
 	}),
-	kind(exitUsage, func(*study.OtherError) string { return "name another folder for this study with --out" }),
+	kind(exitUsage, func(*study.OtherError) string {
+		return "name another folder for this study: hgld study run --out DIR"
+	}),
 	kind(exitIntegrity, func(*study.InputError) string {
-		return "restore it, or begin the study again in another folder with --out"
+		return "restore it, or begin the study again in another folder: hgld study run --out DIR"
 	}),
 	kind(exitIntegrity, func(*study.RunError) string {
 		return "restore the run, or delete its directory, and hgld study run trains it again"
@@ -222,6 +230,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind[*embeddings.KindsError](exitUsage, nil),
 	kind[*embeddings.NothingSharedError](exitUsage, nil),
 	kind(exitOK, convertVectors),
+	kind(exitOK, oneOfSeveral),
 	kind(exitOK, missingLabels),
 	kind(exitUsage, func(*report.MetricError) string { return "name one of them with --by, such as AP_level0" }),
 	kind[*index.IDError](exitUsage, nil),
@@ -398,11 +407,28 @@ func convertVectors(e *embeddings.KindError) string {
 	case ".h5", ".hdf5":
 		return fmt.Sprintf("%s makes %s of its dataset NAME",
 			python("h5py, numpy as np", fmt.Sprintf(`h5py.File(%s)["NAME"][:]`, from)), word(npy))
-	case ".pkl", ".pickle", ".joblib":
-		return fmt.Sprintf("hgld does not open pickles, because they can run any program: use "+
-			"np.save(%s, x) in the program that made it", to)
+	case ".joblib":
+		return fmt.Sprintf("use np.save(%s, x) in the program that made it", to)
 	}
 	return ""
+}
+
+// oneOfSeveral is the hint for a file with several arrays of floats.
+func oneOfSeveral(e *embeddings.SeveralError) string {
+	load := map[string]string{
+		".npz":         "import numpy as np; x = np.load(%[1]s)[%[2]s]",
+		".safetensors": "import numpy as np; from safetensors.numpy import load_file; x = load_file(%[1]s)[%[2]s]",
+		".pt":          "import numpy as np, torch; x = torch.load(%[1]s)[%[2]s]",
+		".pkl":         "import numpy as np, pickle; x = pickle.load(open(%[1]s, 'rb'))[%[2]s]",
+	}
+	form := load[filepath.Ext(e.Path)]
+	if form == "" {
+		return ""
+	}
+	name := e.Names[0]
+	to := strings.TrimSuffix(e.Path, filepath.Ext(e.Path)) + "-vectors.npy"
+	line := fmt.Sprintf(form+"; np.save(%[3]s, x)", strconv.Quote(e.Path), strconv.Quote(name), strconv.Quote(to))
+	return fmt.Sprintf("python3 -c %s makes %s of %s", word(line), word(to), word(name))
 }
 
 // listsAll tells the reader of a shortened list how to see all of it.

@@ -38,6 +38,7 @@ const (
 	kindExportPart = "part of an export"
 	kindSearch     = "a search"
 	kindStudy      = "a study"
+	kindVotes      = "a list of votes"
 
 	kindWeightsRecord = "a record of weights"
 )
@@ -58,6 +59,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindExport:                  {Ours: holds(`hgld_export|hgld\.input`)},
 		kindIndex:                   {Ours: index.Owns, Files: indexOutputs},
 		kindForeign:                 {},
+		kindVotes:                   {Ours: begins(`split,landmark_id,class,share,|tag,group,score\n`)},
 		kindSKOS:                    {Ours: isSealed},
 		"expected tags":             {Ours: begins(`landmark_id,outcome,tag\n`)},
 		"a log of requests":         {Ours: begins(`\{"at":.*"action":`)},

@@ -82,7 +82,7 @@ func labelsCommand() *cli.Command {
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
 				"  hgld labels build --blank                         all landmarks; empty cells if there is no label\n"+
 				"  hgld labels build --form json --out labels.json   with split, level names and reasons"),
-		labelsStatsCommand(), labelsCheckCommand(), labelsConvertCommand(),
+		labelsStatsCommand(), labelsCheckCommand(), labelsConvertCommand(), labelsPropagateCommand(),
 	)
 }
 

@@ -27,7 +27,7 @@ func lossCommand() *cli.Command {
 		Name: "loss", Usage: "value and gradient of a loss on embeddings of any program", Description: lossExamples,
 		Flags: append(commonFlags(), overrideFlag(),
 			&cli.StringFlag{Name: "loss", Usage: "`NAME` of the loss (hgld train losses)"},
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt)"},
+			&cli.StringFlag{Name: "embeddings", Usage: "vectors (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/download"
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
 	"hgld/internal/terminal"
 	"hgld/internal/torchfile"
@@ -35,6 +37,8 @@ func modelsFetchCommand() *cli.Command {
 			&cli.StringFlag{Name: "sha256", Usage: "fail if the sha256 of the file is not `HEX`"},
 			&cli.StringFlag{Name: "out", Usage: "write this `FILE` (default: weights/NAME.safetensors)"},
 			weightsKeyFlag(),
+			&cli.StringSliceFlag{Name: "settings", Usage: "`URL` or file that says how images are prepared: " +
+				strings.Join(pretrained.CompanionNames(), ", ") + "; repeatable. Files beside a --from on disk are read unasked"},
 			&cli.BoolFlag{Name: "replace", Usage: "replace a file that came from another source"}),
 		Action: fetchModel,
 	}
@@ -89,7 +93,7 @@ var sha256Form = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 // fetchOptions reads the flags.
 func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	o := pretrained.Options{Name: j.args[0], From: c.String("from"), SHA256: c.String("sha256"), Out: c.String("out"),
-		Key: c.String("key"), Replace: j.replace}
+		Key: c.String("key"), Settings: c.StringSlice("settings"), Replace: j.replace}
 	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return o, err
@@ -133,6 +137,10 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	for _, p := range r.Stated {
 		j.print("%s: %s\n", p.Source, p)
 	}
+	if len(r.Stated) == 0 && download.IsAddress(o.From) {
+		j.say("nothing says how its images are prepared; if the address has one of %s beside the file, add --settings URL",
+			strings.Join(pretrained.CompanionNames(), ", "))
+	}
 	if r.Converted {
 		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}
@@ -146,6 +154,8 @@ func fetchError(err error, o pretrained.Options, r pretrained.Result) error {
 	switch {
 	case errors.As(err, new(*download.TemporaryError)):
 		return err
+	case errors.As(err, new(*registry.UnknownError)):
+		return withCode(exitUsage, err)
 	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
 		return withHint(err, "the server requires a login: download the file with its own client, and name it with --from")
 	case errors.As(err, &status):

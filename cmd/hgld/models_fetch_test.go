@@ -12,6 +12,57 @@ import (
 	"hgld/internal/tensorfile"
 )
 
+// The file that says how images are prepared comes from an address, too.
+func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
+	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/w":
+			w.Write(data)
+		case "/a/config.json":
+			w.Write([]byte(`{"architecture": "x", "pretrained_cfg": {"input_size": [3, 64, 64], "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
+				"interpolation": "bicubic", "crop_pct": 1}}`))
+		case "/b/config.json":
+			w.Write([]byte(`[1`))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("hgld.yaml", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		settings, want string
+		code           int
+	}{
+		{"/b/config.json?sig=SECRET", "config.json?sig=…: unexpected end of JSON input", exitFailed},
+		{"/c/config.json", "404", exitFailed},
+		{"/w", `unknown file of settings "w"`, exitUsage},
+		{"", "add --settings URL", exitOK},
+		{"/a/config.json", "already exists: it is from", exitUsage},
+		{"/a/config.json --replace", "/a/config.json: timm's x, mean [0.5 0.5 0.5]", exitOK},
+		{"/a/config.json", "already exists, from the same source", exitOK},
+	} {
+		args := []string{"models", "fetch", "convnet", "--from", s.URL + "/w"}
+		if settings := strings.Fields(c.settings); len(settings) > 0 {
+			args = append(append(args, "--settings", s.URL+settings[0]), settings[1:]...)
+		}
+		code, out, errs := run(t, args...)
+		if code != c.code || !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "SECRET") {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.settings, code, c.code, c.want, out, errs)
+		}
+	}
+	if left, _ := filepath.Glob("weights/.*"); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
+}
+
 // A user's way: fetch, check, fetch again; and a server that fails.
 func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })

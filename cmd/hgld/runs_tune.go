@@ -169,7 +169,7 @@ func (t *tuning) begin() error {
 }
 
 // searchAgain is the hint for a search that cannot be trusted.
-const searchAgain = "restore the file, or search again in another folder with --out"
+const searchAgain = "restore the file, or search again in another folder: hgld runs tune --out DIR"
 
 // forgedError says that a result in the file of a search is not the one in its trial's run directory.
 type forgedError struct {

@@ -38,7 +38,7 @@ func searchCommand() *cli.Command {
 		Name: "search", Usage: "find the nearest images of a query in an index", ArgsUsage: "IMAGE…",
 		Description: searchExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .npz, .safetensors, .parquet, .pt), or a run directory"},
+			&cli.StringFlag{Name: "index", Usage: "`FILE` of vectors (.npy, .npz, .safetensors, .parquet, .pt, .pkl), or a run directory"},
 			&cli.StringFlag{Name: "id", Usage: "search for the row `ID` of the index instead of an image"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},

@@ -144,6 +144,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return trainError(err)
 	}
+	if err := train.Await(j.ctx, s.Out); err != nil {
+		return trainError(err)
+	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
 	})
@@ -175,7 +178,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
-	if data.Query == nil && len(data.Benchmarks) == 0 {
+	if data.Query == nil && len(data.Benchmarks) == 0 && r.Resumed() == "" {
 		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
 	if err := printInputMetrics(j, b, r, data.Validation); err != nil {
@@ -327,10 +330,10 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 func trainError(err error) error {
 	switch {
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(err, "wait for that process, or give this run its own directory with --out")
+		return withHint(err, "wait for that process, or train in another directory: hgld train run --out DIR")
 	case errors.As(err, new(*device.OutOfMemory)):
 		return withHint(err, "use a smaller -o sampler.batch, or compute the same batch in chunks: "+
-			"-o passes.chunk=32; --dry-run prints how much memory a training needs")
+			"-o passes.chunk=32; hgld train run --dry-run prints how much memory a training needs")
 	}
 	return err
 }

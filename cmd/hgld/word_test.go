@@ -42,7 +42,9 @@ func TestHintsDoNotRunForeignText(t *testing.T) {
 	x := errors.New("x")
 	for _, name := range hostileNames[:6] {
 		for _, err := range []error{
-			&embeddings.KindError{Path: name + ".h5", Err: x}, &embeddings.KindError{Path: name + ".csv", Err: x},
+			&embeddings.KindError{Path: name + ".h5", Err: x},
+			&embeddings.SeveralError{Path: name + ".pt", Names: []string{name, "b"}},
+			&embeddings.KindError{Path: name + ".csv", Err: x},
 			&pipeline.NoProjectError{Dir: name}, &index.ModelError{Model: name},
 			&dataset.SettingError{Setting: "levels", Values: []string{name}, Err: x},
 			&dataset.SettingError{Setting: "split_folders", Values: []string{name, name}, Err: x},

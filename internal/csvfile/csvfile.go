@@ -37,7 +37,7 @@ type Reader struct {
 // line outside quotes; a line sep=X before it, which Excel writes, names it. A file of another kind,
 // such as a workbook, is an error on the first Read.
 func NewReader(r io.Reader) *Reader {
-	in := bufio.NewReaderSize(r, looked)
+	in := bufio.NewReaderSize(&failing{r: r}, looked)
 	t := &Reader{}
 	start, _ := in.Peek(8)
 	switch {
@@ -75,11 +75,28 @@ func wide(in *bufio.Reader, order binary.ByteOrder) *bufio.Reader {
 // Separated returns a reader of a table in UTF-8, with or without a byte order mark, that has this
 // separator and no line sep=X.
 func Separated(r io.Reader, separator rune) *Reader {
-	in := bufio.NewReader(r)
+	in := bufio.NewReader(&failing{r: r})
 	if start, _ := in.Peek(3); string(start) == "\xef\xbb\xbf" {
 		in.Discard(3)
 	}
 	return &Reader{csv: newCSV(in, separator, 0)}
+}
+
+// failing is a reader that goes on failing once it has failed. A look ahead may meet an error, and the
+// separator would be guessed from the bytes before it if the next attempt succeeded.
+type failing struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failing) Read(p []byte) (n int, err error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	if n, err = f.r.Read(p); err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
 }
 
 // newCSV reads a table that begins after some skipped lines.

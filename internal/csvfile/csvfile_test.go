@@ -187,3 +187,30 @@ func TestColumnsWithoutHeadingAreTrimmed(t *testing.T) {
 		t.Errorf("%q, want %q", rows, want)
 	}
 }
+
+// once fails at its first read alone.
+type once struct {
+	r      io.Reader
+	failed bool
+}
+
+func (o *once) Read(p []byte) (int, error) {
+	if !o.failed {
+		o.failed = true
+		return 0, errors.New("input/output error")
+	}
+	return o.r.Read(p)
+}
+
+// A fault of the disk while the separator is guessed is an error, and no guess.
+func TestAFaultIsNoEndOfTheTable(t *testing.T) {
+	for name, open := range map[string]func(io.Reader) *Reader{
+		"guessed":   NewReader,
+		"separated": func(r io.Reader) *Reader { return Separated(r, ';') },
+	} {
+		row, err := open(&once{r: strings.NewReader("\xef\xbb\xbfid;class\n1;a\n")}).Read()
+		if err == nil || !strings.Contains(err.Error(), "input/output error") {
+			t.Errorf("%s: %q, %v, want the fault", name, row, err)
+		}
+	}
+}

@@ -133,3 +133,26 @@ func (n *Normalizer) CHW(dst []float32, m *RGB, flipped bool) {
 		}
 	}
 }
+
+// Within returns the size of a w×h image whose longer side is reduced to at most size, as Pillow's
+// thumbnail does: the shorter side is the whole number that keeps the proportions best, and at least 1. An
+// image that is small enough keeps its size.
+func Within(w, h, size int) (int, int) {
+	if max(w, h) <= size {
+		return w, h
+	}
+	shape := float64(w) / float64(h)
+	// off is how far the proportions are from those of the image with n pixels on the shorter side.
+	short, off := float64(size)/shape, func(n float64) float64 { return math.Abs(shape - float64(size)/n) }
+	if w < h {
+		short, off = float64(size)*shape, func(n float64) float64 { return math.Abs(shape - n/float64(size)) }
+	}
+	n := math.Floor(short)
+	if up := math.Ceil(short); n == 0 || off(up) < off(n) {
+		n = up
+	}
+	if w < h {
+		return int(n), size
+	}
+	return size, int(n)
+}

@@ -3,8 +3,10 @@ package tensorfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -99,4 +101,28 @@ func toRowMajor(dst, src []byte, shape []int, size int) {
 // NewText returns an array of texts.
 func NewText(name string, values []string) Tensor {
 	return Tensor{Name: name, DType: Text, Shape: []int{len(values)}, texts: values}
+}
+
+// NewArray returns an array that NumPy describes by a type such as "<f4" or ">U10", the order of its
+// dimensions, its shape and its elements. An error of a type that is not read is an Unsupported
+// *FormatError.
+func NewArray(descr string, columnMajor bool, shape []int, data []byte) (Tensor, error) {
+	a := &NPY{Shape: shape, data: source{mem: data, size: int64(len(data))}}
+	p := &literal{rest: strconv.Quote(descr)}
+	if a.dtype(p); p.err != nil {
+		return Tensor{}, &FormatError{Format: "NumPy", Reason: p.err.Error(), Unsupported: errors.As(p.err, new(unread))}
+	}
+	dims := make([]uint64, len(shape))
+	for i, d := range shape {
+		dims[i] = uint64(d)
+	}
+	if want, ok := byteSize(dims, a.size); !ok || want != uint64(len(data)) {
+		return Tensor{}, &FormatError{Format: "NumPy", Reason: fmt.Sprintf("%d bytes of elements do not make %s%v",
+			len(data), a.DType, shape)}
+	}
+	a.columnMajor = columnMajor
+	if err := a.arrange(); err != nil {
+		return Tensor{}, err
+	}
+	return a.Tensor()
 }

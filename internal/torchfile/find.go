@@ -36,6 +36,9 @@ func findWeights(root any, key string) ([]found, error) {
 	if search.cycle != "" {
 		return nil, damaged("no dictionary of tensors in it; the dictionary at %s is one that contains it", search.cycle)
 	}
+	if len(outer.entries) == 0 {
+		return nil, damaged("no dictionary of tensors in it; it is empty")
+	}
 	return nil, damaged("no dictionary of tensors in it; it has the keys %s", keysOf(outer))
 }
 
@@ -100,8 +103,15 @@ func (s *weightsSearch) under(d *dict, key string) ([]found, error) {
 	return append([]found{{d, key}}, others...), nil
 }
 
-// ofTensors reports whether a dictionary holds tensors, and nothing else.
+// ofTensors reports whether a dictionary holds tensors or arrays, and nothing else.
 func ofTensors(d *dict) bool {
-	isOther := func(e entry) bool { _, is := e.value.(*tensor); return !is }
-	return len(d.entries) > 0 && !slices.ContainsFunc(d.entries, isOther)
+	return len(d.entries) > 0 && !slices.ContainsFunc(d.entries, func(e entry) bool { return !isTensor(e.value) })
+}
+
+func isTensor(v any) bool {
+	switch v.(type) {
+	case *tensor, *array:
+		return true
+	}
+	return false
 }

@@ -133,7 +133,7 @@ func (m *machine) step(op byte) error {
 		return m.push(tuple{})
 	case 'J', 'K', 'M', 0x8a, 0x8b, 'G', 'I', 'L':
 		return m.number(op)
-	case 'X', 0x8c, 'U', 'T', 0x8d:
+	case 'X', 0x8c, 'U', 'T', 0x8d, 'C', 'B', 0x8e, 0x96:
 		return m.text(op)
 	case 't', 0x85, 0x86, 0x87:
 		return m.tuple(op)
@@ -209,9 +209,9 @@ func long(b []byte) any {
 	return n.String()
 }
 
-// text pushes a text.
+// text pushes a text or bytes.
 func (m *machine) text(op byte) error {
-	width := map[byte]int{'X': 4, 0x8c: 1, 'U': 1, 'T': 4, 0x8d: 8}[op]
+	width := map[byte]int{'X': 4, 0x8c: 1, 'U': 1, 'T': 4, 0x8d: 8, 'C': 1, 'B': 4, 0x8e: 8, 0x96: 8}[op]
 	n, err := m.uint(width)
 	if err != nil {
 		return err
@@ -259,6 +259,9 @@ func (m *machine) remember(op byte) error {
 		return err
 	}
 	m.memo[at] = v
+	if b, is := v.(*blank); is {
+		b.memo = append(b.memo, at)
+	}
 	return m.push(v)
 }
 
@@ -388,6 +391,9 @@ func (m *machine) call() error {
 		}
 		return m.push(t)
 	}
+	if value, known := callNumPy(g, args); known {
+		return m.push(value)
+	}
 	return damaged("the pickle calls %s with %d values", g, len(args))
 }
 
@@ -425,15 +431,29 @@ func tensorOf(args tuple) (*tensor, error) {
 	return t, t.check()
 }
 
-// build sets the attributes of an object. It ignores them: dictionaries of weights carry the
-// versions of their layers that way (_metadata), which are not needed.
+// build sets the attributes of an object. It ignores those of dictionaries: in weights they are the
+// versions of the layers (_metadata), which are not needed.
 func (m *machine) build() error {
 	pair, err := m.popTuple(2)
 	if err != nil {
 		return err
 	}
-	if _, is := pair[0].(*dict); !is {
-		return damaged("the pickle sets attributes of %s", kindOf(pair[0]))
+	switch object := pair[0].(type) {
+	case *dict:
+		return m.push(object)
+	case *description:
+		if object.describe(pair[1]) {
+			return m.push(object)
+		}
+	case *blank:
+		value, known := object.become(pair[1])
+		if !known {
+			return damaged("the pickle describes an array by %s", kindOf(pair[1]))
+		}
+		for _, at := range object.memo {
+			m.memo[at] = value
+		}
+		return m.push(value)
 	}
-	return m.push(pair[0])
+	return damaged("the pickle sets attributes of %s", kindOf(pair[0]))
 }

@@ -9,11 +9,13 @@ import (
 const (
 	streamMagic   = "119547037146038801333356"
 	streamVersion = 1001
+
+	pickleStart = 0x80 // the opcode PROTO, with which every pickle since protocol 2 begins
 )
 
-// readStream reads the format before PyTorch 1.6. It is a sequence of pickles (magic number,
-// version, facts about the machine, the value, the keys of its storages), followed by each storage
-// as a count of elements and their bytes.
+// readStream reads a pickle, or the format before PyTorch 1.6. That is a sequence of pickles (magic
+// number, version, facts about the machine, the value, the keys of its storages), followed by each
+// storage as a count of elements and their bytes.
 func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 	data := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), data); err != nil {
@@ -24,14 +26,17 @@ func readStream(r io.ReaderAt, size int64) (any, storages, error) {
 	for i := range values {
 		var err error
 		if values[i], kinds[i], err = unpickle(s); err != nil {
-			if i == 0 {
+			if i == 0 && (size == 0 || data[0] != pickleStart) {
 				return nil, nil, damaged("neither a zip archive nor a pickle, so torch.save did not write it")
 			}
 			return nil, nil, err
 		}
 		switch {
 		case i == 0 && values[0] != streamMagic:
-			return nil, nil, damaged("a pickle, but not of torch.save")
+			if rest := len(s.data) - s.at; rest > 0 {
+				return nil, nil, damaged("%d bytes follow its pickle", rest)
+			}
+			return values[0], &streamStorages{}, nil
 		case i == 1 && values[1] != int64(streamVersion):
 			return nil, nil, damaged("version %v of the old form, expected %d", values[1], streamVersion)
 		}

@@ -1,11 +1,11 @@
-// Package torchfile reads the tensors of a file of torch.save (.pth, .pt, .bin, .ckpt) without
-// running code from it.
+// Package torchfile reads the tensors and arrays of a file of torch.save (.pth, .pt, .bin, .ckpt) or of
+// pickle.dump (.pkl) without running code from it.
 //
 // Such a file is a pickle, a program for a small stack machine, and the bytes of the tensors. A
-// pickle can call any function of Python. This package knows only the opcodes and the six names
-// that a dictionary of tensors needs. It builds plain values from these and rejects all others. It
-// reads both formats: the zip archive that PyTorch writes since 1.6, and the older stream of
-// pickles. It checks every size in the file against the size of the file.
+// pickle can call any function of Python. This package knows only the opcodes and the few names that
+// dictionaries of tensors and NumPy arrays need. It builds plain values from these and rejects all
+// others. It reads the zip archive that PyTorch writes since 1.6, the older stream of pickles, and a
+// pickle alone. It checks every size in the file against the size of the file.
 package torchfile
 
 import (
@@ -44,17 +44,17 @@ func damaged(format string, args ...any) error {
 // Named reports whether a path has one of the usual endings of files of torch.save. Other programs
 // also write .pkl; Read distinguishes them.
 func Named(path string) bool {
-	return slices.Contains([]string{".pth", ".pt", ".bin", ".ckpt", ".pkl"}, strings.ToLower(filepath.Ext(path)))
+	endings := []string{".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle"}
+	return slices.Contains(endings, strings.ToLower(filepath.Ext(path)))
 }
 
 // Limits on what a file may claim.
 const (
-	mostPickle = 64 << 20 // bytes of the pickle of a zip archive; ResNet-101's has 60 kB
-	mostSteps  = 1 << 20  // opcodes of a pickle; ResNet-101's has 20,000
-	mostLong   = 255      // bytes of an integer: what LONG1 can hold
-	mostRank   = 8        // dimensions of a tensor
-	mostDepth  = 8        // dictionaries around the weights
-	mostTimes  = 4        // bytes of all tensors as a multiple of the file's: tensors may share memory
+	mostSteps = 1 << 20 // opcodes of a pickle; ResNet-101's has 20,000
+	mostLong  = 255     // bytes of an integer: what LONG1 can hold
+	mostRank  = 8       // dimensions of a tensor
+	mostDepth = 8       // dictionaries around the weights
+	mostTimes = 4       // bytes of all tensors as a multiple of the file's: tensors may share memory
 )
 
 // Read returns the tensors of the dictionary of weights in the file at path: contiguous, with their
@@ -82,18 +82,18 @@ func ReadValues(path string) ([]tensorfile.Tensor, error) {
 }
 
 // readFile calls read for a regular file.
-func readFile(path string, read func(io.ReaderAt, int64) ([]tensorfile.Tensor, error)) ([]tensorfile.Tensor, error) {
+func readFile[T any](path string, read func(io.ReaderAt, int64) (T, error)) (none T, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return none, fmt.Errorf("%s is no regular file", path)
 	}
 	return read(f, info.Size())
 }
@@ -156,7 +156,7 @@ type storages interface {
 func valuesOf(root any) (found []entry, lists []tensorfile.Tensor, err error) {
 	var entries []entry
 	switch root := root.(type) {
-	case *tensor:
+	case *tensor, *array:
 		return []entry{{"", root}}, nil, nil
 	case *dict:
 		entries = root.entries
@@ -173,7 +173,7 @@ func valuesOf(root any) (found []entry, lists []tensorfile.Tensor, err error) {
 	}
 	most := mostSteps // items of lists: each takes a step, unless a crafted file has a list under many keys
 	for _, e := range entries {
-		if _, is := e.value.(*tensor); is {
+		if isTensor(e.value) {
 			found = append(found, e)
 			continue
 		}
@@ -234,32 +234,47 @@ func quoted(v any) string {
 func gather(entries []entry, data storages, most int64) ([]tensorfile.Tensor, error) {
 	list, order := make([]tensorfile.Tensor, len(entries)), make([]int, len(entries))
 	first := map[string]int{} // entry by key of its storage
+	place := func(i int) int {
+		if t, is := entries[i].value.(*tensor); is {
+			return first[t.storage.key]
+		}
+		return i
+	}
 	for i, e := range entries {
 		order[i] = i
-		if _, seen := first[e.value.(*tensor).storage.key]; !seen {
-			first[e.value.(*tensor).storage.key] = i
+		if t, is := e.value.(*tensor); is {
+			if _, seen := first[t.storage.key]; !seen {
+				first[t.storage.key] = i
+			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(first[entries[a].value.(*tensor).storage.key], first[entries[b].value.(*tensor).storage.key])
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place(a), place(b)) })
 	for _, i := range order {
 		e := entries[i]
 		name, is := e.key.(string)
 		if !is {
 			return nil, damaged("a tensor's name is %s, expected a text", kindOf(e.key))
 		}
-		t := e.value.(*tensor)
-		raw, err := t.read(data)
-		if err != nil {
+		var err error
+		if list[i], err = read(e.value, data); err != nil {
 			return nil, fmt.Errorf("%w (tensor %s)", err, quoted(name))
 		}
-		if most -= int64(len(raw)); most < 0 {
+		list[i].Name = name
+		if most -= int64(len(list[i].Data)); most < 0 {
 			return nil, damaged("its tensors have more than %d times the bytes of the file", mostTimes)
 		}
-		list[i] = tensorfile.Tensor{Name: name, DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape), Data: raw}
 	}
 	return list, nil
+}
+
+// read returns a tensor or an array with its elements.
+func read(value any, data storages) (tensorfile.Tensor, error) {
+	t, is := value.(*tensor)
+	if !is {
+		return value.(*array).Tensor, nil
+	}
+	raw, err := t.read(data)
+	return tensorfile.Tensor{DType: t.storage.kind.dtype, Shape: slices.Clone(t.shape), Data: raw}, err
 }
 
 // storage is the memory of one or more tensors.
@@ -389,7 +404,7 @@ func readZip(r io.ReaderAt, size int64) (any, storages, error) {
 			return nil, nil, damaged("its numbers are %.80q-endian, expected little", text)
 		}
 	}
-	text, err := content(pickle, mostPickle)
+	text, err := content(pickle, size)
 	if err != nil {
 		return nil, nil, err
 	}

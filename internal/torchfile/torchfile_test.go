@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,33 +17,70 @@ import (
 // The files of testdata were made by PyTorch; make.py says how.
 func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.safetensors")
-	if err != nil || len(files) != 10 {
-		t.Fatalf("%d files, expected 10: %v", len(files), err)
+	if err != nil || len(files) != 12 {
+		t.Fatalf("%d files, expected 12: %v", len(files), err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".safetensors")
+		if name == "arrays" {
+			continue // not weights
+		}
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(filepath.Join("testdata", name+".pth"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := tensorfile.ReadAll(file)
+			compare(t, got, file)
+		})
+	}
+}
+
+// compare compares tensors with those of a file.
+func compare(t *testing.T, got []tensorfile.Tensor, file string) {
+	t.Helper()
+	want, _, err := tensorfile.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d tensors, expected %d", len(got), len(want))
+	}
+	for _, w := range want {
+		i := slices.IndexFunc(got, func(g tensorfile.Tensor) bool { return g.Name == w.Name })
+		if i < 0 {
+			t.Errorf("%s is missing", w.Name)
+			continue
+		}
+		if g := got[i]; g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) || !bytes.Equal(g.Data, w.Data) {
+			t.Errorf("%s is %s %v of %d bytes, expected %s %v of %d, with the same values",
+				w.Name, g.DType, g.Shape, len(g.Data), w.DType, w.Shape, len(w.Data))
+		}
+	}
+}
+
+// NumPy writes an array in another way in each protocol, and NumPy 1 under other names.
+func TestArraysAreThoseThatNumPySaved(t *testing.T) {
+	files, err := filepath.Glob("testdata/arrays*.pth")
+	if err != nil || len(files) != 5 {
+		t.Fatalf("%d files, expected 5: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			all, err := ReadValues(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got) != len(want) {
-				t.Errorf("%d tensors, expected %d", len(got), len(want))
+			got, lists := map[string]string{}, 0
+			for _, v := range all {
+				if texts, err := v.Texts(); err == nil {
+					got[v.Name] = strings.Join(texts, "|")
+					lists++
+				}
 			}
-			for _, w := range want {
-				i := slices.IndexFunc(got, func(g tensorfile.Tensor) bool { return g.Name == w.Name })
-				if i < 0 {
-					t.Errorf("%s is missing", w.Name)
-					continue
-				}
-				if g := got[i]; g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) || !bytes.Equal(g.Data, w.Data) {
-					t.Errorf("%s is %s %v of %d bytes, expected %s %v of %d, with the same values",
-						w.Name, g.DType, g.Shape, len(g.Data), w.DType, w.Shape, len(w.Data))
-				}
+			compare(t, all[:len(all)-lists], "testdata/arrays.safetensors")
+			want := map[string]string{"paths": "a|bé|c", "objects": "x|1|None", "scalars": "0.5|-3|true"}
+			if !maps.Equal(got, want) {
+				t.Errorf("the lists are %v, want %v", got, want)
 			}
 		})
 	}
@@ -113,7 +151,8 @@ func TestErrorsNameTheContentOfOtherPickles(t *testing.T) {
 		write("empty.pth", nil):                   "neither a zip archive nor a pickle",
 		write("cut.pth", whole[:len(whole)-100]):  "cut or damaged",
 		write("cut-old.pth", old[:len(old)-5]):    "ends in the middle",
-		write("pickle.pth", []byte("\x80\x02}.")): "not of torch.save",
+		write("pickle.pth", []byte("\x80\x02}.")): "no dictionary of tensors in it",
+		write("more.pth", []byte("\x80\x02}.}.")): "2 bytes follow its pickle",
 	} {
 		var format *FormatError
 		if _, err := Read(path); !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
@@ -158,8 +197,40 @@ func TestOverlappingMembersAreRefused(t *testing.T) {
 	}
 }
 
+// Python 2 wrote texts and bytes alike.
+func TestValuesBecomeJSON(t *testing.T) {
+	array := "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tU\x01btRq\x01(K\x01(K\x02t" +
+		"cnumpy\ndtype\n(U\x02i4K\x00K\x01tR(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89" +
+		"U\x08\x05\x00\x00\x00\xff\xff\xff\xfftb"
+	for name, want := range map[string]string{
+		"testdata/gnd.pkl": `{"gnd":[{"bbx":[1.5,2,3,4],"easy":[0,2],"hard":[],"junk":[1]},` +
+			`{"bbx":[1,1,1,1],"easy":[],"hard":[1],"junk":[]}],"imlist":["a","b","c"],"qimlist":["q","r"]}`,
+		"\x80\x02}(U\x01a" + array + "U\x01bh\x01u.":                        `{"a":[5,-1],"b":[5,-1]}`,
+		"\x80\x02]q\x00h\x00a.":                                             "use one another too often",
+		"\x80\x02)q\x00" + strings.Repeat("h\x00h\x00\x86q\x00", 100) + ".": "use one another too often",
+		"\x80\x02}(K\x01K\x02u.":                                            "a dictionary has a key that is a number",
+		"\x80\x02cnumpy\ndtype\n.":                                          "it holds the name numpy.dtype",
+	} {
+		path := name
+		if name[0] == '\x80' {
+			path = filepath.Join(t.TempDir(), "x.pkl")
+			if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := JSON(path)
+		got := string(data)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.pth")
+	files, err := filepath.Glob("testdata/*.p*")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -176,7 +247,15 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := ReadFrom(bytes.NewReader(data), int64(len(data)))
+		size := int64(len(data))
+		if root, storages, err := load(bytes.NewReader(data), size); err == nil {
+			if found, _, err := valuesOf(root); err == nil {
+				gather(found, storages, mostTimes*size)
+			}
+			p := plain{left: size}
+			p.of(root, 0)
+		}
+		list, err := ReadFrom(bytes.NewReader(data), size)
 		if err != nil {
 			return
 		}

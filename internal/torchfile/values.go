@@ -1,7 +1,7 @@
 package torchfile
 
-// A value of a pickle is nil, bool, int64, float64, string, []any (list), tuple, *dict, *tensor,
-// *storage or global.
+// A value of a pickle is nil, bool, int64, float64, string (or bytes), *list, tuple, *dict, *tensor,
+// *storage, *array, *blank, *description, unread or global.
 type (
 	tuple  []any
 	global string // "torch._utils._rebuild_tensor_v2"
@@ -68,7 +68,9 @@ func knownGlobal(g global) bool {
 		return true
 	}
 	switch g {
-	case rebuildTensor, rebuildParameter, orderedDict, torchSize, builtinInt, oldBuiltinInt:
+	case rebuildTensor, rebuildParameter, orderedDict, torchSize, builtinInt, oldBuiltinInt,
+		numpyType, numpyArray, numpyRebuild, numpyRebuild2, numpyScalar, numpyScalar2, numpyBuffer, numpyBuffer2,
+		codecsEncode, builtinBytes, oldBytes:
 		return true
 	}
 	return false
@@ -95,6 +97,14 @@ func kindOf(v any) string {
 		return "a dictionary"
 	case *tensor:
 		return "a tensor"
+	case *array:
+		return "a NumPy array"
+	case *blank:
+		return "a NumPy array without elements"
+	case *description:
+		return "a NumPy type"
+	case unread:
+		return "a value that is not read (" + v.reason + ")"
 	case *storage:
 		return "a storage"
 	case global:

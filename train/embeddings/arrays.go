@@ -108,7 +108,7 @@ func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, er
 		len(names), firstFew(names), labelNames[0])
 }
 
-// readLabelsTorch reads the labels of a file of torch.save: tensors or lists.
+// readLabelsTorch reads the labels of a file of torch.save or pickle.dump: tensors, arrays or lists.
 func readLabelsTorch(path string, o *reading) (*sheet, error) {
 	all, err := torchfile.ReadValues(path)
 	if err != nil {
@@ -148,32 +148,35 @@ func shapesOf(f *tensorfile.File) (all []tensorfile.Tensor) {
 	return all
 }
 
-// hasLabels reports whether a file of vectors has labels beside them. It returns false if the file
-// cannot be read: opening the vectors says why.
-func hasLabels(path string) bool {
-	var all []tensorfile.Tensor
+// hasLabels reports whether a file of vectors has labels beside them. It returns false for a file that is
+// missing or not sound: opening the vectors says why.
+func hasLabels(path string) (bool, error) {
+	all, err := arraysIn(path)
+	if err != nil {
+		return false, ifUnreadable(err)
+	}
+	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) }), nil
+}
+
+// arraysIn lists the arrays of a file, perhaps without data.
+func arraysIn(path string) ([]tensorfile.Tensor, error) {
 	switch filepath.Ext(path) {
 	case ".npz":
 		z, err := tensorfile.OpenNPZ(path)
 		if err != nil {
-			return false
+			return nil, err
 		}
-		defer z.Close()
-		all = z.Arrays
+		return z.Arrays, z.Close()
 	case ".safetensors":
 		f, err := tensorfile.OpenSafetensors(path)
 		if err != nil {
-			return false
+			return nil, err
 		}
-		defer f.Close()
-		all = shapesOf(f)
-	case ".pt", ".pth":
-		var err error
-		if all, err = torchfile.ReadValues(path); err != nil {
-			return false
-		}
+		return shapesOf(f), f.Close()
+	case ".pt", ".pth", ".pkl", ".pickle":
+		return torchfile.ReadValues(path)
 	}
-	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) })
+	return nil, nil
 }
 
 // vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and
@@ -200,8 +203,7 @@ func vectorsAmong(all []tensorfile.Tensor) (tensorfile.Tensor, error) {
 		}
 		return found, content("it has no float tensor with rows and columns, but %s", cmp.Or(firstFew(others), "none"))
 	case len(names) > 1:
-		return found, content("it has %d float tensors with rows and columns, %s, but none is called %.80q",
-			len(names), firstFew(names), "embeddings")
+		return found, &ContentError{&SeveralError{Names: names}}
 	}
 	return found, nil
 }

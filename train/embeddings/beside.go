@@ -20,14 +20,23 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 	if labelFile != "" || vectors == "" {
 		return labelFile, nil
 	}
-	parquet := filepath.Ext(vectors) == ".parquet"
 	found, err := beside(vectors, tables)
+	if err != nil {
+		return "", err
+	}
+	var own bool // the vectors' file has the labels
+	switch extension := filepath.Ext(vectors); {
+	case extension == ".parquet" && len(found) == 0:
+		own = true
+	case extension == ".parquet":
+		own, err = hasClasses(vectors)
+	case extension == ".npz" || len(found) == 0:
+		own, err = hasLabels(vectors)
+	}
 	switch {
 	case err != nil:
 		return "", err
-	case parquet && (len(found) == 0 || hasClasses(vectors)):
-		return vectors, nil
-	case (filepath.Ext(vectors) == ".npz" || len(found) == 0) && hasLabels(vectors):
+	case own:
 		return vectors, nil
 	case len(found) > 1:
 		return "", &TwoTablesError{found, vectors}
@@ -38,15 +47,23 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 }
 
 // hasClasses reports whether a Parquet file has a column of classes. It also returns true if the
-// file cannot be read, so that the caller opens it and reports why.
-func hasClasses(path string) bool {
+// file is missing or not sound, so that the caller opens it and reports why.
+func hasClasses(path string) (bool, error) {
 	t, err := openTable(path)
 	if err != nil {
-		return true
+		return !atomicfile.IsUnreadable(err), ifUnreadable(err)
 	}
 	defer t.Close()
 	_, _, err = t.levels(&reading{})
-	return err == nil
+	return err == nil, ifUnreadable(err)
+}
+
+// ifUnreadable keeps an error of the system and drops those that the reader of the file finds, too.
+func ifUnreadable(err error) error {
+	if atomicfile.IsUnreadable(err) {
+		return err
+	}
+	return nil
 }
 
 // beside lists the files with the name of path and one of the extensions. It returns an error if

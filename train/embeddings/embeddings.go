@@ -1,6 +1,6 @@
 // Package embeddings reads vectors and labels that hgld or another program has written to
-// files: .npy, .npz, .safetensors, Parquet and those of torch.save for vectors, .csv, .npy, .npz
-// and Parquet for labels.
+// files: .npy, .npz, .safetensors, Parquet and those of torch.save and pickle.dump for vectors, .csv
+// and all of these for labels.
 //
 // A Parquet file of embeddings has one column of lists of floats. An optional column "id"
 // names the rows. Optional columns label_0, label_1, … or level_0, level_1, … hold their
@@ -37,15 +37,18 @@ type Vectors interface {
 }
 
 // kinds lists the extensions of the files that hold vectors.
-var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth"}
+var kinds = []string{".npy", ".npz", ".safetensors", ".parquet", ".pt", ".pth", ".pkl", ".pickle"}
 
 // Open opens a matrix. In a .npy file it is the array. In a .safetensors file it is the tensor
 // called "embeddings" or the only float tensor with rows and columns. In a Parquet file it is the
-// only column of lists of floats. In a .pt or .pth file it is the tensor itself, or in a dictionary the one called
-// "embeddings" or the only float tensor with rows and columns; likewise the array of an .npz. Any
-// other extension is a [KindError]. Rows of no numbers are an error.
+// only column of lists of floats. In a .pt, .pth, .pkl or .pickle it is the tensor or array itself, or
+// in a dictionary the one called "embeddings" or the only one of floats with rows and columns; likewise
+// the array of an .npz. Any other extension is a [KindError]. Rows of no numbers are an error.
 func Open(path string) (Vectors, error) {
 	v, err := open(path)
+	if several := (*SeveralError)(nil); errors.As(err, &several) {
+		several.Path = path
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +82,7 @@ func open(path string) (Vectors, error) {
 		return m, nil
 	case ".parquet":
 		return openParquet(path, heldValues)
-	case ".pt", ".pth":
+	case ".pt", ".pth", ".pkl", ".pickle":
 		m, err := readTorch(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -55,3 +55,14 @@ type NoLabelsError struct {
 func (e *NoLabelsError) Error() string {
 	return e.Vectors + " needs labels with a row for each vector: no .csv or .tsv of the same name exists"
 }
+
+// SeveralError says that a file has several arrays that may be the vectors.
+type SeveralError struct {
+	Path  string   // the file
+	Names []string // of the arrays
+}
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("it has %d float tensors with rows and columns, %s, but none is called %.80q", len(e.Names),
+		firstFew(e.Names), "embeddings")
+}

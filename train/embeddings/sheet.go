@@ -43,7 +43,7 @@ func readSheet(path string, o *reading) (s *sheet, err error) {
 		return readLabelsNPZ(path, o)
 	case ".parquet":
 		return readParquet(path, o)
-	case ".pt", ".pth":
+	case ".pt", ".pth", ".pkl", ".pickle":
 		return readLabelsTorch(path, o)
 	case ".safetensors":
 		return readLabelsTensors(path, o)

@@ -12,9 +12,10 @@ const torchFiles = "../../internal/torchfile/testdata"
 
 func TestVectorsThatTorchSaved(t *testing.T) {
 	for name, want := range map[string][]float32{
-		"tensor": {0, 1, 2, 3, 4, 5}, "vectors": {0, 1, 2, 3, 4, 5}, "embeddings": {1, 2, 3, 4, 5, 6},
+		"tensor.pt": {0, 1, 2, 3, 4, 5}, "vectors.pt": {0, 1, 2, 3, 4, 5}, "embeddings.pt": {1, 2, 3, 4, 5, 6},
+		"arrays-protocol4.pth": {0, .25, .5, .75, 1, 1.25},
 	} {
-		v, err := Open(filepath.Join(torchFiles, name+".pt"))
+		v, err := Open(filepath.Join(torchFiles, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,6 +46,10 @@ type Info struct {
 	Rows       int    `json:"rows"`           // number of vectors
 	Width      int    `json:"width"`          // size of a vector
 
+	// Side is the longer side of the images that were embedded in their own shapes, see
+	// [train.EmbedOptions]; 0: they were cropped.
+	Side int `json:"side,omitempty"`
+
 	// Published is set for a network that no run trained. Run and Checkpoint are then its file of weights.
 	Published *train.Published `json:"published,omitempty"`
 
@@ -236,7 +240,7 @@ func Made(ctx context.Context, folder, weights string, d input.Dataset,
 			if items == "" {
 				items = fingerprint(d)
 			}
-			if info.Items != items {
+			if info.Items != items || info.Side != 0 {
 				continue
 			}
 			if x, err := Open(ctx, path, "", open); err == nil {
@@ -284,6 +288,13 @@ func classNames(d input.Dataset, i int) []string {
 
 // Close closes the file.
 func (x *Index) Close() error { return x.vectors.Close() }
+
+// Matrix reads all vectors into memory.
+func (x *Index) Matrix() (*retrieval.Matrix, error) {
+	rows, cols := x.vectors.Rows()
+	m := &retrieval.Matrix{Cols: cols, Values: make([]float32, rows*cols)}
+	return m, x.vectors.ReadRows(m.Values, 0)
+}
 
 // IDError says that an id is not that of one row of an index.
 type IDError struct{ text string }

@@ -130,7 +130,11 @@ func (s *Search) embed(ctx context.Context, q Query, f *Found) (v []float32, err
 	if f.Picture, err = q.Image(); err != nil {
 		return nil, &ImageError{q.Name, err}
 	}
-	if v, err = EmbedImage(ctx, s.Embedder.Model, q.Name, f.Picture); err != nil {
+	side := 0
+	if s.Index.Info != nil {
+		side = s.Index.Info.Side
+	}
+	if v, err = embedImage(ctx, s.Embedder.Model, q.Name, f.Picture, side); err != nil {
 		var broken *input.ImageError
 		if errors.As(err, &broken) {
 			err = &ImageError{q.Name, broken.Err}

@@ -71,9 +71,9 @@ func Locate(ctx context.Context, hits []Hit, d input.Dataset) error {
 	return nil
 }
 
-// EmbedImage returns the embedding of one image file.
-func EmbedImage(ctx context.Context, m *train.Model, name string, data []byte) ([]float32, error) {
-	e, err := m.EmbedAll(ctx, single{name, data}, train.EmbedOptions{})
+// embedImage returns the embedding of one image file. side is that of Info.
+func embedImage(ctx context.Context, m *train.Model, name string, data []byte, side int) ([]float32, error) {
+	e, err := m.EmbedAll(ctx, single{name, data}, train.EmbedOptions{Side: side})
 	if err != nil {
 		return nil, err
 	}

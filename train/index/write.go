@@ -36,6 +36,9 @@ type Writer struct {
 	// Run and Data are recorded in Info, relative to the folder of Path if possible.
 	Run, Data string
 
+	// Side is that of [train.EmbedOptions].
+	Side int
+
 	// Skip decides whether an unusable image is left out. nil: no image is.
 	Skip func(*input.ImageError) bool
 
@@ -94,9 +97,14 @@ func Owns(path string) (bool, error) {
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
+	if w.Side > 0 {
+		if err := m.AnyShape(); err != nil {
+			return nil, false, err
+		}
+	}
 	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
 		Data: w.relative(w.Data)}
-	info.Published = m.Published
+	info.Published, info.Side = m.Published, w.Side
 	if info.Weights, err = m.WeightsSum(); err != nil {
 		return nil, false, err
 	}
@@ -178,6 +186,7 @@ func (w *Writer) complete(ctx context.Context, want *Info) (*Info, error) {
 	}
 	if err != nil || old == nil || old.Weights != want.Weights ||
 		old.Published.Text() != want.Published.Text() || old.Items != want.Items || old.Data != want.Data ||
+		old.Side != want.Side ||
 		unread(old.Failed) {
 		return nil, err
 	}
@@ -198,7 +207,11 @@ var partsName = regexp.MustCompile(`^\.(npy|parquet)\.parts-[0-9a-f]{12}$`)
 
 // parts returns the folder of the finished parts. Its name depends on the model and the items.
 func (w *Writer) parts(info *Info) string {
-	sum := sha256.Sum256([]byte(info.Weights + info.Published.Text() + info.Items))
+	key := info.Weights + info.Published.Text() + info.Items
+	if info.Side > 0 {
+		key += fmt.Sprint(info.Side)
+	}
+	sum := sha256.Sum256([]byte(key))
 	return fmt.Sprintf("%s.parts-%x", w.Path, sum[:6])
 }
 
@@ -228,7 +241,7 @@ func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, fold
 	for i := lo; i < hi; i++ {
 		some.Rows = append(some.Rows, i)
 	}
-	o := train.EmbedOptions{Skip: w.Skip}
+	o := train.EmbedOptions{Skip: w.Skip, Side: w.Side}
 	if w.Progress != nil {
 		o.Progress = func(done, _ int) { w.Progress(lo+done, d.Len()) }
 	}

@@ -78,19 +78,21 @@ const (
 // String returns "easy", "medium" or "hard".
 func (p Protocol) String() string { return [...]string{"easy", "medium", "hard"}[p] }
 
+// Rows returns the rows that are positive and those that are removed from the ranking.
+func (p Protocol) Rows(t Truth) (positive, removed []int32) {
+	switch p {
+	case EasyOnly:
+		return slices.Clone(t.Easy), slices.Concat(t.Junk, t.Hard)
+	case Medium:
+		return slices.Concat(t.Easy, t.Hard), slices.Clone(t.Junk)
+	}
+	return slices.Clone(t.Hard), slices.Concat(t.Junk, t.Easy)
+}
+
 // Positions returns the places, from 0, of the positives in a ranked list of gallery rows after
 // removing the ignored rows.
 func (p Protocol) Positions(order []int32, t Truth) []int {
-	positive, ignored := slices.Clone(t.Easy), slices.Clone(t.Junk)
-	switch p {
-	case EasyOnly:
-		ignored = append(ignored, t.Hard...)
-	case Medium:
-		positive = append(positive, t.Hard...)
-	case HardOnly:
-		positive = slices.Clone(t.Hard)
-		ignored = append(ignored, t.Easy...)
-	}
+	positive, ignored := p.Rows(t)
 	slices.Sort(positive)
 	slices.Sort(ignored)
 	var at []int

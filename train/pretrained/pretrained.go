@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hgld/internal/atomicfile"
@@ -66,7 +67,10 @@ type Record struct {
 	// Stored is the SHA-256 of the safetensors file.
 	Stored string `json:"stored_sha256"`
 
-	// Stated is what the files beside a fetched file say of its images.
+	// Settings are the files or the public addresses that Stated is from, if they were named.
+	Settings []string `json:"settings,omitempty"`
+
+	// Stated is what they or the files beside a fetched file say of its images.
 	Stated []backbone.Preprocessing `json:"stated,omitempty"`
 }
 
@@ -83,6 +87,12 @@ type Options struct {
 
 	// Key is the dictionary of a checkpoint to read, see [Read].
 	Key string
+
+	// Settings are addresses or files that say how the images are prepared; their names must be among
+	// [CompanionNames]. Files beside the weights need not be named.
+	Settings []string
+
+	stated []backbone.Preprocessing // what they say
 
 	// Out is the safetensors file to write.
 	Out string
@@ -138,6 +148,9 @@ func Fetch(ctx context.Context, o Options) (Result, error) {
 	if err := atomicfile.MkdirAll(filepath.Dir(o.Out), 0o755); err != nil {
 		return Result{}, err
 	}
+	if o.stated, err = o.fetchStated(ctx); err != nil { // first: a wrong one costs no long download
+		return Result{Out: o.Out}, err
+	}
 	if !download.IsAddress(o.From) {
 		r, err := o.storeFile(ctx, o.From)
 		return Result{Record: r, Out: o.Out}, err
@@ -170,6 +183,15 @@ func (o Options) origin() (from string, whole bool) {
 	return o.From, true
 }
 
+// settings returns Settings as they are recorded.
+func (o Options) settings() (list []string) {
+	for _, from := range o.Settings {
+		public, _ := Options{From: from}.origin()
+		list = append(list, public)
+	}
+	return list
+}
+
 // partPath returns the partial file of an address. It depends on the public part of the address but
 // not on the name of the network.
 func (o Options) partPath() string {
@@ -191,7 +213,7 @@ func (o Options) existing(ctx context.Context) (*Record, error) {
 	r, err := ReadRecord(o.Out)
 	from, whole := o.origin()
 	same := err == nil && r.From == from && r.Name == o.Name && r.Key == o.Key && r.Stored == sum &&
-		(o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
+		slices.Equal(r.Settings, o.settings()) && (o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
 	switch {
 	case same && (whole || o.SHA256 != ""):
 		return &r, nil
@@ -247,11 +269,13 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 		return Record{}, err
 	}
 	from, whole := o.origin()
-	var stated []backbone.Preprocessing
+	stated := o.stated
 	if whole && !download.IsAddress(o.From) {
-		if stated, err = Stated(o.From); err != nil {
+		beside, err := Stated(o.From)
+		if err != nil {
 			return Record{}, err
 		}
+		stated = append(stated, beside...)
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
@@ -274,7 +298,8 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 		return Record{}, err
 	}
 	r := Record{Version: Version, Name: o.Name, From: from, Bytes: size, SHA256: sum, Key: o.Key, Dictionary: w.Key,
-		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Stated: stated}
+		Others: w.Others, Converted: w.Converted, Tensors: len(w.Tensors), Stored: stored, Settings: o.settings(),
+		Stated: stated}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err

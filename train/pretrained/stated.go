@@ -2,16 +2,21 @@ package pretrained
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/download"
+	"hgld/internal/registry"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/backbone"
@@ -29,14 +34,47 @@ func (e *StatedError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Er
 // Unwrap returns the cause.
 func (e *StatedError) Unwrap() error { return e.Err }
 
-// companions are the files that publishers put beside weights, in order of precedence.
-var companions = []struct {
+// mostSettings bounds the bytes of a file of settings.
+const mostSettings = 1 << 24
+
+// companion is a file that publishers put beside weights.
+type companion struct {
 	name string
 	read func(facts) backbone.Preprocessing
-}{
+}
+
+// companions are in order of precedence.
+var companions = []companion{
 	{"preprocessor_config.json", ofProcessor},
 	{"open_clip_config.json", ofOpenCLIP},
 	{"config.json", ofConfig},
+}
+
+// CompanionNames lists the names of the files that [Stated] reads.
+func CompanionNames() (names []string) {
+	for _, c := range companions {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func companionNamed(name string) *companion {
+	k := slices.IndexFunc(companions, func(c companion) bool { return c.name == name })
+	if k < 0 {
+		return nil
+	}
+	return &companions[k]
+}
+
+// settingsName returns the name of a file of settings at a path or an address.
+func settingsName(from string) string {
+	if !download.IsAddress(from) {
+		return filepath.Base(from)
+	}
+	if u, err := url.Parse(from); err == nil {
+		return path.Base(u.Path)
+	}
+	return from
 }
 
 // Companions lists the files beside weights that [Stated] reads and that exist.
@@ -53,40 +91,93 @@ func Companions(weights string) (list []string) {
 // Stated reads what the files beside weights say of them, and what the weights say in their own header if
 // hgld exported them. The first statement has precedence.
 func Stated(weights string) ([]backbone.Preprocessing, error) {
-	list := ofExport(weights)
+	list, err := ofExport(weights)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range companions {
 		path := filepath.Join(filepath.Dir(weights), c.name)
-		text, err := regular.ReadAtMost(path, 1<<24)
+		said, err := statedIn(path, c.name)
 		if atomicfile.IsMissing(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		f := facts{at: c.name, values: map[string]any{}, bad: new([]error)}
-		if err := json.Unmarshal(text, &f.values); err != nil {
-			return nil, &StatedError{path, err}
+		list = append(list, said...)
+	}
+	r, err := ReadRecord(weights)
+	if atomicfile.IsUnreadable(err) {
+		return nil, err
+	}
+	return append(list, r.Stated...), nil // another program's .json is no record
+}
+
+// statedIn reads a file that publishers put beside weights under a name of companions. It returns nothing
+// if the file says nothing of images.
+func statedIn(path, name string) ([]backbone.Preprocessing, error) {
+	text, err := regular.ReadAtMost(path, mostSettings)
+	if err != nil {
+		return nil, err
+	}
+	f := facts{at: name, values: map[string]any{}, bad: new([]error)}
+	if err := json.Unmarshal(text, &f.values); err != nil {
+		return nil, &StatedError{path, err}
+	}
+	p := companionNamed(name).read(f)
+	if err := errors.Join(*f.bad...); err != nil {
+		return nil, &StatedError{path, err}
+	}
+	if p == (backbone.Preprocessing{}) {
+		return nil, nil
+	}
+	p.Source = path
+	return []backbone.Preprocessing{p}, nil
+}
+
+// fetchStated reads the files of o.Settings.
+func (o Options) fetchStated(ctx context.Context) (list []backbone.Preprocessing, err error) {
+	for _, from := range o.Settings {
+		file := from
+		public, _ := Options{From: from}.origin()
+		name := settingsName(from)
+		if companionNamed(name) == nil {
+			return nil, fmt.Errorf("%s: %w", public, registry.Unknown("file of settings", name, CompanionNames()))
 		}
-		p := c.read(f)
-		if err := errors.Join(*f.bad...); err != nil {
-			return nil, &StatedError{path, err}
+		if download.IsAddress(from) {
+			file = Options{From: from, Out: o.Out}.partPath()
+			_, err := download.Fetch(ctx, download.Request{URL: from, Part: file, Unsized: mostSettings})
+			if err != nil {
+				return nil, errors.Join(err, download.Remove(file))
+			}
 		}
-		if p != (backbone.Preprocessing{}) {
-			p.Source = path
+		said, err := statedIn(file, name)
+		if file != from {
+			err = errors.Join(err, download.Remove(file))
+		}
+		var at *StatedError
+		if errors.As(err, &at) {
+			err = at.Err // the partial file means nothing to the reader
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", public, err)
+		}
+		for _, p := range said {
+			p.Source = public
 			list = append(list, p)
 		}
-	}
-	if r, err := ReadRecord(weights); err == nil {
-		list = append(list, r.Stated...)
 	}
 	return list, nil
 }
 
 // ofExport reads the settings in the header of a safetensors file of hgld.
-func ofExport(path string) []backbone.Preprocessing {
+func ofExport(path string) ([]backbone.Preprocessing, error) {
 	f, err := tensorfile.OpenSafetensors(path)
+	if atomicfile.IsUnreadable(err) {
+		return nil, err
+	}
 	if err != nil {
-		return nil // the reader of the weights reports it
+		return nil, nil // the reader of the weights reports it
 	}
 	defer f.Close()
 	var in struct {
@@ -104,7 +195,7 @@ func ofExport(path string) []backbone.Preprocessing {
 		}
 	}
 	if json.Unmarshal([]byte(f.Metadata[backbone.InputKey]), &in) != nil || in.Size == 0 {
-		return nil
+		return nil, nil
 	}
 	json.Unmarshal([]byte(f.Metadata[backbone.ModelKey]), &model) // an export without it states no activation
 	p := backbone.Preprocessing{Source: path, Mean: in.Mean, Std: in.Std, Filter: in.Filter, Size: in.Size,
@@ -113,7 +204,7 @@ func ofExport(path string) []backbone.Preprocessing {
 	if p.Resize == 0 {
 		p.Resize, p.Squash = p.Size, true
 	}
-	return []backbone.Preprocessing{p}
+	return []backbone.Preprocessing{p}, nil
 }
 
 // ofProcessor reads preprocessor_config.json, the image processor of a model of transformers.

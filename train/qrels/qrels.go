@@ -1,6 +1,7 @@
 // Package qrels reads relevance judgements: which items are right for a query, if labels do not
-// decide that. It reads three kinds of file:
+// decide that. It reads four kinds of file:
 //
+//	.pkl    the ground truth of Revisited Oxford or Paris, or a .json of it
 //	.json   {"query": {"positives": ["a", "b"], "junk": ["c"]}, …}
 //	.csv    the solution of Google Landmarks v2 retrieval: id,images,Usage, where images are
 //	        ids separated by spaces and Usage is Public, Private or Ignored
@@ -15,13 +16,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/csvfile"
-	"hgld/internal/regular"
 	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"hgld/internal/csvfile"
+	"hgld/internal/regular"
+	"hgld/internal/torchfile"
 )
 
 // Qrels are the judgements of a file.
@@ -38,7 +41,8 @@ const junk = -1
 const mostRelevance = 126
 
 // Read reads a file. usage selects rows of a solution of Google Landmarks: "public", "private",
-// or "" for both. For other files it must be "".
+// or "" for both. For Revisited Oxford and Paris it is the protocol: "easy", "medium" or "hard". For
+// other files it must be "".
 func Read(path, usage string) (*Qrels, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -48,6 +52,11 @@ func Read(path, usage string) (*Qrels, error) {
 	q := &Qrels{queries: map[string]map[string]int{}}
 	in := bufio.NewReader(f)
 	switch ext := filepath.Ext(path); {
+	case torchfile.Named(path), ext == ".json" && isRevisited(usage):
+		var data []byte
+		if data, err = ReadRevisited(path); err == nil {
+			err = q.readRevisited(data, usage)
+		}
 	case ext == ".csv":
 		err = q.readSolution(in, usage)
 	case usage != "":

@@ -72,6 +72,9 @@ func TestOddFilesAreErrors(t *testing.T) {
 		`want {"query"`:                        {"x.json", `[1]`, ""},
 		`unknown field "easy"`:                 {"x.json", `{"q": {"easy": ["a"]}}`, ""},
 		"only a .csv with a column Usage has":  {"x.json", `{}`, "public"},
+		"its part is \"public\", want easy":    {"x.pkl", "\x80\x02}.", "public"},
+		"want the ground truth of Revisited":   {"x.pkl", "\x80\x02}.", "easy"},
+		"x.pkl: torch.save: neither":           {"x.pkl", "", "easy"},
 	} {
 		if _, err := Read(write(t, file[0], file[1]), file[2]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -88,6 +91,29 @@ func TestOddFilesAreErrors(t *testing.T) {
 	} {
 		if _, err := q.Bind(ids[0], ids[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// The protocols decide which rows are right and which are removed.
+func TestTheGroundTruthOfRevisitedOxford(t *testing.T) {
+	const J = device.AbsentLevel
+	for protocol, want := range map[string][2][]byte{
+		"easy": {{1, J, 1}, {0, J, 0}}, "medium": {{1, J, 1}, {0, 1, 0}}, "hard": {{J, J, J}, {0, 1, 0}},
+	} {
+		q, err := Read("../../internal/torchfile/testdata/gnd.pkl", protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth, err := q.Bind([]string{"q", "r"}, []string{"a", "b", "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range want {
+			got := []byte{9, 9, 9}
+			if truth.Shared(got, i); !slices.Equal(got, w) {
+				t.Errorf("%s: query %d has %v, want %v", protocol, i, got, w)
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Images struct {
 	Query       string   `yaml:"query" usage:"split of the test's queries"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
-	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt)"`
+	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt, .pkl)"`
 	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
 
 	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the files beside it with PyTorch 2.15: make.py FOLDER. Needs torch, numpy and safetensors.
+"""Makes the files beside it with PyTorch 2.15 and NumPy 2.4: make.py FOLDER. Needs torch, numpy and safetensors.
 
 NAME.pth is what torch.save wrote, NAME.safetensors the tensors that a reader has to find in it.
 refused-*.pth must not be read. The .pt files hold vectors, as people save them.
@@ -7,6 +7,7 @@ refused-*.pth must not be read. The .pt files hold vectors, as people save them.
 import argparse
 import collections
 import os
+import pickle
 import sys
 
 import numpy
@@ -77,7 +78,7 @@ class Evil:
 torch.save({"weight": torch.ones(1), "evil": Evil()}, path("refused-call.pth"))
 torch.save(net, path("refused-module.pth"))
 torch.save({"args": argparse.Namespace(lr=1), "model": net.state_dict()}, path("refused-namespace.pth"))
-torch.save({"best": numpy.float64(1), "model": net.state_dict()}, path("refused-numpy.pth"))
+torch.save({"best": numpy.random.default_rng(1), "model": net.state_dict()}, path("refused-numpy.pth"))
 torch.save([torch.ones(1)], path("refused-list.pth"))
 torch.jit.save(torch.jit.script(net), path("refused-script.pth"))
 
@@ -85,3 +86,24 @@ torch.jit.save(torch.jit.script(net), path("refused-script.pth"))
 one = lambda x: {"w": torch.tensor([float(x)])}
 torch.save({"epoch": 3, "state_dict_ema": one(2), "teacher": {"model": one(3)}, "state_dict": one(1), "mine": one(5),
             "optimizer": {"lr": 0.1}}, path("dictionaries.pth"))
+
+# Scalars of NumPy beside the weights, and arrays in all protocols. NumPy 1 calls its package numpy.core.
+torch.save({"best": numpy.float64(1), "model": small.state_dict()}, path("scalars.pth"))
+expect("scalars", small.state_dict())
+numbers = numpy.arange(6).reshape(3, 2)
+arrays = {"embeddings": (numbers / 4).astype("f4"), "columns": numpy.asfortranarray(numbers / 4), "big": numbers.astype(">i2"),
+          "labels": numpy.array([7, -1, 7]), "number": numpy.array(2.5), "empty": numpy.zeros((0, 4), "f4")}
+lists = {"paths": numpy.array(["a", "bé", "c"]), "objects": numpy.array(["x", 1, None], dtype=object),
+         "scalars": [numpy.float32(0.5), numpy.int16(-3), numpy.bool_(True)], "dates": numpy.array(["2026-01-01"], "M8[D]")}
+torch.save(arrays | lists, path("arrays.pth"))
+texts = [pickle.dumps(arrays | lists, protocol=protocol) for protocol in (2, 3, 4, 5)]
+for name, text in zip(("old", "protocol3", "protocol4", "protocol5"), texts):
+    with open(path(f"arrays-{name}.pth"), "wb") as f:
+        f.write(text.replace(b"numpy._core.", b"numpy.core.") if name == "old" else text)
+expect("arrays", {k: torch.from_numpy(v.astype(v.dtype.newbyteorder("="), order="C")) for k, v in arrays.items()})
+
+# As the ground truth of Revisited Oxford: two queries, three images.
+truth = [{"bbx": [1.5, 2, 3, 4], "easy": numpy.array([0, 2]), "hard": numpy.array([], dtype=int), "junk": [1]},
+         {"bbx": numpy.ones(4), "easy": [], "hard": numpy.array([1], dtype="i4"), "junk": []}]
+with open(path("gnd.pkl"), "wb") as f:
+    pickle.dump({"imlist": ["a", "b", "c"], "qimlist": ["q", "r"], "gnd": truth}, f, protocol=2)

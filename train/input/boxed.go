@@ -1,0 +1,29 @@
+package input
+
+import (
+	"image"
+	"math"
+)
+
+// Boxed is a Dataset of which a box of each image counts.
+type Boxed interface {
+	Dataset
+	// Box returns the left, upper, right and lower edge of the box of item i, in pixels.
+	Box(i int) [4]float64
+}
+
+// Box returns the box of item i of a Boxed data set or a subset of one, in whole pixels as Pillow's crop rounds
+// it. It is empty if all of the image counts.
+func Box(d Dataset, i int) image.Rectangle {
+	switch d := d.(type) {
+	case *Subset:
+		return Box(d.Of, d.Rows[i])
+	case Boxed:
+		var at [4]int
+		for k, edge := range d.Box(i) {
+			at[k] = int(math.RoundToEven(edge))
+		}
+		return image.Rect(at[0], at[1], at[2], at[3])
+	}
+	return image.Rectangle{}
+}

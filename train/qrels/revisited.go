@@ -1,0 +1,59 @@
+package qrels
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hgld/internal/regular"
+	"hgld/internal/torchfile"
+	"hgld/train/metric"
+)
+
+// ReadRevisited returns the ground truth of Revisited Oxford or Paris as JSON: the file at path, or if it is
+// named as a pickle the JSON of the value in it.
+func ReadRevisited(path string) ([]byte, error) {
+	if torchfile.Named(path) {
+		return torchfile.JSON(path)
+	}
+	return regular.ReadFile(path)
+}
+
+// protocols are those of metric.Truth by name.
+var protocols = []metric.Protocol{metric.EasyOnly, metric.Medium, metric.HardOnly}
+
+// readRevisited reads the ground truth of Revisited Oxford or Paris by one protocol.
+func (q *Qrels) readRevisited(data []byte, protocol string) error {
+	at := slices.IndexFunc(protocols, func(p metric.Protocol) bool { return p.String() == protocol })
+	if at < 0 {
+		return fmt.Errorf("its part is %.80q, want easy, medium or hard", protocol)
+	}
+	var names struct{ Imlist, Qimlist []string }
+	if err := json.Unmarshal(data, &names); err != nil || len(names.Qimlist) == 0 {
+		return fmt.Errorf("want the ground truth of Revisited Oxford or Paris: imlist, qimlist and gnd (%w)", err)
+	}
+	truths, err := metric.ParseTruths(data, len(names.Qimlist), len(names.Imlist))
+	if err != nil {
+		return err
+	}
+	for i, query := range names.Qimlist {
+		right, removed := protocols[at].Rows(truths[i])
+		for _, of := range []struct {
+			rows      []int32
+			relevance int
+		}{{right, 1}, {removed, junk}} {
+			for _, row := range of.rows {
+				if err := q.judge(query, names.Imlist[row], of.relevance); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isRevisited reports whether a usage is a protocol of Revisited Oxford and Paris.
+func isRevisited(usage string) bool {
+	return slices.ContainsFunc(protocols, func(p metric.Protocol) bool { return p.String() == strings.ToLower(usage) })
+}
