@@ -89,7 +89,8 @@ func TestLossOfTheCallersMemory(t *testing.T) {
 		}
 	}
 	exact := &call.Gradient{Query: wide(zeros(rows, dim)), Params: []call.Matrix{wide(zeros(classes, dim))}}
-	v, err := l.Compute(&call.Batch{Query: wide(vectors(2)), QueryLabels: paths(), Params: []call.Matrix{wide(proxies)}}, exact)
+	in := &call.Batch{Query: wide(vectors(2)), QueryLabels: paths(), Params: []call.Matrix{wide(proxies)}}
+	v, err := l.Compute(in, exact)
 	if err != nil || math.Abs(v-value) > 1e-5 {
 		t.Fatalf("%v in float64, %v in float32, %v", v, value, err)
 	}

@@ -102,7 +102,7 @@ void hgld_loss_close(hgld_loss loss);
  * float64 is computed by the definition}. A parameter of one dimension is a matrix of one row. */
 int hgld_loss_describe(hgld_loss loss, char **json, char **error);
 
-/* Writes the initial values of the parameters, those of a training of hgld with this seed. */
+/* Writes the initial values of the parameters, in float32: those of a training of hgld with this seed. */
 int hgld_loss_start(hgld_loss loss, uint64_t seed, hgld_matrix *params, char **error);
 
 /* Sets *value to the loss of a batch and writes the gradients that are wanted; gradient may be NULL. */

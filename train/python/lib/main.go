@@ -27,8 +27,6 @@ var version = "0.1.0-dev"
 
 // hgld.h documents the exported functions.
 
-func main() {}
-
 // broken holds the panics of goroutines that hgld started. Their results are missing, so a call that
 // ran at the time fails.
 var broken struct {

@@ -124,9 +124,12 @@ class Loss(nn.Module):
 
     def reset_parameters(self, seed: int | None = None) -> None:
         """Draws the proxies anew: those of a training of hgld with this seed. None: the seed of the module."""
+        self.seed = self.seed if seed is None else seed
+        if "dim" not in self._spec:  # the first batch gives them their shape
+            return
         handle = self._opened(self._spec["dim"], self._spec["levels"] or 1)
         drawn = [torch.empty(p["dims"], dtype=torch.float32) for p in handle.params]
-        handle.start(self.seed if seed is None else seed, matrices(drawn))
+        handle.start(self.seed, matrices(drawn))
         with torch.no_grad():
             for name, values in zip(self._params, drawn, strict=True):
                 getattr(self, name).copy_(values)
