@@ -24,7 +24,8 @@ func publishedFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	animal, inat, inshop := dymlPictures(t, false), inatPictures(t), inShopPictures(t)
 	for dir, tree := range map[string]publishedTree{
-		"Stanford_Online_Products": sopPictures(t), "inat2018": inat, "CUB_200_2011": cubPictures(t), "dyml_animal": animal,
+		"Stanford_Online_Products": sopPictures(t), "inat2018": inat, "CUB_200_2011": cubPictures(t),
+		"dyml_animal": animal, "cars196": carsPictures(t),
 		"dyml_product": dymlPictures(t, true), "inshop": inshop, "gldv2": gldv2Pictures(t),
 	} {
 		tree.write(t, dir)

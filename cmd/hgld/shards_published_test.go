@@ -6,10 +6,12 @@ import (
 	"image/jpeg"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"hgld/internal/sketch"
+	"hgld/internal/testing/goldens"
 	"hgld/internal/testing/testfile"
 )
 
@@ -72,6 +74,16 @@ func cubPictures(t *testing.T) publishedTree {
 			p.files["classes.txt"] += fmt.Sprintf("%d %03d.Bird\n", number, number)
 		}
 	})
+	return p
+}
+
+func carsPictures(t *testing.T) publishedTree {
+	list, err := os.ReadFile(filepath.Join(goldens.Root(), "internal", "matfile", "testdata", "cars_annos.mat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := publishedTree{map[string]string{"cars_annos.mat": string(list)}, "test", ""}
+	eachPicture(func(class, view int) { p.picture(t, fmt.Sprintf("car_ims/%06d.jpg", 2*class+view+1), class, view) })
 	return p
 }
 
@@ -163,6 +175,7 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 		{"sop", "sop", sopPictures(t), "", []string{"train: 8 images", "test: 4 images", "product: 6 classes",
 			"category: 2 classes"}},
 		{"cub", "cub", cubPictures(t), "", []string{"train: 8 images", "class: 6 classes"}},
+		{"cars196", "cars196", carsPictures(t), "", []string{"train: 8 images", "class: 6 classes", "make: 4 classes"}},
 		{"inat-full", "inaturalist", inatPictures(t), "", []string{"species: 6 classes", "kingdom: 2 classes"}},
 		{"inat-base", "inaturalist", inatPictures(t), "species,group", []string{"species: 6 classes", "group: 2 classes"}},
 		{"dyml-product", "dyml", dymlPictures(t, true), "",

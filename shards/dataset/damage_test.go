@@ -89,6 +89,12 @@ func damagedOthers(t *testing.T) map[string]damaged {
 		"cub, number twice": {CUB{}, edit(cubTree(t), "classes.txt", "84 ", "1 "), nil,
 			[]string{"classes.txt:2:", "number 1 occurs twice"}},
 
+		"cars196, no list": {Cars{}, without(carsTree(t), "cars_annos.mat"), nil, []string{"cars196", "no cars_annos.mat"}},
+		"cars196, cut": {Cars{}, tree{"cars_annos.mat": carsTree(t)["cars_annos.mat"][:600]}, nil,
+			[]string{"cars_annos.mat", "cut off"}},
+		"cars196, another": {Cars{}, tree{"cars_annos.mat": carsTree(t)["cars_annos.mat"][:128]}, nil,
+			[]string{"cars_annos.mat has no annotations and class_names"}},
+
 		"inaturalist, no list": {INaturalist{}, without(inatTree(t), inatTest), nil,
 			[]string{inatTest + " is missing"}},
 		"inaturalist, no taxonomy": {INaturalist{}, without(inatTree(t), "train2018.json"), nil,

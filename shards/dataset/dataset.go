@@ -55,6 +55,7 @@ var All = registry.Table[Importer]{
 	{Name: "sop", About: "Stanford Online Products, by Ebay_train.txt and Ebay_test.txt: product < category",
 		Value: SOP{}},
 	{Name: "cub", About: "CUB-200-2011, classes 1–100 against 101–200: class < family < order", Value: CUB{}},
+	{Name: "cars196", About: "Cars196, by cars_annos.mat, classes 1–98 against 99–196: class < make", Value: Cars{}},
 	{Name: "inaturalist",
 		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; levels species,group for " +
 			"iNat-base", Value: INaturalist{}},

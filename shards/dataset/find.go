@@ -12,7 +12,7 @@ var elsewhere = map[string]string{
 	"imagefolder": "folder", "image_folder": "folder", "folders": "folder", "directory": "folder", "dir": "folder",
 	"imagenet": "folder", "images": "folder",
 	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
-	"cub-200-2011": "cub", "inshop": "in-shop",
+	"cub-200-2011": "cub", "inshop": "in-shop", "cars": "cars196", "stanford-cars": "cars196",
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2", "huggingface": "parquet", "hf": "parquet",
 }
 

@@ -42,6 +42,18 @@ func cubTree(tb testing.TB) tree {
 		"images/141.Artic_Tern/c.jpg", "images/141.Artic_Tern/d.jpg")
 }
 
+func carsTree(tb testing.TB) tree {
+	list, err := os.ReadFile("../../internal/matfile/testdata/cars_annos.mat")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var pictures []string
+	for i := range 12 {
+		pictures = append(pictures, fmt.Sprintf("car_ims/%06d.jpg", i+1))
+	}
+	return withPictures(tb, tree{"cars_annos.mat": string(list)}, pictures...)
+}
+
 const inatCategories = `[
  {"id": 0, "name": "Prunella vulgaris", "kingdom": "Plantae", "phylum": "Tracheophyta", "class": "Magnoliopsida",
 	"order": "Lamiales", "family": "Lamiaceae", "genus": "Prunella"},
@@ -111,6 +123,16 @@ func publishedCases(tb testing.TB) []publishedCase {
 				"084.Red_legged_Kittiwake/b.jpg train 084.Red_legged_Kittiwake<Laridae<Charadriiformes",
 				"141.Artic_Tern/c.jpg test 141.Artic_Tern<Laridae<Charadriiformes",
 				"141.Artic_Tern/d.jpg test 141.Artic_Tern<Laridae<Charadriiformes"}},
+		{"cars196", Cars{}, carsTree(tb), nil, []string{
+			"car_ims/000001.jpg train AM General Hummer SUV 2000<AM General",
+			"car_ims/000002.jpg train AM General Hummer SUV 2000<AM General",
+			"car_ims/000003.jpg train Acura RL Sedan 2012<Acura", "car_ims/000004.jpg train Acura RL Sedan 2012<Acura",
+			"car_ims/000005.jpg train Acura TL Sedan 2012<Acura", "car_ims/000006.jpg train Acura TL Sedan 2012<Acura",
+			"car_ims/000007.jpg train Land Rover LR2 SUV 2012<Land Rover",
+			"car_ims/000008.jpg train Land Rover LR2 SUV 2012<Land Rover",
+			"car_ims/000009.jpg test Acura Test Coupe 2012<Acura", "car_ims/000010.jpg test Acura Test Coupe 2012<Acura",
+			"car_ims/000011.jpg test Volvo C30 Hatchback 2012<Volvo",
+			"car_ims/000012.jpg test Volvo C30 Hatchback 2012<Volvo"}},
 		{"inat-full", INaturalist{}, inatTree(tb), nil, []string{
 			"train_val2018/Plantae/0/a.jpg train Prunella vulgaris<Prunella " +
 				"(Lamiaceae)<Lamiaceae<Lamiales<Magnoliopsida<Tracheophyta<Plantae",
@@ -172,7 +194,7 @@ func TestPublishedDataSetsAreReadFromFolderAndArchive(t *testing.T) {
 		lists, images := c.files.parted()
 		windows := maps.Clone(c.files)
 		for name, text := range lists {
-			if path.Ext(name) != ".json" {
+			if extension := path.Ext(name); extension != ".json" && extension != ".mat" {
 				windows[name] = "\ufeff" + strings.ReplaceAll(text, "\n", "\r\n") + "\r\n"
 			}
 		}
