@@ -105,6 +105,7 @@ var elsewhereRun = map[string]string{
 	"labels.md":   "TestLabelsAreTakenFromLandmarksThatLookAlike",
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
+	"python.md":   "scripts/check_python",
 	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }

@@ -72,7 +72,7 @@ func (o compareOptions) check(files int) error {
 	case o.page != "" && (files != 2 || o.paper != ""):
 		return usagef("--report compares two results; got %d", files)
 	}
-	if _, known := units[o.resample]; !known {
+	if _, err := retrieval.Units.Get("resample", o.resample); err != nil {
 		return usagef("--resample is %.80q, want query or class", o.resample)
 	}
 	if err := texttable.CheckFormat(o.format); err != nil {
@@ -84,7 +84,7 @@ func (o compareOptions) check(files int) error {
 // pairs compares the results query by query. If a result lacks per-query values, it tells
 // the user and returns nil.
 func (o compareOptions) pairs(j *job, files []string, results []*retrieval.Result) ([]history.Pair, error) {
-	pairs, err := history.Pairs(files, results, retrieval.NewIntervals(units[o.resample], o.seed))
+	pairs, err := history.Pairs(files, results, retrieval.NewIntervals(retrieval.Unit(o.resample), o.seed))
 	if errors.As(err, new(retrieval.NoPerQueryError)) {
 		j.say("the differences are not tested, because not all files have per-query values: " +
 			"hgld eval run --per-query stores them")

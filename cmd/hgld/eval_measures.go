@@ -1,10 +1,8 @@
 package main
 
 import (
-	"maps"
 	"slices"
 
-	"hgld/internal/registry"
 	"hgld/train/embeddings"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
@@ -22,25 +20,19 @@ type evalMeasureSettings struct {
 	Seed      uint64   `yaml:"seed" usage:"seed of the bootstrap, and of the batches of gap"`
 }
 
-// tieRules maps the setting ties to a rule for equal scores.
-var tieRules = map[string]metric.Ties{"row": metric.ScoreThenRow, "average": metric.AverageTies}
-
-// units maps the settings mean and resample to what is averaged or resampled.
-var units = map[string]retrieval.Unit{"query": retrieval.ByQuery, "class": retrieval.ByClass}
-
 // options resolves the settings of what is measured.
 func (e *evaluation) options() (o retrieval.Evaluation, err error) {
 	s := &e.Measures
-	ties, known := tieRules[s.Ties]
-	if !known {
-		return o, withCode(exitUsage, registry.Unknown("order of ties", s.Ties, slices.Sorted(maps.Keys(tieRules))))
+	ties, err := retrieval.TieRules.Get("order of ties", s.Ties)
+	if err != nil {
+		return o, withCode(exitUsage, err)
 	}
 	set, err := metric.ParseSet(s.Metrics)
 	if err != nil {
 		return o, withCode(exitUsage, err)
 	}
 	for _, of := range []struct{ flag, value string }{{"mean", s.Mean}, {"resample", s.Resample}} {
-		if _, known := units[of.value]; !known {
+		if _, err := retrieval.Units.Get(of.flag, of.value); err != nil {
 			return o, usagef("%s is %.80q, want query or class", of.flag, of.value)
 		}
 	}
@@ -53,7 +45,7 @@ func (e *evaluation) options() (o retrieval.Evaluation, err error) {
 		o.Mean = retrieval.ByClass
 	}
 	if s.Intervals {
-		o.Intervals = retrieval.NewIntervals(units[s.Resample], s.Seed)
+		o.Intervals = retrieval.NewIntervals(retrieval.Unit(s.Resample), s.Seed)
 	}
 	return o, nil
 }

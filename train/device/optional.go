@@ -44,6 +44,16 @@ type Host interface {
 	Floats(a Array) []float32
 }
 
+// Lender is a Host that computes in memory of its caller.
+type Lender interface {
+	Host
+	// Lend returns a buffer over mem, which must be aligned for its elements.
+	Lend(mem []byte) Buffer
+	// Relend moves a buffer of Lend to other memory, which has its size, so that operations
+	// recorded on its arrays run there.
+	Relend(b Buffer, mem []byte)
+}
+
 // Packer rearranges a weight once for all products with it.
 type Packer interface {
 	// Pack rearranges w, the right matrix of later products, in place. From then on w may only be

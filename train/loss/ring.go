@@ -49,12 +49,15 @@ func NewRing(size, batch, dim, levels int) (*Ring, error) {
 func (r *Ring) States() []*State { return []*State{r.rows, r.labels} }
 
 // First returns the first row of batch n, counted from 0.
-func (r *Ring) First(n int) int {
-	whole := r.size / r.batch
+func (r *Ring) First(n int) int { return RingFirst(r.size, r.batch, n) }
+
+// RingFirst returns the first row that batch n, counted from 0, takes in a ring of size rows.
+func RingFirst(size, batch, n int) int {
+	whole := size / batch
 	if n %= whole + 1; n < whole {
-		return n * r.batch
+		return n * batch
 	}
-	return r.size - r.batch
+	return size - batch
 }
 
 // At prepares the step of batch n.

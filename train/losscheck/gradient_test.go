@@ -73,7 +73,15 @@ func random(n int) (rows [][]float32, csv string) {
 func TestEveryLossAgreesWithItsDefinition(t *testing.T) {
 	b := cpu.New(2)
 	rows, csv := random(24)
-	e := files(t, b, rows, csv)
+	agrees(t, b, files(t, b, rows, csv))
+	lines := strings.Split(csv, "\n")
+	lines[4], lines[12] = ",,", ",," // without a class
+	agrees(t, b, files(t, b, rows, strings.Join(lines, "\n")))
+}
+
+// agrees compares every loss of the rows with its definition.
+func agrees(t *testing.T, b *cpu.Backend, e *embeddings.Evaluation) {
+	t.Helper()
 	for _, preset := range []string{"paper", "released"} {
 		for _, name := range loss.All.Names() {
 			in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: name}, Preset: preset}, Rows: e, Unit: true,

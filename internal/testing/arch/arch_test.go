@@ -81,7 +81,9 @@ var may = map[string][]string{
 	"train/sample":     {"labels"},
 	"train/optim":      {"train/device", "train/grad"},
 	"train/tune":       {},
-	"cmd/hgld":         {"…"},
+	"train/python/call": {"train", "train/retrieval", "train/metric", "train/loss", "train/loss/definition",
+		"train/device", "train/grad", "train/nn", "labels"},
+	"cmd/hgld": {"…"},
 }
 
 // internalMay lists the packages of this module that a package below internal may import.
@@ -104,7 +106,8 @@ var internalMay = map[string][]string{
 	"internal/img/child":   {"internal/crash"},
 }
 
-// backends may be imported by the command and by tests only; all others take a device.Backend.
+// backends may be imported by the command, the C interface and tests only; all others take a
+// device.Backend.
 var backends = []string{"train/device/cpu", "train/device/cuda"}
 
 // onlyCommand lists packages for cmd/hgld only: other packages return errors, and leave logging,
@@ -184,8 +187,11 @@ func allowed(list []string, path string) bool {
 // package.
 func inTestingTree(pkg string) bool { return strings.Contains(pkg+"/", "/testing/") }
 
-// isCommand reports whether a package belongs to the command.
-func isCommand(pkg string) bool { return pkg == "cmd/hgld" || strings.HasPrefix(pkg, "cmd/hgld/") }
+// isCommand reports whether a package belongs to the command, or is the C interface, which takes its place
+// in another program.
+func isCommand(pkg string) bool {
+	return pkg == "cmd/hgld" || strings.HasPrefix(pkg, "cmd/hgld/") || pkg == "train/python/lib"
+}
 
 func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 	for _, f := range parseAll(t) {
@@ -220,6 +226,16 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 				} else if !allowed(list, ours) {
 					t.Errorf("%s imports %s, which %s may not", f.path, ours, f.pkg)
 				}
+			}
+		}
+	}
+}
+
+func TestOnlyTheCInterfaceUsesCgo(t *testing.T) {
+	for _, f := range parseAll(t) {
+		for _, spec := range f.ast.Imports {
+			if spec.Path.Value == `"C"` && f.pkg != "train/python/lib" && f.path != "train/device/cuda/gorgonia.go" {
+				t.Errorf("%s imports C: hgld is built without a C compiler", f.path)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type Backend struct {
 var (
 	_ device.Backend = (*Backend)(nil)
 	_ device.Ragged  = (*Backend)(nil)
-	_ device.Host    = (*Backend)(nil)
+	_ device.Lender  = (*Backend)(nil)
 	_ device.Packer  = (*Backend)(nil)
 )
 

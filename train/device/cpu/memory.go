@@ -39,6 +39,17 @@ func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	return &buffer{buf.(*buffer).mem[offset : offset+bytes : offset+bytes]}
 }
 
+// Lend returns a buffer over the caller's memory.
+func (b *Backend) Lend(mem []byte) device.Buffer { return &buffer{mem} }
+
+// Relend moves a buffer of Lend to other memory of its size.
+func (b *Backend) Relend(buf device.Buffer, mem []byte) {
+	if was := len(buf.(*buffer).mem); len(mem) != was {
+		panic(fmt.Sprintf("cpu: a buffer of %d bytes moved to %d", was, len(mem)))
+	}
+	buf.(*buffer).mem = mem
+}
+
 // Free gives the memory back to the garbage collector.
 func (b *Backend) Free(buf device.Buffer) {
 	buf.(*buffer).mem = nil

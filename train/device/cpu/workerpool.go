@@ -65,9 +65,16 @@ func (p *workerPool) each(n, grain int, t task) {
 // two workers in turn.
 func (p *workerPool) help() {
 	for range p.wake {
-		p.work()
-		p.done.Done()
+		p.takeToken()
 	}
+}
+
+// takeToken is the work of one token. After a panic that crash.Report survives, the caller of each
+// must not wait for ever.
+func (p *workerPool) takeToken() {
+	defer p.done.Done()
+	defer crash.Guard()
+	p.work()
 }
 
 // work processes spans until none are left.

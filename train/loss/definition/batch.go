@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hgld/labels"
+	"hgld/train/loss"
 )
 
 // Batch is the input of a loss, rows of embeddings with their labels, finest first.
@@ -15,7 +16,8 @@ type Batch struct {
 	Against [][]int32   // [G,L] of the gallery
 	Self    []int32     // [Q]: each query's own row in the gallery, or −1; nil: no query has one
 
-	Memory *Batch // Gallery, Against and Self of a second gallery; nil: none
+	Memory *Batch  // Gallery, Against and Self of a second gallery; nil: none
+	Weight float64 // of the loss against Memory, relative to that against Gallery; 0: 1
 
 	Proxies [][]float64 // [C·Centers,D] of the loss, or the weights of its classifier
 	Bias    []float64   // [C] of the classifier
@@ -24,12 +26,15 @@ type Batch struct {
 
 	Drawn    [][]float64 // random numbers; nil: amplitudes by label
 	PerClass int         // rows of a class
+
+	fixed bool // Gallery takes no gradient
 }
 
 // Result holds a loss and its gradients, in the shapes of the Batch.
 type Result struct {
 	Value   float64     // the loss
 	Query   [][]float64 // gradient by the queries, and by the gallery if that is Own
+	Gallery [][]float64 // gradient by another gallery
 	Proxies [][]float64 // gradient by the proxies
 	Bias    []float64   // gradient by the bias
 }
@@ -52,8 +57,31 @@ func (in *Batch) isOwn() bool {
 // remembered returns the batch with the memory as its gallery.
 func (in *Batch) remembered() *Batch {
 	b := *in
-	b.Gallery, b.Against, b.Self = in.Memory.Gallery, in.Memory.Against, in.Memory.Self
+	b.Gallery, b.Against, b.Self, b.fixed = in.Memory.Gallery, in.Memory.Against, in.Memory.Self, true
 	return &b
+}
+
+// weights returns the weights of the losses against the batch and against the memory.
+func (in *Batch) weights(c loss.Combine) (batch, memory float64) {
+	w := in.Weight
+	if w == 0 {
+		w = 1
+	}
+	if c == loss.Average {
+		return 1 / (1 + w), w / (1 + w)
+	}
+	return 1, w
+}
+
+// galleryGradient returns where the gradient by the gallery adds up; nil: it is not computed.
+func (in *Batch) galleryGradient(r *Result) [][]float64 {
+	switch {
+	case in.fixed:
+		return nil
+	case in.isOwn():
+		return r.Query
+	}
+	return r.Gallery
 }
 
 // Draws returns the random numbers of a batch.

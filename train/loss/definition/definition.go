@@ -9,6 +9,9 @@ import "hgld/train/loss"
 // Of computes a loss and its gradients. It fails for a loss that has no definition here.
 func Of(k loss.Kind, in *Batch) (Result, error) {
 	r := Result{Query: ZerosLike(in.Query), Proxies: ZerosLike(in.Proxies), Bias: make([]float64, len(in.Bias))}
+	if !in.isOwn() {
+		r.Gallery = ZerosLike(in.Gallery)
+	}
 	return r, add(k, in, 1, &r)
 }
 
@@ -84,11 +87,9 @@ func addCompared(k loss.Kind, in *Batch, weight float64, r *Result) error {
 		d.Add(in, weight, r)
 		return nil
 	}
-	if d.combine == loss.Average {
-		weight /= 2
-	}
-	d.Add(in, weight, r)
-	d.Add(in.remembered(), weight, r)
+	batch, memory := in.weights(d.combine)
+	d.Add(in, weight*batch, r)
+	d.Add(in.remembered(), weight*memory, r)
 	return nil
 }
 

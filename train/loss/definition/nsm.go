@@ -14,6 +14,9 @@ func addNSM(k loss.NSM, in *Batch, weight float64, r *Result) {
 	w := weight / float64(len(in.Query))
 	for q, x := range in.Query {
 		class := in.Labels[q][k.Level]
+		if class < 0 {
+			continue
+		}
 		z := make([]float64, len(unit)/n)
 		slope := make([]float64, len(unit)) // derivative of a class's score by that of a centre
 		for c := range z {

@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -174,12 +175,12 @@ func (d Ranking) Add(in *Batch, weight float64, r *Result) {
 		r.Value += w * d.ofRanks(u, v, rank, plus, sh, rel, count)
 		reference.PairRankGrad(ds, u, v, row, sh, rel, &d.steps)
 		fold(ds)
-		own := in.isOwn()
+		to := in.galleryGradient(r)
 		for g, s := range ds[:len(in.Gallery)] {
 			for i := range in.Query[q] {
 				r.Query[q][i] += w * s * in.Gallery[g][i]
-				if own {
-					r.Query[g][i] += w * s * in.Query[q][i]
+				if to != nil {
+					to[g][i] += w * s * in.Query[q][i]
 				}
 			}
 		}
@@ -223,7 +224,7 @@ func (d Ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, 
 	return loss
 }
 
-// Shared counts the levels that every query and gallery item share.
+// Shared counts the levels that every query and gallery item share. An item without any label is absent.
 func (d Ranking) Shared(in *Batch) [][]uint8 {
 	out := make([][]uint8, len(in.Query))
 	for q, ql := range in.Labels {
@@ -234,7 +235,10 @@ func (d Ranking) Shared(in *Batch) [][]uint8 {
 					out[q][g]++
 				}
 			}
-			if in.Self != nil && int(in.Self[q]) == g {
+			switch {
+			case slices.Max(gl) < 0:
+				out[q][g] = device.AbsentLevel
+			case in.Self != nil && int(in.Self[q]) == g:
 				out[q][g] = d.self(out[q][g])
 			}
 		}

@@ -118,37 +118,35 @@ func (d *scored) addWithMemory(in *Batch, weight float64, r *Result) {
 		d.add(in, weight, r)
 		return
 	}
-	if d.combine == loss.Average {
-		weight /= 2
-	}
-	d.add(in, weight, r)
-	d.add(in.remembered(), weight, r)
+	batch, memory := in.weights(d.combine)
+	d.add(in, weight*batch, r)
+	d.add(in.remembered(), weight*memory, r)
 }
 
 // add adds weight times the loss and its gradient.
 func (d *scored) add(in *Batch, weight float64, r *Result) {
-	query, gallery := in.Query, in.Gallery
-	own := in.isOwn()
+	query, gallery, to := in.Query, in.Gallery, in.galleryGradient(r)
 	if d.normalise {
 		query, gallery = Units(query), Units(gallery)
 	}
 	value, ds := d.of(products(query, gallery), d.Shared(in))
 	r.Value += weight * value
-	dq := ZerosLike(query)
+	dq, dg := ZerosLike(query), ZerosLike(to)
 	for q := range ds {
 		for g, v := range ds[q] {
 			for i := range query[q] {
 				dq[q][i] += weight * v * gallery[g][i]
-				if own {
-					dq[g][i] += weight * v * query[q][i]
+				if dg != nil {
+					dg[g][i] += weight * v * query[q][i]
 				}
 			}
 		}
 	}
 	if d.normalise {
-		dq = ThroughUnits(dq, in.Query)
+		dq, dg = ThroughUnits(dq, in.Query), ThroughUnits(dg, in.Gallery)
 	}
 	addTo(r.Query, dq)
+	addTo(to, dg)
 }
 
 func products(a, b [][]float64) [][]float64 {
@@ -176,7 +174,8 @@ func Units(x [][]float64) [][]float64 {
 // ThroughUnits returns the gradient by x, given the gradient by the normalised rows of x.
 func ThroughUnits(d, x [][]float64) [][]float64 {
 	out := tangent(d, x)
-	for i, row := range x {
+	for i := range d {
+		row := x[i]
 		n := norm(row)
 		for j := range out[i] {
 			out[i][j] /= n
@@ -261,6 +260,15 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) {
 	classes, w := float64(len(in.Proxies)), weight/float64(len(in.Query))
 	for q, x := range in.Query {
+		if in.Labels[q][k.Level] < 0 { // minus the entropy of a target
+			for _, share := range []float64{1 - k.Epsilon, k.Epsilon} {
+				if share > 0 {
+					r.Value += w * share * math.Log(share)
+				}
+			}
+			r.Value -= w * k.Epsilon * math.Log(classes-1)
+			continue
+		}
 		z := make([]float64, len(in.Proxies))
 		sum := 0.0
 		for c, row := range in.Proxies {

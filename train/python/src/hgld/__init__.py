@@ -1,0 +1,31 @@
+"""hgld: losses and evaluation of hierarchical image retrieval.
+
+``hgld.torch`` has the losses as PyTorch modules, and :func:`evaluate` measures embeddings. The
+program ``hgld`` itself comes with the package and is on the PATH.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from hgld._version import __version__
+
+if TYPE_CHECKING:
+    from hgld._evaluate import Evaluation, Value, evaluate
+    from hgld._library import HgldError
+
+__all__ = ["Evaluation", "HgldError", "Value", "__version__", "evaluate"]
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the package, whose modules are imported when they are first used."""
+    if name == "HgldError":
+        from hgld import _library as module
+    elif name in __all__:
+        from hgld import _evaluate as module  # type: ignore[no-redef]
+    else:
+        raise AttributeError(f"module 'hgld' has no attribute {name!r}")
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

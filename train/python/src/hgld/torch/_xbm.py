@@ -1,0 +1,87 @@
+"""The memory of Cross-Batch Memory (CVPR 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from hgld._library import HgldError, library
+from hgld.torch._loss import Loss
+
+
+class XBM(nn.Module):
+    """A loss with a memory of earlier embeddings as a second gallery, as ``memory.size`` of a training of hgld.
+
+    The memory is in the buffers ``rows`` and ``labels``, so that a state_dict holds it. Losses with proxies
+    alone do not read it.
+
+    Args:
+        loss: the loss; its setting memory_combine says how batch and memory are joined.
+        size: rows of the memory, at least a batch.
+        start: number of the first step that reads the memory, from 1; it fills from the first step on.
+        first: the loss reads the memory before the batch is added to it.
+        weight: weight of the loss against the memory, relative to that against the batch.
+    """
+
+    rows: Tensor
+    labels: Tensor
+    batches: Tensor
+
+    def __init__(self, loss: Loss, size: int, *, start: int = 0, first: bool = False, weight: float = 1.0) -> None:
+        super().__init__()
+        self.loss, self.size, self.start, self.first, self.weight = loss, size, start, first, weight
+        self.register_buffer("rows", torch.empty(0, 0))
+        self.register_buffer("labels", torch.empty(0, 0, dtype=torch.int32))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """The loss of a batch against itself and the memory. In training the batch joins the memory.
+
+        Args:
+            embeddings: [B, D] rows; all batches of a training have the same B.
+            labels: [B] or [B, L] classes, finest level first.
+        """
+        embeddings, labels = self.loss.gathered(embeddings, labels)
+        column = labels[:, None] if labels.dim() == 1 else labels
+        if self.size < len(embeddings):
+            raise HgldError(f"a memory of {self.size} rows is smaller than a batch of {len(embeddings)}")
+        if not self.rows.numel():
+            kind = torch.float64 if embeddings.dtype == torch.float64 else torch.float32
+            self.rows = torch.zeros(self.size, embeddings.shape[1], dtype=kind)
+            self.labels = torch.full((self.size, column.shape[1]), -1, dtype=torch.int32)
+        n = int(self.batches.item())
+        own = None
+        if self.training and not self.first:
+            own = self._push(n, embeddings, column)
+        if n + 1 < self.start:
+            value = self.loss.of_rows(embeddings, labels)
+        else:
+            value = self.loss.of_rows(
+                embeddings,
+                labels,
+                memory=self.rows,
+                memory_labels=self.labels,
+                memory_self=own,
+                memory_weight=self.weight,
+            )
+        if self.training and self.first:
+            self._push(n, embeddings, column)
+        self.batches += self.training
+        return value
+
+    @torch.no_grad()
+    def _push(self, n: int, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """Writes batch n, and returns its rows of the memory."""
+        first = library().hgld_ring_first(self.size, len(embeddings), n)
+        rows = embeddings.detach().to(self.rows)
+        if self.loss.normalize:
+            rows = nn.functional.normalize(rows)
+        self.rows[first : first + len(rows)] = rows
+        self.labels[first : first + len(rows)] = labels.to(self.labels)
+        return torch.arange(first, first + len(rows), dtype=torch.int32)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: object) -> None:
+        for name in ("rows", "labels"):  # they take the shape of those that are loaded
+            if prefix + name in state_dict:
+                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *args)

@@ -1,0 +1,165 @@
+"""hgld.evaluate beside numpy and `hgld eval run`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import hgld
+from conftest import write
+
+Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
+
+
+def same(found: hgld.Evaluation, want: dict[str, Any]) -> None:
+    """Compares a result with eval.json."""
+    assert [v["key"] for v in want["metrics"]] == list(found)
+    for v in want["metrics"]:
+        value = found.value(v["key"])
+        assert value.mean == v["mean"] or (math.isnan(value.mean) and v["mean"] is None)
+        assert value.skipped == v["skipped"]
+        assert (list(value.interval) if value.interval else None) == v.get("interval")
+        assert (list(value.ties) if value.ties else None) == v.get("ties")
+    assert found.overall == want["overall"]
+    assert {k: list(v) for k, v in found.overall_intervals.items()} == want.get("overall_intervals", {})
+    assert (found.queries, found.gallery) == (want["queries"], want["gallery"])
+
+
+def test_values_are_those_of_the_program(rows: Rows, hgld_run: Callable[..., Any], files: Path) -> None:
+    x, y = rows
+    out = ("--out", "eval.json")
+    same(hgld.evaluate(x, y), hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", *out))
+    write(files, "q.npy", "q.csv", x[:12], y[:12])
+    write(files, "g.npy", "g.csv", x[12:], y[12:])
+    split = hgld.evaluate(
+        x[:12], y[:12], gallery=x[12:], gallery_labels=y[12:], metrics=["R@1", "AP", "mAP@5", "H-AP"], ties="average",
+        mean="class", resample="class", seed=7,
+    )  # fmt: skip
+    same(split, hgld_run(
+        "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings", "g.npy",
+        "--gallery-labels", "g.csv", "--metrics", "R@1,AP,mAP@5,H-AP", "--ties", "average", "--mean", "class",
+        "--resample", "class", "--seed", "7", *out,
+    ))  # fmt: skip
+    raw = hgld.evaluate(x, y, normalize=False, intervals=False)
+    same(raw, hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--unit=false",
+                       "--intervals=false", *out))  # fmt: skip
+
+
+def test_single_queries_are_those_of_the_program(rows: Rows, hgld_run: Callable[..., Any]) -> None:
+    found = hgld.evaluate(*rows, per_query=True)
+    want = hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--per-query", "--out", "eval.json")
+    for key, values in want["per_query"]["values"].items():
+        np.testing.assert_array_equal(found.per_query[key], np.array(values, dtype=np.float64))
+    assert not hgld.evaluate(*rows).per_query
+
+
+def test_metrics_are_those_of_numpy() -> None:
+    random = np.random.default_rng(9)
+    x, y = random.normal(size=(80, 16)), random.integers(0, 8, 80)
+    found = hgld.evaluate(x, y, metrics=["R@1", "AP"], per_query=True, intervals=False)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    scores = unit @ unit.T
+    np.fill_diagonal(scores, -np.inf)
+    order = np.argsort(-scores, axis=1)[:, :-1]
+    right = y[order] == y[:, None]
+    precision = np.cumsum(right, axis=1) / np.arange(1, 80)
+    np.testing.assert_array_equal(found.per_query["R@1_level0"], right[:, 0])
+    np.testing.assert_allclose(found.per_query["AP_level0"], (precision * right).sum(1) / right.sum(1), rtol=1e-12)
+    assert found["R@1_level0"] == pytest.approx(right[:, 0].mean())
+
+
+class Arrayed:
+    """An object with __array__ alone."""
+
+    def __init__(self, value: NDArray[Any]) -> None:
+        self.value = value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.value
+
+
+def test_arrays_of_any_library_are_the_same(rows: Rows) -> None:
+    x, y = rows
+    want = dict(hgld.evaluate(x, y, intervals=False))
+    wide = np.zeros((36, 20), np.float32)
+    wide[:, 3:15] = x
+    names = np.array([["zebra", "ant", "cat", "dog", "bee", "elk", "fox", "gnu", "hen"][c] for c in y[:, 0]])
+    kinds = np.array(["x", "w", "v"])[y[:, 1]]
+    frame = pd.DataFrame({"fine": names, "coarse": kinds})
+    for vectors, labels in [
+        (torch.from_numpy(x), torch.from_numpy(y)),
+        (torch.from_numpy(x).requires_grad_(), y.tolist()),
+        (Arrayed(x), Arrayed(y)),
+        (x.astype(np.float64), y.astype(np.float64)),
+        (wide[:, 3:15], y.astype(np.uint8)),
+        (np.asfortranarray(x), y * 5_000_000_000),
+        (x.astype(">f4"), y),
+        (x.tolist(), np.stack([names, kinds], axis=1)),
+        (x, np.stack([names, kinds], axis=1).astype(object)),
+    ]:
+        found = dict(hgld.evaluate(vectors, labels, intervals=False))
+        assert found == pytest.approx(want, rel=1e-6)
+    named = hgld.evaluate(x, frame, intervals=False)
+    assert named.levels == ("fine", "coarse")
+    assert list(named.values()) == list(want.values())
+
+
+def test_rows_without_a_class(rows: Rows) -> None:
+    x, y = rows
+    y = y.copy()
+    y[5] = -1
+    want = dict(hgld.evaluate(x, y, intervals=False))
+    texts = [["" if c < 0 else f"a{c}" for c in row] for row in y]
+    assert dict(hgld.evaluate(x, texts, intervals=False)) == want
+    floats = np.where(y < 0, np.nan, y.astype(np.float64))
+    assert dict(hgld.evaluate(x, floats, intervals=False)) == want
+
+
+def test_queries_in_the_gallery_and_cameras(rows: Rows) -> None:
+    x, y = rows
+    whole = hgld.evaluate(x, y, intervals=False)
+    again = hgld.evaluate(x, y, gallery=x, gallery_labels=y, self_rows=np.arange(36), intervals=False)
+    assert dict(again) == dict(whole)
+    cameras = np.arange(36) // 9  # each camera has one row of every class
+    apart = hgld.evaluate(x, y, ignore=cameras, gallery=x, gallery_labels=y, gallery_ignore=cameras, intervals=False)
+    assert apart["AP_level0"] != whole["AP_level0"]
+    crossing = np.stack([np.arange(36) % 9, np.arange(36) % 4], axis=1)
+    assert "AP_level1" in hgld.evaluate(x, crossing, independent=True, intervals=False)
+
+
+def test_tables_of_pandas(rows: Rows) -> None:
+    found = hgld.evaluate(*rows, per_query=True)
+    table = found.to_pandas()
+    assert list(table.columns) == ["mean", "low", "high", "skipped"]
+    assert table.loc["H-AP", "mean"] == found["H-AP"]
+    assert table.loc["H-AP", "low"] < found["H-AP"] < table.loc["H-AP", "high"]
+    assert found.per_query_to_pandas().shape == (36, len(found))
+    assert "H-AP" in str(found)
+    assert found.record["hgld_eval"] == 1
+
+
+def test_errors_say_what_is_wanted(rows: Rows) -> None:
+    x, y = rows
+    broken = x.copy()
+    broken[4, 2] = np.nan
+    for text, call in {
+        "embedding 4 has a value that is not finite": lambda: hgld.evaluate(broken, y),
+        "did you mean": lambda: hgld.evaluate(x, y, metrics=["R@1", "HAP"]),
+        "want one for each": lambda: hgld.evaluate(x, y[:9]),
+        "want numbers \\[rows, columns\\]": lambda: hgld.evaluate(x[0], y),
+        "belong together": lambda: hgld.evaluate(x, y, gallery=x),
+        "want the same": lambda: hgld.evaluate(x, y, gallery=x, gallery_labels=y[:, 0]),
+        "parent": lambda: hgld.evaluate(x, np.stack([y[:, 0], np.arange(36) % 4], axis=1)),
+        "order of ties": lambda: hgld.evaluate(x, y, ties="rows"),
+        "same width": lambda: hgld.evaluate(x, y, gallery=x[:, :3], gallery_labels=y),
+    }.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            call()

@@ -1,0 +1,331 @@
+"""Losses: the values and gradients of `hgld loss`, and the gradients of torch."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch.func import functional_call
+
+import hgld
+import hgld.torch as ht
+from conftest import read_safetensors
+from hgld._library import losses
+
+Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
+TABLE = losses()
+NAMES = [e["name"] for e in TABLE]
+CLASSES = [9, 3]
+HIERARCHY = [[c, c // 3] for c in range(9)]
+
+# The gradient of these losses is interpolated: it is not the derivative of the value.
+INTERPOLATED = ("blackbox-ap", "rambo-recall")
+
+
+def made(name: str, **options: Any) -> ht.Loss:
+    return ht.create(name, CLASSES, 12, **{"seed": 5, "hierarchy": HIERARCHY, "samples_per_class": 4, **options})
+
+
+def grads(loss: ht.Loss, x: torch.Tensor, y: torch.Tensor, **more: Any) -> tuple[float, list[torch.Tensor]]:
+    x = x.detach().clone().requires_grad_()
+    loss.zero_grad()
+    value = loss(x, y, **more)
+    value.backward()
+    assert x.grad is not None
+    return value.item(), [x.grad, *(p.grad for p in loss.parameters() if p.grad is not None)]
+
+
+def test_every_loss_of_the_registry_is_a_class() -> None:
+    assert len(NAMES) >= 36
+    for name in NAMES:
+        loss = made(name)
+        assert type(loss).__name__ in ht.__all__
+        assert loss.registry_name == name
+        assert type(loss).__doc__
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+@pytest.mark.parametrize("name", NAMES)
+def test_value_and_gradients_are_those_of_the_program(
+    name: str, preset: str, rows: Rows, files: Path, hgld_run: Callable[..., Any]
+) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    want = hgld_run(
+        "loss", "--loss", name, "-o", f"loss.preset={preset}", "--embeddings", "e.npy", "--labels", "l.csv",
+        "--seed", "5", "--gradient", "g.safetensors", "--threads", "1",
+    )  # fmt: skip
+    written = read_safetensors(files / "g.safetensors")
+    loss = made(name, preset=preset)
+    value, found = grads(loss, x, y)
+    # The same float32 operations on one and on two threads give the same bytes.
+    assert value == want["value"]
+    assert torch.equal(found[0], torch.from_numpy(written["embeddings.grad"]))
+    for p, (key, g) in zip(loss.named_parameters(), zip(
+        [k for k in written if k.startswith("loss.") and k.endswith(".grad")], found[1:], strict=True
+    ), strict=True):  # fmt: skip
+        assert torch.equal(g, torch.from_numpy(written[key])), key
+        assert torch.equal(p[1].detach(), torch.from_numpy(written[key.removesuffix(".grad")]))
+    loss.steps = 0  # the same draws
+    wide, exact = grads(loss.double(), x.double(), y)
+    if want.get("definition") is not None:
+        assert abs(wide - want["definition"]) <= 1e-12 * max(1, abs(wide))
+    scale = max(1e-9, exact[0].abs().max().item())
+    assert (exact[0] - found[0]).abs().max() <= 1e-3 * scale
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in INTERPOLATED])
+def test_gradcheck(name: str, normalize: bool, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0][:18]).double(), torch.from_numpy(rows[1][:18])
+    x = torch.nn.functional.normalize(x)
+    loss = made(name, normalize=normalize).double()
+    names = [n for n, _ in loss.named_parameters()]
+
+    def of(x: torch.Tensor, *params: torch.Tensor) -> torch.Tensor:
+        value: torch.Tensor = functional_call(loss, dict(zip(names, params, strict=True)), (x, y))
+        return value
+
+    inputs = [x.requires_grad_(), *(p.detach().clone().requires_grad_() for p in loss.parameters())]
+    assert torch.autograd.gradcheck(of, inputs, eps=1e-7, atol=2e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["sup-h-ap", "smooth-ap", "fast-ap", "multi-similarity", "happier", "triplet"])
+def test_gradcheck_of_another_gallery_with_a_memory(name: str, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]).double(), torch.from_numpy(rows[1])
+    loss = made(name).double()
+    unit = torch.nn.functional.normalize(x[27:])
+
+    def of(q: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+        value: torch.Tensor = loss(
+            q, y[:9], ref_emb=g, ref_labels=y[9:27], memory=unit, memory_labels=y[27:], memory_weight=0.5
+        )
+        return value
+
+    assert torch.autograd.gradcheck(of, [x[:9].clone().requires_grad_(), x[9:27].clone().requires_grad_()],
+                                    eps=1e-7, atol=2e-4, rtol=1e-3)  # fmt: skip
+    narrow = made(name)
+    q, g = x[:9].float().requires_grad_(), x[9:27].float().requires_grad_()
+    value = narrow(
+        q, y[:9], ref_emb=g, ref_labels=y[9:27], memory=unit.float(), memory_labels=y[27:], memory_weight=0.5
+    )
+    value.backward()
+    assert value.item() == pytest.approx(of(x[:9], x[9:27]).item(), rel=1e-4)
+    wide = [x[:9].clone().requires_grad_(), x[9:27].clone().requires_grad_()]
+    of(*wide).backward()
+    for a, b in zip((q, g), wide, strict=True):
+        assert a.grad is not None
+        assert b.grad is not None
+        assert (a.grad - b.grad).abs().max() <= 1e-3 * b.grad.abs().max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_without_a_label_agree_in_both_precisions(name: str, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1]).clone()
+    y[3] = y[20] = -1
+    y[4, 1] = -1
+    loss = made(name)
+    value, narrow = grads(loss, x, y)
+    loss.steps = 0
+    wide, exact = grads(loss.double(), x.double(), y)
+    assert value == pytest.approx(wide, rel=1e-4, abs=1e-5)
+    assert (exact[0] - narrow[0]).abs().max() <= 1e-3 * max(1e-9, exact[0].abs().max().item())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strides_and_threads_change_no_byte(name: str, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    value, want = grads(made(name), x, y)
+    broad = torch.zeros(36, 20)
+    broad[:, 3:15] = x
+    for view in (broad[:, 3:15], x.t().contiguous().t()):
+        v = view.detach().requires_grad_()
+        loss = made(name, threads=1)
+        got = loss(v, y)
+        got.backward()
+        assert got.item() == value
+        assert v.grad is not None
+        assert torch.equal(v.grad, want[0])
+
+
+def test_proxies_are_parameters_that_an_optimizer_trains(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("happier")
+    assert [(n, tuple(p.shape)) for n, p in loss.named_parameters()] == [("proxies", (9, 12))]
+    optimizer = torch.optim.Adam(loss.parameters(), lr=0.05)
+    first = loss(x, y[:, :]).item()
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss(x, y).backward()
+        optimizer.step()
+    assert loss(x, y).item() < 0.8 * first
+    # classes that are absent from the batch keep proxies without a positive
+    assert loss(x[y[:, 0] != 2], y[y[:, 0] != 2]).isfinite()
+
+
+def test_settings_are_keywords_or_nested() -> None:
+    flat = ht.HAPPIER(CLASSES, 12, alpha=3, temperature=0.1, seed=1)
+    nested = ht.HAPPIER(
+        CLASSES, 12, settings={"sup_h_ap": {"relevance": {"alpha": 3}}, "nsm": {"temperature": 0.1}}, seed=1
+    )
+    x, y = torch.randn(9, 12), torch.tensor(HIERARCHY)
+    assert flat(x, y).item() == nested(x, y).item()
+    assert flat(x, y).item() != ht.HAPPIER(CLASSES, 12, seed=1)(x, y).item()
+    terms = [{"name": "smooth-ap", "weight": 0.5}, {"name": "nsm", "weight": 0.25, "settings": {"level": 1}}]
+    both = ht.Sum(CLASSES, 12, terms=terms, seed=1)
+    parts = 0.5 * ht.SmoothAP()(x, y[:, 0]) + 0.25 * ht.NSM(3, 12, seed=1)(x, y[:, 1])
+    assert isinstance(both(x, y).item(), float)
+    assert [tuple(p.shape) for p in both.parameters()] == [(3, 12)]
+    assert parts.isfinite()
+
+
+def test_labels_have_one_or_more_levels(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = ht.SmoothAP()
+    assert loss(x, y[:, 0]).item() == loss(x, y[:, :1].int()).item() == loss(x, y).item()
+    coarse = ht.SmoothAP(level=1)
+    assert coarse(x, y).item() == loss(x, y[:, 1]).item()
+
+
+def test_embedding_size_is_that_of_the_first_batch(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    lazy, given = ht.HAPPIER(num_classes=CLASSES, alpha=1, seed=2), ht.HAPPIER(CLASSES, 12, alpha=1, seed=2)
+    assert lazy(x, y).item() == given(x, y).item()
+    other = ht.HAPPIER(num_classes=CLASSES, alpha=1)
+    other.load_state_dict(given.state_dict())
+    assert other(x, y).item() == given(x, y).item()
+
+
+def test_copies_and_pickles_are_the_same_loss(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("roadmap")
+    value = loss(x, y).item()
+    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert other(x, y).item() == value
+        with torch.no_grad():
+            other.proxies.zero_().add_(1)
+        assert loss(x, y).item() == value
+
+
+def test_half_precision_is_widened(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    for kind in (torch.float16, torch.bfloat16):
+        h = x.to(kind).requires_grad_()
+        made("smooth-ap")(h, y).backward()
+        assert h.grad is not None
+        assert h.grad.dtype == kind
+        assert h.grad.isfinite().all()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert made("happier")(x, y).dtype == torch.float32
+
+
+def test_upstream_gradients_scale(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("nsm")
+    _, once = grads(loss, x, y)
+    twice = x.clone().requires_grad_()
+    loss.zero_grad()
+    (2 * loss(twice, y)).backward()
+    assert twice.grad is not None
+    assert torch.equal(twice.grad, 2 * once[0])
+    with torch.no_grad():
+        assert not loss(x, y).requires_grad
+
+
+def test_draws_depend_on_the_step_and_resume(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("blackbox-ap", preset="released")
+    values = [loss(x, y).item() for _ in range(3)]
+    assert len(set(values)) > 1
+    state = loss.state_dict()
+    later = [loss(x, y).item() for _ in range(2)]
+    other = made("blackbox-ap", preset="released", seed=77)
+    other.load_state_dict(state)
+    assert [other(x, y).item() for _ in range(2)] == later
+    loss.eval()
+    assert loss(x, y).item() == loss(x, y).item()
+
+
+def test_scores_of_batches_are_state(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("rambo-recall", batch_memory=2, batch_size=18)
+    assert {n for n, _ in loss.named_buffers()} == {"rambo_ahead", "rambo_level", "rambo_filled"}
+    alone = made("rambo-recall")
+    assert loss(x[:18], y[:18]).item() == pytest.approx(alone(x[:18], y[:18]).item(), rel=1e-6)
+    state = copy.deepcopy(loss.state_dict())
+    second = loss(x[18:], y[18:]).item()
+    assert second != pytest.approx(alone(x[18:], y[18:]).item(), rel=1e-6)
+    again = made("rambo-recall", batch_memory=2, batch_size=18)
+    again.load_state_dict(state)
+    assert again(x[18:], y[18:]).item() == second
+
+
+def test_xbm_is_a_second_gallery(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    memory = ht.XBM(made("xbm-contrastive"), size=27)
+    loss, unit = made("xbm-contrastive"), torch.nn.functional.normalize(x)
+    for n in range(4):
+        part = slice(9 * n, 9 * n + 9)
+        value = memory(x[part], y[part]).item()
+        seen = unit[:27] if n >= 2 else unit[: 9 * n + 9]
+        labels = y[: len(seen)]
+        first = 9 * n
+        if n == 3:  # a full turn begins: the ring has no row left, and takes the last ones
+            seen, labels, first = torch.cat([unit[:18], unit[27:]]), torch.cat([y[:18], y[27:]]), 18
+        want = loss(x[part], y[part], memory=seen, memory_labels=labels, memory_self=torch.arange(first, first + 9))
+        assert value == pytest.approx(want.item(), rel=1e-5), n
+    other = ht.XBM(made("xbm-contrastive"), size=27)
+    other.load_state_dict(memory.state_dict())
+    assert other(x[:9], y[:9]).item() == memory(x[:9], y[:9]).item()
+    late = ht.XBM(made("smooth-ap"), size=18, start=2, first=True)
+    assert late(x[:9], y[:9]).item() == made("smooth-ap")(x[:9], y[:9]).item()
+
+
+def test_errors_say_what_is_wanted(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    for text, call in {
+        "did you mean": lambda: ht.Loss(9, name="hapier"),
+        "unknown loss": lambda: ht.create("hapier"),
+        "needs the number of classes": lambda: ht.HAPPIER(),
+        "unknown setting": lambda: ht.HAPPIER(CLASSES, settings={"sup_h_ap": {"tua": 1}}),
+        "no class, or 0 to 2": lambda: made("nsm")(x, y + 1),
+        "want \\[36, 2\\]": lambda: made("nsm")(x, y[:, 0]),
+        "want \\[36\\] or": lambda: ht.SmoothAP()(x, y[:5]),
+        "want integers": lambda: ht.SmoothAP()(x, y.float()),
+        "want floats": lambda: ht.SmoothAP()(x.long(), y),
+        "labels are known for 0 of 9": lambda: ht.CSL(CLASSES, 12),
+        "want −1 to 8": lambda: made("smooth-ap")(x, y, ref_emb=x[:9], ref_labels=y[:9], ref_self=torch.full((36,), 9)),
+        "at least 2": lambda: ht.RecallAtKOriginal(simix=True),
+    }.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            call()
+    q = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad(ht.SmoothAP()(q, y), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.autograd.backward(g.sum())
+
+
+def test_a_failing_call_changes_nothing(rows: Rows) -> None:
+    from hgld._library import Batch, Gradient, LossHandle
+    from hgld.torch._host import matrix, pointer
+
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1]).int()
+    handle = LossHandle({"name": "smooth-ap", "levels": 2, "dim": 12})
+    y[7, 1] = -2
+    to = torch.full_like(x, 7)
+    batch = Batch(query=matrix(x), query_labels=pointer(y))
+    with pytest.raises(hgld.HgldError, match="row 7 of queries has class -2 at level 1"):
+        handle.compute(batch, Gradient(query=matrix(to)))
+    assert (to == 7).all()
+    assert (torch.from_numpy(rows[0]) == x).all()
+    wide = torch.zeros(36, 12, dtype=torch.float64)
+    with pytest.raises(hgld.HgldError, match="all in float64"):
+        handle.compute(Batch(query=matrix(x), query_labels=pointer(y.abs())), Gradient(query=matrix(wide)))
+    assert handle.compute(Batch(query=matrix(x), query_labels=pointer(y.abs())), Gradient(query=matrix(to))) > 0
+    assert (to != 7).all()
