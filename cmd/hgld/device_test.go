@@ -224,7 +224,7 @@ func TestComputingCommandsHaveADeviceFlag(t *testing.T) {
 	all := commands()
 	for _, name := range []string{
 		"train run", "train resume", "train bench", "train export", "train recipe run",
-		"eval run", "eval revisited", "eval landmarks", "embed", "labels propagate", "cluster run",
+		"eval run", "eval revisited", "eval landmarks", "embed", "labels propagate", "figure gap", "cluster run",
 		"cluster sweep", "run", "demo",
 	} {
 		commands, c := all, (*cli.Command)(nil)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -8,15 +10,31 @@ import (
 	"hgld/train/device/testing/emu"
 )
 
+// doctorWith runs hgld doctor on the emulated card in a process of its own: a library that is loaded stays, and later
+// tests would compute on that card.
+func doctorWith(t *testing.T, libs string, env ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: self, Args: []string{"hgld", "doctor"}, Dir: t.TempDir()}
+	cmd.Env = append(append(os.Environ(), cuda.LibrariesVariable+"="+libs), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
 // The driver and the card can be there, and kernels fail all the same.
 func TestDoctorRunsAKernel(t *testing.T) {
 	libs := emu.Build(t)
-	t.Setenv(cuda.LibrariesVariable, libs)
-	if out := must(t, "doctor"); !strings.Contains(out, "ok cuda           cuda:0 hgld emulator, compute capability 8.0") {
+	out := doctorWith(t, libs)
+	if !strings.Contains(out, "ok cuda           cuda:0 hgld emulator, compute capability 8.0") {
 		t.Errorf("a sound card:\n%s", out)
 	}
-	emu.Open(t, libs).Fail("cuModuleLoadDataEx:1:221")
-	out := must(t, "doctor")
+	out = doctorWith(t, libs, "HGLD_EMU_FAIL=cuModuleLoadDataEx:1:221")
 	for _, want := range []string{
 		"-  cuda           cuda:0 hgld emulator",
 		"but a kernel fails: cuda: Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND",

@@ -49,6 +49,7 @@ func vectorFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "embeddings", Usage: "vectors `FILE` (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
 		&cli.StringFlag{Name: "labels", Usage: "labels of the vectors; empty: the .csv or .tsv of their name"},
 		&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
+		deviceFlag(),
 	}
 }
 
