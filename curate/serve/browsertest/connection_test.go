@@ -139,7 +139,7 @@ func TestMarkedLabelsDecidedElsewhereAreAskedAbout(t *testing.T) {
 	other.saved(1)
 	b.Until("the first tab knows", `document.querySelector('[data-view="dropped"]').textContent.includes("1")`)
 	b.Keys("m")
-	b.Until("a dialog", `document.querySelector("dialog input")`)
+	b.Until("a dialog", `document.querySelector("dialog[open] input")`)
 	b.Ctrl("a")
 	b.Keys("three", kb.Enter)
 	b.Until("it asks", `document.querySelector("dialog[open]").textContent.includes("“`+first+`” is dropped")`)

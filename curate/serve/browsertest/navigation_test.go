@@ -86,12 +86,12 @@ func TestKeyAfterADialogActsOnItsResult(t *testing.T) {
 	s, b := openPage(t, smallProject(t))
 	to := b.rows()[3]
 	b.Ctrl("k")
-	b.Until("a dialog", `document.querySelector("dialog input")`)
+	b.Until("a dialog", `document.querySelector("dialog[open] input")`)
 	b.Keys(to)
 	// No task runs between the two keys, so neither does the event of the closed dialog.
 	b.Exec(`(async () => {
 		const press = (on, key) => on.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
-		press(document.querySelector("dialog input"), "Enter");
+		press(document.querySelector("dialog[open] input"), "Enter");
 		for (let n = 0; n < 20; n++) await null;
 		press(document.getElementById("grid"), "a");
 	})()`)
@@ -148,7 +148,7 @@ func TestPaletteGoesToGroupsLabelsAndCommands(t *testing.T) {
 		t.Errorf("the keyboard is on %q, want the label that was named", now)
 	}
 	b.Ctrl("k")
-	b.Until("the palette", `document.querySelector("dialog input")`)
+	b.Until("the palette", `document.querySelector("dialog[open] input")`)
 	b.Keys("museum")
 	b.Until("labels say where they are",
 		`[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("label · open, in "))`)

@@ -109,7 +109,7 @@ func (b *page) cards() []string {
 // take types a name in the open dialog and takes it.
 func (b *page) take(name string) {
 	b.TB.Helper()
-	b.Until("a dialog", `document.querySelector("dialog input")`)
+	b.Until("a dialog", `document.querySelector("dialog[open] input")`)
 	b.Ctrl("a")
 	b.Keys(name, kb.Enter)
 	b.Until("the dialog is closed", `!document.querySelector("dialog[open]")`)

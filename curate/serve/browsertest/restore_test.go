@@ -22,7 +22,7 @@ func TestReloadRestoresMarksCursorAndDialog(t *testing.T) {
 		t.Error("the row of the tree that is current and marked does not look marked")
 	}
 	b.Keys("m")
-	b.Until("a dialog", `document.querySelector("dialog input")`)
+	b.Until("a dialog", `document.querySelector("dialog[open] input")`)
 	b.Ctrl("a")
 	b.Keys("half typ")
 	b.Reload()
