@@ -26,7 +26,7 @@ CLASSES = [9, 3]
 HIERARCHY = [[c, c // 3] for c in range(9)]
 
 # The gradient of these losses is interpolated: it is not the derivative of the value.
-INTERPOLATED = ("blackbox-ap", "rambo-recall")
+INTERPOLATED = ("blackbox-ap", "rambo-recall", "rambo-detection")
 
 
 def made(name: str, **options: Any) -> ht.Loss:
