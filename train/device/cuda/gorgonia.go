@@ -30,10 +30,11 @@ static CUresult hg_load(uintptr_t *out, const void *image, char *log, size_t byt
 static CUresult hg_begin_capture(uintptr_t s) {
   return cuStreamBeginCapture((CUstream)s, CU_STREAM_CAPTURE_MODE_RELAXED);
 }
-static CUresult hg_end_capture(uintptr_t s, uintptr_t *out) {
+static CUresult hg_end_capture(uintptr_t s, uintptr_t *out, int *captured) {
   CUgraph graph;
   CUgraphExec exec;
   CUresult r = cuStreamEndCapture((CUstream)s, &graph);
+  *captured = r == CUDA_SUCCESS;
   if (r != CUDA_SUCCESS) return r;
   r = cuGraphInstantiateWithFlags(&exec, graph, 0);
   *out = (uintptr_t)exec;
@@ -283,8 +284,12 @@ func (gorgonia) BeginCapture(s Stream) error {
 
 func (gorgonia) EndCapture(s Stream) (Graph, error) {
 	var g C.uintptr_t
-	err := code("cuStreamEndCapture", C.hg_end_capture(C.uintptr_t(s), &g))
-	return Graph(g), err
+	var captured C.int
+	r := C.hg_end_capture(C.uintptr_t(s), &g, &captured)
+	if captured == 0 {
+		return 0, code("cuStreamEndCapture", r)
+	}
+	return Graph(g), code("cuGraphInstantiateWithFlags", r)
 }
 
 func (gorgonia) LaunchGraph(g Graph, s Stream) error {
