@@ -33,7 +33,7 @@ func Build(records []Record, h *Hierarchy) (*Table, error) {
 		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
 		l.Raw, l.Item = rawTag(rec), rec.Item
 		l.Names = make([]string, len(t.Levels))
-		l.Names[0] = t.className(l.Key())
+		l.Names[0] = t.ClassName(l.Key())
 		if rec.Outcome != OK {
 			l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
 			continue

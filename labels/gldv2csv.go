@@ -128,7 +128,7 @@ func ParseCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
 			l.Landmark = number(ids, l.Names[0])
 		}
 		if t.form != LevelsForm {
-			l.Names[0] = t.className(l.Key())
+			l.Names[0] = t.ClassName(l.Key())
 		}
 	}
 	return t, t.checkRows()

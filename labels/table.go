@@ -96,8 +96,8 @@ func (l *LandmarkLabel) Labelled() bool {
 	return len(l.Names) > 0 && l.Names[min(1, len(l.Names)-1)] != ""
 }
 
-// className returns the name of the landmark's own class at the landmark level.
-func (t *Table) className(k LandmarkKey) string {
+// ClassName returns the name of the landmark's own class at the landmark level.
+func (t *Table) ClassName(k LandmarkKey) string {
 	if t.OneIDSpace {
 		return strconv.Itoa(int(k.Landmark))
 	}

@@ -36,8 +36,7 @@ func evalEmbedCommand() *cli.Command {
 		Name: "embed", Usage: "embed images, shards or vectors with a trained model", ArgsUsage: "DATA",
 		Description: evalEmbedExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
-			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
+			runFlag(), bestFlag(),
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
@@ -60,6 +59,15 @@ func evalEmbedCommand() *cli.Command {
 			return errors.Join(o.run(j), j.Close())
 		},
 	}
+}
+
+// runFlag and bestFlag choose the checkpoint of a run.
+func runFlag() cli.Flag {
+	return &cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"}
+}
+
+func bestFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"}
 }
 
 // sideFlag is the flag of index.Writer's Side.

@@ -31,8 +31,7 @@ func evalLandmarksCommand() *cli.Command {
 		Name: "landmarks", Usage: "Revisited Oxford and Paris, from their ground truth and images", ArgsUsage: "TRUTH IMAGES",
 		Description: evalLandmarksExamples,
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
-			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
+			runFlag(), bestFlag(),
 			&cli.StringFlag{Name: "weights", Usage: "published weights `FILE` instead of a run, as in hgld embed-images"},
 			&cli.StringFlag{Name: "backbone", Usage: "`NAME` of their network; empty: the one that they fit"},
 			weightsKeyFlag(),
@@ -140,14 +139,14 @@ func (l *landmarkEval) measure(benchmark *landmarks.Benchmark) ([]revisitedRow, 
 		return nil, err
 	}
 	if l.distractors != "" {
-		more, err := l.folder(landmarkDistractors, l.distractors)
+		more, err := l.folder(landmarkDistractors, l.distractors, 0)
 		if err != nil {
 			return nil, err
 		}
 		gallery.Values = append(gallery.Values, more.Values...)
 	}
 	if l.whiten != "" {
-		of, err := l.folder(landmarkWhiten, l.whiten)
+		of, err := l.folder(landmarkWhiten, l.whiten, mostToWhiten)
 		if err != nil {
 			return nil, err
 		}
@@ -181,13 +180,23 @@ func (l *landmarkEval) rank(benchmark *landmarks.Benchmark, queries, gallery *re
 	return l.rankRevisited(b, &e, benchmark.Truths, l.threads)
 }
 
-// folder returns the vectors of a folder, an archive or shards.
-func (l *landmarkEval) folder(name, path string) (*retrieval.Matrix, error) {
+// mostToWhiten is the number of images that a whitening is learned from: many times the width of a vector.
+const mostToWhiten = 20000
+
+// folder returns the vectors of a folder, an archive or shards: of all images, or of most of them, evenly spread.
+func (l *landmarkEval) folder(name, path string, most int) (*retrieval.Matrix, error) {
 	d, closer, err := openItems(l.job, path, "", vectorLabels{})
 	if err != nil {
 		return nil, err
 	}
 	l.opened = append(l.opened, closer)
+	if n := d.Len(); most > 0 && n > most {
+		some := &input.Subset{Of: d}
+		for i := range most {
+			some.Rows = append(some.Rows, i*n/most)
+		}
+		d = some
+	}
 	return l.vectors(name, path, d)
 }
 

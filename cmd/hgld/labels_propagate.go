@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +16,10 @@ import (
 	"hgld/internal/csvfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
+	"hgld/internal/texttable"
 	"hgld/labels"
 	"hgld/train/index"
+	"hgld/train/landmarks"
 	"hgld/train/propagate"
 )
 
@@ -71,6 +71,7 @@ type propagation struct {
 	keys    []labels.LandmarkKey       // of the landmarks
 	rows    []int                      // row of the table of each landmark, −1: none
 	classes []string                   // names of the classes
+	models  []int                      // a row of the table of each class
 	dropped map[int]bool               // landmarks whose tag curation dropped: they get no label
 	input   propagate.Input
 }
@@ -140,7 +141,7 @@ func (p *propagation) landmarks() {
 			name := row.Names[1]
 			if _, is := numbers[name]; !is {
 				numbers[name] = int32(len(p.classes))
-				p.classes = append(p.classes, name)
+				p.classes, p.models = append(p.classes, name), append(p.models, i)
 			}
 			class = numbers[name]
 		}
@@ -185,7 +186,7 @@ func (p *propagation) read(split labels.Split) error {
 	for i, id := range x.IDs {
 		l, is := owner[id]
 		if !is {
-			l, is = owner[stemOf(id)]
+			l, is = owner[landmarks.NameOf(id)]
 		}
 		if p.input.Owner[i] = l; !is {
 			p.input.Owner[i] = -1
@@ -202,12 +203,6 @@ func (p *propagation) read(split labels.Split) error {
 		p.say("%d of %d vectors have no landmark in %s and are left out", unknown, rows, p.images)
 	}
 	return nil
-}
-
-// stemOf returns the name of an image without folders and extension.
-func stemOf(id string) string {
-	name := path.Base(id)
-	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // owners reads the landmark of each image, by its id or by its path without folders and extension.
@@ -256,7 +251,9 @@ func (p *propagation) owners(split labels.Split) (map[string]int32, error) {
 		}
 		key := labels.LandmarkKey{Split: split, Landmark: labels.LandmarkID(number)}
 		if part >= 0 {
-			key.Split = labels.Split(row[part])
+			if key.Split = labels.Split(row[part]); !slices.Contains(labels.Splits, key.Split) {
+				return nil, fmt.Errorf("line %d: split is %.80q, want one of %v", r.Line(), row[part], labels.Splits)
+			}
 		}
 		l := int32(p.landmark(key, -1, -1))
 		if before, twice := owner[row[id]]; twice && before != l {
@@ -264,7 +261,7 @@ func (p *propagation) owners(split labels.Split) (map[string]int32, error) {
 				p.keys[l])
 		}
 		owner[row[id]] = l
-		if stem := stemOf(row[id]); head[id] == "path" {
+		if stem := landmarks.NameOf(row[id]); head[id] == "path" {
 			owner[stem] = l
 		}
 	}
@@ -355,21 +352,9 @@ func (p *propagation) give(v propagate.Vote) {
 		p.table.Rows = append(p.table.Rows, labels.LandmarkLabel{Split: key.Split, Landmark: key.Landmark})
 	}
 	l := &p.table.Rows[row]
-	model := p.modelOf(v.Class)
-	l.Names = slices.Clone(model.Names)
-	l.Names[0] = l.Key().String()
-	if p.table.OneIDSpace {
-		l.Names[0] = strconv.Itoa(int(l.Landmark))
-	}
+	l.Names = slices.Clone(p.table.Rows[p.models[v.Class]].Names)
+	l.Names[0] = p.table.ClassName(l.Key())
 	l.Source, l.Reason, l.Detail = labels.Propagated, "", ""
-}
-
-// modelOf returns a row of a class.
-func (p *propagation) modelOf(class int32) *labels.LandmarkLabel {
-	i := slices.IndexFunc(p.table.Rows, func(l labels.LandmarkLabel) bool {
-		return l.Labelled() && l.Names[1] == p.classes[class]
-	})
-	return &p.table.Rows[i]
 }
 
 // categories maps the Commons pages of labelled landmarks to their classes.
@@ -393,29 +378,29 @@ func (p *propagation) elsewhere(of map[string]string, landmark int) string {
 
 // writeVotes writes the files of --review and --suggest.
 func (p *propagation) writeVotes(r *propagate.Result, decisions []decided) error {
+	text := func(share float64) string { return strconv.FormatFloat(share, 'f', 4, 64) }
 	if p.review != "" {
-		err := writeRows(p.review, []string{"split", "landmark_id", "class", "share", "second", "images", "decision"},
-			len(r.Votes), func(i int) []string {
-				v, key := r.Votes[i], p.keys[r.Votes[i].Landmark]
-				second := ""
-				if v.Second >= 0 {
-					second = p.classes[v.Second]
-				}
-				return []string{string(key.Split), strconv.Itoa(int(key.Landmark)), p.classes[v.Class],
-					strconv.FormatFloat(v.Share, 'f', 4, 64), second, strconv.Itoa(v.Images), string(decisions[i])}
-			})
-		if err != nil {
+		t := texttable.Table{Head: []string{"split", "landmark_id", "class", "share", "second", "images", "decision"}}
+		for i, v := range r.Votes {
+			key, second := p.keys[v.Landmark], ""
+			if v.Second >= 0 {
+				second = p.classes[v.Second]
+			}
+			t.Rows = append(t.Rows, []string{string(key.Split), strconv.Itoa(int(key.Landmark)), p.classes[v.Class],
+				text(v.Share), second, strconv.Itoa(v.Images), string(decisions[i])})
+		}
+		if err := writeTable(p.review, t); err != nil {
 			return err
 		}
 	}
 	if p.suggest == "" {
 		return nil
 	}
-	groups := p.suggestions(r)
-	return writeRows(p.suggest, []string{"tag", "group", "score"}, len(groups), func(i int) []string {
-		g := groups[i]
-		return []string{g.tag, p.classes[g.class], strconv.FormatFloat(g.share, 'f', 4, 64)}
-	})
+	t := texttable.Table{Head: []string{"tag", "group", "score"}}
+	for _, g := range p.suggestions(r) {
+		t.Rows = append(t.Rows, []string{g.tag, p.classes[g.class], text(g.share)})
+	}
+	return writeTable(p.suggest, t)
 }
 
 // suggestion is a group for a tag.
@@ -459,15 +444,7 @@ func (p *propagation) suggestions(r *propagate.Result) (list []suggestion) {
 	return list
 }
 
-// writeRows writes a table.
-func writeRows(path string, head []string, n int, row func(i int) []string) error {
-	return atomicfile.Write(path, func(w io.Writer) error {
-		c := csv.NewWriter(w)
-		c.Write(head) // its errors stay until Flush
-		for i := range n {
-			c.Write(row(i))
-		}
-		c.Flush()
-		return c.Error()
-	})
+// writeTable writes a table as CSV.
+func writeTable(path string, t texttable.Table) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return t.Write(w, "csv") })
 }

@@ -109,12 +109,14 @@ func TestPropagationNamesWhatIsWrong(t *testing.T) {
 	testfile.Write(t, ".", "twice.csv", "id,landmark_id\nim0_0,0\nim0_0,1\n")
 	testfile.Write(t, ".", "urls.csv", "id,url\nim0_0,x\n")
 	testfile.Write(t, ".", "word.csv", "id,landmark_id\nim0_0,none\n")
+	testfile.Write(t, ".", "part.csv", "id,landmark_id,split\nim0_0,0,trian\n")
 	for _, c := range []struct{ args, want string }{
 		{"labels.json x.json", "needs --"},
 		{"--images other.csv labels.json x.json", "none of the 14 vectors of v.npy has an id"},
 		{"--images twice.csv labels.json x.json", `line 3: image "im0_0" has two landmarks`},
 		{"--images urls.csv labels.json x.json", "urls.csv: its columns are id, url, want id"},
 		{"--images word.csv labels.json x.json", `line 2: landmark_id is "none"`},
+		{"--images part.csv labels.json x.json", `line 2: split is "trian"`},
 		{"--images images.csv --least 2 labels.json x.json", "--least is 2"},
 		{"--images images.csv --heat 0 labels.json x.json", "--heat is 0"},
 		{"--images images.csv labels.json", "the labels to read and those to write"},

@@ -42,7 +42,7 @@ func searchCommand() *cli.Command {
 			&cli.StringFlag{Name: "id", Usage: "search for the row `ID` of the index instead of an image"},
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},
-			&cli.BoolFlag{Name: "best", Usage: "use the best checkpoint of the run, not the newest"},
+			bestFlag(),
 			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "show the `N` nearest"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},

@@ -29,7 +29,7 @@ func trainExportCommand() *cli.Command {
 		Name: "export", Usage: "write the network or its embeddings for other programs", ArgsUsage: "FILE…",
 		Description: trainExportExamples + "\n\n  The extension selects the format: .onnx, .safetensors, .npy or .parquet.",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "run", Value: "runs/default", Usage: "run directory `DIR`, or one of its checkpoints"},
+			runFlag(),
 			&cli.BoolFlag{Name: "best", Usage: "export the best checkpoint of the run, not the newest"},
 			&cli.BoolFlag{Name: "backbone", Usage: ".safetensors: only the backbone, with the names of its library"},
 			&cli.StringFlag{Name: "data", Usage: "embeddings: folder of shards `DIR` instead of the run's"},

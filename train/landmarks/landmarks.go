@@ -60,7 +60,7 @@ func (b *Benchmark) In(d input.Dataset) (*Images, error) {
 	rows := make(map[string]int, d.Len())
 	twice := map[string]bool{}
 	for i := range d.Len() {
-		name := nameOf(d.ID(i))
+		name := NameOf(d.ID(i))
 		if _, is := rows[name]; is {
 			twice[name] = true
 		}
@@ -69,12 +69,12 @@ func (b *Benchmark) In(d input.Dataset) (*Images, error) {
 	find := func(names []string) (*input.Subset, error) {
 		s := &input.Subset{Of: d}
 		for _, name := range names {
-			row, found := rows[nameOf(name)]
+			row, found := rows[NameOf(name)]
 			switch {
 			case !found:
 				return nil, &MissingError{Name: name, Among: d.Len()}
-			case twice[nameOf(name)]:
-				return nil, fmt.Errorf("two images are called %s", nameOf(name))
+			case twice[NameOf(name)]:
+				return nil, fmt.Errorf("two images are called %s", NameOf(name))
 			}
 			s.Rows = append(s.Rows, row)
 		}
@@ -98,8 +98,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not among the %d images", e.Name, e.Among)
 }
 
-// nameOf returns the name of an image without folders and extension.
-func nameOf(id string) string {
+// NameOf returns the name of an image without folders and extension.
+func NameOf(id string) string {
 	name := path.Base(id)
 	return strings.TrimSuffix(name, path.Ext(name))
 }
