@@ -325,7 +325,8 @@ def test_a_failing_call_changes_nothing(rows: Rows) -> None:
     assert (to == 7).all()
     assert (torch.from_numpy(rows[0]) == x).all()
     wide = torch.zeros(36, 12, dtype=torch.float64)
+    good = y.abs()  # a pointer keeps no tensor alive
     with pytest.raises(hgld.HgldError, match="all in float64"):
-        handle.compute(Batch(query=matrix(x), query_labels=pointer(y.abs())), Gradient(query=matrix(wide)))
-    assert handle.compute(Batch(query=matrix(x), query_labels=pointer(y.abs())), Gradient(query=matrix(to))) > 0
+        handle.compute(Batch(query=matrix(x), query_labels=pointer(good)), Gradient(query=matrix(wide)))
+    assert handle.compute(Batch(query=matrix(x), query_labels=pointer(good)), Gradient(query=matrix(to))) > 0
     assert (to != 7).all()
