@@ -143,6 +143,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 // It runs on the device's thread.
 func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	b := s.n.b
+	begin(b, PartInput)
 	s.in.Upload(b, from)
 	rerecord := s.objective.memory.prepare(b, from.Rows, s.update.steps, at) || s.tape == nil
 	rerecord = s.update.adjust(at) || rerecord
@@ -189,6 +190,7 @@ func (s *step) record() {
 		s.tape.Backward(s.value, device.Array{})
 		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
+	beginPart(s.tape, PartOptimizer, "")
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
 		for _, g := range s.update.groups() {
@@ -215,6 +217,7 @@ func (s *step) report(guard device.Array) {
 
 // lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
+	beginPart(t, PartLoss, PartNetwork)
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))
 }
