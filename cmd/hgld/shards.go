@@ -106,7 +106,8 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
+		shardsFetchCommand(), shardsPlanCommand(), shardsSliceCommand(),
+		shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
 		shardsVerifyCommand(), shardsCardCommand(),
 	)
 }
