@@ -106,6 +106,7 @@ var elsewhereRun = map[string]string{
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
 	"python.md":   "scripts/check_python",
+	"clusters.md": "scripts/check_slurm and scripts/check_kubernetes",
 	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }
