@@ -81,9 +81,13 @@ func (j *job) trainingDevice(s *trainSettings) string {
 	return own
 }
 
-// openTraining opens the device of a training.
+// openTraining opens the device of a training. Several processes then wait for one another.
 func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
-	return j.open(j.trainingDevice(s), s.Config.Run.Threads)
+	b, err := j.open(j.trainingDevice(s), s.Config.Run.Threads)
+	if err != nil || j.ranks == nil {
+		return b, err
+	}
+	return j.join(b, s.Config.Run.Threads)
 }
 
 // openDevice opens the device of a command. threads applies to the CPU.
