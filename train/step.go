@@ -31,6 +31,7 @@ type step struct {
 	value      *grad.Var           // loss, F32 [1]
 	terms      []loss.RecordedTerm // terms of the loss, if it is a sum
 	reported   []device.Array      // arrays that a ticket downloads
+	reach      float64             // half width of the operating region that is recorded; 0: none
 	tickets    [2]ticket           // used in turn
 }
 
@@ -42,6 +43,7 @@ type outcome struct {
 	terms  []TermValue
 	finite bool
 	noted
+	region *float64 // share of differences in the operating region; nil: not recorded
 }
 
 // TermValue is one term of a weighted loss in one step.
@@ -62,6 +64,11 @@ type ticket struct {
 	downloads []device.Ticket
 	notes     []byte // see notes; empty: there is one process
 	noted     device.Ticket
+
+	embeddings []byte // F32 [B,D], for the operating region; nil: not recorded
+	cols       int    // D
+	reach      float64
+	fetched    device.Ticket // of embeddings
 }
 
 // Indices of a ticket's numbers. The values of the terms follow them.
@@ -100,6 +107,12 @@ func (t *ticket) outcome() (outcome, error) {
 	for i, p := range t.terms {
 		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstTerm + i))})
 	}
+	if t.embeddings != nil {
+		if err := t.b.Wait(t.fetched); err != nil {
+			return outcome{}, err
+		}
+		o.region = operatingShare(t.embeddings, t.cols, t.reach)
+	}
 	return o, nil
 }
 
@@ -128,7 +141,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 		n.store.Build(n.b, c.Seed)
 	}
 	o.attach(n)
-	s := &step{n: n, objective: o, passes: c.Passes, first: lo}
+	s := &step{n: n, objective: o, passes: c.Passes, first: lo, reach: operatingReach(c, p)}
 	s.in = n.newInputs(hi-lo, len(counts), n.packs(true))
 	s.in.LabelRows(n.b, size)
 	s.notes = newNotes(n.b, n.ranks)
@@ -146,6 +159,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 // It runs on the device's thread.
 func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	b := s.n.b
+	begin(b, PartInput)
 	s.in.Upload(b, from)
 	rerecord := s.objective.memory.prepare(b, from.Rows, s.update.steps, at) || s.tape == nil
 	rerecord = s.update.adjust(at) || rerecord
@@ -160,6 +174,9 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	t.b, t.rates, t.terms = b, s.update.rates(), s.terms
 	t.fetch(s.reported...)
 	t.notes, t.noted = s.notes.fetch(b)
+	if s.reach > 0 {
+		t.fetchEmbeddings(s.embeddings.Value, s.reach)
+	}
 	return t, nil
 }
 
@@ -193,6 +210,7 @@ func (s *step) record() {
 		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
 	s.add()
+	beginPart(s.tape, PartOptimizer, "")
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
 		for _, g := range s.update.groups() {
@@ -235,6 +253,7 @@ func (s *step) report(guard device.Array) {
 // lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
 	e = s.n.ranks.gathered(t, e)
+	beginPart(t, PartLoss, PartNetwork)
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))
 }
