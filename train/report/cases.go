@@ -74,7 +74,7 @@ func drawn(values []retrieval.Number, n int, seed uint64, but []int) []int {
 // no images.
 func (p *page) cases(ctx context.Context, out *report.Page, r *retrieval.Result) error {
 	key := decisive(r)
-	values := r.PerQuery.Values[key][:len(p.found)/p.Places]
+	values := r.PerQuery.Values[key][:len(p.found)]
 	low := worst(values, pageCases)
 	rest := drawn(values, pageCases, p.Seed, low)
 	query, ok := p.Query.(Pictured)
@@ -106,7 +106,7 @@ func (p *page) cases(ctx context.Context, out *report.Page, r *retrieval.Result)
 // ranking returns the pictures of a query and of its first places.
 func (p *page) ranking(ctx context.Context, query, gallery Pictured, q int) []report.Picture {
 	list := []report.Picture{p.picture(ctx, query, q, "query")}
-	for _, g := range p.places(q) {
+	for _, g := range p.found[q] {
 		if g < 0 {
 			break
 		}
@@ -146,7 +146,7 @@ func (p *page) queryTable(key string, values []retrieval.Number, queries []int) 
 	for _, q := range queries {
 		row := []report.Cell{{Text: p.Query.ID(q)}, {Text: percent(values[q])},
 			{Text: p.className(0, p.Query.Labels(q)[0])}, {Text: "–"}, {Text: "–"}}
-		if g := int(p.places(q)[0]); g >= 0 {
+		if g := int(p.found[q][0]); g >= 0 {
 			row[3].Text, row[4].Text = p.Gallery.ID(g), p.className(0, p.Gallery.Labels(g)[0])
 		}
 		t.Rows = append(t.Rows, row)

@@ -128,8 +128,8 @@ func (p *page) confusion(out *report.Page) {
 		return othersClass
 	}
 	count, all := map[[2]int32]int{}, map[int32]int{}
-	for q := range len(p.found) / p.Places {
-		from, first := p.Query.Labels(q)[coarsest], p.places(q)[0]
+	for q, found := range p.found {
+		from, first := p.Query.Labels(q)[coarsest], found[0]
 		if from == withoutClass || first < 0 {
 			continue
 		}

@@ -55,7 +55,7 @@ type Page struct {
 type page struct {
 	Page
 	curves []metric.Curve // by level, then of all together
-	found  []int32        // [queries][Places]: first places of every query; −1 where the gallery ends
+	found  [][]int32      // [queries][Places]: first places of every query; −1 where the gallery ends
 	points []int          // queries on the map
 
 	vectors    []float32
@@ -70,7 +70,11 @@ func (o Page) Open() Output {
 	if o.Limit > 0 {
 		n = min(n, o.Limit)
 	}
-	p.found = make([]int32, n*o.Places)
+	p.found = make([][]int32, n)
+	all := make([]int32, n*o.Places)
+	for q := range p.found {
+		p.found[q] = all[q*o.Places:][:o.Places]
+	}
 	p.points = spread(n, pagePoints)
 	return p
 }
@@ -99,15 +103,12 @@ func (p *page) vector(_ int, v []float32) error {
 
 // Ranking implements Output.
 func (p *page) Ranking(query int, rows []int32, _ []float32) error {
-	found := p.places(query)
+	found := p.found[query]
 	for k := copy(found, rows); k < len(found); k++ {
 		found[k] = -1
 	}
 	return nil
 }
-
-// places returns the first places of a query.
-func (p *page) places(query int) []int32 { return p.found[query*p.Places:][:p.Places] }
 
 // Close implements Output.
 func (p *page) Close() error { return nil }
