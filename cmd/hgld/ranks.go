@@ -21,8 +21,6 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/rendezvous"
 	"hgld/train"
-	"hgld/train/device"
-	"hgld/train/device/cpu"
 )
 
 // tokenVariable holds a secret that all processes of a training must know, beside the one that rank 0 makes.
@@ -65,23 +63,18 @@ func (r *ranks) count() int {
 	return r.place.Ranks
 }
 
-// join connects this process with the others, and returns a device that computes with theirs in place of b.
-func (j *job) join(b device.Backend, threads int) (device.Backend, error) {
+// join connects this process with the others.
+func (j *job) join() error {
 	r := j.ranks
-	if _, is := b.(*cpu.Backend); !is {
-		return nil, withHint(usagef("%s started %d processes, and on %s they cannot train together", r.place.Launcher,
-			r.place.Ranks, b.Name()), "--device cpu trains on the processors; %s=off trains in each process alone",
-			launcher.Variable)
-	}
 	if err := r.connect(j.ctx); err != nil {
-		return nil, err
+		return err
 	}
 	go func() {
 		defer crash.Guard()
 		r.watch(j.stderr)
 	}()
 	j.say("%d processes train together, started by %s; %s", r.place.Ranks, r.place.Launcher, r.world.Version)
-	return cpu.Join(cpu.New(threads), r.world), nil // with its share of the processors
+	return nil
 }
 
 // startMPI starts MPI with as many processes as the launcher says.
