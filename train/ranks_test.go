@@ -280,6 +280,71 @@ func TestRanksPlanEqualsWhatOneAllocates(t *testing.T) {
 	}
 }
 
+// joinedSpoiled is a device of a group that makes a result not finite.
+type joinedSpoiled struct {
+	*spoiled
+	device.Collective
+}
+
+// What is not finite in one rank is skipped by all.
+func TestRanksSkipAStepTogether(t *testing.T) {
+	for _, place := range []string{"Pixels", "Norm", "ConvGradW", "NormGrad by γ", "RankLoss"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			c, data := shared(4)
+			c.Run.Checkpoint = 1
+			many := onRanks(t, 2, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+				bad := &spoiled{Backend: o.Backend, place: place, value: math.NaN(), steps: map[int]bool{2 + rank: rank == 1}}
+				o.Backend = joinedSpoiled{bad, o.Backend.(device.Collective)}
+			}, nil)
+			for rank, m := range many {
+				if m.err != nil {
+					t.Fatalf("rank %d: %v", rank, m.err)
+				}
+				for _, e := range m.events {
+					if e.Taken() && (e.Kind == Skipped) != (e.Step == 3) {
+						t.Errorf("rank %d: step %d was %s", rank, e.Step, e.Kind)
+					}
+				}
+			}
+			sameAsOne(t, many[0], many, 0, 0)
+		})
+	}
+}
+
+// Weights that drift apart are noticed at the next checkpoint, which is not written.
+func TestRanksNoticeThatWeightsDiffer(t *testing.T) {
+	c, data := shared(6)
+	c.Run.Checkpoint = 2
+	dir := t.TempDir()
+	many := onRanks(t, 2, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+		o.Dir = dir
+		if rank == 1 {
+			o.Backend = joinedSpoiled{&spoiled{Backend: o.Backend}, drifting{o.Backend.(device.Collective), o.Backend}}
+		}
+	}, nil)
+	for rank, m := range many {
+		var e *DivergedError
+		if !errors.As(m.err, &e) || e.Step != 2 || len(e.Ranks) != 1 || e.Ranks[0] != 1 {
+			t.Errorf("rank %d ended with %v", rank, m.err)
+		}
+	}
+	if list, err := checkpoints(dir); err != nil || len(list) > 0 {
+		t.Errorf("checkpoints %v, %v", list, err)
+	}
+}
+
+// drifting scales every sum.
+type drifting struct {
+	device.Collective
+	b device.Backend
+}
+
+func (d drifting) AllReduce(a device.Array) {
+	d.Collective.AllReduce(a)
+	d.b.Axpby(a, 1+1e-3, a, 0, device.Array{})
+}
+
 // A failure of one rank ends the others, which would otherwise wait for it.
 func TestRanksEndWithOneThatFails(t *testing.T) {
 	c, data := shared(6)

@@ -15,6 +15,7 @@ import (
 type notes struct {
 	ranks    *ranks
 	own, all device.Array // F32 [1,2] and [ranks,2]: told to stop, seconds waited in the step before
+	found    device.Array // F32 [1]: values that are not finite
 	stop     bool         // this process was told to stop
 	waited   time.Duration
 	memory   [2][]byte // downloads, used in turn
@@ -26,7 +27,8 @@ func newNotes(b device.Backend, r *ranks) *notes {
 	if r == nil {
 		return nil
 	}
-	n := &notes{ranks: r, own: device.New(b, device.F32, 1, 2), all: device.New(b, device.F32, r.n, 2)}
+	n := &notes{ranks: r, own: device.New(b, device.F32, 1, 2), all: device.New(b, device.F32, r.n, 2),
+		found: device.New(b, device.F32, 1)}
 	for i := range n.memory {
 		n.memory[i] = make([]byte, 8*r.n)
 	}
@@ -62,6 +64,17 @@ func (n *notes) prepare(b device.Backend) {
 func (n *notes) record(t *grad.Tape) {
 	if n != nil {
 		t.Do(func(device.Backend) { n.ranks.AllGather(n.all, n.own) })
+	}
+}
+
+// addGuard records that guard [1] counts what is not finite in any process: all skip a step or none does.
+func (n *notes) addGuard(t *grad.Tape, guard device.Array) {
+	if n != nil {
+		t.Do(func(b device.Backend) {
+			b.Copy(n.found, guard)
+			n.ranks.AllReduce(n.found)
+			b.Copy(guard, n.found)
+		})
 	}
 }
 

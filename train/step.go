@@ -217,6 +217,7 @@ func (s *step) record() {
 			b.Guard(guard, g.Grads)
 		}
 	})
+	s.notes.addGuard(s.tape, guard)
 	s.tape.Do(func(b device.Backend) { s.update.apply(b, guard) })
 	s.objective.memory.forget(s.tape, guard)
 	s.report(guard)

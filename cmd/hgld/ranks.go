@@ -26,6 +26,20 @@ import (
 // tokenVariable holds a secret that all processes of a training must know, beside the one that rank 0 makes.
 const tokenVariable = "HGLD_RANKS_TOKEN"
 
+// patienceVariable holds how long the others wait for a process that lives and does not go on.
+const patienceVariable = "HGLD_RANKS_PATIENCE"
+
+func patienceOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 10 * time.Minute, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usagef("%s is %.80q, want a time such as 10m or 1h", patienceVariable, text)
+	}
+	return d, nil
+}
+
 // ranks is a process's part in a training by several processes.
 type ranks struct {
 	place *launcher.Place
@@ -66,9 +80,14 @@ func (r *ranks) count() int {
 // join connects this process with the others.
 func (j *job) join() error {
 	r := j.ranks
+	patience, err := patienceOf(os.Getenv(patienceVariable))
+	if err != nil {
+		return err
+	}
 	if err := r.connect(j.ctx); err != nil {
 		return err
 	}
+	r.group.Watch(r.world.Calls, patience)
 	go func() {
 		defer crash.Guard()
 		r.watch(j.stderr)

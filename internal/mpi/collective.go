@@ -13,6 +13,7 @@ const longest = 1 << 26
 
 // AllGather writes the part of every process to all, one after another in the order of ranks.
 func (w *World) AllGather(all, part []byte) error {
+	w.calls.Add(1)
 	if len(all) != w.size*len(part) {
 		return fmt.Errorf("mpi: AllGather of %d bytes from %d processes to %d", len(part), w.size, len(all))
 	}
@@ -46,6 +47,7 @@ func (w *World) allgather(all, part []byte) error {
 
 // Broadcast replaces x by that of rank 0.
 func (w *World) Broadcast(x []byte) error {
+	w.calls.Add(1)
 	for len(x) > 0 {
 		n := min(longest, len(x))
 		err := w.call("MPI_Bcast", w.fn.bcast, dlopen.Address(&x[0]), uintptr(n), w.constants.bytes, 0, w.constants.world)
@@ -69,6 +71,7 @@ const block = 1 << 22
 // adds them in the order of ranks, and sends the sums to all. That moves as many bytes as a ring, 2(n−1)/n of x, and
 // the bytes of the result do not depend on the library.
 func (w *World) AllReduce(x []float32) error {
+	w.calls.Add(1)
 	for len(x) > 0 {
 		n := min(block, len(x))
 		if err := w.add(x[:n]); err != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"hgld/internal/dlopen"
 )
@@ -102,7 +103,8 @@ func Open(getenv func(string) string) (*Library, error) {
 	dlopen.Call(l.fn.libraryVersion, dlopen.Address(&text[0]), dlopen.Address(&l.out[0]))
 	runtime.KeepAlive(text)
 	n := min(max(int(l.out[0]), 0), longestVersion)
-	l.Version, _, _ = strings.Cut(strings.TrimRight(string(text[:n]), "\x00"), "\n")
+	line, _, _ := strings.Cut(strings.TrimRight(string(text[:n]), "\x00"), "\n")
+	l.Version = strings.Join(strings.Fields(line), " ")
 	return l, nil
 }
 
@@ -165,6 +167,7 @@ type World struct {
 	*Library
 	rank, size int
 	sums       sums
+	calls      atomic.Int64 // collective calls begun
 }
 
 // Start starts the library. It returns when the processes of the launcher know one another.
@@ -200,6 +203,9 @@ func (l *Library) Start() (*World, error) {
 
 // Rank returns the number of this process, from 0, and how many there are.
 func (w *World) Rank() (rank, ranks int) { return w.rank, w.size }
+
+// Calls returns how many collective calls this process has begun. Any goroutine may call it.
+func (w *World) Calls() int64 { return w.calls.Load() }
 
 // Close ends the use of MPI. All processes call it; a process that ends without it is a crash to the launcher.
 func (w *World) Close() error { return w.call("MPI_Finalize", w.fn.finalize) }

@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hgld/internal/crash"
@@ -52,6 +53,7 @@ type message struct {
 	Hello *Hello `json:",omitempty"`
 	Bytes []byte `json:",omitempty"`
 	Text  string `json:",omitempty"`
+	Calls int64  `json:",omitempty"` // see Watch
 }
 
 // The kinds of messages.
@@ -90,8 +92,10 @@ type Group struct {
 	own   Hello
 	token []byte
 	lost  chan error
+	ctx   context.Context // until this process leaves
 	stop  context.CancelFunc
 	all   sync.WaitGroup
+	calls atomic.Pointer[func() int64] // see Watch
 
 	mu    sync.Mutex
 	peers []*peer
@@ -107,6 +111,7 @@ type peer struct {
 	in   *json.Decoder
 	room *io.LimitedReader
 	who  Hello
+	seen atomic.Int64 // calls
 
 	mu   sync.Mutex
 	out  *json.Encoder
@@ -277,21 +282,21 @@ func (g *Group) enter(c net.Conn) error {
 // begin watches the connections.
 func (g *Group) begin() {
 	ctx, stop := context.WithCancel(context.Background())
-	g.stop = stop
+	g.ctx, g.stop = ctx, stop
 	for _, p := range g.peers {
 		g.all.Go(func() { defer crash.Guard(); g.watch(p) })
-		g.all.Go(func() { defer crash.Guard(); live(ctx, p) })
+		g.all.Go(func() { defer crash.Guard(); g.live(ctx, p) })
 	}
 }
 
 // live says every second that this process lives.
-func live(ctx context.Context, p *peer) {
+func (g *Group) live(ctx context.Context, p *peer) {
 	t := time.NewTicker(beat)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			p.send(message{Kind: alive})
+			p.send(message{Kind: alive, Calls: g.made()})
 		case <-ctx.Done():
 			return
 		}
@@ -313,6 +318,7 @@ func (g *Group) watch(p *peer) {
 		case m.Kind == bye:
 			return
 		}
+		p.seen.Store(m.Calls)
 	}
 }
 

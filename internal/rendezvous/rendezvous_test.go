@@ -121,6 +121,29 @@ func TestOthersLeaveWithRankZero(t *testing.T) {
 	}
 }
 
+// A process that lives and does not go on is named to all, also to itself.
+func TestOthersNameTheOneThatHangs(t *testing.T) {
+	for _, hangs := range []int{0, 1} {
+		groups, errs := group(t, 3, nil)
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		for rank, g := range groups {
+			g.Watch(func() int64 {
+				if rank == hangs {
+					return 7
+				}
+				return 8
+			}, 10*time.Millisecond)
+		}
+		for _, g := range groups {
+			if e := lost(t, g); e.Who.Rank != hangs || !strings.Contains(e.Error(), "the others have waited for it") {
+				t.Errorf("%v, want rank %d", e, hangs)
+			}
+		}
+	}
+}
+
 func TestDifferentProcessesAreRefused(t *testing.T) {
 	for want, change := range map[string]func(rank int, ranks *int, version, token *string){
 		"is hgld 2, rank 0 is hgld 1": func(rank int, _ *int, version, _ *string) { *version = fmt.Sprint("hgld ", 1+rank) },
