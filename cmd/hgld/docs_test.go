@@ -107,6 +107,7 @@ var elsewhereRun = map[string]string{
 	"export.md":   "scripts/check_export",
 	"python.md":   "scripts/check_python",
 	"clusters.md": "scripts/check_slurm and scripts/check_kubernetes",
+	"ranks.md":    "scripts/check_ranks",
 	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }

@@ -16,6 +16,7 @@ import (
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
+	"hgld/internal/rendezvous"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -166,6 +167,15 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
 	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind[*train.RanksError](exitUsage, nil),
+	kind(exitIntegrity, func(*train.DivergedError) string {
+		return "processors of different kinds may round differently: start all processes on machines of one kind; the run " +
+			"continues from its last checkpoint"
+	}),
+	kind(exitTemporary, func(*rendezvous.GoneError) string {
+		return "the same command continues from the newest checkpoint"
+	}),
+	kind[*rendezvous.RefusedError](exitUsage, nil),
 	kind(exitLocked, func(*train.TakenOverError) string {
 		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"
 	}),

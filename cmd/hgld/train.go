@@ -102,8 +102,14 @@ func trainRunAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	st := trainStage()
-	s := st.Defaults()
+	if err := j.findRanks(); err != nil {
+		return err
+	}
+	return j.ranks.leave(trainOrRehearse(c, j))
+}
+
+func trainOrRehearse(c *cli.Context, j *job) error {
+	s := trainStage().Defaults()
 	if err := loadTrain(c, j, s); err != nil {
 		return err
 	}
@@ -119,7 +125,19 @@ func trainRunAction(c *cli.Context) error {
 			"its training", from, count(s.Epochs, "epoch"))
 	}
 	if n := c.Int("seeds"); n > 1 {
+		if j.ranks.count() > 1 {
+			return usagef("--seeds %d trains one run after another, and %s started %d processes for one: start each run by "+
+				"itself, with --seed and --out", n, j.ranks.place.Launcher, j.ranks.count())
+		}
 		return trainSeeds(c, s, n)
+	}
+	return executeTraining(trainStage().Stage, j, s)
+}
+
+// executeTraining runs the stage. A process that follows rank 0 only computes: it records nothing and has no lock.
+func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
+	if j.follows() {
+		return errors.Join(runTrain(j, s), j.Close())
 	}
 	return st.Execute(j, s)
 }
@@ -141,12 +159,14 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	planned := s.Config // hgld status later compares s with the settings
 	planned.Run.Settle(b)
-	plan, err := train.Plan(planned, data.ForTraining())
+	plan, err := train.PlanShare(planned, data.ForTraining(), j.ranks.count())
 	if err != nil {
 		return trainError(err)
 	}
-	if err := train.Await(j.ctx, s.Out); err != nil {
-		return trainError(err)
+	if !j.follows() {
+		if err := train.Await(j.ctx, s.Out); err != nil {
+			return trainError(err)
+		}
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
@@ -155,6 +175,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return trainError(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	if j.follows() {
+		return follow(j, r)
+	}
 	resolved := *s
 	resolved.Config = r.Config()
 	same, err := resolved.Write()
@@ -176,6 +199,10 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		j.sayAll("note: %s", s.Adopted.Notes)
 	}
 	sayUnusualStart(j, s, r)
+	if now, before := r.Ranks(); now != before {
+		j.say("%s trained together up to here and %d do from now on: sums are rounded differently, so the bytes of the "+
+			"weights differ from those of an undisturbed run", count(before, "process"), now)
+	}
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
@@ -191,6 +218,16 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return trainError(followRun(j, r, s, data, total, log))
+}
+
+// follow computes what rank 0 writes and prints.
+func follow(j *job, r *train.Run) error {
+	for _, err := range r.Events(j.ctx) {
+		if err != nil {
+			return trainError(err)
+		}
+	}
+	return nil
 }
 
 // printInputMetrics prints the metrics of the input vectors, which the head should improve on.

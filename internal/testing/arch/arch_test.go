@@ -95,6 +95,8 @@ var internalMay = map[string][]string{
 	"internal/filelock":   {"internal/crash", "internal/regular"},
 	"internal/seal":       {"internal/filehash"},
 	"internal/settings":   {"internal/registry", "internal/regular"},
+	"internal/mpi":        {"internal/dlopen"},
+	"internal/rendezvous": {"internal/crash"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/regular", "internal/seal"},
 	"internal/parquetfile": {"internal/regular"},
