@@ -88,13 +88,14 @@ var may = map[string][]string{
 
 // internalMay lists the packages of this module that a package below internal may import.
 var internalMay = map[string][]string{
-	"internal/atomicfile": {"internal/filelock", "internal/regular"},
-	"internal/blas":       {"internal/dlopen"},
-	"internal/download":   {"internal/atomicfile", "internal/filelock", "internal/regular"},
-	"internal/filehash":   {"internal/regular"},
-	"internal/filelock":   {"internal/crash", "internal/regular"},
-	"internal/seal":       {"internal/filehash"},
-	"internal/settings":   {"internal/registry", "internal/regular"},
+	"internal/atomicfile":  {"internal/filelock", "internal/regular"},
+	"internal/blas":        {"internal/dlopen"},
+	"internal/download":    {"internal/atomicfile", "internal/filelock", "internal/regular"},
+	"internal/filehash":    {"internal/regular"},
+	"internal/filelock":    {"internal/crash", "internal/regular"},
+	"internal/objectstore": {"internal/atomicfile", "internal/crash", "internal/regular"},
+	"internal/seal":        {"internal/filehash"},
+	"internal/settings":    {"internal/registry", "internal/regular"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/regular", "internal/seal"},
 	"internal/parquetfile": {"internal/regular"},
