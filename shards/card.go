@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hgld/internal/objectstore"
+	"hgld/internal/objectstore/address"
 	"hgld/labels"
 )
 
@@ -49,7 +49,7 @@ func writeCard(ctx context.Context, dir string, c Card) error {
 	}
 	defer set.Close()
 	if c.Title == "" {
-		if c.Title = objectstore.Base(dir); !objectstore.IsURL(dir) {
+		if c.Title = address.Base(dir); !address.Is(dir) {
 			abs, err := filepath.Abs(dir)
 			if err != nil {
 				return err

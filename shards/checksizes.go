@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/objectstore"
+	"hgld/internal/objectstore/address"
 )
 
 // IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
 // determined; [Open] then returns the reason.
 func IsDataSet(dir string) bool {
-	if !objectstore.IsURL(dir) {
+	if !address.Is(dir) {
 		_, err := os.Stat(filepath.Join(dir, ManifestFile))
 		return err == nil || !atomicfile.IsMissing(err)
 	}

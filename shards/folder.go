@@ -12,6 +12,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 	"hgld/internal/objectstore"
+	"hgld/internal/objectstore/address"
 )
 
 // folder is where a data set lies: a folder of this machine, or a place in an object store (see remote.go). Names are
@@ -79,7 +80,7 @@ type lock interface {
 
 // folderAt returns the folder with a name, or the place in an object store with an address. Its requests end with ctx.
 func folderAt(ctx context.Context, dir string) (folder, error) {
-	if !objectstore.IsURL(dir) {
+	if !address.Is(dir) {
 		return disk(dir), nil
 	}
 	s, err := objectstore.Open(dir)

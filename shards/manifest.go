@@ -135,6 +135,20 @@ func ReadManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
+// ReadFile returns a small file of the data set in dir, such as BuildFile. The error of one that is not there is
+// fs.ErrNotExist.
+func ReadFile(ctx context.Context, dir, name string) ([]byte, error) {
+	at, err := folderAt(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	text, err := at.read(name, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return text, nil
+}
+
 func readSound(dir folder) (*Manifest, error) {
 	m, data, err := readManifest(dir)
 	if err != nil {

@@ -14,11 +14,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"hgld/internal/objectstore/address"
 )
 
 // Reader is what a reader of a data set needs of a store. Names are below the store's address, with slashes.
@@ -94,9 +97,9 @@ var opened struct {
 //	AWS_PROFILE in ~/.aws/credentials and ~/.aws/config, else a web identity or the role of the container or instance
 //	AWS_CA_BUNDLE, AWS_MAX_ATTEMPTS, HTTPS_PROXY
 //
-// The error is a [*URLError] or a [*ConfigError].
-func Open(address string) (*Store, error) {
-	bucket, prefix, err := split(address)
+// The error is an [*address.Error] or a [*ConfigError].
+func Open(place string) (*Store, error) {
+	bucket, prefix, err := address.Split(place)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func Open(address string) (*Store, error) {
 	if s := opened.stores[key]; s != nil {
 		return s, nil
 	}
-	s := &Store{address: Scheme + bucket + "/" + prefix, bucket: bucket, prefix: prefix, config: c,
+	s := &Store{address: address.Scheme + bucket + "/" + prefix, bucket: bucket, prefix: prefix, config: c,
 		part: partBytes, wait: firstWait}
 	if s.core, err = c.client(); err != nil {
 		return nil, err
@@ -194,24 +197,38 @@ func (s *Store) info(o minio.ObjectInfo) Info {
 }
 
 // List implements Reader.
-func (s *Store) List(ctx context.Context, folder string) (list []Info, err error) {
+func (s *Store) List(ctx context.Context, folder string) ([]Info, error) {
+	objects, _, err := s.list(ctx, folder)
+	return objects, err
+}
+
+// Folders returns the names of the folders directly in a folder, sorted.
+func (s *Store) Folders(ctx context.Context, folder string) ([]string, error) {
+	_, folders, err := s.list(ctx, folder)
+	return folders, err
+}
+
+func (s *Store) list(ctx context.Context, folder string) (list []Info, folders []string, err error) {
 	prefix := s.prefix + "/"
 	if folder != "" {
 		prefix += folder + "/"
 	}
 	err = s.do(ctx, "list", folder, func(ctx context.Context) error {
-		list = nil
+		list, folders = nil, nil
 		for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix}) {
 			if o.Err != nil {
 				return o.Err
 			}
-			if !strings.HasSuffix(o.Key, "/") { // else a folder
+			if strings.HasSuffix(o.Key, "/") {
+				folders = append(folders, path.Base(o.Key))
+			} else {
 				list = append(list, s.info(o))
 			}
 		}
 		return nil
 	})
-	return list, err
+	slices.Sort(folders)
+	return list, folders, err
 }
 
 // Read implements Reader. An object that records its SHA-256 must have it.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/objectstore/address"
 	"hgld/internal/testing/fakes3"
 )
 
@@ -380,17 +381,17 @@ func TestTheCacheKeepsItsSize(t *testing.T) {
 
 func TestAddressesAndSettingsAreChecked(t *testing.T) {
 	fakes3.Start(t)
-	for address, want := range map[string]string{
+	for place, want := range map[string]string{
 		"s3://bucket":              "names a whole bucket",
 		"s3://":                    "no bucket is called",
 		"s3://key:secret@bucket/x": "has a name or password",
 		"s3://bucket/a/../b":       "a part . or ..",
 		"s3://bucket/a//b":         "has an empty part",
 	} {
-		_, err := Open(address)
-		if !errors.As(err, new(*URLError)) || !strings.Contains(err.Error(), want) ||
+		_, err := Open(place)
+		if !errors.As(err, new(*address.Error)) || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: %v", place, err)
 		}
 	}
 	dir := t.TempDir()
