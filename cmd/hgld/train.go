@@ -65,7 +65,7 @@ func checkTrain(s *trainSettings) error {
 			return fmt.Errorf("run.device: %w", err)
 		}
 	}
-	return s.Config.Check()
+	return errors.Join(checkStore(s), s.Config.Check())
 }
 
 func trainCommand() *cli.Command {
@@ -143,6 +143,9 @@ func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
+	if err := checkStore(s); err != nil {
+		return err
+	}
 	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
@@ -167,6 +170,10 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		if err := train.Await(j.ctx, s.Out); err != nil {
 			return trainError(err)
 		}
+	}
+	copies, err := openCopy(j, s)
+	if err != nil {
+		return err
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
@@ -217,7 +224,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return trainError(followRun(j, r, s, data, total, log))
+	return trainError(copies.finish(j, followRun(j, r, s, data, total, log, copies)))
 }
 
 // follow computes what rank 0 writes and prints.
@@ -285,7 +292,8 @@ func showFinishedRun(j *job, run string, step int) error {
 func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log,
+	copies *runCopy) error {
 	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
@@ -317,6 +325,9 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
+			if err := copies.save(j, e.Path); err != nil {
+				return err
+			}
 		case train.Evaluated:
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err
