@@ -106,8 +106,11 @@ var elsewhereRun = map[string]string{
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
 	"python.md":   "scripts/check_python",
-	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
-	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
+
+	"external-loss.md": "scripts/check_python",
+
+	"shards.md": "TestFinishedSlicesEqualABuild of package shards",
+	"walk.md":   "TestWalkFromRealTagsToLabels and the reference collection",
 }
 
 // smaller replaces sizes that a small set of pictures cannot fill.

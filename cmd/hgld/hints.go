@@ -165,6 +165,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
+	kind(exitUsage, func(*train.CommandError) string {
+		return "--allow-command runs it; if the configuration is not your own, read first what the command does"
+	}),
 	kind[*retrieval.LevelsError](exitUsage, nil),
 	kind(exitLocked, func(*train.TakenOverError) string {
 		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"

@@ -57,6 +57,7 @@ var may = map[string][]string{
 	"train/loss/definition":    {"train/loss", "train/device", "train/device/reference", "labels"},
 	"train/metric":             {"labels"},
 	"train/rank":               {"train/metric", "train/device"},
+	"train/external":           {"train/loss"},
 	"train/stats":              {"train/sample"},
 	"train/cost":               {"train", "train/device", "train/device/observe", "train/device/nulldriver"},
 	"train/input":              {"train/device", "train/sample", "labels"},
