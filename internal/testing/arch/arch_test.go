@@ -83,7 +83,7 @@ var may = map[string][]string{
 	"train/optim":      {"train/device", "train/grad"},
 	"train/tune":       {},
 	"train/python/call": {"train", "train/retrieval", "train/metric", "train/loss", "train/loss/definition",
-		"train/device", "train/grad", "train/nn", "labels"},
+		"train/sample", "train/device", "train/grad", "train/nn", "labels"},
 	"cmd/hgld": {"…"},
 }
 
