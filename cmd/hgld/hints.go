@@ -178,6 +178,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
+	kind(exitUsage, func(*train.CommandError) string {
+		return "--allow-command runs it; if the configuration is not your own, read first what the command does"
+	}),
 	kind[*retrieval.LevelsError](exitUsage, nil),
 	kind[*train.RanksError](exitUsage, nil),
 	kind(exitIntegrity, func(*train.DivergedError) string {

@@ -19,6 +19,7 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/external"
 	"hgld/train/history"
 	"hgld/train/input"
 	"hgld/train/pretrained"
@@ -79,12 +80,18 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags returns the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag(), commandFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config",
 		Usage: "read the settings from `FILE`, a run.yaml or a recipe, instead of hgld.yaml"}
+}
+
+// commandFlag allows the command of an external loss. It is no setting, so that no file can give it.
+func commandFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "allow-command",
+		Usage: "run the command of an external loss, which the configuration names"}
 }
 
 // loadTrain fills s from the file of --config, if given, and then from the usual sources.
@@ -177,6 +184,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
+		AllowCommand: j.allowCommand, CommandDir: j.project.Dir,
 	})
 	if err != nil {
 		return trainError(err)
@@ -204,6 +212,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)
 	if r.Resumed() == "" {
 		j.sayAll("note: %s", s.Adopted.Notes)
+	}
+	for _, command := range r.Commands() {
+		j.say("the loss is computed by another program: %s", external.Words(command))
 	}
 	sayUnusualStart(j, s, r)
 	if now, before := r.Ranks(); now != before {
