@@ -226,6 +226,14 @@ func (r *Run) restore(path string) error {
 	if err != nil {
 		return err
 	}
+	var states [][]byte
+	for i := range r.step.objective.processes {
+		state, err := readChecked(path, processFile(i))
+		if err != nil {
+			return err
+		}
+		states = append(states, state)
+	}
 	if ema := r.step.update.ema; ema != nil {
 		average, err := read(averageFile)
 		if err != nil {
@@ -240,6 +248,11 @@ func (r *Run) restore(path string) error {
 	}
 	if err := r.network.store.Import(r.o.Backend, tensors, ""); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
+	}
+	for i, p := range r.step.objective.processes {
+		if err := p.Restore(states[i]); err != nil {
+			return fmt.Errorf("train: %s: %w", filepath.Join(path, processFile(i)), err)
+		}
 	}
 	return nil
 }
@@ -278,11 +291,15 @@ func (r *Run) save() (string, error) {
 		return "", nil
 	}
 	var tensors, average []tensorfile.Tensor
+	var states [][]byte
 	err := r.thread.Do(func() (err error) {
 		if tensors, err = r.network.store.Export(r.o.Backend); err != nil {
 			return err
 		}
 		if average, err = r.step.update.exportAverage(r.network); err != nil {
+			return err
+		}
+		if states, err = r.step.objective.states(); err != nil {
 			return err
 		}
 		if r.state.Steps, err = r.step.update.readCounts(r.o.Backend); err != nil {
@@ -306,7 +323,7 @@ func (r *Run) save() (string, error) {
 	if err := r.keepLock(); err != nil {
 		return "", err
 	}
-	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
+	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average, states...)
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint of step %d: %w", r.state.Step, err)
 	}

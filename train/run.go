@@ -60,6 +60,12 @@ type Options struct {
 	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
 	Overfit bool
 
+	// AllowCommand lets the run start the command of an external loss. Without it, such a run is refused with a
+	// *CommandError.
+	AllowCommand bool
+	// CommandDir is the folder that the command runs in; "": the current one.
+	CommandDir string
+
 	// Plan is what the run needs, from [Plan]. New refuses a run that cannot fit, and reserves the
 	// memory of a step on a device with its own. nil: nothing is checked or reserved.
 	Plan *Estimate
@@ -215,6 +221,9 @@ func (r *Run) prepare() error {
 	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
 	r.network.blank = r.o.blank
 	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts); err != nil {
+		return err
+	}
+	if err := r.startProcesses(); err != nil {
 		return err
 	}
 	if r.o.Overfit {

@@ -170,6 +170,9 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	} else if err := s.repeat(b); err != nil {
 		return nil, err
 	}
+	if err := s.objective.err(); err != nil {
+		return nil, err
+	}
 	t := &s.tickets[s.update.steps%len(s.tickets)]
 	t.b, t.rates, t.terms = b, s.update.rates(), s.terms
 	t.fetch(s.reported...)
@@ -180,16 +183,17 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	return t, nil
 }
 
-// close frees the program of the step, if there is one.
+// close frees the program of the step, if there is one, and ends the processes of its loss.
 func (s *step) close() {
 	if s != nil {
 		s.recording.close()
+		s.objective.close()
 	}
 }
 
 // record runs the step while recording it.
 func (s *step) record() {
-	s.close()
+	s.recording.close()
 	if s.tape != nil {
 		s.tape.Free()
 	}

@@ -19,6 +19,7 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/external"
 	"hgld/train/history"
 	"hgld/train/input"
 	"hgld/train/pretrained"
@@ -65,7 +66,7 @@ func checkTrain(s *trainSettings) error {
 			return fmt.Errorf("run.device: %w", err)
 		}
 	}
-	return s.Config.Check()
+	return errors.Join(checkStore(s), s.Config.Check())
 }
 
 func trainCommand() *cli.Command {
@@ -79,12 +80,18 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags returns the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag(), commandFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config",
 		Usage: "read the settings from `FILE`, a run.yaml or a recipe, instead of hgld.yaml"}
+}
+
+// commandFlag allows the command of an external loss. It is no setting, so that no file can give it.
+func commandFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "allow-command",
+		Usage: "run the command of an external loss, which the configuration names"}
 }
 
 // loadTrain fills s from the file of --config, if given, and then from the usual sources.
@@ -143,6 +150,9 @@ func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
+	if err := checkStore(s); err != nil {
+		return err
+	}
 	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
@@ -168,8 +178,13 @@ func runTrain(j *job, s *trainSettings) (err error) {
 			return trainError(err)
 		}
 	}
+	copies, err := openCopy(j, s)
+	if err != nil {
+		return err
+	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
+		AllowCommand: j.allowCommand, CommandDir: j.project.Dir,
 	})
 	if err != nil {
 		return trainError(err)
@@ -198,6 +213,9 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if r.Resumed() == "" {
 		j.sayAll("note: %s", s.Adopted.Notes)
 	}
+	for _, command := range r.Commands() {
+		j.say("the loss is computed by another program: %s", external.Words(command))
+	}
 	sayUnusualStart(j, s, r)
 	if now, before := r.Ranks(); now != before {
 		j.say("%s trained together up to here and %d do from now on: sums are rounded differently, so the bytes of the "+
@@ -217,7 +235,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return trainError(followRun(j, r, s, data, total, log))
+	return trainError(copies.finish(j, followRun(j, r, s, data, total, log, copies)))
 }
 
 // follow computes what rank 0 writes and prints.
@@ -285,7 +303,8 @@ func showFinishedRun(j *job, run string, step int) error {
 func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log,
+	copies *runCopy) error {
 	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
@@ -317,6 +336,9 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
+			if err := copies.save(j, e.Path); err != nil {
+				return err
+			}
 		case train.Evaluated:
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err

@@ -20,7 +20,7 @@ func trainResumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples,
 		ArgsUsage: "RUN",
-		Flags:     append(stageFlags(), deviceFlag()),
+		Flags:     append(stageFlags(), deviceFlag(), commandFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.findRanks(); err != nil {
 				return err
