@@ -88,7 +88,7 @@ func forecastRun(j *job, s *trainSettings) error {
 		return err
 	}
 	s.Config.Run.Settle(o.Backend)
-	plan, err := train.Plan(s.Config, data.ForTraining())
+	plan, err := train.PlanShare(s.Config, data.ForTraining(), j.ranks.count())
 	if err != nil {
 		return err
 	}

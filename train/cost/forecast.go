@@ -75,6 +75,12 @@ func (f *Forecast) Needs() string {
 	for i, g := range f.Groups {
 		text += fmt.Sprintf("%s %s %d", map[bool]string{true: ":", false: ","}[i == 0], g.Name, g.Values)
 	}
+	share := float64(f.Batch)
+	if f.Ranks > 0 {
+		share /= float64(f.Ranks)
+		text += fmt.Sprintf("\nprocesses   %d; memory and arithmetic are those of one, with %g %s of a batch", f.Ranks, share,
+			train.ItemsText(f.Vectors))
+	}
 	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent", mebibytes(f.Peak), mebibytes(f.Kept))
 	if f.Vectors {
 		text += fmt.Sprintf("; %s of batches read ahead", mebibytes(f.Host))
@@ -88,7 +94,7 @@ func (f *Forecast) Needs() string {
 		text += fmt.Sprintf("; %s while the projection is fitted", mebibytes(f.Projection))
 	}
 	text += "\n"
-	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f %s\n", f.FLOPs/1e9, f.FLOPs/1e9/float64(f.Batch),
+	return text + fmt.Sprintf("arithmetic  %.1f GFLOP a step, %.2f %s\n", f.FLOPs/1e9, f.FLOPs/1e9/share,
 		map[bool]string{true: "a vector", false: "an image"}[f.Vectors])
 }
 

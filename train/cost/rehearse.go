@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hgld/train"
+	"hgld/train/device"
 )
 
 // Rehearse takes steps of a run without a run directory and without evaluations, and passes each
@@ -17,7 +18,11 @@ func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Opti
 	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
 	if o.Plan == nil {
 		c.Run.Settle(o.Backend)
-		if o.Plan, err = train.Plan(c, data); err != nil {
+		ranks := 1
+		if group, is := o.Backend.(device.Collective); is {
+			_, ranks = group.Rank()
+		}
+		if o.Plan, err = train.PlanShare(c, data, ranks); err != nil {
 			return err
 		}
 	}
