@@ -65,7 +65,11 @@ func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Ste
 	x.span = blocks(blocks(g, x.parts), 256) * 256
 	x.bytes = x.pairBytes()
 	if g > x.few {
-		x.bytes = max(x.bytes, min(max(b.rankScratch, x.sortedBytes()), q*x.sortedBytes()))
+		limit := b.rankScratch
+		if q*g > rankScores {
+			limit = limit / 3 * 2
+		}
+		x.bytes = max(x.bytes, min(max(limit, x.sortedBytes()), q*x.sortedBytes()))
 	}
 	areas := b.scratch(rankLoss, 4*q, x.bytes)
 	x.number, x.areas = areas[0], areas[1]
