@@ -5,8 +5,10 @@ import "strings"
 // RankWork is a RankLoss of queries with the same number of positives, equally many of each level. A step's
 // launches do not tell how many positives there are.
 type RankWork struct {
-	Queries, Items, Positives, Levels int
-	Sup                               bool // steps H, H and H⁻; otherwise sigmoids
+	Queries, Items int  // rows and columns of the scores
+	Positives      int  // of each query
+	Levels         int  // that a positive can have
+	Sup            bool // steps H, H and H⁻; otherwise sigmoids
 }
 
 // mostPairs is the number of positives up to which pairs are added up: rankFew of package cuda.
