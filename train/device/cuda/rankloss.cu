@@ -15,7 +15,7 @@
 #include "rankscore.h"
 #include "step.h"
 
-enum { RANK_FEW = 64, RANK_EACH = 4 };
+enum { RANK_FEW = 256, RANK_EACH = 4 }; // few is at most RANK_FEW, a positive a thread
 
 // The kernels have the steps as template parameters: all the same Sigmoid, B being it or nothing; H, H and
 // a curve, B being H or nothing; or any steps.
