@@ -306,6 +306,14 @@ func (m *measure) rankings() {
 		read := []device.Array{device.Make(nil, 0, device.F32, q, g), device.Make(nil, 0, device.U8, q, g)}
 		m.streams(fmt.Sprintf("%s %d×%d", c.name, q, g), c.run, append(read, c.results...)...)
 	}
+	for name, h := range rankLossSteps() {
+		for _, positives := range []int{m.size(50, 20), g / 4} {
+			c := rankLossCase(m, m.b, g, slices.Repeat([]int{positives}, q), h, -1)
+			scores := []device.Array{device.Make(nil, 0, device.F32, q, g), device.Make(nil, 0, device.U8, q, g)}
+			m.streams(fmt.Sprintf("RankLoss %s %d×%d, %d positives", name, q, g, positives), c.run,
+				append(scores, c.results...)...)
+		}
+	}
 	ql, gl := put(m, m.b, make([]int32, 3*q), q, 3), put(m, m.b, make([]int32, 3*g), g, 3)
 	self, sh := put(m, m.b, make([]int32, q), q), device.New(m.b, device.U8, q, g)
 	m.streams("Shared", func() { m.b.Shared(sh, ql, gl, self, device.SharedKind{Self: device.SelfAbsent}) }, sh)

@@ -40,6 +40,18 @@ func TestConformanceOfTheCommittedPTX(t *testing.T) {
 	conformsWith(t, emu.BuildPTX(t), "^TestConformance$", []string{"F32/Conv", "BF16/Conv", "Rank/RankLoss"})
 }
 
+// The lines of the committed PTX access memory in few wavefronts and sectors: see TestHotAccesses.
+func TestAccessesOfTheCommittedPTX(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^Test(HotAccesses|InstructionsOfRankLoss)$", "-test.v",
+		"-test.timeout=60m")
+	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+emu.BuildPTX(t), countVariable+"=1", smallVariable+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestHotAccesses") {
+		t.Fatalf("%v\n%s", err, out[max(0, len(out)-8000):])
+	}
+	t.Logf("%s", out)
+}
+
 // The emulator's compiler and the one that makes the PTX must agree on every byte. Here an emulator of
 // the PTX takes the place of the card that is compared with the source.
 func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {

@@ -10,12 +10,12 @@
 // positive, P·G a query, twice. They compute the queries with 1 to few positives, for the others see
 // ranksorted.cu. index, rank, plus, srank, splus [Q,few] hold the positives of pick.cu, and u, v, own
 // take the places of rank, plus, srank. sums [Q,parts,few,4] are the four sums over a part of the row.
-// A pair is 30 operations in float32, of which up to 64 are added up before float64 takes the sum;
-// memory does not matter. Reference: ../reference/pairrank.go
+// A pair is 31 to 44 operations. A thread adds up its pairs in float32, and the parts are added up in
+// float64. Memory does not matter. Reference: ../reference/pairrank.go
 #include "rankscore.h"
 #include "step.h"
 
-enum { RANK_FEW = 64, RANK_EACH = 4 };
+enum { RANK_FEW = 256, RANK_EACH = 4 }; // few is at most RANK_FEW, a positive a thread
 
 // The kernels have the steps as template parameters: all the same Sigmoid, B being it or nothing; H, H and
 // a curve, B being H or nothing; or any steps.

@@ -23,11 +23,12 @@ func (b *Backend) pick(op string, index, number Address, sh device.Array, top, m
 		run("pick", "pick_positives", sh.Dims[0], 256, 0)
 }
 
-// rankFew is RANK_FEW of rankloss.cu: up to so many positives RankLoss goes over all pairs. By the model of a
-// card, more take longer than sorting the row. rankParts is the number of blocks among which the
-// queries' rows are shared, rankPart the fewest items of a block.
+// Up to rankFew positives RankLoss goes over all pairs. By the model of a card, more take longer than sorting
+// the row, unless the row has at most rankSmall items: RANK_FEW of rankloss.cu. rankParts is the number of
+// blocks among which the queries' rows are shared, rankPart the fewest items of a block.
 const (
 	rankFew   = 64
+	rankSmall = 256
 	rankParts = 2048
 	rankPart  = 2048
 )
@@ -59,13 +60,20 @@ func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Ste
 	q, g := sh.Dims[0], sh.Dims[1]
 	x := rankCall{
 		b: b, loss: f32(loss), ds: f32(ds), s: f32(s), sh: u8(sh), rel: f32(rel), cnt: i32(cnt),
-		steps: newSteps(h), score: score, queries: q, items: g, top: rel.Cols() - 1, few: min(g, rankFew),
+		steps: newSteps(h), score: score, queries: q, items: g, top: rel.Cols() - 1, few: rankFew,
+	}
+	if g <= rankSmall {
+		x.few = g
 	}
 	x.parts = max(1, min(blocks(g, rankPart), rankParts/max(q, 1)))
 	x.span = blocks(blocks(g, x.parts), 256) * 256
 	x.bytes = x.pairBytes()
 	if g > x.few {
-		x.bytes = max(x.bytes, min(max(b.rankScratch, x.sortedBytes()), q*x.sortedBytes()))
+		limit := b.rankScratch
+		if q*g > rankScores {
+			limit = limit / 3 * 2
+		}
+		x.bytes = max(x.bytes, min(max(limit, x.sortedBytes()), q*x.sortedBytes()))
 	}
 	areas := b.scratch(rankLoss, 4*q, x.bytes)
 	x.number, x.areas = areas[0], areas[1]

@@ -6,15 +6,15 @@
 //   Σ w_i σ(−|x_i − y|/τ)  from F_n = Σ w_i e^(−n·|x_i − e|/τ), e being the score next to y: with z = e^(−|e − y|/τ)
 //                          it is Σ_n c_n F_n z^n, and its slope has other coefficients c_n (see rank_series)
 //
-// F_n is kept at every 32nd item, from above and from below, in float64 (RankStates); what lies between
-// is added up pair by pair. F_n of two neighbouring ranges is F·e^(−n·distance/τ) + G, which is
-// associative, so that a warp scans a level: rank_ranges sums 32 items, rank_scan the ranges. Forward the
-// sources are items and the targets positives, backward the other way round, with weights u or v.
-// A query costs O(G log G) time, 112 bytes of states for 16 items, and 24 more for each item.
+// F_n is kept at every eighth item, from above and from below, in float64; what lies between is added up
+// pair by pair. F_n of two neighbouring ranges is F·e^(−n·distance/τ) + G, which is associative, so that the
+// threads of a block share a level (rank_carry). Forward the sources are items and the targets
+// positives, backward the other way round, with weights u or v.
+// A query costs O(G log G) time, and 28 bytes of states and 24 others for each item.
 // Reference: ../cpu/ranklossrow.go, ../cpu/ranklosssums.go, ../cpu/ranklosstails.go
 #include "step.h"
 
-enum { RANK_RANGE = 32, RANK_STATE = 14, RANK_TERMS = 12 };
+enum { RANK_RANGE = 8, RANK_STATE = 14, RANK_TERMS = 12 };
 
 // SortedRows are the queries of a launch, of which those with more than few positives are sorted. x [Q,G] has
 // the scores and rows [Q,G] the columns in sorted order, cnt [Q,L+1] the items of each level.
@@ -33,9 +33,9 @@ struct SortedLevel {
   int first, n;
 };
 
-// RankStates: a level that begins at item first has states from first/32 + level on, n/32 + 1 of them. State
-// s from above is that of the items before 32s, seen from item 32s − 1; from below, that of the
-// items from 32s on, seen from item 32s. Element 12 of a state is Σ w and element 13 Σ w·x.
+// RankStates: a level that begins at item first has states from first/8 + level on, n/8 + 1 of them. State
+// s from above is that of the items before 8s, seen from item 8s − 1; from below, that of the
+// items from 8s on, seen from item 8s. Element 12 of a state is Σ w and element 13 Σ w·x.
 HG_DEVICE i64 rank_states(const SortedRows &o) { return o.items / RANK_RANGE + o.top + 2; }
 
 HG_DEVICE SortedLevel sorted_level(const SortedRows &o, i64 q, int level, int first) {
@@ -46,8 +46,7 @@ HG_DEVICE SortedLevel sorted_level(const SortedRows &o, i64 q, int level, int fi
 
 // ---- the sort by level
 
-// rank_levels: keys[q,p] = level of the p-th item by score, 255 for one that does not exist. Its
-// scores are not read.
+// rank_levels: keys[q,p] = level of the p-th item by score, 255 for one that does not exist.
 HG_KERNEL(256, rank_levels, u32 *keys, const int *rows, const int *number, const u8 *sh, i64 items, i64 ldsh, int top,
           int few) {
   i64 tiles = (items + 255) / 256, q = blockIdx.x / tiles, p = (blockIdx.x - q * tiles) * 256 + threadIdx.x;
@@ -67,75 +66,112 @@ HG_KERNEL(256, rank_gather, float *x, const int *rows, const u32 *keys, const in
 
 // ---- states
 
-// rank_ranges: a warp takes a range of 32 items of a level and writes its sums to states. weights [Q,G]
-// are those of positives; without them, all are 1.
-HG_KERNEL(256, rank_ranges, SortedRows o, const float *weights, Step f) {
-  i64 states = rank_states(o), blocks = (states + 7) / 8, q = blockIdx.x / blocks;
-  i64 at = (blockIdx.x - q * blocks) * 8 + hg_warp();
-  if (o.number[q] <= o.few) return;
-  int level = 0, first = 0;
-  while (level <= o.top) {
-    int n = o.cnt[q * o.ldc + level];
-    if (at < (first + n) / RANK_RANGE + level + 1) break;
-    first += n;
-    level++;
-  }
-  if (level > o.top || (weights && level == 0)) return;
-  SortedLevel l = sorted_level(o, q, level, first);
-  int s = (int)(at - first / RANK_RANGE - level), i = s * RANK_RANGE + hg_lane();
-  if (s * RANK_RANGE >= l.n) return; // for the whole warp
-  bool exists = i < l.n, full = (s + 1) * RANK_RANGE <= l.n;
-  float x = l.x[exists ? i : l.n - 1];
-  double w = exists ? weights ? (double)weights[q * o.items + first + i - o.cnt[q * o.ldc]] : 1. : 0.;
-  float highest = __shfl_sync(HG_FULL, x, 0), lowest = __shfl_sync(HG_FULL, x, 31);
-  double near = hg_exp((lowest - x) * f.scale), far = hg_exp((x - highest) * f.scale), a = w, b = w;
-  double *above = l.above + (s + 1) * RANK_STATE, *below = l.below + s * RANK_STATE;
-  for (int n = 0; n < RANK_TERMS; n++) {
-    a *= near;
-    b *= far;
-    double sum = hg_warp_sum(a), other = hg_warp_sum(b);
-    if (hg_lane() == 0 && full) above[n] = sum;
-    if (hg_lane() == 0) below[n] = other;
-  }
-  double sum = hg_warp_sum(w), moment = hg_warp_sum(w * (double)x);
-  if (hg_lane() == 0 && full) above[12] = sum, above[13] = moment;
-  if (hg_lane() == 0) below[12] = sum, below[13] = moment;
+// Carry are the elements of a state, and the score from which they are seen.
+struct Carry {
+  double f[RANK_STATE];
+  float score;
+};
+
+// exp_near is e^−x for x ≥ 0, within 6e-15 by a short series where neighbours lie close.
+HG_DEVICE double exp_near(double x) {
+  if (x > 0.0625) return hg_exp(-x);
+  double p = fma(x, -1. / 7, 1.);
+  p = fma(x * p, -1. / 6, 1.);
+  p = fma(x * p, -1. / 5, 1.);
+  p = fma(x * p, -1. / 4, 1.);
+  p = fma(x * p, -1. / 3, 1.);
+  p = fma(x * p, -1. / 2, 1.);
+  return fma(-x, p, 1.);
 }
 
-// rank_scan: a block takes a level of a query, from above or from below, and a warp an element of its
-// states. Each lane sums neighbouring ranges, the sums go over to the lanes behind, and from what comes
-// before them they begin again.
-HG_KERNEL(448, rank_scan, SortedRows o, float scale, int lowest) {
-  i64 levels = o.top + 1 - lowest, q = blockIdx.x / (2 * levels);
-  int at = (int)(blockIdx.x - q * 2 * levels), level = lowest + at / 2, lane = hg_lane(), first = 0;
+// carry_on is c seen from another score, with the elements of add.
+HG_DEVICE void carry_on(Carry *c, float score, const double (&add)[RANK_STATE], double scale) {
+  double y = exp_near(fabs((double)c->score - (double)score) * scale), y2 = y * y, y3 = y2 * y, y4 = y2 * y2;
+  double y8 = y4 * y4;
+  double decay[RANK_TERMS] = {y, y2, y3, y4, y4 * y, y4 * y2, y4 * y3, y8, y8 * y, y8 * y2, y8 * y3, y8 * y4};
+#pragma unroll
+  for (int n = 0; n < RANK_TERMS; n++) c->f[n] = fma(c->f[n], decay[n], add[n]);
+  c->f[12] += add[12];
+  c->f[13] += add[13];
+  c->score = score;
+}
+
+// carry_item is carry_on to an item of weight w.
+HG_DEVICE void carry_item(Carry *c, float score, double w, double scale) {
+  double add[RANK_STATE];
+#pragma unroll
+  for (int n = 0; n < RANK_TERMS; n++) add[n] = w;
+  add[12] = w;
+  add[13] = w * (double)score;
+  carry_on(c, score, add, scale);
+}
+
+HG_DEVICE Carry carry_none() {
+  Carry c;
+#pragma unroll
+  for (int n = 0; n < RANK_STATE; n++) c.f[n] = 0.;
+  c.score = 0.f;
+  return c;
+}
+
+HG_DEVICE Carry carry_up(const Carry &from, int d) {
+  Carry c;
+#pragma unroll
+  for (int n = 0; n < RANK_STATE; n++) c.f[n] = __shfl_up_sync(HG_FULL, from.f[n], d);
+  c.score = __shfl_up_sync(HG_FULL, from.score, d);
+  return c;
+}
+
+// rank_carry: a block takes a level of a query, from above or from below, and writes its states. A thread walks
+// over neighbouring ranges, the sums go over to the threads behind, and from what comes before it a thread
+// walks again. weights [Q,G] are those of positives; without them, all are 1.
+HG_KERNEL(256, rank_carry, SortedRows o, const float *weights, float scale) {
+  HG_SHARED(Carry, room, [8]);
+  int lowest = weights ? 1 : 0, lane = hg_lane(), first = 0;
+  u32 sides = 2 * (u32)(o.top + 1 - lowest), q = blockIdx.x / sides, at = blockIdx.x - q * sides;
   bool above = at % 2 == 0;
   if (o.number[q] <= o.few) return;
+  int level = lowest + (int)(at >> 1);
   for (int i = 0; i < level; i++) first += o.cnt[q * o.ldc + i];
   SortedLevel l = sorted_level(o, q, level, first);
-  int ranges = above ? l.n / RANK_RANGE : (l.n + RANK_RANGE - 1) / RANK_RANGE, term = hg_warp();
-  int each = (ranges + 31) / 32, from = lane * each, to = hg_least(ranges, from + each);
-  double rate = term < RANK_TERMS ? -(term + 1) * (double)scale : 0., sum = 0., carried = 0.;
-  float score = 0.f; // from which sum is seen
+  const float *w = weights ? weights + q * o.items + first - o.cnt[q * o.ldc] : nullptr;
+  int ranges = above ? l.n / RANK_RANGE : (l.n + RANK_RANGE - 1) / RANK_RANGE, each = (ranges + 255) / 256;
+  int from = threadIdx.x * each, to = hg_least(ranges, from + each);
+  Carry own = carry_none();
+  if (from < to) own.score = l.x[above ? from * RANK_RANGE : hg_least(l.n, (ranges - from) * RANK_RANGE) - 1];
   for (int pass = 0; pass < 2; pass++) {
     for (int j = from; j < to; j++) {
-      int s = above ? j + 1 : ranges - 1 - j;
-      float next = l.x[above ? s * RANK_RANGE - 1 : s * RANK_RANGE];
-      double *state = (above ? l.above : l.below) + s * RANK_STATE + term;
-      double decay = hg_exp(rate * fabs((double)score - (double)next));
-      sum = fma(sum, decay, *state);
-      score = next;
-      if (pass == 1) *state = sum;
+      int r = above ? j : ranges - 1 - j, begin = r * RANK_RANGE, end = hg_least(l.n, begin + RANK_RANGE);
+      for (int n = 0; n < end - begin; n++) {
+        int i = above ? begin + n : end - 1 - n;
+        carry_item(&own, l.x[i], w ? (double)w[i] : 1., (double)scale);
+      }
+      if (pass == 0) continue;
+      double *state = above ? l.above + (r + 1) * RANK_STATE : l.below + r * RANK_STATE;
+#pragma unroll
+      for (int n = 0; n < RANK_STATE; n++) state[n] = own.f[n];
     }
-    if (pass == 1) break;
+    if (pass == 1) return;
     for (int d = 1; d < 32; d <<= 1) {
-      double before = __shfl_up_sync(HG_FULL, sum, d);
-      float seen = __shfl_up_sync(HG_FULL, score, d);
-      if (lane >= d) sum = fma(before, hg_exp(rate * fabs((double)seen - (double)score)), sum);
+      Carry before = carry_up(own, d);
+      if (lane < d || from >= to) continue;
+      carry_on(&before, own.score, own.f, (double)scale);
+      own = before;
     }
-    carried = __shfl_up_sync(HG_FULL, sum, 1);
-    float seen = __shfl_up_sync(HG_FULL, score, 1);
-    sum = lane > 0 ? carried : 0.;
-    score = lane > 0 ? seen : 0.f;
+    if (lane == 31) room[hg_warp()] = own;
+    own = carry_up(own, 1);
+    __syncthreads();
+    Carry all = carry_none();
+    for (int i = 0; i < hg_warp(); i++) {
+      if (i == 0) all = room[0];
+      else carry_on(&all, room[i].score, room[i].f, (double)scale);
+    }
+    if (lane == 0) own = all;
+    else if (hg_warp() > 0) {
+      carry_on(&all, own.score, own.f, (double)scale);
+      own = all;
+    }
+    if (threadIdx.x == 0 && from < to) own.score = l.x[above ? 0 : l.n - 1];
   }
 }
 
@@ -177,7 +213,7 @@ HG_DEVICE void rank_series(Tails *to, const double *state, float distance, float
   to->slope += slope;
 }
 
-// rank_pairs adds the tails of the items [from, to), fewer than 32.
+// rank_pairs adds the tails of the items [from, to), fewer than 8.
 HG_DEVICE void rank_pairs(Tails *sum, const SortedLevel &l, const float *weights, int from, int to, float y,
                           const Step &f, float reach) {
   float value = 0.f, slope = 0.f;
@@ -229,13 +265,19 @@ HG_DEVICE double moment_before(const SortedLevel &l, int end) {
 
 // rank_cut is the number of leading items for which a condition holds, which none behind them fulfils.
 template <class F> HG_DEVICE int rank_cut(int n, F holds) {
-  int low = 0, high = n;
-  while (low < high) {
-    int middle = (low + high) >> 1;
-    if (holds(middle)) low = middle + 1;
-    else high = middle;
+  int low = 0;
+  int step = n > 0 ? 1 << ((__float_as_uint((float)n) >> 23) - 127) : 0; // the highest power of two up to n
+  for (; step > 0; step >>= 1) {
+    int next = low + step;
+    if (next <= n && holds(next - 1)) low = next;
   }
   return low;
+}
+
+// rank_ties is the number of leading items of y or higher, of which so many are higher. Mostly none is y.
+HG_DEVICE int rank_ties(const float *x, int n, int higher, float y) {
+  if (higher == n || x[higher] < y) return higher;
+  return higher + rank_cut(n - higher, [&](int i) { return x[higher + i] >= y; });
 }
 
 // SumAt is a sum of a step and of its slope.
@@ -247,7 +289,7 @@ struct SumAt {
 HG_DEVICE SumAt step_sum(const SortedLevel &l, const Step &f, float y, bool self) {
   const float *x = l.x;
   int above = rank_cut(l.n, [&](int i) { return x[i] > y; });
-  int notBelow = rank_cut(l.n, [&](int i) { return x[i] >= y; });
+  int notBelow = rank_ties(x, l.n, above, y);
   if (f.kind == STEP_HEAVISIDE) return {(double)(notBelow - self), 0.};
   int ties = notBelow - above - self;
   if (f.kind == STEP_LEAK) {
@@ -260,7 +302,7 @@ HG_DEVICE SumAt step_sum(const SortedLevel &l, const Step &f, float y, bool self
   }
   // For t > 0, σ is 1 − σ(−t). The middle piece is start + 1 minus the tails above 0, less those beyond δ.
   float reach = step_reach(f);
-  int beyond = rank_cut(above, [&](int i) { return x[i] - y > f.delta; });
+  int beyond = f.delta < HG_INF ? rank_cut(above, [&](int i) { return x[i] - y > f.delta; }) : 0;
   Tails low = tails_below(l, nullptr, notBelow, y, f, reach), high = tails_above(l, nullptr, above, y, f, reach);
   double value = low.value + (double)f.zero * ties + ((double)f.start + 1.) * (above - beyond) - high.value;
   double slope = low.slope + 0.25 * ties + high.slope, last = 0.;
@@ -279,14 +321,14 @@ HG_DEVICE SumAt step_sum(const SortedLevel &l, const Step &f, float y, bool self
 HG_DEVICE double slope_sum(const SortedLevel &l, const float *weights, const Step &f, float z, bool self, double own) {
   const float *y = l.x;
   int above = rank_cut(l.n, [&](int k) { return y[k] > z; });
-  int notBelow = rank_cut(l.n, [&](int k) { return y[k] >= z; });
+  int notBelow = rank_ties(y, l.n, above, z);
   if (f.kind == STEP_LEAK) { // t ≤ 0 are the first, and t at which f is 1 the last
     int end = rank_cut(l.n, [&](int k) { return y[k] >= z || fmaf(f.beta, z - y[k], f.gamma) < 1.f; });
     double first = weight_before(l, weights, notBelow);
     return (double)f.leak * (first - own) + (double)f.beta * (weight_before(l, weights, end) - first);
   }
   float reach = step_reach(f);
-  int end = rank_cut(l.n, [&](int k) { return !(z - y[k] > f.delta && z > y[k]); });
+  int end = f.delta < HG_INF ? rank_cut(l.n, [&](int k) { return !(z - y[k] > f.delta && z > y[k]); }) : l.n;
   double slope = tails_above(l, weights, above, z, f, reach).slope, last = 0.;
   slope += tails_below(l, weights, notBelow, z, f, reach).slope;
   if (notBelow - above > self) {

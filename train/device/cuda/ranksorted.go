@@ -7,13 +7,17 @@ import (
 )
 
 // rankScratch is the usual limit of the scratch memory of RankLoss. With scores, levels and gradient of 256
-// queries and 60,000 items, or of 4,096 and 4,096, it makes less than 200 MB.
-const rankScratch = 44 << 20
-
-// RANK_RANGE and the bytes of a state from above and below, of ranksorted.cu.
+// queries and 60,000 items it makes 200 MB. More scores leave less: above rankScores, two thirds.
 const (
-	rankRange      = 32
-	rankStateBytes = 2 * 14 * 8
+	rankScratch = 57 << 20
+	rankScores  = 15_500_000
+)
+
+// RANK_RANGE and RANK_STATE of ranksorted.cu, and the bytes of a state from above and one from below.
+const (
+	rankRange      = 8
+	rankState      = 14
+	rankStateBytes = 2 * rankState * 8
 )
 
 // rankUse is a step with the classes c for which it is A_c and B_c, a bit each.
@@ -97,7 +101,7 @@ func (x *rankCall) sortedRun(lo, hi int) {
 		},
 	}
 	for i, u := range x.steps.uses(func(f *stepArg) bool { return f.kind != stepNone }, true) {
-		s.ranges(u.step, 0)
+		s.states(u.step, 0)
 		rel := x.rel.RowRange(lo, hi)
 		c := s.call().addr(rank).addr(plus).addr(srank).addr(splus).ptr(rel).i64(rel.Ld)
 		structure(c, &u.step).i32(u.ranks).i32(u.pluses).flag(i == 0).
@@ -123,26 +127,23 @@ func (s *sortedRun) call() *call {
 	return structure(c, &s.arg)
 }
 
-// ranges prepares the states of a step: of all levels, or with weights of the positives.
-func (s *sortedRun) ranges(f stepArg, weights Address) {
+// states prepares the states of a step: of all levels, or with weights of the positives.
+func (s *sortedRun) states(f stepArg, weights Address) {
 	if f.kind != stepCurve && f.kind != stepLeak {
 		return
 	}
-	q, lowest := s.hi-s.lo, 0
+	levels := s.top + 1
 	if weights != 0 {
-		lowest = 1
+		levels = s.top
 	}
-	c := s.call().addr(weights)
-	structure(c, &f).run("ranksorted", "rank_ranges", q*blocks(s.rankStates(), 8), 256, 0)
-	s.call().f32(f.scale).i32(lowest).
-		run("ranksorted", "rank_scan", q*2*(s.top+1-lowest), 448, 0)
+	s.call().addr(weights).f32(f.scale).run("ranksorted", "rank_carry", (s.hi-s.lo)*2*levels, 256, 0)
 }
 
 // gradient writes ds from the derivatives u and v by rank and plus, and own. v is 0 but for one score.
 func (s *sortedRun) gradient(u, v, own Address) {
 	ds, rel, begin := s.ds.RowRange(s.lo, s.hi), s.rel.RowRange(s.lo, s.hi), true
 	add := func(f stepArg, weights Address, classes int, pluses bool) {
-		s.ranges(f, weights)
+		s.states(f, weights)
 		c := s.call().ptr(ds).addr(weights).addr(own).ptr(rel).i64(ds.Ld).i64(rel.Ld)
 		structure(c, &f).i32(classes).flag(pluses).flag(begin).
 			run("ranksorted", "rank_backward", (s.hi-s.lo)*blocks(s.items, 256), 256, 0)

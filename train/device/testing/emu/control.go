@@ -15,6 +15,8 @@ type Control struct {
 	version     func(int32) int32
 	reset       func() int32
 	lastError   func() string
+	count       func()
+	counts      func() string
 	t           testing.TB
 }
 
@@ -30,6 +32,7 @@ func Open(t testing.TB, folder string) *Control {
 	for name, fn := range map[string]any{
 		"hgEmuOrder": &c.order, "hgEmuFail": &c.fail, "hgEmuMemory": &c.memory, "hgEmuReset": &c.reset,
 		"hgEmuVersion": &c.version, "hgEmuLastError": &c.lastError,
+		"hgEmuCount": &c.count, "hgEmuCounts": &c.counts,
 	} {
 		if err := lib.Bind(fn, name); err != nil {
 			t.Fatal(err)

@@ -39,6 +39,7 @@ type module struct {
 	regs    map[string]kind // by prefix: %rd
 	inside  bool            // between the braces of a kernel
 	depth   int             // of scopes in it
+	pending int             // instructions that are not counted yet
 	listing bool            // between the parentheses of its parameters
 }
 
@@ -68,6 +69,7 @@ var (
 	regLine    = regexp.MustCompile(`^\.reg (\.\w+) %(\w+?)(?:<(\d+)>)?$`)
 	maxLine    = regexp.MustCompile(`^\.maxntid (\d+), (\d+), (\d+)$`)
 	labelLine  = regexp.MustCompile(`^([\w$]+):$`)
+	leaves     = regexp.MustCompile(`^(@!?%p\d+ )?(bra|ret)\b`)
 	ignored    = regexp.MustCompile(`^\.(version|target|address_size|minnctapersm|pragma|globl)\b`)
 )
 
@@ -98,6 +100,14 @@ func (m *module) read(text string) error {
 	return nil
 }
 
+// count emits the counting of the instructions since the last label or branch.
+func (m *module) count() {
+	if m.pending > 0 {
+		m.emit("hg_emu::instructions += %d;", m.pending)
+	}
+	m.pending = 0
+}
+
 func (m *module) statement(s string) error {
 	switch {
 	case m.kernel == "":
@@ -111,11 +121,13 @@ func (m *module) statement(s string) error {
 		m.depth--
 		return nil
 	case s == "}":
+		m.count()
 		m.emit("}\nHG_PTX_KERNEL(%d, %s)\n", m.threads, m.kernel)
 		m.kernel, m.inside = "", false
 		return nil
 	}
 	if match := labelLine.FindStringSubmatch(s); match != nil {
+		m.count()
 		m.emit("%s:;", match[1])
 		return nil
 	}
@@ -125,6 +137,10 @@ func (m *module) statement(s string) error {
 	code, err := m.instruction(s)
 	if err != nil {
 		return err
+	}
+	m.pending++
+	if leaves.MatchString(s) {
+		m.count()
 	}
 	m.emit("#line %d \"%s\"\n%s", m.line, m.name, code)
 	return nil

@@ -1,5 +1,6 @@
 #include "launch.h"
 #include "codes.h"
+#include "count.h"
 #include "options.h"
 #include "race.h"
 
@@ -139,6 +140,7 @@ static bool open_barrier() {
   if (block.barrier_count != block.count) return false;
   block.barrier_count = 0;
   race_barrier();
+  if (counting) count_barrier();
   for (int w = 0; w * 32 < block.count; w++) make_ready(w, ~block.warp[w].absent);
   return true;
 }
@@ -166,6 +168,7 @@ static void run_block() {
     if (failure.code != 0) return;
   } while (block.ready_count > 0 || open_barrier());
   if (block.done_count < block.count) return fail_block(error_launch_failed, divergence());
+  if (counting) count_end();
   std::string overrun = shared_check();
   if (!overrun.empty()) fail_block(error_illegal_address, overrun);
 }

@@ -2,6 +2,7 @@
 // shared memory is an offset in the block's window. A generic address is a pointer.
 #pragma once
 
+#include "count.h"
 #include "race.h"
 #include "tensorcore.h"
 
@@ -134,6 +135,7 @@ inline u8 *global_pointer(u64 at, hg_emu::Access access) {
   if (at % access.bytes != 0) hg_emu::misaligned(access);
   if (in_window(at)) hg_emu::misplaced(access, "global");
   hg_emu::race_global(access);
+  if (hg_emu::counting) hg_emu::count_access(access, false);
   return (u8 *)at;
 }
 inline u8 *shared_pointer(u64 at, hg_emu::Access access) {
@@ -141,6 +143,7 @@ inline u8 *shared_pointer(u64 at, hg_emu::Access access) {
   if (at % access.bytes != 0) hg_emu::misaligned(access);
   if (at >= hg_emu::window_bytes) hg_emu::misplaced(access, "shared");
   hg_emu::race_shared(access);
+  if (hg_emu::counting) hg_emu::count_access(access, true);
   return (u8 *)from_shared(at);
 }
 inline u8 *generic_pointer(u64 at, hg_emu::Access access) {

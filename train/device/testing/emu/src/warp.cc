@@ -1,5 +1,6 @@
 // What the lanes of a warp do together.
 #include "codes.h"
+#include "count.h"
 #include "launch.h"
 #include "race.h"
 #include "tensorcore.h"
@@ -68,7 +69,10 @@ static inline void settle(Warp &w, int number, u32 mask, Vote vote) {
 // release settles a vote that is complete, and lets the other lanes go on.
 static __attribute__((noinline)) void release(Warp &w, int number, u32 mask, Vote vote, u32 bit) {
   settle(w, number, mask, vote);
-  if (vote == vote_sync && (mask | w.absent) == ~0u) race_warp(number);
+  if (vote == vote_sync && (mask | w.absent) == ~0u) {
+    race_warp(number);
+    if (counting) count_warp(number);
+  }
   w.waiting &= ~mask;
   w.arrived &= ~mask;
   make_ready(number, mask & ~bit);
