@@ -27,7 +27,7 @@ type Settings struct {
 	train.Config `yaml:",inline"`
 
 	// Store is where a copy of the run directory is kept; "": nowhere.
-	Store string `yaml:"store,omitempty" usage:"s3://bucket/prefix: copy the run directory there after each checkpoint, and continue from there if it has the newer one"`
+	Store string `yaml:"store" usage:"s3://bucket/prefix: copy the run directory there after each checkpoint, and continue from there if it has the newer one"`
 
 	// Adopted says which settings were not given and come from what is known of the weights.
 	Adopted train.Adoption `yaml:"-" json:"-"`
