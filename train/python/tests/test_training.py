@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from conftest import read_safetensors
 from torch.nn import functional
 
 import hgld.torch as ht
+from conftest import read_safetensors
 
 STEPS, BATCH, SEED = 200, 48, 7
 
@@ -38,7 +38,7 @@ def test_two_hundred_steps_follow_hgld(tmp_path: Path) -> None:
     labels = torch.from_numpy(np.stack([fine, fine // 4], axis=1))
 
     want = hgld_run(tmp_path, "whole", f"steps={STEPS}", "optim.lr=1e-3", "optim.proxy_lr=1e-2")
-    hgld_run(tmp_path, "start", "steps=1", "optim.lr=0", "optim.proxy_lr=0")  # keeps its first weights
+    hgld_run(tmp_path, "start", "steps=1", "optim.lr=1e-30", "optim.proxy_lr=1e-30")  # keeps its first weights
     first, last = (
         read_safetensors(tmp_path / run / "checkpoints" / f"step-{n:08}" / "model.safetensors")
         for run, n in (("start", 1), ("whole", STEPS))
@@ -63,9 +63,13 @@ def test_two_hundred_steps_follow_hgld(tmp_path: Path) -> None:
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-    # Each step rounds, and Adam divides by the root of a small number in the first steps.
+    # Both round differently from the first step on, and Adam moves a weight whose gradient is nearly 0 by its whole
+    # rate, to the side of the rounding. A wrong ε, rate or order of batches is seen in the first steps.
     far = np.abs(np.array(losses[:STEPS]) - [e["loss"] for e in want])
-    print(far.max(), np.abs(head.weight.detach().numpy() - last["fc.weight"]).max(), losses[0], losses[-1])
+    apart = np.abs(head.weight.detach().numpy() - last["fc.weight"])
+    moved = np.abs(first["fc.weight"] - last["fc.weight"])
+    print(far[[0, 9, 49, 99, 199]], apart.mean(), moved.mean())
     assert losses[STEPS - 1] < 0.8 * losses[0]
+    assert far[:10].max() < 1e-6
     assert far.max() < 1e-4
-    assert np.abs(head.weight.detach().numpy() - last["fc.weight"]).max() < 1e-3
+    assert apart.mean() < 0.02 * moved.mean()
