@@ -63,6 +63,7 @@ type state struct {
 	Data     string            `json:"data"`             // fingerprint of the items and labels
 	Pixels   string            `json:"pixels,omitempty"` // fingerprint of the images, if the data set has one
 	Origin   map[string]string `json:"origin,omitempty"`
+	Ranks    int               `json:"ranks,omitempty"` // processes that trained together; 0: one
 
 	// If evaluations change the course of the run: what they measure, and their results before
 	// this checkpoint.

@@ -33,6 +33,10 @@ func (r *Run) startProcesses() error {
 	if len(list) == 0 || r.o.blank {
 		return nil
 	}
+	if n := r.network.ranks.count(); n > 1 {
+		return &ConfigError{fmt.Errorf("loss external trains in one process, and these are %d: each would start a program "+
+			"with a state of its own", n)}
+	}
 	if !r.o.AllowCommand {
 		return &CommandError{list[0].Kind.Command}
 	}

@@ -305,3 +305,15 @@ func TestCommandOfAnExternalLossNeedsPermission(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Each of several processes would have a program with a state of its own.
+func TestExternalLossTrainsInOneProcess(t *testing.T) {
+	c, data, o := outside(2)
+	for rank, got := range onRanks(t, 2, c, data, func(_ int, _ *Config, _ *Data, of *Options) {
+		of.AllowCommand = o.AllowCommand
+	}, nil) {
+		if got.err == nil || !strings.Contains(got.err.Error(), "trains in one process, and these are 2") {
+			t.Errorf("rank %d: %v", rank, got.err)
+		}
+	}
+}

@@ -160,7 +160,7 @@ func (r *Run) continueFrom(path string) error {
 	r.step.update.setCounts(r.o.Backend, s.Steps)
 	r.step.update.steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
-	r.state.Judged = s.Judged
+	r.state.Judged, r.state.Ranks = s.Judged, s.Ranks
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {
 		r.extension, err = r.extended(*extends)
@@ -287,7 +287,7 @@ func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error
 // always be used. A step skips a gradient that is not finite, but a rate times a finite gradient
 // can overflow too.
 func (r *Run) save() (string, error) {
-	if r.saved == r.state.Step || r.o.Dir == "" {
+	if r.saved == r.state.Step || r.o.Dir == "" && r.network.ranks == nil {
 		return "", nil
 	}
 	var tensors, average []tensorfile.Tensor
@@ -302,8 +302,10 @@ func (r *Run) save() (string, error) {
 		if states, err = r.step.objective.states(); err != nil {
 			return err
 		}
-		r.state.Steps, err = r.step.update.readCounts(r.o.Backend)
-		return err
+		if r.state.Steps, err = r.step.update.readCounts(r.o.Backend); err != nil {
+			return err
+		}
+		return r.compare(slices.Concat(tensors, average))
 	})
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint: %w", err)
@@ -313,6 +315,10 @@ func (r *Run) save() (string, error) {
 			return "", fmt.Errorf("train: step %d: %w: element %d of %s; no checkpoint is written, and a lower optim.lr "+
 				"may help", r.state.Step, ErrNotFinite, i, t.Name)
 		}
+	}
+	if r.o.Dir == "" {
+		r.saved = r.state.Step
+		return "", nil // rank 0 writes it
 	}
 	if err := r.keepLock(); err != nil {
 		return "", err

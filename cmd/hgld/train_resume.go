@@ -22,6 +22,9 @@ func trainResumeCommand() *cli.Command {
 		ArgsUsage: "RUN",
 		Flags:     append(stageFlags(), deviceFlag(), commandFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
+			if err := j.findRanks(); err != nil {
+				return err
+			}
 			if len(j.args) != 1 {
 				return usagef("train resume takes one argument, the run directory; got %d", len(j.args))
 			}
@@ -32,7 +35,7 @@ func trainResumeCommand() *cli.Command {
 			if err := j.project.Section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return trainStage().Continued().Execute(j, s)
+			return j.ranks.leave(executeTraining(trainStage().Continued(), j, s))
 		}),
 	}
 }
