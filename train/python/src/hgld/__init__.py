@@ -1,7 +1,7 @@
 """hgld: losses and evaluation of hierarchical image retrieval.
 
-``hgld.torch`` has the losses as PyTorch modules, :func:`evaluate` measures embeddings, and
-:func:`serve_loss` computes a loss of one's own for a training of hgld. The
+``hgld.torch`` has the losses as PyTorch modules, :func:`evaluate` measures embeddings, :func:`load`
+makes a module of a trained network, and :func:`serve_loss` computes a loss of one's own for a training of hgld. The
 program ``hgld`` itself comes with the package and is on the PATH.
 """
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from hgld._evaluate import Evaluation, Value, evaluate
     from hgld._external import serve_loss
     from hgld._library import HgldError
+    from hgld.torch._network import load
 
-__all__ = ["Evaluation", "HgldError", "Value", "__version__", "evaluate", "serve_loss"]
+__all__ = ["Evaluation", "HgldError", "Value", "__version__", "evaluate", "load", "serve_loss"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,8 @@ def __getattr__(name: str) -> Any:
         from hgld import _library as module
     elif name == "serve_loss":
         from hgld import _external as module  # type: ignore[no-redef]
+    elif name == "load":
+        from hgld.torch import _network as module  # type: ignore[no-redef]
     elif name in __all__:
         from hgld import _evaluate as module  # type: ignore[no-redef]
     else:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hgld._library import HgldError
+from hgld._safetensors import dump, parse
 
 if TYPE_CHECKING:
     import torch
@@ -199,18 +200,8 @@ def _tree(value: Any, tensors: Tensors) -> Any:
     return tuple(items) if kind == "tuple" else items
 
 
-def _types() -> dict[str, torch.dtype]:
-    import torch
-
-    return {
-        "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
-        "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool,
-    }  # fmt: skip
-
-
 def _read(stream: BinaryIO) -> tuple[Tensors, dict[str, str]] | None:
     """The tensors and the metadata of a frame; None where the stream ends."""
-    import torch
 
     def exactly(n: int) -> bytearray | None:
         data = bytearray(n)
@@ -226,40 +217,13 @@ def _read(stream: BinaryIO) -> tuple[Tensors, dict[str, str]] | None:
     body = None if head is None else exactly(struct.unpack("<Q", head)[0])
     if body is None:
         return None
-    start = 8 + struct.unpack_from("<Q", body)[0]
-    entries = json.loads(body[8:start])
-    about: dict[str, str] = entries.pop("__metadata__", {})
-    types, tensors = _types(), {}
-    for name, entry in entries.items():
-        lo, hi = entry["data_offsets"]
-        kind = types[entry["dtype"]]
-        if lo == hi:
-            tensors[name] = torch.empty(entry["shape"], dtype=kind)
-        else:
-            flat = torch.frombuffer(body, dtype=torch.uint8, count=hi - lo, offset=start + lo)
-            flat = flat if (start + lo) % 8 == 0 else flat.clone()
-            tensors[name] = flat.view(kind).view(entry["shape"])
-    return tensors, about
+    return parse(body)
 
 
 def _write(stream: BinaryIO, tensors: Tensors, about: dict[str, str]) -> None:
     """Writes a frame."""
-    import torch
-
-    names = {kind: name for name, kind in _types().items()}
-    entries: dict[str, Any] = {"__metadata__": {"message": "answer", **about}}
-    parts, at = [], 0
-    for name, x in tensors.items():
-        if x.dtype not in names:
-            raise HgldError(f"a tensor of {x.dtype} cannot be sent")
-        x = x.contiguous()
-        data = x.reshape(-1).view(torch.uint8).numpy().tobytes() if x.numel() else b""
-        entries[name] = {"dtype": names[x.dtype], "shape": list(x.shape), "data_offsets": [at, at + len(data)]}
-        parts.append(data)
-        at += len(data)
-    head = json.dumps(entries).encode()
-    head += b" " * (-len(head) % 8)
-    stream.write(struct.pack("<QQ", 8 + len(head) + at, len(head)) + head)
-    for data in parts:
-        stream.write(data)
+    parts = dump(tensors, {"message": "answer", **about})
+    stream.write(struct.pack("<Q", sum(len(p) for p in parts)))
+    for part in parts:
+        stream.write(part)
     stream.flush()

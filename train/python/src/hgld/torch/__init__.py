@@ -13,8 +13,9 @@ except ImportError as err:
 from hgld.torch import _losses
 from hgld.torch._loss import Loss
 from hgld.torch._losses import *  # noqa: F403
+from hgld.torch._network import Network
 from hgld.torch._shards import BatchSampler, Shards
 from hgld.torch._xbm import XBM
 
-__all__ = ["XBM", "BatchSampler", "Loss", "Shards"]
+__all__ = ["XBM", "BatchSampler", "Loss", "Network", "Shards"]
 __all__ += _losses.__all__
