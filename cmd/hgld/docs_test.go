@@ -106,6 +106,7 @@ var elsewhereRun = map[string]string{
 	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":   "scripts/check_export",
 	"python.md":   "scripts/check_python",
+	"s3.md":       "scripts/check_s3",
 	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
 }
