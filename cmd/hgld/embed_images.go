@@ -37,7 +37,7 @@ func embedImagesCommand() *cli.Command {
 			weightsKeyFlag(),
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
-			sideFlag(0),
+			sliceFlag(), sideFlag(0),
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, overrideFlag(), replaceFlag(), deviceFlag()),
@@ -49,7 +49,8 @@ func embedImagesCommand() *cli.Command {
 			p := &publishedChoice{weights: c.String("weights"), backbone: c.String("backbone"), key: c.String("key"),
 				assignments: c.StringSlice(pipeline.OverrideFlag), threads: c.Int("threads")}
 			o := embedChoice{command: "embed-images", example: "hgld embed-images --weights model.safetensors photos",
-				model: p, split: c.String("split"), out: c.String("out"), side: c.Int("side"), missing: c.Float64("allow-missing")}
+				model: p, split: c.String("split"), out: c.String("out"), side: c.Int("side"), missing: c.Float64("allow-missing"),
+				slice: c.String("slice")}
 			return errors.Join(o.run(j), j.Close())
 		},
 	}

@@ -26,6 +26,8 @@ const evalEmbedExamples = "  hgld eval embed photos                  photos.npy 
 	"photos.csv has ids and classes\n" +
 	"  hgld eval embed --run runs/happier --best --out photos.parquet photos.zip\n" +
 	"  hgld eval embed --split test shards     a split of shards, as hgld eval run measures it\n" +
+	"  hgld eval embed --slice 2/8 shards      the second of every eight parts; machines may share the folder\n" +
+	"  hgld eval embed --slice finish shards   the files of the parts that slices have left\n" +
 	"  hgld eval embed --run runs/head --labels l.csv e.npy\n" +
 	"                                          vectors of another model, through a head trained on its vectors\n\n" +
 	"  An interrupted command continues where it stopped. hgld eval run --embeddings measures the vectors,\n" +
@@ -42,7 +44,7 @@ func evalEmbedCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
 			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` of the labels that mean no class, as in hgld eval run"},
 			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
-			sideFlag(0),
+			sliceFlag(), sideFlag(0),
 			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
 			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
 			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
@@ -55,7 +57,7 @@ func evalEmbedCommand() *cli.Command {
 				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
 					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
 					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
-				side: c.Int("side"), missing: c.Float64("allow-missing")}
+				side: c.Int("side"), missing: c.Float64("allow-missing"), slice: c.String("slice")}
 			return errors.Join(o.run(j), j.Close())
 		},
 	}
@@ -105,6 +107,7 @@ type embedChoice struct {
 	command, example string
 	model            embedder
 	split, out       string
+	slice            string // --slice
 	side             int
 	labels           vectorLabels
 	missing          float64
@@ -134,6 +137,10 @@ func (o *embedChoice) run(j *job) (err error) {
 	if err := o.check(j); err != nil {
 		return err
 	}
+	n, of, err := o.sliceOf()
+	if err != nil {
+		return err
+	}
 	data, closer, err := openItems(j, j.args[0], o.split, o.labels)
 	if err != nil {
 		return err
@@ -152,9 +159,18 @@ func (o *embedChoice) run(j *job) (err error) {
 	defer p.End()
 	w := index.Writer{Path: o.out, Run: o.model.source(), Data: j.args[0], Skip: skipBroken, MostFailed: o.missing,
 		Side: o.side, Progress: func(done, _ int) { p.Set(done, "") }}
+	if n > 0 {
+		s, err := w.WriteSlice(j.ctx, m, data, n, of)
+		p.End()
+		if err != nil {
+			return embedError(j, err)
+		}
+		return o.reportSlice(j, s, n, of)
+	}
+	w.Finish = o.finish()
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
-		return embedError(j, err)
+		return embedError(j, missingParts(err, of))
 	}
 	return o.report(j, info, kept)
 }

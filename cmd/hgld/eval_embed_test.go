@@ -244,6 +244,39 @@ func TestInterruptedEmbeddingContinues(t *testing.T) {
 	}
 }
 
+// Slices leave parts, and finish makes the files of one embedding of them.
+func TestSlicesOfAnEmbeddingAreFinished(t *testing.T) {
+	trainedPictures(t)
+	must(t, "eval", "embed", "--run", "runs/a", "--out", "one.npy", "shards")
+	t.Setenv("SLURM_ARRAY_TASK_ID", "1")
+	for _, c := range []struct {
+		slice, want string
+		code        int
+	}{
+		{"finish/x", "want finish, or finish/T", exitUsage},
+		{"3/2", "want N/T", exitUsage},
+		{"finish", "1 of 1 parts are missing\n  --slice finish/T names", exitUsage},
+		{"2/2", "slice 2 of 2: 0 items in 0 parts, 0 there already", exitOK},
+		{"finish/2", "those of the slices 1\n  embed them: --slice 1/2, or an array of the tasks 1 with", exitUsage},
+		{"auto/2", "slice 1 of 2: 144 items in 1 part, 0 there already", exitOK},
+		{"1/2", "144 items in 1 part, 1 there already", exitOK},
+		{"finish/2", "many.npy: 144 vectors", exitOK},
+		{"finish", "many.npy is complete", exitOK},
+	} {
+		code, out, errs := run(t, "eval", "embed", "--run", "runs/a", "--out", "many.npy", "--slice", c.slice, "shards")
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("--slice %s: exit code %d, want %d and %q\n%s%s", c.slice, code, c.code, c.want, out, errs)
+		}
+	}
+	for _, end := range []string{".npy", ".csv"} {
+		a, err := os.ReadFile("one" + end)
+		b, other := os.ReadFile("many" + end)
+		if err != nil || other != nil || !bytes.Equal(a, b) {
+			t.Errorf("other bytes in many%s: %v, %v", end, err, other)
+		}
+	}
+}
+
 // A search in the images of a run does not embed them again where an index of them lies.
 func TestSearchOfARunUsesItsExistingIndex(t *testing.T) {
 	trainedPictures(t)

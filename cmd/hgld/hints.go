@@ -18,6 +18,7 @@ import (
 	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
+	"hgld/internal/rendezvous"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -177,7 +178,19 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
+	kind(exitUsage, func(*train.CommandError) string {
+		return "--allow-command runs it; if the configuration is not your own, read first what the command does"
+	}),
 	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind[*train.RanksError](exitUsage, nil),
+	kind(exitIntegrity, func(*train.DivergedError) string {
+		return "processors of different kinds may round differently: start all processes on machines of one kind; the run " +
+			"continues from its last checkpoint"
+	}),
+	kind(exitTemporary, func(*rendezvous.GoneError) string {
+		return "the same command continues from the newest checkpoint"
+	}),
+	kind[*rendezvous.RefusedError](exitUsage, nil),
 	kind(exitLocked, func(*train.TakenOverError) string {
 		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"
 	}),

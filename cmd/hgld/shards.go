@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -42,6 +43,8 @@ type shardsSettings struct {
 	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
+	Subset         string          `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list is there"`
+	Exclude        string          `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
@@ -57,7 +60,7 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			Uneven: "refuse", ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
-			return []string{s.Input, s.Images, s.Labels, s.Hierarchy}, []string{s.Out}
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy, s.Exclude}, []string{s.Out}
 		},
 		Found: (*shardsSettings).imageFolders,
 		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
@@ -65,7 +68,7 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 	})
 }
 
-// check finds an unknown data set and a wrong size of the shards.
+// check finds an unknown data set or subset, and a wrong size of the shards.
 func (s *shardsSettings) check() error {
 	if _, err := s.importer(); err != nil {
 		return err
@@ -104,7 +107,8 @@ func shardsCommand() *cli.Command {
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
 			"  hgld shards verify                                    compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsPlanCommand(), shardsSliceCommand(), shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
+		shardsFetchCommand(), shardsPlanCommand(), shardsSliceCommand(),
+		shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
 		shardsVerifyCommand(), shardsCardCommand(),
 	)
 }
@@ -141,7 +145,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
-		Uneven: s.Uneven, Extensions: img.HEIFExtensions(o.HEIF)})
+		Uneven: s.Uneven, Subset: s.Subset, Extensions: img.HEIFExtensions(o.HEIF)})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
@@ -153,6 +157,13 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	}
 	if s.Labelled {
 		src = dataset.Labelled(src)
+	}
+	if s.Exclude != "" {
+		without, err := dataset.Without(j.ctx, src, s.Exclude)
+		if err != nil {
+			return nil, nil, errors.Join(err, src.Close())
+		}
+		src = without
 	}
 	return src, o, nil
 }
@@ -310,8 +321,14 @@ func sourceError(err error) error {
 }
 
 // importer returns the importer of the data set. It returns a usage error if the data set
-// is csv and the input is a folder.
+// is csv and the input is a folder, and for a subset that the data set does not have.
 func (s *shardsSettings) importer() (dataset.Importer, error) {
+	if s.Subset != "" && s.Dataset != "gldv2" {
+		return nil, usagef("subset is %.80q, but %s has no subsets; gldv2 has", s.Subset, s.Dataset)
+	}
+	if s.Subset != "" && !slices.Contains(dataset.GLDv2Subsets, s.Subset) {
+		return nil, withCode(exitUsage, fmt.Errorf("subset: %w", registry.Unknown("subset", s.Subset, dataset.GLDv2Subsets)))
+	}
 	importer, err := dataset.Find(s.Dataset)
 	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
 		err = withHint(fmt.Errorf("input is the folder %s, but the data set csv reads a table", s.Input),

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"net/http"
@@ -53,6 +54,14 @@ type Request struct {
 	// Sleep waits between two attempts until the time has passed or ctx ends. nil means that of the
 	// system's clock.
 	Sleep func(ctx context.Context, d time.Duration) error
+
+	// Sum, if set, has hashed the file when Fetch returns without an error. What an earlier transfer left is
+	// read once; the rest is hashed as it arrives.
+	Sum hash.Hash
+
+	// Accept, if set, is called with the size of the file, or 0 if the server does not say it, before bytes of
+	// an answer are written. An error ends the transfer.
+	Accept func(total int64) error
 
 	// Unsized is the largest file, in bytes, that is taken from a server that does not say its size.
 	// 0 means 16 GiB.
@@ -137,6 +146,16 @@ type transfer struct {
 
 // StatePath returns the path of the record beside a partial file.
 func StatePath(part string) string { return part + ".json" }
+
+// Size returns the size that a partial file will have, 0 if its record does not say it.
+func Size(part string) int64 {
+	var s state
+	data, err := regular.ReadFile(StatePath(part))
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return 0
+	}
+	return s.Total
+}
 
 // Remove removes a partial file and its record.
 func Remove(part string) error {
@@ -245,7 +264,12 @@ func (t *transfer) begin() error {
 		t.state = state{URL: t.public}
 	}
 	t.result.Kept = t.state.Done
-	return t.file.Truncate(t.state.Done)
+	if err := t.file.Truncate(t.state.Done); err != nil || t.Sum == nil {
+		return err
+	}
+	t.Sum.Reset()
+	_, err = io.Copy(t.Sum, io.NewSectionReader(t.file, 0, t.state.Done))
+	return err
 }
 
 // fetchAll repeats parts until the file is complete.
@@ -295,6 +319,11 @@ func (t *transfer) fetchPart(ctx context.Context) error {
 	complete, upto, err := t.accept(resp)
 	if complete || err != nil {
 		return err
+	}
+	if t.Accept != nil {
+		if err := t.Accept(t.state.Total); err != nil {
+			return err
+		}
 	}
 	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte in %v", stall)) })
 	defer watch.Stop()
@@ -415,6 +444,9 @@ func (t *transfer) restart(now string, total int64, changed bool) error {
 	}
 	t.result.Kept = 0
 	t.state = state{URL: t.public, Validator: now, Total: total}
+	if t.Sum != nil {
+		t.Sum.Reset()
+	}
 	if err := t.file.Truncate(0); err != nil {
 		return err
 	}
@@ -445,6 +477,9 @@ func (t *transfer) copy(body io.Reader, upto int64, watch *time.Timer) error {
 		}
 		if _, err := t.file.Write(buf[:n]); err != nil {
 			return err
+		}
+		if t.Sum != nil {
+			t.Sum.Write(buf[:n])
 		}
 		t.state.Done += int64(n)
 		if unsaved += n; unsaved >= syncBytes {

@@ -267,3 +267,34 @@ func TestSecondProcessDoesNotWriteTheSameFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The hash of a file covers what earlier transfers left, and nothing of a file that the server no longer has.
+func TestSumIsOfTheWholeFile(t *testing.T) {
+	s := serve(t, content(1<<20))
+	s.cutAfter = 300_000
+	part := half(t, s)
+	sum := sha256.New()
+	fetch := func(what string, p string) {
+		t.Helper()
+		got, err := Fetch(t.Context(), Request{URL: s.URL + "/w", Part: p, Sleep: noSleep, Sum: sum})
+		if want := sha256.Sum256(s.content); err != nil || !bytes.Equal(sum.Sum(nil), want[:]) {
+			t.Errorf("%s: %+v, %v, sha256 %x, want %x", what, got, err, sum.Sum(nil), want)
+		}
+	}
+	fetch("resumed", part)
+	fetch("complete already", part)
+	part = half(t, s)
+	s.content, s.tag = bytes.Repeat([]byte("b"), 500_000), `"two"`
+	fetch("changed", part)
+	refused := errors.New("too large")
+	_, err := Fetch(t.Context(), Request{URL: s.URL + "/w", Part: filepath.Join(t.TempDir(), "p"), Sleep: noSleep,
+		Accept: func(total int64) error {
+			if total != 500_000 {
+				t.Errorf("asked about %d bytes", total)
+			}
+			return refused
+		}})
+	if !errors.Is(err, refused) {
+		t.Error(err)
+	}
+}

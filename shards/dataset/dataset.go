@@ -31,6 +31,10 @@ type Settings struct {
 	// an error; with "repeat", the innermost folder is also the class of the missing finer levels.
 	Uneven string
 
+	// Subset says which training images of gldv2 are taken, one of [GLDv2Subsets]; "": the clean ones if
+	// their list is there.
+	Subset string
+
 	// Extensions are those of image files beyond the usual ones, such as ".heic", that a decoder
 	// on this machine reads. A folder data set leaves out other files.
 	Extensions []string

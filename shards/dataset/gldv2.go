@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hgld/internal/csvfile"
+	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -17,7 +18,7 @@ import (
 // GLDv2 imports Google Landmarks v2 (Weyand et al., CVPR 2020) as published: its
 // metadata in Settings.Input, at the top or in metadata/,
 //
-//	train_clean.csv                landmark_id,images    (or else train.csv: id,url,landmark_id)
+//	train_clean.csv                landmark_id,images    (or train.csv: id,url,landmark_id; see Settings.Subset)
 //	train_attribution.csv          id,url,author,license,title
 //	index_image_to_landmark.csv    id,landmark_id
 //	retrieval_solution_v2.1.csv    id,images,Usage
@@ -68,6 +69,13 @@ const (
 	gldv2Solution = "retrieval_solution_v2.1.csv"
 )
 
+// GLDv2Subsets are the two published training sets: without and with images that show something else.
+var GLDv2Subsets = []string{"clean", "full"}
+
+// gldv2Published are the sizes of the training sets (Weyand et al., table 2, and the data set's page).
+var gldv2Published = map[string]count{gldv2Clean: {labels.Train, 1580470, 81313},
+	gldv2Train: {labels.Train, 4132914, 203094}}
+
 func (g *gldv2) open(ctx context.Context, s Settings) error {
 	lists, err := openStore(ctx, s.Input)
 	if err != nil {
@@ -80,16 +88,21 @@ func (g *gldv2) open(ctx context.Context, s Settings) error {
 	if err := g.readLabels(ctx, s); err != nil {
 		return err
 	}
+	train, err := g.trainingList(s.Subset)
+	if err != nil {
+		return err
+	}
+	read := map[string]func(context.Context) error{gldv2Clean: g.readClean, gldv2Train: g.readTrain}[train]
 	var splits []labels.Split
 	for _, step := range []struct {
 		table string
 		split labels.Split
 		read  func(context.Context) error
 	}{
-		{gldv2Clean, labels.Train, g.readClean}, {gldv2Train, labels.Train, g.readTrain},
-		{gldv2Index, labels.Index, g.readIndex}, {gldv2Solution, labels.Test, g.readSolution},
+		{train, labels.Train, read}, {gldv2Index, labels.Index, g.readIndex},
+		{gldv2Solution, labels.Test, g.readSolution},
 	} {
-		if !g.has(step.table) || slices.Contains(splits, step.split) {
+		if !g.has(step.table) {
 			continue
 		}
 		if err := step.read(ctx); err != nil {
@@ -103,8 +116,8 @@ func (g *gldv2) open(ctx context.Context, s Settings) error {
 	if err := g.readCredits(ctx); err != nil {
 		return err
 	}
-	if g.has(gldv2Clean) {
-		g.compare(count{labels.Train, 1580470, 81313})
+	if g.has(train) {
+		g.compare(gldv2Published[train])
 	}
 	if g.has(gldv2Index) {
 		g.compare(count{labels.Index, 761757, 0})
@@ -118,6 +131,21 @@ func (g *gldv2) open(ctx context.Context, s Settings) error {
 		g.images = images
 	}
 	return err
+}
+
+// trainingList returns the table of a subset.
+func (g *gldv2) trainingList(subset string) (string, error) {
+	if subset != "" && !slices.Contains(GLDv2Subsets, subset) {
+		return "", registry.Unknown("subset", subset, GLDv2Subsets)
+	}
+	table := gldv2Train
+	if subset == "clean" || subset == "" && g.has(gldv2Clean) {
+		table = gldv2Clean
+	}
+	if subset != "" && !g.has(table) {
+		return "", fmt.Errorf("%s is missing, which lists the subset %s", table, subset)
+	}
+	return table, nil
 }
 
 // readLabels reads the label file of stage 3, or the published ones.
@@ -263,7 +291,7 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 // table calls each for every record of a CSV, with the named columns.
 func (p *published) table(ctx context.Context, name string, columns []string,
 	each func(row []string, where string) error) error {
-	return p.readList(ctx, name, func(in io.Reader) error {
+	return p.readUpTo(ctx, name, maxTable, func(in io.Reader) error {
 		r := csvfile.Separated(in, ',')
 		r.Reuse()
 		head, err := r.Read()

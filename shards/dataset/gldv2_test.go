@@ -166,6 +166,48 @@ func TestGLDv2NotesSkippedImages(t *testing.T) {
 	}
 }
 
+// Of the two training sets, the clean one is taken unless the settings name the other.
+func TestGLDv2Subsets(t *testing.T) {
+	files := maps.Clone(gldv2Tables)
+	files["metadata/train.csv"] = "id,url,landmark_id\n000000000000000a,u,7\n100000000000000b,u,7\n" +
+		"200000000000000c,u,8\nffffffffffffffff,u,8\n"
+	dir := files.folder(t)
+	for _, c := range []struct {
+		subset string
+		images int
+		note   string
+	}{
+		{"", 3, "train has 3 images (published: 1580470)"}, {"clean", 3, "(published: 81313)"},
+		{"full", 4, "train has 4 images (published: 4132914)"},
+	} {
+		src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir, Subset: c.subset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for item, err := range src.Items(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if item.Split == labels.Train {
+				n++
+			}
+		}
+		notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "; ")
+		if n != c.images || !strings.Contains(notes, c.note) {
+			t.Errorf("%q: %d training images, notes %q", c.subset, n, notes)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := GLDv2{}.Open(t.Context(), Settings{Input: dir, Subset: "cleen"})
+	wantError(t, err, "cleen", "clean")
+	full := without(files, "metadata/train_clean.csv").folder(t)
+	_, err = GLDv2{}.Open(t.Context(), Settings{Input: full, Subset: "clean"})
+	wantError(t, err, "train_clean.csv is missing")
+}
+
 func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	dir := gldv2Folder(t, true)
 	file := filepath.Join(dir, "index", "images_004.tar")

@@ -150,15 +150,22 @@ func (p *published) has(name string) bool {
 	return err == nil
 }
 
-// maxList bounds the size of a list, and maxLine that of a line. The longest published
-// list has 26 MB; the annotations of iNaturalist 2018, as JSON, have 122 MB.
+// maxList bounds the size of a list, maxTable that of a table of GLDv2, and maxLine that of a line. The
+// longest published list has 26 MB; the annotations of iNaturalist 2018, as JSON, have 122 MB. A table of
+// GLDv2 has up to 4.1 million rows with addresses, authors and titles.
 const (
-	maxList = 512 << 20
-	maxLine = 64 << 10
+	maxList  = 512 << 20
+	maxTable = 8 << 30
+	maxLine  = 64 << 10
 )
 
 // readList passes the content of a list to read and notes its hash for the manifest.
 func (p *published) readList(ctx context.Context, name string, read func(io.Reader) error) error {
+	return p.readUpTo(ctx, name, maxList, read)
+}
+
+// readUpTo is readList for a list of at most a number of bytes.
+func (p *published) readUpTo(ctx context.Context, name string, most int64, read func(io.Reader) error) error {
 	f, err := p.lists.open(path.Join(p.top, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing; it is part of the published data set", name)
@@ -168,15 +175,15 @@ func (p *published) readList(ctx context.Context, name string, read func(io.Read
 	}
 	defer f.Close()
 	h := &hashed{ctx: ctx, sum: sha256.New()}
-	in := io.TeeReader(io.LimitReader(f, maxList+1), h)
+	in := io.TeeReader(io.LimitReader(f, most+1), h)
 	if err := read(in); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // what the reader left
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if h.bytes > maxList {
-		return fmt.Errorf("%s: more than %d bytes", name, maxList)
+	if h.bytes > most {
+		return fmt.Errorf("%s: more than %d bytes", name, most)
 	}
 	p.inputs = append(p.inputs, h.input(name))
 	return nil

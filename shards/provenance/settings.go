@@ -19,13 +19,15 @@ type Settings struct {
 	Uneven       string           `json:"uneven,omitempty"`             // what images at different depths mean; "" for the default
 	Labelled     bool             `json:"labelled,omitempty"`           // only images with a class at every level
 	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
+	Subset       string           `json:"subset,omitempty"`             // of gldv2's training images
+	Exclude      string           `json:"exclude,omitempty"`            // file of images that were left out
 	Columns      *dataset.Columns `json:"columns,omitempty"`            // nil for the default
 }
 
 // DropFolders leaves the files without their folders, so that a data set does not depend
 // on where it was built.
 func (s *Settings) DropFolders() error {
-	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy} {
+	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy, &s.Exclude} {
 		if *path == "" {
 			continue
 		}

@@ -126,6 +126,66 @@ func TestPartsChangeNoByte(t *testing.T) {
 	}
 }
 
+// Slices, in any order and with one that was stopped, give the bytes of one embedding. Without all of them, Finish
+// names those that are missing.
+func TestSlicesGiveTheBytesOfOneEmbedding(t *testing.T) {
+	m, d := head(t), drawn{200} // 4 parts of 64
+	for _, of := range []int{1, 3, 6} {
+		dir := t.TempDir()
+		one := Writer{Path: filepath.Join(dir, "one.npy"), Data: "drawn", PartRows: 64}
+		if _, _, err := one.Write(t.Context(), m, d); err != nil {
+			t.Fatal(err)
+		}
+		w := Writer{Path: filepath.Join(dir, "v.npy"), Data: "drawn", PartRows: 64}
+		finish := w
+		finish.Finish = true
+		var missing *MissingPartsError
+		if _, _, err := finish.Write(t.Context(), m, d); !errors.As(err, &missing) || len(missing.Parts) != 4 {
+			t.Fatalf("finish of nothing: %v", err)
+		}
+		items := 0
+		for n := of; n >= 1; n-- {
+			s, err := w.WriteSlice(t.Context(), m, d, n, of)
+			if err != nil || s.Kept != 0 {
+				t.Fatalf("slice %d of %d: %+v, %v", n, of, s, err)
+			}
+			items += s.Items
+			if again, err := w.WriteSlice(t.Context(), m, d, n, of); err != nil || again.Kept != s.Parts {
+				t.Errorf("slice %d of %d again: %+v, %v", n, of, again, err)
+			}
+			if n == 2 {
+				_, _, err := finish.Write(t.Context(), m, d)
+				if !errors.As(err, &missing) || !slices.Equal(missing.Slices(of), []int{1}) {
+					t.Errorf("without slice 1 of %d: %v, %+v", of, err, missing)
+				}
+			}
+		}
+		if info, kept, err := finish.Write(t.Context(), m, d); err != nil || kept || info.Rows != 200 || items != 200 {
+			t.Fatalf("%d slices: %+v, %v, %d items", of, info, err, items)
+		}
+		for _, end := range []string{".npy", ".csv"} {
+			if !bytes.Equal(read(t, filepath.Join(dir, "v"+end)), read(t, filepath.Join(dir, "one"+end))) {
+				t.Errorf("%d slices: other bytes in v%s", of, end)
+			}
+		}
+		if s, err := w.WriteSlice(t.Context(), m, d, 1, of); err != nil || s.Kept != s.Parts {
+			t.Errorf("a slice of finished files: %+v, %v", s, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*parts*")); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+	}
+	// Items that fit into one part are saved by a slice, too.
+	w := Writer{Path: filepath.Join(t.TempDir(), "v.parquet"), Data: "drawn"}
+	if s, err := w.WriteSlice(t.Context(), m, drawn{10}, 1, 2); err != nil || s.Parts != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	w.Finish = true
+	if info, _, err := w.Write(t.Context(), m, drawn{10}); err != nil || info.Rows != 10 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
 // overflowing has vectors that a network cannot compute with.
 type overflowing struct{ drawn }
 

@@ -52,6 +52,11 @@ type Writer struct {
 	// PartRows is the greatest number of items that an interruption loses; 0: 2048. It is rounded
 	// up to whole batches and does not change the result.
 	PartRows int
+
+	// Finish takes all parts from slices and embeds nothing: Write returns a *MissingPartsError if some are not there.
+	Finish bool
+
+	slice bool // every part is saved
 }
 
 // FailedError says that too many images cannot be used. Nothing was written.
@@ -98,30 +103,23 @@ func Owns(path string) (bool, error) {
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
-	if w.Side > 0 {
-		if err := m.AnyShape(); err != nil {
-			return nil, false, err
-		}
-	}
-	info = &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
-		Data: w.relative(w.Data)}
-	info.Published, info.Side = m.Published, w.Side
-	if info.Weights, err = m.WeightsSum(); err != nil {
+	info, parts, err := w.begin(m, d)
+	if err != nil {
 		return nil, false, err
 	}
-	info.Items = fingerprint(d)
 	if old, err := w.complete(ctx, info); err != nil || old != nil {
 		return old, old != nil, err
 	}
-	parts := w.parts(info)
-	if err := atomicfile.MkdirAll(parts, 0o755); err != nil {
-		return nil, false, err
-	}
+	missing := &MissingPartsError{Of: w.count(d)}
 	e := &export.Embeddings{Levels: d.Levels(), Vectors: tensorfile.Tensor{Name: "embeddings", DType: "F32"}}
-	for lo := 0; lo < d.Len(); lo += w.partRows() {
-		part, err := w.part(ctx, m, d, parts, lo)
+	for k := range missing.Of {
+		part, _, err := w.part(ctx, m, d, parts, k)
 		if err != nil {
 			return nil, false, err
+		}
+		if part == nil {
+			missing.Parts = append(missing.Parts, k)
+			continue
 		}
 		info.Failed = append(info.Failed, part.Failed...)
 		info.Width = part.vectors.Shape[1]
@@ -131,6 +129,9 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (in
 		for _, i := range part.Rows {
 			e.IDs, e.Classes = append(e.IDs, d.ID(i)), append(e.Classes, classNames(d, i))
 		}
+	}
+	if len(missing.Parts) > 0 {
+		return nil, false, missing
 	}
 	if n := len(info.Failed); n > 0 && (float64(n) > w.MostFailed*float64(d.Len()) || n == d.Len()) {
 		return nil, false, errors.Join(&FailedError{info.Failed, d.Len(), w.MostFailed}, os.RemoveAll(parts))
@@ -144,6 +145,28 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (in
 		return nil, false, err
 	}
 	return info, false, os.RemoveAll(parts)
+}
+
+// begin describes the embedding, and returns the folder of its parts. It creates the folder unless Finish is set.
+func (w *Writer) begin(m *train.Model, d input.Dataset) (*Info, string, error) {
+	if w.Side > 0 {
+		if err := m.AnyShape(); err != nil {
+			return nil, "", err
+		}
+	}
+	info := &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
+		Data: w.relative(w.Data)}
+	info.Published, info.Side = m.Published, w.Side
+	var err error
+	if info.Weights, err = m.WeightsSum(); err != nil {
+		return nil, "", err
+	}
+	info.Items = fingerprint(d)
+	parts := w.parts(info)
+	if w.Finish {
+		return info, parts, nil
+	}
+	return info, parts, atomicfile.MkdirAll(parts, 0o755)
 }
 
 // relative returns a path as stored in Info.
@@ -231,11 +254,17 @@ type part struct {
 	vectors tensorfile.Tensor
 }
 
-// part returns the items from lo on, read from their file or computed by the model.
-func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, folder string, lo int) (*part, error) {
+// count returns the number of parts.
+func (w *Writer) count(d input.Dataset) int { return (d.Len() + w.partRows() - 1) / w.partRows() }
+
+// part returns part k, counted from 0: read from its file, which is kept, or computed by the model. With Finish, it is
+// nil if there is no file.
+func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, folder string, k int) (p *part, kept bool,
+	err error) {
+	lo := k * w.partRows()
 	path := partFile(folder, lo)
-	if p := readPart(path); p != nil {
-		return p, nil
+	if p := readPart(path); p != nil || w.Finish {
+		return p, true, nil
 	}
 	hi := min(lo+w.partRows(), d.Len())
 	some := &input.Subset{Of: d}
@@ -248,19 +277,19 @@ func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, fold
 	}
 	e, err := m.EmbedAll(ctx, some, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	p := &part{Rows: e.Rows, vectors: e.Vectors}
+	p = &part{Rows: e.Rows, vectors: e.Vectors}
 	for i := range p.Rows {
 		p.Rows[i] += lo
 	}
 	for _, f := range e.Failed {
 		p.Failed = append(p.Failed, Failure{ID: f.ID, Error: f.Err.Error(), Unread: !f.Decoding})
 	}
-	if d.Len() <= w.partRows() {
-		return p, nil // there is nothing to save
+	if d.Len() <= w.partRows() && !w.slice {
+		return p, false, nil // there is nothing to save
 	}
-	return p, p.write(path)
+	return p, false, p.write(path)
 }
 
 // eachPart calls f for the vectors of the parts in order, one at a time.

@@ -57,6 +57,7 @@ var may = map[string][]string{
 	"train/loss/definition":    {"train/loss", "train/device", "train/device/reference", "labels"},
 	"train/metric":             {"labels"},
 	"train/rank":               {"train/metric", "train/device"},
+	"train/external":           {"train/loss"},
 	"train/stats":              {"train/sample"},
 	"train/cost":               {"train", "train/device", "train/device/observe", "train/device/nulldriver"},
 	"train/input":              {"train/device", "train/sample", "labels"},
@@ -83,7 +84,7 @@ var may = map[string][]string{
 	"train/optim":      {"train/device", "train/grad"},
 	"train/tune":       {},
 	"train/python/call": {"train", "train/retrieval", "train/metric", "train/loss", "train/loss/definition",
-		"train/device", "train/grad", "train/nn", "labels"},
+		"train/sample", "train/device", "train/grad", "train/nn", "labels"},
 	"cmd/hgld": {"…"},
 }
 
@@ -97,6 +98,8 @@ var internalMay = map[string][]string{
 	"internal/objectstore": {"internal/objectstore/address", "internal/atomicfile", "internal/crash", "internal/regular"},
 	"internal/seal":        {"internal/filehash"},
 	"internal/settings":    {"internal/objectstore/address", "internal/registry", "internal/regular"},
+	"internal/mpi":         {"internal/dlopen"},
+	"internal/rendezvous":  {"internal/crash"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/regular", "internal/seal"},
 	"internal/parquetfile": {"internal/regular"},
