@@ -127,13 +127,13 @@ func TestABuildOverABadNetworkGivesTheSameBytes(t *testing.T) {
 	kinds := []fakes3.Fault{{Status: 503, Code: "SlowDown"}, {Status: 500, Code: "InternalError"}, {Lost: true},
 		{Cut: true, After: 40}, {Short: 1}}
 	failed := map[string]bool{}
-	server.Fault = func(r *http.Request, n int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, n int) fakes3.Fault {
 		request := r.Method + r.URL.String()
 		if failed[request] = !failed[request]; failed[request] && n%3 == 0 { // a third, since each costs a tenth of a second
 			return kinds[n/3%len(kinds)]
 		}
 		return fakes3.Fault{}
-	}
+	})
 	mustBuild(t, newSource(t, 30), place, small())
 	if v := mustVerify(t, place); len(v.Damage) > 0 {
 		t.Errorf("%v", v.Damage)
@@ -149,7 +149,7 @@ func TestABuildThatStopsBeforeTheManifestContinues(t *testing.T) {
 		}
 		return fakes3.Fault{}
 	}
-	server.Fault = denied
+	server.SetFault(denied)
 	_, err := Build(t.Context(), newSource(t, 30), place, small())
 	var e *objectstore.Error
 	if !errors.As(err, &e) || e.Kind != objectstore.Denied {
@@ -158,7 +158,7 @@ func TestABuildThatStopsBeforeTheManifestContinues(t *testing.T) {
 	if _, err := Open(place); !errors.As(err, new(*UnfinishedError)) {
 		t.Errorf("error %v, want that it is not finished", err)
 	}
-	server.Fault = nil
+	server.SetFault(nil)
 	r := mustBuild(t, newSource(t, 30), place, small())
 	if r.Kept != len(r.Manifest.Files) {
 		t.Errorf("%d of %d shards were kept", r.Kept, len(r.Manifest.Files))
@@ -237,12 +237,12 @@ func TestDamageInAnObjectStoreIsFoundAndRepaired(t *testing.T) {
 		t.Errorf("%v", v.Damage)
 	}
 	// A store that fails for the moment is no damage.
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if strings.HasSuffix(r.URL.Path, shard) {
 			return fakes3.Fault{Status: 503, Code: "SlowDown"}
 		}
 		return fakes3.Fault{}
-	}
+	})
 	_, err := Verify(t.Context(), place, VerifyOptions{})
 	var e *objectstore.Error
 	if !errors.As(err, &e) || e.Kind != objectstore.Temporary {
@@ -259,13 +259,13 @@ func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong := 0
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".parquet") && wrong == 0 {
 			wrong++
 			return fakes3.Fault{Flip: true}
 		}
 		return fakes3.Fault{}
-	}
+	})
 	v, err := set.Split(set.Manifest().Splits()[0])
 	if err != nil {
 		t.Fatal(err)

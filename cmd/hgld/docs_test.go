@@ -108,6 +108,7 @@ var elsewhereRun = map[string]string{
 	"python.md":        "scripts/check_python",
 	"clusters.md":      "scripts/check_slurm and scripts/check_kubernetes",
 	"ranks.md":         "scripts/check_ranks",
+	"s3.md":            "scripts/check_s3",
 	"shards.md":        "TestFinishedSlicesEqualABuild of package shards",
 	"walk.md":          "TestWalkFromRealTagsToLabels and the reference collection",
 	"external-loss.md": "scripts/check_python",

@@ -163,6 +163,10 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	origin := map[string]string{"tool": version, "data": s.Images.String(), "jpeg": which}
+	copies, err := openCopy(j, s) // before the processes meet, so that all find what rank 0 has fetched
+	if err != nil {
+		return err
+	}
 	b, err := j.openTraining(s)
 	if err != nil {
 		return err
@@ -177,10 +181,6 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		if err := train.Await(j.ctx, s.Out); err != nil {
 			return trainError(err)
 		}
-	}
-	copies, err := openCopy(j, s)
-	if err != nil {
-		return err
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,

@@ -30,9 +30,9 @@ func checkStore(s *trainSettings) error {
 }
 
 // openCopy opens the copy of a run and brings what it has newer. A run goes to a place of its own below the setting:
-// that of its directory in the project.
+// that of its directory in the project. Of several processes, rank 0 alone has it.
 func openCopy(j *job, s *trainSettings) (*runCopy, error) {
-	if s.Store == "" {
+	if s.Store == "" || j.follows() {
 		return nil, nil
 	}
 	name := filepath.Clean(j.project.Inside(s.Out))

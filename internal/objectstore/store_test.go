@@ -105,7 +105,7 @@ func TestConditionalWrite(t *testing.T) {
 	}
 	// The answer to the first try is lost: the second meets the object of the first.
 	server := fakes3.Start(t)
-	server.Fault = func(_ *http.Request, n int) fakes3.Fault { return fakes3.Fault{Lost: n == 1} }
+	server.SetFault(func(_ *http.Request, n int) fakes3.Fault { return fakes3.Fault{Lost: n == 1} })
 	if err := open(t).WriteNew(t.Context(), "m", []byte("one")); err != nil {
 		t.Error(err)
 	}
@@ -129,14 +129,14 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 	for name, fault := range faults() {
 		server := fakes3.Start(t)
 		before := map[string]bool{}
-		server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 			request := r.Method + r.URL.String()
 			before[request] = !before[request]
 			if before[request] {
 				return fault
 			}
 			return fakes3.Fault{}
-		}
+		})
 		s, ctx := open(t), t.Context()
 		data := noise(5*testPart+7, 3)
 		if err := upload(t, s, "o", data); err != nil {
@@ -173,7 +173,7 @@ func TestErrorsSayWhatToDoAndShowNoCredentials(t *testing.T) {
 		"not supported": {fakes3.Fault{Status: 400, Code: "InvalidRequest"}, Refused, "400 InvalidRequest"},
 	} {
 		server := fakes3.Start(t)
-		server.Fault = func(*http.Request, int) fakes3.Fault { return c.fault }
+		server.SetFault(func(*http.Request, int) fakes3.Fault { return c.fault })
 		_, err := open(t).Read(t.Context(), "o", 9)
 		var e *Error
 		if !errors.As(err, &e) || e.Kind != c.kind || !e.Signed || !strings.Contains(err.Error(), c.want) ||
@@ -190,16 +190,16 @@ func TestAnInterruptedUploadContinues(t *testing.T) {
 	server := fakes3.Start(t)
 	s := open(t)
 	data := noise(5*testPart, 4)
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if r.URL.Query().Get("partNumber") == "5" { // it is sent when another part has arrived
 			return fakes3.Fault{Status: 403, Code: "AccessDenied"} // as good as a kill
 		}
 		return fakes3.Fault{}
-	}
+	})
 	if err := upload(t, s, "o", data); err == nil || server.Uploads() != 1 {
 		t.Fatalf("error %v, %d uploads", err, server.Uploads())
 	}
-	server.Fault = nil
+	server.SetFault(nil)
 	server.Log()
 	if err := upload(t, s, "o", data); err != nil || server.Uploads() != 0 {
 		t.Fatalf("error %v, %d uploads", err, server.Uploads())
@@ -212,14 +212,14 @@ func TestAnInterruptedUploadContinues(t *testing.T) {
 		t.Error("the object has other bytes")
 	}
 	// Parts of other bytes are not taken.
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if r.URL.Query().Get("partNumber") == "5" {
 			return fakes3.Fault{Status: 403, Code: "AccessDenied"}
 		}
 		return fakes3.Fault{}
-	}
+	})
 	upload(t, s, "o", noise(5*testPart, 5))
-	server.Fault = nil
+	server.SetFault(nil)
 	err := upload(t, s, "o", data)
 	if err != nil || !bytes.Equal(server.Get("some/place/o"), data) || server.Uploads() != 0 {
 		t.Errorf("error %v, %d uploads", err, server.Uploads())
@@ -327,13 +327,13 @@ func TestBytesThatAreNotThoseWrittenAreAnError(t *testing.T) {
 	}
 	// A part whose ETag is not that of the bytes makes the upload begin again.
 	wrong := true
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if r.URL.Query().Get("partNumber") == "2" && wrong {
 			wrong = false
 			return fakes3.Fault{ETag: strings.Repeat("0", 32)}
 		}
 		return fakes3.Fault{}
-	}
+	})
 	data := noise(2*testPart, 11)
 	if err := upload(t, s, "p", data); err != nil || !bytes.Equal(server.Get("some/place/p"), data) {
 		t.Errorf("error %v", err)

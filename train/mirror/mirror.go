@@ -298,7 +298,7 @@ func (m *Mirror) Save(ctx context.Context, checkpoint string) error {
 	if err := m.store.Write(ctx, path.Join(at, sumsFile), text); err != nil {
 		return err
 	}
-	return errors.Join(m.SaveSmall(ctx), m.tidy(ctx, step))
+	return errors.Join(m.SaveSmall(ctx), m.tidy(ctx, step), m.store.AbortUploads(ctx)) // those of killed processes
 }
 
 // upload writes a file of a checkpoint, unless the copy has it.

@@ -97,18 +97,18 @@ func TestACheckpointThatIsNotCompleteIsNotFetched(t *testing.T) {
 	dir := t.TempDir()
 	testfile.Write(t, dir, history.SettingsFile, "seed: 1\n")
 	save(t, dir, 1)
-	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if strings.HasSuffix(r.URL.Path, "step-00000002/SHA256SUMS") && r.Method == http.MethodPut {
 			return fakes3.Fault{Status: 503, Code: "SlowDown"}
 		}
 		return fakes3.Fault{}
-	}
+	})
 	err := open(t, dir).Save(t.Context(), checkpoint(t, dir, 2))
 	var e *objectstore.Error
 	if !errors.As(err, &e) || e.Kind != objectstore.Temporary {
 		t.Fatalf("error %v, want that the store fails for the moment", err)
 	}
-	server.Fault = nil
+	server.SetFault(nil)
 	fresh := t.TempDir()
 	if f, err := open(t, fresh).Fetch(t.Context()); err != nil || f.Checkpoint != "step-00000001" {
 		t.Errorf("%+v, error %v", f, err)

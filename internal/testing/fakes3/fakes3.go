@@ -50,16 +50,23 @@ type multipart struct {
 type Server struct {
 	URL string // of the server, for AWS_ENDPOINT_URL
 
-	// Fault, if not nil, is asked for every request, by one goroutine at a time; n counts the requests from 1.
-	Fault func(r *http.Request, n int) Fault
 	// NoConditions makes the server answer requests with If-None-Match by NotImplemented.
 	NoConditions bool
 
 	mu      sync.Mutex
+	fault   func(r *http.Request, n int) Fault
 	objects map[string]*Object
 	uploads map[string]*multipart
 	n       int
 	log     []string
+}
+
+// SetFault sets what is asked for every request, by one goroutine at a time; n counts the requests from 1. nil: nothing
+// goes wrong.
+func (s *Server) SetFault(fault func(r *http.Request, n int) Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
 }
 
 // Start starts a store on loopback, and points the AWS tools' environment variables to it. It ends with the test.
@@ -167,8 +174,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log = append(s.log, line)
 	var f Fault
-	if s.Fault != nil {
-		f = s.Fault(r, s.n)
+	if s.fault != nil {
+		f = s.fault(r, s.n)
 	}
 	if f.Status != 0 {
 		fail(w, f.Status, f.Code)
