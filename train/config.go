@@ -138,6 +138,7 @@ type Upkeep struct {
 	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`
 	Keep       int      `yaml:"keep" range:"1 1e6" usage:"newest checkpoints to keep, in addition to the best one"`
 	Metrics    []string `yaml:"metrics" usage:"metrics that an evaluation measures"`
+	Log        []string `yaml:"log,omitempty" usage:"what each step records besides its loss: region, the share of differences of scores in the operating region of the loss's sigmoid"`
 }
 
 // Default returns a small network for a CPU. The published recipes are written as changes to it.

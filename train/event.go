@@ -31,6 +31,9 @@ type Event struct {
 	Rate      float64 `json:"lr,omitempty"`       // rate of the backbone, 0 while it is frozen
 	HeadRate  float64 `json:"head_lr,omitempty"`  // rate of the head
 	ProxyRate float64 `json:"proxy_lr,omitempty"` // rate of the proxies
+	// Region is the share, 0 to 1, of the differences of scores in the operating region of the loss's
+	// sigmoid: S7 of Smooth-AP. It is there if run.log names it.
+	Region *float64 `json:"region,omitempty"`
 	// Norm is the norm of the gradient of backbone and head before clipping.
 	Norm    *float64          `json:"grad_norm,omitempty"`
 	Images  int               `json:"images,omitempty"`  // images of the batch

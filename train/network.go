@@ -73,6 +73,7 @@ func (n *network) packs(training bool) bool {
 
 // forward records the pass from pixels to embeddings [B,D] of unit length.
 func (n *network) forward(t *grad.Tape, in *input.Arrays) *grad.Var {
+	beginPart(t, PartNetwork, PartInput)
 	embed := n.net.Forward
 	if t.Evaluating() && len(n.in.Scales) > 0 {
 		embed = func(t *grad.Tape, x *grad.Var) *grad.Var { return n.net.MultiScale(t, x, n.in.Scales) }

@@ -512,6 +512,7 @@ func (r *Run) eventOf(q *queuedStep, out outcome) Event {
 		if q.compares {
 			e.Loss, e.Terms = &out.loss, out.terms
 		}
+		e.Region = out.region
 		r.state.Skipped = 0
 		return e
 	}

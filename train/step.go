@@ -29,6 +29,7 @@ type step struct {
 	value      *grad.Var           // loss, F32 [1]
 	terms      []loss.RecordedTerm // terms of the loss, if it is a sum
 	reported   []device.Array      // arrays that a ticket downloads
+	reach      float64             // half width of the operating region that is recorded; 0: none
 	tickets    [2]ticket           // used in turn
 }
 
@@ -39,6 +40,7 @@ type outcome struct {
 	rates  rates
 	terms  []TermValue
 	finite bool
+	region *float64 // share of differences in the operating region; nil: not recorded
 }
 
 // TermValue is one term of a weighted loss in one step.
@@ -57,6 +59,11 @@ type ticket struct {
 	terms     []loss.RecordedTerm
 	numbers   [][4]byte // loss, guard, norm, and the value of each part
 	downloads []device.Ticket
+
+	embeddings []byte // F32 [B,D], for the operating region; nil: not recorded
+	cols       int    // D
+	reach      float64
+	fetched    device.Ticket // of embeddings
 }
 
 // Indices of a ticket's numbers. The values of the terms follow them.
@@ -90,6 +97,12 @@ func (t *ticket) outcome() (outcome, error) {
 	for i, p := range t.terms {
 		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstTerm + i))})
 	}
+	if t.embeddings != nil {
+		if err := t.b.Wait(t.fetched); err != nil {
+			return outcome{}, err
+		}
+		o.region = operatingShare(t.embeddings, t.cols, t.reach)
+	}
 	return o, nil
 }
 
@@ -114,7 +127,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 		n.store.Build(n.b, c.Seed)
 	}
 	o.attach(n)
-	s := &step{n: n, objective: o, passes: c.Passes}
+	s := &step{n: n, objective: o, passes: c.Passes, reach: operatingReach(c, p)}
 	s.in = n.newInputs(size, len(counts), n.packs(true))
 	s.self = device.New(n.b, device.I32, size)
 	self := make([]byte, 0, 4*size)
@@ -130,6 +143,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 // It runs on the device's thread.
 func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	b := s.n.b
+	begin(b, PartInput)
 	s.in.Upload(b, from)
 	rerecord := s.objective.memory.prepare(b, from.Rows, s.update.steps, at) || s.tape == nil
 	rerecord = s.update.adjust(at) || rerecord
@@ -142,6 +156,9 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	t := &s.tickets[s.update.steps%len(s.tickets)]
 	t.b, t.rates, t.terms = b, s.update.rates(), s.terms
 	t.fetch(s.reported...)
+	if s.reach > 0 {
+		t.fetchEmbeddings(s.embeddings.Value, s.reach)
+	}
 	return t, nil
 }
 
@@ -173,6 +190,7 @@ func (s *step) record() {
 		s.tape.Backward(s.value, device.Array{})
 		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
+	beginPart(s.tape, PartOptimizer, "")
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
 		for _, g := range s.update.groups() {
@@ -199,6 +217,7 @@ func (s *step) report(guard device.Array) {
 
 // lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
+	beginPart(t, PartLoss, PartNetwork)
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))
 }

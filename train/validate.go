@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,6 +128,14 @@ func (c *Config) validateNames() error {
 	}
 	if !slices.Contains(watched, c.Run.Watch) {
 		return fmt.Errorf("run.watch: %w", registry.Unknown("part of the data", c.Run.Watch, watched))
+	}
+	for _, name := range c.Run.Log {
+		if name != logRegion {
+			return fmt.Errorf("run.log: %w", registry.Unknown("value", name, []string{logRegion}))
+		}
+		if c.Passes.Accumulate {
+			return errors.New("run.log has region, which compares the rows of a whole batch: remove passes.accumulate")
+		}
 	}
 	if _, err := input.Crops.Get("crop", c.Input.Crop); err != nil {
 		return fmt.Errorf("input.crop: %w", err)

@@ -19,7 +19,7 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
-// TestDocumentsNameCommandsThatExist reads every code block of the documents and looks up each
+// TestDocumentsNameCommandsThatExist reads every code block and code span of the documents and looks up each
 // command line of hgld in it: the command has to exist, and its flags too.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	root := goldens.Root()
@@ -51,11 +51,23 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	}
 }
 
-// commandLines returns the command lines of hgld in a line of a code block, without "hgld".
+// codeSpan is a command of hgld between backquotes.
+var codeSpan = regexp.MustCompile("`(hgld [^`]+)`")
+
+// commandLines returns the command lines of hgld in a line of a document, without "hgld": in a code block, after
+// a prompt, or in code spans.
 func commandLines(line string) [][]string {
 	text, block := strings.CutPrefix(line, "    ")
+	prompt := false
 	if !block {
-		return nil
+		text, prompt = strings.CutPrefix(line, "$ ")
+	}
+	if !block && !prompt {
+		var spans []string
+		for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
+			spans = append(spans, m[1])
+		}
+		text = strings.Join(spans, "&&")
 	}
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "$ "), " #")
 	text, _, _ = strings.Cut(text, "   ") // what stands behind is a remark

@@ -49,7 +49,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			Measures: evalMeasureSettings{Metrics: train.DefaultMetrics(), Ties: "row", Mean: "query", Intervals: true,
 				Resample: "query", Seed: 1},
 			Out:     "eval.json",
-			Outputs: evalOutputSettings{TRECPlaces: 1000},
+			Outputs: evalOutputSettings{Places: 10, TRECPlaces: 1000},
 		},
 		Files: func(s *evalSettings) (in, out []string) {
 			if s.Files.named() {

@@ -36,6 +36,7 @@ func evalCompareCommand() *cli.Command {
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write of two results: `FILE`"},
 			&cli.StringFlag{Name: "by", Usage: "with --report: `METRIC` by which queries are compared, such as AP_level0; empty: H-AP"},
 			&cli.StringFlag{Name: "images", Usage: "with --report: folder, archive or shards with the images: `PATH`"},
+			&cli.IntFlag{Name: "places", Value: 10, Usage: "with --images: `N` exported items shown of each ranking"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the tables: text, markdown, latex or csv"},
 			replaceFlag()),
 		Action: func(c *cli.Context) error {
@@ -45,7 +46,7 @@ func evalCompareCommand() *cli.Command {
 			}
 			o := compareOptions{paper: c.String("paper"), otherData: c.Bool("other-data"),
 				resample: c.String("resample"), seed: c.Uint64("seed"), format: c.String("format"),
-				page: c.String("report"), by: c.String("by"), images: c.String("images")}
+				page: c.String("report"), by: c.String("by"), images: c.String("images"), places: c.Int("places")}
 			return runEvalCompare(j, o)
 		},
 	}
@@ -60,6 +61,7 @@ type compareOptions struct {
 	format    string
 
 	page, by, images string // for the report
+	places           int    // see page
 }
 
 func (o compareOptions) check(files int) error {
@@ -71,6 +73,9 @@ func (o compareOptions) check(files int) error {
 		return usagef("--by and --images apply to the page of --report, which is not given")
 	case o.page != "" && (files != 2 || o.paper != ""):
 		return usagef("--report compares two results; got %d", files)
+	}
+	if o.places < 1 || o.places > 1000 {
+		return usagef("--places is %d; want 1 to 1000", o.places)
 	}
 	if _, err := retrieval.Units.Get("resample", o.resample); err != nil {
 		return usagef("--resample is %.80q, want query or class", o.resample)
@@ -173,7 +178,7 @@ func (o compareOptions) report(j *job, files []string, results []*retrieval.Resu
 		return withHint(usagef("--report needs results with per-query values"),
 			"hgld eval export and hgld eval run --per-query store them")
 	}
-	v := report.Versus{Path: o.page, Key: o.by, Pairing: pairs[0].Pairing}
+	v := report.Versus{Path: o.page, Key: o.by, Places: o.places, Pairing: pairs[0].Pairing}
 	for i := range v.Results {
 		v.Names[i], v.Results[i] = files[i], results[i]
 		var err error

@@ -118,6 +118,10 @@ func TestReportOfVectors(t *testing.T) {
 	if page() == again {
 		t.Error("another seed draws the same queries")
 	}
+	must(t, append(args, "--images", "pictures/test", "--report-places", "3")...)
+	if n := strings.Count(page(), "data:image/jpeg"); n != 16*4 || !strings.Contains(page(), "the first 3 places") {
+		t.Errorf("%d pictures of three places", n)
+	}
 	// Images under other names are not found: the page says so, the command too, and the result is kept.
 	if err := os.Remove("eval.json"); err != nil {
 		t.Fatal(err)
@@ -188,6 +192,7 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"compares two results":                {"--report", "x.html", "a.json"},
+		"--places is 0":                       {"--report", "x.html", "--places", "0", "a.json", "b.json"},
 		"apply to the page of --report":       {"--by", "AP_level0", "a.json", "b.json"},
 		"has no values of \"nosuch\"":         {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
 		"needs results with per-query values": {"--report", "x.html", "plain.json", "b.json"},

@@ -13,6 +13,7 @@ import (
 type evalOutputSettings struct {
 	Report     string `yaml:"report" path:"out" kind:"a page" usage:"HTML page to write: figures per level, curves, a map, and the images retrieved"`
 	Images     string `yaml:"images" path:"in" usage:"with report: folder, archive or shards with the images named by the ids of the vectors"`
+	Places     int    `yaml:"report_places" range:"1 1000" usage:"with report: items shown of each ranking"`
 	TREC       string `yaml:"trec" path:"out" kind:"files for trec_eval" usage:"write PREFIX.run and PREFIX.qrels for trec_eval"`
 	TRECPlaces int    `yaml:"trec_places" range:"1 1e7" usage:"length of each ranking in PREFIX.run"`
 	TRECLeast  int    `yaml:"trec_least" range:"0 64" usage:"how many levels an item must share with the query to be listed in PREFIX.qrels: 1 is the coarsest class, 0 all levels, the finest class"`
@@ -47,7 +48,7 @@ func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Item
 	}
 	if s.Report != "" {
 		list = append(list, report.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
-			Gallery: gallery, Limit: j.limit, Seed: e.Measures.Seed, Map: j.drawMap}.Open())
+			Gallery: gallery, Limit: j.limit, Places: s.Places, Seed: e.Measures.Seed, Map: j.drawMap}.Open())
 	}
 	if e.export != nil {
 		x := *e.export

@@ -17,6 +17,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/regular"
 	"hgld/internal/settings"
+	"hgld/internal/texttable"
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/figure"
@@ -31,11 +32,18 @@ const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out
 	"  hgld figure curves --embeddings before.npy --embeddings after.npy --labels l.csv --query img7 --out pr.svg\n" +
 	"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n" +
 	"  hgld figure classes --labels l.csv --column coarse --out classes.svg\n" +
+	"  hgld figure means --embeddings e.npy --labels l.csv --out means.svg\n" +
+	"  hgld figure landscape --loss smooth-ap --embeddings e.npy --labels l.csv --sizes 64 --out landscape.svg\n" +
+	"  hgld figure retrieved --embeddings e.npy --labels l.csv --images photos --query img7 --out retrieved.png\n" +
+	"  hgld figure examples --data photos --out examples.png\n" +
+	"  hgld figure bounds --positives 3 --negatives 60 --violations 0.1 --out bounds.svg\n" +
 	"\nEach writes a picture, .svg or .png, and its points as .csv beside it."
 
 func figureCommand() *cli.Command {
 	return group("figure", "draw the papers' figures that need no training", figureExamples, figureStepsCommand(),
-		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureScoresCommand(), figureClassesCommand())
+		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureScoresCommand(), figureClassesCommand(),
+		figureMeansCommand(), figureLandscapeCommand(), figureRetrievedCommand(), figureExamplesCommand(),
+		figureBoundsCommand())
 }
 
 // figureOut names the picture.
@@ -63,9 +71,15 @@ func dealFlags() []cli.Flag {
 	}
 }
 
+// picture is what a command of figure draws.
+type picture interface {
+	Draw(w io.Writer, path string) error
+	Points() *texttable.Table
+}
+
 // figureCommandOf makes a command that draws a figure.
 func figureCommandOf(name, usage, examples string, flags []cli.Flag,
-	draw func(c *cli.Context, j *job) (f *figure.Figure, inputs []string, err error)) *cli.Command {
+	draw func(c *cli.Context, j *job) (p picture, inputs []string, err error)) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Description: examples,
 		Flags: append(append(commonFlags(), flags...), figureOut(name)...),
 		Action: actionWithArgs(0, 0, "no argument", func(c *cli.Context, j *job) error {
@@ -73,28 +87,31 @@ func figureCommandOf(name, usage, examples string, flags []cli.Flag,
 			if err := figure.CheckFile(out); err != nil {
 				return withCode(exitUsage, fmt.Errorf("--out: %w", err))
 			}
-			f, inputs, err := draw(c, j)
+			p, inputs, err := draw(c, j)
 			if err != nil {
 				return asUsage(err)
 			}
-			points := figure.Points(out)
+			points := figure.PointsFile(out)
 			if err := j.checkOutputs("figure "+name, inputs, pictureOutputs(out)...); err != nil {
 				return err
 			}
-			if err := atomicfile.Write(out, func(w io.Writer) error { return f.Draw(w, out) }); err != nil {
+			if err := atomicfile.Write(out, func(w io.Writer) error { return p.Draw(w, out) }); err != nil {
 				return asUsage(err)
 			}
-			if err := atomicfile.Write(points, func(w io.Writer) error { return f.Table.Write(w, "csv") }); err != nil {
+			if err := atomicfile.Write(points, func(w io.Writer) error { return p.Points().Write(w, "csv") }); err != nil {
 				return err
 			}
-			return j.show(map[string]any{"file": out, "points": points, "curves": f.Plot.Curves},
-				fmt.Sprintf("%s, %s\n", out, points))
+			result := map[string]any{"file": out, "points": points}
+			if f, ok := p.(*figure.Figure); ok {
+				result["curves"] = f.Plot.Curves
+			}
+			return j.show(result, fmt.Sprintf("%s, %s\n", out, points))
 		})}
 }
 
 // pictureOutputs are a picture and its points.
 func pictureOutputs(picture string) []pipeline.Output {
-	return []pipeline.Output{{Path: picture, Kind: kindPlot}, {Path: figure.Points(picture), Kind: kindPoints}}
+	return []pipeline.Output{{Path: picture, Kind: kindPlot}, {Path: figure.PointsFile(picture), Kind: kindPoints}}
 }
 
 func figureStepsCommand() *cli.Command {
@@ -106,7 +123,7 @@ func figureStepsCommand() *cli.Command {
 	return figureCommandOf("steps", "draw the steps by which losses count an item ahead of a positive",
 		"  hgld figure steps --out steps.svg\n"+
 			"  hgld figure steps --loss happier --slopes --out slopes.png", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			names := settings.Split(c.StringSlice("loss"))
 			if len(names) == 0 {
 				names = []string{"smooth-ap", "sup-ap"}
@@ -139,7 +156,7 @@ func figureRegionCommand() *cli.Command {
 		&cli.Float64Flag{Name: "slope", Value: 0.005, Usage: "least `SLOPE` of the operating region"})
 	return figureCommandOf("region", "draw the share of differences in the operating region of a sigmoid by batch size",
 		"  hgld figure region --embeddings e.npy --labels l.csv --sizes 32,64,128 --per-class 4 --out region.svg", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			list, inputs, d, err := figureInputs(c, j, 1)
 			if err != nil {
 				return nil, nil, err
@@ -154,7 +171,7 @@ func figureGapCommand() *cli.Command {
 		&cli.StringFlag{Name: "metric", Value: "AP", Usage: "`METRIC` of the finest level, or with its level: AP_level1, H-AP"})
 	return figureCommandOf("gap", "draw a metric of mini-batches, and of all items, by batch size",
 		"  hgld figure gap --embeddings e.npy --labels l.csv --sizes 32,64,128 --metric AP --out gap.svg", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			list, inputs, d, err := figureInputs(c, j, 1)
 			if err != nil {
 				return nil, nil, err
@@ -184,7 +201,7 @@ func figureCurvesCommand() *cli.Command {
 	return figureCommandOf("curves", "draw precision and recall of one query for several models",
 		"  hgld figure curves --embeddings before.npy --embeddings after.npy --labels l.csv --query img7 --out pr.svg\n"+
 			"  hgld figure curves --embeddings e.npy --labels l.csv --query 12 --level all --out pr.png", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			list, inputs, _, err := figureInputs(c, j, 0)
 			if err != nil {
 				return nil, nil, err
@@ -224,7 +241,7 @@ func figureScoresCommand() *cli.Command {
 	flags := append(vectorFlags(), &cli.StringFlag{Name: "level", Usage: "`LEVEL` of the positives (default: the finest)"})
 	return figureCommandOf("scores", "draw how the scores of positives and negatives are distributed",
 		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			list, inputs, _, err := figureInputs(c, j, 1)
 			if err != nil {
 				return nil, nil, err
@@ -246,7 +263,7 @@ func figureClassesCommand() *cli.Command {
 	return figureCommandOf("classes", "draw the sizes of the classes of a table",
 		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n"+
 			"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
-		func(c *cli.Context, j *job) (*figure.Figure, []string, error) {
+		func(c *cli.Context, j *job) (picture, []string, error) {
 			path, column := c.String("labels"), c.String("column")
 			if path == "" || column == "" {
 				return nil, nil, usagef("figure classes needs --labels and --column")
@@ -296,7 +313,12 @@ type figureItems struct {
 	file   string
 	ids    []string // nil: none
 	levels []string
+
+	classes *embeddings.Classes
 }
+
+// names returns the names of the classes of a level.
+func (f *figureItems) names(level int) []string { return f.classes.Names(level) }
 
 // row finds an item by its id, or by its number.
 func (f *figureItems) row(name string) (int, error) {
@@ -360,5 +382,5 @@ func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
 		return nil, err
 	}
 	return &figureItems{Items: figure.NewItems(data, v.Cols(), e.Query.Labels), file: in.Embeddings, ids: e.Query.IDs,
-		levels: e.Levels}, nil
+		levels: e.Levels, classes: e.Classes}, nil
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +19,9 @@ func TestFiguresOfVectors(t *testing.T) {
 		{"curves --query img7 --embeddings e.parquet", "curves.csv", "\ne.parquet,2,"},
 		{"scores --level kind", "scores.csv", "positives,-1,-0.98,"},
 		{"curves --query 7 --level all --out all.svg", "all.svg", "hierarchical recall"},
+		{"means --level landmark --out m.svg", "m.csv", "class,group,items,x,y\n"},
+		{"means --method pca --colour kind --out p.svg", "p.svg", "of the variance"},
+		{"landscape --loss sup-ap --sizes 10 --cells 5 --reach 0.5", "landscape.csv", "\n0.5,-0.5,"},
 		{"curves --query 7 --level kind --out kind.svg", "kind.svg", "e: AP 0."},
 	} {
 		args := append([]string{"figure"}, strings.Fields(c.args)...)
@@ -38,6 +45,61 @@ func TestFiguresOfVectors(t *testing.T) {
 	} {
 		line := "figure " + args + " --embeddings e.npy --labels l.csv --replace"
 		code, _, errs := run(t, strings.Fields(line)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, want %q\n%s", args, code, want, errs)
+		}
+	}
+}
+
+func TestFiguresOfImages(t *testing.T) {
+	embeddingFiles(t)
+	for i := range 60 {
+		dir := fmt.Sprintf("photos/k%d", i%3)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 6))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(fmt.Sprintf("%s/img%d.png", dir, i), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const vectors = " --embeddings e.npy --labels l.csv"
+	for _, c := range []struct{ args, file, want string }{
+		{"retrieved --images photos --query 7,img12 --places 59 --out r.png" + vectors, "r.csv", "\nimg12,59,"},
+		{"examples --data photos --each 3 --class k1,k2 --out x.svg", "x.csv", "k2,k2/img"},
+		{"bounds --positives 2 --negatives 2 --violations 0.5 --batches 2", "bounds.csv", "\n2,18.3333333,16.6666667\n"},
+	} {
+		code, out, errs := run(t, strings.Fields("figure "+c.args)...)
+		text, err := os.ReadFile(c.file)
+		if code != 0 || err != nil || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s: exit code %d, %v, want %q\n%s%s%.300s", c.args, code, err, c.want, out, errs, text)
+		}
+	}
+	if err := os.MkdirAll("twice/a", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"twice/img1.png", "twice/a/img1.png"} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"retrieved --images twice --query img1" + vectors:                `2 images are called "img1"`,
+		"retrieved --images photos" + vectors:                            "needs --images and --query",
+		"retrieved --images photos --query 1 --places 0" + vectors:       "--places is 0",
+		"retrieved --images photos --query 1 --side 1" + vectors:         "--side is 1",
+		"retrieved --images photos/k0 --query img1 --places 3" + vectors: `no image is called "img1"`,
+		"examples --data photos --class k9":                              `unknown class "k9"`,
+		"examples --data photos --level kidn":                            "unknown level",
+		"bounds --violations 2":                                          "--violations is 2",
+		"means --method umap" + vectors:                                  "--method is \"umap\"",
+		"landscape --sizes 10 --loss nosuch" + vectors:                   `unknown loss "nosuch"`,
+		"landscape --sizes 10 --cells 2" + vectors:                       "2 cells with a reach of 1",
+	} {
+		code, _, errs := run(t, strings.Fields("figure "+args+" --replace")...)
 		if code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want %q\n%s", args, code, want, errs)
 		}

@@ -26,7 +26,7 @@ func runsPlotCommand() *cli.Command {
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png; the points go beside it as .csv"},
 			&cli.StringFlag{Name: "what", Value: "loss",
-				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, img/s, or a `METRIC`: R@1_level0, H-AP"},
+				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, region, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "average over `N` steps (default: a fiftieth of all steps; 1: no smoothing)"},
 			&cli.BoolFlag{Name: "log", Usage: "use a logarithmic axis"}, replaceFlag()),
 		Action: func(c *cli.Context) error {
@@ -57,7 +57,7 @@ func runsPlotCommand() *cli.Command {
 			}
 			err = atomicfile.Write(c.String("out"), func(w io.Writer) error { return drawing.Write(w, format) })
 			if err == nil {
-				err = writePoints(runs, c.String("what"), c.Int("smooth"), figure.Points(c.String("out")))
+				err = writePoints(runs, c.String("what"), c.Int("smooth"), figure.PointsFile(c.String("out")))
 			}
 			switch {
 			case err != nil:
@@ -65,7 +65,7 @@ func runsPlotCommand() *cli.Command {
 			case j.json:
 				return writeCurves(j, runs, c.String("what"), c.Int("smooth"), c.String("out"))
 			}
-			j.print("%s, %s\n", c.String("out"), figure.Points(c.String("out")))
+			j.print("%s, %s\n", c.String("out"), figure.PointsFile(c.String("out")))
 			return nil
 		},
 	}

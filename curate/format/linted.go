@@ -37,14 +37,20 @@ func NewLinted(file string, found []Problem) Linted {
 	return l
 }
 
-// LintSession lists the damaged names and the undecided tags of a curation of the draft with
-// the given name. All are warnings, since the curator has to judge them.
+// LintSession lists the damaged names, the dropped namesakes of groups and the undecided tags of a curation of
+// the draft with the given name. All are warnings, since the curator has to judge them.
 func LintSession(draft string, s *curate.Session) []Problem {
 	var found []Problem
 	for _, p := range s.Problems() {
 		found = append(found, Problem{Warning: true, File: draft,
 			Found: fmt.Sprintf("%s %.80q %s", s.Levels()[p.Level], p.Name, p.What),
 			Next:  "rename the group, or note that the source spells it so"})
+	}
+	for _, n := range s.DroppedNamesakes() {
+		tag := s.Tag(n.Tag)
+		found = append(found, Problem{Warning: true, File: draft,
+			Found: fmt.Sprintf("%s %v of %d landmarks is dropped, and a group is called %.80q", s.Levels()[0], tag.Ref,
+				tag.Landmarks, n.Group), Next: "move it into the group, or note why it is left out"})
 	}
 	proposed := map[curate.Ref]bool{}
 	for _, r := range s.Proposed() {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/plotter"
 	plottext "gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -44,6 +45,15 @@ type Curve struct {
 
 	// Dots marks each point. It suits curves with few points.
 	Dots bool
+
+	// Loose draws the points without a line, in any order.
+	Loose bool
+}
+
+// Heat is a map of values over cells.
+type Heat struct {
+	Xs, Ys []float64   // centres of the cells, ascending, at least two each
+	Values [][]float64 // by Ys, then by Xs
 }
 
 // Plot is a plot of curves.
@@ -54,6 +64,9 @@ type Plot struct {
 	// Log selects a logarithmic vertical axis and drops values that are not positive. LogX does the same
 	// for the horizontal axis.
 	Log, LogX bool
+
+	// Heat is drawn below the curves; nil: none.
+	Heat *Heat
 
 	// Curves are drawn in this order. A curve without points is skipped.
 	Curves []Curve
@@ -67,8 +80,6 @@ var ErrEmpty = errors.New("there is no value to draw")
 func (p *Plot) Draw() (*Drawing, error) {
 	drawing := plot.New()
 	drawing.X.Label.Text, drawing.Y.Label.Text = p.XLabel, p.YLabel
-	drawing.Legend.Top = true
-	drawing.Legend.Padding = vg.Points(2)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{215}, color.Gray{215}
 	drawing.Add(grid)
@@ -79,7 +90,18 @@ func (p *Plot) Draw() (*Drawing, error) {
 	if p.LogX {
 		drawing.X.Scale, drawing.X.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
+	out := &Drawing{plot: drawing}
+	legend := &drawing.Legend
+	if p.Heat != nil || slices.ContainsFunc(p.Curves, func(c Curve) bool { return c.Loose }) {
+		out.side = plot.NewLegend()
+		legend = &out.side
+	}
+	legend.Top, legend.Padding = true, vg.Points(2)
 	drawn, named := false, 0
+	if p.Heat != nil {
+		drawn = true
+		addHeat(drawing, legend, p.Heat)
+	}
 	for i, c := range p.Curves {
 		pieces := c.pieces(p.Log, p.LogX)
 		if len(pieces) == 0 {
@@ -87,13 +109,13 @@ func (p *Plot) Draw() (*Drawing, error) {
 		}
 		drawn = true
 		for k, piece := range pieces {
-			line, err := addPiece(drawing, piece, i, c.Dots)
+			line, err := addPiece(drawing, piece, i, &c)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
 			if k == 0 && c.Name != "" {
 				named++
-				drawing.Legend.Add(c.Name, line)
+				legend.Add(c.Name, line)
 			}
 		}
 		if err := addBars(drawing, c.Points, i); err != nil {
@@ -108,8 +130,10 @@ func (p *Plot) Draw() (*Drawing, error) {
 			a.Min, a.Max = a.Min/2, a.Max*2
 		}
 	}
-	roomForLegend(drawing, named)
-	return &Drawing{drawing}, nil
+	if legend == &drawing.Legend {
+		roomForLegend(drawing, named)
+	}
+	return out, nil
 }
 
 // pieces returns the points of a curve that the axes can show, which may be logarithmic, cut at the
@@ -127,24 +151,110 @@ func (c *Curve) pieces(logY, logX bool) (list []plotter.XYs) {
 	return list
 }
 
-// addPiece draws a line in the colour of the i-th curve. A piece of one point, which has no
-// line, is marked.
-func addPiece(drawing *plot.Plot, piece plotter.XYs, i int, dots bool) (*plotter.Line, error) {
+// markShapes are the shapes of loose points: each round of the colours takes the next.
+var markShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
+	draw.CrossGlyph{}, draw.RingGlyph{}}
+
+// addPiece draws a line in the colour of the i-th curve, or its points if they are loose. A piece of one
+// point, which has no line, is marked. The result draws the sample in the legend.
+func addPiece(drawing *plot.Plot, piece plotter.XYs, i int, c *Curve) (plot.Thumbnailer, error) {
 	line, marks, err := plotter.NewLinePoints(piece)
 	if err != nil {
 		return nil, err
 	}
 	colour := curveColours[i%len(curveColours)]
 	line.Color, line.Width = colour, vg.Points(1.5)
+	if c.Loose {
+		marks.Color, marks.Shape, marks.Radius = colour, markShapes[i/len(curveColours)%len(markShapes)], vg.Points(2.5)
+		drawing.Add(marks)
+		return marks, nil
+	}
 	if round := i / len(curveColours); round > 0 {
 		line.Dashes = []vg.Length{vg.Points(float64(2 + 2*round)), vg.Points(2)}
 	}
 	drawing.Add(line)
-	if dots || len(piece) == 1 {
+	if c.Dots || len(piece) == 1 {
 		marks.Color, marks.Shape, marks.Radius = colour, draw.CircleGlyph{}, vg.Points(2.5)
 		drawing.Add(marks)
 	}
 	return line, nil
+}
+
+// heatColours is the number of colours of a map of values.
+const heatColours = 64
+
+// cells draws a map of values.
+type cells struct {
+	*Heat
+	low, high float64 // the least and the greatest value
+	colours   []color.Color
+}
+
+// addHeat draws a map of values and its legend: the colours of the least, the middle and the greatest
+// value.
+func addHeat(drawing *plot.Plot, legend *plot.Legend, h *Heat) {
+	all := moreland.Kindlmann()
+	all.SetMin(0)
+	all.SetMax(1)
+	c := &cells{Heat: h, low: math.Inf(1), high: math.Inf(-1)}
+	// The palest colours would vanish on paper.
+	c.colours = all.Palette(heatColours + heatColours/8).Colors()[:heatColours]
+	for _, row := range h.Values {
+		c.low, c.high = min(c.low, slices.Min(row)), max(c.high, slices.Max(row))
+	}
+	drawing.Add(c)
+	values := []float64{c.high, (c.low + c.high) / 2, c.low}
+	for _, v := range slices.Compact(values) {
+		legend.Add(strconv.FormatFloat(v, 'g', 3, 64), swatch{c.colour(v)})
+	}
+}
+
+// colour returns the colour of a value.
+func (c *cells) colour(v float64) color.Color {
+	if !(c.high > c.low) {
+		return c.colours[heatColours/2]
+	}
+	return c.colours[min(int((v-c.low)/(c.high-c.low)*heatColours), heatColours-1)]
+}
+
+// ends returns the ends of the i-th cell of an axis.
+func ends(centres []float64, i int) (from, to float64) {
+	half := (centres[1] - centres[0]) / 2
+	return centres[i] - half, centres[i] + half
+}
+
+// DataRange implements plot.DataRanger.
+func (c *cells) DataRange() (xmin, xmax, ymin, ymax float64) {
+	xmin, _ = ends(c.Xs, 0)
+	_, xmax = ends(c.Xs, len(c.Xs)-1)
+	ymin, _ = ends(c.Ys, 0)
+	_, ymax = ends(c.Ys, len(c.Ys)-1)
+	return xmin, xmax, ymin, ymax
+}
+
+// Plot implements plot.Plotter. Each cell reaches a little into the next, which covers it: otherwise the paper
+// shows between two smoothed edges.
+func (c *cells) Plot(canvas draw.Canvas, p *plot.Plot) {
+	const overlap = 0.5
+	xs, ys := p.Transforms(&canvas)
+	for k := range c.Ys {
+		bottom, top := ends(c.Ys, k)
+		for i := range c.Xs {
+			left, right := ends(c.Xs, i)
+			canvas.SetColor(c.colour(c.Values[k][i]))
+			canvas.Fill(vg.Rectangle{Min: vg.Point{X: xs(left), Y: ys(bottom)},
+				Max: vg.Point{X: min(xs(right)+overlap, canvas.Max.X), Y: min(ys(top)+overlap, canvas.Max.Y)}}.Path())
+		}
+	}
+}
+
+// swatch is a filled sample in a legend.
+type swatch struct{ color.Color }
+
+// Thumbnail implements plot.Thumbnailer.
+func (s swatch) Thumbnail(c *draw.Canvas) {
+	c.SetColor(s.Color)
+	c.Fill(c.Rectangle.Path())
 }
 
 // bars are points with the ends of their intervals.
@@ -175,14 +285,18 @@ func addBars(drawing *plot.Plot, points []Point, i int) error {
 }
 
 // Drawing is a plot that can be written in several formats.
-type Drawing struct{ plot *plot.Plot }
+type Drawing struct {
+	plot *plot.Plot
+	side plot.Legend // beside the plot, which it would cover
+}
 
 // roomForLegend raises the upper end of a linear axis, so that the legend in the corner covers
 // no curve.
 func roomForLegend(p *plot.Plot, entries int) {
 	if _, linear := p.Y.Scale.(plot.LinearScale); linear {
 		const share = 0.07 // share of the height per legend entry
-		p.Y.Max += (p.Y.Max - p.Y.Min) * min(0.6, share*float64(entries)/(1-share*float64(entries)))
+		taken := min(share*float64(entries), 0.375)
+		p.Y.Max += (p.Y.Max - p.Y.Min) * taken / (1 - taken)
 	}
 }
 
@@ -262,7 +376,13 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 		whole.Fill(whole.Rectangle.Path())
 	}
 	const margin = 4 * vg.Millimeter
-	p.Draw(draw.Crop(whole, 0, -margin, margin/4, -margin/2))
+	space := draw.Crop(whole, 0, -margin, margin/4, -margin/2)
+	d.side.TextStyle = p.Legend.TextStyle
+	if side := d.side.Rectangle(space); side.Size().X > 0 {
+		d.side.Draw(space)
+		space = draw.Crop(space, 0, -side.Size().X-margin, 0, 0)
+	}
+	p.Draw(space)
 	var b bytes.Buffer
 	_, err = canvas.WriteTo(&b)
 	return b.Bytes(), err

@@ -65,6 +65,16 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 	if p.Steps != 4 || calls["ConvGradW"] != 12 || calls["RankLoss"] != 4 || calls["Adam"] != 8 {
 		t.Errorf("%d steps, calls %v", p.Steps, calls)
 	}
+	parts := 0.0
+	for _, part := range p.Parts {
+		if part.Seconds <= 0 {
+			t.Errorf("%s takes %v s", part.Part, part.Seconds)
+		}
+		parts += part.Seconds
+	}
+	if math.Abs(parts-sum) > 1e-9 {
+		t.Errorf("the parts take %v s, the operations %v s", parts, sum)
+	}
 	if sum <= 0 || sum > p.Seconds || p.Waited > p.Seconds {
 		t.Errorf("operations take %v s of %v s, waiting %v s", sum, p.Seconds, p.Waited)
 	}
@@ -78,7 +88,8 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 // Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
 // 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
 func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
-	times := profiler{map[string]*OpTime{}, observe.Rates{Copy: 1e9, Products: 1e9}}
+	times := &profiler{byName: map[string]*OpTime{}, byPart: map[train.Part]float64{},
+		rates: observe.Rates{Copy: 1e9, Products: 1e9}}
 	for _, c := range []observe.Call{
 		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
 	} {

@@ -19,6 +19,9 @@ type Profile struct {
 	// Operations are the calls by operation, longest first.
 	Operations []OpTime `json:"operations"`
 
+	// Parts are the times of the parts of a step, in the order of a step.
+	Parts []PartTime `json:"parts"`
+
 	// Seconds is the time of the steps.
 	Seconds float64 `json:"seconds"`
 
@@ -42,26 +45,47 @@ func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Op
 	if p.Rates, err = observe.MeasureRates(o.Backend, c.Model.Activations()); err != nil {
 		return nil, err
 	}
-	times := profiler{map[string]*OpTime{}, p.Rates}
+	times := &profiler{byName: map[string]*OpTime{}, byPart: map[train.Part]float64{}, rates: p.Rates}
 	o.Backend = times.watch(o.Backend)
 	err = Rehearse(ctx, steady(c), data, o, func(e train.Event) {
 		switch {
 		case !e.Taken():
 		case e.Step == 1:
 			clear(times.byName)
+			clear(times.byPart)
 		default:
 			p.Steps, p.Seconds, p.Waited = p.Steps+1, p.Seconds+e.Seconds, p.Waited+e.Waited
 		}
 	})
 	p.Operations = times.list()
+	for _, part := range []train.Part{train.PartInput, train.PartNetwork, train.PartLoss, train.PartOptimizer} {
+		p.Parts = append(p.Parts, PartTime{part, times.byPart[part]})
+	}
 	return p, err
 }
 
-// profiler measures the time of a training by operation.
+// PartTime is the time of the operations of a part of a step, in seconds.
+type PartTime struct {
+	Part    train.Part `json:"part"`    // input, network, loss or optimizer
+	Seconds float64    `json:"seconds"` // of all steps
+}
+
+// profiler measures the time of a training by operation and by part of a step.
 type profiler struct {
 	byName map[string]*OpTime
+	byPart map[train.Part]float64
+	part   train.Part // of the operations that follow
 	rates  observe.Rates
 }
+
+// watched is a backend whose operations are timed. It implements train.PartObserver.
+type watched struct {
+	device.Backend
+	*profiler
+}
+
+// Begin implements train.PartObserver.
+func (w watched) Begin(p train.Part) { w.part = p }
 
 // OpTime is the time of all calls of an operation, and their work.
 type OpTime struct {
@@ -75,17 +99,17 @@ type OpTime struct {
 
 // watch returns b with every operation timed. It waits for each operation, so a device that
 // queues its work runs slower with a profiler.
-func (p profiler) watch(b device.Backend) device.Backend {
-	return observe.Operations(b, func(c observe.Call, do func()) {
+func (p *profiler) watch(b device.Backend) device.Backend {
+	return watched{observe.Operations(b, func(c observe.Call, do func()) {
 		began := time.Now()
 		do()
 		_ = b.Sync() // the error is kept and returned at the end of the step
 		p.add(c, time.Since(began))
-	})
+	}), p}
 }
 
 // add counts a call and its time.
-func (p profiler) add(c observe.Call, took time.Duration) {
+func (p *profiler) add(c observe.Call, took time.Duration) {
 	t := p.byName[c.Op]
 	if t == nil {
 		t = &OpTime{OpWork: train.OpWork{Op: c.Op}}
@@ -93,11 +117,12 @@ func (p profiler) add(c observe.Call, took time.Duration) {
 	}
 	t.OpWork.Add(c)
 	t.Seconds += took.Seconds()
+	p.byPart[p.part] += took.Seconds()
 	t.Modelled += p.rates.Seconds(c)
 }
 
 // list returns the measured operations, longest first.
-func (p profiler) list() []OpTime {
+func (p *profiler) list() []OpTime {
 	var list []OpTime
 	for _, op := range slices.Sorted(maps.Keys(p.byName)) {
 		list = append(list, *p.byName[op])
@@ -116,7 +141,7 @@ func (p profiler) list() []OpTime {
 
 // Table writes the time of a step by operation, then the time spent waiting for images and the
 // rest. Beside the measured time of an operation are its modelled time and their quotient. Rates
-// are the modelled work, each array counted once, divided by the measured time.
+// are the modelled work, each array counted once, divided by the measured time. The parts of a step follow.
 func (p *Profile) Table(w io.Writer) error {
 	steps := float64(p.Steps)
 	var text strings.Builder
@@ -143,7 +168,11 @@ func (p *Profile) Table(w io.Writer) error {
 	row("waiting", "", p.Waited, "")
 	row("other", "", max(rest-p.Waited, 0), "")
 	row("step", "", p.Seconds, against(p.Seconds, modelled))
-	fmt.Fprintf(&text, "modelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g GFLOP/s, "+
+	text.WriteString("\n")
+	for _, part := range p.Parts {
+		row(string(part.Part), "", part.Seconds, "")
+	}
+	fmt.Fprintf(&text, "\nmodelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g GFLOP/s, "+
 		"the rate of a large product, whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -225,7 +225,7 @@ func Operating(items *Items, d Dealing, tau, least float64) (*Figure, error) {
 	if !(tau > 0) || !(least > 0) {
 		return nil, fmt.Errorf("tau is %v and the least slope %v, want positive numbers", tau, least)
 	}
-	reach := Region(tau, least)
+	reach := metric.OperatingRegion(tau, least)
 	f := &Figure{Plot: report.Plot{XLabel: "batch size", YLabel: "differences in the operating region (%)", LogX: true},
 		Table: texttable.Table{Head: []string{"batch size", "batches", "share", "deviation", "half width"}}}
 	curve := report.Curve{Dots: true}
@@ -239,7 +239,7 @@ func Operating(items *Items, d Dealing, tau, least float64) (*Figure, error) {
 			within, pairs := 0, 0
 			for _, q := range batch {
 				_, s := items.scores(q, batch)
-				within += closePairs(s, reach)
+				within += metric.ClosePairs(s, reach)
 				pairs += len(s) * (len(s) - 1) / 2
 			}
 			shares = append(shares, 100*float64(within)/float64(max(pairs, 1)))
@@ -255,19 +255,4 @@ func Operating(items *Items, d Dealing, tau, least float64) (*Figure, error) {
 	}
 	f.Plot.Curves = []report.Curve{curve}
 	return f, nil
-}
-
-// closePairs counts the pairs of numbers that are less than reach apart. It sorts s.
-func closePairs(s []float64, reach float64) (n int) {
-	slices.Sort(s)
-	first := 0
-	for i, v := range s {
-		for v-s[first] >= reach {
-			if first++; first == i {
-				break
-			}
-		}
-		n += i - first
-	}
-	return n
 }

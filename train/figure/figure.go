@@ -27,8 +27,8 @@ func CheckFile(path string) error {
 	return nil
 }
 
-// Points returns the path of the table of a figure: beside it, as .csv.
-func Points(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
+// PointsFile returns the path of the table of a figure: beside it, as .csv.
+func PointsFile(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
 // Draw writes the plot in the format of path.
 func (f *Figure) Draw(w io.Writer, path string) error {
@@ -38,6 +38,9 @@ func (f *Figure) Draw(w io.Writer, path string) error {
 	}
 	return drawing.Write(w, strings.TrimPrefix(filepath.Ext(path), "."))
 }
+
+// Points returns the table of the points.
+func (f *Figure) Points() *texttable.Table { return &f.Table }
 
 // number formats a number of a table.
 func number(v float64) string { return fmt.Sprintf("%.9g", v) }

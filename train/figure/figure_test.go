@@ -1,11 +1,16 @@
 package figure
 
 import (
+	"bytes"
+	"context"
+	"image"
+	"image/png"
 	"math"
 	"slices"
 	"strconv"
 	"testing"
 
+	"hgld/internal/report"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/metric"
@@ -59,9 +64,6 @@ func TestStepsHaveThePublishedValues(t *testing.T) {
 		if n != jumps {
 			t.Errorf("%s has %d gaps, want %d", f.Plot.Curves[i].Name, n, jumps)
 		}
-	}
-	if r := Region(0.01, 0.005); math.Abs(r-0.0990339) > 1e-7 || Region(1, 0.3) != 0 {
-		t.Errorf("the operating region is %v, want 0.0990339", r)
 	}
 	if _, err := Steps(nil, -1, false); err == nil {
 		t.Error("a negative reach was drawn")
@@ -132,14 +134,7 @@ func TestBatchesHaveEqualClasses(t *testing.T) {
 	}
 }
 
-// Scores of 0° against 10°, 25°, 45°: 0.985, 0.906, 0.707. All pairs of one query are 0.079, 0.199, 0.278.
 func TestOperatingRegionCountsPairs(t *testing.T) {
-	s := []float64{0.707, 0.985, 0.906}
-	for reach, want := range map[float64]int{0.01: 0, 0.08: 1, 0.2: 2, 0.3: 3} {
-		if got := closePairs(slices.Clone(s), reach); got != want {
-			t.Errorf("%d pairs closer than %v, want %d", got, reach, want)
-		}
-	}
 	it := circle([2]float64{0, 0}, [2]float64{10, 1}, [2]float64{25, 0}, [2]float64{45, 1})
 	f, err := Operating(it, Dealing{Sizes: []int{4}}, 0.01, 0.005)
 	if err != nil {
@@ -210,5 +205,140 @@ func TestClassesAreSortedBySize(t *testing.T) {
 	f, err := Classes(map[string]int{"b": 2, "a": 2, "c": 9}, "images")
 	if err != nil || f.Table.Rows[0][1] != "c" || f.Table.Rows[1][1] != "a" || at(t, f, 2, "3", "b") != 2 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// The mean of 0° and 60° is 30°. Class 2 has items of two groups.
+func TestClassMeansAreOfUnitLengthAndKeepTheirGroup(t *testing.T) {
+	it := circle([2]float64{0, 0}, [2]float64{60, 0}, [2]float64{90, 1}, [2]float64{10, 2}, [2]float64{10, 2},
+		[2]float64{180, 3}, [2]float64{5, -1})
+	for i, group := range []int32{7, 7, 8, 7, 8, -1, 7} {
+		it.Labels[i][1] = group
+	}
+	m, err := ClassMeans(it, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.Classes, []int32{0, 1, 2, 3}) || !slices.Equal(m.Parents, []int32{7, 8, -1, -1}) ||
+		!slices.Equal(m.Items, []int{2, 1, 2, 1}) {
+		t.Errorf("%+v", m)
+	}
+	if v := m.Vectors[0]; math.Abs(v[0]-math.Cos(math.Pi/6)) > 1e-12 || math.Abs(v[1]-0.5) > 1e-12 {
+		t.Errorf("the mean is %v, want 30°", v)
+	}
+	if it.Labels[3][1] != 7 {
+		t.Error("the labels were changed")
+	}
+	groups := make([]string, 9)
+	groups[7], groups[8] = "a", "b"
+	f := m.Draw([]float32{0, 1, 2, 3, 4, 5, 6, 7}, []string{"p", "q", "r", "s"}, groups, [2]string{"x", "y"})
+	if len(f.Plot.Curves) != 3 || f.Plot.Curves[0].Name != "–" || at(t, f, 3, "q", "b") != 2 {
+		t.Errorf("%+v", f.Plot.Curves)
+	}
+	if _, err := ClassMeans(circle([2]float64{0, 0}, [2]float64{60, 1}), 0, 1); err == nil {
+		t.Error("two classes were placed in a plane")
+	}
+}
+
+// pictures are images of one colour: 10 × 20 pixels, red by their row.
+type pictures struct{ *Items }
+
+func (p pictures) Len() int                 { return len(p.Items.Labels) }
+func (p pictures) Labels(i int) labels.Path { return p.Items.Labels[i] }
+func (p pictures) ID(i int) string          { return strconv.Itoa(i) }
+func (p pictures) Image(_ context.Context, i int) ([]byte, error) {
+	m := image.NewRGBA(image.Rect(0, 0, 10, 20))
+	for k := range m.Pix {
+		m.Pix[k] = 255
+		if k%4 == 0 {
+			m.Pix[k] = byte(i)
+		}
+	}
+	var b bytes.Buffer
+	err := png.Encode(&b, m)
+	return b.Bytes(), err
+}
+
+func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
+	it := circle([2]float64{0, 0}, [2]float64{30, 1}, [2]float64{10, 0}, [2]float64{20, 2})
+	it.Labels[3][1] = 1
+	p := pictures{it}
+	find := func(ctx context.Context, id string) ([]byte, error) {
+		i, err := strconv.Atoi(id)
+		if err != nil {
+			return nil, err
+		}
+		return p.Image(ctx, i)
+	}
+	names := func(int) []string { return []string{"a", "b", "c"} }
+	album := &Album{Image: find, IDs: []string{"0", "1", "2", "3"}, Side: 5}
+	got, err := Retrieved(context.Background(), it, album, []int{0}, 3, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		id, shared, caption string
+		frame               int
+	}{{"2", "2", "a", 3}, {"3", "0", "c", 0}, {"1", "1", "b", 1}} {
+		row, tile := got.Table.Rows[i], got.Sheet.Rows[0].Tiles[i+1]
+		if row[2] != want.id || row[4] != want.shared || tile.Caption != want.caption ||
+			tile.Frame != report.FrameColours[want.frame] {
+			t.Errorf("place %d: %v, %v %v, want %v", i+1, row, tile.Caption, tile.Frame, want)
+		}
+	}
+	if size := got.Sheet.Rows[0].Tiles[0].Picture.Bounds().Size(); size != (image.Point{X: 10, Y: 20}) {
+		t.Errorf("a small picture became %v", size)
+	}
+	for _, file := range []string{"a.png", "a.svg"} {
+		var pages [2]bytes.Buffer
+		for i := range pages {
+			if err := got.Draw(&pages[i], file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) || !bytes.Contains(pages[0].Bytes(), []byte("hgld")) {
+			t.Errorf("%s has other bytes each time, or does not name the program", file)
+		}
+	}
+}
+
+func TestExamplesAreDrawnOfEachClassOnce(t *testing.T) {
+	d := pictures{circle([2]float64{0, 0}, [2]float64{30, 1}, [2]float64{10, 0}, [2]float64{20, 0})}
+	p, err := Examples(context.Background(), d, 0, []string{"a", "b"}, []string{"b", "a"}, 2, 5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := p.Table.Rows
+	if len(rows) != 3 || rows[0][0] != "b" || rows[0][1] != "1" || rows[1][1] == rows[2][1] ||
+		p.Sheet.Rows[1].Title != "a (3)" {
+		t.Errorf("%v", rows)
+	}
+}
+
+// The bound is the gap of a ranking that puts one batch after the other. Two batches of 2 positives and 2
+// negatives, each with an AP of 1, are + + − − + + − −: AP (1 + 1 + 3/5 + 4/6)/4. With one positive of each batch
+// below β and one negative above: the others, + and +, have rank⁺ 1 and 2 and rank⁻ 0 and 1; the low ones count
+// all of the batch before.
+func TestGapBoundsAreThoseOfTheWorstRanking(t *testing.T) {
+	without, with := GapBounds(Batch{Positives: 2, Negatives: 2, LowPositives: 1, HighNegatives: 1}, 2)
+	if want := 1 - (1+1+3./5+4./6)/4; math.Abs(without-want) > 1e-12 {
+		t.Errorf("without the constraint %v, want %v", without, want)
+	}
+	if want := 1 - (1+2./2+2./3+4./6)/4; math.Abs(with-want) > 1e-12 {
+		t.Errorf("with the constraint %v, want %v", with, want)
+	}
+	for _, k := range []int{1, 7} {
+		if _, with := GapBounds(Batch{Positives: 3, Negatives: 9}, k); with != 0 {
+			t.Errorf("%d calibrated batches have the bound %v", k, with)
+		}
+	}
+	f, err := Bounds(Batch{Positives: 2, Negatives: 2}, 5)
+	if err != nil || len(f.Table.Rows) != 3 || f.Table.Rows[0][1] != "0" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, bad := range []Batch{{}, {Positives: 1, Negatives: 1, LowPositives: 2}} {
+		if _, err := Bounds(bad, 4); err == nil {
+			t.Errorf("%+v was drawn", bad)
+		}
 	}
 }

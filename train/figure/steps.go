@@ -54,14 +54,3 @@ func Steps(list []NamedStep, reach float64, slopes bool) (*Figure, error) {
 	}
 	return f, nil
 }
-
-// Region returns the half width of a sigmoid's operating region: σ(t/tau) has a slope above least for |t|
-// below it. It is 0 if the slope is nowhere above.
-func Region(tau, least float64) float64 {
-	c := least * tau // σ(1 − σ) at the end of the region
-	if c >= 0.25 {
-		return 0
-	}
-	y := (1 + math.Sqrt(1-4*c)) / 2
-	return tau * math.Log(y/(1-y))
-}

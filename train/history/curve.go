@@ -18,6 +18,7 @@ var stepCurves = registry.Table[func(e train.Event) *float64]{
 	{Name: "head_lr", Value: func(e train.Event) *float64 { return positive(e.HeadRate) }},
 	{Name: "proxy_lr", Value: func(e train.Event) *float64 { return positive(e.ProxyRate) }},
 	{Name: "grad_norm", Value: func(e train.Event) *float64 { return e.Norm }},
+	{Name: "region", Value: func(e train.Event) *float64 { return e.Region }},
 	{Name: "img/s", Value: func(e train.Event) *float64 { return new(float64(e.Images) / e.Seconds) }},
 }
 
@@ -57,7 +58,7 @@ func (r *Run) termNames() (list []string) {
 }
 
 // Curve returns the points of a curve: "loss", "loss/TERM", "lr", "head_lr", "proxy_lr",
-// "grad_norm", "img/s", or an evaluation metric in percent. Step curves are smoothed by a
+// "grad_norm", "region", "img/s", or an evaluation metric in percent. Step curves are smoothed by a
 // running mean over smooth steps; 0 means one fiftieth of all steps. dots reports that the curve
 // has few points, which is true of evaluations. It fails if the run has no such curve.
 func (r *Run) Curve(what string, smooth int) (points []report.Point, dots bool, err error) {

@@ -109,6 +109,9 @@ func scalars(e train.Event) []tensorboard.Scalar {
 		if e.Loss != nil {
 			list = append(list, tensorboard.Scalar{Tag: "train/loss", Value: *e.Loss})
 		}
+		if e.Region != nil {
+			list = append(list, tensorboard.Scalar{Tag: "train/region", Value: *e.Region})
+		}
 		if e.Norm != nil {
 			list = append(list, tensorboard.Scalar{Tag: "train/grad_norm", Value: *e.Norm})
 		}

@@ -134,14 +134,23 @@ func (m *measured) declare() error {
 	if s, ok := m.loss.(loss.Stateful); ok {
 		for _, state := range s.States() {
 			state.Value = device.New(m.b, state.Type, state.Dims...)
-			m.b.Fill(state.Value, state.Start)
 		}
 	}
+	m.reset()
 	if m.in.Scores {
 		m.setIdentity()
 		return nil
 	}
 	return m.readProxies()
+}
+
+// reset gives the state of the loss the values it has before the first step.
+func (m *measured) reset() {
+	if s, ok := m.loss.(loss.Stateful); ok {
+		for _, state := range s.States() {
+			m.b.Fill(state.Value, state.Start)
+		}
+	}
 }
 
 // run records the loss and its backward pass.

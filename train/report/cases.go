@@ -84,7 +84,7 @@ func (p *page) cases(ctx context.Context, out *report.Page, r *retrieval.Result)
 		return nil
 	}
 	out.CasesNote = fmt.Sprintf("The query with its %s in percent, then the first %d places of its ranking.", key,
-		pagePlaces)
+		p.Places)
 	out.Legend = legend(p.Levels)
 	for _, group := range []struct {
 		title   string
@@ -111,7 +111,7 @@ func (p *page) ranking(ctx context.Context, query, gallery Pictured, q int) []re
 			break
 		}
 		shared := query.Labels(q).Shared(gallery.Labels(int(g)))
-		picture := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", frame(shared, len(p.Levels))))
+		picture := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", report.Frame(shared, len(p.Levels))))
 		picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.Levels))
 		list = append(list, picture)
 	}

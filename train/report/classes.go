@@ -129,11 +129,11 @@ func (p *page) confusion(out *report.Page) {
 	}
 	count, all := map[[2]int32]int{}, map[int32]int{}
 	for q, found := range p.found {
-		from := p.Query.Labels(q)[coarsest]
-		if from == withoutClass || found[0] < 0 {
+		from, first := p.Query.Labels(q)[coarsest], found[0]
+		if from == withoutClass || first < 0 {
 			continue
 		}
-		count[[2]int32{group(from), group(p.Gallery.Labels(int(found[0]))[coarsest])}]++
+		count[[2]int32{group(from), group(p.Gallery.Labels(int(first))[coarsest])}]++
 		all[group(from)]++
 	}
 	columns := slices.Clone(shown)

@@ -17,7 +17,7 @@ import (
 
 const (
 	pageCases     = 8   // queries with a ranking on the page: this many of the worst, and of the random ones
-	pagePlaces    = 10  // places per ranking
+	defaultPlaces = 10  // places per ranking
 	pageThumbnail = 96  // short side of a thumbnail, in pixels
 	pagePoints    = 800 // queries on the map; t-SNE's cost grows with their square
 )
@@ -41,6 +41,9 @@ type Page struct {
 	// Limit is the number of queries in a trial run, or 0 for all.
 	Limit int
 
+	// Places is the number of items shown of each ranking; 0 means 10.
+	Places int
+
 	// Seed draws the queries that are shown besides the worst.
 	Seed uint64
 
@@ -51,9 +54,9 @@ type Page struct {
 // page is a page under construction.
 type page struct {
 	Page
-	curves []metric.Curve      // by level, then of all together
-	found  [][pagePlaces]int32 // first places of every query; −1 where the gallery ends
-	points []int               // queries on the map
+	curves []metric.Curve // by level, then of all together
+	found  [][]int32      // [queries][Places]: first places of every query; −1 where the gallery ends
+	points []int          // queries on the map
 
 	vectors    []float32
 	rows, cols int
@@ -61,12 +64,17 @@ type page struct {
 
 // Open starts the page.
 func (o Page) Open() Output {
+	o.Places = min(cmp.Or(o.Places, defaultPlaces), max(o.Gallery.Len(), 1))
 	p := &page{Page: o, curves: make([]metric.Curve, len(o.Levels)+1)}
 	n := o.Query.Len()
 	if o.Limit > 0 {
 		n = min(n, o.Limit)
 	}
-	p.found = make([][pagePlaces]int32, n)
+	p.found = make([][]int32, n)
+	all := make([]int32, n*o.Places)
+	for q := range p.found {
+		p.found[q] = all[q*o.Places:][:o.Places]
+	}
 	p.points = spread(n, pagePoints)
 	return p
 }
@@ -83,7 +91,7 @@ func spread(n, k int) []int {
 
 // Look implements Output.
 func (p *page) Look(l *retrieval.Observer) {
-	l.Places, l.Curves, l.Queries, l.Vector = pagePlaces, p.curves, p.points, p.vector
+	l.Places, l.Curves, l.Queries, l.Vector = p.Places, p.curves, p.points, p.vector
 }
 
 func (p *page) vector(_ int, v []float32) error {
@@ -95,8 +103,9 @@ func (p *page) vector(_ int, v []float32) error {
 
 // Ranking implements Output.
 func (p *page) Ranking(query int, rows []int32, _ []float32) error {
-	for k := copy(p.found[query][:], rows); k < pagePlaces; k++ {
-		p.found[query][k] = -1
+	found := p.found[query]
+	for k := copy(found, rows); k < len(found); k++ {
+		found[k] = -1
 	}
 	return nil
 }
@@ -205,20 +214,6 @@ func (p *page) plot() template.HTML {
 	return template.HTML(b.String())
 }
 
-// frame returns the frame colour for a picture that shares some of the levels with the query: 3
-// for all, 0 for none, 2 for more than half of the levels, 1 otherwise.
-func frame(shared, levels int) int {
-	switch {
-	case shared == levels:
-		return 3
-	case shared == 0:
-		return 0
-	case 2*shared > levels:
-		return 2
-	}
-	return 1
-}
-
 // legend explains the frames. Levels are named finest first.
 func legend(levels []string) []report.Legend {
 	var list []report.Legend
@@ -227,7 +222,7 @@ func legend(levels []string) []report.Legend {
 		if shared > 0 {
 			text = "same " + levels[len(levels)-shared]
 		}
-		colour := frame(shared, len(levels))
+		colour := report.Frame(shared, len(levels))
 		if n := len(list); n > 0 && list[n-1].Level == colour {
 			list[n-1].Text += ", " + strings.TrimPrefix(text, "same ")
 		} else {

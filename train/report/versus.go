@@ -43,6 +43,9 @@ type Versus struct {
 	// Found are the rankings of both results; nil if they were not exported.
 	Found [2]*Exported
 
+	// Places is the number of items shown of each ranking, as far as they were exported; 0 means 10.
+	Places int
+
 	// Image returns the image of an id; nil: there are no pictures.
 	Image func(ctx context.Context, id string) ([]byte, error)
 }
@@ -191,7 +194,7 @@ func (v Versus) ranking(ctx context.Context, c change, of int) report.Row {
 	own := found.Queries.classes(q)
 	show(v.id(c), "query", firstOf(own, v.id(c)), "query "+v.id(c))
 	for place, g := range found.Rows[q] {
-		if g < 0 || place == pagePlaces {
+		if g < 0 || place == cmp.Or(v.Places, defaultPlaces) {
 			break
 		}
 		classes, id := found.Gallery.classes(int(g)), found.Gallery.id(int(g))
@@ -217,7 +220,7 @@ func frameOf(query, item []string) string {
 	for l := len(item) - 1; l >= 0 && item[l] != "" && item[l] == query[l]; l-- {
 		shared++
 	}
-	return fmt.Sprintf("l%d", frame(shared, len(item)))
+	return fmt.Sprintf("l%d", report.Frame(shared, len(item)))
 }
 
 // Exported is what Export wrote beside a result.

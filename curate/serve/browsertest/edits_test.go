@@ -124,3 +124,19 @@ func TestLabelsAreSorted(t *testing.T) {
 	b.Readable("light-1280-sorted")
 	s.stop()
 }
+
+// A label that a group is named after is seldom meant to be dropped.
+func TestDropWarnsOfANamesake(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	b.Keys("/")
+	b.Click("#openonly")
+	b.Focus("#query")
+	b.Keys("r", kb.Enter, "n")
+	name := eval[string](b, `document.querySelector("dialog[open] input").value`)
+	b.Keys(kb.Enter)
+	b.saved(1)
+	b.Keys("x")
+	b.Until("the warning", fmt.Sprintf(`document.querySelector("dialog[open]").innerText.includes("a group is called " + %q)`, name))
+	b.Keys(kb.Escape)
+	s.stop()
+}

@@ -118,7 +118,9 @@ function acceptTo(app) {
 async function drop(app) {
   const tags = chosen(app);
   if (!tags.length) return;
-  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead: 'They stay in the log but belong to no group.', label: 'Reason', action: 'Drop',
+  const namesake = app.model.namesake(tags), lead = 'They stay in the log but belong to no group.'
+    + (namesake < 0 ? '' : ` Careful: a group is called ${shown(app.model.names[namesake])}.`);
+  const note = await prompt({title: `Drop ${touched(app, tags)}`, lead, label: 'Reason', action: 'Drop',
     value: app.lastReason || 'too generic',
     choices: ['too generic', 'not a kind of landmark', 'not a place', 'cannot be seen in an image']});
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }

@@ -198,6 +198,12 @@ export class Model {
     return by === 'landmarks' ? (x, y) => this.landmarks[y] - this.landmarks[x] : (x, y) => collator.compare(this.names[x], this.names[y]);
   }
 
+  // namesake is the first of some labels that has the name of a declared group; −1 if none has.
+  namesake(tags) {
+    const names = new Set(this.live(1).filter((g) => g.declared).map((g) => fold(g.name)));
+    return tags.find((i) => names.has(fold(this.names[i]))) ?? -1;
+  }
+
   droppedTags() { return this.dropped.listed((x, y) => x - y); }
 
   // find lists the labels that contain all words, regardless of accents and case. If the text only
