@@ -48,7 +48,8 @@ func (c *cutter) cut(item Item, path labels.Path, group int, keep bool) error {
 	if sum != "" {
 		known = Attributes{}
 	}
-	line := []any{item.ID, item.Path, item.Split, path, item.Landmark, known, item.Where, item.Size, item.Stamp, item.SHA256}
+	line := []any{item.ID, item.Path, item.Split, path, item.Landmark, known, item.Where, item.Size, item.Stamp,
+		item.SHA256}
 	if sum != "" {
 		line = append(line, sum)
 	}

@@ -388,8 +388,7 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 				return nil
 			}
 			r := &g.rows[i-1]
-			text := fmt.Sprintf("%q", row[1:])
-			sum := sha256.Sum256([]byte(text))
+			sum := sha256.Sum256([]byte(strings.Join(row[1:], "\x00")))
 			r.credits = max(binary.LittleEndian.Uint64(sum[:]), 1)
 			if group := g.group(r); group == 0 || g.wanted == nil || g.wanted(group) {
 				g.given[id] = credit{strings.Clone(row[1]), strings.Clone(row[2]), strings.Clone(row[3]), strings.Clone(row[4])}
@@ -427,7 +426,8 @@ func (g *gldv2) item(r *gldv2Row) (shards.Item, error) {
 	item.Split, item.Path = split.split, path.Join(string(split.split), text[:1], text[1:2], text[2:3], text+".jpg")
 	a := &item.Attributes
 	if item.Group > 0 {
-		item.AttributesSum = fmt.Sprintf("%016x %q %q %q %q", r.credits, a.CategoryURL, a.WikidataQID, a.Tag, a.LabelSource)
+		item.AttributesSum = strings.Join([]string{strconv.FormatUint(r.credits, 16), a.CategoryURL, a.WikidataQID, a.Tag,
+			a.LabelSource}, "\x00")
 	}
 	if r.split == 0 {
 		c := g.given[id]
