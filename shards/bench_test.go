@@ -152,14 +152,14 @@ func BenchmarkDescribe(b *testing.B) {
 		b.Fatal(err)
 	}
 	file.Name, file.Split = filepath.Base(path), labels.Train
-	set := &Set{dir: dir, classes: schema.Classes, manifest: &Manifest{Landmarks: true, Levels: make([]Level, 3)}}
+	set := &Set{dir: disk(dir), classes: schema.Classes, manifest: &Manifest{Landmarks: true, Levels: make([]Level, 3)}}
 	for range max(times(b, "HGLD_BENCH_ROWS", rows)/rows, 1) {
 		set.manifest.Files = append(set.manifest.Files, file)
-		set.shards = append(set.shards, &shard{file: file, dir: dir, name: file.Name, index: w.index, sound: true})
+		set.shards = append(set.shards, &shard{file: file, dir: disk(dir), name: file.Name, index: w.index, sound: true})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		to := &companionWriter{dir: dir}
+		to := &companionWriter{dir: disk(dir)}
 		if _, err := set.describe(b.Context(), to, nil); err != nil {
 			b.Fatal(err)
 		}

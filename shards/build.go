@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/crash"
-	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/labels"
 )
@@ -80,7 +75,7 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
-	lock, err := prepareFolder(ctx, dir)
+	lock, err := prepareFolder(ctx, b.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +110,15 @@ func (o Options) withDefaults() Options {
 // newBuilder plans the shards, and keeps the items of some groups: see makePlan.
 func newBuilder(ctx context.Context, src Source, dir string, o Options, keep func(group int) bool) (*builder, error) {
 	o = o.withDefaults()
+	at, err := folderAt(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
 	p, err := makePlan(ctx, src, o, keep)
 	if err != nil {
 		return nil, err
 	}
-	return &builder{dir: dir, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}, nil
+	return &builder{dir: at, o: o, plan: p, preparer: newPreparer(o), made: make([]made, len(p.shards))}, nil
 }
 
 // LockName is the lock file in the folder of the data set. It also marks a folder whose
@@ -128,59 +127,47 @@ const LockName = ".hgld-build"
 
 // prepareFolder locks dir and removes the unfinished files of a killed process. It returns
 // an error if the folder has shards that hgld did not build.
-func prepareFolder(ctx context.Context, dir string) (*filelock.Lock, error) {
+func prepareFolder(ctx context.Context, dir folder) (lock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, LockName))
+	lock, err := dir.lock(ctx, LockName)
 	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(markDurable(dir), endSlices(ctx, dir)); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	for _, folder := range []string{"data", nextFolder} {
-		atomicfile.RemoveLeftovers(filepath.Join(dir, folder))
-	}
-	for _, name := range append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile) {
-		atomicfile.RemoveLeftoversOf(filepath.Join(dir, name))
-	}
+	dir.tidy([]string{"data", nextFolder}, append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile))
 	return lock, nil
 }
 
 // markDurable makes the name of the lock file durable. After a power cut, shards
 // without a lock file would look like somebody else's.
-func markDurable(dir string) error { return atomicfile.SyncDir(dir) }
+func markDurable(dir folder) error { return dir.sync("") }
 
 // makeFolder creates the folders of a data set. It returns an error if the folder has
 // shards of another program.
-func makeFolder(dir string) error {
-	data := filepath.Join(dir, "data")
-	if err := atomicfile.MkdirAll(data, 0o755); err != nil {
+func makeFolder(dir folder) error {
+	if err := dir.makeFolder("data"); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(data)
+	names, err := dir.list("data")
 	if err != nil {
 		return err
 	}
-	ours := mayExist(filepath.Join(dir, LockName)) || mayExist(filepath.Join(dir, ManifestFile))
-	for _, e := range entries {
-		if !ours && shardNames().MatchString("data/"+e.Name()) {
-			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", e.Name(), ManifestFile)
+	ours := dir.mayExist(LockName) || dir.mayExist(ManifestFile)
+	for _, name := range names {
+		if !ours && shardNames().MatchString("data/"+name) {
+			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", name, ManifestFile)
 		}
 	}
 	return nil
 }
 
-// mayExist reports whether path exists, or might: it is true if looking failed.
-func mayExist(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
 // builder is a running build.
 type builder struct {
-	dir      string
+	dir      folder
 	o        Options
 	plan     *plan
 	preparer *preparer
@@ -205,7 +192,7 @@ type made struct {
 }
 
 // shard returns the finished shard for reading.
-func (m *made) shard(dir string) *shard {
+func (m *made) shard(dir folder) *shard {
 	return &shard{file: m.file, dir: dir, name: m.at, index: m.index, rows: m.rows, sound: true}
 }
 
@@ -286,10 +273,10 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	if b.aside {
 		at = waitingPath(p.name)
 	}
-	if err := checkPlace(b.dir, at, indexName(at)); err != nil {
+	if err := b.dir.checkPlace(at, indexName(at)); err != nil {
 		return made{}, err
 	}
-	w, err := Create(filepath.Join(b.dir, at), b.plan.schema)
+	w, err := createShard(b.dir, at, b.plan.schema)
 	if err != nil {
 		return made{}, err
 	}
@@ -367,13 +354,4 @@ func (b *builder) inOrder(ctx context.Context, p *planned, use func(prepared) er
 		return nil
 	})
 	return g.Wait()
-}
-
-func removeAll(dir string, names ...string) error {
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

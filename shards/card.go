@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hgld/internal/atomicfile"
+	"hgld/internal/objectstore/address"
 	"hgld/labels"
 )
 
@@ -43,17 +43,19 @@ func WriteCard(ctx context.Context, dir string, c Card) error {
 }
 
 func writeCard(ctx context.Context, dir string, c Card) error {
-	set, err := Open(dir)
+	set, err := open(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	if c.Title == "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return err
+		if c.Title = address.Base(dir); !address.Is(dir) {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			c.Title = filepath.Base(abs)
 		}
-		c.Title = filepath.Base(abs)
 	}
 	licences, err := countLicences(ctx, set)
 	if err != nil {
@@ -63,10 +65,10 @@ func writeCard(ctx context.Context, dir string, c Card) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(filepath.Join(dir, CroissantFile), croissant); err != nil {
+	if err := set.dir.write(CroissantFile, croissant); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(dir, CardFile), c.readme(set.Manifest(), licences))
+	return set.dir.write(CardFile, c.readme(set.Manifest(), licences))
 }
 
 // countLicences counts the licences of all rows, the most frequent first.

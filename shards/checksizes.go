@@ -1,18 +1,29 @@
 package shards
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/objectstore/address"
 )
 
 // IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
 // determined; [Open] then returns the reason.
 func IsDataSet(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, ManifestFile))
-	return err == nil || !atomicfile.IsMissing(err)
+	if !address.Is(dir) {
+		_, err := os.Stat(filepath.Join(dir, ManifestFile))
+		return err == nil || !atomicfile.IsMissing(err)
+	}
+	at, err := folderAt(context.Background(), dir)
+	if err == nil {
+		_, err = at.size(ManifestFile)
+	}
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // CheckSizes compares the sizes of the files in dir with the manifest, without reading
@@ -26,18 +37,17 @@ func CheckSizes(dir string) error {
 }
 
 func checkSizes(dir string) error {
-	m, err := readSound(dir)
+	at, err := folderAt(context.Background(), dir)
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
+	m, err := readSound(at)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
 	check := func(name string, want int64) {
 		if err == nil {
-			err = checkSizeIn(root, name, want)
+			err = checkSize(at, name, want)
 		}
 	}
 	check(HierarchyFile, m.Hierarchy.Bytes)

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"path/filepath"
 	"slices"
 
-	"hgld/internal/atomicfile"
 	"hgld/labels"
 )
 
@@ -68,14 +66,14 @@ func (m *Manifest) companion(name string) *Companion {
 
 // companionWriter holds the companion files, complete but not yet under their names.
 type companionWriter struct {
-	dir   string
+	dir   folder
 	files []*newFile
 }
 
 // newFile is a file being written that counts its size and hash. Write is the only way
 // to add to it, so that nothing escapes the hash.
 type newFile struct {
-	file *atomicfile.File
+	file unfinished
 	name string
 	rows int // of a table
 	size int64
@@ -84,10 +82,10 @@ type newFile struct {
 
 // create starts a file.
 func (s *companionWriter) create(name string) (*newFile, error) {
-	if err := checkPlace(s.dir, name); err != nil {
+	if err := s.dir.checkPlace(name); err != nil {
 		return nil, err
 	}
-	f, err := atomicfile.Create(filepath.Join(s.dir, name))
+	f, err := s.dir.create(name)
 	if err != nil {
 		return nil, err
 	}

@@ -329,7 +329,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		m := mustBuild(t, newSource(t, 5), dir, small()).Manifest
 		change(m)
-		if err := m.write(dir); err != nil {
+		if err := m.write(disk(dir), disk(dir).write); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadManifest(dir); !errors.As(err, new(*DamageError)) {
@@ -340,7 +340,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 
 // TestAttributionIsCutIntoRowGroups writes more rows than the Parquet library may buffer.
 func TestAttributionIsCutIntoRowGroups(t *testing.T) {
-	to := &companionWriter{dir: t.TempDir()}
+	to := &companionWriter{dir: disk(t.TempDir())}
 	f, err := to.create(AttributionFile)
 	if err != nil {
 		t.Fatal(err)
@@ -357,7 +357,7 @@ func TestAttributionIsCutIntoRowGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	var groups []int64
-	read := openParquet(t, filepath.Join(to.dir, AttributionFile))
+	read := openParquet(t, filepath.Join(to.dir.String(), AttributionFile))
 	for _, g := range read.RowGroups() {
 		groups = append(groups, g.NumRows())
 	}

@@ -185,7 +185,11 @@ func (s *Set) duplicates(ctx context.Context, b *sameBytes) (*Duplicates, error)
 // ReadDuplicates returns what STATS.json says of images that the data set in dir has more than once, nil if
 // there are none.
 func ReadDuplicates(dir string) (*Duplicates, error) {
-	text, err := readPlain(dir, StatsFile, maxManifest)
+	at, err := folderAt(context.Background(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	text, err := at.read(StatsFile, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,9 +68,13 @@ func (e *SettingsError) Error() string {
 }
 
 // finish is Finish. It gives back the folder's lock in any case.
-func finish(ctx context.Context, dir string, o FinishOptions) (*Result, error) {
+func finish(ctx context.Context, address string, o FinishOptions) (*Result, error) {
 	o.Options = o.withDefaults()
-	if !mayExist(filepath.Join(dir, partsFolder)) && !mayExist(filepath.Join(dir, ManifestFile)) {
+	dir, err := folderAt(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if !dir.mayExist(partsFolder) && !dir.mayExist(ManifestFile) {
 		return nil, &MissingSlicesError{}
 	}
 	lock, err := prepareFolder(ctx, dir)
@@ -106,7 +108,7 @@ func finish(ctx context.Context, dir string, o FinishOptions) (*Result, error) {
 }
 
 // completeParts returns the parts of all slices of one build, in order.
-func completeParts(dir string) ([]*part, error) {
+func completeParts(dir folder) ([]*part, error) {
 	all, err := readParts(dir)
 	if err != nil {
 		return nil, err
@@ -142,12 +144,12 @@ func missingOf(parts []*part, of int) *MissingSlicesError {
 }
 
 // partsBuilder returns a builder whose shards are those of parts.
-func partsBuilder(dir string, o Options, parts []*part) (*builder, error) {
+func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
 	first := parts[0]
 	if first.Settings != o.Settings {
 		return nil, &SettingsError{Slices: first.Settings, Here: o.Settings}
 	}
-	text, err := readPlain(dir, partHierarchy(first.Hierarchy), maxManifest)
+	text, err := dir.read(partHierarchy(first.Hierarchy), maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +208,9 @@ func (b *builder) addPart(p *part, f *partFile) error {
 func (b *builder) findShard(f *partFile) (at string, x *index, err error) {
 	waiting := waitingPath(f.Name)
 	if checkSize(b.dir, waiting, f.Bytes) == nil && checkSize(b.dir, indexName(waiting), f.IndexBytes) != nil {
-		data, err := readPlain(b.dir, indexName(f.Name), f.IndexBytes)
+		data, err := b.dir.read(indexName(f.Name), f.IndexBytes)
 		if err == nil && sha256.Sum256(data) == f.IndexSHA256 {
-			if err := os.Rename(filepath.Join(b.dir, indexName(f.Name)), filepath.Join(b.dir, indexName(waiting))); err != nil {
+			if err := b.dir.move(indexName(f.Name), indexName(waiting)); err != nil {
 				return "", nil, err
 			}
 		}
@@ -220,7 +222,7 @@ func (b *builder) findShard(f *partFile) (at string, x *index, err error) {
 			return at, x, nil
 		}
 	}
-	return "", nil, fmt.Errorf("%w; build its slice again", asDamage(f.Name, err))
+	return "", nil, fmt.Errorf("%w; build its slice again", orDamage(f.Name, err))
 }
 
 // hashAll compares every shard with its hash, as many at once as there are workers.
@@ -231,7 +233,9 @@ func (b *builder) hashAll(ctx context.Context) error {
 		m := &b.made[i]
 		g.Go(func() error {
 			defer crash.Guard()
-			return (&verifier{dir: b.dir}).compare(ctx, m.at, m.file.Bytes, m.file.SHA256)
+			view, release := b.dir.snapshot()
+			defer release()
+			return (&verifier{dir: view}).compare(ctx, m.at, m.file.Bytes, m.file.SHA256)
 		})
 	}
 	return g.Wait()
@@ -270,7 +274,7 @@ func (b *builder) dropOtherPart(n, of int) error {
 	id := b.plan.id()
 	for _, p := range parts[of] {
 		if p.Slice == n && p.Plan != id {
-			return removeAll(b.dir, partName(n, of))
+			return b.dir.remove(partName(n, of))
 		}
 	}
 	return nil
@@ -287,7 +291,7 @@ func MissingSlices(ctx context.Context, src Source, dir string, o Options, of in
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
-	parts, err := readParts(dir)
+	parts, err := readParts(b.dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}

@@ -126,7 +126,7 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if mayExist(filepath.Join(dir, ManifestFile)) {
+		if disk(dir).mayExist(ManifestFile) {
 			t.Errorf("%s: there is a manifest", name)
 		}
 	}

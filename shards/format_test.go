@@ -259,7 +259,7 @@ func forge(t *testing.T, dir string, m *Manifest, shard []byte) {
 		}
 	}
 	m.Files[0].SHA256, m.Files[0].IndexSHA256 = x.shardSHA, sha256Of(data)
-	if err := m.write(dir); err != nil {
+	if err := m.write(disk(dir), disk(dir).write); err != nil {
 		t.Fatal(err)
 	}
 }

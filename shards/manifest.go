@@ -2,17 +2,16 @@ package shards
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 
-	"hgld/internal/atomicfile"
 	"hgld/labels"
 )
 
@@ -125,19 +124,37 @@ func shardNames() *regexp.Regexp {
 // ReadManifest reads and checks the manifest of the data set in dir and compares it
 // with SHA256SUMS. A difference is a *DamageError.
 func ReadManifest(dir string) (*Manifest, error) {
-	m, err := readSound(dir)
+	at, err := folderAt(context.Background(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	m, err := readSound(at)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return m, nil
 }
 
-func readSound(dir string) (*Manifest, error) {
+// ReadFile returns a small file of the data set in dir, such as BuildFile. The error of one that is not there is
+// fs.ErrNotExist.
+func ReadFile(ctx context.Context, dir, name string) ([]byte, error) {
+	at, err := folderAt(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	text, err := at.read(name, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	return text, nil
+}
+
+func readSound(dir folder) (*Manifest, error) {
 	m, data, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := readPlain(dir, SumsFile, maxManifest)
+	sums, err := dir.read(SumsFile, maxManifest)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -164,8 +181,8 @@ func (e *UnfinishedError) Unwrap() error { return fs.ErrNotExist }
 // not read yet.
 var errNewer = errors.New("newer")
 
-func readManifest(dir string) (*Manifest, []byte, error) {
-	data, err := readPlain(dir, ManifestFile, maxManifest)
+func readManifest(dir folder) (*Manifest, []byte, error) {
+	data, err := dir.read(ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, &UnfinishedError{}
 	}
@@ -306,17 +323,17 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// write writes MANIFEST.json and SHA256SUMS to dir, the manifest last.
-func (m *Manifest) write(dir string) error {
+// write writes MANIFEST.json and SHA256SUMS by put to dir, the manifest last.
+func (m *Manifest) write(dir folder, put func(name string, data []byte) error) error {
 	data, err := m.encode()
 	if err != nil {
 		return err
 	}
-	if err := checkPlace(dir, SumsFile, ManifestFile); err != nil {
+	if err := dir.checkPlace(SumsFile, ManifestFile); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(filepath.Join(dir, SumsFile), m.sums(data)); err != nil {
+	if err := put(SumsFile, m.sums(data)); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(dir, ManifestFile), data)
+	return put(ManifestFile, data)
 }

@@ -10,16 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/crash"
 	"hgld/labels"
 )
@@ -55,7 +52,7 @@ type part struct {
 type partFile struct {
 	File
 	Number   int       `json:"number"`   // among all shards, from 0
-	Modified int64     `json:"modified"` // time of the file in nanoseconds
+	Modified int64     `json:"modified"` // time of the file in nanoseconds, or a part of an object's hash
 	Rows     Hash      `json:"rows_sha256"`
 	Failures []Failure `json:"failures,omitempty"`
 	HEIF     string    `json:"heif,omitempty"`
@@ -96,7 +93,7 @@ type partRow struct {
 
 // writePart writes the part of a slice whose shards are built.
 func (b *builder) writePart(ctx context.Context, src Source, n, of int) error {
-	if err := atomicfile.MkdirAll(filepath.Join(b.dir, partsFolder), 0o755); err != nil {
+	if err := b.dir.makeFolder(partsFolder); err != nil {
 		return err
 	}
 	mine := b.slice(n, of)
@@ -138,10 +135,10 @@ func (b *builder) writePart(ctx context.Context, src Source, n, of int) error {
 
 // writeIn writes a file of the data set's folder.
 func (b *builder) writeIn(name string, data []byte) error {
-	if err := checkPlace(b.dir, name); err != nil {
+	if err := b.dir.checkPlace(name); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(b.dir, name), data)
+	return b.dir.write(name, data)
 }
 
 // writeRows writes the small columns of a shard that is built.
@@ -162,20 +159,30 @@ func (b *builder) writeRows(ctx context.Context, i int) (partFile, error) {
 	if err := errors.Join(err, zip.Close()); err != nil {
 		return partFile{}, err
 	}
-	info, err := os.Stat(filepath.Join(b.dir, m.at))
+	stamp, err := b.stamp(m.at)
 	if err != nil {
 		return partFile{}, err
 	}
-	return partFile{File: m.file, Number: i, Modified: info.ModTime().UnixNano(), Rows: sha256.Sum256(text.Bytes()),
+	return partFile{File: m.file, Number: i, Modified: stamp, Rows: sha256.Sum256(text.Bytes()),
 		Failures: m.failures, HEIF: m.heif}, b.writeIn(rowsName(m.file.Name), text.Bytes())
+}
+
+// stamp returns the stamp of a file.
+func (b *builder) stamp(name string) (int64, error) {
+	f, _, err := b.dir.open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.stamp()
 }
 
 // eachPartRow passes the rows of a shard to see, without reading the shard.
 func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
 	name := rowsName(x.file.Name)
-	text, err := readPlain(x.dir, name, maxManifest)
+	text, err := x.dir.read(name, maxManifest)
 	if err != nil {
-		return asDamage(name, err)
+		return orDamage(name, err)
 	}
 	if sha256.Sum256(text) != *x.rows {
 		return &DamageError{name, -1, "the hash differs from the part's"}
@@ -208,18 +215,18 @@ var partNames = regexp.MustCompile(`^(\d+)-of-(\d+)\.part$`)
 
 // readParts returns the parts in the folder of a data set by their numbers of slices. Those that a newer version of
 // hgld has written, or that are damaged, are left out.
-func readParts(dir string) (map[int][]*part, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, partsFolder))
+func readParts(dir folder) (map[int][]*part, error) {
+	names, err := dir.list(partsFolder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	all := map[int][]*part{}
-	for _, e := range entries {
-		m := partNames.FindStringSubmatch(e.Name())
+	for _, name := range names {
+		m := partNames.FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}
-		text, err := readPlain(dir, partsFolder+"/"+e.Name(), maxManifest)
+		text, err := dir.read(partsFolder+"/"+name, maxManifest)
 		if err != nil && !errors.As(err, new(*DamageError)) {
 			return nil, err
 		}
@@ -259,7 +266,7 @@ func decodePart(text []byte) (*part, error) {
 }
 
 // vouchers are the shards that parts describe, by name.
-func vouchers(dir, tool string) (map[string][]partFile, error) {
+func vouchers(dir folder, tool string) (map[string][]partFile, error) {
 	parts, err := readParts(dir)
 	if err != nil {
 		return nil, err
@@ -280,13 +287,13 @@ func vouchers(dir, tool string) (map[string][]partFile, error) {
 
 // vouched returns what a part says of a shard whose file and sidecar are as they were when the part was written. Such a
 // shard need not be read.
-func (b *builder) vouched(p *planned, f *os.File, sidecar []byte) *partFile {
-	info, err := f.Stat()
+func (b *builder) vouched(p *planned, f file, size int64, sidecar []byte) *partFile {
+	stamp, err := f.stamp()
 	if err != nil {
 		return nil
 	}
 	for _, v := range b.vouchers[p.name] {
-		if v.Plan == p.key && v.Bytes == info.Size() && v.Modified == info.ModTime().UnixNano() &&
+		if v.Plan == p.key && v.Bytes == size && v.Modified == stamp &&
 			v.IndexSHA256 == sha256.Sum256(sidecar) {
 			return &v
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"hgld/internal/objectstore"
+	"hgld/internal/regular"
 )
 
 // openPlain opens a file of the data set in dir and returns its size. It opens only
@@ -65,18 +67,9 @@ func checkPlace(dir string, names ...string) error {
 	return nil
 }
 
-// checkSize compares the size of a regular file with the expected one.
-func checkSize(dir, name string, want int64) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return checkSizeIn(root, name, want)
-}
-
-func checkSizeIn(root *os.Root, name string, want int64) error {
-	size, err := plainSize(root, name)
+// checkSize compares the size of a file with the expected one.
+func checkSize(dir folder, name string, want int64) error {
+	size, err := dir.size(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &DamageError{name, -1, "missing"}
 	}
@@ -111,14 +104,15 @@ func readPlain(dir, name string, limit int64) ([]byte, error) {
 }
 
 // asDamage turns an error in reading a file into a *DamageError. It returns nil if the
-// reading was cancelled.
+// reading was cancelled, or if an object store failed.
 func asDamage(name string, err error) *DamageError {
 	var damage *DamageError
 	var at *fs.PathError
 	switch {
 	case errors.As(err, &damage):
 		return damage
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, new(*objectstore.Error)):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return &DamageError{name, -1, "missing"}

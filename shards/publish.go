@@ -5,11 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
-	"hgld/internal/atomicfile"
 	"hgld/labels"
 )
 
@@ -38,13 +35,13 @@ func (b *builder) publish(ctx context.Context, inputs func() ([]Input, error)) (
 	if err != nil {
 		return nil, err
 	}
-	if was, err := readPlain(b.dir, ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
-		if err := removeAll(b.dir, ManifestFile, SumsFile); err != nil {
+	if was, err := b.dir.read(ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
+		if err := b.dir.remove(ManifestFile, SumsFile); err != nil {
 			return nil, err
 		}
 		// Without the sync, a power cut could bring them back after the new shards have
 		// their names.
-		if err := atomicfile.SyncDir(b.dir); err != nil {
+		if err := b.dir.sync(""); err != nil {
 			return nil, err
 		}
 	}
@@ -57,11 +54,11 @@ func (b *builder) publish(ctx context.Context, inputs func() ([]Input, error)) (
 	if err := b.removeStale(r.Manifest); err != nil {
 		return nil, err
 	}
-	if err := r.Manifest.write(b.dir); err != nil {
+	if err := r.Manifest.write(b.dir, b.dir.writeNew); err != nil {
 		return nil, err
 	}
-	return r, errors.Join(os.RemoveAll(filepath.Join(b.dir, nextFolder)), // shards of a build that was given up
-		os.RemoveAll(filepath.Join(b.dir, partsFolder)))
+	return r, errors.Join(b.dir.removeFolder(nextFolder), // shards of a build that was given up
+		b.dir.removeFolder(partsFolder))
 }
 
 // describe makes the manifest and the companion files.
@@ -172,7 +169,7 @@ func (s *Schema) outline() *Manifest {
 func (b *builder) removeStale(m *Manifest) error {
 	for _, name := range companionFiles() {
 		if m.companion(name) == nil {
-			if err := removeAll(b.dir, name); err != nil {
+			if err := b.dir.remove(name); err != nil {
 				return err
 			}
 		}
@@ -181,16 +178,16 @@ func (b *builder) removeStale(m *Manifest) error {
 	for _, m := range b.made {
 		planned[m.file.Name], planned[indexName(m.file.Name)] = true, true
 	}
-	entries, err := os.ReadDir(filepath.Join(b.dir, "data"))
+	names, err := b.dir.list("data")
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if name := "data/" + e.Name(); shardNames().MatchString(name) && !planned[name] {
-			if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
+	for _, name := range names {
+		if name = "data/" + name; shardNames().MatchString(name) && !planned[name] {
+			if err := b.dir.remove(name); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(atomicfile.SyncDir(filepath.Join(b.dir, "data")), atomicfile.SyncDir(b.dir))
+	return errors.Join(b.dir.sync("data"), b.dir.sync(""))
 }

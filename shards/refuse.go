@@ -8,13 +8,9 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"hgld/internal/atomicfile"
 )
 
 // RefusedError reports that a data set was not published, because it would be empty or have
@@ -102,7 +98,7 @@ type finished struct {
 // readFinished returns the finished data set in dir, nil if there is none. If its manifest is
 // damaged, the rows are counted from the sidecars. A manifest that cannot be read is an
 // error, because its data set may be intact.
-func readFinished(dir string) (*finished, error) {
+func readFinished(dir folder) (*finished, error) {
 	m, _, err := readManifest(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -119,17 +115,17 @@ func readFinished(dir string) (*finished, error) {
 	return was, nil
 }
 
-func countSidecarRows(dir string) (*finished, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "data")) // fs.Glob hides errors, which would leave rows uncounted
+func countSidecarRows(dir folder) (*finished, error) {
+	names, err := dir.list("data")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	was := &finished{}
-	for _, e := range entries {
-		if path.Ext(e.Name()) != ".idx" {
+	for _, name := range names {
+		if path.Ext(name) != ".idx" {
 			continue
 		}
-		data, err := readPlain(dir, "data/"+e.Name(), maxSidecar)
+		data, err := dir.read("data/"+name, maxSidecar)
 		if err != nil && !errors.As(err, new(*DamageError)) {
 			return nil, err
 		}
@@ -184,7 +180,7 @@ func (b *builder) chooseFolder() error {
 		return err
 	}
 	b.aside = true
-	return atomicfile.MkdirAll(filepath.Join(b.dir, nextFolder), 0o755)
+	return b.dir.makeFolder(nextFolder)
 }
 
 // renameWaiting renames the waiting shards to their names.
@@ -197,7 +193,7 @@ func (b *builder) renameWaiting() error {
 		}
 		to := m.file.Name
 		for _, move := range [][2]string{{indexName(m.at), indexName(to)}, {m.at, to}} { // the sidecar first, as in Finish
-			if err := os.Rename(filepath.Join(b.dir, move[0]), filepath.Join(b.dir, move[1])); err != nil {
+			if err := b.dir.move(move[0], move[1]); err != nil {
 				return err
 			}
 		}
@@ -206,5 +202,5 @@ func (b *builder) renameWaiting() error {
 	if !moved {
 		return nil
 	}
-	return atomicfile.SyncDir(filepath.Join(b.dir, "data"))
+	return b.dir.sync("data")
 }

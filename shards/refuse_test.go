@@ -80,7 +80,7 @@ func TestEmptySourceIsRefused(t *testing.T) {
 	o := small()
 	o.Replace = true
 	refused(t, src, dir, o)
-	if mayExist(dir) {
+	if disk(dir).mayExist("") {
 		t.Error("the folder is there")
 	}
 	bad := newSource(t, 40)

@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-
-	"hgld/internal/atomicfile"
 )
 
 // Repair rebuilds, from the shards, the sidecars, failures.jsonl and companion files
@@ -31,12 +28,17 @@ func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects .
 	return fixed, nil
 }
 
-func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects []string) (fixed []string, err error) {
+func repair(ctx context.Context, address string, taxonomy TaxonomyWriter, suspects []string) (fixed []string,
+	err error) {
+	dir, err := folderAt(ctx, address)
+	if err != nil {
+		return nil, err
+	}
 	m, data, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := readPlain(dir, SumsFile, maxManifest)
+	sums, err := dir.read(SumsFile, maxManifest)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects [
 		if bad == nil && !slices.Contains(suspects, indexName(f.Name)) {
 			continue
 		}
-		if err := (&verifier{dir: dir}).compare(ctx, f.Name, f.Bytes, f.SHA256); err != nil {
+		if err := compareAnew(ctx, dir, f); err != nil {
 			return fixed, orDamage(f.Name, err)
 		}
 		was := *f
@@ -64,13 +66,20 @@ func repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects [
 		fixed = append(fixed, indexName(f.Name))
 	}
 	if mended {
-		if err := m.write(dir); err != nil {
+		if err := m.write(dir, dir.write); err != nil {
 			return fixed, err
 		}
 		fixed = append(fixed, ManifestFile, SumsFile)
 	}
 	made, err := set.repairCompanions(ctx, taxonomy)
 	return append(fixed, made...), err
+}
+
+// compareAnew compares a shard with its hash.
+func compareAnew(ctx context.Context, dir folder, f *File) error {
+	view, release := dir.snapshot()
+	defer release()
+	return (&verifier{dir: view}).compare(ctx, f.Name, f.Bytes, f.SHA256)
 }
 
 // orDamage turns an error in reading a file into a *DamageError, unless the reading was
@@ -150,7 +159,9 @@ func (s *Set) damagedCompanions(ctx context.Context) (map[string]bool, error) {
 		if want == nil {
 			continue
 		}
-		good, err := (&verifier{dir: s.dir}).hash(ctx, name, want.Bytes, want.SHA256)
+		view, release := s.dir.snapshot()
+		good, err := (&verifier{dir: view}).hash(ctx, name, want.Bytes, want.SHA256)
+		release()
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +185,7 @@ func (s *Set) companionSum(name string) *Sum {
 
 // failures reads the failures of a shard from its footer.
 func (sh *shard) failures() ([]Failure, error) {
-	f, _, err := openPlain(sh.dir, sh.name)
+	f, _, err := sh.dir.open(sh.name)
 	if err != nil {
 		return nil, err
 	}
@@ -204,8 +215,8 @@ func (s *Set) rewriteIndex(ctx context.Context, f *File, amend bool) error {
 		}
 		f.IndexBytes, f.IndexSHA256 = int64(len(data)), sum
 	}
-	if err := checkPlace(s.dir, indexName(f.Name)); err != nil {
+	if err := s.dir.checkPlace(indexName(f.Name)); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(s.dir, indexName(f.Name)), data)
+	return s.dir.write(indexName(f.Name), data)
 }

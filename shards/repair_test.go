@@ -78,7 +78,7 @@ func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 func TestRepairContinuesAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := removeAll(dir, BuildFile, TaxonomyFile); err != nil {
+	if err := disk(dir).remove(BuildFile, TaxonomyFile); err != nil {
 		t.Fatal(err)
 	}
 	fixed, err := Repair(t.Context(), dir, listClasses)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -168,7 +167,7 @@ func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (*rowReader,
 }
 
 // rowsOf is openRows for a file that is not compared with its checksum.
-func (s *Set) rowsOf(sh *shard, f *os.File, images bool) (r *rowReader, err error) {
+func (s *Set) rowsOf(sh *shard, f file, images bool) (r *rowReader, err error) {
 	defer parquetfile.Recover(&err)
 	file, err := parquetfile.OpenAt(f, sh.file.Bytes, parquet.SkipBloomFilters(true))
 	if err != nil {
@@ -234,13 +233,17 @@ func checkLayout(file *parquet.File, cols []column) error {
 }
 
 // checkSound compares the whole file with its checksum, once.
-func (sh *shard) checkSound(ctx context.Context, f *os.File) error {
+func (sh *shard) checkSound(ctx context.Context, f file) error {
 	sh.checking.Lock()
 	defer sh.checking.Unlock()
 	if sh.sound {
 		return nil
 	}
 	crc, err := crcFile(ctx, f, sh.file.Bytes)
+	if err == nil && crc != sh.index.shardCRC {
+		f.forget(0, sh.file.Bytes) // a cache may be wrong, and the shard right
+		crc, err = crcFile(ctx, f, sh.file.Bytes)
+	}
 	if err != nil {
 		return err
 	}

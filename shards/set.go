@@ -9,12 +9,14 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/crash"
 	"hgld/labels"
 )
 
@@ -22,7 +24,7 @@ import (
 // images in memory, 28 bytes per row and 4 per level, and reads an image by one read at
 // a known offset. It is safe for concurrent use.
 type Set struct {
-	dir      string
+	dir      folder
 	manifest *Manifest
 	classes  *labels.Hierarchy
 	shards   []*shard
@@ -34,13 +36,13 @@ type Set struct {
 // shard is an open shard of a Set.
 type shard struct {
 	file  File
-	dir   string // of the data set
+	dir   folder // of the data set
 	name  string // of the shard's file within dir
 	index *index
 	rows  *Hash // of the small columns in its part, which are then read in place of the shard; nil: none
 
 	once   sync.Once
-	handle *os.File
+	handle file
 	err    error
 
 	checking sync.Mutex
@@ -51,14 +53,18 @@ type shard struct {
 // sidecars with their hashes, and the shards with their sizes; an image is checked when
 // it is read. A difference is a *DamageError.
 func Open(dir string) (*Set, error) {
-	s, err := open(dir)
+	s, err := open(context.Background(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-func open(dir string) (*Set, error) {
+func open(ctx context.Context, address string) (*Set, error) {
+	dir, err := folderAt(ctx, address)
+	if err != nil {
+		return nil, err
+	}
 	m, err := readSound(dir)
 	if err != nil {
 		return nil, err
@@ -67,19 +73,30 @@ func open(dir string) (*Set, error) {
 	if s.classes, err = readClasses(dir, m); err != nil {
 		return nil, err
 	}
-	for _, f := range m.Files {
-		x, err := readIndex(dir, f, m)
-		if err != nil {
-			return nil, err
-		}
-		s.shards = append(s.shards, &shard{file: f, dir: dir, name: f.Name, index: x})
+	s.shards = make([]*shard, len(m.Files))
+	errs := make([]error, len(m.Files)) // the first in the order of the files is returned
+	var g errgroup.Group
+	g.SetLimit(sidecarsAtOnce)
+	for i, f := range m.Files {
+		g.Go(func() error {
+			defer crash.Guard()
+			x, err := readIndex(dir, f, m)
+			s.shards[i], errs[i] = &shard{file: f, dir: dir, name: f.Name, index: x}, err
+			return err
+		})
+	}
+	if g.Wait() != nil {
+		return nil, errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 	}
 	return s, nil
 }
 
+// sidecarsAtOnce is the number of sidecars that are read at the same time, which matters in an object store.
+const sidecarsAtOnce = 16
+
 // readClasses reads hierarchy.json and compares it with the manifest.
-func readClasses(dir string, m *Manifest) (*labels.Hierarchy, error) {
-	data, err := readPlain(dir, HierarchyFile, maxManifest)
+func readClasses(dir folder, m *Manifest) (*labels.Hierarchy, error) {
+	data, err := dir.read(HierarchyFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{HierarchyFile, -1, "missing"}
 	}
@@ -106,12 +123,12 @@ func readClasses(dir string, m *Manifest) (*labels.Hierarchy, error) {
 
 // readIndex reads a sidecar and compares it with the manifest and with the size
 // of its shard.
-func readIndex(dir string, f File, m *Manifest) (*index, error) {
+func readIndex(dir folder, f File, m *Manifest) (*index, error) {
 	name := indexName(f.Name)
 	damage := func(format string, args ...any) (*index, error) {
 		return nil, &DamageError{name, -1, fmt.Sprintf(format, args...)}
 	}
-	data, err := readPlain(dir, name, f.IndexBytes)
+	data, err := dir.read(name, f.IndexBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return damage("missing")
 	}
@@ -166,8 +183,8 @@ func (s *Set) lookup() *labels.Lookup {
 }
 
 // open opens the shard's file on first use.
-func (sh *shard) open() (*os.File, error) {
-	sh.once.Do(func() { sh.handle, _, sh.err = openPlain(sh.dir, sh.name) })
+func (sh *shard) open() (file, error) {
+	sh.once.Do(func() { sh.handle, _, sh.err = sh.dir.open(sh.name) })
 	return sh.handle, sh.err
 }
 
@@ -309,6 +326,15 @@ func (sh *shard) read(buf []byte, from, to int) error {
 	if err != nil {
 		return err
 	}
+	err = sh.readOnce(f, buf, from, to)
+	if _, cached := f.(remoteFile); cached && errors.As(err, new(*DamageError)) {
+		f.forget(sh.index.offsets[from], int64(len(buf))) // the cache may be wrong, and the shard right
+		err = sh.readOnce(f, buf, from, to)
+	}
+	return err
+}
+
+func (sh *shard) readOnce(f file, buf []byte, from, to int) error {
 	x := sh.index
 	start := x.offsets[from]
 	if n, err := f.ReadAt(buf, start); n < len(buf) {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 )
 
@@ -52,15 +49,15 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := b.checkPublishEarly(); err != nil {
 		return nil, err
 	}
-	if err := makeFolder(dir); err != nil {
+	if err := makeFolder(b.dir); err != nil {
 		return nil, err
 	}
-	lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d", LockName, n, of)))
+	lock, err := b.dir.lock(ctx, fmt.Sprintf("%s-%d-of-%d", LockName, n, of))
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
-	if err := markFolder(ctx, dir); err != nil {
+	if err := markFolder(ctx, b.dir); err != nil {
 		return nil, err
 	}
 	if err := b.chooseFolder(); err != nil {
@@ -69,8 +66,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	s, mine := &Slice{}, b.slice(n, of)
 	for _, i := range mine {
 		for _, at := range []string{b.plan.shards[i].name, waitingPath(b.plan.shards[i].name)} {
-			atomicfile.RemoveLeftoversOf(filepath.Join(dir, at))
-			atomicfile.RemoveLeftoversOf(filepath.Join(dir, indexName(at)))
+			b.dir.tidy(nil, []string{at, indexName(at)})
 		}
 	}
 	if err := b.dropOtherPart(n, of); err != nil {
@@ -117,9 +113,9 @@ func (b *builder) slice(n, of int) []int {
 // markFolder writes the file that marks shards without a manifest as hgld's, and checks
 // that no Build holds it. Slices that start together do not wait for each other. A Build that finds a
 // slice at work holds it for a moment.
-func markFolder(ctx context.Context, dir string) error {
+func markFolder(ctx context.Context, dir folder) error {
 	for try := 0; ; try++ {
-		err := filelock.Check(filepath.Join(dir, LockName))
+		err := dir.checkLock(LockName)
 		if err == nil {
 			return markDurable(dir)
 		}
@@ -137,16 +133,16 @@ func markFolder(ctx context.Context, dir string) error {
 
 // endSlices removes the locks of finished slices. A lock that is held is a
 // *filelock.LockedError.
-func endSlices(ctx context.Context, dir string) error {
-	entries, err := os.ReadDir(dir) // fs.Glob would not tell an error, and a slice at work be overlooked
+func endSlices(ctx context.Context, dir folder) error {
+	names, err := dir.list("")
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if !sliceLocks().MatchString(e.Name()) {
+	for _, name := range names {
+		if !sliceLocks().MatchString(name) {
 			continue
 		}
-		lock, err := filelock.AcquireOrWait(ctx, filepath.Join(dir, e.Name()))
+		lock, err := dir.lock(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
 	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 1, 2, small()); err != nil {
 		t.Fatal(err)
 	}
-	got := []bool{mayExist(left(0)), mayExist(left(1))}
+	got := []bool{disk("").mayExist(left(0)), disk("").mayExist(left(1))}
 	if !slices.Equal(got, []bool{false, true}) {
 		t.Errorf("left: own %v, the other slice's %v", got[0], got[1])
 	}

@@ -17,13 +17,13 @@ func TestUnreadableFolderIsAnError(t *testing.T) {
 	if err := os.Symlink("data", filepath.Join(dir, "data")); err != nil {
 		t.Fatal(err)
 	}
-	if was, err := countSidecarRows(dir); !errors.Is(err, syscall.ELOOP) {
+	if was, err := countSidecarRows(disk(dir)); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("%+v is to be replaced, error %v, want one of data", was, err)
 	}
-	if err := endSlices(t.Context(), filepath.Join(dir, "data")); !errors.Is(err, syscall.ELOOP) {
+	if err := endSlices(t.Context(), disk(filepath.Join(dir, "data"))); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("error %v, want one: a slice may be at work", err)
 	}
-	if !mayExist(filepath.Join(dir, "data")) {
+	if !disk(dir).mayExist("data") {
 		t.Error("what nobody could look at is taken for absent")
 	}
 }

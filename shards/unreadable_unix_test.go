@@ -131,7 +131,7 @@ func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
-	if err := removeAll(dir, ManifestFile, SumsFile); err != nil {
+	if err := disk(dir).remove(ManifestFile, SumsFile); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Verify(t.Context(), dir, VerifyOptions{})
@@ -147,13 +147,14 @@ func wrongSidecar(t *testing.T, dir string, change func(*index) []byte) (name st
 		t.Fatal(err)
 	}
 	f := &m.Files[0]
-	x, err := readIndex(dir, *f, m)
+	x, err := readIndex(disk(dir), *f, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := change(x)
 	f.IndexBytes, f.IndexSHA256 = int64(len(data)), sha256.Sum256(data)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, indexName(f.Name)), data, 0o644), m.write(dir)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, indexName(f.Name)), data, 0o644),
+		m.write(disk(dir), disk(dir).write)); err != nil {
 		t.Fatal(err)
 	}
 	return indexName(f.Name)
@@ -209,7 +210,7 @@ func TestEmptySetDoesNotVerify(t *testing.T) {
 		m.Levels[l].Rows = nil
 	}
 	data := filepath.Join(dir, "data")
-	if err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755), m.write(dir)); err != nil {
+	if err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755), m.write(disk(dir), disk(dir).write)); err != nil {
 		t.Fatal(err)
 	}
 	found := mustVerify(t, dir).Damage

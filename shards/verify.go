@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"hgld/internal/crash"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,7 +42,13 @@ type Verified struct {
 // read, it uses SHA256SUMS. A data set without rows is damaged. The error is that of
 // ctx, or says that dir is not a data set.
 func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error) {
-	v := &verifier{dir: dir, o: o}
+	at, err := folderAt(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+	}
+	view, release := at.snapshot()
+	defer release()
+	v := &verifier{dir: view, o: o}
 	if err := v.run(ctx); err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
@@ -51,7 +56,7 @@ func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error)
 }
 
 type verifier struct {
-	dir    string
+	dir    folder
 	o      VerifyOptions
 	result Verified
 }
@@ -70,19 +75,23 @@ func (v *verifier) run(ctx context.Context) error {
 	if v.o.Subset < 1 || v.o.Subset > v.o.Of {
 		return fmt.Errorf("subset %d of %d", v.o.Subset, v.o.Of)
 	}
-	sums, unread := readPlain(v.dir, SumsFile, maxManifest)
+	sums, unread := v.dir.read(SumsFile, maxManifest)
 	m, data, err := readManifest(v.dir)
 	if err != nil {
 		noSet := errors.Is(err, fs.ErrNotExist) && errors.Is(unread, fs.ErrNotExist)
 		if noSet || errors.Is(err, errNewer) {
 			return err
 		}
-		v.report(asDamage(ManifestFile, err))
+		if err := v.damaged(ManifestFile, err); err != nil {
+			return err
+		}
 		return v.bySums(ctx, sums, unread)
 	}
 	v.result.Files, v.result.Bytes = 2, int64(len(data)+len(sums))
 	if unread != nil {
-		v.report(asDamage(SumsFile, unread))
+		if err := v.damaged(SumsFile, unread); err != nil {
+			return err
+		}
 	} else if !bytes.Equal(sums, m.sums(data)) {
 		v.report(&DamageError{SumsFile, -1, "does not agree with " + ManifestFile + ", or that one is damaged"})
 	}
@@ -93,8 +102,7 @@ func (v *verifier) run(ctx context.Context) error {
 // with.
 func (v *verifier) bySums(ctx context.Context, sums []byte, unread error) error {
 	if unread != nil {
-		v.report(asDamage(SumsFile, unread))
-		return nil
+		return v.damaged(SumsFile, unread)
 	}
 	v.result.Files, v.result.Bytes = 1, int64(len(sums))
 	for n, line := range strings.Split(strings.TrimSuffix(string(sums), "\n"), "\n") {
@@ -128,11 +136,15 @@ func (v *verifier) byManifest(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	v.reportUnlisted(m)
+	if err := v.reportUnlisted(m); err != nil {
+		return err
+	}
 	set := &Set{dir: v.dir, manifest: m}
 	if known {
 		if set.classes, err = readClasses(v.dir, m); err != nil {
-			v.report(asDamage(HierarchyFile, err))
+			if err := v.damaged(HierarchyFile, err); err != nil {
+				return err
+			}
 		}
 	}
 	return v.shards(ctx, set)
@@ -161,7 +173,9 @@ func (v *verifier) shards(ctx context.Context, set *Set) error {
 			}
 			go func() {
 				defer crash.Guard()
-				one := &verifier{dir: v.dir}
+				view, release := v.dir.snapshot()
+				defer release()
+				one := &verifier{dir: view}
 				err := one.shard(ctx, set, files[i])
 				done <- verified{i, one, err}
 			}()
@@ -192,7 +206,7 @@ func (v *verifier) companions(ctx context.Context, m *Manifest) error {
 			if _, err := v.hash(ctx, name, c.Bytes, c.SHA256); err != nil {
 				return err
 			}
-		} else if mayExist(filepath.Join(v.dir, name)) {
+		} else if v.dir.mayExist(name) {
 			v.report(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
@@ -206,16 +220,21 @@ func (v *verifier) hash(ctx context.Context, name string, size int64, want Hash)
 	if err == nil {
 		return true, nil
 	}
+	return false, v.damaged(name, err)
+}
+
+// damaged reports an error in reading a file as damage, unless it is none: then it returns the error.
+func (v *verifier) damaged(name string, err error) error {
 	damage := asDamage(name, err)
 	if damage == nil {
-		return false, err
+		return err
 	}
 	v.report(damage)
-	return false, nil
+	return nil
 }
 
 func (v *verifier) compare(ctx context.Context, name string, size int64, want Hash) error {
-	f, there, err := openPlain(v.dir, name)
+	f, there, err := v.dir.open(name)
 	if err != nil {
 		return err
 	}
@@ -237,21 +256,24 @@ func (v *verifier) compare(ctx context.Context, name string, size int64, want Ha
 
 // reportUnlisted reports shards that are not in the manifest, because other readers take all
 // of data/*.parquet.
-func (v *verifier) reportUnlisted(m *Manifest) {
+func (v *verifier) reportUnlisted(m *Manifest) error {
 	known := map[string]bool{}
 	for _, f := range m.Files {
 		known[f.Name], known[indexName(f.Name)] = true, true
 	}
-	entries, err := os.ReadDir(filepath.Join(v.dir, "data"))
+	names, err := v.dir.list("data")
 	if err != nil {
-		v.report(asDamage("data", err))
+		if err := v.damaged("data", err); err != nil {
+			return err
+		}
 	}
-	for _, e := range entries {
-		name := "data/" + e.Name()
-		if ext := filepath.Ext(name); !known[name] && (ext == ".parquet" || ext == ".idx") {
+	for _, name := range names {
+		name = "data/" + name
+		if ext := path.Ext(name); !known[name] && (ext == ".parquet" || ext == ".idx") {
 			v.report(&DamageError{name, -1, "is not in " + ManifestFile})
 		}
 	}
+	return nil
 }
 
 // shard verifies a shard with its sidecar. If the shard is damaged, or there is no tree
@@ -272,9 +294,8 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 		if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == f.Name {
 			name = f.Name // it is looked at once more, for its size
 		}
-		damage := asDamage(name, err)
 		if known && whole { // else it was found already as a wrong hash, size or missing file
-			v.report(damage)
+			return v.damaged(name, err)
 		}
 		return nil
 	}
@@ -289,11 +310,7 @@ func (v *verifier) shard(ctx context.Context, set *Set, f File) error {
 	}
 	sh.sound = true
 	if err := v.rows(ctx, set, sh); err != nil {
-		damage := asDamage(f.Name, err)
-		if damage == nil {
-			return err
-		}
-		v.report(damage)
+		return v.damaged(f.Name, err)
 	}
 	return nil
 }
@@ -311,6 +328,9 @@ func (v *verifier) images(ctx context.Context, sh *shard) error {
 		buf = append(buf[:0], make([]byte, sh.index.lengths[r])...)
 		if err := sh.read(buf, r, r+1); err != nil {
 			damage := asDamage(sh.file.Name, err)
+			if damage == nil {
+				return err
+			}
 			damage.Row = r
 			v.report(damage)
 		}

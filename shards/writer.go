@@ -8,11 +8,11 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"path"
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 
-	"hgld/internal/atomicfile"
 	"hgld/internal/parquetfile"
 )
 
@@ -30,8 +30,10 @@ const (
 // Writer writes one shard: a Parquet file and its sidecar. It keeps rows until a row
 // group is full, so it holds about two row groups in memory.
 type Writer struct {
-	path    string
-	file    *atomicfile.File
+	dir     folder
+	name    string
+	file    unfinished
+	size    byteCount
 	sha     hash.Hash
 	crc     hash.Hash32
 	parquet *parquet.GenericWriter[any]
@@ -47,16 +49,21 @@ type Writer struct {
 // Create starts the shard with the name path. Close removes it unless Finish was
 // called.
 func Create(path string, s *Schema) (*Writer, error) {
+	return createShard(disk(filepath.Dir(path)), filepath.Base(path), s)
+}
+
+func createShard(dir folder, name string, s *Schema) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	file, err := atomicfile.Create(path)
+	file, err := dir.create(name)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{path: path, file: file, sha: sha256.New(), crc: crc32.New(castagnoli()), schema: s, cols: s.columns()}
+	w := &Writer{dir: dir, name: name, file: file,
+		sha: sha256.New(), crc: crc32.New(castagnoli()), schema: s, cols: s.columns()}
 	w.index = &index{levels: len(s.Classes.Levels)}
-	w.parquet = parquet.NewGenericWriter[any](io.MultiWriter(file, w.sha, w.crc), s.parquet(w.cols),
+	w.parquet = parquet.NewGenericWriter[any](io.MultiWriter(file, w.sha, w.crc, &w.size), s.parquet(w.cols),
 		parquet.WriteBufferSize(256<<10),
 		parquet.CreatedBy("hgld", "1", "parquet-go"), // not the build's version: equal inputs, equal bytes
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
@@ -65,6 +72,14 @@ func Create(path string, s *Schema) (*Writer, error) {
 		parquet.SkipPageStatistics("image", "bytes"), // its largest and smallest image
 	)
 	return w, nil
+}
+
+// byteCount counts what is written to it.
+type byteCount int64
+
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
 }
 
 // Write adds a row. The caller may change the row and its image afterwards.
@@ -110,17 +125,13 @@ func (w *Writer) Finish(note string) (File, error) {
 	if err := w.parquet.Close(); err != nil {
 		return File{}, err
 	}
-	size, err := w.file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return File{}, err
-	}
-	w.index.shardBytes, w.index.shardCRC = size, w.crc.Sum32()
+	w.index.shardBytes, w.index.shardCRC = int64(w.size), w.crc.Sum32()
 	w.sha.Sum(w.index.shardSHA[:0])
 	if err := w.index.locate(w.file); err != nil {
-		return File{}, fmt.Errorf("%s: %w", filepath.Base(w.path), err)
+		return File{}, fmt.Errorf("%s: %w", path.Base(w.name), err)
 	}
 	sidecar := w.index.encode()
-	if err := atomicfile.WriteFile(indexName(w.path), sidecar); err != nil {
+	if err := w.dir.write(indexName(w.name), sidecar); err != nil {
 		return File{}, err
 	}
 	if err := w.file.Commit(); err != nil {

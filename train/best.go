@@ -89,7 +89,10 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		return yield(r.event(e), nil), nil
 	}
 	key := r.judge
-	value := e.Result.Mean(key)
+	value, err := r.common(e.Result.Mean(key))
+	if err != nil {
+		return true, err
+	}
 	e.Best = !math.IsNaN(value) && (r.best.Metric != key || r.best.On != e.On || value > float64(r.best.Value))
 	if e.Best {
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {

@@ -27,6 +27,7 @@ import (
 //	    model.safetensors       parameters and running statistics, named as in torch's state dict; proxies
 //	    ema.safetensors         the same with averaged weights, if the run keeps them
 //	    optimizer.safetensors   moments, memory
+//	    external-0.safetensors  state of the process of the first external loss, if there is one
 //	    SHA256SUMS              checksums of these files, readable by sha256sum -c
 //
 // The folder is written under another name, synced, and then renamed. A folder with this name is
@@ -62,6 +63,7 @@ type state struct {
 	Data     string            `json:"data"`             // fingerprint of the items and labels
 	Pixels   string            `json:"pixels,omitempty"` // fingerprint of the images, if the data set has one
 	Origin   map[string]string `json:"origin,omitempty"`
+	Ranks    int               `json:"ranks,omitempty"` // processes that trained together; 0: one
 
 	// If evaluations change the course of the run: what they measure, and their results before
 	// this checkpoint.
@@ -88,8 +90,8 @@ func forTraining(t tensorfile.Tensor) bool {
 }
 
 // writeCheckpoint writes a checkpoint and returns its folder. It keeps an existing checkpoint of
-// the same step. average may be empty.
-func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) (string, error) {
+// the same step. average may be empty. processes are the states of external losses.
+func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor, processes ...[]byte) (string, error) {
 	root := filepath.Join(run, checkpointFolder)
 	final := filepath.Join(run, checkpointName(s.Step))
 	if _, err := os.Stat(final); err == nil {
@@ -134,6 +136,11 @@ func writeCheckpoint(run string, s state, tensors, average []tensorfile.Tensor) 
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err == nil {
 			err = write(name, func(w io.Writer) error { return tensorfile.WriteSafetensors(w, files[name], metadata) })
+		}
+	}
+	for i, content := range processes {
+		if err == nil {
+			err = write(processFile(i), func(w io.Writer) error { _, err := w.Write(content); return err })
 		}
 	}
 	if err != nil {

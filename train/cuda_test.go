@@ -28,15 +28,21 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 		"triplet with memory": func(c *Config) {
 			c.Loss.Name, c.Memory = "triplet", CrossBatch{Size: 40, Start: 2}
 		},
+		"external": func(c *Config) {
+			own, _, _ := outside(5)
+			c.Loss = own.Loss
+			t.Setenv(lossMode, "well")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, d := tiny(5)
 			change(&c)
 			c.Model.Precision = precisionFloat32
 			processor, card := t.TempDir(), t.TempDir()
-			want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: processor, Backend: cpu.New(1)}))
-			b := emulatedCard(t)
-			got := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: card, Backend: b}))
+			o := Options{Dir: processor, Backend: cpu.New(1), AllowCommand: true}
+			want := losses(mustTrain(t, c, Data{Train: d}, o))
+			o.Dir, o.Backend = card, emulatedCard(t)
+			got := losses(mustTrain(t, c, Data{Train: d}, o))
 			for i := range want {
 				// A loss is a float32 sum of some hundred terms, and after i steps of
 				// weights that differ in their last bits.

@@ -23,6 +23,7 @@ type Estimate struct {
 	PerEpoch int         `json:"steps_per_epoch"`   // steps per epoch
 	Steps    int         `json:"steps"`             // steps of the whole run
 	Groups   []GroupSize `json:"groups"`            // parameter groups
+	Ranks    int         `json:"ranks,omitempty"`   // processes that share a batch; the numbers below are of one
 
 	// Kept is the bytes of arrays that live as long as the run: weights, gradients, moments,
 	// averages, inputs, memories. Peak is the maximum during a step, including Kept. Memory that
@@ -76,9 +77,15 @@ func AbsentText(absent, classes int) string {
 
 // Plan computes what a run needs. It takes a step in which every array is counted but none is
 // allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
-func Plan(config Config, data Data) (*Estimate, error) {
+func Plan(config Config, data Data) (*Estimate, error) { return PlanShare(config, data, 1) }
+
+// PlanShare computes what one of several processes needs that train one model together.
+func PlanShare(config Config, data Data, ranks int) (*Estimate, error) {
 	l := &ledger{work: map[string]*OpWork{}, own: config.Run.Resample == resampleDevice}
 	b := observe.Operations(l, l.count)
+	if ranks > 1 {
+		b = ledgerOfRank{b, ranks}
+	}
 	config.Model.Weights, config.From = "", "" // they do not change any size
 	if config.Model.Precision == precisionAuto {
 		config.Model.Precision = precisionFloat32 // it needs more memory
@@ -95,6 +102,9 @@ func Plan(config Config, data Data) (*Estimate, error) {
 		Images: len(r.paths), Vectors: r.config.ofVectors(),
 		Classes: r.classes, Absent: r.absent, Batch: r.resolved.sampler.Size(), PerEpoch: r.perEpoch,
 		Steps: r.Total(), Kept: l.used,
+	}
+	if ranks > 1 {
+		e.Ranks = ranks
 	}
 	for _, g := range r.network.store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
@@ -156,7 +166,12 @@ func (r *Run) planEvaluation(sides []input.Dataset) {
 		in := n.newInputs(EmbedBatch, len(e.Levels), n.packs(false))
 		tape := grad.NewTape(b, n.arena).Evaluate()
 		width := n.forward(tape, in).Value.Cols()
-		vectors = append(vectors, device.New(b, device.F32, side.Len(), width))
+		rows := side.Len()
+		if n.ranks != nil {
+			_, part := n.ranks.turns(rows)
+			rows = part * (n.ranks.n + 1)
+		}
+		vectors = append(vectors, device.New(b, device.F32, rows, width))
 		tape.Free()
 		in.Free(b)
 		e.Gallery.Labels = make([]labels.Path, side.Len())
@@ -188,6 +203,18 @@ func (l *ledger) count(c observe.Call, _ func()) {
 	}
 	w.Add(c)
 }
+
+// ledgerOfRank is a ledger in a group of processes.
+type ledgerOfRank struct {
+	device.Backend
+	ranks int
+}
+
+func (l ledgerOfRank) OwnMemory() bool             { return device.OwnMemory(l.Backend) }
+func (l ledgerOfRank) Rank() (rank, ranks int)     { return 0, l.ranks }
+func (l ledgerOfRank) AllReduce(device.Array)      {}
+func (l ledgerOfRank) AllGather(_, _ device.Array) {}
+func (l ledgerOfRank) Broadcast(device.Array)      {}
 
 // countedBuffer has a size and no memory.
 type countedBuffer struct{ bytes int }

@@ -35,16 +35,19 @@ type Event struct {
 	// sigmoid: S7 of Smooth-AP. It is there if run.log names it.
 	Region *float64 `json:"region,omitempty"`
 	// Norm is the norm of the gradient of backbone and head before clipping.
-	Norm    *float64          `json:"grad_norm,omitempty"`
-	Images  int               `json:"images,omitempty"`  // images of the batch
-	Seconds float64           `json:"seconds,omitempty"` // duration of the step or the evaluation
-	Waited  float64           `json:"waited,omitempty"`  // part of Seconds spent waiting for images
-	Batch   *BatchOf          `json:"batch,omitempty"`   // batch of a skipped step
-	IDs     []string          `json:"ids,omitempty"`     // images of a skipped step
-	On      string            `json:"on,omitempty"`      // validation or test
-	Best    bool              `json:"best,omitempty"`    // the evaluation is the best so far
-	Result  *retrieval.Result `json:"result,omitempty"`  // result of the evaluation
-	Path    string            `json:"path,omitempty"`    // folder of the checkpoint
+	Norm    *float64 `json:"grad_norm,omitempty"`
+	Images  int      `json:"images,omitempty"`  // images of the batch
+	Seconds float64  `json:"seconds,omitempty"` // duration of the step or the evaluation
+	Waited  float64  `json:"waited,omitempty"`  // part of Seconds spent waiting for images
+	// RankWaits are the seconds that each of several processes has waited for the others in the step before. The one
+	// that waits least is the slowest.
+	RankWaits []float64         `json:"rank_waits,omitempty"`
+	Batch     *BatchOf          `json:"batch,omitempty"`  // batch of a skipped step
+	IDs       []string          `json:"ids,omitempty"`    // images of a skipped step
+	On        string            `json:"on,omitempty"`     // validation or test
+	Best      bool              `json:"best,omitempty"`   // the evaluation is the best so far
+	Result    *retrieval.Result `json:"result,omitempty"` // result of the evaluation
+	Path      string            `json:"path,omitempty"`   // folder of the checkpoint
 }
 
 // BatchOf identifies a batch in the sampler's stream. Together with the seed of the run it

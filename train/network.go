@@ -22,6 +22,7 @@ import (
 // network is a retrieval network on a device. A run trains it; a Model evaluates it.
 type network struct {
 	b       device.Backend
+	ranks   *ranks // processes that share its batches; nil: there is one
 	arena   *device.Arena
 	store   *nn.Store
 	net     *backbone.Retrieval
@@ -44,9 +45,12 @@ func newNetwork(b device.Backend, c *Config, p *resolved, d *img.Decoder) *netwo
 		d = new(img.Decoder)
 	}
 	n := &network{
-		b: b, arena: device.NewArena(b), store: store, activations: c.Model.Activations(),
+		b: b, ranks: ranksOf(b), arena: device.NewArena(b), store: store, activations: c.Model.Activations(),
 		net: backbone.NewRetrieval(store, p.backbone, backbone.Options{FreezeNorm: c.Model.FreezeNorm}, p.head),
 		in:  c.Input, filter: p.filter, decoder: d, width: c.vectorWidth(), resample: c.Run.resampleOn(b),
+	}
+	if n.ranks != nil {
+		store.Ranks = n.ranks
 	}
 	if n.width > 0 {
 		n.activations = device.F32 // a head is small, and rounding its inputs gains nothing
@@ -99,8 +103,16 @@ func (n *network) normalised(t *grad.Tape, in *input.Arrays, f nn.Layer) *grad.V
 // sets, because the rounding of a product may depend on its shape.
 const EmbedBatch = 64
 
-// embed returns the embeddings [N,D] of a data set, with the crop of an evaluation.
+// embed returns the embeddings [N,D] of a data set, with the crop of an evaluation. Several processes embed a part
+// each.
 func (n *network) embed(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
+	if n.ranks == nil || o.side > 0 {
+		return n.embedAlone(ctx, d, o)
+	}
+	return n.embedShare(ctx, d, o)
+}
+
+func (n *network) embedAlone(ctx context.Context, d input.Dataset, o embedOptions) (out device.Array, err error) {
 	through := func(each func(int, device.Array) error) error { return n.through(ctx, d, n.forward, o, each) }
 	if o.side > 0 {
 		through = func(each func(int, device.Array) error) error { return n.throughWhole(ctx, d, o, each) }
@@ -148,11 +160,14 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 	defer func() { err = errors.Join(err, o.thread.Do(func() error { pass.close(); return nil })) }()
 	var e *grad.Var
 	done := 0
-	for b, err := range l.Batches(ctx, input.InOrder(d.Len(), EmbedBatch)) {
+	for b, err := range l.Batches(n.ranks.shielded(ctx), input.InOrder(d.Len(), EmbedBatch)) {
 		if err != nil {
 			return err
 		}
 		err = o.thread.Do(func() error {
+			if err := n.ranks.agreed(ctx); err != nil {
+				return err
+			}
 			in.Upload(n.b, b)
 			if e == nil {
 				e = pass.tape.Keep(record(pass.tape, in))

@@ -5,6 +5,7 @@ import (
 
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/external"
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
@@ -18,6 +19,8 @@ type objective struct {
 	key    *device.Array // of the store
 	params []*loss.Param
 	held   []*nn.Param // parameters as the store holds them
+
+	processes []*external.Process // of external losses
 }
 
 // newObjective makes the loss and declares its proxies. rows holds the labels of the data, counts
@@ -84,5 +87,5 @@ func (l Loss) Kind() (loss.Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loss.preset: %w", err)
 	}
-	return pick(table, "loss", "loss", l.Named)
+	return pick(loss.WithExternal(table), "loss", "loss", l.Named)
 }

@@ -34,7 +34,7 @@ func (s *step) hasPositive(from *input.Batch, at int) (bool, error) {
 	if len(needed) == 0 {
 		return true, nil
 	}
-	levels := len(from.Labels) / (len(from.Crop) / 3)
+	levels := s.in.Labels.Cols()
 	rows := make([][]int32, len(from.Rows))
 	for i := range rows {
 		rows[i] = from.Labels[i*levels : (i+1)*levels]

@@ -5,7 +5,8 @@ import (
 	"hgld/train/grad"
 )
 
-// recording is a tape that is replayed as a program if the device supports programs.
+// recording is a tape that is replayed as a program if the device supports programs and no part of the tape works on
+// the host.
 type recording struct {
 	tape    *grad.Tape
 	program device.Program // of the tape; nil: none yet, or the device has none
@@ -14,7 +15,7 @@ type recording struct {
 // repeat replays the tape, which has run once.
 func (r *recording) repeat(b device.Backend) error {
 	graphs, able := b.(device.Graphs)
-	if !able {
+	if !able || r.tape.OnHost() {
 		r.tape.Replay()
 		return nil
 	}

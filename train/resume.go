@@ -160,7 +160,7 @@ func (r *Run) continueFrom(path string) error {
 	r.step.update.setCounts(r.o.Backend, s.Steps)
 	r.step.update.steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
-	r.state.Judged = s.Judged
+	r.state.Judged, r.state.Ranks = s.Judged, s.Ranks
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {
 		r.extension, err = r.extended(*extends)
@@ -226,6 +226,14 @@ func (r *Run) restore(path string) error {
 	if err != nil {
 		return err
 	}
+	var states [][]byte
+	for i := range r.step.objective.processes {
+		state, err := readChecked(path, processFile(i))
+		if err != nil {
+			return err
+		}
+		states = append(states, state)
+	}
 	if ema := r.step.update.ema; ema != nil {
 		average, err := read(averageFile)
 		if err != nil {
@@ -240,6 +248,11 @@ func (r *Run) restore(path string) error {
 	}
 	if err := r.network.store.Import(r.o.Backend, tensors, ""); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
+	}
+	for i, p := range r.step.objective.processes {
+		if err := p.Restore(states[i]); err != nil {
+			return fmt.Errorf("train: %s: %w", filepath.Join(path, processFile(i)), err)
+		}
 	}
 	return nil
 }
@@ -274,10 +287,11 @@ func (r *Run) checkpoint(yield func(Event, error) bool) (proceed bool, err error
 // always be used. A step skips a gradient that is not finite, but a rate times a finite gradient
 // can overflow too.
 func (r *Run) save() (string, error) {
-	if r.saved == r.state.Step || r.o.Dir == "" {
+	if r.saved == r.state.Step || r.o.Dir == "" && r.network.ranks == nil {
 		return "", nil
 	}
 	var tensors, average []tensorfile.Tensor
+	var states [][]byte
 	err := r.thread.Do(func() (err error) {
 		if tensors, err = r.network.store.Export(r.o.Backend); err != nil {
 			return err
@@ -285,8 +299,13 @@ func (r *Run) save() (string, error) {
 		if average, err = r.step.update.exportAverage(r.network); err != nil {
 			return err
 		}
-		r.state.Steps, err = r.step.update.readCounts(r.o.Backend)
-		return err
+		if states, err = r.step.objective.states(); err != nil {
+			return err
+		}
+		if r.state.Steps, err = r.step.update.readCounts(r.o.Backend); err != nil {
+			return err
+		}
+		return r.compare(slices.Concat(tensors, average))
 	})
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint: %w", err)
@@ -297,10 +316,14 @@ func (r *Run) save() (string, error) {
 				"may help", r.state.Step, ErrNotFinite, i, t.Name)
 		}
 	}
+	if r.o.Dir == "" {
+		r.saved = r.state.Step
+		return "", nil // rank 0 writes it
+	}
 	if err := r.keepLock(); err != nil {
 		return "", err
 	}
-	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average)
+	path, err := writeCheckpoint(r.o.Dir, r.state, tensors, average, states...)
 	if err != nil {
 		return "", fmt.Errorf("train: checkpoint of step %d: %w", r.state.Step, err)
 	}

@@ -60,6 +60,12 @@ type Options struct {
 	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
 	Overfit bool
 
+	// AllowCommand lets the run start the command of an external loss. Without it, such a run is refused with a
+	// *CommandError.
+	AllowCommand bool
+	// CommandDir is the folder that the command runs in; "": the current one.
+	CommandDir string
+
 	// Plan is what the run needs, from [Plan]. New refuses a run that cannot fit, and reserves the
 	// memory of a step on a device with its own. nil: nothing is checked or reserved.
 	Plan *Estimate
@@ -91,8 +97,10 @@ type Run struct {
 	damaged []Aside
 	began   start // of a new run
 
+	reranked  int        // processes that trained together before the checkpoint that the run continues from
 	extension *Extension // nil: the run has its original length
 	halted    bool       // evaluations have ended the run
+	stop      *StopError // one of several processes was told to stop
 	saved     int        // step of the newest checkpoint
 	best      Best       // of the evaluations so far
 	judge     string     // key of the metric that ranks evaluations
@@ -128,8 +136,11 @@ func New(config Config, data Data, o Options) (*Run, error) {
 	if err := config.validateData(data); err != nil {
 		return nil, &ConfigError{err}
 	}
+	if !ranksOf(o.Backend).leads() {
+		o.Dir = ""
+	}
 	r := &Run{config: config, resolved: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
-	err = r.thread.Do(r.prepare)
+	err = r.thread.Do(func() error { return r.meet(r.prepare()) })
 	if err == nil {
 		err = r.reserve()
 	}
@@ -212,6 +223,9 @@ func (r *Run) prepare() error {
 	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts); err != nil {
 		return err
 	}
+	if err := r.startProcesses(); err != nil {
+		return err
+	}
 	if r.o.Overfit {
 		first = first[:1]
 	}
@@ -229,12 +243,20 @@ func (r *Run) prepare() error {
 			"%.0f GiB, want at most %d: lower it, or set run.resample=host", r.loader.Prefetch, bytes/(1<<30),
 			input.MostDecoded>>30)}
 	}
+	lo, hi, err := r.network.ranks.share(r.loader.Size)
+	if err != nil {
+		return err
+	}
+	r.loader.First, r.loader.Part = lo, hi-lo
 	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
 		Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err
 		}
+	}
+	if !r.network.ranks.leads() {
+		return nil // rank 0 sends the weights
 	}
 	if r.began, err = r.network.warmStart(&r.config, &r.resolved); err != nil {
 		return err
@@ -319,7 +341,7 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil {
+		if r.stops(ctx, err) {
 			path, failed := r.save()
 			if failed != nil {
 				err = errors.Join(err, failed)
@@ -360,7 +382,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 	ahead := device.OwnMemory(r.o.Backend)
 	var queued *queuedStep
 	clock := newStepClock()
-	for b, err := range r.loader.Batches(ctx, plan) {
+	for b, err := range r.loader.Batches(r.network.ranks.shielded(ctx), plan) {
 		if err != nil {
 			if queued != nil {
 				if proceed, err := r.report(queued, clock, yield); err != nil || !proceed {
@@ -371,7 +393,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		}
 		clock.got()
 		before := queued
-		queued, err = r.queue(b, before)
+		queued, err = r.queue(ctx, b, before)
 		if before != nil {
 			// The failure of an earlier step is also that of this one.
 			if proceed, failed := r.report(before, clock, yield); !proceed || failed != nil {
@@ -381,7 +403,7 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		if err != nil {
 			return true, err
 		}
-		if ahead && !r.pausesAfter(queued.work) {
+		if ahead && r.stop == nil && !r.pausesAfter(queued.work) {
 			clock.ask()
 			continue
 		}
@@ -395,8 +417,8 @@ func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed
 		if proceed, err := r.due(ctx, yield); err != nil || !proceed || r.halted {
 			return proceed, err
 		}
-		if ctx.Err() != nil {
-			return true, r.stopped(ctx, ctx.Err())
+		if err := r.interrupted(ctx); err != nil {
+			return true, err
 		}
 		clock = newStepClock()
 	}
@@ -418,14 +440,6 @@ func newStepClock() *stepClock {
 func (c *stepClock) ask() { c.asked = time.Now() }
 func (c *stepClock) got() { c.waited += time.Since(c.asked) }
 
-// stopped returns the error of a run that was cancelled.
-func (r *Run) stopped(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	return fmt.Errorf("train: stopped after step %d: %w", r.state.Step, ctx.Err())
-}
-
 // queuedStep is a step that the device has and whose outcome the host does not know yet. A device with memory of
 // its own works on the next step while the host handles the outcome of the last.
 type queuedStep struct {
@@ -435,7 +449,7 @@ type queuedStep struct {
 }
 
 // queue queues a step. before is the one that is queued and not reported, or nil.
-func (r *Run) queue(b *input.Batch, before *queuedStep) (*queuedStep, error) {
+func (r *Run) queue(ctx context.Context, b *input.Batch, before *queuedStep) (*queuedStep, error) {
 	number := r.state.Step
 	if before != nil {
 		number++
@@ -446,6 +460,7 @@ func (r *Run) queue(b *input.Batch, before *queuedStep) (*queuedStep, error) {
 	}
 	q := &queuedStep{work: b.Work}
 	err := r.thread.Do(func() (err error) {
+		r.step.notes.told(ctx)
 		if q.compares, err = r.step.hasPositive(b, at); err != nil {
 			return err
 		}
@@ -487,7 +502,11 @@ func (r *Run) report(q *queuedStep, clock *stepClock, yield func(Event, error) b
 		return true, fmt.Errorf("train: step %d: %w", r.state.Step+1, err)
 	}
 	r.advance(q.work)
+	if r.stop == nil {
+		r.stop = out.stop
+	}
 	e := r.eventOf(q, out)
+	e.RankWaits = out.waited
 	e.Seconds, e.Waited = time.Since(clock.began).Seconds(), clock.waited.Seconds()
 	if !yield(r.event(e), nil) {
 		return false, nil

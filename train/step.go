@@ -23,6 +23,8 @@ type step struct {
 
 	update *update
 	passes Passes
+	first  int    // row of the batch that is the first of this process
+	notes  *notes // between processes
 
 	recording
 	embeddings *grad.Var           // [B,D]
@@ -40,6 +42,7 @@ type outcome struct {
 	rates  rates
 	terms  []TermValue
 	finite bool
+	noted
 	region *float64 // share of differences in the operating region; nil: not recorded
 }
 
@@ -59,6 +62,8 @@ type ticket struct {
 	terms     []loss.RecordedTerm
 	numbers   [][4]byte // loss, guard, norm, and the value of each part
 	downloads []device.Ticket
+	notes     []byte // see notes; empty: there is one process
+	noted     device.Ticket
 
 	embeddings []byte // F32 [B,D], for the operating region; nil: not recorded
 	cols       int    // D
@@ -91,9 +96,14 @@ func (t *ticket) outcome() (outcome, error) {
 			return outcome{}, err
 		}
 	}
+	if len(t.notes) > 0 {
+		if err := t.b.Wait(t.noted); err != nil {
+			return outcome{}, err
+		}
+	}
 	number := func(i int) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(t.numbers[i][:]))) }
 	o := outcome{loss: number(lossNumber), norm: number(normNumber), rates: t.rates,
-		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0}
+		finite: binary.LittleEndian.Uint32(t.numbers[guardNumber][:]) == 0, noted: readNotes(t.notes)}
 	for i, p := range t.terms {
 		o.terms = append(o.terms, TermValue{Name: p.Name, Weight: p.Weight, Value: retrieval.Number(number(firstTerm + i))})
 	}
@@ -114,7 +124,11 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 		return nil, err
 	}
 	size := p.sampler.Size()
-	if err := c.Passes.checkNorm(n, c, size); err != nil {
+	lo, hi, err := n.ranks.share(size)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Passes.checkNorm(n, c, hi-lo); err != nil {
 		return nil, err
 	}
 	own, err := arrange(n.store, c)
@@ -127,8 +141,10 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 		n.store.Build(n.b, c.Seed)
 	}
 	o.attach(n)
-	s := &step{n: n, objective: o, passes: c.Passes, reach: operatingReach(c, p)}
-	s.in = n.newInputs(size, len(counts), n.packs(true))
+	s := &step{n: n, objective: o, passes: c.Passes, first: lo, reach: operatingReach(c, p)}
+	s.in = n.newInputs(hi-lo, len(counts), n.packs(true))
+	s.in.LabelRows(n.b, size)
+	s.notes = newNotes(n.b, n.ranks)
 	s.self = device.New(n.b, device.I32, size)
 	self := make([]byte, 0, 4*size)
 	for i := range size {
@@ -148,36 +164,43 @@ func (s *step) queue(from *input.Batch, at int) (*ticket, error) {
 	rerecord := s.objective.memory.prepare(b, from.Rows, s.update.steps, at) || s.tape == nil
 	rerecord = s.update.adjust(at) || rerecord
 	s.update.prepare(b)
+	s.notes.prepare(b)
 	if rerecord {
 		s.record()
 	} else if err := s.repeat(b); err != nil {
 		return nil, err
 	}
+	if err := s.objective.err(); err != nil {
+		return nil, err
+	}
 	t := &s.tickets[s.update.steps%len(s.tickets)]
 	t.b, t.rates, t.terms = b, s.update.rates(), s.terms
 	t.fetch(s.reported...)
+	t.notes, t.noted = s.notes.fetch(b)
 	if s.reach > 0 {
 		t.fetchEmbeddings(s.embeddings.Value, s.reach)
 	}
 	return t, nil
 }
 
-// close frees the program of the step, if there is one.
+// close frees the program of the step, if there is one, and ends the processes of its loss.
 func (s *step) close() {
 	if s != nil {
 		s.recording.close()
+		s.objective.close()
 	}
 }
 
 // record runs the step while recording it.
 func (s *step) record() {
-	s.close()
+	s.recording.close()
 	if s.tape != nil {
 		s.tape.Free()
 	}
 	guard := s.n.store.Guard
 	s.tape = grad.NewTape(s.n.b, s.n.arena)
 	s.tape.Do(func(b device.Backend) { b.Fill(guard, 0) })
+	s.notes.record(s.tape)
 	switch chunks := s.passes.chunks(s.in.Pixels.Dims[0]); {
 	case s.passes.Accumulate:
 		s.value = s.accumulate(s.tape, chunks)
@@ -190,6 +213,7 @@ func (s *step) record() {
 		s.tape.Backward(s.value, device.Array{})
 		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
+	s.add()
 	beginPart(s.tape, PartOptimizer, "")
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
@@ -197,9 +221,25 @@ func (s *step) record() {
 			b.Guard(guard, g.Grads)
 		}
 	})
+	s.notes.addGuard(s.tape, guard)
 	s.tape.Do(func(b device.Backend) { s.update.apply(b, guard) })
 	s.objective.memory.forget(s.tape, guard)
 	s.report(guard)
+}
+
+// add records the sums over all processes of the gradients that each has of its own rows. Every process has
+// the whole gradient of the proxies, unless the loss is accumulated.
+func (s *step) add() {
+	groups := s.update.net.Groups
+	if s.passes.Accumulate {
+		groups = s.update.groups()
+		s.n.ranks.added(s.tape, s.value.Value)
+	}
+	for _, g := range groups {
+		if !g.Frozen {
+			s.n.ranks.added(s.tape, g.Grads)
+		}
+	}
 }
 
 // report lists the arrays that a step downloads. An accumulated loss does not report its terms,
@@ -217,6 +257,7 @@ func (s *step) report(guard device.Array) {
 
 // lossOf records the loss of the embeddings of the whole batch and its effect on the memory.
 func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
+	e = s.n.ranks.gathered(t, e)
 	beginPart(t, PartLoss, PartNetwork)
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))

@@ -19,7 +19,8 @@ type Passes struct {
 	Accumulate bool `yaml:"accumulate" json:"accumulate,omitempty" usage:"add up the gradients of the chunks in one pass; only for a loss that is a mean over rows"`
 }
 
-// checkNorm returns an error if each chunk would be normalised by its own statistics.
+// checkNorm returns an error if each chunk would be normalised by its own statistics. batch is the number of rows of
+// this process.
 func (p Passes) checkNorm(n *network, c *Config, batch int) error {
 	if p.Chunk > 0 && p.Chunk < batch && !c.Model.FreezeNorm && len(n.store.Running()) > 0 {
 		return &ConfigError{fmt.Errorf("passes.chunk is %d of %d rows, but %s normalises by the statistics of what goes "+
@@ -58,12 +59,13 @@ func (s *step) twoPass(t *grad.Tape, chunks [][2]int) *grad.Var {
 // accumulate records the loss of each chunk and its backward pass, one after the other, and
 // returns their mean weighted by rows.
 func (s *step) accumulate(t *grad.Tape, chunks [][2]int) *grad.Var {
-	all := s.in.Pixels.Dims[0]
+	all := s.in.Labels.Dims[0]
 	total := t.Keep(t.New(device.F32, 1))
 	t.Do(func(b device.Backend) { b.Fill(total.Value, 0) })
 	for _, c := range chunks {
 		in, share := s.in.Rows(c[0], c[1]), t.Keep(t.New(device.F32, 1))
-		part := s.objective.record(t, s.n.forward(t, in), in.Labels, s.self.RowRange(0, c[1]-c[0]), nil)
+		labels := s.in.Labels.RowRange(s.first+c[0], s.first+c[1])
+		part := s.objective.record(t, s.n.forward(t, in), labels, s.self.RowRange(0, c[1]-c[0]), nil)
 		t.Do(func(b device.Backend) {
 			b.Fill(share.Value, float32(c[1]-c[0])/float32(all))
 			b.Axpby(total.Value, 1, total.Value, float32(c[1]-c[0])/float32(all), part.Value)

@@ -27,7 +27,8 @@ type wholeImage struct {
 // Paris follow.
 func (n *network) throughWhole(ctx context.Context, d input.Dataset, o embedOptions,
 	each func(done int, rows device.Array) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+	asked := ctx
+	ctx, cancel := context.WithCancel(n.ranks.shielded(ctx))
 	defer cancel()
 	done := 0
 	for c := range n.decodeWhole(ctx, d, o) {
@@ -44,6 +45,9 @@ func (n *network) throughWhole(ctx context.Context, d input.Dataset, o embedOpti
 			w.pixels = *img.NewRGB(n.in.Size, n.in.Size) // its vector is left out
 		}
 		err := o.thread.Do(func() error {
+			if err := n.ranks.agreed(asked); err != nil {
+				return err
+			}
 			pixels := device.New(n.b, device.U8, 1, w.pixels.H, w.pixels.W, 3)
 			defer n.b.Free(pixels.Buf)
 			n.b.Upload(pixels, w.pixels.Pix)

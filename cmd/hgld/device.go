@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/img"
+	"hgld/internal/launcher"
 	"hgld/internal/pipeline"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -81,9 +82,21 @@ func (j *job) trainingDevice(s *trainSettings) string {
 	return own
 }
 
-// openTraining opens the device of a training.
+// openTraining opens the device of a training. Several processes then wait for one another.
 func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
-	return j.open(j.trainingDevice(s), s.Config.Run.Threads)
+	b, err := j.open(j.trainingDevice(s), s.Config.Run.Threads)
+	if err != nil || j.ranks == nil {
+		return b, err
+	}
+	if _, is := b.(*cpu.Backend); !is {
+		return nil, withHint(usagef("%s started %d processes, and on %s they cannot train together",
+			j.ranks.place.Launcher, j.ranks.count(), b.Name()),
+			"--device cpu trains on the processors; %s=off trains in each process alone", launcher.Variable)
+	}
+	if err := j.join(); err != nil {
+		return nil, err
+	}
+	return cpu.Join(cpu.New(s.Config.Run.Threads), j.ranks.world), nil // with its share of the processors
 }
 
 // openDevice opens the device of a command. threads applies to the CPU.

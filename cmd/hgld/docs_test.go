@@ -101,14 +101,16 @@ var apart = []struct{ command, reason string }{
 
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
-	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
-	"labels.md":   "TestLabelsAreTakenFromLandmarksThatLookAlike",
-	"studies.md":  "testdata/script/shared_study.txt, with a study of seconds",
-	"export.md":   "scripts/check_export",
-	"python.md":   "scripts/check_python",
-	"clusters.md": "scripts/check_slurm and scripts/check_kubernetes",
-	"shards.md":   "TestFinishedSlicesEqualABuild of package shards",
-	"walk.md":     "TestWalkFromRealTagsToLabels and the reference collection",
+	"datasets.md":      "TestCommandsOfTheDataSetsDocumentRun",
+	"labels.md":        "TestLabelsAreTakenFromLandmarksThatLookAlike",
+	"studies.md":       "testdata/script/shared_study.txt, with a study of seconds",
+	"export.md":        "scripts/check_export",
+	"python.md":        "scripts/check_python",
+	"clusters.md":      "scripts/check_slurm and scripts/check_kubernetes",
+	"ranks.md":         "scripts/check_ranks",
+	"shards.md":        "TestFinishedSlicesEqualABuild of package shards",
+	"walk.md":          "TestWalkFromRealTagsToLabels and the reference collection",
+	"external-loss.md": "scripts/check_python",
 }
 
 // smaller replaces sizes that a small set of pictures cannot fill.

@@ -14,6 +14,8 @@ import (
 	"hgld/internal/blas"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
+	"hgld/internal/launcher"
+	"hgld/internal/mpi"
 	"hgld/internal/pipeline"
 	"hgld/train/device/cuda"
 )
@@ -62,7 +64,7 @@ func examineMachine() []finding {
 		{Name: "hgld", OK: true, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Platform, b.Go)},
 		{Name: "processor", OK: true, Text: fmt.Sprintf("%d threads%s", runtime.NumCPU(), vectorInstructions())},
 		blasFinding(),
-	}, slices.Concat(imageFindings(), []finding{card}, vendorFindings(driver))...)
+	}, slices.Concat(imageFindings(), []finding{card}, vendorFindings(driver), ranksFindings())...)
 }
 
 // vendorFindings reports NVIDIA's libraries where there is a driver for the given CUDA version.
@@ -79,6 +81,27 @@ func vendorFindings(driver int) (all []finding) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// ranksFindings reports what several processes would train together by, and the place of this one.
+func ranksFindings() []finding {
+	m := finding{Name: "mpi"}
+	if l, err := mpi.Open(os.Getenv); err == nil {
+		m.OK, m.Text = true, l.Version+"; "+l.Path
+	} else {
+		m.Text = "no MPI library was found"
+		if name := os.Getenv(mpi.Variable); name != "" {
+			m.Text = err.Error()
+		}
+		m.Advice = "optional: several processes train together by it; docs/ranks.md"
+	}
+	started := finding{Name: "launcher", OK: true, Text: "none: a training here is one process"}
+	if place, err := launcher.Find(os.Getenv); err != nil {
+		started.OK, started.Text = false, err.Error()
+	} else if place != nil {
+		started.Text = fmt.Sprintf("%s: rank %d of %d", place.Launcher, place.Rank, place.Ranks)
+	}
+	return []finding{m, started}
 }
 
 // cudaFinding reports the usable GPUs, on which it runs a kernel, or what is missing, and the CUDA version of

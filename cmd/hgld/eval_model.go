@@ -28,7 +28,7 @@ type evalModelSettings struct {
 // evalImageSettings choose the images to evaluate a model on. By default these are the images
 // that its run names.
 type evalImageSettings struct {
-	Data           string   `yaml:"data" path:"in" usage:"folder of shards; empty: the folder and images of the run"`
+	Data           string   `yaml:"data" path:"in" store:"s3" usage:"folder of shards, or s3://bucket/prefix; empty: the folder and images of the run"`
 	Splits         []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
 	HoldOut        float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this hold_out left out"`
 	HoldOutSeed    uint64   `yaml:"hold_out_seed" usage:"which classes were left out"`

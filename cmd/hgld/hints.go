@@ -14,8 +14,11 @@ import (
 	"hgld/curate/format"
 	"hgld/internal/download"
 	"hgld/internal/filelock"
+	"hgld/internal/objectstore"
+	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
+	"hgld/internal/rendezvous"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -24,6 +27,7 @@ import (
 	"hgld/train/embeddings"
 	"hgld/train/history"
 	"hgld/train/index"
+	"hgld/train/mirror"
 	"hgld/train/pretrained"
 	"hgld/train/report"
 	"hgld/train/retrieval"
@@ -46,6 +50,15 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	}),
 
 	kind(exitUsage, addressHint),
+	kind[*address.Error](exitUsage, nil),
+	kind[*objectstore.ConfigError](exitUsage, nil),
+	storeAdvice,
+	kind(exitIntegrity, func(*objectstore.SumError) string {
+		return "another program has changed it, or the store has damaged it: `hgld shards verify` shows the extent"
+	}),
+	kind(exitLocked, func(*shards.RivalError) string {
+		return "let one of the processes write to another place (--out), and run the same command again"
+	}),
 
 	// projects and stages
 	kind[*pipeline.SettingsError](exitUsage, nil),
@@ -165,7 +178,19 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--hold-out 0.2 keeps a fifth of the classes for validation"
 	}),
 	kind[*train.ConfigError](exitUsage, nil),
+	kind(exitUsage, func(*train.CommandError) string {
+		return "--allow-command runs it; if the configuration is not your own, read first what the command does"
+	}),
 	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind[*train.RanksError](exitUsage, nil),
+	kind(exitIntegrity, func(*train.DivergedError) string {
+		return "processors of different kinds may round differently: start all processes on machines of one kind; the run " +
+			"continues from its last checkpoint"
+	}),
+	kind(exitTemporary, func(*rendezvous.GoneError) string {
+		return "the same command continues from the newest checkpoint"
+	}),
+	kind[*rendezvous.RefusedError](exitUsage, nil),
 	kind(exitLocked, func(*train.TakenOverError) string {
 		return "the directory has the other process's checkpoints; this one's steps since its last checkpoint are lost"
 	}),
@@ -213,6 +238,14 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
 	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),
 	sentinel(pretrained.ErrFit, exitIntegrity, "hgld models list lists the networks"),
+
+	kind(exitUsage, func(*mirror.OtherRunError) string {
+		return "name another run directory (--out) or another place (--store); or remove the run directory, and the run " +
+			"continues from its copy"
+	}),
+	kind(exitIntegrity, func(*mirror.DamagedError) string {
+		return "remove the damaged checkpoints there, or name another place (--store)"
+	}),
 
 	// vectors and searches
 	kind(exitOK, func(*embeddings.TwoTablesError) string { return "choose one with --labels" }),
@@ -271,8 +304,36 @@ func addressHint(e *regular.AddressError) string {
 	if path := e.Local(); path != "" {
 		return "leave out file://: " + word(path)
 	}
-	return "hgld reads and writes files of this machine: copy what it is to read, or mount the storage as a folder " +
-		"(rclone mount, s3fs, gcsfuse), and name that"
+	mount := "copy what it is to read, or mount the storage as a folder (rclone mount, s3fs, gcsfuse), and name that"
+	if address.Is(e.Path) {
+		return "s3:// is a place for shards (shards.out, train.data, eval.data) and for checkpoints (train.store) alone; " +
+			mount
+	}
+	return "hgld reads and writes files of this machine, and shards at s3://: " + mount
+}
+
+// storeAdvice is the row of the errors of object stores.
+func storeAdvice(err error) (code int, hint string, ok bool) {
+	e, ok := err.(*objectstore.Error)
+	if !ok {
+		return 0, "", false
+	}
+	switch e.Kind {
+	case objectstore.Temporary:
+		return exitTemporary, "run the same command again: it continues; AWS_MAX_ATTEMPTS sets the number of tries", true
+	case objectstore.Changed:
+		return exitTemporary, "run the same command again: it reads what is there now", true
+	case objectstore.NoBucket:
+		return exitUsage, "make it (aws s3 mb), or check its name, AWS_REGION and AWS_ENDPOINT_URL", true
+	case objectstore.Denied:
+		if !e.Signed {
+			return exitUsage, "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+				true
+		}
+		return exitUsage, "check the credentials and what they allow: reading needs s3:GetObject and s3:ListBucket, " +
+			"writing also s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload", true
+	}
+	return exitFailed, "", true
 }
 
 // missingSlices is the hint for slices that have to be built before the data set is finished.

@@ -33,9 +33,12 @@ type job struct {
 	project *pipeline.Project
 	args    []string // arguments without the flags
 
+	allowCommand bool // run the command of an external loss
+
 	device, deviceOrigin string        // name of the device, and where it was set
 	cards                []device.Kind // kinds of GPUs to choose from
 	opened               []io.Closer   // open devices
+	ranks                *ranks        // processes that train together; nil: this one alone
 }
 
 // newJob opens the project and reads the common flags.
@@ -60,7 +63,7 @@ func jobIn(c *cli.Context, p *pipeline.Project) *job {
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
 		replace: c.Bool("replace"), profile: c.Bool("profile"), cards: environmentOf(c).cards,
-		project: p, args: c.Args().Slice(),
+		project: p, args: c.Args().Slice(), allowCommand: c.Bool("allow-command"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hgld/internal/img"
+	"hgld/internal/testing/fakes3"
 	"hgld/internal/testing/goldens"
 	"hgld/internal/testing/ramdisk"
 )
@@ -32,7 +34,7 @@ func heedHangups() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) }
 
 // TestScript runs the command lines of testdata/script: each file is a page of
 // the manual. $SHARED is the folder of reference material, empty where it is
-// missing; files called shared_*.txt need it.
+// missing; files called shared_*.txt need it. An object store has the bucket s3://bucket.
 func TestScript(t *testing.T) {
 	run := func(t *testing.T, pattern, shared string) {
 		files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txt"))
@@ -51,6 +53,14 @@ func TestScript(t *testing.T) {
 		testscript.Run(t, testscript.Params{Files: chosen, RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
 			e.Setenv("SHARED", shared)
 			e.Setenv("CI", os.Getenv("CI"))
+			store := fakes3.New()
+			server := httptest.NewServer(store)
+			e.Defer(server.Close)
+			store.URL = server.URL
+			for _, pair := range store.Environment(e.WorkDir) {
+				name, value, _ := strings.Cut(pair, "=")
+				e.Setenv(name, value)
+			}
 			return nil
 		}})
 	}

@@ -22,7 +22,7 @@ func runCommand() *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "trial: every stage takes only the first `N` items"},
 			&cli.StringFlag{Name: "until", Usage: "stop after `STAGE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would run, and why"},
-			deviceFlag(),
+			deviceFlag(), commandFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {

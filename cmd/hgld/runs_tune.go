@@ -33,7 +33,7 @@ func runsTuneCommand() *cli.Command {
 	flags := append(flagsOf(trainStage().Settings()), commonFlags()...)
 	return &cli.Command{
 		Name: "tune", Usage: "search settings by successive halving", Description: tuneExamples,
-		Flags: append(flags, changedFlag(), overrideFlag(), deviceFlag(), configFlag(),
+		Flags: append(flags, changedFlag(), overrideFlag(), deviceFlag(), configFlag(), commandFlag(),
 			&cli.StringSliceFlag{Name: "over", Usage: "search `KEY=VALUES`: a,b,c or low..high, or log:low..high or int:low..high"},
 			&cli.IntFlag{Name: "trials", Value: 9, Usage: "try `N` settings"},
 			&cli.IntFlag{Name: "eta", Value: 3, Usage: "keep one of every `N` trials per round, and train it N times as long"},

@@ -313,7 +313,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 	}
 	if path == "" && s.x.Info != nil {
 		path = index.Resolve(s.index, s.x.Info.Data)
-		if _, err := os.Stat(path); pipeline.IsMissing(err) {
+		if len(pipeline.Missing([]string{path})) > 0 {
 			path = ""
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/img"
+	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/internal/terminal"
@@ -33,7 +34,7 @@ type shardsSettings struct {
 	Split          string          `yaml:"split" usage:"split of the images, if no column or folder says it"`
 	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
 	Uneven         string          `yaml:"uneven" usage:"dataset folder: if images lie at different depths: refuse, or repeat (the innermost folder is also the class of the missing levels)"`
-	Out            string          `yaml:"out" path:"out" kind:"a data set" usage:"folder to write"`
+	Out            string          `yaml:"out" path:"out" kind:"a data set" store:"s3" usage:"folder to write, or s3://bucket/prefix"`
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
 	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
 	ShardSize      string          `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
@@ -304,7 +305,7 @@ func failureError(failures []shards.Failure, hint string) error {
 // outInInput returns an error if the output is inside the class folders, because the next
 // build would read it as images. Other data sets list their images by name.
 func (s *shardsSettings) outInInput() error {
-	if s.Dataset != "folder" {
+	if s.Dataset != "folder" || address.Is(s.Out) {
 		return nil
 	}
 	for key, in := range map[string]string{"input": s.Input, "images": s.Images} {

@@ -13,7 +13,6 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
-	"hgld/internal/regular"
 	"hgld/shards"
 	"hgld/shards/provenance"
 )
@@ -75,7 +74,7 @@ func recordFinished(j *job, s *shardsSettings, own shards.Settings, m *shards.Ma
 	if err != nil || !atomicfile.Same(s.Out, configured.Out) {
 		return err // the project does not use this data set
 	}
-	same, err := s.madeOfSource()
+	same, err := s.madeOfSource(j)
 	if err != nil {
 		return err
 	}
@@ -102,18 +101,18 @@ func recordFinished(j *job, s *shardsSettings, own shards.Settings, m *shards.Ma
 }
 
 // madeOfSource reports whether the data set was built with these settings of the importer.
-func (s *shardsSettings) madeOfSource() (bool, error) {
+func (s *shardsSettings) madeOfSource(j *job) (bool, error) {
 	now, err := s.source()
 	if err != nil {
 		return false, err
 	}
-	text, err := regular.ReadFile(filepath.Join(s.Out, shards.BuildFile))
+	text, err := shards.ReadFile(j.ctx, s.Out, shards.BuildFile)
 	if err != nil {
 		return false, err
 	}
 	var was struct{ Source provenance.Settings }
 	if err := json.Unmarshal(text, &was); err != nil {
-		return false, fmt.Errorf("%s: %w", filepath.Join(s.Out, shards.BuildFile), err)
+		return false, fmt.Errorf("%s/%s: %w", s.Out, shards.BuildFile, err)
 	}
 	before, err := json.Marshal(was.Source)
 	if err != nil {

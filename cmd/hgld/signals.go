@@ -15,7 +15,7 @@ import (
 // signal twice, to the process and to its group.
 const repeats = 200 * time.Millisecond
 
-// interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1
+// interruptible returns a context that is cancelled by the first SIGINT, SIGTERM, SIGUSR1, SIGUSR2
 // or SIGHUP. The running command then finishes its current unit, saves and stops. Compute
 // clusters announce preemption with one of these signals, and often send it to the command twice: by
 // themselves, and by a trap of the batch script. Therefore only a second SIGINT, which comes from a

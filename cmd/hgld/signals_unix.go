@@ -11,7 +11,7 @@ import (
 // stopSignals lists the signals that stop a command after it saved its state. It omits
 // SIGHUP if that is ignored, because a process started by nohup must outlive its terminal.
 func stopSignals() []os.Signal {
-	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1}
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
 	}

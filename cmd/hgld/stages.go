@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
@@ -30,7 +32,7 @@ func stages() *pipeline.Pipeline {
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: identifyFolder, Ended: ended, Kinds: outputKinds(),
+		Folder: identifyFolder, Address: identifyAddress, Ended: ended, Kinds: outputKinds(),
 	}
 }
 
@@ -87,6 +89,15 @@ func identifyFolder(dir string) (pipeline.Folder, bool, error) {
 		return known, true, nil
 	}
 	return pipeline.Folder{Files: files}, len(files) > 0, nil
+}
+
+// identifyAddress identifies the data set at an address by its manifest.
+func identifyAddress(place string) (string, error) {
+	text, err := shards.ReadFile(context.Background(), place, shards.ManifestFile)
+	if err != nil {
+		return "", err
+	}
+	return filehash.Text(text), nil
 }
 
 // fileAdvice handles a file that does not exist. It says which file was probably meant, or

@@ -15,7 +15,7 @@ import (
 
 // studyTrainingFlags are the flags of the commands that train runs of a study.
 func studyTrainingFlags() []cli.Flag {
-	return append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag())
+	return append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag(), commandFlag())
 }
 
 func studyRunCommand() *cli.Command {

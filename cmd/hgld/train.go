@@ -19,6 +19,7 @@ import (
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/external"
 	"hgld/train/history"
 	"hgld/train/input"
 	"hgld/train/pretrained"
@@ -65,7 +66,7 @@ func checkTrain(s *trainSettings) error {
 			return fmt.Errorf("run.device: %w", err)
 		}
 	}
-	return s.Config.Check()
+	return errors.Join(checkStore(s), s.Config.Check())
 }
 
 func trainCommand() *cli.Command {
@@ -79,12 +80,18 @@ func trainCommand() *cli.Command {
 
 // trainRunFlags returns the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag(), seedsFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag(), commandFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config",
 		Usage: "read the settings from `FILE`, a run.yaml or a recipe, instead of hgld.yaml"}
+}
+
+// commandFlag allows the command of an external loss. It is no setting, so that no file can give it.
+func commandFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "allow-command",
+		Usage: "run the command of an external loss, which the configuration names"}
 }
 
 // loadTrain fills s from the file of --config, if given, and then from the usual sources.
@@ -102,8 +109,14 @@ func trainRunAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	st := trainStage()
-	s := st.Defaults()
+	if err := j.findRanks(); err != nil {
+		return err
+	}
+	return j.ranks.leave(trainOrRehearse(c, j))
+}
+
+func trainOrRehearse(c *cli.Context, j *job) error {
+	s := trainStage().Defaults()
 	if err := loadTrain(c, j, s); err != nil {
 		return err
 	}
@@ -119,12 +132,27 @@ func trainRunAction(c *cli.Context) error {
 			"its training", from, count(s.Epochs, "epoch"))
 	}
 	if n := c.Int("seeds"); n > 1 {
+		if j.ranks.count() > 1 {
+			return usagef("--seeds %d trains one run after another, and %s started %d processes for one: start each run by "+
+				"itself, with --seed and --out", n, j.ranks.place.Launcher, j.ranks.count())
+		}
 		return trainSeeds(c, s, n)
+	}
+	return executeTraining(trainStage().Stage, j, s)
+}
+
+// executeTraining runs the stage. A process that follows rank 0 only computes: it records nothing and has no lock.
+func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
+	if j.follows() {
+		return errors.Join(runTrain(j, s), j.Close())
 	}
 	return st.Execute(j, s)
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
+	if err := checkStore(s); err != nil {
+		return err
+	}
 	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
 		return err
@@ -141,20 +169,30 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	}
 	planned := s.Config // hgld status later compares s with the settings
 	planned.Run.Settle(b)
-	plan, err := train.Plan(planned, data.ForTraining())
+	plan, err := train.PlanShare(planned, data.ForTraining(), j.ranks.count())
 	if err != nil {
 		return trainError(err)
 	}
-	if err := train.Await(j.ctx, s.Out); err != nil {
-		return trainError(err)
+	if !j.follows() {
+		if err := train.Await(j.ctx, s.Out); err != nil {
+			return trainError(err)
+		}
+	}
+	copies, err := openCopy(j, s)
+	if err != nil {
+		return err
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
+		AllowCommand: j.allowCommand, CommandDir: j.project.Dir,
 	})
 	if err != nil {
 		return trainError(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	if j.follows() {
+		return follow(j, r)
+	}
 	resolved := *s
 	resolved.Config = r.Config()
 	same, err := resolved.Write()
@@ -175,7 +213,14 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if r.Resumed() == "" {
 		j.sayAll("note: %s", s.Adopted.Notes)
 	}
+	for _, command := range r.Commands() {
+		j.say("the loss is computed by another program: %s", external.Words(command))
+	}
 	sayUnusualStart(j, s, r)
+	if now, before := r.Ranks(); now != before {
+		j.say("%s trained together up to here and %d do from now on: sums are rounded differently, so the bytes of the "+
+			"weights differ from those of an undisturbed run", count(before, "process"), now)
+	}
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
@@ -190,7 +235,17 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return trainError(followRun(j, r, s, data, total, log))
+	return trainError(copies.finish(j, followRun(j, r, s, data, total, log, copies)))
+}
+
+// follow computes what rank 0 writes and prints.
+func follow(j *job, r *train.Run) error {
+	for _, err := range r.Events(j.ctx) {
+		if err != nil {
+			return trainError(err)
+		}
+	}
+	return nil
 }
 
 // printInputMetrics prints the metrics of the input vectors, which the head should improve on.
@@ -248,7 +303,8 @@ func showFinishedRun(j *job, run string, step int) error {
 func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log,
+	copies *runCopy) error {
 	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
@@ -280,6 +336,9 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
+			if err := copies.save(j, e.Path); err != nil {
+				return err
+			}
 		case train.Evaluated:
 			if err := saveEvaluation(j, r, s, data, e); err != nil {
 				return err

@@ -18,7 +18,7 @@ func trainBenchCommand() *cli.Command {
 			"  hgld train bench --config run.yaml --json\n\n" +
 			"  It writes no run directory and evaluates nothing.",
 		Flags: slices.Concat(flagsOf(stage.Defaults()), commonFlags(), []cli.Flag{
-			overrideFlag(), configFlag(), deviceFlag(),
+			overrideFlag(), configFlag(), deviceFlag(), commandFlag(),
 			&cli.IntFlag{Name: "measure", Value: 20, Usage: "`STEPS` to measure, after 3 steps of warm-up"},
 		}),
 		Action: action(func(c *cli.Context, j *job) error {

@@ -31,12 +31,12 @@ func trainLossesCommand() *cli.Command {
 func listLosses(j *job) error {
 	if j.json {
 		var list []map[string]any
-		for _, e := range loss.All {
+		for _, e := range loss.WithExternal(loss.All) {
 			list = append(list, map[string]any{"name": e.Name, "about": e.About, "settings": e.Value})
 		}
 		return writeJSON(j, list)
 	}
-	for _, e := range loss.All {
+	for _, e := range loss.WithExternal(loss.All) {
 		j.print("%-22s %s\n", e.Name, e.About)
 	}
 	return nil
@@ -44,14 +44,14 @@ func listLosses(j *job) error {
 
 // showLoss prints the settings of a loss in both presets.
 func showLoss(j *job, name string) error {
-	if _, err := loss.All.Get("loss", name); err != nil {
+	if _, err := loss.WithExternal(loss.All).Get("loss", name); err != nil {
 		return withHint(withCode(exitUsage, err), "hgld train losses lists them")
 	}
 	list, err := loss.PresetSettings(name)
 	if err != nil {
 		return err
 	}
-	about := loss.All.About(name)
+	about := loss.WithExternal(loss.All).About(name)
 	return j.show(map[string]any{"name": name, "about": about, "settings": list},
 		fmt.Sprintf("%s: %s\n\n%s\n* differs in the released code; loss.preset chooses, loss.settings changes one setting\n",
 			name, about, loss.SettingsText(list)))

@@ -229,7 +229,7 @@ func recipeRunCommand() *cli.Command {
 			"                                          three runs, with mean and interval of each metric\n\n"+
 			"What hgld.yaml says under train, the environment and flags override the recipe. The command prints\n"+
 			"each setting that they change.")
-	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag(), seedsFlag()), "NAME"
+	cmd.Flags, cmd.ArgsUsage = append(cmd.Flags, deviceFlag(), seedsFlag(), commandFlag()), "NAME"
 	cmd.Action = action(func(c *cli.Context, j *job) error {
 		if len(j.args) != 1 {
 			return withHint(usagef("%s takes one recipe; got %d", s.Command, len(j.args)), "hgld train recipe list lists them")

@@ -60,6 +60,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 func (j *job) rehearsalOptions(s *trainSettings, steps int) (o train.Options, err error) {
 	j.sayAll("note: %s", s.Adopted.Notes)
 	o.Limit = steps
+	o.AllowCommand, o.CommandDir = j.allowCommand, j.project.Dir
 	if o.Backend, err = j.openTraining(s); err != nil {
 		return o, err
 	}

@@ -20,8 +20,11 @@ func trainResumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "continue a run with the settings in its run.yaml", Description: trainResumeExamples,
 		ArgsUsage: "RUN",
-		Flags:     append(stageFlags(), deviceFlag()),
+		Flags:     append(stageFlags(), deviceFlag(), commandFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
+			if err := j.findRanks(); err != nil {
+				return err
+			}
 			if len(j.args) != 1 {
 				return usagef("train resume takes one argument, the run directory; got %d", len(j.args))
 			}
@@ -32,7 +35,7 @@ func trainResumeCommand() *cli.Command {
 			if err := j.project.Section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
-			return trainStage().Continued().Execute(j, s)
+			return j.ranks.leave(executeTraining(trainStage().Continued(), j, s))
 		}),
 	}
 }

@@ -53,14 +53,14 @@ func (l *Pipeline) Fingerprint(paths []string) (map[string]string, error) {
 	return prints, nil
 }
 
-// Missing lists the paths that do not exist. It skips empty paths.
+// Missing lists the paths that do not exist. It skips empty paths and addresses, whose readers look for them.
 func Missing(paths []string) []string {
 	var list []string
 	for _, path := range paths {
 		if path == "" {
 			continue
 		}
-		if _, err := os.Stat(path); IsMissing(err) {
+		if _, err := os.Stat(path); IsMissing(err) && regular.CheckPath(path) == nil {
 			list = append(list, path)
 		}
 	}
@@ -71,6 +71,9 @@ func Missing(paths []string) []string {
 func IsMissing(err error) bool { return atomicfile.IsMissing(err) }
 
 func (l *Pipeline) fingerprint(path string) (string, error) {
+	if regular.CheckPath(path) != nil && l.Address != nil {
+		return l.Address(path)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err

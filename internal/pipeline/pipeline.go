@@ -42,6 +42,8 @@ type Pipeline struct {
 	Isolated bool
 	// Folder describes a folder of a known kind. It returns false for others. It may be nil.
 	Folder func(dir string) (Folder, bool, error)
+	// Address identifies what lies at an address s3://…; fs.ErrNotExist: nothing. It may be nil.
+	Address func(address string) (print string, err error)
 	// Kinds holds what commands write by name, such as "a draft".
 	Kinds map[string]Kind
 	// Ended says how a stage ended with this error: whether its files are complete although some

@@ -207,7 +207,7 @@ func (p *Project) Find(path string) string {
 // current folder. An absolute path outside the project is returned unchanged.
 func (p *Project) Inside(path string) string {
 	dir, err := p.abs(p.Dir)
-	if err != nil || path == "" {
+	if err != nil || path == "" || regular.CheckPath(path) != nil {
 		return path
 	}
 	if way, anchored := p.ways[path]; anchored {

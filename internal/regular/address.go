@@ -12,9 +12,12 @@ import (
 // for a path below a folder called "s3:".
 type AddressError struct{ Path string }
 
-// Error states the address.
+// password matches what may be a name and a password in an address.
+var password = regexp.MustCompile(`//[^/]*@`)
+
+// Error states the address, without a password.
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is an address; want a path of this machine", e.Path)
+	return fmt.Sprintf("%s is an address; want a path of this machine", password.ReplaceAllString(e.Path, "//…@"))
 }
 
 // Unwrap returns fs.ErrInvalid.

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/objectstore/address"
 	"hgld/internal/registry"
 	"hgld/internal/regular"
 )
@@ -230,11 +231,16 @@ func (s Section) Check(from func(key string) string) error {
 	return fmt.Errorf("%s.%w", s.Name, err)
 }
 
-// checkPaths returns a [*regular.AddressError] for the first path that is an address.
+// checkPaths returns a [*regular.AddressError] for the first path that is an address, unless the setting also takes a
+// place in an object store: then an [*address.Error] for one that is wrong.
 func (s Section) checkPaths(from func(key string) string) (err error) {
 	for _, f := range Fields(s.Ptr) {
 		f.MapPaths(func(path string) string {
-			if e := regular.CheckPath(path); e != nil && err == nil {
+			e := regular.CheckPath(path)
+			if f.TakesStore() && address.Is(path) {
+				e = address.Check(path)
+			}
+			if e != nil && err == nil {
 				err = fmt.Errorf("%s.%s: %w", s.Name, f.Key(), e)
 				if origin := from(f.Key()); origin != "" {
 					err = fmt.Errorf("%s: %w", origin, err)

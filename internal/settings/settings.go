@@ -6,6 +6,7 @@
 //	usage:"…"        the sentence of the help text
 //	path:"in|out"    a file: relative to the project where a file of settings or the default names it
 //	kind:"draft"     with path:"out", what the command writes there
+//	store:"s3"       with path, it may be an address s3://bucket/prefix in an object store
 //	alias:"k"        a second name of the flag
 //	range:"0 64"     the least and the greatest number
 //
@@ -64,6 +65,9 @@ func (f Field) IsInput() bool { return f.Tag.Get("path") == "in" }
 
 // IsOutput reports whether the setting names a file that is written.
 func (f Field) IsOutput() bool { return f.Tag.Get("path") == "out" }
+
+// TakesStore reports whether the setting also takes a place in an object store.
+func (f Field) TakesStore() bool { return f.Tag.Get("store") != "" }
 
 // MapPaths replaces each path in a setting that names one or several files with the result of
 // change. It allocates new lists. Other settings do not change.

@@ -1,5 +1,7 @@
 package device
 
+import "time"
+
 // Optional abilities of devices. A caller tests for one by assertion, and needs another way if
 // the device lacks it:
 //
@@ -61,6 +63,26 @@ type Packer interface {
 	// whose bytes do not change; other operations would read its numbers in another order. Pack
 	// reports whether it did so: some shapes cannot be packed. Free ends it.
 	Pack(w Array, transB bool) bool
+}
+
+// Collective is a device that works with the devices of other processes, its group. All processes of a
+// group call the same operations in the same order, with arrays of the same shapes, without gaps. The
+// operations are queued and recorded like others. That a process is gone is a failure of the device.
+type Collective interface {
+	// Rank returns the number of this process in its group, from 0, and the size of the group.
+	Rank() (rank, ranks int)
+	// AllReduce replaces a, F32, by the sum over all processes. All get the same bytes.
+	AllReduce(a Array)
+	// AllGather writes the src of every process, F32 or I32, to dst, one after another in the order of ranks.
+	AllGather(dst, src Array)
+	// Broadcast replaces a, F32 or I32, by that of rank 0.
+	Broadcast(a Array)
+}
+
+// Straggling is a Collective that knows how long it has waited for the other processes.
+type Straggling interface {
+	// Waiting returns the time spent in collective operations so far.
+	Waiting() time.Duration
 }
 
 // Graphs records operations, so that launching them again costs one call.

@@ -1,7 +1,7 @@
 // Package grad is the tape. It runs a training step once while recording it, derives the backward
 // pass from what each operation recorded, and then replays the whole list. A step is recorded
 // once for each set of shapes. A replay allocates nothing, waits for nothing and makes no
-// decisions, so a device can capture it as a graph.
+// decisions, so a device can capture it as a graph; DoOnHost is the exception.
 //
 // An operation is a function that makes its result with New, computes it in a Do, and says in a
 // Back how gradients flow:
@@ -83,6 +83,7 @@ type Tape struct {
 	detached, repeats int
 	accumulate        bool
 	evaluating        bool
+	onHost            bool // an op works on the host
 	backward          bool // Backward has begun
 }
 
@@ -186,6 +187,15 @@ func (t *Tape) Do(op func(device.Backend)) {
 	}
 	t.scratch = t.scratch[:0]
 }
+
+// DoOnHost is Do for an op that downloads, waits or uploads. The tape then has to be replayed op by op.
+func (t *Tape) DoOnHost(op func(device.Backend)) {
+	t.onHost = true
+	t.Do(op)
+}
+
+// OnHost reports whether an op works on the host, so that no device can capture the tape as a graph.
+func (t *Tape) OnHost() bool { return t.onHost }
 
 // Back records op for the backward pass, in which the ops run in reverse order. reads names the
 // Vars whose Value op reads; they are kept until it has run. op obtains gradients from Grad, Into

@@ -26,6 +26,9 @@ type Settings struct {
 	Out          string `yaml:"out" path:"out" kind:"a run" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
 
+	// Store is where a copy of the run directory is kept; "": nowhere.
+	Store string `yaml:"store,omitempty" usage:"s3://bucket/prefix: copy the run directory there after each checkpoint, and continue from there if it has the newer one"`
+
 	// Adopted says which settings were not given and come from what is known of the weights.
 	Adopted train.Adoption `yaml:"-" json:"-"`
 }
@@ -111,9 +114,9 @@ func ReadSettings(run string) (*Settings, error) {
 }
 
 // relative returns the path of a folder relative to the run directory, so that both can be moved
-// together. An absolute path is kept unless run is absolute too.
+// together. An absolute path is kept unless run is absolute too, and so is an address.
 func relative(run, folder string) (string, error) {
-	if filepath.IsAbs(folder) && !filepath.IsAbs(run) {
+	if filepath.IsAbs(folder) && !filepath.IsAbs(run) || regular.CheckPath(folder) != nil {
 		return folder, nil
 	}
 	base, err := filepath.Abs(run)
@@ -133,7 +136,7 @@ func relative(run, folder string) (string, error) {
 
 // resolve returns the folder for a path that relative returned.
 func resolve(run, folder string) string {
-	if filepath.IsAbs(folder) {
+	if filepath.IsAbs(folder) || regular.CheckPath(folder) != nil {
 		return folder
 	}
 	return filepath.Join(run, filepath.FromSlash(folder))

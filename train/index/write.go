@@ -16,6 +16,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
 	"hgld/train"
@@ -170,8 +171,8 @@ func (w *Writer) begin(m *train.Model, d input.Dataset) (*Info, string, error) {
 
 // relative returns a path as stored in Info.
 func (w *Writer) relative(path string) string {
-	if path == "" {
-		return ""
+	if path == "" || regular.CheckPath(path) != nil {
+		return path
 	}
 	from, err := filepath.Abs(filepath.Dir(w.Path))
 	to, other := filepath.Abs(path)
@@ -185,7 +186,7 @@ func (w *Writer) relative(path string) string {
 
 // Resolve returns a path of Info relative to the working directory.
 func Resolve(vectors, path string) string {
-	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
+	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) || regular.CheckPath(path) != nil {
 		return path
 	}
 	return filepath.Join(filepath.Dir(vectors), path)

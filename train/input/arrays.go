@@ -10,7 +10,7 @@ import (
 type Arrays struct {
 	Pixels device.Array // U8 [B,H,W,3], or the vectors F32 [B,D]
 	Crop   device.Array // I32 [B,3]
-	Labels device.Array // I32 [B,L]
+	Labels device.Array // I32 [B,L], or of more rows: see LabelRows
 	bytes  []byte       // staging for crop and labels
 
 	packed [DeviceSlots]*packedInputs // sources of resampling; nil: pixels are uploaded
@@ -44,6 +44,16 @@ func NewArrays(b device.Backend, size, levels, width, side int, packs bool) *Arr
 		}
 	}
 	return in
+}
+
+// LabelRows makes room for the labels of n rows instead of those of the images: of a batch whose other
+// images other processes have.
+func (i *Arrays) LabelRows(b device.Backend, n int) {
+	if levels := i.Labels.Cols(); n != i.Labels.Dims[0] {
+		b.Free(i.Labels.Buf)
+		i.Labels = device.New(b, device.I32, n, levels)
+		i.bytes = make([]byte, 4*max(n*levels, i.Crop.Len()))
+	}
 }
 
 // Free releases the arrays.

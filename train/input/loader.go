@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -20,6 +21,8 @@ type Loader struct {
 	Data     Dataset       // images or vectors
 	Labels   []labels.Path // of every item, as the batches hold them
 	Size     int           // rows of a batch
+	First    int           // first row of a batch that is loaded; the others are those of other processes
+	Part     int           // how many rows are loaded; 0: all
 	In       Settings      // how an image becomes an input
 	Filter   img.Filter    // In.Filter
 	Decoder  *img.Decoder  // of images
@@ -67,14 +70,15 @@ type Work struct {
 }
 
 // Batch is the input of a step. Rows beyond len(Rows) are padding: black pixels with labels −1.
-// No loss sees them, but batch statistics do.
+// No loss sees them, but batch statistics do. A loader of a part of the rows leaves out the images of
+// the others. Labels are those of all rows.
 type Batch struct {
 	Work
-	Pixels []byte  // [size, H, W, 3]; empty if packed is set
+	Pixels []byte  // [part, H, W, 3]; empty if packed is set
 	packed *packed // images for the device to resample; nil: none
 	sent   bool    // the images are on the device, in place
 	place  int
-	Crop   []int32 // [size, 3]: top, left, flip
+	Crop   []int32 // [part, 3]: top, left, flip
 	Labels []int32 // [size, L]
 
 	missing sync.WaitGroup // rows that are still missing
@@ -94,7 +98,7 @@ func (b *Batch) Clone() *Batch {
 
 type slot struct {
 	b  *Batch
-	at int
+	at int // among the rows that are loaded
 }
 
 // Batches yields the batches of a plan in order. A batch is valid until the next one is
@@ -155,14 +159,20 @@ func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.
 // NewBatch returns the memory of a batch.
 func (l *Loader) NewBatch() *Batch {
 	levels := len(l.Data.Levels())
-	b := &Batch{Crop: make([]int32, l.Size*3), Labels: make([]int32, l.Size*levels)}
+	b := &Batch{Crop: make([]int32, l.rows()*3), Labels: make([]int32, l.Size*levels)}
 	if l.Packs {
-		b.packed = newPacked(l.Size, l.In.Size)
+		b.packed = newPacked(l.rows(), l.In.Size)
 	} else {
-		b.Pixels = make([]byte, l.Size*RowBytes(l.Width, l.In.Size))
+		b.Pixels = make([]byte, l.rows()*RowBytes(l.Width, l.In.Size))
 	}
 	return b
 }
+
+// rows returns how many rows of a batch are loaded.
+func (l *Loader) rows() int { return cmp.Or(l.Part, l.Size) }
+
+// own returns how many of the first n rows of a batch are loaded.
+func (l *Loader) own(n int) int { return min(max(n-l.First, 0), l.rows()) }
 
 // Bytes returns the host memory that a batch takes.
 func (b *Batch) Bytes() int {
@@ -194,13 +204,18 @@ func (l *Loader) schedule(ctx context.Context, plan iter.Seq2[Work, error], free
 			return
 		}
 		l.pad(b)
-		b.missing.Add(len(w.Rows))
+		for at, row := range w.Rows {
+			path := l.Labels[row]
+			copy(b.Labels[at*len(path):], path)
+		}
+		own := l.own(len(w.Rows))
+		b.missing.Add(own)
 		queue <- b // never blocks: there is room for every batch
-		for at := range w.Rows {
+		for at := range own {
 			select {
 			case slots <- slot{b, at}:
 			case <-ctx.Done():
-				b.missing.Add(at - len(w.Rows))
+				b.missing.Add(at - own)
 				return
 			}
 		}
@@ -233,13 +248,13 @@ func (l *Loader) complete(ctx context.Context, queue <-chan *Batch, ready chan<-
 
 // pad marks everything after the rows of a short batch as absent.
 func (l *Loader) pad(b *Batch) {
-	n := len(b.Rows)
+	own := l.own(len(b.Rows))
 	if b.packed != nil {
 		b.packed.clear()
 	}
-	clear(b.Pixels[n*len(b.Pixels)/l.Size:])
-	clear(b.Crop[n*3:])
-	for i := n * len(b.Labels) / l.Size; i < len(b.Labels); i++ {
+	clear(b.Pixels[own*len(b.Pixels)/l.rows():])
+	clear(b.Crop[own*3:])
+	for i := len(b.Rows) * len(b.Labels) / l.Size; i < len(b.Labels); i++ {
 		b.Labels[i] = -1
 	}
 }
@@ -260,11 +275,11 @@ func (l *Loader) fill(ctx context.Context, slots <-chan slot) {
 	}
 }
 
-// load puts one image or vector into its place.
+// load puts one image or vector into its place. Its random numbers depend on the place in the whole
+// batch, so that they do not depend on the number of processes.
 func (l *Loader) load(ctx context.Context, f *framer, c cutter, p slot) error {
-	b, row := p.b, p.b.Rows[p.at]
-	path := l.Labels[row]
-	copy(b.Labels[p.at*len(path):], path)
+	b, at := p.b, l.First+p.at
+	row := b.Rows[at]
 	if l.Width > 0 {
 		bytes := RowBytes(l.Width, 0)
 		return vectorOf(l.Data, b.Pixels[p.at*bytes:][:bytes], row)
@@ -275,13 +290,13 @@ func (l *Loader) load(ctx context.Context, f *framer, c cutter, p slot) error {
 			return failed
 		}
 		if b.packed == nil {
-			clear(b.Pixels[p.at*len(b.Pixels)/l.Size:][:len(b.Pixels)/l.Size])
+			clear(b.Pixels[p.at*len(b.Pixels)/l.rows():][:len(b.Pixels)/l.rows()])
 		}
 		return nil
 	}
 	var random *sample.Random
 	if l.Training {
-		random = sample.NewRandom(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(p.at))
+		random = sample.NewRandom(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(at))
 	}
 	view := f.view(decoded.W, decoded.H, random)
 	b.Crop[3*p.at+2] = 0

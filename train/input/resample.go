@@ -145,7 +145,7 @@ func (p *packed) write(at int, t *img.Taps) {
 
 // PackedBytes returns the host memory that the batches of a loader take if the device resamples.
 func (l *Loader) PackedBytes() float64 {
-	p := newPacking(l.Size, l.In.Size)
+	p := newPacking(l.rows(), l.In.Size)
 	return float64(p.bytes()) * float64(l.Prefetch+1)
 }
 

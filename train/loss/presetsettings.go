@@ -20,7 +20,7 @@ type PresetSetting struct {
 func PresetSettings(name string) ([]PresetSetting, error) {
 	var list []PresetSetting
 	for _, preset := range Presets {
-		kind, err := preset.Value.Get("loss", name)
+		kind, err := WithExternal(preset.Value).Get("loss", name)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func (l Composition) keys() []string {
 	for _, t := range l.Terms {
 		keys = append(keys, t.Name)
 	}
-	for _, e := range All {
+	for _, e := range WithExternal(All) {
 		if _, composed := e.Value.(Composition); !composed && !slices.Contains(keys, termName(e.Name)) {
 			keys = append(keys, termName(e.Name))
 		}
@@ -110,7 +110,7 @@ func (l *Composition) setTerm(key string, value any, change func(any, map[string
 		return settings.Misfit(fmt.Sprint(value), reflect.TypeFor[map[string]any]())
 	}
 	if i < 0 {
-		kind, err := All.Get("loss", strings.ReplaceAll(key, "_", "-"))
+		kind, err := WithExternal(All).Get("loss", strings.ReplaceAll(key, "_", "-"))
 		if err != nil {
 			return err
 		}
@@ -156,9 +156,9 @@ func (l *Composition) setTerms(value any, change func(any, map[string]any) (any,
 	if err := decode(value, &list); err != nil {
 		return errors.New("want a list of {name: …, weight: …, settings: {…}}; settings is optional")
 	}
-	table := All
+	table := WithExternal(All)
 	if l.released {
-		table = Presets[1].Value
+		table = WithExternal(Presets[1].Value)
 	}
 	l.Terms = nil
 	for i, item := range list {

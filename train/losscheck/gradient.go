@@ -69,6 +69,9 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loss: %s: %w", in.Loss.Name, err)
 	}
+	if len(loss.Externals(l)) > 0 {
+		return nil, fmt.Errorf("loss: %s: %w", in.Loss.Name, loss.ErrExternal)
+	}
 	var r *Report
 	err = device.Do(b, func() error {
 		m := &measured{in: in, b: b, kind: kind, loss: l}

@@ -40,6 +40,12 @@ func NewBatchNorm(c Scope, channels int) *BatchNorm {
 func (n *BatchNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	stats := n.statistics(t)
 	kind := device.NormKind{Eps: n.Eps, Frozen: n.given(t)}
+	if n.shared() && !kind.Frozen {
+		t.Do(func(b device.Backend) {
+			b.Norm(device.Array{}, stats.Value, x.Value, device.Array{}, device.Array{}, device.Array{}, kind)
+		})
+		return n.behind(t, x, nil, stats, device.Identity)
+	}
 	return n.normalise(t, x, nil, stats, kind, kind)
 }
 
@@ -57,6 +63,7 @@ func (n *BatchNorm) statistics(t *grad.Tape) *grad.Var {
 // behind records act(normalised x + residual) after a convolution that has written the statistics
 // of its result x to stats. residual may be nil.
 func (n *BatchNorm) behind(t *grad.Tape, x, residual, stats *grad.Var, act device.Func) *grad.Var {
+	n.share(t, stats)
 	kind := device.NormKind{Eps: n.Eps, ReLU: act == device.ReLU, Frozen: true}
 	back := kind
 	back.Frozen = false
@@ -77,7 +84,7 @@ func (n *BatchNorm) normalise(t *grad.Tape, x, residual, stats *grad.Var, kind, 
 		n.remake(t, y, stats, x, residual, kind)
 	}
 	if !back.Frozen && !t.Repeats() {
-		n.move(t, stats, x.Value.Rows())
+		n.move(t, stats, x.Value.Rows()*n.ranks())
 	}
 	t.Back(func(b device.Backend) {
 		var dy, sums device.Array
@@ -95,6 +102,9 @@ func (n *BatchNorm) normalise(t *grad.Tape, x, residual, stats *grad.Var, kind, 
 		if gamma != nil {
 			dgamma, acc = t.Onto(gamma)
 			dbeta, _ = t.Onto(beta)
+		}
+		if !back.Frozen {
+			sums = n.sharedSums(t, b, sums, dy, x.Value, stats.Value)
 		}
 		b.NormGrad(dx, dgamma, dbeta, dy, x.Value, value(gamma), stats.Value, sums, back, acc)
 	}, x, y, stats)

@@ -33,6 +33,10 @@ type Store struct {
 	// number before each step.
 	Key device.Array
 
+	// Ranks is the group of processes that share a batch, or nil. The statistics of a BatchNorm are then
+	// those of the whole batch. Set it before a pass is recorded.
+	Ranks device.Collective
+
 	entries []*entry
 	byName  map[string]*entry
 	ignored map[string]bool
@@ -92,7 +96,8 @@ type Statistics struct {
 
 	entries  [2]*entry
 	channels int
-	guard    *device.Array // of the store
+	guard    *device.Array      // of the store
+	ranks    *device.Collective // of the store
 }
 
 // Mean returns the running mean [C].
@@ -169,7 +174,7 @@ func (c Scope) param(name string, init Init, l layout) *Param {
 // Statistics declares the running statistics of a BatchNorm, with torch's names and initial
 // values 0 and 1. Torch's batch counter beside them is ignored when weights are read.
 func (c Scope) Statistics(channels int, momentum float32) *Statistics {
-	s := &Statistics{channels: channels, Momentum: momentum, guard: &c.store.Guard}
+	s := &Statistics{channels: channels, Momentum: momentum, guard: &c.store.Guard, ranks: &c.store.Ranks}
 	s.entries[0] = c.store.declare(c.prefix+"running_mean", same(channels))
 	s.entries[1] = c.store.declare(c.prefix+"running_var", same(channels))
 	c.store.ignored[c.prefix+"num_batches_tracked"] = true

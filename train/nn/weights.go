@@ -80,6 +80,15 @@ func (e *MismatchError) Error() string {
 	return "nn: the weights do not fit the network: " + strings.Join(parts, "; ")
 }
 
+// Arrays returns the arrays of the store.
+func (s *Store) Arrays() []device.Array {
+	list := make([]device.Array, len(s.entries))
+	for i, e := range s.entries {
+		list[i] = e.array
+	}
+	return list
+}
+
 // Export downloads everything, with the names and the layout of files.
 func (s *Store) Export(b device.Backend) ([]tensorfile.Tensor, error) {
 	tensors := make([]tensorfile.Tensor, len(s.entries))

@@ -17,7 +17,7 @@ import (
 // evaluation. Classes held out of the training and ranked among themselves are the validation. A
 // split ranked against another is the test.
 type Images struct {
-	Data        string   `yaml:"data" path:"in" usage:"folder of shards"`
+	Data        string   `yaml:"data" path:"in" store:"s3" usage:"folder of shards, or s3://bucket/prefix"`
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
 	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes to hold out for validation"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"seed that chooses the classes to hold out"`
@@ -30,7 +30,7 @@ type Images struct {
 	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`
 	Missing []string `yaml:"missing" usage:"cells of the labels of vectors that mean no class, as in eval"`
 
-	Benchmarks []string `yaml:"benchmarks" path:"in" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
+	Benchmarks []string `yaml:"benchmarks" path:"in" store:"s3" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
 // Default selects the training split of the folder shards.

@@ -3,6 +3,7 @@
 package browsertest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -144,4 +145,38 @@ func TestVariantsOfANameShareARow(t *testing.T) {
 			t.Errorf("edit %d is of %q, want %q", i+1, from, want)
 		}
 	}
+}
+
+// A kind can be closed by its row or by the arrow to the left. j goes on through its groups and opens it. The
+// filter shows the groups with the text. Groups without a kind stand below those with one.
+func TestTreeIsClosedAndFiltered(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	all := b.rows()
+	b.Keys("p")
+	b.take("natural")
+	b.saved(1)
+	b.Until("a kind first", `document.querySelector("#tree .kind .name").textContent === "natural"`)
+	first := b.rows()[0]
+	b.Click("#tree .kind")
+	b.Until("closed", fmt.Sprintf(`document.querySelectorAll("#tree .row").length === %d`, len(all)-1))
+	b.Shot("light-tree-closed")
+	if got := eval[string](b, `document.querySelector("#tree .kind").getAttribute("aria-expanded")`); got != "false" {
+		t.Errorf("aria-expanded is %s", got)
+	}
+	b.Keys("j", "k")
+	b.Until("opened by k", fmt.Sprintf(`document.querySelector("#tree .row.current")?.title === %q`, first))
+	b.Focus("#tree")
+	b.Keys(kb.ArrowLeft)
+	b.Until("closed by the arrow", fmt.Sprintf(`document.querySelectorAll("#tree .row").length === %d`, len(all)-1))
+	b.Keys(kb.ArrowRight)
+	b.Until("opened by the arrow", fmt.Sprintf(`document.querySelectorAll("#tree .row").length === %d`, len(all)))
+	last := all[len(all)-1]
+	b.Focus("#filter")
+	b.Keys(last, kb.Enter)
+	b.Until("the group is open", fmt.Sprintf(`document.querySelector("#tree .row.current")?.title === %q`, last))
+	b.Readable("light-1280-filter")
+	b.Focus("#filter")
+	b.Keys(kb.Escape)
+	b.Until("all groups", fmt.Sprintf(`document.querySelectorAll("#tree .row").length === %d`, len(all)))
+	s.stop()
 }

@@ -216,6 +216,13 @@ class App {
     addEventListener('popstate', () => view.restore());
     addEventListener('beforeunload', (e) => { if (this.sender.queue.length && !this.reloading) e.preventDefault(); });
     byId('order').addEventListener('change', (e) => { tree.setOrder(e.target.value); view.openGroup(tree.groups()[0]); });
+    byId('filter').addEventListener('input', (e) => tree.setFilter(e.target.value));
+    byId('filter').addEventListener('keydown', (e) => {
+      if (e.isComposing) return;
+      if (e.key === 'Enter') { const first = tree.rows.find((r) => r.level === 1); if (first) { view.openGroup(first.g.at); byId('grid').focus(); } }
+      if (e.key === 'Escape') { e.target.value = ''; tree.setFilter(''); byId('grid').focus(); e.preventDefault(); }
+      e.stopPropagation();
+    });
     byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
     for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));

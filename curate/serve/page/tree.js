@@ -1,4 +1,5 @@
 import {h, hidden, become, shown, number} from './dom.js';
+import {fold} from './text.js';
 import {VirtualScroll} from './virtualscroll.js';
 
 const rowHeight = 30;
@@ -7,12 +8,13 @@ const rowHeight = 30;
 // log. The groups are in the chosen order, which j and k follow. They keep their positions during
 // the work: only choosing an order sorts them again. New groups come first, and the parts of a
 // divided group take its position. If an edit moves the current group to another kind, j and k
-// continue from its old position.
+// continue from its old position. Groups without a kind stand last. A kind can be closed, and a
+// filter hides groups; j and k go through all of them.
 export class Tree {
   // on: {open(group), drop(row, event), mark(), say(text)}
   constructor(root, model, on) {
     Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, left: null, named: new Map(),
-      marked: new Set(), level: 1});
+      marked: new Set(), level: 1, closed: new Set(), filter: '', all: []});
     this.scroller = new VirtualScroll(root, () => this.draw());
     root.addEventListener('keydown', (e) => this.key(e));
     root.addEventListener('focus', () => {
@@ -23,7 +25,7 @@ export class Tree {
     root.addEventListener('click', (e) => {
       const r = this.rowOf(e);
       if (!r) return;
-      if (e.ctrlKey || e.metaKey) this.toggle(r); else if (r.level === 1) this.on.open(r.g.at);
+      if (e.ctrlKey || e.metaKey) this.toggle(r); else if (r.level === 1) this.on.open(r.g.at); else this.setClosed(r.key, !this.closed.has(r.key));
     });
     this.listenToDrags(root);
   }
@@ -73,6 +75,29 @@ export class Tree {
     }
   }
 
+  setFilter(text) { this.filter = fold(text.trim()); this.shape = -1; this.refresh(); this.draw(); }
+
+  // setClosed closes or opens a row with rows below it.
+  setClosed(key, closed) {
+    if (closed) this.closed.add(key); else this.closed.delete(key);
+    this.shape = -1;
+    this.refresh();
+    this.draw();
+  }
+
+  // reveal opens the rows above a group.
+  reveal(group) {
+    const m = this.model;
+    let g = m.groups[1][group];
+    if (!g || !this.closed.size) return;
+    while (g) {
+      const above = g.parent >= 0 ? `${g.level + 1} ${g.parent}` : `open ${g.level}`;
+      if (this.closed.delete(above)) this.shape = -1;
+      g = g.parent >= 0 ? m.groups[g.level + 1]?.[g.parent] : undefined;
+    }
+    this.refresh();
+  }
+
   // insert gives future groups the position of an existing one.
   insert(group, names) {
     const from = this.rank.get(group), to = Math.min(...[...this.rank.values()].filter((r) => r > from), from + 1);
@@ -108,16 +133,21 @@ export class Tree {
         below[l].get(parent).push(g);
       }
     }
-    const add = (g, depth) => {
-      const children = below[g.level - 1]?.get(g.at) || [];
-      this.rows.push({key: `${g.level} ${g.at}`, level: g.level, g, depth, n: children.length});
-      if (g.level > 1) children.forEach((c) => add(c, depth + 1));
+    const members = (g) => below[g.level - 1]?.get(g.at) || [];
+    const found = (g) => !this.filter || fold(g.name).includes(this.filter) || (g.level > 1 && members(g).some(found));
+    this.all = [];
+    const add = (g, depth, shut) => {
+      const children = members(g), key = `${g.level} ${g.at}`;
+      if (!shut && found(g)) this.rows.push({key, level: g.level, g, depth, n: children.length});
+      if (g.level === 1) this.all.push(g.at);
+      else children.forEach((c) => add(c, depth + 1, shut || (!this.filter && this.closed.has(key))));
     };
-    for (let l = 1; l <= top; l++) {
+    for (let l = top; l >= 1; l--) {
       const open = below[l].get(-1) || [];
       const heading = l < top ? `no ${m.levels[l + 1]} yet` : top === 1 ? m.levels[1] : '';
-      if (heading && (open.length || top === 1)) this.rows.push({key: `open ${l}`, level: l + 1, heading, depth: 0, n: open.length});
-      open.forEach((g) => add(g, heading ? 1 : 0));
+      const key = `open ${l}`;
+      if (heading && (open.some(found) || top === 1)) this.rows.push({key, level: l + 1, heading, depth: 0, n: open.length});
+      open.forEach((g) => add(g, heading ? 1 : 0, !!heading && !this.filter && this.closed.has(key)));
     }
     this.place = new Map(this.rows.flatMap((r, i) => (r.level === 1 ? [[r.g.at, i]] : [])));
     if (parent !== undefined && parent !== this.parent && this.place.has(this.current)) this.left = {group: this.current, list: before};
@@ -138,23 +168,24 @@ export class Tree {
   // under is the class at the tree's cursor while the tree has the focus.
   under() { return document.activeElement === this.root ? this.rows[this.at]?.g : undefined; }
 
-  groups() { return [...this.place.keys()]; }
+  groups() { return [...this.all]; }
 
   // next is the group after or before the current one, −1 if there is none. With open it is one with
   // undecided labels, and with round the search continues at the other end.
   next(step, {open, round} = {}) {
     const list = this.walk(), n = list.length;
-    const here = list.indexOf(this.current), from = here >= 0 ? here : step > 0 ? -1 : n;
+    const live = new Set(this.all), here = list.indexOf(this.current), from = here >= 0 ? here : step > 0 ? -1 : n;
     for (let k = 1; k < (here >= 0 ? n : n + 1); k++) {
       const i = from + step * k, g = list[(i + n) % n];
       if ((i < 0 || i >= n) && !round) return -1;
-      if (this.place.has(g) && (!open || this.model.bucket(g).open)) return g;
+      if (live.has(g) && (!open || this.model.bucket(g).open)) return g;
     }
     return -1;
   }
 
   // show highlights the row of the current group. If the tree has the focus, its cursor stays.
   show(group) {
+    if (group !== this.current) this.reveal(group);
     const i = this.place.get(group);
     if (i !== undefined && (group !== this.current || (this.at !== i && !this.under()))) {
       this.at = i;
@@ -174,7 +205,8 @@ export class Tree {
       const marked = !!r.g && r.level === this.level && this.marked.has(r.g.name);
       const look = {b, marked, current: r.level === 1 && r.g.at === this.current, at: i === this.at, id: `row-${i}`};
       wanted.push({key: r.key, sort: b ? 'row' : 'kind', x: 0, y: i * rowHeight, write: (e) => become(e, this.row(r, look)),
-        state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, look.current, look.at, b?.size, b?.open, b?.proposed])});
+        state: JSON.stringify([i, r.depth, r.n, r.heading ?? r.g.name, r.g?.flagged, marked, this.closed.has(r.key), look.current, look.at,
+          b?.size, b?.open, b?.proposed])});
     }
     this.scroller.show(wanted);
     this.root.setAttribute('aria-activedescendant', `row-${this.at}`);
@@ -183,8 +215,10 @@ export class Tree {
   row(r, {b, marked, current, at, id}) {
     const place = `${at ? ' at' : ''}${marked ? ' marked' : ''} depth-${Math.min(r.depth, 3)}`;
     if (r.level > 1) {
-      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked), 'aria-expanded': 'true',
-        draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
+      const closed = this.closed.has(r.key);
+      return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked),
+        'aria-expanded': String(!closed), draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
+      h('span', {class: 'fold', 'aria-hidden': 'true'}, closed ? '▸' : '▾'),
       h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', h('span', {class: 'n'}, number(r.n), hidden(' below')));
     }
     const done = b.size && b.open === 0;
@@ -220,6 +254,13 @@ export class Tree {
       if (this.rows[i]) this.at = i;
       this.scroller.reveal((this.at - 1) * rowHeight, (this.at + 1) * rowHeight);
       this.draw();
+    } else if (e.key === 'ArrowLeft' && r) {
+      const above = r.level > 1 && !this.closed.has(r.key) ? this.at : this.rows.slice(0, this.at).findLastIndex((x) => x.level > r.level);
+      if (above < 0) return;
+      this.at = above;
+      this.setClosed(this.rows[above].key, true);
+    } else if (e.key === 'ArrowRight' && r?.level > 1) {
+      this.setClosed(r.key, false);
     } else if (e.key === 'Enter' && r?.level === 1) {
       this.on.open(r.g.at);
     } else if (e.key === ' ' && r) {

@@ -52,6 +52,7 @@ type Backend struct {
 	// sortScratch bounds the scratch memory of a sort of more than one query. Queries that do not
 	// fit are sorted in turn.
 	sortScratch int
+	rankScratch int // bounds that of the sorted queries of RankLoss in the same way
 
 	mu      sync.Mutex // guards all fields below
 	err     error      // the first failure
@@ -117,7 +118,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	b := &Backend{
-		drv: drv, card: card, sortScratch: sortScratch,
+		drv: drv, card: card, sortScratch: sortScratch, rankScratch: rankScratch,
 		modules: map[string]Module{}, kernels: map[kernelKey]*kernel{}, downloads: map[device.Ticket]*download{},
 		copied: map[device.Ticket]Event{}, staging: [2]stagingBlocks{{bytes: smallBytes}, {bytes: stagingBytes}},
 	}

@@ -72,6 +72,9 @@ func (b *Backend) ClearError() {
 	b.err = nil
 }
 
+// RankWithin bounds the scratch memory of the sorted queries of RankLoss.
+func (b *Backend) RankWithin(bytes int) { b.rankScratch = bytes }
+
 // SortWithin bounds the scratch memory of sorts.
 func (b *Backend) SortWithin(bytes int) { b.sortScratch = bytes }
 

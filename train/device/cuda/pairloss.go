@@ -116,7 +116,7 @@ func (x *pairCall) run(module, kernel string) {
 func (x *pairCall) triplets(number, index, count, sum Address) {
 	const op, all = "PairLoss", device.AbsentLevel - 1
 	b, q, g, margin := x.b, x.queries, x.size, float32(x.pairs.posMargin)
-	b.pick(op, index, number, x.sh, all)
+	b.pick(op, index, number, x.sh, all, g)
 	most := slots(q, g, rankGroup)
 	x.arrays(b.op(op).addr(count).addr(sum).addr(index).addr(number)).f32(margin).i32(most).
 		run("pairtriplets", "triplets_positives", q*most, 256, 0)

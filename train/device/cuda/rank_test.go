@@ -151,6 +151,87 @@ func TestRankOperationsOfLongRowsEqualTheCPUs(t *testing.T) {
 	}
 }
 
+// rankLossCase is a RankLoss of queries with the given numbers of positives, of three levels and with ties.
+func rankLossCase(t testing.TB, b device.Backend, items int, positives []int, h *device.Steps, nan int) rankCall {
+	r, q := rand.New(rand.NewPCG(17, uint64(items))), len(positives)
+	scores, levels := make([]float32, q*items), make([]uint8, q*items)
+	for i := range scores {
+		scores[i] = float32(r.NormFloat64() * 0.15)
+		if i%3 == 0 {
+			scores[i] = float32(math.Round(float64(scores[i])*32) / 32)
+		}
+	}
+	for query, n := range positives {
+		for _, i := range r.Perm(items)[:n] {
+			levels[query*items+i] = uint8(1 + r.IntN(3))
+		}
+	}
+	if nan >= 0 {
+		scores[nan] = float32(math.NaN())
+	}
+	s, sh := put(t, b, scores, q, items), put(t, b, levels, q, items)
+	f32 := func(dims ...int) device.Array { return device.New(b, device.F32, dims...) }
+	rel, cnt, weight := f32(q, 4), device.New(b, device.I32, q, 4), f32(q)
+	b.Relevance(rel, cnt, weight, sh, device.RelKind{Mode: device.RelPop, Divisor: 3, Alpha: 1})
+	loss, ds := f32(q), f32(q, items)
+	return rankCall{"RankLoss", func() { b.RankLoss(loss, ds, s, sh, rel, cnt, h, &device.Score{}) },
+		[]device.Array{loss, ds}}
+}
+
+// rankLossSteps returns steps of each kind of kernel.
+func rankLossSteps() map[string]*device.Steps {
+	smooth, exact := device.Step{Kind: device.Sigmoid, Tau: 0.01}, device.Step{Kind: device.Heaviside}
+	upper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, Zero: 1, AutoOffset: true}
+	leak := device.Step{Kind: device.Leak, LeakSlope: 10, Beta: 25, Gamma: 0.5}
+	all := func(s device.Step) [3]device.Step { return [3]device.Step{s, s, s} }
+	return map[string]*device.Steps{
+		"smooth": {Rank: all(smooth), Plus: all(smooth)},
+		"sup":    {Rank: [3]device.Step{exact, exact, upper}, Plus: all(exact)},
+		"hrank":  {Rank: [3]device.Step{exact, exact, upper}, Plus: [3]device.Step{leak, exact, exact}},
+	}
+}
+
+// Queries with few positives, whose pairs are added up, and with many, whose rows are sorted, match the
+// CPU beside each other. How many are sorted at a time changes no byte.
+func TestRankLossOfFewAndManyPositives(t *testing.T) {
+	items, positives := 5000, []int{0, 20, 64, 65, 2000}
+	if effort.Exhaustive() {
+		items, positives = 60000, []int{0, 4, 60, 1000, 15000}
+	}
+	b, plain := poisoned(t), cpu.New(2)
+	for name, h := range rankLossSteps() {
+		c, want := rankLossCase(t, b, items, positives, h, -1), rankLossCase(t, plain, items, positives, h, -1)
+		c.name += " " + name
+		b.RankWithin(1 << 30)
+		got := c.bytes(t, b)
+		c.compare(t, got, want.bytes(t, plain))
+		b.RankWithin(1)
+		for i, again := range c.bytes(t, b) {
+			if !bytes.Equal(again, got[i]) {
+				t.Errorf("%s: result %d of single queries differs", c.name, i)
+			}
+		}
+	}
+}
+
+// A score that is not a number makes the loss of its query, and of no other, not a number.
+func TestRankLossOfNaN(t *testing.T) {
+	const items = 300
+	b := poisoned(t)
+	for name, h := range rankLossSteps() {
+		for query := range 2 { // with few positives, and with many
+			c := rankLossCase(t, b, items, []int{20, 100}, h, query*items+7)
+			loss := c.bytes(t, b)[0]
+			for q := range 2 {
+				v := float64(math.Float32frombits(binary.NativeEndian.Uint32(loss[4*q:])))
+				if math.IsNaN(v) != (q == query) {
+					t.Errorf("%s: NaN in query %d gives query %d the loss %v", name, query, q, v)
+				}
+			}
+		}
+	}
+}
+
 // compare compares the results of a call with the expected ones: floats in relative L2, with
 // conformance's absolute error for gradients whose terms cancel.
 func (c *rankCall) compare(t *testing.T, got, want [][]byte) {

@@ -2,7 +2,7 @@ package cuda
 
 import "hgld/train/device"
 
-// rankGroup is the number of positives that a block of RankLoss processes at a time.
+// rankGroup is the number of positives that a block of PairLoss's triplets processes at a time.
 // rankBlocks is the number of blocks of its first kernel if there are enough positives:
 // several rounds on the largest card. A block without positives ends at once.
 const (
@@ -16,39 +16,138 @@ func slots(queries, items, group int) int {
 	return max(1, min(blocks(items, group), rankBlocks/max(queries, 1)))
 }
 
-// pick writes the positives of each query, items with a level from 1 to top. index [Q,G]
-// receives them in row order, and number [Q] their count, both I32.
-func (b *Backend) pick(op string, index, number Address, sh device.Array, top int) {
-	b.op(op).addr(index).addr(number).ptr(u8(sh)).i64(sh.Dims[1]).i64(sh.Ld).i32(top).
+// pick writes the positives of each query, items with a level from 1 to top. index [Q,most]
+// receives the first most of them in row order, and number [Q] the count of all, both I32.
+func (b *Backend) pick(op string, index, number Address, sh device.Array, top, most int) {
+	b.op(op).addr(index).addr(number).ptr(u8(sh)).i64(sh.Dims[1]).i64(sh.Ld).i32(top).i64(most).
 		run("pick", "pick_positives", sh.Dims[0], 256, 0)
 }
 
-// RankLoss computes ranks, score and gradient from pairs of an item and a positive. It takes
-// O(P·G) time per query and 20 bytes of scratch memory per score. If only the loss is needed,
-// ds may be absent.
+// rankFew is RANK_FEW of rankloss.cu: up to so many positives RankLoss goes over all pairs. By the model of a
+// card, more take longer than sorting the row. rankParts is the number of blocks among which the
+// queries' rows are shared, rankPart the fewest items of a block.
+const (
+	rankFew   = 64
+	rankParts = 2048
+	rankPart  = 2048
+)
+
+// rankCall holds the arguments and scratch memory of a RankLoss.
+type rankCall struct {
+	b                               *Backend
+	loss, ds, s, sh, rel, cnt       device.Array
+	steps                           stepsArg
+	score                           scoreArg
+	queries, items, top, few, parts int
+	span                            int     // items of a part
+	number                          Address // [Q] positives
+	areas                           Address // for the pairs, then for groups of sorted queries
+	bytes                           int     // at areas
+}
+
+const rankLoss = "RankLoss"
+
+// RankLoss computes ranks, score and gradient: of queries with up to rankFew positives from pairs of an
+// item and a positive in O(P·G) time, of others from the sorted row in O(G log G). Which of them a query is,
+// only the card knows. If only the loss is needed, ds may be absent.
 func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
-	checkRank("RankLoss", sh, rel, s, ds)
+	checkRank(rankLoss, sh, rel, s, ds)
 	score, fits := newScore(o)
 	if !fits || loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
-		panic(shapes("RankLoss", loss, ds, s, sh, rel, cnt))
+		panic(shapes(rankLoss, loss, ds, s, sh, rel, cnt))
 	}
-	const op = "RankLoss"
-	q, g, top, steps := sh.Dims[0], sh.Dims[1], rel.Cols()-1, newSteps(h)
-	n := 4 * q * g
-	areas := b.scratch(op, 4*q, n, n, n, n, n)
-	number, index, rank, plus, srank, splus := areas[0], areas[1], areas[2], areas[3], areas[4], areas[5]
-	b.pick(op, index, number, sh, top)
-	most := slots(q, g, rankGroup)
-	c := b.op(op).addr(rank).addr(plus).addr(srank).addr(splus).addr(index).addr(number).
-		ptr(f32(s)).ptr(sh).ptr(f32(rel)).i64(g).i64(s.Ld).i64(sh.Ld).i64(rel.Ld).i32(top).i32(most)
-	structure(c, &steps).run("rankloss", "rankloss_ranks", q*most, 256, 0)
-	c = b.op(op).ptr(f32(loss)).addr(rank).addr(plus).addr(srank).addr(splus).addr(index).addr(number).
-		ptr(sh).ptr(rel).ptr(i32(cnt)).i64(g).i64(sh.Ld).i64(rel.Ld).i64(cnt.Ld).i32(top)
-	structure(c, &score).run("rankloss", "rankloss_score", q, rowThreads(g), 0)
-	if ds.Absent() {
-		return
+	q, g := sh.Dims[0], sh.Dims[1]
+	x := rankCall{
+		b: b, loss: f32(loss), ds: f32(ds), s: f32(s), sh: u8(sh), rel: f32(rel), cnt: i32(cnt),
+		steps: newSteps(h), score: score, queries: q, items: g, top: rel.Cols() - 1, few: min(g, rankFew),
 	}
-	c = b.op(op).ptr(f32(ds)).addr(rank).addr(plus).addr(srank).addr(index).addr(number).
-		ptr(s).ptr(sh).ptr(rel).i64(g).i64(ds.Ld).i64(s.Ld).i64(sh.Ld).i64(rel.Ld).i32(top)
-	structure(c, &steps).run("rankloss", "rankloss_grad", q*blocks(g, 256), 256, 0)
+	x.parts = max(1, min(blocks(g, rankPart), rankParts/max(q, 1)))
+	x.span = blocks(blocks(g, x.parts), 256) * 256
+	x.bytes = x.pairBytes()
+	if g > x.few {
+		x.bytes = max(x.bytes, min(max(b.rankScratch, x.sortedBytes()), q*x.sortedBytes()))
+	}
+	areas := b.scratch(rankLoss, 4*q, x.bytes)
+	x.number, x.areas = areas[0], areas[1]
+	x.pairs()
+	if g > x.few {
+		x.sorted()
+	}
+}
+
+// carve returns areas of so many bytes each, which begin at multiples of 256.
+func carve(at Address, sizes ...int) (areas [maxAreas]Address) {
+	for i, n := range sizes {
+		areas[i] = at
+		at += Address(padded(n))
+	}
+	return areas
+}
+
+// padded rounds a number of bytes up to a multiple of 256.
+func padded(n int) int { return (n + 255) &^ 255 }
+
+// pairBytes is the scratch memory of pairs.
+func (x *rankCall) pairBytes() int {
+	return 5*padded(4*x.queries*x.few) + padded(16*x.queries*x.parts*x.few)
+}
+
+// family returns which kernels have the steps as constants: see rankloss.cu.
+func (h *stepsArg) family() string {
+	alike := func(three [3]stepArg) bool { return three[0] == three[1] && three[1] == three[2] }
+	plus := h.plus[0].kind
+	switch {
+	case !alike(h.plus):
+	case alike(h.rank) && h.rank[0].smooth() && (plus == stepNone || h.plus[0] == h.rank[0]):
+		return "smooth"
+	case h.rank[0].kind == stepHeaviside && h.rank[1].kind == stepHeaviside && h.rank[2].kind == stepCurve &&
+		(plus == stepNone || plus == stepHeaviside):
+		return "sup"
+	}
+	return "any"
+}
+
+// rankPairsArg mirrors RankPairs of rankloss.cu.
+type rankPairsArg struct {
+	index, number, s, sh, rel Address
+	items, lds, ldsh, ldr     int64
+	top, few                  int32
+}
+
+// pairs computes the queries with at most few positives.
+func (x *rankCall) pairs() {
+	b, q, n := x.b, x.queries, 4*x.queries*x.few
+	a := carve(x.areas, n, n, n, n, n, 16*q*x.parts*x.few)
+	index, rank, plus, srank, splus, sums := a[0], a[1], a[2], a[3], a[4], a[5]
+	b.pick(rankLoss, index, x.number, x.sh, x.top, x.few)
+	family := x.steps.family()
+	call := func() *call {
+		c := b.op(rankLoss)
+		return structure(c, &rankPairsArg{
+			index: index, number: x.number, s: c.address(x.s), sh: c.address(x.sh), rel: c.address(x.rel),
+			items: int64(x.items), lds: int64(x.s.Ld), ldsh: int64(x.sh.Ld), ldr: int64(x.rel.Ld),
+			top: int32(x.top), few: int32(x.few),
+		})
+	}
+	structure(call().addr(sums).i32(x.parts).i64(x.span), &x.steps).
+		run("rankloss", "rankloss_sums_"+family, q*x.parts, 256, 0)
+	x.scores(0, q, index, x.number, rank, plus, srank, splus, sums)
+	if !x.ds.Absent() {
+		structure(call().ptr(x.ds).i64(x.ds.Ld).addr(rank).addr(plus).addr(srank), &x.steps).
+			run("rankloss", "rankloss_grad_"+family, q*blocks(x.items, 256), 256, 0)
+	}
+}
+
+// scores computes the losses of queries [lo, hi) and the derivatives by their ranks: with sums of those with at
+// most few positives, and without of the others.
+func (x *rankCall) scores(lo, hi int, index, number, rank, plus, srank, splus, sums Address) {
+	fewest, most, stride, sorted := 0, x.few, x.few, false
+	if sums == 0 {
+		fewest, most, stride, sorted = x.few+1, x.items, x.items, true
+	}
+	c := x.b.op(rankLoss)
+	c.addr(c.address(x.loss) + Address(4*lo)).addr(rank).addr(plus).addr(srank).addr(splus).addr(sums).addr(index).
+		addr(number).ptr(x.sh.RowRange(lo, hi)).ptr(x.rel.RowRange(lo, hi)).ptr(x.cnt.RowRange(lo, hi)).
+		i64(stride).i64(x.sh.Ld).i64(x.rel.Ld).i64(x.cnt.Ld).i32(x.top).i32(x.parts).i32(fewest).i32(most).flag(sorted)
+	structure(c, &x.score).run("rankloss", "rankloss_score", hi-lo, rowThreads(most), 0)
 }

@@ -6,6 +6,7 @@
 // takes at 16 items each: reads 4 and writes 8 bytes an item. A longer one
 // takes four passes of eight bits, each of a histogram of tiles, its sums and a scatter:
 // reads 4·4 + 28 and writes 4·8 bytes an item. Making the keys reads 5 and writes 4.
+// With few, a query of at most so many positives, by number[q], is left out.
 // Reference: ../cpu/ranksort.go
 #include "scan.h"
 
@@ -20,12 +21,15 @@ HG_DEVICE u32 sort_key(float score) {
   return hg_least(bits, SORT_LAST - 1);
 }
 
+// sort_none says that a query is left out.
+HG_DEVICE bool sort_none(const int *number, i64 q, int few) { return few > 0 && number[q] <= few; }
+
 // sort_keys: the keys of the items with sh ≥ least. With drank the scores of positives
 // are moved by lambda·number[q]·drank.
 HG_KERNEL(256, sort_keys, u32 *keys, const float *s, const u8 *sh, const float *drank, const int *number, i64 queries,
-          i64 items, i64 lds, i64 ldsh, i64 ldd, float lambda, int least) {
+          i64 items, i64 lds, i64 ldsh, i64 ldd, float lambda, int least, int few) {
   i64 tiles = (items + 255) / 256, q = blockIdx.x / tiles, i = (blockIdx.x - q * tiles) * 256 + threadIdx.x;
-  if (i >= items) return;
+  if (i >= items || sort_none(number, q, few)) return;
   int level = sh[q * ldsh + i];
   u32 key = SORT_LAST;
   if (level != ABSENT_LEVEL && level >= least) {
@@ -98,10 +102,11 @@ HG_DEVICE void sort_load(const SortTile &tile, const u32 *keys, const int *rows,
 }
 
 // sort_small: a block sorts a row of up to 4,096 items in place.
-HG_KERNEL(256, sort_small, u32 *keys, int *rows, int items) {
+HG_KERNEL(256, sort_small, u32 *keys, int *rows, const int *number, int items, int few) {
   HG_DYNAMIC(u32, memory);
   SortTile tile = sort_tile(memory, blockDim.x);
   i64 q = blockIdx.x;
+  if (sort_none(number, q, few)) return;
   sort_load(tile, keys + q * items, nullptr, 0, items);
   for (int shift = 0; shift < 32; shift += 4) sort_split(tile, blockDim.x, items, shift);
   for (int i = threadIdx.x; i < items; i += blockDim.x) {
@@ -111,9 +116,10 @@ HG_KERNEL(256, sort_small, u32 *keys, int *rows, int items) {
 }
 
 // sort_count: counts[q,tile,digit], a block a tile, of the eight bits from shift on.
-HG_KERNEL(256, sort_count, u32 *counts, const u32 *keys, i64 items, i64 tiles, int shift) {
+HG_KERNEL(256, sort_count, u32 *counts, const u32 *keys, const int *number, i64 items, i64 tiles, int shift, int few) {
   HG_SHARED(u32, count, [256]);
   i64 q = blockIdx.x / tiles, first = (blockIdx.x - q * tiles) * SORT_TILE;
+  if (sort_none(number, q, few)) return;
   int t = threadIdx.x, n = (int)hg_least((i64)SORT_TILE, items - first);
   count[t] = 0;
   __syncthreads();
@@ -124,8 +130,9 @@ HG_KERNEL(256, sort_count, u32 *counts, const u32 *keys, i64 items, i64 tiles, i
 
 // sort_sum turns counts into how many items of the query go before those of a tile and
 // digit: a block a query, a thread a digit.
-HG_KERNEL(256, sort_sum, u32 *counts, i64 tiles) {
+HG_KERNEL(256, sort_sum, u32 *counts, const int *number, i64 tiles, int few) {
   HG_SHARED(u32, room, [257]);
+  if (sort_none(number, blockIdx.x, few)) return;
   u32 *mine = counts + (i64)blockIdx.x * tiles * 256 + threadIdx.x, sum = 0, total;
   for (i64 k = 0; k < tiles; k++) sum += mine[k * 256];
   u32 at = block_scan(sum, room, &total);
@@ -139,10 +146,11 @@ HG_KERNEL(256, sort_sum, u32 *counts, i64 tiles) {
 // sort_scatter sorts a tile by the eight bits from shift on, so that items of a digit
 // are neighbours, and writes these to their places.
 HG_KERNEL(256, sort_scatter, u32 *keysOut, int *rowsOut, const u32 *keys, const int *rows, const u32 *counts,
-          i64 items, i64 tiles, int shift) {
+          const int *number, i64 items, i64 tiles, int shift, int few) {
   HG_DYNAMIC(u32, memory);
   HG_SHARED(int, begin, [256]); // of each digit in the tile
   i64 q = blockIdx.x / tiles, first = (blockIdx.x - q * tiles) * SORT_TILE, at = q * items + first;
+  if (sort_none(number, q, few)) return;
   int t = threadIdx.x, n = (int)hg_least((i64)SORT_TILE, items - first);
   SortTile tile = sort_tile(memory, 256);
   sort_load(tile, keys + at, rows ? rows + at : rows, first, n);

@@ -22,6 +22,7 @@ type sorting struct {
 	keys, rows           Address
 	keys2, rows2, counts Address
 	number               Address // [Q], free for the operation's use
+	few                  int     // if positive, queries with number ≤ few are left out
 }
 
 // newSorting returns a sorting with memory for as many of an operation's queries as it states.
@@ -45,24 +46,31 @@ func (b *Backend) newSorting(op string, queries, items int) sorting {
 func (s *sorting) byScore(scores, sh, drank device.Array, lambda float32, least uint8) {
 	b, q, g := s.b, sh.Dims[0], s.items
 	b.op(s.op).addr(s.keys).ptr(f32(scores)).ptr(u8(sh)).ptr(f32(drank)).addr(s.number).
-		i64(q).i64(g).i64(scores.Ld).i64(sh.Ld).i64(drank.Ld).f32(lambda).i32(int(least)).
+		i64(q).i64(g).i64(scores.Ld).i64(sh.Ld).i64(drank.Ld).f32(lambda).i32(int(least)).i32(s.few).
 		run("sort", "sort_keys", q*blocks(g, 256), 256, 0)
 	if g <= sortTile {
 		threads := 32 * blocks(g, 32*16)
-		b.op(s.op).addr(s.keys).addr(s.rows).i32(g).
+		b.op(s.op).addr(s.keys).addr(s.rows).addr(s.number).i32(g).i32(s.few).
 			run("sort", "sort_small", q*min(g, 1), threads, sortBytes(threads))
 		return
 	}
-	tiles := blocks(g, sortTile)
 	keys, rows, keys2, rows2 := s.keys, Address(0), s.keys2, s.rows2
 	for shift := 0; shift < 32; shift += 8 {
-		b.op(s.op).addr(s.counts).addr(keys).i64(g).i64(tiles).i32(shift).run("sort", "sort_count", q*tiles, 256, 0)
-		b.op(s.op).addr(s.counts).i64(tiles).run("sort", "sort_sum", q, 256, 0)
-		b.op(s.op).addr(keys2).addr(rows2).addr(keys).addr(rows).addr(s.counts).i64(g).i64(tiles).i32(shift).
-			run("sort", "sort_scatter", q*tiles, 256, sortBytes(256))
+		s.pass(keys2, rows2, keys, rows, q, shift)
 		if shift == 0 {
 			rows = s.rows // the first pass numbers the items
 		}
 		keys, rows, keys2, rows2 = keys2, rows2, keys, rows
 	}
+}
+
+// pass sorts by eight bits of the keys from shift on, and keeps the order of equal ones. Without rows it
+// numbers the items.
+func (s *sorting) pass(keysOut, rowsOut, keys, rows Address, queries, shift int) {
+	b, q, g, tiles := s.b, queries, s.items, blocks(s.items, sortTile)
+	b.op(s.op).addr(s.counts).addr(keys).addr(s.number).i64(g).i64(tiles).i32(shift).i32(s.few).
+		run("sort", "sort_count", q*tiles, 256, 0)
+	b.op(s.op).addr(s.counts).addr(s.number).i64(tiles).i32(s.few).run("sort", "sort_sum", q, 256, 0)
+	b.op(s.op).addr(keysOut).addr(rowsOut).addr(keys).addr(rows).addr(s.counts).addr(s.number).i64(g).i64(tiles).
+		i32(shift).i32(s.few).run("sort", "sort_scatter", q*tiles, 256, sortBytes(256))
 }

@@ -9,7 +9,7 @@ import (
 // stepArg mirrors Step of step.h.
 type stepArg struct {
 	kind                            int32
-	scale                           float32
+	scale, rate                     float32
 	rho, delta, start, offset, zero float32
 	leak, beta, gamma               float32
 }
@@ -40,12 +40,12 @@ func newStep(s *device.Step) stepArg {
 	case s.Kind == device.Heaviside:
 		return stepArg{kind: stepHeaviside}
 	case s.Kind == device.Sigmoid, s.Kind == device.Upper && s.Rho == -1:
-		return stepArg{kind: stepCurve, scale: float32(1 / float64(s.Tau)), zero: 0.5, delta: float32(math.Inf(1))}
+		n := newCurve(s)
+		n.zero, n.delta = 0.5, float32(math.Inf(1))
+		return n
 	case s.Kind == device.Upper:
-		n := stepArg{
-			kind: stepCurve, scale: float32(1 / float64(s.Tau)),
-			rho: s.Rho, delta: s.Delta, start: s.Start, offset: s.Offset, zero: s.Zero,
-		}
+		n := newCurve(s)
+		n.rho, n.delta, n.start, n.offset, n.zero = s.Rho, s.Delta, s.Start, s.Offset, s.Zero
 		if s.AutoOffset {
 			n.offset = float32(float64(s.Start) + 1/(1+math.Exp(-float64(s.Delta)/float64(s.Tau))))
 		}
@@ -55,3 +55,17 @@ func newStep(s *device.Step) stepArg {
 	}
 	return stepArg{kind: stepNone}
 }
+
+// newCurve is a curve without its constants.
+func newCurve(s *device.Step) stepArg {
+	tau := float64(s.Tau)
+	return stepArg{kind: stepCurve, scale: float32(1 / tau), rate: float32(math.Log2E / tau)}
+}
+
+// smooth reports whether f is a Sigmoid, which is one formula for all t.
+func (f *stepArg) smooth() bool {
+	return f.kind == stepCurve && f.start == 0 && f.zero == 0.5 && math.IsInf(float64(f.delta), 1)
+}
+
+// slopes reports whether f has a gradient.
+func (f *stepArg) slopes() bool { return f.kind == stepCurve || f.kind == stepLeak }

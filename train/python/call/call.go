@@ -147,6 +147,9 @@ func Open(backend func(threads int) device.Backend, text []byte) (*Loss, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
+	if len(loss.Externals(made)) > 0 {
+		return nil, fmt.Errorf("%s: %w", s.Name, loss.ErrExternal)
+	}
 	l.describe(made)
 	if len(l.about.Params) > 0 && len(s.Classes) == 0 {
 		return nil, fmt.Errorf("%s trains proxies: it needs the number of classes of each level", s.Name)

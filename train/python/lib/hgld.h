@@ -1,5 +1,5 @@
 /*
- * The C interface of hgld: its losses and its evaluation on arrays of the caller.
+ * The C interface of hgld: its losses and its evaluation on arrays of the caller, images of shards, and samplers.
  *
  * Numbers. Matrices are row-major. The distance between rows, stride, is counted in elements and is at
  * least cols; the elements of a row are adjacent. Labels are int32, one class for each row and level,
@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A library is used only if hgld_abi() returns the same number. */
-#define HGLD_ABI 1
+#define HGLD_ABI 2
 
 enum { HGLD_FLOAT32 = 0, HGLD_FLOAT64 = 1 };
 
@@ -72,6 +72,7 @@ typedef struct {
 /* Handles; 0 is none. */
 typedef uint64_t hgld_loss;
 typedef uint64_t hgld_result;
+typedef uint64_t hgld_shards;
 
 /* Returns HGLD_ABI. */
 int hgld_abi(void);
@@ -131,6 +132,34 @@ int hgld_result_values(hgld_result result, char *key, double *values, int64_t n,
 
 /* Frees a result. A number that is not open does nothing. */
 void hgld_result_close(hgld_result result);
+
+/* Opens the images of a folder of shards: {"folder", "splits": such as ["train"], "hold_out": share of the finest classes
+ * that are held out, "hold_out_seed": chooses them, "held": open the held-out classes instead of the
+ * others}. */
+int hgld_shards_open(char *spec, hgld_shards *shards, char **error);
+
+/* Sets *json to {"images": their number N, "levels": L names, finest first, "classes": names of each level's classes,
+ * by number}. */
+int hgld_shards_describe(hgld_shards shards, char **json, char **error);
+
+/* Writes the n = N*L labels, numbered from 0 in each level; -1 means no class. */
+int hgld_shards_labels(hgld_shards shards, int32_t *labels, int64_t n, char **error);
+
+/* Sets *data to the bytes of an image's file, which is a JPEG, PNG or WebP, and *size to their number. They are freed
+ * with hgld_free. Calls with one handle run at once. */
+int hgld_shards_image(hgld_shards shards, int64_t row, void **data, int64_t *size, char **error);
+
+/* Sets *id to the name of an image, 16 hexadecimal digits. */
+int hgld_shards_id(hgld_shards shards, int64_t row, char **id, char **error);
+
+/* Closes the files. A number that is not open does nothing. No other call may use them at the time. */
+void hgld_shards_close(hgld_shards shards);
+
+/* Sets *json to the batches of an epoch, counted from 0, each a list of row numbers: those of a training of hgld with
+ * this seed. spec is {"name": in the table of samplers, "settings": those that differ from it, such as
+ * {"batch", "m"}}. labels are those of a loss. */
+int hgld_batches(char *spec, int32_t *labels, int64_t rows, int64_t levels, uint64_t seed, int64_t epoch, char **json,
+                 char **error);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ABI = 1
+ABI = 2
 FLOAT32, FLOAT64 = 0, 1
 
 
@@ -77,6 +77,12 @@ _SIGNATURES: dict[str, list[Any]] = {
     "hgld_evaluate": [_text, _out, _out, _out, ctypes.c_uint64, _out, _out],
     "hgld_result_json": [_handle, _out, _out],
     "hgld_result_values": [_handle, _text, _out, ctypes.c_int64, _out],
+    "hgld_shards_open": [_text, _out, _out],
+    "hgld_shards_describe": [_handle, _out, _out],
+    "hgld_shards_labels": [_handle, _out, ctypes.c_int64, _out],
+    "hgld_shards_image": [_handle, ctypes.c_int64, _out, _out, _out],
+    "hgld_shards_id": [_handle, ctypes.c_int64, _out, _out],
+    "hgld_batches": [_text, _out, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_int64, _out, _out],
 }
 
 _lock = threading.Lock()
@@ -141,7 +147,7 @@ def library() -> ctypes.CDLL:
                 raise ImportError(f"{_file()} has interface {lib.hgld_abi()}, want {ABI}: install hgld again")
             lib.hgld_free.argtypes = [ctypes.c_void_p]
             lib.hgld_free.restype = None
-            for name in ("hgld_loss_close", "hgld_result_close", "hgld_cancel"):
+            for name in ("hgld_loss_close", "hgld_result_close", "hgld_shards_close", "hgld_cancel"):
                 getattr(lib, name).argtypes = [ctypes.c_uint64]
                 getattr(lib, name).restype = None
             for name, arguments in _SIGNATURES.items():

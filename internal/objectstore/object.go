@@ -1,0 +1,189 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/singleflight"
+)
+
+// Object is one version of an object, open for reading at any place. It is safe for concurrent use. If the object is
+// replaced, reads of what the cache does not hold return an [*Error] of the kind Changed.
+type Object struct {
+	store *Store
+	ctx   context.Context
+	info  Info
+	id    string // of the version, in the cache
+
+	mu      sync.Mutex
+	checked map[int64]bool // blocks of the cache that were read whole
+	flight  singleflight.Group
+}
+
+// Open implements Reader. The reads end with ctx.
+func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
+	info, err := s.Stat(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(name), info.etag,
+		info.Size))
+	return &Object{store: s, ctx: ctx, info: info, id: hex.EncodeToString(id[:20]), checked: map[int64]bool{}}, nil
+}
+
+// Info returns the size and the recorded hash.
+func (o *Object) Info() Info { return o.info }
+
+// Close does nothing: an Object holds no connection and no file.
+func (o *Object) Close() error { return nil }
+
+// ReadAt implements io.ReaderAt.
+func (o *Object) ReadAt(p []byte, at int64) (int, error) {
+	if at < 0 {
+		return 0, errors.New("objectstore: negative offset")
+	}
+	end := at + int64(len(p))
+	short := end > o.info.Size
+	end = min(end, o.info.Size)
+	if at >= end {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, io.EOF
+	}
+	p = p[:end-at]
+	if o.store.cache.most == 0 {
+		if err := o.fetch(p, at); err != nil {
+			return 0, err
+		}
+	} else if err := o.readBlocks(p, at); err != nil {
+		return 0, err
+	}
+	if short {
+		return len(p), io.EOF
+	}
+	return len(p), nil
+}
+
+// mostAtOnce is the number of blocks of one request.
+const mostAtOnce = 16
+
+// readBlocks fills p from the cache, and fetches neighbouring blocks that it lacks together.
+func (o *Object) readBlocks(p []byte, at int64) error {
+	last := (at + int64(len(p)) - 1) / blockBytes
+	for b := at / blockBytes; b <= last; {
+		if o.fromCache(p, at, b) {
+			b++
+			continue
+		}
+		to := b + 1
+		for to <= last && to-b < mostAtOnce && !o.fromCache(p, at, to) {
+			to++
+		}
+		data, err := o.blocks(b, to)
+		if err != nil {
+			return err
+		}
+		start := b * blockBytes
+		copy(p[max(0, start-at):], data[max(0, at-start):])
+		b = to
+	}
+	return nil
+}
+
+// length returns the number of bytes of a block.
+func (o *Object) length(block int64) int64 { return min(blockBytes, o.info.Size-block*blockBytes) }
+
+// fromCache fills the part of p that lies in a block, if the cache has it.
+func (o *Object) fromCache(p []byte, at, block int64) bool {
+	start := block * blockBytes
+	from, to := max(at, start), min(at+int64(len(p)), start+o.length(block))
+	piece := p[from-at : to-at]
+	o.mu.Lock()
+	checked := o.checked[block]
+	o.mu.Unlock()
+	if checked && o.store.cache.read(o.id, block, piece, from-start) {
+		return true
+	}
+	whole := make([]byte, o.length(block))
+	if !o.store.cache.check(o.id, block, whole) {
+		return false
+	}
+	copy(piece, whole[from-start:])
+	o.mark(block, true)
+	return true
+}
+
+func (o *Object) mark(block int64, checked bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.checked[block] = checked
+}
+
+// blocks fetches blocks from ≤ b < to, once for all who ask at the same time, and keeps them.
+func (o *Object) blocks(from, to int64) ([]byte, error) {
+	data, err, _ := o.flight.Do(strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(to, 10), func() (any, error) {
+		data := make([]byte, (to-1-from)*blockBytes+o.length(to-1))
+		if err := o.fetch(data, from*blockBytes); err != nil {
+			return nil, err
+		}
+		for b := from; b < to; b++ {
+			start := (b - from) * blockBytes
+			o.store.cache.keep(o.id, b, data[start:start+o.length(b)])
+			o.mark(b, true)
+		}
+		return data, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data.([]byte), nil
+}
+
+// fetch reads a range from the store.
+func (o *Object) fetch(p []byte, at int64) error {
+	got := 0 // bytes, over all tries
+	for range 1000 {
+		before := got
+		err := o.store.do(o.ctx, "read", o.info.Name, func(ctx context.Context) error {
+			var g minio.GetObjectOptions
+			if err := errors.Join(g.SetMatchETag(o.info.etag),
+				g.SetRange(at+int64(got), at+int64(len(p))-1)); err != nil {
+				return err
+			}
+			body, _, head, err := o.store.core.GetObject(ctx, o.store.bucket, o.store.key(o.info.Name), g)
+			if err != nil {
+				return err
+			}
+			defer body.Close()
+			if err := checkRange(head, at+int64(got)); err != nil {
+				return err
+			}
+			n, err := io.ReadFull(watched(body, body), p[got:])
+			got += n
+			if err != nil && got > before && passes(err) {
+				return errProgress
+			}
+			return err
+		})
+		if !errors.Is(err, errProgress) {
+			return err
+		}
+	}
+	return o.store.brokenAgain(o.info.Name)
+}
+
+// Forget makes the cache read a range again from the store: what it holds is not what the caller expects.
+func (o *Object) Forget(at, length int64) {
+	for b := at / blockBytes; b*blockBytes < min(at+length, o.info.Size); b++ {
+		o.store.cache.drop(o.id, b)
+		o.mark(b, false)
+	}
+}

@@ -1,0 +1,434 @@
+package objectstore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hgld/internal/objectstore/address"
+	"hgld/internal/testing/fakes3"
+)
+
+func open(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open("s3://bucket/some/place/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.part, s.wait = testPart, time.Millisecond
+	return s
+}
+
+// testPart is smaller than a real store allows.
+const testPart = 1 << 20
+
+// noise returns n bytes of a seed.
+func noise(n int, seed uint64) []byte {
+	data := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(seed)})
+	r.Read(data)
+	return data
+}
+
+func upload(t *testing.T, s *Store, name string, data []byte) error {
+	t.Helper()
+	return s.Upload(t.Context(), name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data))
+}
+
+func TestObjectsAreWrittenReadListedMovedAndRemoved(t *testing.T) {
+	server := fakes3.Start(t)
+	s, ctx := open(t), t.Context()
+	small, large := noise(1000, 1), noise(3*testPart+5, 2)
+	err := errors.Join(s.Write(ctx, "a/small", small), upload(t, s, "a/large", large), s.Write(ctx, "b", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Read(ctx, "a/small", 1000); err != nil || !bytes.Equal(got, small) {
+		t.Errorf("%d bytes, error %v", len(got), err)
+	}
+	if _, err := s.Read(ctx, "a/small", 999); !errors.As(err, new(*TooLargeError)) {
+		t.Errorf("error %v, want that it is too large", err)
+	}
+	var out bytes.Buffer
+	n, err := s.Download(ctx, "a/large", &out)
+	if err != nil || n != int64(len(large)) || !bytes.Equal(out.Bytes(), large) {
+		t.Errorf("%d bytes, error %v", n, err)
+	}
+	info, err := s.Stat(ctx, "a/large")
+	if err != nil || info.Size != int64(len(large)) || info.SHA256 != fmt.Sprintf("%x", sha256.Sum256(large)) {
+		t.Errorf("%+v, error %v", info, err)
+	}
+	list, err := s.List(ctx, "a")
+	if err != nil || len(list) != 2 || list[0].Name != "a/large" || list[1].Size != 1000 {
+		t.Errorf("%+v, error %v", list, err)
+	}
+	if err := errors.Join(s.Move(ctx, "a/large", "c"), s.Remove(ctx, "b", "missing")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.Stat(ctx, "c"); err != nil || info.SHA256 == "" {
+		t.Errorf("%+v, error %v, want the hash that was recorded", info, err)
+	}
+	if got, want := server.Keys(), []string{"some/place/a/small", "some/place/c"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if _, err := s.Read(ctx, "b", 9); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want that it does not exist", err)
+	}
+}
+
+func TestConditionalWrite(t *testing.T) {
+	for _, without := range []bool{false, true} {
+		server := fakes3.Start(t)
+		server.NoConditions = without
+		s := open(t)
+		if err := s.WriteNew(t.Context(), "m", []byte("one")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WriteNew(t.Context(), "m", []byte("two")); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("error %v, want that it exists", err)
+		}
+		if got := server.Get("some/place/m"); string(got) != "one" {
+			t.Errorf("%q was overwritten", got)
+		}
+	}
+	// The answer to the first try is lost: the second meets the object of the first.
+	server := fakes3.Start(t)
+	server.Fault = func(_ *http.Request, n int) fakes3.Fault { return fakes3.Fault{Lost: n == 1} }
+	if err := open(t).WriteNew(t.Context(), "m", []byte("one")); err != nil {
+		t.Error(err)
+	}
+}
+
+// faults are what passes: every request succeeds at its second try.
+func faults() map[string]fakes3.Fault {
+	return map[string]fakes3.Fault{
+		"SlowDown":     {Status: 503, Code: "SlowDown"},
+		"500":          {Status: 500, Code: "InternalError"},
+		"429":          {Status: 429, Code: "TooManyRequests"},
+		"no answer":    {Lost: true},
+		"cut":          {Cut: true, After: 100},
+		"cut at once":  {Cut: true},
+		"short":        {Short: 3},
+		"slow request": {Status: 408, Code: "RequestTimeout"},
+	}
+}
+
+func TestWhatPassesIsTriedAgain(t *testing.T) {
+	for name, fault := range faults() {
+		server := fakes3.Start(t)
+		before := map[string]bool{}
+		server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+			request := r.Method + r.URL.String()
+			before[request] = !before[request]
+			if before[request] {
+				return fault
+			}
+			return fakes3.Fault{}
+		}
+		s, ctx := open(t), t.Context()
+		data := noise(5*testPart+7, 3)
+		if err := upload(t, s, "o", data); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var out bytes.Buffer
+		if _, err := s.Download(ctx, "o", &out); err != nil || !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("%s: %v", name, err)
+		}
+		o, err := s.Open(ctx, "o")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		piece := make([]byte, 3*blockBytes)
+		if _, err := o.ReadAt(piece, blockBytes-9); err != nil || !bytes.Equal(piece, data[blockBytes-9:][:len(piece)]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestErrorsSayWhatToDoAndShowNoCredentials(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault fakes3.Fault
+		kind  Kind
+		want  string
+	}{
+		"always slow":   {fakes3.Fault{Status: 503, Code: "SlowDown"}, Temporary, "503 SlowDown"},
+		"always cut":    {fakes3.Fault{Lost: true}, Temporary, "closed the connection (4 tries)"},
+		"forbidden":     {fakes3.Fault{Status: 403, Code: "AccessDenied"}, Denied, "403 AccessDenied"},
+		"expired":       {fakes3.Fault{Status: 400, Code: "ExpiredToken"}, Denied, "400 ExpiredToken"},
+		"no bucket":     {fakes3.Fault{Status: 404, Code: "NoSuchBucket"}, NoBucket, "no such bucket"},
+		"not supported": {fakes3.Fault{Status: 400, Code: "InvalidRequest"}, Refused, "400 InvalidRequest"},
+	} {
+		server := fakes3.Start(t)
+		server.Fault = func(*http.Request, int) fakes3.Fault { return c.fault }
+		_, err := open(t).Read(t.Context(), "o", 9)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != c.kind || !e.Signed || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "s3://bucket/some/place/o") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text := fmt.Sprint(err); strings.Contains(text, fakes3.Secret) || strings.Contains(text, fakes3.KeyID) {
+			t.Errorf("%s: %q shows credentials", name, text)
+		}
+	}
+}
+
+func TestAnInterruptedUploadContinues(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	data := noise(5*testPart, 4)
+	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		if r.URL.Query().Get("partNumber") == "5" { // it is sent when another part has arrived
+			return fakes3.Fault{Status: 403, Code: "AccessDenied"} // as good as a kill
+		}
+		return fakes3.Fault{}
+	}
+	if err := upload(t, s, "o", data); err == nil || server.Uploads() != 1 {
+		t.Fatalf("error %v, %d uploads", err, server.Uploads())
+	}
+	server.Fault = nil
+	server.Log()
+	if err := upload(t, s, "o", data); err != nil || server.Uploads() != 0 {
+		t.Fatalf("error %v, %d uploads", err, server.Uploads())
+	}
+	sent := strings.Count(strings.Join(server.Log(), "\n"), "partNumber=")
+	if sent == 0 || sent > 4 {
+		t.Errorf("%d of 5 parts were sent again", sent)
+	}
+	if !bytes.Equal(server.Get("some/place/o"), data) {
+		t.Error("the object has other bytes")
+	}
+	// Parts of other bytes are not taken.
+	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		if r.URL.Query().Get("partNumber") == "5" {
+			return fakes3.Fault{Status: 403, Code: "AccessDenied"}
+		}
+		return fakes3.Fault{}
+	}
+	upload(t, s, "o", noise(5*testPart, 5))
+	server.Fault = nil
+	err := upload(t, s, "o", data)
+	if err != nil || !bytes.Equal(server.Get("some/place/o"), data) || server.Uploads() != 0 {
+		t.Errorf("error %v, %d uploads", err, server.Uploads())
+	}
+}
+
+// Two processes write the same object: one completes the upload while the other is at it.
+func TestTwoWritersOfTheSameBytes(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	data := noise(4*testPart, 6)
+	var both sync.WaitGroup
+	for range 3 {
+		both.Go(func() {
+			if err := upload(t, s, "o", data); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if err := s.AbortUploads(t.Context()); err != nil || server.Uploads() != 0 {
+		t.Errorf("error %v, %d uploads", err, server.Uploads())
+	}
+	if !bytes.Equal(server.Get("some/place/o"), data) {
+		t.Error("the object has other bytes")
+	}
+}
+
+func TestReadsComeFromTheCache(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	data := noise(10*blockBytes+77, 7)
+	if err := upload(t, s, "o", data); err != nil {
+		t.Fatal(err)
+	}
+	read := func(at, n int) {
+		t.Helper()
+		o, err := s.Open(t.Context(), "o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, n)
+		got, err := o.ReadAt(p, int64(at))
+		want := data[at:min(at+n, len(data))]
+		if got != len(want) || !bytes.Equal(p[:got], want) || (err == io.EOF) != (at+n > len(data)) ||
+			err != nil && err != io.EOF {
+			t.Errorf("%d at %d: %d bytes, error %v", n, at, got, err)
+		}
+	}
+	gets := func() int { return strings.Count(strings.Join(server.Log(), "\n"), "GET ") }
+	gets()
+	read(5, 100)
+	read(blockBytes-1, 2)
+	read(0, 4*blockBytes)
+	if n := gets(); n != 3 {
+		t.Errorf("%d ranges were read, want 3", n)
+	}
+	read(0, 4*blockBytes)
+	if n := gets(); n != 0 {
+		t.Errorf("%d ranges were read that the cache has", n)
+	}
+	read(len(data)-10, 100) // beyond the end
+	// A block that was damaged on disk is read again.
+	blocks, _ := filepath.Glob(filepath.Join(os.Getenv(CacheVariable), "??", "*"))
+	for _, path := range blocks {
+		text, _ := os.ReadFile(path)
+		text[len(text)/2] ^= 1
+		os.WriteFile(path, text, 0o600)
+	}
+	read(0, 3*blockBytes)
+	// Another version of the object has other blocks.
+	data = noise(10*blockBytes+77, 8)
+	if err := upload(t, s, "o", data); err != nil {
+		t.Fatal(err)
+	}
+	read(100, 2*blockBytes)
+}
+
+func TestAnObjectThatIsReplacedIsNotMixed(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	if err := upload(t, s, "o", noise(4*blockBytes, 9)); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.Open(t.Context(), "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Put("some/place/o", noise(4*blockBytes, 10), false)
+	var e *Error
+	if _, err := o.ReadAt(make([]byte, 9), 0); !errors.As(err, &e) || e.Kind != Changed {
+		t.Errorf("error %v, want that it changed", err)
+	}
+}
+
+func TestBytesThatAreNotThoseWrittenAreAnError(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	if err := s.Write(t.Context(), "o", []byte("right")); err != nil {
+		t.Fatal(err)
+	}
+	server.Put("some/place/o", []byte("wrong"), true)
+	if _, err := s.Read(t.Context(), "o", 9); !errors.As(err, new(*SumError)) {
+		t.Errorf("error %v, want that the hash differs", err)
+	}
+	// A part whose ETag is not that of the bytes makes the upload begin again.
+	wrong := true
+	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		if r.URL.Query().Get("partNumber") == "2" && wrong {
+			wrong = false
+			return fakes3.Fault{ETag: strings.Repeat("0", 32)}
+		}
+		return fakes3.Fault{}
+	}
+	data := noise(2*testPart, 11)
+	if err := upload(t, s, "p", data); err != nil || !bytes.Equal(server.Get("some/place/p"), data) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheCacheKeepsItsSize(t *testing.T) {
+	t.Setenv(CacheSizeVariable, "")
+	fakes3.Start(t)
+	t.Setenv(CacheSizeVariable, "8MB")
+	s := open(t)
+	data := noise(30*blockBytes, 12)
+	if err := upload(t, s, "o", data); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 { // as processes that share the folder
+		all.Go(func() {
+			o, err := s.Open(t.Context(), "o")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for b := range 30 {
+				p := make([]byte, 1000)
+				if _, err := o.ReadAt(p, int64(b)*blockBytes); err != nil || !bytes.Equal(p, data[b*blockBytes:][:1000]) {
+					t.Error(b, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	s.cache.tidy()
+	var size int64
+	filepath.Walk(os.Getenv(CacheVariable), func(_ string, info fs.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	if size > 8e6 {
+		t.Errorf("the cache has %d bytes", size)
+	}
+}
+
+func TestAddressesAndSettingsAreChecked(t *testing.T) {
+	fakes3.Start(t)
+	for place, want := range map[string]string{
+		"s3://bucket":              "names a whole bucket",
+		"s3://":                    "no bucket is called",
+		"s3://key:secret@bucket/x": "has a name or password",
+		"s3://bucket/a/../b":       "a part . or ..",
+		"s3://bucket/a//b":         "has an empty part",
+	} {
+		_, err := Open(place)
+		if !errors.As(err, new(*address.Error)) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config")
+	os.WriteFile(config, []byte("[profile far]\nendpoint_url = http://localhost:1\nregion = r\n"+
+		"aws_access_key_id = hidden-id\naws_secret_access_key = hidden-secret\n[profile empty]\nregion = r\n"), 0o600)
+	t.Setenv("AWS_CONFIG_FILE", config)
+	for variable, c := range map[string]struct{ value, want string }{
+		"AWS_ENDPOINT_URL":    {"http://u:hidden@localhost", "has a name or password"},
+		"AWS_ENDPOINT_URL_S3": {"localhost:9000", "want https://host"},
+		"AWS_MAX_ATTEMPTS":    {"hidden", "want 1 or more"},
+		"AWS_PROFILE":         {"nobody", "no such profile"},
+		"AWS_CA_BUNDLE":       {config, "has no certificate"},
+		CacheSizeVariable:     {"hidden", "want a number of bytes"},
+		"AWS_ACCESS_KEY_ID":   {"", "only one is set"},
+	} {
+		was := os.Getenv(variable)
+		os.Setenv(variable, c.value)
+		_, err := Open("s3://bucket/fresh")
+		os.Setenv(variable, was)
+		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_REGION"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_PROFILE", "far")
+	c, err := configure()
+	if err != nil || c.host != "localhost:1" || c.secure || c.region != "r" {
+		t.Errorf("%+v, error %v", c, err)
+	} else if v, err := c.creds.GetWithContext(nil); err != nil || v.AccessKeyID != "hidden-id" {
+		t.Errorf("error %v", err)
+	}
+	t.Setenv("AWS_PROFILE", "empty")
+	if _, err := configure(); err == nil || !strings.Contains(err.Error(), "no credentials") {
+		t.Errorf("error %v, want that the profile has none", err)
+	}
+}

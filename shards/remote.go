@@ -1,0 +1,282 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"hgld/internal/objectstore"
+)
+
+// remote is a place in an object store. An object appears whole, so nothing is renamed but the shards beside a finished
+// data set. There are no locks: writers of the same slice write the same bytes, and of writers of different data sets
+// only one gets to write the manifest, if the server knows conditions.
+type remote struct {
+	ctx   context.Context
+	store *objectstore.Store
+}
+
+func (r *remote) String() string { return r.store.URL("") }
+
+func (r *remote) open(name string) (file, int64, error) {
+	o, err := r.store.Open(r.ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return remoteFile{o}, o.Info().Size, nil
+}
+
+// read reads sidecars through the cache: each opening of a data set reads them all.
+func (r *remote) read(name string, limit int64) ([]byte, error) {
+	if path.Ext(name) == ".idx" {
+		f, size, err := r.open(name)
+		if err != nil {
+			return nil, err
+		}
+		if size <= limit {
+			if data, err := readSummed(f, size); err == nil {
+				return data, nil
+			}
+			f.forget(0, size)
+		}
+	}
+	data, err := r.store.Read(r.ctx, name, limit)
+	if large := (*objectstore.TooLargeError)(nil); errors.As(err, &large) {
+		return nil, &DamageError{name, -1, fmt.Sprintf("%d bytes; want at most %d", large.Size, limit)}
+	}
+	return data, err
+}
+
+// readSummed reads a file whose hash is recorded.
+func readSummed(f file, size int64) ([]byte, error) {
+	data := make([]byte, size)
+	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if want, known := f.sum(); !known || sha256.Sum256(data) != want {
+		return nil, errors.New("not as recorded")
+	}
+	return data, nil
+}
+
+func (r *remote) size(name string) (int64, error) {
+	info, err := r.store.Stat(r.ctx, name)
+	return info.Size, err
+}
+
+func (r *remote) list(of string) ([]string, error) {
+	infos, err := r.store.List(r.ctx, of)
+	names := make([]string, len(infos))
+	for i, info := range infos {
+		names[i] = path.Base(info.Name)
+	}
+	return names, err
+}
+
+func (r *remote) mayExist(name string) bool {
+	_, err := r.store.Stat(r.ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		names, err := r.list(name)
+		return err != nil || len(names) > 0
+	}
+	return true
+}
+
+func (r *remote) checkPlace(...string) error           { return nil }
+func (r *remote) write(name string, data []byte) error { return r.store.Write(r.ctx, name, data) }
+func (r *remote) move(from, to string) error           { return r.store.Move(r.ctx, from, to) }
+func (r *remote) remove(names ...string) error         { return r.store.Remove(r.ctx, names...) }
+func (r *remote) makeFolder(string) error              { return nil }
+func (r *remote) sync(string) error                    { return nil }
+
+// RivalError says that another process has written a file of another data set to the same place meanwhile.
+type RivalError struct{ File string }
+
+// Error names the file.
+func (e *RivalError) Error() string {
+	return fmt.Sprintf("another process has written another %s there meanwhile", e.File)
+}
+
+func (r *remote) writeNew(name string, data []byte) error {
+	err := r.store.WriteNew(r.ctx, name, data)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	there, err := r.read(name, maxManifest)
+	if err == nil && !bytes.Equal(there, data) {
+		err = &RivalError{name}
+	}
+	return err
+}
+
+func (r *remote) removeFolder(name string) error {
+	names, err := r.list(name)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := r.remove(name + "/" + n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy does nothing: an upload that was interrupted continues. Those of a finished data set end with endUploads.
+func (r *remote) tidy([]string, []string) {}
+
+func (r *remote) create(name string) (unfinished, error) {
+	f, release, err := r.store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	return &upload{File: f, release: release, to: r, name: name}, nil
+}
+
+// upload is an object that is written to this machine first. Commit sends it.
+type upload struct {
+	*os.File
+	release func()
+	to      *remote
+	name    string
+}
+
+func (u *upload) Commit() error {
+	defer u.release()
+	size, err := u.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	if err := hashFile(u.to.ctx, u.File, size, h); err != nil {
+		return err
+	}
+	return u.to.store.Upload(u.to.ctx, u.name, u.File, size, [sha256.Size]byte(h.Sum(nil)))
+}
+
+func (u *upload) Close() error { u.release(); return nil }
+
+// mark is the lock of a remote: an object that says that the shards beside it are hgld's, though there is no manifest.
+type mark struct {
+	of   *remote
+	name string
+}
+
+func (r *remote) lock(_ context.Context, name string) (lock, error) {
+	return mark{r, name}, r.checkLock(name)
+}
+
+func (r *remote) checkLock(name string) error {
+	if name != LockName || r.mayExist(name) {
+		return nil
+	}
+	return r.write(name, []byte("an unfinished data set of hgld\n"))
+}
+
+func (m mark) Close() error { return nil }
+
+func (m mark) Remove() error {
+	if m.name != LockName {
+		return nil
+	}
+	return errors.Join(m.of.remove(m.name), m.of.store.AbortUploads(m.of.ctx))
+}
+
+// remoteFile is an object, open for reading.
+type remoteFile struct{ *objectstore.Object }
+
+func (f remoteFile) sum() (h Hash, known bool) {
+	return h, h.UnmarshalText([]byte(f.Info().SHA256)) == nil
+}
+
+func (f remoteFile) stamp() (int64, error) {
+	h, _ := f.sum()
+	return int64(binary.BigEndian.Uint64(h[:]) >> 1), nil
+}
+
+func (f remoteFile) forget(at, length int64) { f.Forget(at, length) }
+
+// snapshot implements folder.
+func (r *remote) snapshot() (folder, func()) {
+	s := &downloaded{remote: r, files: map[string]*whole{}}
+	return s, s.release
+}
+
+// downloaded is a remote whose files are downloaded whole when they are first opened.
+type downloaded struct {
+	*remote
+	mu    sync.Mutex
+	files map[string]*whole
+}
+
+type whole struct {
+	once    sync.Once
+	file    *os.File
+	release func()
+	size    int64
+	err     error
+}
+
+func (d *downloaded) open(name string) (file, int64, error) {
+	d.mu.Lock()
+	w := d.files[name]
+	if w == nil {
+		w = &whole{}
+		d.files[name] = w
+	}
+	d.mu.Unlock()
+	w.once.Do(func() {
+		if w.file, w.release, w.err = d.store.Scratch(); w.err == nil {
+			w.size, w.err = d.store.Download(d.ctx, name, w.file)
+		}
+	})
+	if w.err != nil {
+		return nil, 0, w.err
+	}
+	return kept{diskFile{w.file}}, w.size, nil
+}
+
+func (d *downloaded) read(name string, limit int64) ([]byte, error) {
+	f, size, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, &DamageError{name, -1, fmt.Sprintf("%d bytes; want at most %d", size, limit)}
+	}
+	data := make([]byte, size)
+	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return data, nil
+}
+
+func (d *downloaded) size(name string) (int64, error) {
+	_, size, err := d.open(name)
+	return size, err
+}
+
+func (d *downloaded) release() {
+	for _, w := range d.files {
+		if w.release != nil {
+			w.release()
+		}
+	}
+}
+
+// kept is a file that its folder closes.
+type kept struct{ diskFile }
+
+func (k kept) Close() error { return nil }
+
+// title is the last part of the name of a folder.
+func title(d folder) string { return path.Base(strings.TrimRight(d.String(), "/")) }

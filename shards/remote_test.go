@@ -1,0 +1,300 @@
+package shards
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hgld/internal/objectstore"
+	"hgld/internal/testing/fakes3"
+)
+
+// place is where the tests' data sets lie in the fake store.
+const place = "s3://bucket/sets/one"
+
+// objects returns the files of the data set in the fake store.
+func objects(server *fakes3.Server) map[string]string {
+	all := map[string]string{}
+	for _, key := range server.Keys() {
+		if name, ok := strings.CutPrefix(key, "sets/one/"); ok {
+			all[name] = string(server.Get(key))
+		}
+	}
+	return all
+}
+
+func TestADataSetInAnObjectStoreHasTheSameFiles(t *testing.T) {
+	server := fakes3.Start(t)
+	local := t.TempDir()
+	mustBuild(t, richSource(t), local, rich())
+	want := contents(t, local)
+	r := mustBuild(t, richSource(t), place, rich())
+	sameContents(t, objects(server), want)
+	if v := mustVerify(t, place); len(v.Damage) > 0 || v.Rows == 0 {
+		t.Errorf("%+v", v)
+	}
+	if !IsDataSet(place) || IsDataSet("s3://bucket/sets/none") || CheckSizes(place) != nil {
+		t.Error("it is not known as a data set")
+	}
+	set, err := Open(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := Open(local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	for _, split := range set.Manifest().Splits() {
+		a, _ := set.Split(split)
+		b, _ := here.Split(split)
+		for i := range a.Len() {
+			x, err := a.Image(t.Context(), i)
+			y, _ := b.Image(t.Context(), i)
+			if err != nil || !bytes.Equal(x, y) {
+				t.Errorf("%s, row %d: error %v", split, i, err)
+			}
+		}
+		for row, err := range a.Rows(t.Context(), true) {
+			if err != nil || len(row.Image) == 0 {
+				t.Errorf("%s: error %v", split, err)
+			}
+		}
+	}
+	// The same build again sends no shard and reads none.
+	server.Log()
+	again := mustBuild(t, richSource(t), place, rich())
+	if again.Kept != len(r.Manifest.Files) {
+		t.Errorf("%d of %d shards were kept", again.Kept, len(r.Manifest.Files))
+	}
+	for _, line := range server.Log() {
+		if strings.HasPrefix(line, "PUT ") && shardNames().MatchString(strings.TrimPrefix(line, "PUT bucket/sets/one/")) {
+			t.Errorf("%s: it was there", line)
+		}
+	}
+	sameContents(t, objects(server), want)
+}
+
+func TestSlicesInAnObjectStore(t *testing.T) {
+	server := fakes3.Start(t)
+	local := t.TempDir()
+	mustBuild(t, richSource(t), local, rich())
+	if _, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); !errors.As(err, new(*MissingSlicesError)) {
+		t.Errorf("error %v, want that there are no slices", err)
+	}
+	var slicesAtOnce sync.WaitGroup
+	for _, n := range []int{1, 2, 3, 2} { // the second twice
+		slicesAtOnce.Go(func() {
+			if _, err := BuildSlice(t.Context(), richSource(t), place, n, 3, rich()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	slicesAtOnce.Wait()
+	if missing, err := MissingSlices(t.Context(), richSource(t), place, rich(), 3); err != nil || len(missing) > 0 {
+		t.Errorf("missing %v, error %v", missing, err)
+	}
+	server.Log()
+	if _, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range server.Log() {
+		if strings.HasPrefix(line, "GET ") && strings.HasSuffix(line, ".parquet") {
+			t.Errorf("finish reads a shard: %s", line)
+		}
+	}
+	sameContents(t, objects(server), contents(t, local))
+	if r, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); err != nil || !r.Before {
+		t.Errorf("%+v, error %v", r, err)
+	}
+}
+
+// Every request fails once before it succeeds, in one of the ways that pass.
+func TestABuildOverABadNetworkGivesTheSameBytes(t *testing.T) {
+	local := t.TempDir()
+	mustBuild(t, newSource(t, 30), local, small())
+	server := fakes3.Start(t)
+	kinds := []fakes3.Fault{{Status: 503, Code: "SlowDown"}, {Status: 500, Code: "InternalError"}, {Lost: true},
+		{Cut: true, After: 40}, {Short: 1}}
+	failed := map[string]bool{}
+	server.Fault = func(r *http.Request, n int) fakes3.Fault {
+		request := r.Method + r.URL.String()
+		if failed[request] = !failed[request]; failed[request] && n%3 == 0 { // a third, since each costs a tenth of a second
+			return kinds[n/3%len(kinds)]
+		}
+		return fakes3.Fault{}
+	}
+	mustBuild(t, newSource(t, 30), place, small())
+	if v := mustVerify(t, place); len(v.Damage) > 0 {
+		t.Errorf("%v", v.Damage)
+	}
+	sameContents(t, objects(server), contents(t, local))
+}
+
+func TestABuildThatStopsBeforeTheManifestContinues(t *testing.T) {
+	server := fakes3.Start(t)
+	denied := func(r *http.Request, _ int) fakes3.Fault {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ManifestFile) {
+			return fakes3.Fault{Status: 403, Code: "AccessDenied"}
+		}
+		return fakes3.Fault{}
+	}
+	server.Fault = denied
+	_, err := Build(t.Context(), newSource(t, 30), place, small())
+	var e *objectstore.Error
+	if !errors.As(err, &e) || e.Kind != objectstore.Denied {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := Open(place); !errors.As(err, new(*UnfinishedError)) {
+		t.Errorf("error %v, want that it is not finished", err)
+	}
+	server.Fault = nil
+	r := mustBuild(t, newSource(t, 30), place, small())
+	if r.Kept != len(r.Manifest.Files) {
+		t.Errorf("%d of %d shards were kept", r.Kept, len(r.Manifest.Files))
+	}
+	local := t.TempDir()
+	mustBuild(t, newSource(t, 30), local, small())
+	sameContents(t, objects(server), contents(t, local))
+}
+
+// As TestKilledRebuildsNeverMixOldAndNewShards, in an object store, where all shards change.
+func TestKilledBuildsInAnObjectStore(t *testing.T) {
+	build := func(round string) {
+		o := small()
+		o.ShortSide = 10 + int(round[len(round)-1])%8
+		mustBuild(t, newSource(t, 60), place, o)
+	}
+	if round := os.Getenv("HGLD_BUILD_CHILD"); round != "" {
+		build(round)
+		return
+	}
+	server := fakes3.Start(t)
+	start := time.Now()
+	build("first")
+	whole := time.Since(start)
+	rng := rand.New(rand.NewPCG(13, 14))
+	for i := range times(t, "HGLD_KILLS", 2) {
+		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%d", i))
+		if _, err := ReadManifest(place); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if v := mustVerify(t, place); len(v.Damage) > 0 {
+			t.Fatalf("kill %d: %v", i, v.Damage)
+		}
+	}
+	build("last")
+	o := small()
+	o.ShortSide = 10 + int('t')%8
+	local := t.TempDir()
+	mustBuild(t, newSource(t, 60), local, o)
+	sameContents(t, objects(server), contents(t, local))
+	if server.Uploads() != 0 {
+		t.Errorf("%d uploads are left", server.Uploads())
+	}
+}
+
+func TestDamageInAnObjectStoreIsFoundAndRepaired(t *testing.T) {
+	server := fakes3.Start(t)
+	m := mustBuild(t, newSource(t, 30), place, small()).Manifest
+	// The cache has the files as they were. Verify does not ask it.
+	if _, err := Open(place); err != nil {
+		t.Fatal(err)
+	}
+	flip := func(name string, keep bool) {
+		data := server.Get("sets/one/" + name)
+		data[len(data)/2] ^= 1
+		server.Put("sets/one/"+name, data, keep)
+	}
+	shard, sidecar := m.Files[0].Name, indexName(m.Files[1].Name)
+	flip(shard, true)
+	flip(sidecar, false)
+	flip(StatsFile, true)
+	var found []string
+	for _, d := range mustVerify(t, place).Damage {
+		if !slices.Contains(found, d.File) {
+			found = append(found, d.File)
+		}
+	}
+	if want := []string{StatsFile, shard, sidecar}; !slices.Equal(found, want) {
+		t.Errorf("damage in %q, want %q", found, want)
+	}
+	flip(shard, true)
+	if _, err := Repair(t.Context(), place, listClasses, sidecar, StatsFile); err != nil {
+		t.Fatal(err)
+	}
+	if v := mustVerify(t, place); len(v.Damage) > 0 {
+		t.Errorf("%v", v.Damage)
+	}
+	// A store that fails for the moment is no damage.
+	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		if strings.HasSuffix(r.URL.Path, shard) {
+			return fakes3.Fault{Status: 503, Code: "SlowDown"}
+		}
+		return fakes3.Fault{}
+	}
+	_, err := Verify(t.Context(), place, VerifyOptions{})
+	var e *objectstore.Error
+	if !errors.As(err, &e) || e.Kind != objectstore.Temporary {
+		t.Errorf("error %v, want that the store fails", err)
+	}
+}
+
+func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
+	server := fakes3.Start(t)
+	mustBuild(t, newSource(t, 30), place, small())
+	os.RemoveAll(filepath.Join(os.Getenv(objectstore.CacheVariable))) // what the build has read
+	set, err := Open(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	server.Fault = func(r *http.Request, _ int) fakes3.Fault {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".parquet") && wrong == 0 {
+			wrong++
+			return fakes3.Fault{Flip: true}
+		}
+		return fakes3.Fault{}
+	}
+	v, err := set.Split(set.Manifest().Splits()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.Len() {
+		if _, err := v.Image(t.Context(), i); err != nil {
+			t.Errorf("row %d: %v", i, err)
+		}
+	}
+	if wrong == 0 {
+		t.Error("nothing was read")
+	}
+}
+
+func TestOnlyOneOfTwoDataSetsGetsTheManifest(t *testing.T) {
+	server := fakes3.Start(t)
+	dir, err := folderAt(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time as after a lost answer
+		if err := dir.writeNew(ManifestFile, []byte("one")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := dir.writeNew(ManifestFile, []byte("two")); !errors.As(err, new(*RivalError)) {
+		t.Errorf("error %v, want that another process was faster", err)
+	}
+	if got := objects(server)[ManifestFile]; got != "one" {
+		t.Errorf("%q was overwritten", got)
+	}
+}

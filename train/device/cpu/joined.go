@@ -1,0 +1,84 @@
+package cpu
+
+import (
+	"errors"
+	"time"
+
+	"hgld/train/device"
+)
+
+// Mover moves numbers between the processes of a group, such as an MPI library. It may read and write the
+// memory until a call returns.
+type Mover interface {
+	// Rank returns the number of this process, from 0, and how many there are.
+	Rank() (rank, ranks int)
+	// AllReduce replaces x by its sum over all processes, with the same bytes in all.
+	AllReduce(x []float32) error
+	// AllGather writes the part of every process to all, one after another in the order of ranks.
+	AllGather(all, part []byte) error
+	// Broadcast replaces x by that of rank 0.
+	Broadcast(x []byte) error
+}
+
+// Joined is a Backend in a group of processes.
+type Joined struct {
+	*Backend
+	mover   Mover
+	err     error // the first of a call
+	waiting time.Duration
+}
+
+var (
+	_ device.Collective = (*Joined)(nil)
+	_ device.Straggling = (*Joined)(nil)
+)
+
+// Join makes b the backend of a process in a group.
+func Join(b *Backend, m Mover) *Joined { return &Joined{Backend: b, mover: m} }
+
+// Rank returns the number of this process and how many there are.
+func (j *Joined) Rank() (rank, ranks int) { return j.mover.Rank() }
+
+// AllReduce replaces a by the sum over all processes.
+func (j *Joined) AllReduce(a device.Array) {
+	j.do(func() error { return j.mover.AllReduce(j.Floats(a)) })
+}
+
+// AllGather writes the src of every process to dst.
+func (j *Joined) AllGather(dst, src device.Array) {
+	if _, ranks := j.Rank(); dst.Len() != ranks*src.Len() || dst.Type != src.Type {
+		panic("cpu: AllGather of " + src.String() + " to " + dst.String())
+	}
+	j.do(func() error { return j.mover.AllGather(gapless(dst), gapless(src)) })
+}
+
+// Broadcast replaces a by that of rank 0.
+func (j *Joined) Broadcast(a device.Array) {
+	j.do(func() error { return j.mover.Broadcast(gapless(a)) })
+}
+
+func (j *Joined) do(call func() error) {
+	if j.err != nil {
+		return
+	}
+	began := time.Now()
+	j.err = call()
+	j.waiting += time.Since(began)
+}
+
+// Waiting returns the time spent in calls so far.
+func (j *Joined) Waiting() time.Duration { return j.waiting }
+
+// Wait is Sync, since no work is ever outstanding.
+func (j *Joined) Wait(device.Ticket) error { return j.Sync() }
+
+// Sync returns the first error.
+func (j *Joined) Sync() error { return errors.Join(j.err, j.Backend.Sync()) }
+
+// gapless returns the memory of an array without gaps.
+func gapless(a device.Array) []byte {
+	if !a.Contiguous() {
+		panic("cpu: " + a.String() + " has gaps")
+	}
+	return bytesOf(a)
+}

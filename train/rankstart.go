@@ -1,0 +1,214 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hgld/internal/tensorfile"
+	"hgld/labels"
+	"hgld/train/input"
+)
+
+// greeting is what the processes of a group tell each other before the first step.
+type greeting struct {
+	Host  string
+	PID   int
+	Error string // why the process cannot train; "": it can
+
+	State state // config, data and, of rank 0, progress
+	Run   []any // settings of Config.Run that decide what a step is followed by
+	Held  []string
+	Best  Best
+	Saved int
+}
+
+func (g *greeting) name(rank int) string {
+	return fmt.Sprintf("rank %d (%s, process %d)", rank, g.Host, g.PID)
+}
+
+// RanksError says that processes that are to train one model together cannot. All return the same
+// differences.
+type RanksError struct {
+	Differences []string // such as "rank 1 (n2, process 17): optim.lr is 0.01, rank 0 has 0.001"
+}
+
+// Error lists the differences.
+func (e *RanksError) Error() string {
+	return "train: the processes cannot train together: " + strings.Join(e.Differences, "; ")
+}
+
+// meet compares this process with the others and takes over the progress and the weights of rank 0, which
+// alone has read them. failed is why this process cannot train, or nil.
+func (r *Run) meet(failed error) error {
+	group := ranksOf(r.o.Backend)
+	if group == nil || r.o.blank {
+		return failed
+	}
+	own := greeting{PID: os.Getpid(), State: r.state, Best: r.best, Saved: r.saved}
+	own.Host, _ = os.Hostname()
+	if failed != nil {
+		own.Error = failed.Error()
+	} else {
+		run := r.config.Run
+		own.Run = []any{run.Evaluate, run.Watch, run.Best, run.Checkpoint, run.Metrics, r.o.Limit, r.o.Overfit}
+		own.Held = r.heldOut()
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	texts, err := group.exchange(text)
+	if err != nil || failed != nil {
+		return errors.Join(failed, err)
+	}
+	all := make([]greeting, group.n)
+	for i := range all {
+		if err := json.Unmarshal(texts[i], &all[i]); err != nil {
+			return fmt.Errorf("train: the greeting of rank %d: %w", i, err)
+		}
+	}
+	list, err := unlike(all)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		return &RanksError{list}
+	}
+	return r.follower(group, &all[0])
+}
+
+// heldOut returns the fingerprints of what is evaluated.
+func (r *Run) heldOut() (list []string) {
+	sets := []input.Dataset{r.data.Validation, r.data.Query, r.data.Gallery}
+	for _, b := range r.data.Benchmarks {
+		sets = append(sets, b.Query, b.Gallery)
+	}
+	for _, d := range sets {
+		if d == nil {
+			list = append(list, "")
+			continue
+		}
+		rows := make([]labels.Path, d.Len())
+		for i := range rows {
+			rows[i] = d.Labels(i)
+		}
+		list = append(list, input.FingerprintOf(d, rows))
+	}
+	return list
+}
+
+// unlike lists how processes differ from rank 0.
+func unlike(all []greeting) (list []string, err error) {
+	first := &all[0]
+	for i := range all {
+		g := &all[i]
+		add := func(format string, args ...any) { list = append(list, g.name(i)+": "+fmt.Sprintf(format, args...)) }
+		if g.Error != "" {
+			add("%s", g.Error)
+			continue
+		}
+		if i == 0 || first.Error != "" {
+			continue
+		}
+		diff, err := differences(first.State, g.State.Config, g.State.Data, g.State.Pixels)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range diff {
+			add("%s", strings.Replace(d, ", the checkpoint has ", ", rank 0 has ", 1))
+		}
+		for _, key := range []string{"tool", "jpeg"} {
+			if a, b := g.State.Origin[key], first.State.Origin[key]; a != b {
+				add("%s is %s, rank 0 has %s", key, a, b)
+			}
+		}
+		if a, b := fmt.Sprint(g.Run...), fmt.Sprint(first.Run...); a != b {
+			add("the settings of run are %s, rank 0 has %s", a, b)
+		}
+		if !slices.Equal(g.Held, first.Held) {
+			add("the images or labels of an evaluation differ")
+		}
+	}
+	return list, nil
+}
+
+// follower takes over the progress and the arrays of rank 0.
+func (r *Run) follower(group *ranks, first *greeting) error {
+	if !group.leads() {
+		origin := r.state.Origin
+		r.state, r.best, r.saved = first.State, first.Best, first.Saved
+		r.state.Config, r.state.Origin = r.config, origin
+		r.step.update.steps = r.state.Step
+		r.follow()
+	}
+	for _, a := range r.network.store.Arrays() {
+		group.Broadcast(a)
+	}
+	for _, a := range r.step.update.counts() {
+		group.Broadcast(a)
+	}
+	if ema := r.step.update.ema; ema != nil {
+		for _, a := range ema.Averages {
+			group.Broadcast(a)
+		}
+	}
+	r.reranked = r.state.Ranks
+	if r.state.Ranks = group.n; r.reranked == 0 {
+		r.reranked = 1
+	}
+	return r.o.Backend.Sync()
+}
+
+// Ranks returns the number of processes that train together, and the number before the checkpoint that the run
+// continues from. The two are equal in a new run.
+func (r *Run) Ranks() (now, before int) {
+	now = r.network.ranks.count()
+	if r.resumed == "" {
+		return now, now
+	}
+	return now, max(r.reranked, 1)
+}
+
+// DivergedError says that processes that train together have different weights. Their processors may round
+// differently.
+type DivergedError struct {
+	Step  int   // the last
+	Ranks []int // those that differ from rank 0
+}
+
+// Error names the ranks.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("train: step %d: the weights of the ranks %v differ from those of rank 0: no checkpoint is written",
+		e.Step, e.Ranks)
+}
+
+// compare returns a *DivergedError if the processes of the group have different tensors.
+func (r *Run) compare(tensors []tensorfile.Tensor) error {
+	group := r.network.ranks
+	if group == nil {
+		return nil
+	}
+	hash := sha256.New()
+	for _, t := range tensors {
+		hash.Write(t.Data)
+	}
+	sums, err := group.exchange(hash.Sum(nil))
+	if err != nil {
+		return err
+	}
+	var differ []int
+	for i, s := range sums {
+		if !slices.Equal(s, sums[0]) {
+			differ = append(differ, i)
+		}
+	}
+	if len(differ) > 0 {
+		return &DivergedError{Step: r.state.Step, Ranks: differ}
+	}
+	return nil
+}
