@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"sync"
 
 	"hgld/internal/objectstore"
@@ -277,6 +276,3 @@ func (d *downloaded) release() {
 type kept struct{ diskFile }
 
 func (k kept) Close() error { return nil }
-
-// title is the last part of the name of a folder.
-func title(d folder) string { return path.Base(strings.TrimRight(d.String(), "/")) }
