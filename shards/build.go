@@ -68,7 +68,7 @@ func Build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 }
 
 func build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
-	b, err := newBuilder(ctx, src, dir, o)
+	b, err := newBuilder(ctx, src, dir, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +107,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// newBuilder plans the shards.
-func newBuilder(ctx context.Context, src Source, dir string, o Options) (*builder, error) {
+// newBuilder plans the shards, and keeps the items of some groups: see makePlan.
+func newBuilder(ctx context.Context, src Source, dir string, o Options, keep func(group int) bool) (*builder, error) {
 	o = o.withDefaults()
 	at, err := folderAt(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	p, err := makePlan(ctx, src, o)
+	p, err := makePlan(ctx, src, o, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (m *made) shard(dir folder) *shard {
 func (b *builder) run(ctx context.Context, shards []int) error {
 	total := 0
 	for _, i := range shards {
-		total += len(b.plan.shards[i].items)
+		total += b.plan.shards[i].count
 	}
 	if err := b.reuse(ctx, shards, total); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error
 func (b *builder) report(shard, total int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.done += len(b.plan.shards[shard].items)
+	b.done += b.plan.shards[shard].count
 	if b.o.Progress != nil {
 		b.o.Progress(b.done, total, b.plan.shards[shard].name)
 	}

@@ -203,7 +203,7 @@ func TestPartsOfOtherInputsAreLeftOut(t *testing.T) {
 func TestBuildDoesNotHashTheShardsOfSlices(t *testing.T) {
 	dir, whole := t.TempDir(), t.TempDir()
 	buildSlices(t, dir, 2, 1, 2)
-	b, err := newBuilder(t.Context(), richSource(t), dir, rich())
+	b, err := newBuilder(t.Context(), richSource(t), dir, rich(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,48 +23,52 @@ type plan struct {
 type planned struct {
 	name  string
 	split labels.Split
-	items []Item
+	group int    // of all items; 0: none
+	items []Item // nil if they are not kept
 	paths []labels.Path
-	count int  // of the items
-	key   Hash // of everything that decides its bytes but the images' own
+	count int       // of the items
+	bytes int64     // of the images in the source
+	gone  []Failure // items without an image
+	key   Hash      // of everything that decides its bytes but the images' own
 }
 
-// makePlan collects the items, checks that ids and paths are unique and that the
-// classes form a tree, and cuts every split into shards of consecutive items.
-func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
+// makePlan goes through the items, checks that ids and paths are unique and that the classes form a tree, and cuts
+// every split into shards of consecutive items. keep tells of which groups the items are needed; nil: of all. An item
+// without a group is always kept. What is not kept takes 8 bytes of memory for each item.
+func makePlan(ctx context.Context, src Source, o Options, keep func(group int) bool) (*plan, error) {
 	tree := newTree(src.Levels(), o.Hierarchy)
 	names := newClassNames(src.Levels())
-	where := map[ImageID]string{}
-	bySplit := map[labels.Split]*planned{}
-	n := 0
+	cutters := map[labels.Split]*cutter{}
+	var ids []ImageID
 	for item, err := range src.Items(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Limit > 0 && n == o.Limit {
+		if o.Limit > 0 && len(ids) == o.Limit {
 			break
 		}
-		n++
+		ids = append(ids, item.ID)
 		if !slices.Contains(labels.Splits, item.Split) {
 			return nil, fmt.Errorf("%s: split %.80q of %s; want one of %v", item.Where, item.Split, item.Path, labels.Splits)
 		}
-		if first, twice := where[item.ID]; twice {
-			return nil, fmt.Errorf("%s: image %s (%s) occurs twice, first in %s", item.Where, item.ID, item.Path, first)
-		}
-		where[item.ID] = item.Where
 		item.Names = names.add(&item)
 		path, err := tree.path(&item)
 		if err != nil {
+			return nil, errors.Join(twice(ctx, src, ids), err)
+		}
+		c := cutters[item.Split]
+		if c == nil {
+			c = newCutter(item.Split, o.Settings)
+			cutters[item.Split] = c
+		}
+		if err := c.add(item, path, item.Group == 0 || keep == nil || keep(item.Group)); err != nil {
 			return nil, err
 		}
-		all := bySplit[item.Split]
-		if all == nil {
-			all = &planned{split: item.Split}
-			bySplit[item.Split] = all
-		}
-		all.items, all.paths = append(all.items, item), append(all.paths, path)
 	}
-	if n == 0 {
+	if err := twice(ctx, src, ids); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
 		return nil, fmt.Errorf("no images found")
 	}
 	classes := tree.hierarchy()
@@ -72,18 +77,46 @@ func makePlan(ctx context.Context, src Source, o Options) (*plan, error) {
 		return nil, err
 	}
 	for _, split := range labels.Splits {
-		if all := bySplit[split]; all != nil {
-			p.shards = append(p.shards, all.splitIntoShards(o.Settings)...)
+		if c := cutters[split]; c != nil {
+			list, err := c.end()
+			if err != nil {
+				return nil, err
+			}
+			p.shards = append(p.shards, list...)
 		}
 	}
 	return p, p.hash(o.Settings)
+}
+
+// twice returns an error that names the first image that occurs twice among the first items of a source.
+func twice(ctx context.Context, src Source, ids []ImageID) error {
+	sorted := slices.Clone(ids)
+	slices.Sort(sorted)
+	repeated := false
+	for i := 1; i < len(sorted); i++ {
+		repeated = repeated || sorted[i] == sorted[i-1]
+	}
+	if !repeated {
+		return nil
+	}
+	first, n := map[ImageID]string{}, 0
+	for item, err := range src.Items(ctx) {
+		if n++; err != nil || n > len(ids) {
+			break
+		}
+		if where, seen := first[item.ID]; seen {
+			return fmt.Errorf("%s: image %s (%s) occurs twice, first in %s", item.Where, item.ID, item.Path, where)
+		}
+		first[item.ID] = item.Where
+	}
+	return errors.New("the source changed while it was read; run the same command again")
 }
 
 // Check lists the items of a source as a build does. It returns notes on the names of classes, and the
 // first fault of the list: a row that cannot be read, an unknown split, an image that occurs twice, or
 // classes that form no tree.
 func Check(ctx context.Context, src Source) (notes []string, err error) {
-	p, err := makePlan(ctx, src, Options{})
+	p, err := makePlan(ctx, src, Options{}, func(int) bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -99,35 +132,8 @@ func (p *plan) images() int {
 	return n
 }
 
-// splitIntoShards divides a split into the number of shards that the settings give, into shards of
-// a number of images, or into shards of a number of bytes.
-func (all *planned) splitIntoShards(s Settings) []planned {
-	if s.Shards > 0 {
-		s.ImagesPerShard = (len(all.items) + s.Shards - 1) / s.Shards
-	}
-	var parts []planned
-	start, bytes := 0, int64(0)
-	for i := range all.items {
-		size := min(all.items[i].Size, MaxImageBytes) // larger ones, and forged sizes, become failures
-		full := i > start && (s.ImagesPerShard > 0 && i-start == s.ImagesPerShard ||
-			s.ShardBytes > 0 && bytes+size > s.ShardBytes)
-		if full {
-			parts = append(parts, planned{items: all.items[start:i], paths: all.paths[start:i]})
-			start, bytes = i, 0
-		}
-		bytes += size
-	}
-	parts = append(parts, planned{items: all.items[start:], paths: all.paths[start:]})
-	for i := range parts {
-		parts[i].split, parts[i].count = all.split, len(parts[i].items)
-		parts[i].name = shardName(all.split, i, len(parts))
-	}
-	return parts
-}
-
-// hash computes the key of every shard, by which a later build knows that the shard
-// need not be built again. It covers format, settings, columns and classes, and
-// everything that is known of each item before its pixels are read.
+// hash completes the keys of the shards, by which a later build knows that a shard need not be built again. A key
+// covers format, settings, columns and classes, and everything that is known of each item before its pixels are read.
 func (p *plan) hash(s Settings) error {
 	s.Shards, s.ImagesPerShard, s.ShardBytes, s.Limit = 0, 0, 0, 0 // they show in the items
 	features, err := p.schema.features(p.schema.columns())
@@ -141,15 +147,7 @@ func (p *plan) hash(s Settings) error {
 	for i := range p.shards {
 		h := sha256.New()
 		h.Write(common)
-		for k, item := range p.shards[i].items {
-			item.Open = nil
-			line, err := json.Marshal([]any{item.ID, item.Path, item.Split, p.shards[i].paths[k], item.Landmark,
-				item.Attributes, item.Where, item.Size, item.Stamp, item.SHA256})
-			if err != nil {
-				return err
-			}
-			h.Write(append(line, '\n'))
-		}
+		h.Write(p.shards[i].key[:])
 		h.Sum(p.shards[i].key[:0])
 	}
 	return nil

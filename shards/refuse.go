@@ -160,11 +160,7 @@ func (b *builder) checkPublishEarly() error {
 	}
 	var gone []Failure
 	for i := range b.plan.shards {
-		for k := range b.plan.shards[i].items {
-			if item := &b.plan.shards[i].items[k]; item.Missing {
-				gone = append(gone, item.failure(MissingFailure, item.missing()))
-			}
-		}
+		gone = append(gone, b.plan.shards[i].gone...)
 	}
 	return b.checkPublish(gone, was)
 }

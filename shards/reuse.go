@@ -91,6 +91,9 @@ func (b *builder) sameHEIF(version string) bool {
 // stillFail tries the images that are missing from a shard once more. An image may have
 // been repaired without a change of its size, which the plan does not notice.
 func (b *builder) stillFail(ctx context.Context, p *planned, failures []Failure) (bool, error) {
+	if p.items == nil { // a plan asks, and has no images at hand
+		return true, nil
+	}
 	k := 0
 	for _, f := range failures { // in the order of the items
 		for k < len(p.items) && p.items[k].ID != f.ID {

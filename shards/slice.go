@@ -42,7 +42,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if n < 1 || n > of {
 		return nil, errors.New("want a number from 1 to the number of slices")
 	}
-	b, err := newBuilder(ctx, src, dir, o)
+	b, err := newBuilder(ctx, src, dir, o, OfSlice(n, of))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	}
 	for _, i := range mine {
 		s.Shards++
-		s.Images += len(b.plan.shards[i].items)
+		s.Images += b.plan.shards[i].count
 		s.Failures = append(s.Failures, b.made[i].failures...)
 		if b.made[i].kept {
 			s.Kept++
@@ -89,11 +89,23 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	return s, nil
 }
 
+// OfSlice tells which groups of items belong to slice n of of: see Item.Group.
+func OfSlice(n, of int) func(group int) bool {
+	return func(group int) bool { return (group-1)%of == n-1 }
+}
+
 // slice returns the shards of a slice.
 func (b *builder) slice(n, of int) []int {
 	var list []int
-	for i := n - 1; i < len(b.plan.shards); i += of {
-		list = append(list, i)
+	mine := OfSlice(n, of)
+	for i := range b.plan.shards {
+		group := b.plan.shards[i].group
+		if group == 0 {
+			group = i + 1
+		}
+		if mine(group) {
+			list = append(list, i)
+		}
 	}
 	return list
 }
@@ -164,7 +176,7 @@ func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, er
 
 // planShards is Plan. It also returns the builder that found the shards.
 func planShards(ctx context.Context, src Source, dir string, o Options) (*builder, []Planned, error) {
-	b, err := newBuilder(ctx, src, dir, o)
+	b, err := newBuilder(ctx, src, dir, o, func(int) bool { return false })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,10 +186,7 @@ func planShards(ctx context.Context, src Source, dir string, o Options) (*builde
 	list := make([]Planned, len(b.plan.shards))
 	for i := range b.plan.shards {
 		p := &b.plan.shards[i]
-		list[i] = Planned{Name: p.name, Images: len(p.items), There: b.made[i].kept}
-		for _, item := range p.items {
-			list[i].Bytes += item.Size
-		}
+		list[i] = Planned{Name: p.name, Images: p.count, Bytes: p.bytes, There: b.made[i].kept}
 	}
 	return b, list, nil
 }

@@ -33,6 +33,14 @@ type Item struct {
 	Attributes Attributes        // what is known of the image
 	Where      string            // for messages: "labels.csv:17"
 
+	// Group is the number of the archive with the image, from 1; 0 where this does not matter. Shards end where a group
+	// ends, and a slice has all shards of a group, so that it opens its own archives alone. Settings.Shards ignores
+	// groups. Groups follow one another in the order of the items.
+	Group int
+	// AttributesSum stands for the attributes in the key of a shard if a source gives them only to the items that it is
+	// asked for.
+	AttributesSum string
+
 	Size    int64  // bytes; 0 where the image is missing or its size unknown
 	Missing bool   // the source has no such image; Open says so too
 	Stamp   string // what the source knows of the content beside the size, like a zip's CRC-32

@@ -51,7 +51,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 		return nil, err
 	}
 	j := jobIn(c, &pipeline.Project{})
-	src, _, err := s.openSource(j)
+	src, _, err := s.openSource(j, nil)
 	if err != nil {
 		return nil, err
 	}

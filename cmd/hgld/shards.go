@@ -94,7 +94,11 @@ func (s *shardsSettings) shardBytes() (int64, error) {
 func shardsBuildCommand() *cli.Command {
 	cmd := stageCommand(shardsStage().Stage, "build",
 		"write images and classes as Parquet; after a stop, the same command continues", shardsBuildExamples())
+	cmd.Flags = append(cmd.Flags, memoryFlag())
 	cmd.Action = func(c *cli.Context) error {
+		if err := limitMemory(c); err != nil {
+			return err
+		}
 		return stageAction(shardsStageOf(c.Bool("replace")).Stage)(c)
 	}
 	return cmd
@@ -129,8 +133,11 @@ func shardsBuildExamples() string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// openSource opens the data set named in the settings.
-func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, error) {
+// openSource opens the data set named in the settings. wanted tells of which groups everything is needed; nil: of all.
+func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards.Source, *shards.Options, error) {
+	if s.Shards > 0 { // they do not follow the groups
+		wanted = nil
+	}
 	o, err := shardsOptions(j, s)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +152,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
-		Uneven: s.Uneven, Subset: s.Subset, Extensions: img.HEIFExtensions(o.HEIF)})
+		Uneven: s.Uneven, Subset: s.Subset, Wanted: wanted, Extensions: img.HEIFExtensions(o.HEIF)})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
@@ -170,7 +177,7 @@ func (s *shardsSettings) openSource(j *job) (shards.Source, *shards.Options, err
 
 // runShardsBuild runs `hgld shards build`.
 func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
-	src, o, err := s.openSource(j)
+	src, o, err := s.openSource(j, nil)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -34,10 +35,10 @@ func shardsSliceCommand() *cli.Command {
 			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS,\n" +
 			"                                                               Kubernetes, AWS and Google Batch\n" +
 			"  hgld shards finish …                                         once, at the end, with the same settings",
-		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag()),
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(), memoryFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
-			if err != nil {
+			if err := errors.Join(err, limitMemory(c)); err != nil {
 				return err
 			}
 			if len(j.args) != 1 {
@@ -55,8 +56,28 @@ func shardsSliceCommand() *cli.Command {
 	}
 }
 
+// memoryFlag bounds what a command takes beside its data.
+func memoryFlag() cli.Flag {
+	return &cli.StringFlag{Name: "memory", Usage: "free memory early, to stay below this `SIZE`, such as 500MB, if the data " +
+		"fits; empty: no limit"}
+}
+
+// limitMemory sets the limit of memoryFlag. Close to it, the command is slower.
+func limitMemory(c *cli.Context) error {
+	text := c.String("memory")
+	if text == "" {
+		return nil
+	}
+	size, err := shards.ParseSize(text)
+	if err != nil {
+		return usagef("--memory: %w", err)
+	}
+	debug.SetMemoryLimit(size)
+	return nil
+}
+
 func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
-	src, o, err := s.openSource(j)
+	src, o, err := s.openSource(j, shards.OfSlice(n, of))
 	if err != nil {
 		return err
 	}
@@ -89,10 +110,10 @@ func shardsPlanCommand() *cli.Command {
 			"  hgld shards plan --missing 8          the slices out of 8 that miss a shard, such as 2,5, for\n" +
 			"                                        sbatch --array=$(…) --wrap 'hgld shards slice … auto/8'",
 		Flags: append(flagsOf(shardsStage().Defaults()), append(stageFlags(),
-			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"})...),
+			memoryFlag(), &cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"})...),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
-			if err != nil {
+			if err := errors.Join(err, limitMemory(c)); err != nil {
 				return err
 			}
 			of := c.Int("missing")
@@ -105,7 +126,7 @@ func shardsPlanCommand() *cli.Command {
 }
 
 func runShardsPlan(j *job, s *shardsSettings, of int) error {
-	src, o, err := s.openSource(j)
+	src, o, err := s.openSource(j, func(int) bool { return false })
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ type Settings struct {
 	// their list is there.
 	Subset string
 
+	// Wanted tells of which groups of items the attributes are needed; nil: of all. See shards.Item.Group.
+	Wanted func(group int) bool
+
 	// Extensions are those of image files beyond the usual ones, such as ".heic", that a decoder
 	// on this machine reads. A folder data set leaves out other files.
 	Extensions []string

@@ -1,12 +1,18 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"iter"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hgld/internal/csvfile"
@@ -56,9 +62,33 @@ func (GLDv2) Open(ctx context.Context, s Settings) (shards.Source, error) {
 
 type gldv2 struct {
 	published
-	labels map[labels.Split]*landmarks // by id space
-	index  map[string]string           // landmark of an image of the index
+	labels map[labels.Split]*landmarks          // by id space
+	index  map[shards.ImageID]labels.LandmarkID // landmarks of the images of the index
+	tars   *tarSet
+	rows   []gldv2Row
+	begin  map[labels.Split]int // first row of a split
+	tables []string             // that list images
+	lost   []shards.ImageID     // images that are in no TAR
+	wanted func(group int) bool // whose credits are kept
+	given  map[shards.ImageID]credit
 }
+
+// credit is what train_attribution.csv says of an image.
+type credit struct{ url, author, license, title string }
+
+// gldv2Row is an image. Five million of them are in memory, so what can be found again is not kept.
+type gldv2Row struct {
+	credits  uint64 // hash of author, licence, title and address; 0: there are none
+	place    int32  // in the tarSet or, if negative, −1 − place in lost
+	landmark int32
+	line     int32 // in its table
+	table    uint8
+	split    uint8 // in gldv2Splits
+}
+
+// gldv2Splits are the splits with the id spaces of their landmarks.
+var gldv2Splits = []struct{ split, space labels.Split }{{labels.Train, labels.Train}, {labels.Index, labels.Index},
+	{labels.Test, labels.Index}}
 
 // The tables. The clean training set is preferred to the full one.
 const (
@@ -92,45 +122,94 @@ func (g *gldv2) open(ctx context.Context, s Settings) error {
 	if err != nil {
 		return err
 	}
-	read := map[string]func(context.Context) error{gldv2Clean: g.readClean, gldv2Train: g.readTrain}[train]
+	root := s.Images
+	if root == "" {
+		root = s.Input
+	}
 	var splits []labels.Split
-	for _, step := range []struct {
-		table string
-		split labels.Split
-		read  func(context.Context) error
-	}{
-		{train, labels.Train, read}, {gldv2Index, labels.Index, g.readIndex},
-		{gldv2Solution, labels.Test, g.readSolution},
-	} {
-		if !g.has(step.table) {
+	for i, table := range []string{train, gldv2Index, gldv2Solution} {
+		if g.has(table) {
+			splits = append(splits, gldv2Splits[i].split)
+		}
+	}
+	if g.tars, err = openTarSet(ctx, root, splits); err != nil {
+		return err
+	}
+	g.rows = make([]gldv2Row, 0, len(g.tars.places))
+	g.wanted, g.given, g.begin = s.Wanted, map[shards.ImageID]credit{}, map[labels.Split]int{}
+	for i, read := range []func(context.Context) error{
+		map[string]func(context.Context) error{gldv2Clean: g.readClean, gldv2Train: g.readTrain}[train], g.readIndex,
+		g.readSolution} {
+		split := gldv2Splits[i].split
+		if !slices.Contains(splits, split) {
 			continue
 		}
-		if err := step.read(ctx); err != nil {
+		g.begin[split] = len(g.rows)
+		if err := read(ctx); err != nil {
 			return err
 		}
-		splits = append(splits, step.split)
+		g.sort(g.rows[g.begin[split]:])
 	}
-	if len(g.records) == 0 {
+	if len(g.rows) == 0 {
 		return fmt.Errorf("%s: no images are listed", s.Input)
 	}
 	if err := g.readCredits(ctx); err != nil {
 		return err
 	}
 	if g.has(train) {
-		g.compare(gldv2Published[train])
+		g.compareRows(gldv2Published[train])
 	}
 	if g.has(gldv2Index) {
-		g.compare(count{labels.Index, 761757, 0})
+		g.compareRows(count{labels.Index, 761757, 0})
 	}
-	root := s.Images
-	if root == "" {
-		root = s.Input
+	return nil
+}
+
+// compareRows notes the differences between a split and the published one.
+func (g *gldv2) compareRows(want count) {
+	images, classes := 0, map[int32]bool{}
+	for _, r := range g.rows {
+		if gldv2Splits[r.split].split == want.split {
+			images++
+			classes[r.landmark] = true
+		}
 	}
-	images, err := openTarSet(ctx, root, splits)
-	if err == nil {
-		g.images = images
+	g.differs(want, images, len(classes))
+}
+
+// sort brings the images of a split into the order of the TARs, so that a shard reads a stretch of one. Images that are
+// in no TAR follow, in the order of the table.
+func (g *gldv2) sort(rows []gldv2Row) {
+	slices.SortStableFunc(rows, func(a, b gldv2Row) int {
+		if a.place < 0 || b.place < 0 {
+			return cmp.Compare(b2i(a.place < 0), b2i(b.place < 0))
+		}
+		x, y := &g.tars.places[a.place], &g.tars.places[b.place]
+		return cmp.Or(cmp.Compare(x.tar, y.tar), cmp.Compare(x.at, y.at))
+	})
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
 	}
-	return err
+	return 0
+}
+
+// id returns the image of a row.
+func (g *gldv2) id(r *gldv2Row) shards.ImageID {
+	if r.place < 0 {
+		return g.lost[-1-r.place]
+	}
+	return g.tars.places[r.place].id
+}
+
+// group returns the number of a row's TAR, from 1. Images that are in no TAR belong to the last one of their split.
+func (g *gldv2) group(r *gldv2Row) int {
+	if r.place < 0 {
+		return g.tars.tarred[gldv2Splits[r.split].split]
+	}
+	return int(g.tars.places[r.place].tar) + 1
 }
 
 // trainingList returns the table of a subset.
@@ -185,11 +264,13 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// put adds an image of a split. Its landmark id belongs to an id space.
-func (g *gldv2) put(id string, split, space labels.Split, landmark, where string) error {
-	if _, ok := shards.ParseImageID(id); !ok {
+// put adds an image of a split, by its place in gldv2Splits.
+func (g *gldv2) put(id string, split int, landmark string, line int) error {
+	image, ok := shards.ParseImageID(id)
+	if !ok {
 		return fmt.Errorf("image %.80q; want 16 hexadecimal digits", id)
 	}
+	space := gldv2Splits[split].space
 	of := g.labels[space]
 	if of == nil {
 		return setting("labels")("there are no labels of split %s; want %s_label_to_hierarchical.csv, or a label file "+
@@ -199,18 +280,27 @@ func (g *gldv2) put(id string, split, space labels.Split, landmark, where string
 	if err := of.label(&item, landmark); err != nil {
 		return err
 	}
-	r := record{path: path.Join(string(split), id[:1], id[1:2], id[2:3], id+".jpg"), id: id, split: split,
-		names: item.Names, landmark: item.Landmark, where: where}
-	if item.Attributes != (shards.Attributes{}) {
-		r.attributes = &item.Attributes
+	r := gldv2Row{place: g.tars.find(gldv2Splits[split].split, image), landmark: int32(item.Landmark), line: int32(line),
+		table: uint8(len(g.tables) - 1), split: uint8(split)}
+	if r.place < 0 {
+		g.lost = append(g.lost, image)
+		r.place = -int32(len(g.lost))
 	}
-	return g.add(r)
+	g.rows = append(g.rows, r)
+	return nil
+}
+
+// readImages reads a table that lists images.
+func (g *gldv2) readImages(ctx context.Context, name string, columns []string,
+	each func(row []string, line int) error) error {
+	g.tables = append(g.tables, name)
+	return g.table(ctx, name, columns, each)
 }
 
 func (g *gldv2) readClean(ctx context.Context) error {
-	return g.table(ctx, gldv2Clean, []string{"landmark_id", "images"}, func(row []string, where string) error {
+	return g.readImages(ctx, gldv2Clean, []string{"landmark_id", "images"}, func(row []string, line int) error {
 		for _, id := range strings.Fields(row[1]) {
-			if err := g.put(id, labels.Train, labels.Train, row[0], where); err != nil {
+			if err := g.put(id, 0, row[0], line); err != nil {
 				return err
 			}
 		}
@@ -219,16 +309,20 @@ func (g *gldv2) readClean(ctx context.Context) error {
 }
 
 func (g *gldv2) readTrain(ctx context.Context) error {
-	return g.table(ctx, gldv2Train, []string{"id", "landmark_id"}, func(row []string, where string) error {
-		return g.put(row[0], labels.Train, labels.Train, row[1], where)
+	return g.readImages(ctx, gldv2Train, []string{"id", "landmark_id"}, func(row []string, line int) error {
+		return g.put(row[0], 0, row[1], line)
 	})
 }
 
 func (g *gldv2) readIndex(ctx context.Context) error {
-	g.index = map[string]string{}
-	return g.table(ctx, gldv2Index, []string{"id", "landmark_id"}, func(row []string, where string) error {
-		g.index[row[0]] = row[1]
-		return g.put(row[0], labels.Index, labels.Index, row[1], where)
+	g.index = map[shards.ImageID]labels.LandmarkID{}
+	return g.readImages(ctx, gldv2Index, []string{"id", "landmark_id"}, func(row []string, line int) error {
+		if err := g.put(row[0], 1, row[1], line); err != nil {
+			return err
+		}
+		last := &g.rows[len(g.rows)-1]
+		g.index[g.id(last)] = labels.LandmarkID(last.landmark)
+		return nil
 	})
 }
 
@@ -238,33 +332,30 @@ func (g *gldv2) readSolution(ctx context.Context) error {
 		return fmt.Errorf("%s needs %s, which lists the landmarks of the answers", gldv2Solution, gldv2Index)
 	}
 	without := 0
-	err := g.table(ctx, gldv2Solution, []string{"id", "images"}, func(row []string, where string) error {
+	err := g.readImages(ctx, gldv2Solution, []string{"id", "images"}, func(row []string, line int) error {
 		answer := strings.Fields(row[1])
 		if len(answer) == 0 || answer[0] == "None" {
 			without++
 			return nil
 		}
-		landmark, known := g.index[answer[0]]
+		id, _ := shards.ParseImageID(answer[0])
+		landmark, known := g.index[id]
 		if !known {
 			return fmt.Errorf("the answer begins with %s, which is not in %s", answer[0], gldv2Index)
 		}
-		return g.put(row[0], labels.Test, labels.Index, landmark, where)
+		return g.put(row[0], 2, strconv.Itoa(int(landmark)), line)
 	})
+	g.index = nil
 	if without > 0 {
 		g.notes = append(g.notes, fmt.Sprintf("%d queries have no answer in the index and are left out", without))
 	}
 	return err
 }
 
-// readCredits sets author, licence, title and address of the training images.
+// readCredits reads author, licence, title and address of the training images: a hash of all, and the text of those
+// that are wanted.
 func (g *gldv2) readCredits(ctx context.Context) error {
-	rows := map[string]int{}
-	for i := range g.records {
-		if g.records[i].split == labels.Train {
-			rows[g.records[i].id] = i
-		}
-	}
-	if len(rows) == 0 {
+	if _, has := g.begin[labels.Train]; !has {
 		return nil
 	}
 	if !g.has(gldv2Credits) {
@@ -272,25 +363,121 @@ func (g *gldv2) readCredits(ctx context.Context) error {
 			gldv2Credits+" is missing, so the training images have no author and no licence, which CC BY requires")
 		return nil
 	}
+	rows := make([]int32, len(g.tars.places)) // of a place, counted from 1
+	lost := map[shards.ImageID]int32{}
+	for i := range g.rows {
+		switch r := &g.rows[i]; {
+		case r.split != 0:
+		case r.place < 0:
+			lost[g.id(r)] = int32(i) + 1
+		default:
+			rows[r.place] = int32(i) + 1
+		}
+	}
 	return g.table(ctx, gldv2Credits, []string{"id", "url", "author", "license", "title"},
-		func(row []string, _ string) error {
-			i, wanted := rows[row[0]]
-			if !wanted {
+		func(row []string, _ int) error {
+			id, ok := shards.ParseImageID(row[0])
+			if !ok {
 				return nil
 			}
-			a := g.records[i].attributes
-			if a == nil {
-				a = new(shards.Attributes)
-				g.records[i].attributes = a
+			i := lost[id]
+			if at := g.tars.find(labels.Train, id); at >= 0 {
+				i = rows[at]
 			}
-			a.SourceURL, a.Author, a.License, a.Title = row[1], row[2], row[3], row[4]
+			if i == 0 {
+				return nil
+			}
+			r := &g.rows[i-1]
+			sum := sha256.Sum256([]byte(strings.Join(row[1:], "\x00")))
+			r.credits = max(binary.LittleEndian.Uint64(sum[:]), 1)
+			if group := g.group(r); group == 0 || g.wanted == nil || g.wanted(group) {
+				g.given[id] = credit{strings.Clone(row[1]), strings.Clone(row[2]), strings.Clone(row[3]), strings.Clone(row[4])}
+			}
 			return nil
 		})
 }
 
+// Items yields the images of the splits, each in the order of its TARs.
+func (g *gldv2) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		g.used = nil
+		for i := range g.rows {
+			item, err := g.item(&g.rows[i])
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (g *gldv2) item(r *gldv2Row) (shards.Item, error) {
+	id, split := g.id(r), gldv2Splits[r.split]
+	item := shards.Item{ID: id, Split: split.space, Where: g.tables[r.table] + ":" + strconv.Itoa(int(r.line)),
+		Group: g.group(r), Landmark: -1}
+	if r.landmark >= 0 {
+		if err := g.labels[split.space].labelOf(&item, labels.LandmarkID(r.landmark)); err != nil {
+			return item, err
+		}
+	}
+	text := id.String()
+	item.Split, item.Path = split.split, path.Join(string(split.split), text[:1], text[1:2], text[2:3], text+".jpg")
+	a := &item.Attributes
+	if item.Group > 0 {
+		item.AttributesSum = strings.Join([]string{strconv.FormatUint(r.credits, 16), a.CategoryURL, a.WikidataQID, a.Tag,
+			a.LabelSource}, "\x00")
+	}
+	if r.split == 0 {
+		c := g.given[id]
+		a.SourceURL, a.Author, a.License, a.Title = c.url, c.author, c.license, c.title
+	}
+	switch {
+	case item.Group == 0:
+		e, err := attach(&item, g.tars.folder, item.Path)
+		g.used = appendUsed(g.used, e)
+		return item, err
+	case r.place < 0:
+		item.Missing = true
+		item.Open = func() (io.ReadCloser, error) { return nil, fs.ErrNotExist }
+		return item, nil
+	}
+	at := r.place
+	item.Size, item.Stamp = int64(g.tars.places[at].size), g.tars.tars[g.tars.places[at].tar].stamp
+	item.Open = func() (io.ReadCloser, error) { return g.tars.image(at) }
+	return item, nil
+}
+
+// Inputs lists the TARs, so that a slice hashes its own, then the tables and, without TARs, the folder of images.
+func (g *gldv2) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	all, err := g.tars.inputs(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, g.inputs...)
+	if len(g.tars.tars) == 0 {
+		var in shards.Input
+		if wanted(len(all)) {
+			in, err = g.tars.folder.input(ctx, g.used)
+		}
+		all = append(all, in)
+	}
+	return all, err
+}
+
+// Close closes the tables and the images.
+func (g *gldv2) Close() error {
+	err := g.published.Close()
+	if g.tars != nil {
+		err = errors.Join(err, g.tars.Close())
+	}
+	return err
+}
+
 // table calls each for every record of a CSV, with the named columns.
 func (p *published) table(ctx context.Context, name string, columns []string,
-	each func(row []string, where string) error) error {
+	each func(row []string, line int) error) error {
 	return p.readUpTo(ctx, name, maxTable, func(in io.Reader) error {
 		r := csvfile.Separated(in, ',')
 		r.Reuse()
@@ -316,9 +503,8 @@ func (p *published) table(ctx context.Context, name string, columns []string,
 			for i := range at {
 				row[i] = record[at[i]]
 			}
-			where := fmt.Sprintf("%s:%d", name, r.Line())
-			if err := each(row, where); err != nil {
-				return fmt.Errorf("%s: %w", where, err)
+			if err := each(row, r.Line()); err != nil {
+				return fmt.Errorf("%s:%d: %w", name, r.Line(), err)
 			}
 		}
 	})

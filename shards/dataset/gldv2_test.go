@@ -233,7 +233,7 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	if _, err := shards.Open(out); err == nil {
 		t.Error("the damaged data set is there")
 	}
-	if left, _ := filepath.Glob(filepath.Join(out, "data", "index-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(out, "data", "index-00001-*")); len(left) > 0 {
 		t.Errorf("shards with images of the damaged TAR stand: %v", left)
 	}
 }
@@ -315,6 +315,66 @@ func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
 	}
 	t.Fatalf("no image %s", id)
 	return nil
+}
+
+// A slice opens its own TARs alone if their members are listed, and with others' hashes the data set has the bytes of
+// one build, whether the lists are there or not.
+func TestSliceOpensItsOwnTARs(t *testing.T) {
+	s, dir := newGLDv2Server(t), t.TempDir()
+	if err := FetchGLDv2(t.Context(), s.fetch(dir)); err != nil {
+		t.Fatal(err)
+	}
+	lists, err := filepath.Glob(filepath.Join(dir, "*", "*.members"))
+	if err != nil || len(lists) != 4 {
+		t.Fatalf("%v, %q", err, lists)
+	}
+	open := func(wanted func(int) bool) *gldv2 {
+		src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir, Wanted: wanted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { src.Close() })
+		return src.(*gldv2)
+	}
+	o := shards.Options{Workers: 2, AllowMissing: 1}
+	one := t.TempDir()
+	if _, err := shards.Build(t.Context(), open(nil), one, o); err != nil {
+		t.Fatal(err)
+	}
+	for name, remove := range map[string]func(){"listed": func() {}, "one list damaged, one gone": func() {
+		os.WriteFile(lists[0], []byte("hgldtar1"), 0o644)
+		os.Remove(lists[1])
+	}} {
+		remove()
+		many := t.TempDir()
+		for n := 1; n <= 4; n++ {
+			src := open(shards.OfSlice(n, 4))
+			if _, err := shards.BuildSlice(t.Context(), src, many, n, 4, o); err != nil {
+				t.Fatal(err)
+			}
+			for i, tar := range src.tars.tars {
+				if own := i == n-1; (tar.opened != nil) != own {
+					t.Errorf("%s: slice %d of 4 has opened %s: %v", name, n, tar.name, !own)
+				}
+			}
+		}
+		r, err := shards.Finish(t.Context(), many, shards.FinishOptions{Options: o})
+		if err != nil || r.Kept != 5 { // the query is in a folder
+			t.Fatalf("%s: %v, %+v", name, err, r)
+		}
+		for _, f := range r.Manifest.Files {
+			a, err := os.ReadFile(filepath.Join(one, f.Name))
+			b, other := os.ReadFile(filepath.Join(many, f.Name))
+			if err != nil || other != nil || !bytes.Equal(a, b) {
+				t.Errorf("%s: %s differs: %v, %v", name, f.Name, err, other)
+			}
+		}
+		a, err := os.ReadFile(filepath.Join(one, shards.ManifestFile))
+		b, other := os.ReadFile(filepath.Join(many, shards.ManifestFile))
+		if err != nil || other != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s: the manifests differ: %v, %v", name, err, other)
+		}
+	}
 }
 
 // If a TAR changes while it is read, neither the old nor the new images are used.

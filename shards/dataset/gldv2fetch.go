@@ -148,12 +148,27 @@ func (f *Fetch) file(ctx context.Context, name string) error {
 			}
 			continue
 		}
+		if want != "" {
+			if err := listMembers(ctx, r.Part, to, want); err != nil {
+				return err
+			}
+		}
 		if err := publish(r.Part, to); err != nil {
 			return err
 		}
 		f.done(name, got.Bytes, false)
 		return nil
 	}
+}
+
+// listMembers writes the list of the members of a TAR. A TAR that cannot be read gets none: the importer names its
+// fault.
+func listMembers(ctx context.Context, part, to, md5 string) error {
+	st, err := indexTar(ctx, part)
+	if err != nil {
+		return ctx.Err()
+	}
+	return errors.Join(writeMembers(to, md5, st.places()), st.Close())
 }
 
 // publish gives a complete file its name.

@@ -57,18 +57,32 @@ func (l *landmarks) label(item *shards.Item, id string) error {
 	if id == "" {
 		return nil
 	}
+	n, err := landmarkID(id)
+	if err != nil {
+		return err
+	}
+	return l.labelOf(item, n)
+}
+
+func landmarkID(id string) (labels.LandmarkID, error) {
 	n, err := strconv.ParseInt(id, 10, 32)
 	if err != nil || n < 0 {
-		return fmt.Errorf("landmark_id %.80q; want a whole number from 0 up", id)
+		return -1, fmt.Errorf("landmark_id %.80q; want a whole number from 0 up", id)
 	}
+	return labels.LandmarkID(n), nil
+}
+
+// labelOf is label for the number of a landmark.
+func (l *landmarks) labelOf(item *shards.Item, n labels.LandmarkID) error {
 	join := l.joins[item.Split]
 	if join == nil {
+		var err error
 		if join, err = l.table.Join(item.Split); err != nil {
 			return err
 		}
 		l.joins[item.Split] = join
 	}
-	item.Landmark = labels.LandmarkID(n)
+	item.Landmark = n
 	key := labels.LandmarkKey{Split: item.Split, Landmark: item.Landmark}
 	item.Names = []string{key.String(), "", ""}
 	if found, ok := join.Label(item.Landmark); ok {

@@ -345,11 +345,16 @@ func (p *published) compare(want count) {
 			classes[r.names[0]] = true
 		}
 	}
+	p.differs(want, images, len(classes))
+}
+
+// differs notes that the numbers of a split are not the published ones.
+func (p *published) differs(want count, images, classes int) {
 	if want.images > 0 && images != want.images {
 		p.notes = append(p.notes, fmt.Sprintf("%s has %d images (published: %d)", want.split, images, want.images))
 	}
-	if want.classes > 0 && len(classes) != want.classes {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s (published: %d)", want.split, len(classes),
+	if want.classes > 0 && classes != want.classes {
+		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s (published: %d)", want.split, classes,
 			p.levels[0], want.classes))
 	}
 }

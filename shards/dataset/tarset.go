@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/md5"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,27 +20,31 @@ import (
 	"hgld/shards"
 )
 
-// tarSet reads the images of GLDv2, split/a/b/c/<id>.jpg, from the TARs of a split or,
-// without TARs, from its folder. It keeps only the id and position of each of the five
-// million members.
+// tarSet has the images of GLDv2, split/a/b/c/<id>.jpg: in the TARs of a split or, without TARs, in its folder. It
+// keeps 24 bytes for each of the five million members, and opens a TAR when the first image is read from it.
 type tarSet struct {
 	name   string
 	folder store
 	tars   []*gldv2TAR
-	splits map[labels.Split]map[shards.ImageID]place // nil map: a folder
-}
-
-// gldv2TAR is a TAR with its published MD5 sum. Images are read from it only if it has
-// this sum.
-type gldv2TAR struct {
-	*tarStore
-	check func() error // reads the TAR whole, once
+	tarred map[labels.Split]int // number of the last TAR of a split, from 1; a split without TARs is a folder
+	places []place              // by id; those of a split are together
+	splits map[labels.Split][2]int
 }
 
 // place is the position of a member.
 type place struct {
-	tar int32
-	extent
+	id   shards.ImageID
+	tar  int32 // from 0
+	size int32
+	at   int64
+}
+
+// gldv2TAR is a TAR with its published MD5 sum. Images are read from it only if it has this sum.
+type gldv2TAR struct {
+	name, stamp string
+	open        func() (*tarStore, error) // once, and after a look whether the members are those that were listed
+	check       func() error              // reads the TAR whole, once
+	opened      *tarStore
 }
 
 func openTarSet(ctx context.Context, name string, splits []labels.Split) (*tarSet, error) {
@@ -49,7 +52,7 @@ func openTarSet(ctx context.Context, name string, splits []labels.Split) (*tarSe
 	if err != nil {
 		return nil, fmt.Errorf("%w; want a folder of images with one folder per split, %v", err, splits)
 	}
-	s := &tarSet{name: name, folder: folder, splits: map[labels.Split]map[shards.ImageID]place{}}
+	s := &tarSet{name: name, folder: folder, tarred: map[labels.Split]int{}, splits: map[labels.Split][2]int{}}
 	for _, split := range splits {
 		if err := s.index(ctx, split); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -65,59 +68,91 @@ func (s *tarSet) index(ctx context.Context, split labels.Split) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var files []string
+	first := len(s.places)
 	for _, e := range entries {
-		if ok, _ := path.Match("images_*.tar", e.Name()); ok {
-			files = append(files, filepath.Join(dir, e.Name()))
+		if ok, _ := path.Match("images_*.tar", e.Name()); !ok {
+			continue
 		}
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	members := map[shards.ImageID]place{}
-	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t, err := openGLDv2TAR(ctx, file)
-		if err != nil {
+		if err := s.add(ctx, filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
-		s.tars = append(s.tars, t)
-		for name, at := range t.members {
-			id, ok := shards.ParseImageID(strings.TrimSuffix(path.Base(name), ".jpg"))
-			if !ok {
-				continue
-			}
-			if first, twice := members[id]; twice {
-				return fmt.Errorf("%s: image %s is also in %s", file, id, s.tars[first.tar].name)
-			}
-			members[id] = place{int32(len(s.tars) - 1), at}
-		}
-		t.members = nil
+		s.tarred[split] = len(s.tars)
 	}
-	s.splits[split] = members
+	mine := s.places[first:]
+	slices.SortFunc(mine, func(a, b place) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.tar, b.tar)) })
+	for i := 1; i < len(mine); i++ {
+		if mine[i].id == mine[i-1].id {
+			return fmt.Errorf("%s: image %s is also in %s", s.tars[mine[i].tar].name, mine[i].id, s.tars[mine[i-1].tar].name)
+		}
+	}
+	s.splits[split] = [2]int{first, len(s.places)}
 	return nil
 }
 
-// openGLDv2TAR stamps the members with the published sum or, without one, with the
-// TAR's own.
-func openGLDv2TAR(ctx context.Context, file string) (*gldv2TAR, error) {
-	t, err := indexTar(ctx, file)
-	if err != nil {
-		return nil, err
-	}
+// add lists the members of a TAR: from the list that `fetch` has left beside it or, without one, by its headers. It
+// stamps them with the published sum or, without one, with the TAR's own.
+func (s *tarSet) add(ctx context.Context, file string) error {
 	published, err := publishedMD5(file)
-	if published == "" && err == nil {
-		err = t.stampByHash()
-	}
 	if err != nil {
-		return nil, errors.Join(err, t.Close())
+		return err
+	}
+	t := &gldv2TAR{name: file}
+	listed := readMembers(file, published)
+	var was fs.FileInfo
+	if listed == nil {
+		st, err := indexTar(ctx, file)
+		if err != nil {
+			return err
+		}
+		listed, was = st.places(), st.was
+		if published == "" {
+			err = st.stampByHash()
+			t.stamp = st.stamp
+		}
+		if err := errors.Join(err, st.Close()); err != nil {
+			return err
+		}
 	}
 	if published != "" {
 		t.stamp = "tar md5:" + published
 	}
-	return &gldv2TAR{t, sync.OnceValue(func() error { return t.compareMD5(published) })}, nil
+	for _, p := range listed {
+		p.tar = int32(len(s.tars))
+		s.places = append(s.places, p)
+	}
+	t.open = sync.OnceValues(func() (*tarStore, error) {
+		st, err := openTarFile(ctx, file)
+		if err == nil && was != nil && (st.was.Size() != was.Size() || !st.was.ModTime().Equal(was.ModTime())) {
+			err = errors.Join(changedTAR(file), st.Close())
+		}
+		if err == nil {
+			t.opened = st
+		}
+		return st, err
+	})
+	t.check = sync.OnceValue(func() error {
+		st, err := t.open()
+		if err != nil {
+			return err
+		}
+		return st.compareMD5(published)
+	})
+	s.tars = append(s.tars, t)
+	return nil
+}
+
+// places lists the images of a TAR.
+func (s *tarStore) places() []place {
+	var list []place
+	for name, at := range s.members {
+		if id, ok := shards.ParseImageID(strings.TrimSuffix(path.Base(name), ".jpg")); ok {
+			list = append(list, place{id: id, size: int32(min(at.size, shards.MaxImageBytes+1)), at: at.at})
+		}
+	}
+	return list
 }
 
 // compareMD5 compares the TAR with its published sum, "" if there is none.
@@ -133,84 +168,53 @@ func (s *tarStore) compareMD5(published string) error {
 		"then build again", s.name, got.md5, published)}
 }
 
-// position returns the position of an image. tar is false for an image in a folder.
-func (s *tarSet) position(name string) (p place, tar bool, err error) {
-	split, _, _ := strings.Cut(name, "/")
-	members := s.splits[labels.Split(split)]
-	if members == nil {
-		return p, false, nil
+// find returns the place of an image of a split that has TARs, −1 if no TAR has it.
+func (s *tarSet) find(split labels.Split, id shards.ImageID) int32 {
+	in := s.splits[split]
+	at, found := slices.BinarySearchFunc(s.places[in[0]:in[1]], id, func(p place, id shards.ImageID) int {
+		return cmp.Compare(p.id, id)
+	})
+	if !found {
+		return -1
 	}
-	id, _ := shards.ParseImageID(strings.TrimSuffix(path.Base(name), ".jpg"))
-	p, ok := members[id]
-	if !ok {
-		return p, true, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	return p, true, nil
+	return int32(in[0] + at)
 }
 
-func (s *tarSet) find(name string) (entry, error) {
-	p, tar, err := s.position(name)
-	if !tar {
-		return s.folder.find(name)
-	}
-	if err != nil {
-		return entry{}, err
-	}
-	return entry{path: name, size: p.size, stamp: s.tars[p.tar].stamp}, nil
-}
-
-func (s *tarSet) open(name string) (io.ReadCloser, error) {
-	p, tar, err := s.position(name)
-	if !tar {
-		return s.folder.open(name)
-	}
-	if err != nil {
-		return nil, err
-	}
+// image opens the image at a place.
+func (s *tarSet) image(at int32) (io.ReadCloser, error) {
+	p := s.places[at]
 	t := s.tars[p.tar]
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	return io.NopCloser(io.NewSectionReader(t.file, p.extent.at, p.size)), nil
+	st, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(io.NewSectionReader(st.file, p.at, int64(p.size))), nil
 }
 
-func (s *tarSet) list(ctx context.Context) ([]entry, error) {
-	var all []entry
-	for split, members := range s.splits {
-		for id, p := range members {
-			t := id.String()
-			name := path.Join(string(split), t[:1], t[1:2], t[2:3], t+".jpg")
-			all = append(all, entry{path: name, size: p.size, stamp: s.tars[p.tar].stamp})
+// inputs describes the TARs that are wanted, by their numbers from 0. It returns a *shards.InputError if one differs
+// from its md5.images_000.txt, or has changed since it was opened.
+func (s *tarSet) inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	list := make([]shards.Input, len(s.tars))
+	for i, t := range s.tars {
+		if !wanted(i) {
+			continue
 		}
-	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
-	return all, ctx.Err()
-}
-
-func (s *tarSet) folders() ([]string, error) { return s.folder.folders() }
-
-// input hashes the lines "train/images_000.tar<tab>bytes<tab>sha256" of the TARs or,
-// without TARs, the folder. It returns a *shards.InputError if a TAR differs from its
-// md5.images_000.txt, or has changed since it was opened.
-func (s *tarSet) input(ctx context.Context, used []byte) (shards.Input, error) {
-	if len(s.tars) == 0 {
-		return s.folder.input(ctx, used)
-	}
-	var lines []byte
-	total := int64(0)
-	for _, t := range s.tars {
 		if err := t.check(); err != nil {
-			return shards.Input{}, err
+			return nil, err
 		}
-		in, err := t.input(ctx, nil)
+		st, err := t.open()
 		if err != nil {
-			return shards.Input{}, err
+			return nil, err
 		}
-		name := path.Join(filepath.Base(filepath.Dir(t.name)), in.Name)
-		lines = fmt.Appendf(lines, "%s\t%d\t%s\n", name, in.Bytes, in.SHA256)
-		total += in.Bytes
+		if list[i], err = st.input(ctx, nil); err != nil {
+			return nil, err
+		}
+		list[i].Name = path.Join(filepath.Base(filepath.Dir(t.name)), list[i].Name)
 	}
-	return shards.Input{Name: filepath.Base(s.name) + "/", Bytes: total, SHA256: sha256.Sum256(lines)}, nil
+	return list, nil
 }
 
 // publishedMD5 returns the published sum of a TAR, "" if there is none.
@@ -239,7 +243,9 @@ func publishedMD5(tar string) (string, error) {
 func (s *tarSet) Close() error {
 	err := s.folder.Close()
 	for _, t := range s.tars {
-		err = errors.Join(err, t.Close())
+		if t.opened != nil {
+			err = errors.Join(err, t.opened.Close())
+		}
 	}
 	return err
 }

@@ -53,16 +53,25 @@ func openTar(ctx context.Context, name string) (store, error) {
 
 // indexTar opens a tar file and lists its members. They have no stamp yet.
 func indexTar(ctx context.Context, name string) (*tarStore, error) {
+	s, err := openTarFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.index(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openTarFile opens a tar file without a look at its members.
+func openTarFile(ctx context.Context, name string) (*tarStore, error) {
 	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &tarStore{name: name, file: f, members: map[string]extent{}}
 	s.sums = sync.OnceValues(func() (tarSums, error) { return s.hash(ctx) })
-	if s.was, err = f.Stat(); err == nil {
-		err = s.index()
-	}
-	if err != nil {
+	if s.was, err = f.Stat(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
@@ -93,9 +102,13 @@ func (s *tarStore) unchanged() error {
 		return err
 	}
 	if now.Size() != s.was.Size() || !now.ModTime().Equal(s.was.ModTime()) {
-		return &shards.InputError{Err: fmt.Errorf("%s was changed while it was read; run the same command again", s.name)}
+		return changedTAR(s.name)
 	}
 	return nil
+}
+
+func changedTAR(name string) error {
+	return &shards.InputError{Err: fmt.Errorf("%s was changed while it was read; run the same command again", name)}
 }
 
 func (s *tarStore) index() error {
