@@ -85,16 +85,15 @@ func hasCases(v reflect.Value) bool {
 	return true
 }
 
-// Root returns the repository's root: the nearest folder above the working directory that has a
-// go.mod. A test starts in its package's folder, so that is found with -trimpath too. A test
+// started is the working directory at the start, before any test changes it.
+var started, _ = os.Getwd()
+
+// Root returns the repository's root: the nearest folder above the working directory at the start that
+// has a go.mod. A test starts in its package's folder, so that is found with -trimpath too. A test
 // binary that runs elsewhere, as those of scripts/gpu_pack do, looks where it was compiled.
 func Root() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		panic(err)
-	}
 	_, compiled, _, _ := runtime.Caller(0)
-	for _, dir := range []string{dir, filepath.Dir(compiled)} {
+	for _, dir := range []string{started, filepath.Dir(compiled)} {
 		for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 				return dir
