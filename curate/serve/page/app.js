@@ -215,7 +215,7 @@ class App {
     document.addEventListener('keydown', (e) => this.key(e));
     addEventListener('popstate', () => view.restore());
     addEventListener('beforeunload', (e) => { if (this.sender.queue.length && !this.reloading) e.preventDefault(); });
-    byId('order').addEventListener('change', (e) => { tree.setOrder(e.target.value); view.openGroup(tree.groups()[0]); });
+    byId('order').addEventListener('change', (e) => { tree.setOrder(e.target.value); view.openGroup(tree.first()); });
     byId('filter').addEventListener('input', (e) => tree.setFilter(e.target.value));
     byId('filter').addEventListener('keydown', (e) => {
       if (e.isComposing) return;

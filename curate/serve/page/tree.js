@@ -170,6 +170,9 @@ export class Tree {
 
   groups() { return [...this.all]; }
 
+  // first is where a session begins: the first group with open labels, or else the first of all.
+  first() { return this.all.find((g) => this.model.bucket(g).open) ?? this.all[0]; }
+
   // next is the group after or before the current one, −1 if there is none. With open it is one with
   // undecided labels, and with round the search continues at the other end.
   next(step, {open, round} = {}) {

@@ -168,7 +168,7 @@ export class View {
   // openCurrentGroup shows the group that was open last.
   openCurrentGroup() {
     const g = this.model.groupNamed(this.name);
-    this.openGroup(g >= 0 ? g : this.tree.groups()[0]);
+    this.openGroup(g >= 0 ? g : this.tree.first());
   }
 
   // openLabel shows a label where it is.
@@ -223,7 +223,7 @@ export class View {
   restore() {
     const [kind, text] = location.hash.slice(1).split('/'), name = decoded(text || '');
     const m = this.model, g = m.groupNamed(name), exists = g >= 0 && (m.groups[1][g].declared || m.bucket(g).size > 0);
-    const first = this.tree.groups()[0];
+    const first = this.tree.first();
     if (['dropped', 'flagged', 'search', 'marked'].includes(kind)) { this.show({kind}, false); return; }
     if (kind === 'proposals' && m.has.propose) { this.show({kind}, false); return; }
     if (kind === 'map' && m.has.map) { this.openMap(false); return; }
