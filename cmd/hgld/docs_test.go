@@ -115,7 +115,7 @@ var elsewhereRun = map[string]string{
 }
 
 // smaller replaces sizes that a small set of pictures cannot fill.
-var smaller = strings.NewReplacer("--sizes 32,64,128", "--sizes 4,8",
+var smaller = strings.NewReplacer("--sizes 32,64,128", "--sizes 4,8", "--sizes 32", "--sizes 8",
 	"--k 150", "--k 12", "--ks 50,100,150,200", "--ks 4,8", "--ks 150", "--ks 8",
 	"sampler.batch=4096", "sampler.batch=8 -o sampler.m=2", "passes.chunk=128", "passes.chunk=4",
 	"memory.size=60000", "memory.size=16", "--steps 900", "--steps 3", "--trials 9", "--trials 3",
