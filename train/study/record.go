@@ -74,13 +74,17 @@ func (e *InputError) Error() string {
 func (p *Plan) Open(prints map[string]string) error {
 	now := record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
 		Inputs: map[string]string{}, Runs: map[string]string{}}
+	within, err := p.within()
+	if err != nil {
+		return err
+	}
 	for path, print := range prints {
 		if print != "" {
-			now.Inputs[p.within(path)] = print
+			now.Inputs[within(path)] = print
 		}
 	}
 	for _, r := range p.Runs {
-		sum, err := p.fingerprint(r)
+		sum, err := fingerprint(r, within)
 		if err != nil {
 			return err
 		}
@@ -170,26 +174,41 @@ func scaleChange(was, now Scale) string {
 // phrases joins the changes of a scale.
 func phrases(list []string) string { return cmp.Or(strings.Join(list, "; "), "that of the study") }
 
-// within returns a path relative to the study's folder, so that both can be moved together.
-func (p *Plan) within(path string) string {
-	base, err := filepath.Abs(p.Dir)
+// within returns a function that makes paths relative to the study's folder, so that both can be moved
+// together. It asks for the current folder once: were it unknown for some of the paths, the settings of a run
+// would seem to have changed.
+func (p *Plan) within() (func(path string) string, error) {
+	absolute, err := absolutes()
 	if err != nil {
-		return path
+		return nil, err
 	}
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(base, whole); err == nil {
-		return filepath.ToSlash(rel)
-	}
-	return path // on another drive
+	base := absolute(p.Dir)
+	return func(path string) string {
+		if rel, err := filepath.Rel(base, absolute(path)); err == nil {
+			return filepath.ToSlash(rel)
+		}
+		return path // on another drive
+	}, nil
 }
 
-// fingerprint returns the SHA-256 of the settings of a run that decide its result. Paths count
-// relative to the study's folder.
-func (p *Plan) fingerprint(r *Run) (string, error) {
-	own := withPaths(r.Settings, p.within)
+// absolutes returns a function that makes paths absolute.
+func absolutes() (func(path string) string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("the current folder: %w", err)
+	}
+	return func(path string) string {
+		if filepath.IsAbs(path) {
+			return filepath.Clean(path)
+		}
+		return filepath.Join(here, path)
+	}, nil
+}
+
+// fingerprint returns the SHA-256 of the settings of a run that decide its result, with paths as within
+// writes them.
+func fingerprint(r *Run, within func(path string) string) (string, error) {
+	own := withPaths(r.Settings, within)
 	own.Out, own.Run = "", history.DefaultSettings().Run
 	own.Run.Metrics, own.Run.Watch, own.Run.Best = r.Settings.Run.Metrics, r.Settings.Run.Watch, r.Settings.Run.Best
 	text, err := yaml.Marshal(own)

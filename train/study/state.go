@@ -82,7 +82,11 @@ func (p *Plan) read(r *Run) (*State, error) {
 	if err != nil || past.Settings == nil {
 		return s, err
 	}
-	if changes := differences(r.Settings, past.Settings); len(changes) > 0 {
+	changes, err := differences(r.Settings, past.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) > 0 {
 		c := changes[0]
 		return nil, &RunError{filepath.Join(dir, history.SettingsFile),
 			fmt.Sprintf("%s is %s, but the study wants %s", c.Key, c.To, c.From)}
@@ -114,12 +118,10 @@ func (p *Plan) read(r *Run) (*State, error) {
 
 // differences lists the settings in which a run differs from its plan. A run completes its settings
 // from the data and the tables, which is no difference.
-func differences(plan, run *history.Settings) []history.Change {
-	absolute := func(path string) string {
-		if whole, err := filepath.Abs(path); err == nil {
-			return whole
-		}
-		return path
+func differences(plan, run *history.Settings) ([]history.Change, error) {
+	absolute, err := absolutes()
+	if err != nil {
+		return nil, err
 	}
 	a, b := withPaths(plan, absolute), withPaths(run, absolute)
 	if a.Steps > 0 {
@@ -134,7 +136,7 @@ func differences(plan, run *history.Settings) []history.Change {
 	if a.Images.Embeddings != "" { // a head on vectors
 		a.Model.Pooling, a.Model.Backbone = b.Model.Pooling, b.Model.Backbone
 	}
-	return history.Changes(a, b)
+	return history.Changes(a, b), nil
 }
 
 // MarkDiverged records that the values of a run were not finite, and why it ended.
