@@ -246,11 +246,9 @@ func figureScoresCommand() *cli.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			level := 0
-			if name := c.String("level"); name != "" {
-				if level = slices.Index(list[0].levels, name); level < 0 {
-					return nil, nil, registry.Unknown("level", name, list[0].levels)
-				}
+			level, err := levelNamed(list[0].levels, c.String("level"), 0)
+			if err != nil {
+				return nil, nil, err
 			}
 			f, err := figure.Scores(list[0].Items, level)
 			return f, inputs, err
@@ -261,8 +259,7 @@ func figureClassesCommand() *cli.Command {
 	flags := []cli.Flag{&cli.StringFlag{Name: "labels", Usage: "table `FILE`, .csv"},
 		&cli.StringFlag{Name: "column", Usage: "`COLUMN` of the classes, such as supercategory"}}
 	return figureCommandOf("classes", "draw the sizes of the classes of a table",
-		"  hgld figure scores --embeddings e.npy --labels l.csv --out scores.svg\n"+
-			"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
+		"  hgld figure classes --labels train_label_to_hierarchical.csv --column supercategory --out classes.svg", flags,
 		func(c *cli.Context, j *job) (picture, []string, error) {
 			path, column := c.String("labels"), c.String("column")
 			if path == "" || column == "" {
