@@ -26,7 +26,7 @@ var axeSource = sync.OnceValues(func() (string, error) {
 // leaves open.
 const (
 	allRules    = `rules: {"label-content-name-mismatch": {enabled: true}}`
-	colourRules = `runOnly: ["cat.color"]`
+	colourRules = `runOnly: ["color-contrast", "link-in-text-block"]`
 )
 
 // runAxe runs some rules.
