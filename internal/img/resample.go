@@ -66,8 +66,13 @@ type Box struct{ X0, Y0, X1, Y1 float32 }
 type Resampler struct {
 	horizontal, vertical Taps
 	between              []byte // rows between the passes
-	packed               [][3]uint64
-	sums                 [][4]uint64
+
+	packed [][3]uint64 // scratch of the plain passes
+	sums   [][4]uint64
+	plain  bool // use only them: they define the result
+
+	pairs []uint32 // scratch of the passes in assembly
+	spare []byte
 }
 
 // Resize resizes src to w×h pixels in dst. dst must not share memory with src.
@@ -129,13 +134,22 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	case across && down:
 		r.passBoth(whole, src, &r.horizontal, &r.vertical)
 	case across:
-		r.passAcross(whole, src, 0, &r.horizontal)
+		mid := r.rows(w, h)
+		r.passAcross(mid, src, 0, &r.horizontal)
+		whole.copy(mid)
 	case down:
-		r.passDown(whole, src, 0, &r.vertical)
+		mid := r.rows(w, src.h)
+		mid.copy(src)
+		r.passDown(whole, mid, 0, &r.vertical)
 	default:
-		for y := range h {
-			copy(dst.row(y), src.row(y))
-		}
+		whole.copy(src)
+	}
+}
+
+// copy copies the pixels of a view of the same size.
+func (v view) copy(src view) {
+	for y := range v.h {
+		copy(v.row(y), src.row(y))
 	}
 }
 
@@ -155,16 +169,40 @@ func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
 // passBoth resamples the rows that the columns need, and then the columns.
 func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
 	from, to := down.Span()
-	n := 3 * dst.w * (to - from)
-	if cap(r.between) < n {
-		r.between = make([]byte, n)
-	}
-	mid := view{pix: r.between[:n], stride: 3 * dst.w, w: dst.w, h: to - from}
+	mid := r.rows(dst.w, to-from)
 	r.passAcross(mid, src, from, across)
 	r.passDown(dst, mid, from, down)
 }
 
-// Both passes add two values in one 64-bit word, 32 bits each. The product of a weight and a word
+// rows returns the memory between the passes, with undefined content. The vector instructions read
+// and write beyond its pixels: at the end of each row, and below the last one.
+func (r *Resampler) rows(w, h int) view {
+	stride := (3*w + vectorBytes) &^ (vectorBytes - 1)
+	r.between = grow(r.between, stride*((h+rowsAtOnce-1)/rowsAtOnce*rowsAtOnce+1))
+	return view{pix: r.between, stride: stride, w: w, h: h}
+}
+
+const (
+	vectorBytes = 32 // of a vector
+	rowsAtOnce  = 4  // rows that passAcross computes together
+)
+
+// passAcross resamples rows. The first one is row `from` of src. dst is memory from rows.
+func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
+	if r.plain || !r.acrossFast(dst, src, from, t) {
+		r.acrossPlain(dst, src, from, t)
+	}
+}
+
+// passDown resamples the columns of src, memory from rows, whose first row is row `from` of the
+// image that the taps refer to.
+func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
+	if r.plain || !r.downFast(dst, src, from, t) {
+		r.downPlain(dst, src, from, t)
+	}
+}
+
+// Both plain passes add two values in one 64-bit word, 32 bits each. The product of a weight and a word
 // is the product with either half. A negative lower sum borrows from the upper one, which unpack
 // corrects.
 
@@ -179,8 +217,8 @@ func unpack(x uint64) (lower, upper byte) {
 	return clip8(low >> precision), clip8(int32((x-uint64(low))>>32) >> precision)
 }
 
-// passAcross resamples rows, two at a time. The first one is row `from` of src.
-func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
+// acrossPlain is passAcross, two rows at a time.
+func (r *Resampler) acrossPlain(dst, src view, from int, t *Taps) {
 	if cap(r.packed) < src.w {
 		r.packed = make([][3]uint64, src.w)
 	}
@@ -225,10 +263,9 @@ func addAcross(a, b [][3]byte, src [][3]uint64, t *Taps) {
 	}
 }
 
-// passDown resamples the columns of src, whose first row is row `from` of the image that the taps
-// refer to. It adds whole rows, so that memory is read in order: eight bytes to four words, and the
-// bytes after the last eight separately.
-func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
+// downPlain is passDown. It adds whole rows, so that memory is read in order: eight bytes to four
+// words, and the bytes after the last eight separately.
+func (r *Resampler) downPlain(dst, src view, from int, t *Taps) {
 	n := 3 * src.w
 	if cap(r.sums) < n/8 {
 		r.sums = make([][4]uint64, n/8)
