@@ -86,11 +86,7 @@ func (r *Resampler) Resize(dst, src *RGB, w, h int, f Filter) {
 // ResizeCrop resizes a crop of src to w×h pixels in dst. The result equals cropping first and
 // resizing then: no pixel outside the crop counts, unlike in ResizeBox.
 func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f Filter) {
-	if crop.Empty() || !crop.In(src.Bounds()) {
-		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", crop, src.W, src.H))
-	}
-	src.check()
-	view := view{pix: src.Pix[3*(crop.Min.Y*src.W+crop.Min.X):], stride: 3 * src.W, w: crop.Dx(), h: crop.Dy()}
+	view := src.part(crop)
 	r.resize(dst, view, Box{0, 0, float32(view.w), float32(view.h)}, w, h, f)
 }
 
@@ -153,17 +149,24 @@ func (v view) copy(src view) {
 	}
 }
 
-// Apply computes every pixel of dst, whose size is set, from src with the taps of its column and
-// row.
-func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
+// Apply computes every pixel of dst, whose size is set, from a part of src with the taps of its
+// column and row. The taps count from the corner of the part.
+func (r *Resampler) Apply(dst, src *RGB, part image.Rectangle, across, down *Taps) {
 	dst.check()
-	src.check()
 	if len(across.First) != dst.W || len(down.First) != dst.H {
 		panic(fmt.Sprintf("img: taps of %d×%d pixels for an image of %d×%d", len(across.First), len(down.First), dst.W,
 			dst.H))
 	}
-	to, from := view{dst.Pix, 3 * dst.W, dst.W, dst.H}, view{src.Pix, 3 * src.W, src.W, src.H}
-	r.passBoth(to, from, across, down)
+	r.passBoth(view{dst.Pix, 3 * dst.W, dst.W, dst.H}, src.part(part), across, down)
+}
+
+// part returns a part of an image. It panics unless the image has it.
+func (m *RGB) part(r image.Rectangle) view {
+	if r.Empty() || !r.In(m.Bounds()) {
+		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", r, m.W, m.H))
+	}
+	m.check()
+	return view{pix: m.Pix[3*(r.Min.Y*m.W+r.Min.X):], stride: 3 * m.W, w: r.Dx(), h: r.Dy()}
 }
 
 // passBoth resamples the rows that the columns need, and then the columns.

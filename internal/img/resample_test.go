@@ -69,8 +69,8 @@ func TestVectorsTakeAnyTaps(t *testing.T) {
 		most := int64(1) << (16 + i%16)
 		across, down := random(m.W, 37, most), random(m.H, 19, most)
 		got, want := NewRGB(37, 19), NewRGB(37, 19)
-		new(Resampler).Apply(got, m, across, down)
-		(&Resampler{plain: true}).Apply(want, m, across, down)
+		new(Resampler).Apply(got, m, m.Bounds(), across, down)
+		(&Resampler{plain: true}).Apply(want, m, m.Bounds(), across, down)
 		if !bytes.Equal(got.Pix, want.Pix) {
 			t.Fatalf("weights below %d: the vectors differ from the plain passes", most)
 		}

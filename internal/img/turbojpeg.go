@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"os"
 	"runtime"
 	"strings"
@@ -145,8 +146,8 @@ func openTurbo(names ...string) (*turbo, error) {
 		}
 	}
 	for want, file := range probes() {
-		m, err := t.DecodeJPEG([]byte(file), 19, 11)
-		if err != nil {
+		var m RGB
+		if _, err := t.DecodeJPEG(&m, []byte(file), 19, 11, image.Rect(0, 0, 19, 11)); err != nil {
 			return nil, fmt.Errorf("%s does not decode: %w", lib.Path, err)
 		}
 		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != want {
@@ -164,24 +165,24 @@ func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 //
 // The library must read the same header as this package before it writes anything. It does not
 // decode a file that the two understand differently.
-func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
+func (t *turbo) DecodeJPEG(dst *RGB, data []byte, w, h int, _ image.Rectangle) (at image.Point, err error) {
 	call := t.take()
 	if call == nil {
-		return nil, errTurbo
+		return at, errTurbo
 	}
 	call.file = data
 	if !call.reads(t.header) || int(call.width) != w || int(call.height) != h || call.kind < 0 || call.kind > turboGray {
 		t.end(call)
-		return nil, errTurbo
+		return at, errTurbo
 	}
-	m := NewRGB(w, h)
-	call.pixels = m.Pix
+	dst.reset(w, h)
+	call.pixels = dst.Pix
 	if !call.decodes(t.decompress) {
 		t.end(call)
-		return nil, errTurbo
+		return at, errTurbo
 	}
 	t.putBack(call)
-	return m, nil
+	return at, nil
 }
 
 var errTurbo = fmt.Errorf("libjpeg-turbo leaves this file: %w", errors.ErrUnsupported)
