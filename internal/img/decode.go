@@ -69,6 +69,8 @@ type Info struct {
 	W, H        int    // as seen: after orientation
 	Orientation int    // EXIF, 1 to 8; 1 if there is none, or if the decoder applies it
 	Memory      int    // estimated bytes held at once while decoding
+
+	cuttable bool // a JPEG of which a library may decode a part without the rest
 }
 
 // NeedsHEIF reports whether the file is HEIC or AVIF, which few programs read.
@@ -193,6 +195,7 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 			return f, c, info, err
 		}
 		perPixel = h.bytesPerPixel()
+		info.cuttable = common && h.cuttable(data)
 	}
 	if info.Orientation >= 5 {
 		info.W, info.H = info.H, info.W

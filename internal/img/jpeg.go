@@ -120,6 +120,12 @@ func (h *jpegHeader) config() (c image.Config, common bool) {
 	return c, h.common && h.frames == 1 && h.scans > 0
 }
 
+// cuttable reports whether a part of an image can be decoded without the rest: all of a pixel is in
+// one scan, and the file is not truncated, which a part might not show.
+func (h *jpegHeader) cuttable(data []byte) bool {
+	return !h.progressive && h.scans == 1 && bytes.HasSuffix(data, []byte{0xff, 0xd9})
+}
+
 // plausible rejects files that were built to be expensive. Every block of 8×8 pixels takes at least
 // one bit for its mean value, so a file of n bytes has at most 512·n pixels. Twice that is allowed,
 // because of odd samplings. A progressive file visits all pixels in every scan; about ten scans are

@@ -17,8 +17,8 @@ type Part struct {
 
 // DecodePart is Decode for readers that need a part of an image. It calls wanted once, with the size
 // of the upright image. p then holds at least that part. With a library for JPEG it allocates nothing
-// once p's memory is large enough, and some libraries do not decode the rest: they do not notice
-// damage there.
+// once p's memory is large enough. TurboJPEG 3 does not decode the rest of an image, and does not
+// notice damage there, unless the end of the file is missing.
 func (d *Decoder) DecodePart(p *Part, data []byte, wanted func(w, h int) image.Rectangle) error {
 	info, jpeg, err := d.openJPEG(data)
 	if err != nil {
@@ -54,6 +54,9 @@ func (d *Decoder) openJPEG(data []byte) (info Info, jpeg bool, err error) {
 // partOfJPEG decodes a part of a JPEG. part and p.At refer to the upright image.
 func (d *Decoder) partOfJPEG(p *Part, data []byte, info Info, part image.Rectangle) (err error) {
 	defer recoverAs(&err)
+	if !info.cuttable {
+		part = image.Rect(0, 0, info.W, info.H)
+	}
 	if info.Orientation == 1 {
 		p.At, err = d.JPEG.DecodeJPEG(&p.RGB, data, info.W, info.H, part)
 	} else {

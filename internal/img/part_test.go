@@ -7,7 +7,9 @@ import (
 	"image/jpeg"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
+	"hgld/internal/dlopen"
 	"hgld/internal/testing/effort"
 )
 
@@ -146,6 +148,73 @@ func TestPartOfATurnedImageIsThatOfTheWhole(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// encodeTurbo encodes an image with libjpeg-turbo, which knows more samplings of chroma than Go does.
+func encodeTurbo(t *testing.T, path string, m *RGB, sampling, quality int) []byte {
+	t.Helper()
+	lib, err := dlopen.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fn struct {
+		create  uintptr `name:"tjInitCompress"`
+		encode  uintptr `name:"tjCompress2"`
+		destroy uintptr `name:"tjDestroy"`
+	}
+	if err := lib.Functions(&fn); err != nil {
+		t.Fatal(err)
+	}
+	out := &struct {
+		pix, file []byte
+		to, n     uintptr
+	}{pix: m.Pix, file: make([]byte, 12*(m.W+32)*(m.H+32)+4096)}
+	out.to, out.n = uintptr(unsafe.Pointer(&out.file[0])), uintptr(len(out.file))
+	const keepBuffer = 1 << 10
+	handle := dlopen.Call(fn.create)
+	failed := dlopen.Call(fn.encode, handle, uintptr(unsafe.Pointer(&out.pix[0])), uintptr(m.W), 0, uintptr(m.H), turboRGB,
+		dlopen.Address(&out.to), dlopen.Address(&out.n), uintptr(sampling), uintptr(quality), keepBuffer)
+	dlopen.Call(fn.destroy, handle)
+	if int32(failed) != 0 {
+		t.Fatalf("libjpeg-turbo does not encode %d×%d with sampling %d", m.W, m.H, sampling)
+	}
+	return out.file[:out.n]
+}
+
+// Every sampling of chroma is smoothed in its own way, and needs its own neighbours.
+func TestPartsOfEverySamplingAreThoseOfTheWhole(t *testing.T) {
+	_, fast := decoders(t)
+	if fast == nil {
+		return
+	}
+	lib := fast.JPEG.(*turbo)
+	r := rand.New(rand.NewPCG(4, 33))
+	files, smaller := 30, 0
+	if effort.Exhaustive() {
+		files = 1000
+	}
+	var p Part
+	for sampling, name := range []string{"4:4:4", "4:2:2", "4:2:0", "grey", "4:4:0", "4:1:1"} {
+		for range files {
+			m := noise(r, 1+r.IntN(200), 1+r.IntN(150), r.IntN(2) == 0)
+			data := encodeTurbo(t, lib.path, m, sampling, 20+r.IntN(80))
+			whole, err := fast.Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				if err := samePart(&p, fast, data, whole, r); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if p.Bounds() != whole.Bounds() {
+					smaller++
+				}
+			}
+		}
+	}
+	if parts := lib.parts.region != 0; parts != (smaller > 0) {
+		t.Errorf("version 3 of the library: %v; %d parts were decoded alone", parts, smaller)
 	}
 }
 

@@ -220,7 +220,8 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 	}
 	small := Limits{Pixels: 1 << 20}
 	standard.Limits, fast.Limits = small, small
-	r := rand.New(rand.NewPCG(1, 14))
+	r, r2 := rand.New(rand.NewPCG(1, 14)), rand.New(rand.NewPCG(1, 15))
+	var part Part
 	var both, fastOnly, standardOnly int
 	var whole [][]byte
 	for _, name := range []string{"pillow/hopper.jpg", "pillow/hopper_gray.jpg", "jpeg-decoder/reftest/restarts.jpg",
@@ -240,6 +241,10 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 		data := mutated(r, whole[i%len(whole)])
 		a, aErr := standard.Decode(data)
 		b, bErr := fast.Decode(data)
+		err := fast.DecodePart(&part, data, func(w, h int) image.Rectangle { return anyPart(r2, w, h) })
+		if err != nil && bErr == nil {
+			t.Errorf("mutation %d is read, but a part of it is not: %v", i, err)
+		}
 		switch {
 		case aErr == nil && bErr == nil:
 			both++
