@@ -94,7 +94,7 @@ func (r *cardRank) train(t *testing.T) (result cardResult) {
 		}
 	})
 	if joined != nil {
-		err = errors.Join(err, joined.Leave())
+		err = errors.Join(err, joined.Leave(err != nil))
 		seen := emu.OpenVendor(t, filepath.SplitList(os.Getenv(cuda.LibrariesVariable))[1])
 		result.Complaints, result.Operations, result.Alive = seen.Complaints(), seen.Collectives(), seen.Alive()
 	}

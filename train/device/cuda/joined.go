@@ -76,8 +76,9 @@ func (j *Joined) watch() {
 	}
 }
 
-// Leave ends this card's part in the group, when all operations are done. All processes call it.
-func (j *Joined) Leave() error {
+// Leave ends this card's part in the group, before the Backend is closed. All processes call it when all operations
+// are done. A process that has failed calls it with failed, and waits for nothing.
+func (j *Joined) Leave(failed bool) error {
 	close(j.stop)
 	j.ended.Wait()
 	j.ending.Lock()
@@ -87,7 +88,11 @@ func (j *Joined) Leave() error {
 	}
 	j.over = true
 	defer pin()()
-	return errors.Join(j.drv.SetCurrent(j.ctx), j.comm.Close())
+	err := j.drv.SetCurrent(j.ctx)
+	if failed {
+		return errors.Join(err, j.comm.Abort())
+	}
+	return errors.Join(err, j.comm.Close())
 }
 
 // Calls returns how many collective operations this process has queued. Any goroutine may call it.
