@@ -80,7 +80,14 @@ func vendorFindings(driver int) (all []finding) {
 		}
 		all = append(all, f)
 	}
-	return all
+	f := finding{Name: "nccl", OK: true}
+	if l, err := cuda.FindNCCL(); err == nil {
+		f.Text = fmt.Sprintf("%v, %s", l.Version, l.Path)
+	} else {
+		f.OK, f.Text = false, err.Error()
+		f.Advice = "optional: several cards train together by it; docs/ranks.md"
+	}
+	return append(all, f)
 }
 
 // ranksFindings reports what several processes would train together by, and the place of this one.

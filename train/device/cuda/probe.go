@@ -29,6 +29,16 @@ func (r Report) First() Card {
 	return Card{}
 }
 
+// Usable returns the numbers of the usable cards.
+func (r Report) Usable() (list []int) {
+	for _, c := range r.Cards {
+		if c.Usable() {
+			list = append(list, c.Ordinal)
+		}
+	}
+	return list
+}
+
 // Free returns the unused bytes of Cards[i], or −1 if they are unknown. It makes a context on the
 // card, which takes a few hundred milliseconds and as many MB of the card's memory.
 func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
