@@ -143,7 +143,8 @@ func TestItemsOfClassesAndPlacesAreFollowed(t *testing.T) {
 	}
 
 	records := sourcetest.Records(t, data)
-	if a := records[0].About; a == nil || !slices.Equal(a.LocatedIn, ids("Town")) || !slices.Equal(a.Country, ids("Land")) ||
+	if a := records[0].About; a == nil || !slices.Equal(a.LocatedIn, ids("Town")) ||
+		!slices.Equal(a.Country, ids("Land")) ||
 		!slices.Equal(a.Coordinates, []float64{51.5, 9.9}) || a.Image != "A \"tower\".jpg" || a.Description != "A" {
 		t.Errorf("landmark 0: %+v", a)
 	}
@@ -293,8 +294,8 @@ func TestLanguageOfItems(t *testing.T) {
 	cfg := itemConfig(t, s, dir, german)
 	cfg.Settings = map[string]string{"language": "de"}
 	_, data := sourcetest.Run(t, cfg)
-	if records := sourcetest.Records(t, data); records[1].Tag != "bridge (de)" || records[1].About.Description != "B (de)" {
-		t.Errorf("bridge: %q, %+v", records[1].Tag, records[1].About)
+	if r := sourcetest.Records(t, data)[1]; r.Tag != "bridge (de)" || r.About.Description != "B (de)" {
+		t.Errorf("bridge: %q, %+v", r.Tag, r.About)
 	}
 	if b := readItems(t, cfg.Out.Items)[s.ID("building")]; b.Label != "building (de)" || b.Language != "de" {
 		t.Errorf("building: %+v", b)

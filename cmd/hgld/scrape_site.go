@@ -20,7 +20,8 @@ import (
 // site returns the settings for access to Commons and Wikidata.
 func (s *scrapeSettings) site() site.Settings {
 	return site.Settings{Commons: s.BaseURL, Wikidata: s.WikidataURL, TraceMissing: s.Trace, Contact: s.Contact,
-		Items: s.items() != "", Language: s.Language, Version: version, Rate: s.Rate, InFlight: s.InFlight, MaxRequests: s.MaxRequests}
+		Items: s.items() != "", Language: s.Language, Version: version, Rate: s.Rate,
+		InFlight: s.InFlight, MaxRequests: s.MaxRequests}
 }
 
 // items returns the file for items, "" if there is none: pages have none.
