@@ -46,8 +46,9 @@ const drain = 10 * time.Second
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
-		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl", Items: "items.jsonl",
-			Changes: "changes.jsonl", Language: "en", State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
+		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl",
+			Items: "items.jsonl", Changes: "changes.jsonl", Language: "en", State: "scrape",
+			Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
 		Files: func(s *scrapeSettings) (in, out []string) {
 			if s.items() != "" {
