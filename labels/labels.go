@@ -51,3 +51,47 @@ func (p Path) Shared(q Path) int {
 	}
 	return n
 }
+
+// Related returns how many of the levels [from, to) two paths share, seen from p, or false if that
+// is not known. A level that one of them lacks is known if the tree implies it: paths that share a
+// class share all coarser levels, and paths that differ at a level differ at all finer ones. The
+// number is known if p has a class in [from, to), and each level at which it has one is known.
+//
+// For paths that lack no level it is the number of equal columns.
+func (p Path) Related(q Path, from, to int) (shared int, known bool) {
+	equal, differ := len(p), -1 // the finest equal level, and the coarsest different one
+	for l := len(p) - 1; l >= 0; l-- {
+		switch {
+		case p[l] < 0 || q[l] < 0:
+		case p[l] == q[l]:
+			equal = l
+		default:
+			differ = max(differ, l)
+		}
+	}
+	for l := from; l < to; l++ {
+		known = known || p[l] >= 0
+		switch {
+		case p[l] >= 0 && q[l] >= 0:
+			if p[l] == q[l] {
+				shared++
+			}
+		case equal < l:
+			shared++
+		case differ > l:
+		case p[l] >= 0:
+			return 0, false
+		}
+	}
+	return shared, known
+}
+
+// Depth counts the levels at which p has a class.
+func (p Path) Depth() (n int) {
+	for _, c := range p {
+		if c >= 0 {
+			n++
+		}
+	}
+	return n
+}
