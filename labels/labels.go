@@ -6,6 +6,8 @@
 // and files of this package.
 package labels
 
+import "slices"
+
 // LandmarkID is the number of a landmark in the GLDv2 files. Train and index number
 // their landmarks independently, so an id means nothing without its Split.
 type LandmarkID int32
@@ -84,6 +86,82 @@ func (p Path) Related(q Path, from, to int) (shared int, known bool) {
 		}
 	}
 	return shared, known
+}
+
+// Complete fills in the classes that rows lack and that other rows imply: if one row of a class names
+// its parent, all rows of the class have it. It returns rows itself if none lacks a class that is
+// implied, and otherwise a list in which it shares all other paths with rows.
+func Complete(rows ...[]Path) [][]Path {
+	known := map[int]map[int32]Path{} // by level and class: what is coarser
+	uneven := false
+	for _, list := range rows {
+		for _, p := range list {
+			n := p.Depth()
+			uneven = uneven || n > 0 && n < len(p)
+		}
+	}
+	if !uneven {
+		return rows
+	}
+	for _, list := range rows {
+		for _, p := range list {
+			learn(known, p)
+		}
+	}
+	all := make([][]Path, len(rows))
+	for i, list := range rows {
+		all[i] = make([]Path, len(list))
+		for j, p := range list {
+			all[i][j] = completed(known, p)
+		}
+	}
+	return all
+}
+
+// learn notes the coarser classes of each class of a path.
+func learn(known map[int]map[int32]Path, p Path) {
+	for l, c := range p {
+		if c < 0 {
+			continue
+		}
+		if known[l] == nil {
+			known[l] = map[int32]Path{}
+		}
+		of := known[l][c]
+		for k := l + 1; k < len(p); k++ {
+			if p[k] < 0 {
+				continue
+			}
+			if of == nil {
+				of = slices.Repeat(Path{-1}, len(p))
+			}
+			if of[k] < 0 {
+				of[k] = p[k]
+			}
+		}
+		if of != nil {
+			known[l][c] = of
+		}
+	}
+}
+
+// completed returns p with what its classes imply.
+func completed(known map[int]map[int32]Path, p Path) Path {
+	own := p
+	for l := range p {
+		if own[l] < 0 {
+			continue
+		}
+		for k, c := range known[l][own[l]] {
+			if k > l && c >= 0 && own[k] < 0 {
+				if &own[0] == &p[0] {
+					own = slices.Clone(p)
+				}
+				own[k] = c
+			}
+		}
+	}
+	return own
 }
 
 // Depth counts the levels at which p has a class.
