@@ -70,6 +70,7 @@ func (s *state) decide(f finder, e *Edit) (fx effect) {
 			n.reason = e.Note
 		}
 		fx.changed = fx.changed || *n != before
+		n.placed = int32(e.Seq)
 	}
 	s.removeEmpty(left)
 	return fx

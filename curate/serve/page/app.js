@@ -7,6 +7,7 @@ import {Suggestions} from './suggestions.js';
 import {Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
+import {Find} from './find.js';
 import {commands, decide, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
@@ -39,6 +40,7 @@ class App {
     const fields = [byId('query'), byId('openonly'), byId('newonly')];
     byId('newfield').hidden = !this.model.fresh.size;
     this.restored = takeState(this, fields);
+    this.find = new Find(this, this.restored?.find);
     this.proposals = new Proposals(this, this.restored?.proposals);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
     view.restore();
