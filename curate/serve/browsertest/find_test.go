@@ -4,9 +4,14 @@ package browsertest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/program"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -22,6 +27,39 @@ func (b *page) choose(facet, value string) {
 func (b *page) found(what string, names ...string) {
 	b.TB.Helper()
 	b.Until(what, fmt.Sprintf(`JSON.stringify([...document.querySelectorAll("#grid .card")].map((e) => e.title)) === JSON.stringify(%s)`, quoteJSON(b.TB, names)))
+}
+
+// After an import of names, the page offers to merge clusters into the groups of the same name: one
+// edit, which one undo takes back.
+func TestNamesakesAreMergedFromAList(t *testing.T) {
+	dir := smallProject(t)
+	if err := os.WriteFile(filepath.Join(dir, "names.txt"), []byte("Church\nLakes\nHill\nmuseum\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program.Run(t, dir, "curate", "import", "names.txt")
+	s := startServer(t, dir)
+	b := newPage(t, 1280, 800, false)
+	b.Open(s.url)
+	b.Until("the list", `document.querySelectorAll("dialog[open] .checks li").length === 3`)
+	b.Readable("light-1280-namesakes")
+	edits := len(s.edits())
+	b.Until("the cursor is in it", `document.activeElement.type === "checkbox"`)
+	second := eval[string](b, `document.querySelectorAll("dialog[open] .checks .name")[1].textContent`)
+	b.Keys(kb.ArrowDown, " ")
+	b.Until("two are left", `document.querySelector("dialog[open] .main-button").textContent.startsWith("Merge 2")`)
+	b.Keys(kb.Enter)
+	b.saved(edits + 1)
+	e := s.lastEdit()
+	if e.Op != curate.Merge || len(e.Parts) != 2 || slices.ContainsFunc(e.Parts, func(p curate.Part) bool { return strings.HasSuffix(second, p.To) }) {
+		t.Errorf("without %q, the edit is %+v", second, e)
+	}
+	b.says("Merged")
+	b.Keys("u")
+	b.saved(edits + 2)
+	b.Keys("G")
+	b.Until("all are there again", `document.querySelectorAll("dialog[open] .checks li").length === 3`)
+	b.Keys(kb.Escape)
+	s.stop()
 }
 
 // Find searches by a regular expression and by facets with counts, and sorts by the date of decisions.

@@ -211,6 +211,18 @@ export class Model {
     return tags.find((i) => names.has(fold(this.names[i]))) ?? -1;
   }
 
+  // namesakes lists the clusters that have the name of a declared group, but for case, accents and number, as
+  // [{cluster, group}], those with the most landmarks first.
+  namesakes() {
+    const declared = new Map(), list = [];
+    for (const g of this.live(1)) if (g.declared && !declared.has(stem(g.name))) declared.set(stem(g.name), g);
+    for (const cluster of this.live(1)) {
+      const group = declared.get(stem(cluster.name));
+      if (group && !cluster.declared && this.bucket(cluster.at).size) list.push({cluster, group});
+    }
+    return list.sort((x, y) => this.bucket(y.cluster.at).landmarks - this.bucket(x.cluster.at).landmarks);
+  }
+
   droppedTags() { return this.dropped.listed((x, y) => x - y); }
 
   // find lists the labels that contain all words, regardless of accents and case. If the text only
