@@ -75,6 +75,7 @@ func BenchmarkWorker(b *testing.B) {
 					batch.Rows[i] = i
 				}
 				b.ReportAllocs()
+				began := usertime.CPU()
 				for i := 0; b.Loop(); i++ {
 					if i%l.Size == 0 {
 						l.pad(batch)
@@ -88,6 +89,7 @@ func BenchmarkWorker(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric(1000*(usertime.CPU()-began).Seconds()/float64(b.N), "cpu-ms/img")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
 			})
 		}
