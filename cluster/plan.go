@@ -238,7 +238,8 @@ func (p *Plan) BLAS() blas.Library { return p.base.BLAS }
 // Random reports whether the result depends on the seed.
 func (p *Plan) Random() bool {
 	_, tree := p.linkage()
-	return !tree && p.base.Init != TaxonomyMeans || p.options.Algorithm == "mini-batch" // which draws its batches whatever the start
+	return !tree && p.base.Init != TaxonomyMeans ||
+		p.options.Algorithm == "mini-batch" // which draws its batches whatever the start
 }
 
 // linkage returns the linkage of the tree that the clustering starts from, and whether it

@@ -146,7 +146,8 @@ func TestTaxonomyMakesADraft(t *testing.T) {
 			of[d.Tags[m.Tag].Name] = c.Name
 		}
 	}
-	if classes != 4 || of["villa"] == of["church"] || p.Chained() != 8 || !strings.HasPrefix(d.Origin.Algorithm, "taxonomy") {
+	if classes != 4 || of["villa"] == of["church"] || p.Chained() != 8 ||
+		!strings.HasPrefix(d.Origin.Algorithm, "taxonomy") {
 		t.Errorf("%d clusters have classes: %v; %+v", classes, of, d.Origin)
 	}
 	if len(of) != 10 {
@@ -182,7 +183,8 @@ func TestTaxonomyRefusesWhatItCannotUse(t *testing.T) {
 	var option *OptionError
 	p := taxonomyPlan(t, byClasses, 3)
 	p.UseItems(func() (*labels.Items, error) { return labels.NewItems(nil), nil })
-	if _, err := p.Run(t.Context(), 3, 1, nil); !errors.As(err, &option) || !strings.Contains(err.Error(), "none of the 10") {
+	if _, err := p.Run(t.Context(), 3, 1, nil); !errors.As(err, &option) ||
+		!strings.Contains(err.Error(), "none of the 10") {
 		t.Errorf("no items: %v", err)
 	}
 	p = taxonomyPlan(t, byClasses, 3)

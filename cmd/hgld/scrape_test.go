@@ -61,8 +61,8 @@ func sights(later bool) []fakecommons.Category {
 }
 
 // TestScrapeScripts runs the command lines of testdata/scrape, which ask a fake
-// Commons at $COMMONS; $CORPUS has classes and places above those of its landmarks; $DOWN is one that answers 403 to everything, and $SIGHTS one
-// that the command "later" changes.
+// Commons at $COMMONS; $CORPUS has classes and places above those of its landmarks, $DOWN
+// answers 403 to everything, and the command "later" changes $SIGHTS.
 func TestScrapeScripts(t *testing.T) {
 	type changing struct {
 		atomic.Pointer[fakecommons.Server]
