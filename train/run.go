@@ -211,7 +211,11 @@ func (r *Run) prepare() error {
 	if err := input.CheckDepth(r.data.Train, list); err != nil {
 		return &ConfigError{err}
 	}
-	dense, counts := input.Renumber(labels.Complete(list)[0])
+	full := labels.Complete(list)[0]
+	if err := input.CheckTree(r.data.Train, full); err != nil {
+		return err
+	}
+	dense, counts := input.Renumber(full)
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
