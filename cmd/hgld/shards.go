@@ -270,10 +270,13 @@ func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
 
 // shardsError adds the next steps that hold for data sets alone.
 func shardsError(err error) error {
+	var two *labels.ParentsError
 	switch {
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "wait for that process, or stop it: its finished shards are kept")
-	case errors.As(err, new(*labels.ParentsError)):
+	case errors.As(err, &two) && slices.Contains(two.Parents[:], ""):
+		return withHint(err, "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)")
+	case errors.As(err, &two):
 		return withHint(err, "`hgld labels check` lists all such rows of the label file")
 	}
 	return err

@@ -27,8 +27,9 @@ type Settings struct {
 	// "none" if they are classes in spite of their names.
 	SplitFolders []string
 
-	// Uneven says how a folder data set treats images at different depths: "" and "refuse" return
-	// an error; with "repeat", the innermost folder is also the class of the missing finer levels.
+	// Uneven says how a folder or a table treats images that lack levels: "" and "refuse" return an
+	// error; with "keep", they have no class there; with "repeat", the innermost folder of a folder data
+	// set is also the class of the missing finer levels.
 	Uneven string
 
 	// Subset says which training images of gldv2 are taken, one of [GLDv2Subsets]; "": the clean ones if
