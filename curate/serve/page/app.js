@@ -4,7 +4,7 @@ import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Examples, Thread, Thumbnails} from './images.js';
+import {Enlarged, Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
 import {Find} from './find.js';
@@ -25,6 +25,7 @@ class App {
     this.thread = new Thread(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
+    this.enlarged = new Enlarged(this);
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
       changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
@@ -225,7 +226,7 @@ class App {
       if (e.key === 'Escape') { e.target.value = ''; tree.setFilter(''); byId('grid').focus(); e.preventDefault(); }
       e.stopPropagation();
     });
-    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
+    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Empty group')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
     for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {

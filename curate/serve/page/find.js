@@ -33,6 +33,13 @@ function leadOf(m, i) {
   return m.margins[i] < 0 ? 'nearer to another' : m.margins[i] < doubt ? 'close' : 'sure';
 }
 
+// fitOf says how well a label fits its group: in a word, and by how much nearer it is than to the next group,
+// or else its distance from the middle of its group.
+export function fitOf(m, i) {
+  if (m.margins && !(m.status[i] & DROPPED)) return `${leadOf(m, i)} (lead ${m.margins[i].toFixed(3)})`;
+  return m.distance[i] ? `${m.distance[i].toFixed(3)} from the middle` : '';
+}
+
 // editOf is the edit that decided or proposed a label, undefined if none of this log did.
 const editOf = ({find, model}, i) => find.edits[model.placed[i] - 1];
 
