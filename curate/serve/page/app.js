@@ -7,7 +7,7 @@ import {Suggestions} from './suggestions.js';
 import {Enlarged, Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
-import {Find} from './find.js';
+import {Find, TagEdits} from './find.js';
 import {commands, decide, mergeNamesakes, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
@@ -23,6 +23,7 @@ class App {
     this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
     this.thread = new Thread(this);
+    this.tagEdits = new TagEdits(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
     this.enlarged = new Enlarged(this);

@@ -221,16 +221,17 @@ export function side(app) {
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
       fitOf(m, i) ? fact('fit', fitOf(m, i)) : null, reason ? fact('dropped', reason) : null,
-        note ? fact('note', note) : null, placedBy(app, i) ? fact('decided', placedBy(app, i)) : null)));
+        note ? fact('note', note) : null, placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
     if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));
+    if (m.placed[i]) parts.push(app.tagEdits.section(i));
     const variants = app.view.rows.labels(i).filter((x) => x !== i);
     if (variants.length) {
       parts.push(h('section', {}, h('h2', {}, 'Variants'), h('dl', {}, variants.map((x) => fact(number(m.landmarks[x]), shown(m.names[x]))).flat())));
     }
   }
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
-  fill(byId('side'), parts);
+  fill(byId('side'), parts.filter(Boolean));
 }
 
 // thread shows what was written about the flag of a label.
