@@ -28,15 +28,23 @@ type past struct {
 	Resolved bool `json:"resolved,omitempty"`
 }
 
-// history lists all edits.
-func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
+// history lists all edits, or with since=N those after edit N.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	since := 0
+	if text := r.URL.Query().Get("since"); text != "" {
+		var err error
+		if since, err = strconv.Atoi(text); err != nil || since < 0 {
+			http.Error(w, "since is the number of an edit", http.StatusBadRequest)
+			return
+		}
+	}
 	s.mu.Lock()
 	edits := s.session.Edits()
 	s.mu.Unlock()
-	list := make([]past, len(edits))
 	active := curate.Active(edits)
-	for i, e := range edits {
-		list[i] = describe(e, active[i])
+	list := []past{}
+	for i := min(since, len(edits)); i < len(edits); i++ {
+		list = append(list, describe(edits[i], active[i]))
 	}
 	writeJSON(w, http.StatusOK, list)
 }

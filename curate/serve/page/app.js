@@ -7,7 +7,8 @@ import {Suggestions} from './suggestions.js';
 import {Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
-import {commands, decide, setParent, helpDialog} from './commands.js';
+import {Find} from './find.js';
+import {commands, decide, mergeNamesakes, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
 import {asPast, objectOf, describe} from './feedback.js';
@@ -39,6 +40,7 @@ class App {
     const fields = [byId('query'), byId('openonly'), byId('newonly')];
     byId('newfield').hidden = !this.model.fresh.size;
     this.restored = takeState(this, fields);
+    this.find = new Find(this, this.restored?.find);
     this.proposals = new Proposals(this, this.restored?.proposals);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
     view.restore();
@@ -309,6 +311,16 @@ async function start() {
   performance.mark('ready');
   if (restored?.dialog && restored.address === location.hash) reopenDialog(app, restored, commands);
   else if (app.model.version === 0 && !restored && !app.sender.queue.length) helpDialog(app, true);
+  else if (!restored && !app.review) offerNamesakes(app);
+}
+
+// offerNamesakes offers to merge clusters into declared groups of the same name, as they are after an import
+// of names. Once labels are decided, it only mentions it.
+function offerNamesakes(app) {
+  const n = app.model.namesakes().length;
+  if (!n) return;
+  if (app.model.done.labels) app.view.say(`${number(n)} of the clusters ${n === 1 ? 'is' : 'are'} called like a declared group: G merges them into it.`);
+  else mergeNamesakes(app);
 }
 
 start().catch((e) => {

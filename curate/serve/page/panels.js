@@ -2,6 +2,7 @@ import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from
 import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED, stateOf} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
+import {placedBy} from './find.js';
 
 // differs tells whether a part of the screen must be written again. state is everything that its
 // appearance depends on.
@@ -96,10 +97,11 @@ export function card(app, e, i, active) {
 }
 
 const sortable = ['group', 'search', 'marked', 'dropped'];
+const orders = {landmarks: 'most landmarks first', name: 'by name', doubt: 'least sure first', latest: 'latest decision first'};
 
 // orderOf names the order of the labels.
 function orderOf({kind, sorting, screen}) {
-  if (sorting !== 'sure') return sorting === 'name' ? 'by name' : 'most landmarks first';
+  if (sorting !== 'sure') return orders[sorting];
   return kind !== 'group' ? 'as they stand in the draft' : screen.order === 'sure' ? 'surest first' : 'nearest first';
 }
 
@@ -111,7 +113,7 @@ export function head(app) {
   const proposed = v.kind === 'group' ? m.bucket(v.at).proposed : 0;
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
   const title = {proposals: () => 'Assign the rest', group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`,
-    search: () => 'Find', marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
+    search: () => 'Find', like: () => `More like “${shown(m.names[v.likeOf[0]])}”${v.likeOf.length > 1 ? ` and ${number(v.likeOf.length - 1)} more` : ''}`, marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
@@ -126,12 +128,14 @@ export function head(app) {
   const hints = {
     near: [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'],
     search: [' · ', key('Enter'), ' goes to a label'],
+    like: [' · of all groups, nearest first; ', key('Enter'), ' goes to a label'],
     review: [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'],
   };
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || items.length ? hints[v.kind] : '', sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
+      v.kind === 'near' || items.length ? hints[v.kind] : '', v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
+        class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null, sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
         title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
@@ -141,7 +145,7 @@ export function actions(app) {
   const grouped = app.view.kind === 'group';
   const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split,
     'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length,
-    Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
+    'More like this': !m.has.suggest, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
   if (!differs('actions', Object.values(off).join())) return;
@@ -204,7 +208,7 @@ export function side(app) {
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
       m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null,
-        note ? fact('note', note) : null)));
+        note ? fact('note', note) : null, placedBy(app, i) ? fact('decided', placedBy(app, i)) : null)));
     if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));
   }
