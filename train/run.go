@@ -208,7 +208,14 @@ func (r *Run) prepare() error {
 	if err := input.CheckTree(r.data.Train, list); err != nil {
 		return err
 	}
-	dense, counts := input.Renumber(list)
+	if err := input.CheckDepth(r.data.Train, list); err != nil {
+		return &ConfigError{err}
+	}
+	full := labels.Complete(list)[0]
+	if err := input.CheckTree(r.data.Train, full); err != nil {
+		return err
+	}
+	dense, counts := input.Renumber(full)
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
