@@ -48,7 +48,7 @@ func photos(b *testing.B, w, h int) [][]byte {
 // shards.
 func withBoth(b *testing.B, do func(b *testing.B, d *Decoder, all [][]byte)) {
 	standard, fast := decoders(b)
-	for _, size := range [][2]int{{1024, 768}, {341, 256}} {
+	for _, size := range [][2]int{{1024, 768}, {683, 512}, {341, 256}} {
 		all := photos(b, size[0], size[1])
 		for _, c := range []struct {
 			name string

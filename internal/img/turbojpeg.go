@@ -117,7 +117,8 @@ type turboCall struct {
 }
 
 // The values of TJSAMP_422, TJSAMP_420, TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING, TJFLAG_LIMITSCANS and
-// of parameters in turbojpeg.h. The exact inverse transform and the triangle filter for chroma need no flag: they are the default.
+// of parameters in turbojpeg.h. The exact inverse transform and the triangle filter for chroma need no
+// flag: they are the default.
 const (
 	turbo422           = 1
 	turbo420           = 2

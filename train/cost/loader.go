@@ -19,8 +19,8 @@ type LoaderResult struct {
 	Decoder string `json:"decoder"`     // of JPEG
 	Packs   bool   `json:"on_device"`   // the device resamples
 
-	Rates  []input.Rates `json:"workers"`
-	Upload float64       `json:"upload"` // images per second; 0: the device reads the memory of the host
+	Rates  []input.Rates `json:"workers"` // by the number of workers, rising
+	Upload float64       `json:"upload"`  // images per second; 0: the device reads the memory of the host
 }
 
 // BenchLoader loads the given number of training images with one worker, with two, and so on up to the

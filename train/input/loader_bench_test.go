@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -59,7 +60,7 @@ func BenchmarkWorker(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, size := range [][2]int{{1024, 768}, {341, 256}} {
+	for _, size := range [][2]int{{1024, 768}, {683, 512}, {341, 256}} {
 		d := newPhotos(b, size[0], size[1])
 		for _, where := range []string{"host", "device", "none"} {
 			b.Run(fmt.Sprintf("%d×%d/%s", size[0], size[1], where), func(b *testing.B) {
@@ -141,17 +142,29 @@ func BenchmarkLoader(b *testing.B) {
 		b.Fatal(err)
 	}
 	norm, pixels, size := img.ImageNet(), make([]float32, 3*in.Size*in.Size), 3*in.Size*in.Size
+	plan := func(yield func(Work, error) bool) {
+		for i := 0; ; i++ {
+			rows := make([]int, l.Size)
+			for k := range rows {
+				rows[k] = (i*l.Size + k) % len(names)
+			}
+			if !yield(Work{Index: i, Rows: rows}, nil) {
+				return
+			}
+		}
+	}
+	next, stop := iter.Pull2(l.Batches(b.Context(), plan))
+	defer stop()
 	images, began := 0, usertime.CPU()
 	for b.Loop() {
-		for batch, err := range l.Batches(b.Context(), InOrder(d.Len(), l.Size)) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			for i := range batch.Rows {
-				m := &img.RGB{W: in.Size, H: in.Size, Pix: batch.Pixels[i*size:][:size]}
-				norm.CHW(pixels, m, batch.Crop[3*i+2] == 1)
-				images++
-			}
+		batch, err, _ := next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range batch.Rows {
+			m := &img.RGB{W: in.Size, H: in.Size, Pix: batch.Pixels[i*size:][:size]}
+			norm.CHW(pixels, m, batch.Crop[3*i+2] == 1)
+			images++
 		}
 	}
 	b.ReportMetric(float64(images)/b.Elapsed().Seconds(), "img/s")

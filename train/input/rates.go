@@ -14,11 +14,11 @@ import (
 // Rates are the images per second of a loader with some workers, and of each part of their work if they
 // did nothing else.
 type Rates struct {
-	Workers int     `json:"workers"`
-	All     float64 `json:"images_per_second"`
-	Read    float64 `json:"read"`   // from the data set
-	Decode  float64 `json:"decode"` // of JPEG with some libraries, only what the crop shows
-	Crop    float64 `json:"crop"`   // resampled, distorted, or packed for a device that resamples
+	Workers int     `json:"workers"`           // goroutines
+	All     float64 `json:"images_per_second"` // read, decoded and cropped
+	Read    float64 `json:"read"`              // from the data set
+	Decode  float64 `json:"decode"`            // of JPEG with some libraries, only what the crop shows
+	Crop    float64 `json:"crop"`              // resampled, distorted, or packed for a device that resamples
 }
 
 // Measure loads the given number of images, chosen at random by seed, and forgets them. Images that
