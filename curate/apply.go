@@ -32,7 +32,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 	case Rename:
 		fx, err = s.rename(f, e)
 	case Merge:
-		fx = s.merge(f, e)
+		fx, err = s.mergeAll(f, e)
 	case Split:
 		fx, err = s.split(f, e)
 	case SetParent:
@@ -70,6 +70,7 @@ func (s *state) decide(f finder, e *Edit) (fx effect) {
 			n.reason = e.Note
 		}
 		fx.changed = fx.changed || *n != before
+		n.placed = int32(e.Seq)
 	}
 	s.removeEmpty(left)
 	return fx
@@ -93,6 +94,31 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	delete(s.index[e.Level], n.Ref)
 	n.Ref, n.declared = to, true
 	s.index[e.Level][to] = i
+	return fx, nil
+}
+
+// mergeAll executes Merge, part by part if it has parts. A group cannot be merged by one part and be the
+// target of another.
+func (s *state) mergeAll(f finder, e *Edit) (fx effect, err error) {
+	if len(e.Parts) == 0 {
+		return s.merge(f, e), nil
+	}
+	from := map[string]string{}
+	for _, p := range e.Parts {
+		for _, r := range p.Members {
+			from[r.Name] = p.To
+		}
+	}
+	for _, p := range e.Parts {
+		if to := from[p.To]; to != "" && to != p.To {
+			return fx, fmt.Errorf("merge: %.80q is merged into %.80q and cannot take other groups", p.To, to)
+		}
+	}
+	for _, p := range e.Parts {
+		one := s.merge(f, &Edit{Op: Merge, Level: e.Level, From: p.Members, To: p.To})
+		fx.changed = fx.changed || one.changed
+		fx.missing = append(fx.missing, one.missing...)
+	}
 	return fx, nil
 }
 

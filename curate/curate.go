@@ -43,7 +43,8 @@ const (
 	// Rename gives the group From the name To, which no other group may have.
 	Rename Op = "rename"
 	// Merge puts the members of the groups From into the group To, which may be one of
-	// them; the others are gone. A new group gets the parent that they share.
+	// them; the others are gone. A new group gets the parent that they share. With Parts it makes several
+	// merges at once, each of the groups Members into the group To.
 	Merge Op = "merge"
 	// Split divides the group From into Parts, which list all its members, so that a
 	// replay does not run k-means. New parts get the group's parent. It decides no tag.
@@ -94,15 +95,18 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%.80q (%s)", r.Name, r.QID)
 }
 
-// Part is one group that a Split results in, or that a Propose or a Confirm puts tags into.
+// Part is one group that a Split results in, that a Propose or a Confirm puts tags into, or that a Merge puts
+// groups into.
 type Part struct {
 	// To is the name of the group.
 	To string `json:"to"`
-	// Members are all its members after a Split, or the tags that go there.
+	// Members are all its members after a Split, or the tags or groups that go there.
 	Members []Ref `json:"members"`
 	// Scores say of each member of a Propose how surely it belongs there; larger is surer. They
 	// may be missing.
 	Scores []float64 `json:"scores,omitempty"`
+	// Reasons say of each member of a Propose why it belongs there, "" for no reason. They may be missing.
+	Reasons []string `json:"reasons,omitempty"`
 }
 
 // Edit is one decision of a curator and one line of the log.
@@ -123,7 +127,7 @@ type Edit struct {
 	From []Ref `json:"from,omitempty"`
 	// To is the name of the group that they go to.
 	To string `json:"to,omitempty"`
-	// Parts are the parts of a Split, Propose or Confirm.
+	// Parts are the parts of a Split, Propose, Confirm, or a Merge of several groups.
 	Parts []Part `json:"parts,omitempty"`
 	// Of is the number of the edit that a Revert undoes.
 	Of int `json:"of,omitempty"`
@@ -164,13 +168,15 @@ func (e *Edit) Check(levels int) error {
 	case !e.byParts() && len(e.From) == 0:
 		return fmt.Errorf("%s names no tag or group", e.Op)
 	case (e.Op == Split || e.byParts()) != (len(e.Parts) > 0):
-		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts", e.Op, len(e.Parts))
+		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts, and merge can", e.Op, len(e.Parts))
 	}
 	return e.checkShape(levels)
 }
 
-// byParts reports whether all tags of an edit are in its Parts.
-func (e *Edit) byParts() bool { return e.Op == Propose || e.Op == Confirm }
+// byParts reports whether all references of an edit are in its Parts.
+func (e *Edit) byParts() bool {
+	return e.Op == Propose || e.Op == Confirm || e.Op == Merge && len(e.Parts) > 0
+}
 
 // checkShape checks the fields that the operation takes.
 func (e *Edit) checkShape(levels int) error {
@@ -184,7 +190,7 @@ func (e *Edit) checkShape(levels int) error {
 	case Rename:
 		low, needsTo = 1, true
 	case Merge:
-		low, needsTo = 1, true
+		low, needsTo = 1, len(e.Parts) == 0
 	case Split:
 		low = 1
 	case SetParent:
@@ -217,6 +223,13 @@ func (e *Edit) checkNames() error {
 		if len(p.Scores) > 0 && (e.Op != Propose || len(p.Scores) != len(p.Members)) {
 			return fmt.Errorf("%s: part %.80q has %d scores of %d members; only a propose has scores, one for each", e.Op, p.To,
 				len(p.Scores), len(p.Members))
+		}
+		if len(p.Reasons) > 0 && (e.Op != Propose || len(p.Reasons) != len(p.Members)) {
+			return fmt.Errorf("%s: part %.80q has %d reasons of %d members; only a propose has reasons, one for each", e.Op, p.To,
+				len(p.Reasons), len(p.Members))
+		}
+		if slices.ContainsFunc(p.Reasons, func(r string) bool { return !readable(r) }) {
+			return fmt.Errorf("%s: a reason of %.80q is not UTF-8 or holds a NUL", e.Op, p.To)
 		}
 		if !readable(p.To) {
 			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, p.To)

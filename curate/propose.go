@@ -33,6 +33,7 @@ func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 		for _, i := range open {
 			left = append(left, s.at(0, i).parent)
 			fx.changed = s.proposeOne(i, group) || fx.changed
+			s.at(0, i).placed = int32(e.Seq)
 		}
 	}
 	s.removeEmpty(left)
@@ -53,7 +54,7 @@ func (s *state) proposeOne(i, group int32) bool {
 // confirm executes Confirm, which is an Accept for each part.
 func (s *state) confirm(f finder, e *Edit) (fx effect) {
 	for _, part := range e.Parts {
-		one := s.decide(f, &Edit{Op: Accept, From: part.Members, To: part.To})
+		one := s.decide(f, &Edit{Seq: e.Seq, Op: Accept, From: part.Members, To: part.To})
 		fx.changed = fx.changed || one.changed
 		fx.missing = append(fx.missing, one.missing...)
 	}
@@ -72,7 +73,7 @@ func (s *state) withdraw(f finder, e *Edit) (fx effect) {
 		n := s.change(0, i)
 		left = append(left, n.parent)
 		home := n.was
-		n.proposed, n.was = false, 0
+		n.proposed, n.was, n.placed = false, 0, 0
 		if home >= 0 {
 			home = s.existingGroup(home)
 		}

@@ -42,7 +42,11 @@ func NewSession(d *labels.Draft, levels []string) (*Session, error) {
 
 // Fork returns a session that starts from the state of s and has no edits of its own.
 func (s *Session) Fork() *Session {
-	return &Session{draft: s.draft, names: s.names, state: s.state.clone(), journal: journal{room: s.journal.room}}
+	fork := &Session{draft: s.draft, names: s.names, state: s.state.clone(), journal: journal{room: s.journal.room}}
+	for i := range fork.state.levels[0] {
+		fork.state.levels[0][i].placed = 0 // an edit of another log
+	}
+	return fork
 }
 
 // Draft returns the draft of the session.

@@ -275,7 +275,7 @@ func TestApplyRejectsStaleAndImpossibleEdits(t *testing.T) {
 		"level 2":               {Op: SetParent, Level: 2, From: refs("natural"), To: "all"},
 		"takes one group":       {Op: Rename, Level: 1, From: refs("peak", "church"), To: "x"},
 		"not UTF-8":             {Op: Move, From: refs("hill"), To: "p\xffak"},
-		"only split, propose and confirm have parts": {Op: Split, Level: 1, From: refs("peak")},
+		"only split, propose and confirm have parts, and merge can": {Op: Split, Level: 1, From: refs("peak")},
 		"takes no target":        {Op: Drop, From: refs("hill"), To: "peak"},
 		"but only revert":        {Op: Drop, From: refs("hill"), Of: 1},
 		`there is no group "bay`: {Op: Flag, Level: 1, From: refs("bay")},

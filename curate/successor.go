@@ -24,7 +24,15 @@ func (s *Session) Successor(level int, name string) (string, bool) {
 func (s *Session) lastRenaming(level int, name string, from int) (at int, to string) {
 	for i := len(s.edits) - 1; i >= from; i-- {
 		e := &s.edits[i]
-		if !s.active[i] || e.Level != level || !namesGroup(e, name) {
+		if !s.active[i] || e.Level != level {
+			continue
+		}
+		for _, p := range e.Parts {
+			if e.Op == Merge && names(p.Members, name) {
+				return i, p.To
+			}
+		}
+		if !names(e.From, name) {
 			continue
 		}
 		switch e.Op {
@@ -37,9 +45,9 @@ func (s *Session) lastRenaming(level int, name string, from int) (at int, to str
 	return -1, ""
 }
 
-// namesGroup reports whether the first reference of an edit is the group called name.
-func namesGroup(e *Edit, name string) bool {
-	for _, r := range e.From {
+// names reports whether one of some references is the group called name.
+func names(refs []Ref, name string) bool {
+	for _, r := range refs {
 		if r.Name == name {
 			return true
 		}

@@ -20,6 +20,10 @@ func TestSuccessorFollowsRenamesMergesAndSplits(t *testing.T) {
 			t.Errorf("the successor of %q is %q (%v), want %q", name, got, known, want)
 		}
 	}
+	do(t, s, Edit{Op: Merge, Level: 1, Parts: []Part{{To: "summits", Members: refs("top", "high")}}})
+	if got, known := s.Successor(1, "high"); got != "summits" || !known {
+		t.Errorf("the successor of a group that was merged with others is %q", got)
+	}
 	// A name that is taken again is that of the new group.
 	do(t, s, Edit{Op: Move, From: refs("chapel@Q2"), To: "church"})
 	if got, known := s.Successor(1, "church"); got != "church" || !known {

@@ -332,6 +332,22 @@ func (s *Space) Candidates(group, n int, take func(tag int) bool) (tags []int, d
 	if centre == nil {
 		return nil, nil
 	}
+	return s.nearestTags(centre, n, take)
+}
+
+// Like returns the n tags nearest to the mean of some tags, among those for which take returns true, and
+// their distances, nearest first.
+func (s *Space) Like(tags []int, n int, take func(tag int) bool) (like []int, distances []float64) {
+	mean, _ := s.mean(tags)
+	centre := make([]float32, s.cols)
+	for k, v := range mean {
+		centre[k] = float32(v)
+	}
+	return s.nearestTags(centre, n, take)
+}
+
+// nearestTags returns the n tags nearest to a point, among those for which take returns true.
+func (s *Space) nearestTags(centre []float32, n int, take func(tag int) bool) (tags []int, distances []float64) {
 	var best []near
 	most := float32(math.Inf(1))
 	for i := range s.of {

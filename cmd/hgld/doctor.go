@@ -129,7 +129,13 @@ func cudaFinding() (finding, int) {
 		if !c.Usable() {
 			continue
 		}
-		if failure := r.Try(i); failure != nil {
+		arch, failure := r.Try(i)
+		switch {
+		case failure == nil && arch == "":
+			f.Text += ", for which the driver compiles the kernels"
+		case failure == nil:
+			f.Text += ", kernels for " + arch
+		default:
 			f.Text += ", but a kernel fails: " + strings.ReplaceAll(failure.Error(), "\n", "; ")
 			if c == usable {
 				f.OK, f.Advice = false, cuda.Advice(failure)

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
 	"hgld/internal/rendezvous"
+	"hgld/labels"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -253,6 +254,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitUsage, func(e *embeddings.NoLevelError) string {
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
 	}),
+	kind(exitUsage, func(*labels.LevelError) string {
+		return "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)"
+	}),
 	kind(exitUsage, func(e *embeddings.MissingError) string {
 		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
 	}),
@@ -425,7 +429,7 @@ func datasetSetting(e *dataset.SettingError) string {
 	case e.Setting == "split_folders":
 		return "--split-folders " + value("NAME=SPLIT,…")
 	case e.Setting == "uneven":
-		return "--uneven repeat uses the innermost folder"
+		return "--uneven repeat uses the innermost folder, --uneven keep leaves the missing levels without a class"
 	case e.Setting == "labels":
 		return "--labels names a label file, such as the labels.csv of `hgld labels build`"
 	}

@@ -26,19 +26,51 @@ type past struct {
 	Active bool      `json:"active"`
 
 	Resolved bool `json:"resolved,omitempty"`
+
+	Score  *float64 `json:"score,omitempty"`  // of a tag in a proposal
+	Reason string   `json:"reason,omitempty"` // of a tag in a proposal
 }
 
-// history lists all edits.
-func (s *Server) history(w http.ResponseWriter, _ *http.Request) {
+// history lists all edits, or with since=N those after edit N.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	since := 0
+	if text := r.URL.Query().Get("since"); text != "" {
+		var err error
+		if since, err = strconv.Atoi(text); err != nil || since < 0 {
+			http.Error(w, "since is the number of an edit", http.StatusBadRequest)
+			return
+		}
+	}
 	s.mu.Lock()
 	edits := s.session.Edits()
 	s.mu.Unlock()
-	list := make([]past, len(edits))
 	active := curate.Active(edits)
-	for i, e := range edits {
-		list[i] = describe(e, active[i])
+	list := []past{}
+	for i := min(since, len(edits)); i < len(edits); i++ {
+		list = append(list, describe(edits[i], active[i]))
 	}
 	writeJSON(w, http.StatusOK, list)
+}
+
+// tagEdits answers with the edits of a tag: who proposed and decided it, and why.
+func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
+	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
+	if err != nil {
+		tag = -1
+	}
+	if !s.checkTags(w, []int{tag}) {
+		return
+	}
+	s.mu.Lock()
+	edits := s.session.TagEdits(tag)
+	s.mu.Unlock()
+	list := make([]past, len(edits))
+	for i, e := range edits {
+		p := describe(*e.Edit, true)
+		p.To, p.Score, p.Reason = e.To, e.Score, e.Reason
+		list[i] = p
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"edits": list})
 }
 
 // flags answers with the thread of a tag's flag: who flagged it, replied and resolved it, and why.

@@ -42,6 +42,8 @@ func (f *lineFake) Proposals([]int) func(context.Context) ([]int, []float64, err
 	return func(context.Context) ([]int, []float64, error) { return nil, nil, nil }
 }
 
+func (f *lineFake) Like([]int, int, func(int) bool) ([]int, []float64) { return nil, nil }
+
 func (f *lineFake) Candidates(int, int, func(int) bool) ([]int, []float64) { return nil, nil }
 
 // A margin is the distance to the nearest other group minus the distance to the tag's own group.

@@ -114,6 +114,31 @@ func (s *Server) nearCandidates(group int) (list []near, version int, there bool
 	return list, s.session.Version(), true
 }
 
+// like answers with the tags nearest to a selection of tags, decided ones included.
+func (s *Server) like(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Tags []int `json:"tags"`
+	}
+	if !readJSON(w, r, &q) || !s.checkTags(w, q.Tags) {
+		return
+	}
+	if s.c.Suggester == nil {
+		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return
+	}
+	given := map[int]bool{}
+	for _, i := range q.Tags {
+		given[i] = true
+	}
+	s.mu.Lock()
+	list := listNear(s.c.Suggester.Like(q.Tags, mostLike, func(i int) bool { return !given[i] }))
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"near": list})
+}
+
+// mostLike is the number of tags that are shown as like others.
+const mostLike = 100
+
 // split answers with the preview of a split, which the page turns into an edit.
 func (s *Server) split(w http.ResponseWriter, r *http.Request) {
 	var q struct {

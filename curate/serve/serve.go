@@ -44,6 +44,9 @@ type Suggester interface {
 	// Candidates returns the n tags nearest to a group's centroid among those for which
 	// take is true, and their distances, nearest first.
 	Candidates(group, n int, take func(tag int) bool) (tags []int, distances []float64)
+	// Like returns the n tags nearest to the mean of some tags among those for which take is true, and their
+	// distances, nearest first.
+	Like(tags []int, n int, take func(tag int) bool) (like []int, distances []float64)
 	// Distance returns the distance from a tag to the centroid of its group.
 	Distance(tag int) float64
 }
@@ -267,6 +270,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/flags", s.flags)
+	mux.HandleFunc("GET /api/edits", s.tagEdits)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
 	mux.HandleFunc("GET /api/margins", s.margins)
@@ -276,6 +280,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /api/edit", s.edit)
 	mux.HandleFunc("POST /api/suggest", s.suggest)
 	mux.HandleFunc("POST /api/candidates", s.candidates)
+	mux.HandleFunc("POST /api/like", s.like)
 	mux.HandleFunc("POST /api/split", s.split)
 	mux.HandleFunc("POST /api/proposals", s.proposals)
 	mux.HandleFunc("POST /api/check", s.check)

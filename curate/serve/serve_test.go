@@ -349,6 +349,9 @@ func (f *nearFake) Candidates(group, n int, take func(int) bool) (tags []int, di
 	}
 	return tags, distances
 }
+func (f *nearFake) Like(tags []int, n int, take func(int) bool) (like []int, distances []float64) {
+	return f.Candidates(0, n, take)
+}
 func (f *nearFake) Split(_ context.Context, tags []int, k int, seed uint64) ([][]int, error) {
 	parts := make([][]int, k)
 	for i, t := range tags {
@@ -447,4 +450,34 @@ func (exampleFake) Image(_ context.Context, name string) ([]byte, error) {
 		return bytes.Repeat([]byte("<script>alert(1)</script>"), 3), nil
 	}
 	return nil, fmt.Errorf("there is no image %q", name)
+}
+
+// A tag says which edit placed it, and history takes up where the page stands. A tag that is withdrawn or
+// whose edit is reverted has no such edit.
+func TestStateNamesTheEditThatPlacedATag(t *testing.T) {
+	_, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester = &nearFake{} })
+	placed := func(tag int) int {
+		var v View
+		a.get("/api/changes?since=-1", &v)
+		return v.Tags.Placed[tag]
+	}
+	a.post("/api/edit", move(0, "the first", "cluster 2", 1), nil)
+	a.post("/api/edit", move(1, "the second", "cluster 2", 3), nil)
+	if placed(1) != 1 || placed(3) != 2 || placed(5) != 0 {
+		t.Errorf("placed by %d, %d and %d; want 1, 2 and 0", placed(1), placed(3), placed(5))
+	}
+	var list []past
+	a.get("/api/history?since=1", &list)
+	if len(list) != 1 || list[0].Seq != 2 {
+		t.Errorf("after edit 1 the history has %+v", list)
+	}
+	a.post("/api/edit", order{ID: "the third", Draft: a.draft, Base: 2, Op: curate.Revert, Of: 2}, nil)
+	if placed(3) != 0 {
+		t.Errorf("after the revert it is placed by %d", placed(3))
+	}
+	var like struct{ Near []near }
+	a.post("/api/like", map[string]any{"tags": []int{0, 1}}, &like)
+	if len(like.Near) != 28 || like.Near[0].At != 2 {
+		t.Errorf("like two of 30 tags: %v", like.Near)
+	}
 }

@@ -32,6 +32,7 @@ type tagView struct {
 	Parent   []int             `json:"parent"`
 	Status   []int             `json:"status"`   // sum of the bits below
 	Distance []float32         `json:"distance"` // to the centroid of the group
+	Placed   []int             `json:"placed"`   // number of the edit that decided or proposed it, 0 for none
 	Remarks  map[int][4]string `json:"remarks"`  // reason of the drop, of the flag, note, author of the flag; for tags that have one
 }
 
@@ -83,7 +84,8 @@ func (s *Server) viewSince(version int) *View {
 // grow allocates room for n tags.
 func (v *tagView) grow(n int) {
 	if n > 0 {
-		v.At, v.Parent, v.Status, v.Distance = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n), make([]float32, 0, n)
+		v.At, v.Parent, v.Status, v.Placed = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n), make([]int, 0, n)
+		v.Distance = make([]float32, 0, n)
 	}
 }
 
@@ -125,6 +127,7 @@ func (s *Server) addTag(v *tagView, at int) {
 	v.Parent = append(v.Parent, n.Parent)
 	v.Status = append(v.Status, status)
 	v.Distance = append(v.Distance, distance)
+	v.Placed = append(v.Placed, n.Placed)
 	if n.Reason != "" || n.Flagged || n.Note != "" {
 		v.Remarks[at] = [4]string{n.Reason, n.Flag, n.Note, n.FlagBy}
 	}

@@ -53,7 +53,7 @@ func lost(t *testing.T, g *Group) *GoneError {
 			return e
 		}
 		t.Fatal(err)
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nobody was missed")
 	}
 	return nil

@@ -55,6 +55,7 @@ type parquetSource struct {
 	files  []*parquetTable
 	levels []string
 	pages  *pageCache
+	keep   bool // rows may lack levels
 }
 
 // parquetTable is a file of the data set.
@@ -71,14 +72,17 @@ type parquetTable struct {
 }
 
 func (src *parquetSource) open(ctx context.Context, s Settings) error {
-	names, err := parquetFiles(s.Input)
+	names, err := filesIn(s.Input, ".parquet")
 	if err != nil {
+		return err
+	}
+	if src.keep, err = keepsUneven(s); err != nil {
 		return err
 	}
 	if src.notes, err = checkParts(names); err != nil {
 		return err
 	}
-	splits, err := parquetSplits(names, s)
+	splits, err := fileSplits(names, s)
 	if err != nil {
 		return err
 	}
@@ -109,9 +113,9 @@ func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	return orderByRows(src.levels, src.rows(ctx))
 }
 
-// parquetFiles lists the files of a data set, sorted: paths within a folder, or the name of the
-// file. Hidden files and folders are left out.
-func parquetFiles(input string) ([]string, error) {
+// filesIn lists the files of a data set that have an extension, sorted: paths within a folder, or the
+// name of the file. Hidden files and folders are left out.
+func filesIn(input, ext string) ([]string, error) {
 	info, err := os.Stat(input)
 	if err != nil {
 		return nil, err
@@ -128,13 +132,13 @@ func parquetFiles(input string) ([]string, error) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-		case !d.IsDir() && isParquet(name):
+		case !d.IsDir() && strings.EqualFold(path.Ext(name), ext):
 			names = append(names, name)
 		}
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = errors.New("no .parquet files found")
+		err = fmt.Errorf("no %s files found", ext)
 	}
 	return names, err
 }
@@ -270,7 +274,7 @@ func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, erro
 // item describes image i of a page.
 func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
 	r := t.pages[page].First + int64(i)
-	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Where: t.where(r),
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Uneven: src.keep, Where: t.where(r),
 		Size: int64(len(data)), Missing: len(data) == 0}
 	if t.names != nil {
 		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {

@@ -94,12 +94,13 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 	if err := e.check(); err != nil {
 		return nil, err
 	}
+	e = e.completed()
 	keys := e.Metrics.Keys(len(e.Levels))
 	columns := make([][]float64, len(keys)) // per query
 	for i := range columns {
 		columns[i] = make([]float64, len(e.Query.Labels))
 	}
-	ties := newTieColumns(len(keys), len(e.Query.Labels))
+	ties := newTieColumns(len(keys))
 	var m *ranker
 	observer := e.Observer
 	if observer == nil {
@@ -135,7 +136,10 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 		if err != nil {
 			return nil, fmt.Errorf("train: evaluation: %w", err)
 		}
-		m.measure(lo, hi, columns, ties, observer.Curves)
+		err = thread.Do(func() error { return m.measure(lo, hi, columns, ties, observer.Curves) })
+		if err != nil {
+			return nil, fmt.Errorf("train: evaluation: %w", err)
+		}
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}

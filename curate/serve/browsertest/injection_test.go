@@ -63,6 +63,10 @@ func TestHostileTextNeverRuns(t *testing.T) {
 		d.Clusters = append(d.Clusters, labels.Cluster{ID: i, Name: text, Members: []labels.Member{{Tag: i}}})
 		fmt.Fprintf(&tags, `{"landmark_id":%d,"split":"train","category":%q,"title":%q,"outcome":"ok","tag":%s,"qid":%s}`+"\n", i, "javascript:xss()", "Category:x", quoteJSON(t, text), quoteJSON(t, "Q"+text))
 	}
+	for _, text := range list[:3] { // clusters that are called like a declared group
+		d.Clusters = append(d.Clusters, labels.Cluster{ID: len(d.Clusters), Name: text + " ", Members: []labels.Member{{Tag: len(d.Tags)}}})
+		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: text + " "}, Landmarks: 1})
+	}
 	writeDraft(t, dir, d)
 	if err := os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -88,15 +92,20 @@ func TestHostileTextNeverRuns(t *testing.T) {
 		b.Keys("j", "i")
 	}
 	for _, screen := range []string{"dropped", "flagged", "search"} {
-		b.Click(`[data-view="` + screen + `"]`)
+		b.screen(screen)
 		if screen == "search" {
-			b.Keys("xss", kb.Enter)
+			b.Keys("xss")
+			for _, facet := range []string{"by", "how", "day", "mark"} {
+				b.Focus("#facet-" + facet)
+			}
+			b.Focus("#query")
+			b.Keys(kb.Enter)
 		}
 		b.Keys(kb.End, kb.Home)
 		b.Ctrl("a")
 		b.Keys(kb.Escape)
 	}
-	for _, key := range []string{"m", "g", "p", "r", "n", "x", "f", "t", "e", "w", "?"} {
+	for _, key := range []string{"m", "g", "p", "r", "n", "x", "f", "t", "e", "w", "?", "G"} {
 		b.Keys(key)
 		b.Until("the dialog of "+key, `document.querySelector("dialog[open] button, dialog[open] .choice")`)
 		b.Keys(kb.Escape)
@@ -119,7 +128,7 @@ func addXSS(ctx context.Context, tab *chromedp.Target) error {
 	return err
 }
 
-func quoteJSON(t testing.TB, text string) string {
+func quoteJSON(t testing.TB, text any) string {
 	t.Helper()
 	data, err := json.Marshal(text)
 	if err != nil {

@@ -62,6 +62,15 @@ func (b *page) heading() string {
 	return eval[string](b, headingShown)
 }
 
+// screen opens a screen by its button, which may be in the menu.
+func (b *page) screen(name string) {
+	b.TB.Helper()
+	if eval[bool](b, fmt.Sprintf(`!!document.querySelector('.menu [data-view=%q]')`, name)) {
+		b.Click(`[data-menu="More"]`)
+	}
+	b.Click(`[data-view="` + name + `"]`)
+}
+
 // rows are the groups of the tree, from the top.
 func (b *page) rows() []string {
 	b.TB.Helper()
@@ -120,6 +129,18 @@ func (b *page) moveTo(group string) {
 	b.TB.Helper()
 	b.Keys("m")
 	b.take(group)
+}
+
+// findAll opens Find, types a text, and has the decided labels shown below the open ones. The key
+// changes the check box: its place moves when the labels are counted, and a click may miss it.
+func (b *page) findAll(text string) {
+	b.TB.Helper()
+	b.Keys("/", text)
+	b.Until("counted", `/^\d+ open/.test(document.getElementById("counted").textContent)`)
+	b.Focus("#openonly")
+	b.Keys(" ")
+	b.Until("decided ones too", `!document.getElementById("openonly").checked`)
+	b.Focus("#query")
 }
 
 // saved waits until the page says that edit n is on disk.

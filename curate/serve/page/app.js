@@ -4,10 +4,11 @@ import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Examples, Thread, Thumbnails} from './images.js';
+import {Enlarged, Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
-import {commands, decide, setParent, helpDialog} from './commands.js';
+import {Find, TagEdits} from './find.js';
+import {commands, decide, mergeNamesakes, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
 import {asPast, objectOf, describe} from './feedback.js';
@@ -22,8 +23,10 @@ class App {
     this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
     this.thread = new Thread(this);
+    this.tagEdits = new TagEdits(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
+    this.enlarged = new Enlarged(this);
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
       changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
@@ -39,6 +42,7 @@ class App {
     const fields = [byId('query'), byId('openonly'), byId('newonly')];
     byId('newfield').hidden = !this.model.fresh.size;
     this.restored = takeState(this, fields);
+    this.find = new Find(this, this.restored?.find);
     this.proposals = new Proposals(this, this.restored?.proposals);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
     view.restore();
@@ -223,7 +227,7 @@ class App {
       if (e.key === 'Escape') { e.target.value = ''; tree.setFilter(''); byId('grid').focus(); e.preventDefault(); }
       e.stopPropagation();
     });
-    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
+    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Empty group')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
     for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {
@@ -309,6 +313,16 @@ async function start() {
   performance.mark('ready');
   if (restored?.dialog && restored.address === location.hash) reopenDialog(app, restored, commands);
   else if (app.model.version === 0 && !restored && !app.sender.queue.length) helpDialog(app, true);
+  else if (!restored && !app.review) offerNamesakes(app);
+}
+
+// offerNamesakes offers to merge clusters into declared groups of the same name, as they are after an import
+// of names. Once labels are decided, it only mentions it.
+function offerNamesakes(app) {
+  const n = app.model.namesakes().length;
+  if (!n) return;
+  if (app.model.done.labels) app.view.say(`${number(n)} of the clusters ${n === 1 ? 'is' : 'are'} called like a declared group: G merges them into it.`);
+  else mergeNamesakes(app);
 }
 
 start().catch((e) => {

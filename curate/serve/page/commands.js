@@ -1,6 +1,6 @@
 import {h, count, shown, key, number} from './dom.js';
 import {DECIDED, FLAGGED, OUTLIER} from './model.js';
-import {choose, confirm, prompt, inform, preview} from './dialogs.js';
+import {check, choose, confirm, prompt, inform, preview} from './dialogs.js';
 import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
 import {palette} from './palette.js';
@@ -199,6 +199,22 @@ async function merge(app) {
   if (level === 1 && from.some((x) => x.at === app.view.at)) app.view.follow = {from: app.view.at, to};
 }
 
+// mergeNamesakes merges the clusters that have the name of a declared group into it, by one edit.
+export async function mergeNamesakes(app) {
+  const m = app.model, all = m.namesakes(), {view} = app;
+  if (!all.length) { view.say('No cluster has the name of a declared group.'); return; }
+  const items = all.map(({cluster, group}) => ({cluster, group, name: `${shown(cluster.name)} → ${shown(group.name)}`,
+    note: `${count(m.bucket(cluster.at).size, 'label')} · ${count(m.bucket(cluster.at).landmarks, 'landmark')}`,
+    more: m.members(cluster.at).slice(0, 6).map((i) => shown(m.names[i])).join(' · ')}));
+  const chosen = await check({title: `Merge ${count(all.length, 'cluster')} into ${all.length === 1 ? 'its namesake' : 'their namesakes'}`, items,
+    lead: 'These clusters are called like a group that you declared. Their labels join it and stay open. One undo takes all of it back.', action: 'Merge'});
+  if (!chosen) return;
+  const parts = [...Map.groupBy(chosen, (x) => x.group.name)].map(([to, list]) => ({to, members: list.map((x) => ({name: x.cluster.name}))}));
+  const here = chosen.find((x) => x.cluster.at === view.at);
+  if (here) view.follow = {from: view.at, to: here.group.name};
+  app.edit({op: 'merge', level: 1, parts});
+}
+
 async function split(app) {
   const g = app.view.tree.under() || currentGroup(app);
   if (!g || g.level > 1 || !app.model.has.split) {
@@ -316,26 +332,32 @@ const revert = (app, what) => (app.model[what] || app.sender.queue.length ? app.
 
 export const commands = [
   {keys: ['a'], name: 'Accept', group: 'decide', help: 'accept the whole group and go to the next open one', run: (app) => accept(app, (tags) => tags)},
-  {keys: ['A'], name: 'Accept core', group: 'decide', help: 'accept everything above the break', run: acceptCore},
+  {keys: ['A'], name: 'Accept sure', group: 'decide', help: 'accept everything above the break', run: acceptCore},
   {keys: ['m'], name: 'Move', group: 'decide', help: 'move the marked labels, or the current one, to a group by typing its name', run: move},
   {keys: ['n'], name: 'New group', group: 'decide', help: 'make a group of the marked labels', run: moveToNew},
   {keys: ['x'], name: 'Drop', group: 'decide', help: 'leave out, with a reason', run: drop},
   {keys: ['r'], name: 'Rename', group: 'group', help: 'rename the group', run: rename},
   {keys: ['g'], name: 'Merge', group: 'group', help: 'merge the group, or those marked in the tree, into another', run: merge},
+  {keys: ['G'], name: 'Merge namesakes', group: 'group', help: 'merge the clusters that are called like a declared group into it, from a list',
+    run: mergeNamesakes},
   {keys: ['s'], name: 'Divide', group: 'group', help: 'divide the group by k-means, after a preview', run: split},
-  {keys: ['p'], name: 'Kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
-  {keys: ['N'], name: 'Declare', group: 'group', help: 'declare an empty group', run: newGroup},
+  {keys: ['p'], name: 'Set kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
+  {keys: ['N'], name: 'Empty group', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag', run: (app) => flag(app)},
   {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: note},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
+  {keys: ['I'], name: 'Enlarge image', group: 'label', help: 'the image of the current label, large, until it is pressed again',
+    run: (app) => app.enlarged.toggle()},
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
-  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, or by name', run: (app) => app.view.sortNext()},
+  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, by name, least sure, latest decision', run: (app) => app.view.sortNext()},
   {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
+  {keys: ['C'], name: 'More like this', group: 'label', help: 'labels of all groups that are nearest to this one, or to the marked ones',
+    run: (app) => app.view.openLike()},
   {keys: ['z'], name: 'Variants', group: 'mark', help: 'variants of a name (case, accents, plural) in one row, or one in each',
     run: (app) => app.view.toggleVariants()},
   {keys: ['c'], name: 'Close by', group: 'group', help: 'open labels of other groups that are near this one; a takes them into it',

@@ -117,6 +117,34 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
   });
 }
 
+// check asks which items {name, note, more} of a list to take; all are at first. Space changes one, and Enter takes
+// the list. The result is the items, or null.
+export function check({title, lead, items, action}) {
+  return new Promise((resolve) => {
+    let result = null;
+    const boxes = items.map((_, i) => h('input', {type: 'checkbox', id: `check-${i}`, checked: true}));
+    const chosen = () => items.filter((_, i) => boxes[i].checked);
+    const ok = h('button', {type: 'button', class: 'main-button', onclick: () => take()});
+    const draw = () => { fill(ok, `${action} ${number(chosen().length)} `, key('Enter')); ok.disabled = !chosen().length; };
+    const take = () => { if (chosen().length) { result = chosen(); d.leave(); } };
+    const set = (on) => { for (const b of boxes) b.checked = on; draw(); };
+    const list = h('ul', {class: 'checks'}, items.map((x, i) => h('li', {}, boxes[i], h('label', {for: `check-${i}`}, h('span', {class: 'name', dir: 'auto'}, x.name),
+      h('span', {class: 'soft'}, ` ${x.note}`), h('span', {class: 'soft examples', dir: 'auto'}, x.more)))));
+    list.addEventListener('change', draw);
+    list.addEventListener('keydown', (e) => {
+      const at = boxes.indexOf(document.activeElement), to = {ArrowDown: at + 1, ArrowUp: at - 1}[e.key];
+      if (boxes[to]) { boxes[to].focus(); e.preventDefault(); }
+    });
+    const d = open(title, 'wide', lead ? h('p', {class: 'soft'}, lead) : null, h('div', {class: 'body'}, list),
+      h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => set(true)}, 'All'), h('button', {type: 'button', onclick: () => set(false)}, 'None'),
+        h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
+    d.addEventListener('keydown', (e) => { if (isEnter(e) && e.target.tagName !== 'BUTTON') { e.preventDefault(); take(); } });
+    d.addEventListener('left', () => resolve(result));
+    draw();
+    boxes[0].focus();
+  });
+}
+
 // inform shows elements until it is closed.
 export function inform(title, className, ...children) {
   const ok = h('button', {type: 'button', class: 'main-button', autofocus: true, onclick: () => d.leave()}, 'Close ', key('Esc'));

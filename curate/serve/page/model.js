@@ -38,6 +38,7 @@ export class Model {
     this.parent = new Int32Array(n).fill(nowhere);
     this.status = new Uint8Array(n);
     this.distance = new Float32Array(n);
+    this.placed = new Int32Array(n); // the number of the edit that decided or proposed a label, 0 for none
     this.remarks = new Map();
     this.groups = s.levels.map(() => []);
     this.byName = s.levels.map(() => new Map());
@@ -62,6 +63,7 @@ export class Model {
     const t = v.tags;
     (t.at || []).forEach((i, k) => {
       this.distance[i] = t.distance[k];
+      this.placed[i] = t.placed[k];
       this.put(i, t.parent[k], t.status[k]);
       if (t.remarks[i]) this.remarks.set(i, t.remarks[i]); else this.remarks.delete(i);
     });
@@ -187,21 +189,38 @@ export class Model {
   }
 
   // members lists the labels of a group, outliers last. The order is "sure" for those that belong to
-  // it most surely first, "near" for those nearest to its centroid, "landmarks" or "name".
+  // it most surely first, "near" for those nearest to its centroid, or one of order().
   members(g, order = this.margins ? 'sure' : 'near') {
     const before = {sure: (x, y) => this.margins[y] - this.margins[x], near: (x, y) => this.distance[x] - this.distance[y]}[order] || this.order(order);
     return this.bucket(g).listed((x, y) => (this.status[x] & OUTLIER) - (this.status[y] & OUTLIER) || before(x, y) || x - y, order);
   }
 
-  // order compares labels by their landmarks, most first, or by their names.
+  // order compares labels by their landmarks, most first; by how surely they belong to their groups, least
+  // sure first; by the edits that decided them, latest first; or by their names.
   order(by) {
-    return by === 'landmarks' ? (x, y) => this.landmarks[y] - this.landmarks[x] : (x, y) => collator.compare(this.names[x], this.names[y]);
+    return {landmarks: (x, y) => this.landmarks[y] - this.landmarks[x], doubt: (x, y) => this.leadOf(x) - this.leadOf(y),
+      latest: (x, y) => this.placed[y] - this.placed[x]}[by] || ((x, y) => collator.compare(this.names[x], this.names[y]));
   }
+
+  // leadOf says how surely a label belongs to its group.
+  leadOf(i) { return this.margins ? this.margins[i] : -this.distance[i]; }
 
   // namesake is the first of some labels that has the name of a declared group; −1 if none has.
   namesake(tags) {
     const names = new Set(this.live(1).filter((g) => g.declared).map((g) => fold(g.name)));
     return tags.find((i) => names.has(fold(this.names[i]))) ?? -1;
+  }
+
+  // namesakes lists the clusters that have the name of a declared group, but for case, accents and number, as
+  // [{cluster, group}], those with the most landmarks first.
+  namesakes() {
+    const declared = new Map(), list = [];
+    for (const g of this.live(1)) if (g.declared && !declared.has(stem(g.name))) declared.set(stem(g.name), g);
+    for (const cluster of this.live(1)) {
+      const group = declared.get(stem(cluster.name));
+      if (group && !cluster.declared && this.bucket(cluster.at).size) list.push({cluster, group});
+    }
+    return list.sort((x, y) => this.bucket(y.cluster.at).landmarks - this.bucket(x.cluster.at).landmarks);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }

@@ -6,11 +6,11 @@ import {dialogOpen, halfTyped, resume} from './dialogs.js';
 const storageKey = (app) => `hgld state ${app.model.queue}`;
 
 // stateOf returns the state, with the labels by name.
-function stateOf({model, view, command, examples, proposals, rate}) {
+function stateOf({model, view, command, examples, find, proposals, rate}) {
   const {grid, tree, marks} = view, ref = (i) => model.ref(i);
   return {draft: model.draft, marks: [...marks].map((i) => [ref(i), marks.seen.get(i)]), at: grid.current() === undefined ? null : ref(grid.current()),
     level: tree.level, groups: [...tree.marked], images: examples.on, singly: view.singly, sorting: view.sorting,
-      proposals: proposals.saved(), rate: rate.saved(),
+      find: find.saved(), proposals: proposals.saved(), rate: rate.saved(),
       dialog: dialogOpen() && command ? {command: command, typed: halfTyped()} : null};
 }
 

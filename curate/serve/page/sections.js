@@ -1,4 +1,3 @@
-import {byId, number} from './dom.js';
 import {DECIDED, DROPPED, OUTLIER, PROPOSED} from './model.js';
 import {Rows} from './variants.js';
 
@@ -9,7 +8,7 @@ const mostGathered = 2000; // with more labels, each has a row of its own, so th
 export function sectionsOf(app) {
   const rows = new Rows(), all = sections(app), m = app.model;
   const n = all.reduce((sum, s) => sum + s.items.length, 0);
-  if (app.view.singly || n > mostGathered || !['group', 'near', 'search'].includes(app.view.kind)) return {sections: all, rows};
+  if (app.view.singly || n > mostGathered || !['group', 'near', 'search', 'like'].includes(app.view.kind)) return {sections: all, rows};
   const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
   return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same)}))};
 }
@@ -24,7 +23,8 @@ function sections(app) {
     return [{items: tags.slice(0, cut)}, {title: `outliers · ${tags.length - cut} far from the centre`, items: tags.slice(cut)}];
   }
   if (v.kind === 'near') return [{items: (app.view.candidates || []).filter((i) => !(m.status[i] & DECIDED))}];
-  if (v.kind === 'search') return found(app).map((s) => ({...s, items: v.sorting === 'sure' ? s.items : [...s.items].sort(m.order(v.sorting))}));
+  if (v.kind === 'like') return [{items: v.like || []}];
+  if (v.kind === 'search') return app.find.sections().map((s) => ({...s, items: v.sorting === 'sure' ? s.items : [...s.items].sort(m.order(v.sorting))}));
   const sorted = (tags) => (v.sorting === 'sure' ? tags : [...tags].sort(m.order(v.sorting)));
   if (v.kind === 'marked') return [{items: sorted([...app.view.marks])}];
   if (v.kind === 'dropped') return [{items: sorted(m.droppedTags())}];
@@ -32,15 +32,4 @@ function sections(app) {
   if (v.kind === 'review') return app.review.sections();
   if (v.kind === 'proposals') return app.proposals.sections();
   return [{items: []}];
-}
-
-// found lists the labels of the screen Find, open ones first.
-function found(app) {
-  const m = app.model, {checked} = byId('newonly'), text = byId('query').value;
-  const all = !checked ? m.find(text) : text.trim() ? m.find(text).filter((i) => m.fresh.has(i)) : [...m.fresh];
-  const open = all.filter((i) => !(m.status[i] & DECIDED));
-  const decided = all.length - open.length;
-  byId('counted').textContent = text.trim() === '' && !checked ? '' : `${number(open.length)} open, ${number(decided)} decided`;
-  if (byId('openonly').checked || !decided) return [{items: open}];
-  return [{items: open}, {title: `decided · ${number(decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
 }

@@ -19,7 +19,7 @@ export class View {
     Object.assign(this, {app, model, screen: {kind: 'group', at: -1}, marks: new MarkedLabels(model), rows: new Rows(), pointer: new Pointer()});
     this.remembered = new Map(); // where labels were when a command on them began
     this.leftOut = new Set(); // decided labels that were not marked with others
-    this.sorting = 'sure'; // or landmarks, or name
+    this.sorting = 'sure'; // or an order of the model
     this.singly = false; // whether each variant has a row of its own
     this.grid = new Grid(byId('grid'), {
       width: (items) => (this.kind === 'group' ? panels.lineWidth(app, items) : this.kind === 'proposals' ? 330 : 220),
@@ -33,7 +33,7 @@ export class View {
     this.tree.refresh();
   }
 
-  // kind is the kind of screen: group, near, search, marked, dropped, flagged, map, proposals or
+  // kind is the kind of screen: group, near, like, search, marked, dropped, flagged, map, proposals or
   // review.
   get kind() { return this.screen.kind; }
 
@@ -49,7 +49,7 @@ export class View {
 
   // sortNext shows the labels in the next order.
   sortNext() {
-    const orders = ['sure', 'landmarks', 'name'], current = this.grid.current();
+    const orders = ['sure', 'landmarks', 'name', 'doubt', 'latest'], current = this.grid.current();
     this.sorting = orders[(orders.indexOf(this.sorting) + 1) % orders.length];
     if (this.kind === 'group') this.screen = this.groupScreen(this.at);
     this.grid.start(current);
@@ -138,7 +138,8 @@ export class View {
     app.rate.draw(this.model.n - this.model.done.labels, app.proposals.errors);
     if (kind === 'proposals') app.proposals.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
-    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); }, 0); // the screen is painted first
+    app.enlarged?.draw();
+    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); app.tagEdits.ask(); }, 0); // the screen is painted first
   }
 
   // ——— going to a screen
@@ -198,6 +199,15 @@ export class View {
     if (push) this.show({kind: 'near', at: g}); else this.schedule(true);
   }
 
+  // openLike shows the labels whose meanings are nearest to the chosen ones.
+  async openLike() {
+    const tags = this.chosen();
+    if (!tags.length || !this.model.has.suggest) { this.say(tags.length ? 'This draft has no vectors.' : 'Choose a label first.'); return; }
+    try { this.like = (await ask('/api/like', {tags})).near.map((x) => x.at); } catch (e) { this.say(e.message); return; }
+    this.likeOf = tags;
+    this.show({kind: 'like'});
+  }
+
   async openMap(push = true) {
     this.show({kind: 'map'}, push);
     const {model, marks} = this;
@@ -207,6 +217,7 @@ export class View {
       decided: (i) => model.status[i] & DECIDED,
       name: (i) => model.names[i],
       groupName: (g) => model.groups[1][g].name,
+      declared: (g) => model.groups[1][g].declared,
       marked: (tags, more) => {
         if (!more) { marks.clear(); this.leftOut.clear(); }
         this.markMany(tags);
@@ -226,6 +237,7 @@ export class View {
     const first = this.tree.first();
     if (['dropped', 'flagged', 'search', 'marked'].includes(kind)) { this.show({kind}, false); return; }
     if (kind === 'proposals' && m.has.propose) { this.show({kind}, false); return; }
+    if (kind === 'like' && this.like) { this.show({kind}, false); return; }
     if (kind === 'map' && m.has.map) { this.openMap(false); return; }
     if (first === undefined) { this.show({kind: 'dropped'}, false); return; }
     if (exists && kind === 'near' && m.has.suggest) { this.candidates = []; this.show({kind, at: g}, false); this.openNear(g, false); return; }

@@ -44,17 +44,18 @@ func (r Report) Usable() (list []int) {
 func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
 
 // Try loads a kernel on Cards[i], runs it and reads its result. A driver that makes a context may still
-// lack its compiler.
-func (r Report) Try(i int) error {
+// lack its compiler. arch is what the kernel's machine code is made for, such as sm_90; it is empty if
+// the driver compiles the kernels.
+func (r Report) Try(i int) (arch string, err error) {
 	b, err := OpenWith(r.drv, r.Cards[i].Ordinal)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := b.try(); err != nil {
 		b.Close() // which would return the same error
-		return err
+		return "", err
 	}
-	return b.Close()
+	return b.arch, b.Close()
 }
 
 // try fills an array and compares what comes back.
