@@ -23,8 +23,8 @@ import (
 const (
 	deviceKey      = "device"
 	deviceVariable = "HGLD_DEVICE"
-	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train on " +
-		"several, cuda:0-3, cuda:0,2 or cuda:all"
+	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train or " +
+		"embed on several, cuda:0-3, cuda:0,2 or cuda:all"
 )
 
 // builtCards lists the kinds of GPUs in this build, in the order in which auto tries them.
@@ -141,7 +141,7 @@ func (j *job) openNetwork(threads int) (*img.Decoder, device.Backend, error) {
 // It returns an error if a GPU is named and not usable. Close releases the device.
 func (j *job) open(name string, threads int) (device.Backend, error) {
 	if group, err := device.ParseGroup(name); err == nil && group != nil {
-		return nil, usagef("device %s is several GPUs, on which `hgld train run` and `hgld train resume` train: name one", name)
+		return nil, usagef("device %s is several GPUs, which only trainings and `hgld eval embed` use: name one", name)
 	}
 	p, err := device.ParsePlace(name)
 	if err != nil {

@@ -134,12 +134,30 @@ func (o *embedChoice) check(j *job) error {
 }
 
 func (o *embedChoice) run(j *job) (err error) {
+	if o.slice == "" {
+		if err := j.findRanks(); err != nil {
+			return err
+		}
+		if err := j.spread(j.device); err != nil {
+			return err
+		}
+	}
+	err = o.embed(j)
+	return j.ranks.leave(err)
+}
+
+func (o *embedChoice) embed(j *job) (err error) {
 	if err := o.check(j); err != nil {
 		return err
 	}
 	n, of, err := o.sliceOf()
 	if err != nil {
 		return err
+	}
+	if j.ranks != nil {
+		if n, of, err = j.shareEmbedding(); err != nil {
+			return err
+		}
 	}
 	data, closer, err := openItems(j, j.args[0], o.split, o.labels)
 	if err != nil {
@@ -165,9 +183,17 @@ func (o *embedChoice) run(j *job) (err error) {
 		if err != nil {
 			return embedError(j, err)
 		}
-		return o.reportSlice(j, s, n, of)
+		if j.ranks == nil {
+			return o.reportSlice(j, s, n, of)
+		}
+		if j.follows() {
+			return j.ranks.group.Done()
+		}
+		if err := j.ranks.group.Await(j.ctx); err != nil {
+			return err
+		}
 	}
-	w.Finish = o.finish()
+	w.Finish = o.finish() || j.ranks != nil
 	info, kept, err := w.Write(j.ctx, m, data)
 	if err != nil {
 		return embedError(j, missingParts(err, of))

@@ -40,6 +40,23 @@ func (o *embedChoice) sliceOf() (n, of int, err error) {
 	return n, of, withCode(exitUsage, err)
 }
 
+// shareEmbedding returns the slice of this process among those that a launcher has started, or that it has started for
+// the cards of its device. Rank 0 writes the files when all have done theirs.
+func (j *job) shareEmbedding() (n, of int, err error) {
+	if j.card != "" {
+		j.device = j.card
+	}
+	if j.device, err = j.cardOf(j.device); err != nil {
+		return 0, 0, err
+	}
+	if _, err := j.ranks.meet(j, rankNote{}); err != nil {
+		return 0, 0, err
+	}
+	p := j.ranks.place
+	j.say("%d processes embed together, started by %s", p.Ranks, p.Launcher)
+	return p.Rank + 1, p.Ranks, nil
+}
+
 // missingParts names the slices to run again.
 func missingParts(err error, of int) error {
 	var missing *index.MissingPartsError

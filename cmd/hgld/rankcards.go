@@ -17,7 +17,7 @@ import (
 	"hgld/train/device/cuda"
 )
 
-// rankNote is what a process with a card tells the others before they join their cards.
+// rankNote is what a process tells the others when they meet.
 type rankNote struct {
 	Machine machine
 	NCCL    nccl.Version
@@ -36,7 +36,7 @@ func (j *job) joinCards(b *cuda.Backend) (device.Backend, error) {
 		return nil, withHint(withCode(exitNoGPU, err), "cards train together by NCCL: pip install nvidia-nccl-cu12, or name "+
 			"the folder of %s in %s; --device cpu trains on the processors, by MPI", nccl.Name, cuda.LibrariesVariable)
 	}
-	own := rankNote{Machine: thisMachine(), NCCL: lib.Version}
+	own := rankNote{NCCL: lib.Version}
 	if r.place.Rank == 0 {
 		id, err := lib.NewID()
 		if err != nil {
@@ -44,18 +44,14 @@ func (j *job) joinCards(b *cuda.Backend) (device.Backend, error) {
 		}
 		own.ID = id[:]
 	}
-	text, err := json.Marshal(own)
+	notes, err := r.meet(j, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.meet(j.ctx, text, j.stderr); err != nil {
-		return nil, err
-	}
-	id, err := r.readNotes()
+	id, err := idOf(notes)
 	if err != nil {
 		return nil, err
 	}
-	r.watchOthers(j.stderr) // joining waits for all
 	joined, err := cuda.Join(b, lib, r.place.Rank, r.place.Ranks, id)
 	if err != nil {
 		return nil, withHint(err, "each process needs a card of its own; NCCL_DEBUG=INFO lets NCCL say more")
@@ -81,38 +77,53 @@ func (c rankCard) Close() error {
 	return errors.Join(err, c.Leave(c.of.failed || err != nil), c.Backend.Close())
 }
 
-// readNotes returns the ID that rank 0 has made, and takes this process's share of the processors.
-func (r *ranks) readNotes() (id nccl.ID, err error) {
-	all := make([]rankNote, r.place.Ranks)
-	var machines []machine
+// idOf returns the ID that rank 0 has made, or how the libraries of the others differ.
+func idOf(notes []rankNote) (id nccl.ID, err error) {
 	var differences []string
-	for i, text := range r.group.Notes() {
-		if err := json.Unmarshal(text, &all[i]); err != nil {
-			return id, fmt.Errorf("the note of rank %d: %w", i, err)
-		}
-		machines = append(machines, all[i].Machine)
-		if a, b := all[i].NCCL, all[0].NCCL; a != b {
-			differences = append(differences,
-				fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, all[i].Machine.Host, a, b))
+	for i, n := range notes {
+		if n.NCCL != notes[0].NCCL {
+			differences = append(differences, fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, n.Machine.Host, n.NCCL,
+				notes[0].NCCL))
 		}
 	}
 	if len(differences) > 0 {
 		return id, &train.RanksError{Differences: differences}
 	}
-	if len(all[0].ID) != len(id) {
+	if len(notes[0].ID) != len(id) {
 		return id, errors.New("rank 0 has sent no ID of NCCL")
 	}
-	r.shareProcessors(machines)
-	return nccl.ID(all[0].ID), nil
+	return nccl.ID(notes[0].ID), nil
 }
 
-// meet connects the processes: at the address of rank 0, or else by MPI.
-func (r *ranks) meet(ctx context.Context, note []byte, stderr io.Writer) error {
-	if r.meetsByAddress() {
-		return r.meetByAddress(ctx, note, stderr)
+// meet connects the processes, at the address of rank 0 or else by MPI, and returns the notes of all. This process takes
+// its share of the processors, and ends from then on when another is gone.
+func (r *ranks) meet(j *job, own rankNote) ([]rankNote, error) {
+	own.Machine = thisMachine()
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
 	}
-	return withHint(r.connect(ctx, note), "the processes meet without MPI at the address of rank 0, MASTER_ADDR or the "+
-		"first node of SLURM's list: it must be known, and %s must hold the same secret for all", tokenVariable)
+	if r.meetsByAddress() {
+		err = r.meetByAddress(j.ctx, text, j.stderr)
+	} else {
+		err = withHint(r.connect(j.ctx, text), "the processes meet without MPI at the address of rank 0, MASTER_ADDR or "+
+			"the first node of SLURM's list: it must be known, and %s must hold the same secret for all", tokenVariable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.watchOthers(j.stderr)
+	notes, machines := make([]rankNote, r.place.Ranks), make([]machine, r.place.Ranks)
+	for i, text := range r.group.Notes() {
+		if err := json.Unmarshal(text, &notes[i]); err != nil {
+			return nil, fmt.Errorf("the note of rank %d: %w", i, err)
+		}
+		machines[i] = notes[i].Machine
+	}
+	if r.world == nil {
+		r.shareProcessors(machines)
+	}
+	return notes, nil
 }
 
 // meetsByAddress reports whether the processes can meet without MPI: others than those of this machine need a secret.

@@ -110,7 +110,7 @@ func TestSeveralCardsAreForTrainingOnly(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{}
 	code, errs := evaluate(t, f.kinds(), "--device", "cuda:0-1")
-	if code != exitUsage || !strings.Contains(errs, "device cuda:0-1 is several GPUs, on which `hgld train run`") {
+	if code != exitUsage || !strings.Contains(errs, "device cuda:0-1 is several GPUs, which only trainings") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, errs = evaluate(t, f.kinds(), "--device", "cuda:1-0")

@@ -305,8 +305,10 @@ func (r *ranks) leave(err error) error {
 	return r.named(err)
 }
 
-// trainedTogether reports whether a process whose training ends so has gone on as long as the others.
-func trainedTogether(err error) bool { return err == nil || errors.As(err, new(*train.StopError)) }
+// trainedTogether reports whether a process whose work ends so has gone on as long as the others.
+func trainedTogether(err error) bool {
+	return err == nil || errors.As(err, new(*train.StopError)) || exitCode(err) == exitSomeFailed
+}
 
 // note keeps whether the training has failed, which decides how the devices are closed.
 func (r *ranks) note(err error) {

@@ -65,6 +65,7 @@ const (
 	welcome   = "welcome"
 	refused   = "refused"
 	alive     = "alive"
+	done      = "done"
 	gone      = "gone"
 	bye       = "bye"
 )
@@ -121,12 +122,14 @@ type peer struct {
 
 	mu   sync.Mutex
 	out  *json.Encoder
+	done chan struct{} // closed when it is done
 	left chan struct{} // closed after its bye
 }
 
 func newPeer(c net.Conn) *peer {
 	room := &io.LimitedReader{R: c, N: longestMessage}
-	return &peer{conn: c, in: json.NewDecoder(room), room: room, out: json.NewEncoder(c), left: make(chan struct{})}
+	return &peer{conn: c, in: json.NewDecoder(room), room: room, out: json.NewEncoder(c), done: make(chan struct{}),
+		left: make(chan struct{})}
 }
 
 func (p *peer) send(m message) error {
@@ -321,6 +324,7 @@ func (g *Group) live(ctx context.Context, p *peer) {
 // watch reads what a process says until it is gone.
 func (g *Group) watch(p *peer) {
 	defer close(p.left)
+	var finished sync.Once
 	for {
 		m, err := p.read(silence)
 		switch {
@@ -332,6 +336,9 @@ func (g *Group) watch(p *peer) {
 			return
 		case m.Kind == bye:
 			return
+		case m.Kind == done:
+			finished.Do(func() { close(p.done) })
+			continue
 		}
 		p.seen.Store(m.Calls)
 	}
@@ -354,6 +361,23 @@ func (g *Group) lose(err *GoneError, from *peer) {
 			p.send(message{Kind: gone, Hello: &err.Who, Text: err.Reason})
 		}
 	}
+}
+
+// Done tells rank 0 that this process has done its part.
+func (g *Group) Done() error { return g.peers[0].send(message{Kind: done}) }
+
+// Await returns when the others have done their parts. It is for rank 0.
+func (g *Group) Await(ctx context.Context) error {
+	for _, p := range g.peers {
+		select {
+		case <-p.done:
+		case <-p.left:
+			return &GoneError{Who: p.who}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Leave ends the connections. With an error it tells the others that this process has failed. Without one, it returns

@@ -94,6 +94,26 @@ func TestAllGetTheNotesOfAll(t *testing.T) {
 	}
 }
 
+func TestRankZeroAwaitsTheOthers(t *testing.T) {
+	groups, errs := group(t, 3, nil)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	awaited := make(chan error, 1)
+	go func() { awaited <- groups[0].Await(t.Context()) }()
+	if err := groups[2].Done(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-awaited:
+		t.Errorf("rank 0 did not wait for rank 1: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := errors.Join(groups[1].Done(), <-awaited); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOthersHearWhyOneFails(t *testing.T) {
 	groups, errs := group(t, 3, nil)
 	if err := errors.Join(errs...); err != nil {

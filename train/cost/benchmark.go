@@ -14,6 +14,7 @@ type BenchmarkResult struct {
 	Device   string `json:"device"`   // name of the backend
 	Threads  int    `json:"threads"`  // threads of the processor
 	StepTimes
+	*Together // nil: one process
 }
 
 // Text describes the time of a step and the images per second.
@@ -24,5 +25,9 @@ func (r BenchmarkResult) Text() string {
 	fmt.Fprintf(w, "step        %8.1f ms     median of %d, from %.1f to %.1f\n", r.Step, r.Steps, r.Fastest, r.Slowest)
 	fmt.Fprintf(w, "training    %8.1f img/s  waiting for images %.0f %% of the time\n", r.Images, 100*r.Waiting)
 	fmt.Fprintf(w, "arithmetic  %8.1f img/s  without waiting for images\n", r.Arithmetic)
+	if t := r.Together; t != nil {
+		fmt.Fprintf(w, "processes   %8d       %.1f img/s if each trains alone: efficiency %.2f, by processor time %.2f\n", t.Ranks,
+			t.Alone, t.Efficiency, t.ByProcessor)
+	}
 	return w.String()
 }

@@ -3,11 +3,16 @@ package cost
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"hgld/train"
 	"hgld/train/device"
@@ -157,10 +162,70 @@ func TestBenchLeavesOutItsWarmUp(t *testing.T) {
 	}
 }
 
+// pair moves numbers between two goroutines.
+type pair struct {
+	rank  int
+	to    [2]chan []byte
+	calls *atomic.Int64
+}
+
+func (p pair) Rank() (rank, ranks int) { return p.rank, 2 }
+
+func (p pair) swap(own []byte) []byte {
+	p.calls.Add(1)
+	p.to[1-p.rank] <- slices.Clone(own)
+	return <-p.to[p.rank]
+}
+
+func (p pair) AllReduce(x []float32) error {
+	own := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+	other := p.swap(own)
+	for i := range x {
+		x[i] += math.Float32frombits(binary.LittleEndian.Uint32(other[4*i:]))
+	}
+	return nil
+}
+
+func (p pair) AllGather(all, part []byte) error {
+	copy(all[p.rank*len(part):], part)
+	copy(all[(1-p.rank)*len(part):], p.swap(part))
+	return nil
+}
+
+func (p pair) Broadcast(x []byte) error {
+	if other := p.swap(x); p.rank == 1 {
+		copy(x, other)
+	}
+	return nil
+}
+
+// Each process trains alone on its part of the batch, without a word to the other, and then both together.
+func TestABenchComparesProcessesWithEachAlone(t *testing.T) {
+	to := [2]chan []byte{make(chan []byte, 1), make(chan []byte, 1)}
+	var results [2]*Together
+	var both sync.WaitGroup
+	for rank := range 2 {
+		both.Go(func() {
+			c, d := small(5)
+			p := pair{rank, to, new(atomic.Int64)}
+			_, together, err := BenchTogether(context.Background(), c, train.Data{Train: d},
+				train.Options{Backend: cpu.Join(cpu.New(1), p)}, 2, func(int) {})
+			if results[rank] = together; err != nil || p.calls.Load() == 0 {
+				t.Errorf("rank %d: %v after %d calls", rank, err, p.calls.Load())
+			}
+		})
+	}
+	both.Wait()
+	if r := results[0]; t.Failed() || r.Ranks != 2 || r.Alone != results[1].Alone || !(r.Efficiency > 0) {
+		t.Errorf("%+v, %+v", r, results[1])
+	}
+}
+
 func TestTimesOfSteps(t *testing.T) {
 	got := timesOf([]train.Event{{Seconds: 3, Images: 10, Waited: 1}, {Seconds: 1, Images: 10},
 		{Seconds: 2, Images: 10, Waited: 0.5}})
-	if want := (StepTimes{3, 2000, 1000, 3000, 5, 0.25, 30 / 4.5}); got != want {
+	if want := (StepTimes{Steps: 3, Step: 2000, Fastest: 1000, Slowest: 3000, Images: 5, Waiting: 0.25,
+		Arithmetic: 30 / 4.5}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if timesOf(nil) != (StepTimes{}) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"hgld/train"
 	"hgld/train/device"
@@ -93,6 +94,7 @@ func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options
 	see func(taken int)) (StepTimes, error) {
 	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
 	var list []train.Event
+	var began, ended time.Duration
 	err := Rehearse(ctx, c, data, o, func(e train.Event) {
 		if !e.Taken() {
 			return
@@ -101,8 +103,15 @@ func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options
 		if e.Step > BenchWarmUp {
 			list = append(list, e)
 		}
+		if ended = processorTime(); e.Step <= BenchWarmUp {
+			began = ended
+		}
 	})
-	return timesOf(list), err
+	times := timesOf(list)
+	if n := len(list); n > 0 {
+		times.Processor = float64((ended - began).Microseconds()) / 1000 / float64(n)
+	}
+	return times, err
 }
 
 // StepTimes summarises the times of some steps, in milliseconds.
@@ -114,6 +123,9 @@ type StepTimes struct {
 	Step    float64 `json:"step_ms"`
 	Fastest float64 `json:"fastest_step_ms"` // the least
 	Slowest float64 `json:"slowest_step_ms"` // the greatest
+
+	// Processor is the processor time of a step in this process: their mean. 0: unknown.
+	Processor float64 `json:"processor_ms"`
 
 	// Images is the number of images per second.
 	Images float64 `json:"images_per_second"`

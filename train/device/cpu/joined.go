@@ -50,6 +50,9 @@ func Join(b *Backend, m Mover) *Joined {
 	return &Joined{Backend: b, mover: m, overlap: runtime.GOMAXPROCS(0) >= leastToOverlap}
 }
 
+// Alone returns the backend of this process.
+func (j *Joined) Alone() device.Backend { return j.Backend }
+
 // Overlap makes Overlaps answer so.
 func (j *Joined) Overlap(on bool) { j.overlap = on }
 
@@ -60,7 +63,10 @@ func (j *Joined) Overlaps() bool { return j.overlap }
 func (j *Joined) AllReduceAside(a device.Array) {
 	if j.aside == nil {
 		j.aside = make(chan []float32, 64)
-		go j.add()
+		go func() {
+			defer crash.Guard()
+			j.add()
+		}()
 	}
 	j.adding.Add(1)
 	j.aside <- j.Floats(a)
@@ -68,7 +74,6 @@ func (j *Joined) AllReduceAside(a device.Array) {
 
 // add adds what AllReduceAside is given.
 func (j *Joined) add() {
-	defer crash.Guard()
 	for x := range j.aside {
 		if j.failed == nil {
 			j.failed = j.mover.AllReduce(x)

@@ -104,6 +104,9 @@ func (j *Joined) Leave(failed bool) error {
 	return errors.Join(err, j.comm.Close(), j.drv.FreeEvent(j.order), j.drv.FreeStream(j.stream))
 }
 
+// Alone returns the backend of this process.
+func (j *Joined) Alone() device.Backend { return j.Backend }
+
 // Calls returns how many collective operations this process has queued. Any goroutine may call it.
 func (j *Joined) Calls() int64 { return j.calls.Load() }
 
