@@ -29,6 +29,11 @@ func OpenDraft(path string) (*Draft, error) { return open(path, ReadDraft) }
 // OpenHierarchy is ReadHierarchy of the file at path.
 func OpenHierarchy(path string) (*Hierarchy, error) { return open(path, ReadHierarchy) }
 
+// Open is Read of the file at path.
+func Open(path string, o ReadOptions) (*Table, error) {
+	return open(path, func(r io.Reader, name string) (*Table, error) { return Read(r, name, o) })
+}
+
 // OpenImageCounts is ReadImageCounts of the file at path.
 func OpenImageCounts(path string, o ReadOptions) (map[LandmarkKey]int, error) {
 	return open(path, func(r io.Reader, name string) (map[LandmarkKey]int, error) { return ReadImageCounts(r, name, o) })

@@ -62,19 +62,37 @@ func AppendImage(ctx context.Context, d Dataset, dst []byte, i int) ([]byte, err
 type Subset struct {
 	Of   Dataset // the data set that items are chosen from
 	Rows []int   // the chosen items of Of, in order
+
+	tree *relabelling // instead of the levels and classes of Of; nil for those
 }
 
 // Len returns the number of rows.
 func (s *Subset) Len() int { return len(s.Rows) }
 
-// Levels returns the levels of the whole data set.
-func (s *Subset) Levels() []string { return s.Of.Levels() }
+// Levels returns the levels of the whole data set, or of the tree of Relabel.
+func (s *Subset) Levels() []string {
+	if s.tree != nil {
+		return s.tree.levels
+	}
+	return s.Of.Levels()
+}
 
-// Classes returns the classes of the whole data set.
-func (s *Subset) Classes(level int) []string { return s.Of.Classes(level) }
+// Classes returns the classes of the whole data set, or of the tree of Relabel.
+func (s *Subset) Classes(level int) []string {
+	if s.tree != nil {
+		return s.tree.classes[level]
+	}
+	return s.Of.Classes(level)
+}
 
 // Labels returns the classes of the row.
-func (s *Subset) Labels(i int) labels.Path { return s.Of.Labels(s.Rows[i]) }
+func (s *Subset) Labels(i int) labels.Path {
+	of := s.Of.Labels(s.Rows[i])
+	if s.tree != nil {
+		return s.tree.of[of[0]]
+	}
+	return of
+}
 
 // Image returns the image of the row.
 func (s *Subset) Image(ctx context.Context, i int) ([]byte, error) {

@@ -25,7 +25,7 @@ type Images struct {
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
 	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt, .pkl)"`
-	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval"`
+	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval; of images, another tree than that of the shards: labels of their landmarks, such as places.csv"`
 
 	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`
 	Missing []string `yaml:"missing" usage:"cells of the labels of vectors that mean no class, as in eval"`
@@ -43,6 +43,9 @@ func Default() Images {
 // String describes the selection for the record of a run.
 func (s *Images) String() string {
 	text := fmt.Sprintf("%s, splits %s", s.Data, strings.Join(s.Splits, " and "))
+	if s.Labels != "" {
+		text += ", labels " + s.Labels
+	}
 	if s.Embeddings != "" {
 		text = s.Embeddings
 	}
@@ -71,6 +74,9 @@ func (s *Images) Files() []string {
 	if s.Embeddings != "" {
 		labelFile, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // opening it reports the error
 		return []string{s.Embeddings, labelFile}
+	}
+	if s.Labels != "" {
+		return []string{s.Data, s.Labels}
 	}
 	return []string{s.Data}
 }
@@ -225,7 +231,46 @@ func (d *Data) openImages(s *Images, o Opener) error {
 		return err
 	}
 	d.sets = append(d.sets, set)
-	return misfit(d.choose(s, set, o.Say))
+	if s.Labels == "" {
+		return misfit(d.choose(s, set, o.Say))
+	}
+	if len(s.Benchmarks) > 0 {
+		return misfit(errors.New("benchmarks have trees of their own: leave out labels, or evaluate a split as the test"))
+	}
+	if o.Verify != nil {
+		if err := o.Verify(s.Labels); err != nil {
+			return err
+		}
+	}
+	table, err := labels.Open(s.Labels, labels.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	return misfit(d.choose(s, &otherTree{set, s.Labels, table, o.Say}, o.Say))
+}
+
+// otherTree is a folder of shards whose images have the classes of a file of labels.
+type otherTree struct {
+	Set
+	path  string
+	table *labels.Table
+	say   func(format string, args ...any)
+}
+
+// Split returns the images of a split that have a label.
+func (t *otherTree) Split(name labels.Split) (input.Dataset, error) {
+	d, err := t.Set.Split(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := input.Relabel(d, t.table)
+	if err != nil {
+		return nil, fmt.Errorf("%s, split %s: %w", t.path, name, err)
+	}
+	if left := d.Len() - s.Len(); left > 0 && t.say != nil {
+		t.say("%s: %d of %d images of the split %s have no label there, and are left out", t.path, left, d.Len(), name)
+	}
+	return s, nil
 }
 
 // openBenchmarks opens the parts of a test. Without a gallery split, the queries are ranked

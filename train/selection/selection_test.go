@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/train/input"
 )
@@ -214,5 +216,50 @@ func TestHoldOutSaysWhereTwoLevelsAreOne(t *testing.T) {
 	data.paths = data.paths[:4]
 	if got := said(0.5); got != "" {
 		t.Errorf("two of four classes of one parent: %q", got)
+	}
+}
+
+// Labels of images replace the tree of the shards; images without one are left out.
+func TestLabelsReplaceTheTreeOfTheShards(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "places.json")
+	testfile.Write(t, filepath.Dir(path), "places.json", `{"hgld_labels": 1, "levels": ["level", "town", "country"],
+		"one_id_space": true, "rows": [
+		{"split": "train", "landmark_id": 0, "names": ["d", "Rom", "Italia"]},
+		{"split": "train", "landmark_id": 1, "names": ["b", "Roma", "Italia"]},
+		{"split": "train", "landmark_id": 2, "names": ["a", "Rom", "Italia"]},
+		{"split": "train", "landmark_id": 3, "names": ["c", "", ""], "reason": "place_unknown"}]}`)
+	d, _, err := open(Images{Data: "shards", Splits: []string{"train"}, Query: "test", Gallery: "val", Labels: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []input.Dataset{d.Train, d.Query, d.Gallery} {
+		if side.Len() != 6 || !slices.Equal(side.Levels(), []string{"level", "town", "country"}) ||
+			!slices.Equal(side.Classes(1), []string{"Rom", "Roma"}) {
+			t.Errorf("%d items, levels %q, towns %q", side.Len(), side.Levels(), side.Classes(1))
+		}
+		var got []string
+		for i := range side.Len() {
+			got = append(got, fmt.Sprint(side.ID(i)[len(side.ID(i))-1:], side.Labels(i)))
+		}
+		// items 0, 1 are of class a, 2, 3 of b, 6, 7 of d; classes are numbered in the order of the rows
+		if want := "[0[2 0 0] 1[2 0 0] 2[1 1 0] 3[1 1 0] 6[0 0 0] 7[0 0 0]]"; fmt.Sprint(got) != want {
+			t.Errorf("labels %v, want %s", got, want)
+		}
+	}
+	held, _, err := open(Images{Data: "shards", Splits: []string{"train"}, HoldOut: 0.5, HoldOutSeed: 1, Labels: path})
+	if err != nil || held.Train.Len()+held.Query.Len() != 6 || held.Query.Levels()[1] != "town" {
+		t.Errorf("held out: %v", err)
+	}
+	testfile.Write(t, filepath.Dir(path), "other.json", `{"hgld_labels": 1, "levels": ["level", "town"],
+		"one_id_space": true, "rows": [{"split": "train", "landmark_id": 0, "names": ["z", "Rom"]}]}`)
+	other := filepath.Join(filepath.Dir(path), "other.json")
+	var wrong *Error
+	if _, _, err := open(Images{Data: "shards", Splits: []string{"train"}, Labels: other}); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), `none of 8 images has a label`) {
+		t.Errorf("labels of other landmarks: %v", err)
+	}
+	benchmarks := Images{Data: "shards", Splits: []string{"train"}, Labels: path, Benchmarks: []string{"part"}}
+	if _, _, err := open(benchmarks); !errors.As(err, &wrong) {
+		t.Errorf("labels with benchmarks: %v", err)
 	}
 }
