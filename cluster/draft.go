@@ -24,7 +24,8 @@ const alternatives = 5
 // centroid. A cluster is named after the member nearest to the mean of its vectors
 // weighted by landmarks, that is, after a typical and frequent tag; the next nearest
 // are its alternatives. If two clusters would have the same name, the later one is
-// named after its next nearest member. A known group keeps its name.
+// named after its next nearest member. A known group keeps its name, and a group of a taxonomy has the
+// label of its class.
 //
 // In clusters of four or more, a member is an outlier if its distance is beyond Tukey's
 // fence: the third quartile of the distances plus 1.5 times the interquartile range
@@ -48,6 +49,12 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 	for k := range r.Known.groups() {
 		taken[r.Known.Names[k]], known[foldName(r.Known.Names[k])] = true, true
 	}
+	names := map[int]string{} // of clusters that have a class
+	for _, k := range order {
+		if r.Classes != nil && r.Classes[k] != nil {
+			names[k] = className(r.Classes[k], taken)
+		}
+	}
 	for id, k := range order {
 		c := labels.Cluster{
 			ID:      id,
@@ -60,9 +67,12 @@ func NewDraft(tags []labels.DraftTag, x Matrix, r *Result, origin labels.Origin)
 			c.Images += tags[i].Images
 		}
 		suited := byFit(tags, x, members[k])
-		if c.Known {
+		switch {
+		case c.Known:
 			c.Name = r.Known.Names[k]
-		} else {
+		case names[k] != "":
+			c.Name, c.Class = names[k], r.Classes[k].ID
+		default:
 			c.Name = clusterName(tags, suited, taken, known)
 		}
 		for _, i := range suited {

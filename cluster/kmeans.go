@@ -8,6 +8,7 @@ import (
 
 	"hgld/internal/blas"
 	"hgld/internal/vec"
+	"hgld/labels"
 )
 
 // KMeans holds the settings of k-means, named as in scikit-learn (n_clusters is K). It
@@ -100,6 +101,9 @@ const (
 	// into. Nothing is drawn, so there is one start whatever NInit says. The tree does not
 	// take weights into account.
 	WardMeans
+	// TaxonomyMeans starts from the means of the groups that the classes above the tags form. A
+	// Plan finds them and sets Start.
+	TaxonomyMeans
 )
 
 // Known assigns rows to named groups, which keep them.
@@ -138,11 +142,13 @@ type Result struct {
 	Inertia    float64     // of Labels and Centroids, in float64
 	Spherical  bool        // as in KMeans
 	Known      *Known      // as in KMeans
-	Algorithm  string      // "k-means", "mini-batch k-means", either with "spherical " before it, "ward" or "average"
+	Algorithm  string      // "k-means", "mini-batch k-means", either with "spherical " before it, "ward", "average" …
 	Iterations int         // assignments of the best start
 	Restart    int         // the best start
 	Restarts   []float64   // inertia of each start
 	History    []Iteration // of the best start
+
+	Classes []*labels.Item // of a taxonomy: the class of each cluster, nil for one that was found by vectors [K]
 }
 
 const defaultMaxIter = 300
@@ -194,7 +200,7 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 
 // starts returns the number of starts.
 func (o KMeans) starts() int {
-	if o.Start.Rows == 0 && o.Init == WardMeans {
+	if o.Start.Rows == 0 && o.Init == WardMeans || o.Init == TaxonomyMeans {
 		return 1
 	}
 	return max(o.NInit, 1)
@@ -210,6 +216,8 @@ func (p *problem) start(ctx context.Context, o KMeans, gram []float32, random *r
 	switch {
 	case o.Start.Rows > 0:
 		return start{centroids: p.given(o.Start)}, nil
+	case o.Init == TaxonomyMeans:
+		return start{}, errNoItems
 	case o.Init == WardMeans:
 		centroids, err := p.wardMeans(ctx, o)
 		return start{centroids: centroids}, err

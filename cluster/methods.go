@@ -19,6 +19,7 @@ var Methods = registry.Table[Method]{
 	{Name: "mini-batch", About: "k-means by random batches, for large sets", Value: byKMeans(MiniBatch)},
 	{Name: "ward", About: "agglomerative: merges the clusters that add the least inertia", Value: byLinkage(Ward)},
 	{Name: "average", About: "agglomerative: merges the clusters with the least mean distance", Value: byLinkage(Average)},
+	{Name: byTaxonomy, About: "groups of the classes above the tags in Wikidata, from items.jsonl", Value: withoutItems},
 }
 
 // Inits are the ways to start by name.
@@ -27,6 +28,7 @@ var Inits = registry.Table[Init]{
 	{Name: "k-means++", About: "far rows are likelier", Value: PlusPlus},
 	{Name: "random", About: "rows at random", Value: Random},
 	{Name: "ward", About: "the means of Ward's clusters, not random", Value: WardMeans},
+	{Name: byTaxonomy, About: "the means of the groups of Wikidata's classes", Value: TaxonomyMeans},
 }
 
 func byKMeans(a Algorithm) Method {

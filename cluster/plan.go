@@ -65,6 +65,9 @@ type Plan struct {
 	base    KMeans
 	named   *named // groups by name; nil for none
 
+	items    func() (*labels.Items, error) // loads the items of stage 1; nil: there are none
+	taxonomy *taxonomy                     // of Tags; nil until it is needed
+
 	smoothed map[int]Matrix   // x, by the number of neighbours it is averaged with
 	trees    map[treeOf]*Tree // serve all numbers of clusters
 }
@@ -235,7 +238,8 @@ func (p *Plan) BLAS() blas.Library { return p.base.BLAS }
 // Random reports whether the result depends on the seed.
 func (p *Plan) Random() bool {
 	_, tree := p.linkage()
-	return !tree || p.options.Algorithm == "mini-batch" // which draws its batches whatever the start
+	return !tree && p.base.Init != TaxonomyMeans ||
+		p.options.Algorithm == "mini-batch" // which draws its batches whatever the start
 }
 
 // linkage returns the linkage of the tree that the clustering starts from, and whether it
@@ -293,12 +297,21 @@ func (p *Plan) Run(ctx context.Context, k int, seed uint64, watch func(Iteration
 	if p.named != nil {
 		return p.runNamed(ctx, k, seed, watch)
 	}
+	if p.options.Algorithm == byTaxonomy {
+		return p.runTaxonomy(ctx, k, seed, watch)
+	}
 	x, err := p.rows(k)
 	if err != nil {
 		return nil, err
 	}
 	o := p.base
 	o.K, o.Watch = k, watch
+	if _, tree := p.linkage(); !tree && o.Init == TaxonomyMeans {
+		if o.Start, err = p.taxonomyStart(ctx, k, seed); err != nil {
+			return nil, err
+		}
+		o.NInit = 1
+	}
 	if o.Tree, err = p.tree(ctx, k, x); err != nil {
 		return nil, err
 	}
@@ -328,7 +341,7 @@ func (p *Plan) Draft(r *Result, origin labels.Origin) (*labels.Draft, error) {
 // Without returns the plan of the tags for which leave, called once for each in order, is
 // false. Tags of known groups are never left out. SetOptions must follow before Run.
 func (p *Plan) Without(leave func(row int) bool) *Plan {
-	q := &Plan{smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}}
+	q := &Plan{smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}, items: p.items}
 	var rows []int
 	known := p.base.Known
 	for i := range p.Tags {

@@ -33,6 +33,9 @@ type Origin struct {
 	GivenSHA256   string  `json:"given_sha256,omitempty"`  // of the file Given
 	Groups        string  `json:"groups,omitempty"`        // file of names of groups that the draft has
 	GroupsSHA256  string  `json:"groups_sha256,omitempty"` // of the file Groups
+	Items         string  `json:"items,omitempty"`         // file of the classes above the tags, where they were used
+	ItemsSHA256   string  `json:"items_sha256,omitempty"`  // of the file Items
+	Chained       int     `json:"chained,omitempty"`       // tags that have a class above their own there
 	Margin        float64 `json:"margin,omitempty"`        // minimum lead of the nearest group name over the second nearest
 	Inertia       float64 `json:"inertia"`                 // sum of squared distances to the centroids
 	Iterations    int     `json:"iterations"`              // of the best start
@@ -60,6 +63,8 @@ type Cluster struct {
 	Name    string   `json:"name"`              // the member nearest to the centroid, weighted by use
 	Members []Member `json:"members"`           // nearest to the centroid first
 	Nearest []int    `json:"nearest,omitempty"` // ids of the closest clusters, closest first
+
+	Class string `json:"class,omitempty"` // item of Wikidata whose label the name is, in a draft by its classes
 
 	Known        bool  `json:"known,omitempty"`        // the name comes from a group of an earlier curation
 	Alternatives []int `json:"alternatives,omitempty"` // members whose names would suit next best, best first; indices into Draft.Tags

@@ -167,7 +167,7 @@ func unlabelled(landmarks []*LandmarkLabel, images map[LandmarkKey]int) []Reason
 			continue
 		}
 		k := key{reason: cmp.Or(l.Reason, Blank)}
-		if k.reason == TagDropped {
+		if k.reason == TagDropped || k.reason == PlaceUnknown {
 			k.detail = l.Detail
 		}
 		i, ok := index[k]

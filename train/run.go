@@ -274,6 +274,9 @@ func (r *Run) prepare() error {
 	return nil
 }
 
+// Loader returns the loader of the run.
+func (r *Run) Loader() *input.Loader { return r.loader }
+
 // Left returns the names of the tensors in the file of model.weights that belong to parts other
 // than the backbone and were not read.
 func (r *Run) Left() []string { return r.began.left }

@@ -34,8 +34,8 @@ type clusterSettings struct {
 	Tol       float64 `yaml:"tol" range:"0 1" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
 	Spherical bool    `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
 
-	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward or average"`
-	Init      string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++ or random"`
+	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward, average or taxonomy (by Wikidata's classes)"`
+	Init      string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++, random or taxonomy"`
 	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
 	PCA       int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
 	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
@@ -43,6 +43,7 @@ type clusterSettings struct {
 	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Groups    string   `yaml:"groups" path:"in" usage:"list of group names: tags clearly nearest to one name join its group, the others form open clusters"`
 	Margin    float64  `yaml:"margin" range:"0 2" usage:"with groups: minimum lead of the nearest name over the second nearest, in cosine similarity"`
+	Items     string   `yaml:"items" path:"in" usage:"with algorithm or init taxonomy: items.jsonl of stage 1, the classes above the tags"`
 	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …), to count the images of each tag"`
 	Weigh     string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
 
@@ -54,10 +55,10 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 		Name: "cluster", Command: "cluster run",
 		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
 			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Margin: 0.05,
-			Weigh: "tags"},
+			Weigh: "tags", Items: "items.jsonl"},
 		Files: func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
-			for _, path := range []string{s.Given, s.Groups} {
+			for _, path := range []string{s.Given, s.Groups, s.usedItems()} {
 				if path != "" {
 					in = append(in, path)
 				}
@@ -112,6 +113,7 @@ func clusterRunCommand() *cli.Command {
 			"                                                  the best of 20 random starts\n"+
 			"  hgld cluster run --spherical                    by cosine\n"+
 			"  hgld cluster run --algorithm ward               agglomerative, without random starts\n"+
+			"  hgld cluster run --algorithm taxonomy           groups of Wikidata's classes, from items.jsonl\n"+
 			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
 			"  hgld cluster run --groups names.txt --k 150     groups with these names, open clusters for the rest\n"+
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
@@ -200,6 +202,12 @@ func makeDraft(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	if s.Groups != "" {
 		origin.Groups = filepath.Base(s.Groups)
 		if origin.GroupsSHA256, err = sha256File(s.Groups); err != nil {
+			return nil, nil, err
+		}
+	}
+	if path := s.usedItems(); path != "" {
+		origin.Items, origin.Chained = filepath.Base(path), p.Chained()
+		if origin.ItemsSHA256, err = sha256File(path); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -309,6 +317,10 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 			len(r.Restarts))
 	} else {
 		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
+	}
+	if d.Origin.Chained > 0 {
+		j.print("%d of %s have a chain of classes; the others are placed by their vectors\n", d.Origin.Chained,
+			count(len(d.Tags), "tag"))
 	}
 	n := len(r.Sizes) - len(d.Clusters)
 	if n > 0 && s.Groups != "" {

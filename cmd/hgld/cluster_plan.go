@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"hgld/cluster"
 	"hgld/labels"
@@ -31,6 +33,7 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 	if err != nil {
 		return fail(err)
 	}
+	p.UseItems(func() (*labels.Items, error) { return readClassItems(s.Items) })
 	if err := countImages(p.Tags, s); err != nil {
 		return fail(err)
 	}
@@ -48,6 +51,26 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 		return fail(err)
 	}
 	return p, made, nameGroups(j, p, s, made)
+}
+
+// usedItems returns the file of items if the settings use it, otherwise "".
+func (s *clusterSettings) usedItems() string {
+	if s.Algorithm == "taxonomy" || s.Init == "taxonomy" && s.Algorithm != "ward" && s.Algorithm != "average" {
+		return s.Items
+	}
+	return ""
+}
+
+// readClassItems reads the items of stage 1.
+func readClassItems(path string) (*labels.Items, error) {
+	items, err := labels.OpenItems(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = withHint(err, "`hgld scrape run --source api` writes it; pages have no classes")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return labels.NewItems(items), nil
 }
 
 // keepGroups reads the groups of an earlier curation.

@@ -34,7 +34,7 @@ type world struct {
 }
 
 var worlds = map[string]world{
-	"clustering.md": {give: giveNames, begin: namedTags},
+	"clustering.md": {give: giveNames, begin: namedTags + classedTags},
 	"encoders.md":   {give: giveNames, begin: namedTags},
 	"scraping.md":   {give: giveLists, begin: namesLists},
 	"evaluation.md": {give: giveEvaluations, begin: trainedRuns, slow: true},
@@ -58,6 +58,11 @@ const trainsInside = `cd() { builtin cd "$@" && cp -r $WORK/new.jpg $WORK/new-ph
 
 // namedTags makes tags of 400 names.
 const namedTags = "hgld scrape import --split train rows.csv -q"
+
+// classedTags gives every tag a class, as the API route does.
+const classedTags = `
+sed 's/"landmark_id":\([0-9]*\),\(.*\),"raw":\("[^"]*"\)/"landmark_id":\1,\2,"raw":\3,"qid":"Q7\1"/' tags.jsonl > classed.jsonl
+export HGLD_EMBED_TAGS=classed.jsonl HGLD_CLUSTER_TAGS=classed.jsonl`
 
 // twoLevels makes shards.
 const twoLevels = `export HGLD_TRAIN_SAMPLER_BATCH=8 HGLD_TRAIN_SAMPLER_M=2
@@ -102,7 +107,7 @@ var apart = []struct{ command, reason string }{
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
 	"datasets.md":      "TestCommandsOfTheDataSetsDocumentRun",
-	"labels.md":        "TestLabelsAreTakenFromLandmarksThatLookAlike",
+	"labels.md":        "TestLabelsAreTakenFromLandmarksThatLookAlike, testdata/scrape/items.txt",
 	"studies.md":       "testdata/script/shared_study.txt, with a study of seconds",
 	"export.md":        "scripts/check_export",
 	"python.md":        "scripts/check_python",
@@ -251,13 +256,21 @@ func giveNames(dir string) error {
 	for _, kind := range kinds[:4] {
 		names += kind + "\n"
 	}
+	items := "{\"hgld_items\":1}\n"
+	for i := range 400 { // see classedTags
+		items += fmt.Sprintf("{\"id\":\"Q7%d\",\"label\":\"class %d\",\"subclass_of\":[\"Q8%d\"]}\n", i, i, i%len(kinds))
+	}
+	for i, kind := range kinds {
+		items += fmt.Sprintf("{\"id\":\"Q8%d\",\"label\":\"%s\"}\n", i, kind)
+	}
 	vectors := make([]float32, 400*4)
 	for i := range vectors {
 		vectors[i] = float32(i*i%97) - 48
 	}
 	var npy bytes.Buffer
 	return errors.Join(tensorfile.WriteNPY(&npy, tensorfile.NewF32("", []int{400, 4}, vectors)), give(dir, map[string]string{
-		"rows.csv": rows, "groups.tsv": groups, "names.txt": names, "mine.npy": npy.String()}))
+		"rows.csv": rows, "groups.tsv": groups, "names.txt": names, "mine.npy": npy.String(),
+		"items.jsonl": items}))
 }
 
 // giveLists writes the two lists of categories where docs/scraping.md asks for them.

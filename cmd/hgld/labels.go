@@ -22,6 +22,8 @@ import (
 type labelsSettings struct {
 	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
+	Tree       string `yaml:"tree" usage:"meaning: the classes of the hierarchy; place: town, region, country and continent, from the items"`
+	Items      string `yaml:"items" path:"in" usage:"with tree place: items.jsonl of stage 1"`
 	Out        string `yaml:"out" path:"out" kind:"labels" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
 	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
@@ -32,11 +34,14 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 	return pipeline.New(pipeline.Spec[labelsSettings]{
 		Name: "labels", Command: "labels build",
 		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
-			Form: autoForm, Unlabelled: "unlabelled.csv"},
+			Form: autoForm, Unlabelled: "unlabelled.csv", Tree: treeByMeaning, Items: "items.jsonl"},
 		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
 				out = append(out, s.Unlabelled)
+			}
+			if s.Tree == treeByPlace {
+				return []string{s.Tags, s.Items}, out
 			}
 			return []string{s.Tags, s.Hierarchy}, out
 		},
@@ -50,9 +55,25 @@ func (s *labelsSettings) check() error {
 	if s.Out == "" {
 		return usagef("the labels have no file name; want one such as --out labels.csv")
 	}
+	if !slices.Contains(labelTrees, s.Tree) {
+		return withCode(exitUsage, registry.Unknown("tree", s.Tree, labelTrees))
+	}
+	d := labelsStage().Defaults()
+	if s.Tree == treeByPlace && (s.Out == d.Out || s.Unlabelled == d.Unlabelled) {
+		return usagef("%s and %s are those of the tree by meaning; name others: --out places.csv --unlabelled "+
+			"without_place.csv", d.Out, d.Unlabelled)
+	}
 	_, err := s.form()
 	return err
 }
+
+// The trees of labels.
+const (
+	treeByMeaning = "meaning" // tag, supercategory, kind
+	treeByPlace   = "place"   // town, region, country, continent
+)
+
+var labelTrees = []string{treeByMeaning, treeByPlace}
 
 // autoForm is the setting for a layout that suits the levels of the labels.
 const autoForm = "auto"
@@ -81,7 +102,9 @@ func labelsCommand() *cli.Command {
 		stageCommand(labelsStage().Stage, "build", "join tags and hierarchy into labels",
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
 				"  hgld labels build --blank                         all landmarks; empty cells if there is no label\n"+
-				"  hgld labels build --form json --out labels.json   with split, level names and reasons"),
+				"  hgld labels build --form json --out labels.json   with split, level names and reasons\n"+
+				"  hgld labels build --tree place --out places.csv --unlabelled without_place.csv\n"+
+				"                                                    by town, region, country and continent"),
 		labelsStatsCommand(), labelsCheckCommand(), labelsConvertCommand(), labelsPropagateCommand(),
 	)
 }
@@ -102,8 +125,12 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	if form == "" {
 		if form = labels.HierarchicalForm; len(table.Levels) != 3 {
 			form = labels.LevelsForm
-			j.say("the labels have %s (%s), so they are written as %s; as hierarchical once the supercategories have kinds",
-				count(len(table.Levels), "level"), strings.Join(table.Levels, ", "), form)
+			once := "; as hierarchical once the supercategories have kinds"
+			if s.Tree == treeByPlace {
+				once = ""
+			}
+			j.say("the labels have %s (%s), so they are written as %s%s", count(len(table.Levels), "level"),
+				strings.Join(table.Levels, ", "), form, once)
 		}
 	}
 	kept := table
@@ -197,6 +224,9 @@ func checkSplitInName(path string, table *labels.Table) error {
 
 // buildLabels joins the files of stages 1 and 3.
 func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, error) {
+	if s.Tree == treeByPlace {
+		return buildPlaces(j, command, s)
+	}
 	j.say("reading %s and %s", s.Tags, s.Hierarchy)
 	records, err := labels.OpenTags(s.Tags)
 	if err != nil {
@@ -227,6 +257,31 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	}
 	if unknown > 0 {
 		j.say("%s with a tag that is missing in %s; curate it: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
+	}
+	return table, nil
+}
+
+// buildPlaces joins the landmarks and the places of stage 1.
+func buildPlaces(j *job, command string, s *labelsSettings) (*labels.Table, error) {
+	j.say("reading %s and %s", s.Tags, s.Items)
+	records, err := labels.OpenTags(s.Tags)
+	if err != nil {
+		return nil, err
+	}
+	items, err := readClassItems(s.Items)
+	if err != nil {
+		return nil, err
+	}
+	if j.limit > 0 {
+		records = records[:min(j.limit, len(records))]
+	}
+	table, err := labels.BuildPlaces(records, items)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	if len(table.Labelled().Rows) == 0 {
+		return nil, withHint(fmt.Errorf("%s: no landmark of %s has a place in %s", command, s.Tags, s.Items),
+			"`hgld scrape run --source api` stores places; pages have none")
 	}
 	return table, nil
 }

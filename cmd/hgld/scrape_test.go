@@ -61,8 +61,8 @@ func sights(later bool) []fakecommons.Category {
 }
 
 // TestScrapeScripts runs the command lines of testdata/scrape, which ask a fake
-// Commons at $COMMONS; $DOWN is one that answers 403 to everything, and $SIGHTS one
-// that the command "later" changes.
+// Commons at $COMMONS; $CORPUS has classes and places above those of its landmarks, $DOWN
+// answers 403 to everything, and the command "later" changes $SIGHTS.
 func TestScrapeScripts(t *testing.T) {
 	type changing struct {
 		atomic.Pointer[fakecommons.Server]
@@ -74,7 +74,10 @@ func TestScrapeScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"later": later}, Setup: func(e *testscript.Env) error {
 			site, down := fakecommons.New(parks()), fakecommons.New(nil)
 			down.Always = func(string) (fakecommons.Fault, bool) { return fakecommons.Fault{Status: 403}, true }
-			for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down} {
+			corpus := fakecommons.Corpus(300)
+			linked := fakecommons.New(corpus)
+			linked.Add(fakecommons.CorpusItems(corpus)...)
+			for name, handler := range map[string]*fakecommons.Server{"COMMONS": site, "DOWN": down, "CORPUS": linked} {
 				server := httptest.NewServer(handler)
 				e.Defer(server.Close)
 				e.Setenv(name, server.URL)
@@ -89,6 +92,7 @@ func TestScrapeScripts(t *testing.T) {
 			e.Setenv("SIGHTS", server.URL)
 			e.Values["sights"] = now
 			return errors.Join(writeCategories(filepath.Join(e.WorkDir, "categories.csv"), parks()[:5]),
+				writeCategories(filepath.Join(e.WorkDir, "train_corpus.csv"), corpus),
 				writeCategories(filepath.Join(e.WorkDir, "train_sights.csv"), sights(false)))
 		}})
 }
