@@ -45,7 +45,7 @@ type Path []int32
 
 // Shared returns the number of levels that two paths have in common, counted from the
 // coarsest: 0 for a negative, len(p) for the same landmark. In a tree this equals the
-// number of equal columns.
+// number of equal columns. Where a path lacks a level, see Related.
 func (p Path) Shared(q Path) int {
 	n := 0
 	for l := len(p) - 1; l >= 0 && p[l] == q[l] && p[l] >= 0; l-- {

@@ -210,7 +210,8 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 
 // otherForm finds a class of the given hierarchy whose name is in another form of Unicode.
 func (t *tree) otherForm(level int, name string) (class int32, ok bool) {
-	at := slices.IndexFunc(t.given.Levels[level].Classes, func(c labels.Class) bool { return spelling.Form(c.Name) == name })
+	at := slices.IndexFunc(t.given.Levels[level].Classes,
+		func(c labels.Class) bool { return spelling.Form(c.Name) == name })
 	return int32(at), at >= 0
 }
 

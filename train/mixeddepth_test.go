@@ -49,7 +49,9 @@ func TestTrainingRefusesWhatSaysNothing(t *testing.T) {
 			}
 			return p
 		}},
-		"no item has a class of level":                                            {"happier", func(_ int, p labels.Path) labels.Path { return labels.Path{p[0], -1} }},
+		"no item has a class of level": {"happier", func(_ int, p labels.Path) labels.Path {
+			return labels.Path{p[0], -1}
+		}},
 		"csl needs the class of every item at every level, and 36 of 96 lack one": {"csl", withoutParents},
 	} {
 		cfg, d := tiny(1)

@@ -136,8 +136,8 @@ func (s *evalFileSettings) input(j *job) *embeddings.Input {
 	_, columns := s.levels()
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.independent(), Columns: columns,
-		Missing: s.Missing, Uneven: s.Uneven == dataset.KeepUneven, EqualIDs: s.EqualIDs, Part: "validation", Limit: j.limit, Qrels: s.Qrels,
-		Usage: s.QrelsUsage, Stay: true, Open: openVectors,
+		Missing: s.Missing, Uneven: s.Uneven == dataset.KeepUneven, EqualIDs: s.EqualIDs, Part: "validation",
+		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors,
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 }
 

@@ -73,8 +73,8 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost, keep: s.Uneven == KeepUneven,
-		also: s.Extensions}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
+		keep: s.Uneven == KeepUneven, also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -196,8 +196,8 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 				return
 			}
 			split, names := src.classes(e.path)
-			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Uneven: src.keep, Where: e.path,
-				Size: e.size, Missing: e.gone, Stamp: e.stamp,
+			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names,
+				Uneven: src.keep, Where: e.path, Size: e.size, Missing: e.gone, Stamp: e.stamp,
 				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
 			if !yield(item, nil) {
 				return

@@ -274,8 +274,8 @@ func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, erro
 // item describes image i of a page.
 func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
 	r := t.pages[page].First + int64(i)
-	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Uneven: src.keep, Where: t.where(r),
-		Size: int64(len(data)), Missing: len(data) == 0}
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Uneven: src.keep,
+		Where: t.where(r), Size: int64(len(data)), Missing: len(data) == 0}
 	if t.names != nil {
 		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {
 			item.Path += "/" + name

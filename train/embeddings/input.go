@@ -194,6 +194,10 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 	if in.Qrels != "" {
 		return in.judge(e)
 	}
+	if in.Uneven && !in.Independent {
+		both := labels.Complete(e.Query.Labels, e.Gallery.Labels)
+		e.Query.Labels, e.Gallery.Labels = both[0], both[1]
+	}
 	return nil
 }
 

@@ -109,7 +109,8 @@ func (it *Items) scores(query int, rows []int) (others []int, s []float64) {
 	return others, s
 }
 
-// ranked returns the shared levels of the other rows in the order of their scores.
+// ranked returns the shared levels of the other rows in the order of their scores. Rows of which the
+// labels do not say how many they share are left out.
 func (it *Items) ranked(query int, rows []int) []byte {
 	others, s := it.scores(query, rows)
 	order := make([]int, len(others))
@@ -117,9 +118,12 @@ func (it *Items) ranked(query int, rows []int) []byte {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s[b], s[a]) })
-	shared := make([]byte, len(order))
-	for at, i := range order {
-		shared[at] = byte(it.Labels[query].Shared(it.Labels[others[i]]))
+	path, shared := it.Labels[query], make([]byte, 0, len(order))
+	for _, i := range order {
+		other := it.Labels[others[i]]
+		if n, known := path.Related(other, 0, len(path)); known || path.Depth() == 0 || other.Depth() == 0 {
+			shared = append(shared, byte(n))
+		}
 	}
 	return shared
 }

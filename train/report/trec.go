@@ -149,7 +149,7 @@ func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
 		if int(row) == own {
 			continue
 		}
-		if shared := path.Shared(t.Gallery.Labels(int(row))); shared >= t.Least {
+		if shared, known := path.Related(t.Gallery.Labels(int(row)), 0, t.Levels); known && shared >= t.Least {
 			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", id, t.names[row], shared)
 		}
 	}

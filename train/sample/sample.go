@@ -3,9 +3,9 @@
 // can resume in the middle of one, and the number of workers changes nothing.
 //
 // Rows are numbers 0…N−1. A label is a class at one level of a row's path; a row whose class is
-// −1 at that level belongs to no class, and is drawn only by samplers with Rest. Samplers visit classes by number and the rows of a class
-// in their order, so that the same data in another order gives the same batches with other row
-// numbers.
+// −1 at that level belongs to no class, and is drawn only by samplers with Rest. Samplers visit
+// classes by number and the rows of a class in their order, so that the same data in another order
+// gives the same batches with other row numbers.
 package sample
 
 import (
