@@ -130,6 +130,10 @@ type Config struct {
 	// Hosts are the values of the Host header that are served, such as
 	// "127.0.0.1:8350".
 	Hosts []string
+	// Origin is the address of a proxy with TLS through which people come, such as "https://curate.example.org".
+	Origin string
+	// People are those who may come by Origin. Their edits have their names.
+	People []Person
 	// Queue names the log in the browser's storage, where unsaved edits wait. It must
 	// be the same each time that the log is served.
 	Queue string
@@ -208,6 +212,9 @@ func New(c Config) (*Server, error) {
 	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
 		closing: make(chan struct{}), moved: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
+	if err := s.guard.admit(c.Origin, c.People); err != nil {
+		return nil, fmt.Errorf("serve: %q: %w", c.Origin, err)
+	}
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
 			s.ids[id] = e.Seq
