@@ -149,6 +149,10 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 			return err
 		}
 	}
+	people, err := o.readPeople(j)
+	if err != nil {
+		return err
+	}
 	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
 	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
 		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}, Replace: j.replace})
@@ -187,15 +191,24 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
-	if o.people != "" {
-		if c.People, err = serve.ReadPeople(o.people); err != nil {
-			return err
-		}
-		c.Origin = o.origin
-		j.say("%s: %s; the link of each is %s/#key= and their pass", o.people, countPeople(len(c.People)), o.origin)
-	}
+	c.People, c.Origin = people, o.origin
 	c.WriteHierarchy = func(replace bool) (string, error) { return o.finish(j, replace) }
 	return o.listen(j, c)
+}
+
+// readPeople reads who may come through the proxy.
+func (o *serveOptions) readPeople(j *job) ([]serve.Person, error) {
+	if o.people == "" {
+		return nil, nil
+	}
+	if _, err := serve.HostOf(o.origin); err != nil {
+		return nil, usagef("--origin %q: %v", o.origin, err)
+	}
+	people, err := serve.ReadPeople(o.people)
+	if err == nil {
+		j.say("%s: %s; the link of each is %s/#key= and their pass", o.people, countPeople(len(people)), o.origin)
+	}
+	return people, err
 }
 
 func countPeople(n int) string {

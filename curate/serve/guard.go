@@ -78,7 +78,7 @@ func (g *guard) admit(origin string, people []Person) error {
 	if origin == "" && len(people) == 0 {
 		return nil
 	}
-	host, err := checkOrigin(origin)
+	host, err := HostOf(origin)
 	if err != nil {
 		return err
 	}

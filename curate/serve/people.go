@@ -85,8 +85,8 @@ func ReadPeople(path string) ([]Person, error) {
 	return people, err
 }
 
-// checkOrigin returns the host of an origin, such as "https://curate.example.org".
-func checkOrigin(origin string) (host string, err error) {
+// HostOf returns the host of an origin, such as "https://curate.example.org".
+func HostOf(origin string) (host string, err error) {
 	u, err := url.Parse(origin)
 	if err != nil {
 		return "", err

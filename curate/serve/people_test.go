@@ -126,7 +126,7 @@ func TestReadPeopleMakesPasses(t *testing.T) {
 	}
 	for origin, good := range map[string]bool{testOrigin: true, "https://curate.lan:8443": true, "http://curate.lan": false, "https://curate.lan/": false,
 		"https://": false, "https://Curate.lan": false, "https://a@b": false} {
-		if _, err := checkOrigin(origin); (err == nil) != good {
+		if _, err := HostOf(origin); (err == nil) != good {
 			t.Errorf("the origin %q: %v", origin, err)
 		}
 	}
