@@ -98,6 +98,7 @@ func (l *Lazy) Watch(f func(done int)) { l.watch = f }
 // EncoderError is the error for vectors of another encoder than the one that is set.
 type EncoderError struct{ Made, Set string }
 
+// Error names both encoders.
 func (e *EncoderError) Error() string {
 	return fmt.Sprintf("the vectors were made by %s, but the encoder is now %s", e.Made, e.Set)
 }

@@ -14,6 +14,8 @@ type Hierarchy struct {
 	Version int             `json:"hgld_hierarchy"`   // format version
 	Levels  []Level         `json:"levels"`           // finest first
 	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
+	// Uneven says that classes of any level may lack a parent, as rows of mixed depth have them.
+	Uneven bool `json:"uneven,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
 }
@@ -65,6 +67,9 @@ func (h *Hierarchy) Sizes() []LevelSize {
 type Row struct {
 	Names []string // class names, finest first
 	Where string   // "labels.csv:17"
+	// Uneven says that the row may lack any level but not all, "". A level that it lacks says nothing of
+	// its classes.
+	Uneven bool
 }
 
 // ParentsError says that a class has two parents, so the rows are not a tree.
@@ -110,10 +115,13 @@ func NewBuilder(levels ...string) *Builder {
 // Add adds a row. It returns a *ParentsError if a class has another parent than in an
 // earlier row, and an error if a name is empty or the number of levels differs. A row
 // without a label, which has a name only at the finest level, adds a class without a
-// parent.
+// parent. An uneven row gives a class without a parent the one that it names.
 func (b *Builder) Add(r Row) (Path, error) {
 	if len(r.Names) != len(b.h.Levels) {
 		return nil, fmt.Errorf("%s: %d class names, want %d (%s)", r.Where, len(r.Names), len(b.h.Levels), b.levelNames())
+	}
+	if r.Uneven {
+		return b.addUneven(r)
 	}
 	path := make(Path, len(r.Names))
 	parent := int32(-1)
@@ -143,8 +151,47 @@ func (b *Builder) Add(r Row) (Path, error) {
 	return path, nil
 }
 
+// addUneven adds a row that may lack levels.
+func (b *Builder) addUneven(r Row) (Path, error) {
+	if strings.Join(r.Names, "") == "" {
+		return nil, fmt.Errorf("%s: no class at any level; want one at least (%s)", r.Where, b.levelNames())
+	}
+	path := make(Path, len(r.Names))
+	parent := int32(-1)
+	for l := len(r.Names) - 1; l >= 0; l-- {
+		if path[l] = -1; r.Names[l] == "" {
+			parent = -1
+			continue
+		}
+		c, known := b.index[l][r.Names[l]]
+		if !known {
+			c = int32(len(b.h.Levels[l].Classes))
+			b.index[l][r.Names[l]] = c
+			b.h.Levels[l].Classes = append(b.h.Levels[l].Classes, Class{Name: r.Names[l], Parent: -1})
+			b.where[l] = append(b.where[l], r.Where)
+		}
+		switch class := &b.h.Levels[l].Classes[c]; {
+		case parent < 0 || class.Parent == parent:
+		case class.Parent < 0:
+			class.Parent, b.where[l][c] = parent, r.Where
+		default:
+			return nil, &ParentsError{Level: b.h.Levels[l].Name, Class: class.Name,
+				Parents: [2]string{b.name(l+1, class.Parent), b.name(l+1, parent)}, Where: [2]string{b.where[l][c], r.Where}}
+		}
+		path[l], parent = c, c
+	}
+	return path, nil
+}
+
 // Hierarchy returns the tree of all rows added so far.
-func (b *Builder) Hierarchy() *Hierarchy { return b.h }
+func (b *Builder) Hierarchy() *Hierarchy {
+	for l := 1; l+1 < len(b.h.Levels); l++ {
+		for _, c := range b.h.Levels[l].Classes {
+			b.h.Uneven = b.h.Uneven || c.Parent < 0
+		}
+	}
+	return b.h
+}
 
 // name returns the name of a class, "" for none.
 func (b *Builder) name(level int, class int32) string {
@@ -165,7 +212,8 @@ func (b *Builder) levelNames() string {
 // Check checks that the hierarchy is a tree: it has levels with unique names, class
 // names are unique within their level and not empty, every parent is a class of the
 // next coarser level, and the coarsest level has none. Only at level 0 may a class lack
-// a parent, because it was dropped or is not assigned yet; Unassigned lists those.
+// a parent, because it was dropped or is not assigned yet; Unassigned lists those. If the
+// hierarchy is uneven, a class of any level may.
 func (h *Hierarchy) Check() error {
 	if len(h.Levels) == 0 {
 		return errors.New("the hierarchy has no levels; want at least one")
@@ -181,7 +229,7 @@ func (h *Hierarchy) Check() error {
 		if l+1 < len(h.Levels) {
 			parents = len(h.Levels[l+1].Classes)
 		}
-		if err := level.check(parents, l == 0 || l+1 == len(h.Levels)); err != nil {
+		if err := level.check(parents, l == 0 || l+1 == len(h.Levels) || h.Uneven); err != nil {
 			return err
 		}
 	}
@@ -245,9 +293,12 @@ func (h *Hierarchy) Names(p Path) []string {
 
 // PathOf returns the path from class c of level 0 up, with −1 above a class without a
 // parent.
-func (h *Hierarchy) PathOf(c int32) Path {
-	path := make(Path, len(h.Levels))
-	for l := range path {
+func (h *Hierarchy) PathOf(c int32) Path { return h.PathFrom(0, c) }
+
+// PathFrom returns the path from class c of a level up, with −1 at finer levels.
+func (h *Hierarchy) PathFrom(level int, c int32) Path {
+	path := slices.Repeat(Path{-1}, len(h.Levels))
+	for l := level; l < len(path); l++ {
 		path[l] = c
 		if c >= 0 {
 			c = h.Levels[l].Classes[c].Parent

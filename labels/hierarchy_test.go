@@ -28,10 +28,10 @@ func TestPathSharedCountsFromTheCoarsestLevel(t *testing.T) {
 
 func TestBuilderNamesBothParentsAndTheirRows(t *testing.T) {
 	b := NewBuilder("landmark", "supercategory", "kind")
-	if _, err := b.Add(Row{[]string{"1", "lake", "natural"}, "l.csv:2"}); err != nil {
+	if _, err := b.Add(Row{Names: []string{"1", "lake", "natural"}, Where: "l.csv:2"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.Add(Row{[]string{"2", "lake", "human-made"}, "l.csv:3"})
+	_, err := b.Add(Row{Names: []string{"2", "lake", "human-made"}, Where: "l.csv:3"})
 	var two *ParentsError
 	if !errors.As(err, &two) {
 		t.Fatalf("error %v, want *ParentsError", err)
@@ -40,10 +40,10 @@ func TestBuilderNamesBothParentsAndTheirRows(t *testing.T) {
 		two.Where != [2]string{"l.csv:2", "l.csv:3"} {
 		t.Errorf("%+v", two)
 	}
-	if _, err := b.Add(Row{[]string{"1", "", ""}, "l.csv:4"}); !errors.As(err, &two) || !strings.Contains(err.Error(), `has two parents: "lake" (l.csv:2) and none (l.csv:4)`) {
+	if _, err := b.Add(Row{Names: []string{"1", "", ""}, Where: "l.csv:4"}); !errors.As(err, &two) || !strings.Contains(err.Error(), `has two parents: "lake" (l.csv:2) and none (l.csv:4)`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := b.Add(Row{[]string{"1", "lake"}, "l.csv:5"}); err == nil ||
+	if _, err := b.Add(Row{Names: []string{"1", "lake"}, Where: "l.csv:5"}); err == nil ||
 		err.Error() != "l.csv:5: 2 class names, want 3 (landmark, supercategory, kind)" {
 		t.Errorf("error %v", err)
 	}

@@ -6,6 +6,8 @@
 // and files of this package.
 package labels
 
+import "slices"
+
 // LandmarkID is the number of a landmark in the GLDv2 files. Train and index number
 // their landmarks independently, so an id means nothing without its Split.
 type LandmarkID int32
@@ -48,6 +50,126 @@ func (p Path) Shared(q Path) int {
 	n := 0
 	for l := len(p) - 1; l >= 0 && p[l] == q[l] && p[l] >= 0; l-- {
 		n++
+	}
+	return n
+}
+
+// Related returns how many of the levels [from, to) two paths share, seen from p, or false if that
+// is not known. A level that one of them lacks is known if the tree implies it: paths that share a
+// class share all coarser levels, and paths that differ at a level differ at all finer ones. The
+// number is known if p has a class in [from, to), and each level at which it has one is known.
+//
+// For paths that lack no level it is the number of equal columns.
+func (p Path) Related(q Path, from, to int) (shared int, known bool) {
+	equal, differ := len(p), -1 // the finest equal level, and the coarsest different one
+	for l := len(p) - 1; l >= 0; l-- {
+		switch {
+		case p[l] < 0 || q[l] < 0:
+		case p[l] == q[l]:
+			equal = l
+		default:
+			differ = max(differ, l)
+		}
+	}
+	for l := from; l < to; l++ {
+		known = known || p[l] >= 0
+		switch {
+		case p[l] >= 0 && q[l] >= 0:
+			if p[l] == q[l] {
+				shared++
+			}
+		case equal < l:
+			shared++
+		case differ > l:
+		case p[l] >= 0:
+			return 0, false
+		}
+	}
+	return shared, known
+}
+
+// Complete fills in the classes that rows lack and that other rows imply: if one row of a class names
+// its parent, all rows of the class have it. It returns rows itself if none lacks a class that is
+// implied, and otherwise a list in which it shares all other paths with rows.
+func Complete(rows ...[]Path) [][]Path {
+	known := map[int]map[int32]Path{} // by level and class: what is coarser
+	uneven := false
+	for _, list := range rows {
+		for _, p := range list {
+			n := p.Depth()
+			uneven = uneven || n > 0 && n < len(p)
+		}
+	}
+	if !uneven {
+		return rows
+	}
+	for _, list := range rows {
+		for _, p := range list {
+			learn(known, p)
+		}
+	}
+	all := make([][]Path, len(rows))
+	for i, list := range rows {
+		all[i] = make([]Path, len(list))
+		for j, p := range list {
+			all[i][j] = completed(known, p)
+		}
+	}
+	return all
+}
+
+// learn notes the coarser classes of each class of a path.
+func learn(known map[int]map[int32]Path, p Path) {
+	for l, c := range p {
+		if c < 0 {
+			continue
+		}
+		if known[l] == nil {
+			known[l] = map[int32]Path{}
+		}
+		of := known[l][c]
+		for k := l + 1; k < len(p); k++ {
+			if p[k] < 0 {
+				continue
+			}
+			if of == nil {
+				of = slices.Repeat(Path{-1}, len(p))
+			}
+			if of[k] < 0 {
+				of[k] = p[k]
+			}
+		}
+		if of != nil {
+			known[l][c] = of
+		}
+	}
+}
+
+// completed returns p with what its classes imply.
+func completed(known map[int]map[int32]Path, p Path) Path {
+	own := p
+	for l := range p {
+		if own[l] < 0 {
+			continue
+		}
+		for k, c := range known[l][own[l]] {
+			if k > l && c >= 0 && own[k] < 0 {
+				if &own[0] == &p[0] {
+					own = slices.Clone(p)
+				}
+				own[k] = c
+			}
+		}
+	}
+	return own
+}
+
+// Depth counts the levels at which p has a class.
+func (p Path) Depth() (n int) {
+	for _, c := range p {
+		if c >= 0 {
+			n++
+		}
 	}
 	return n
 }

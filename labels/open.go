@@ -15,6 +15,14 @@ func OpenTags(path string) ([]Record, error) {
 	})
 }
 
+// OpenItems is ReadItems of the file at path, without the header.
+func OpenItems(path string) ([]Item, error) {
+	return open(path, func(r io.Reader, name string) ([]Item, error) {
+		_, items, err := ReadItems(r, name)
+		return items, err
+	})
+}
+
 // OpenDraft is ReadDraft of the file at path.
 func OpenDraft(path string) (*Draft, error) { return open(path, ReadDraft) }
 

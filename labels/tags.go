@@ -49,6 +49,16 @@ type Qualifier struct {
 	Text     string `json:"text"`          // the value: a label, a time, a number
 }
 
+// About is what Wikidata states about a landmark besides its classes, by the rules of Item. Only the
+// source api has it.
+type About struct {
+	Description string    `json:"description,omitempty"` // in the language of the scrape, or else English
+	LocatedIn   []string  `json:"located_in,omitempty"`  // items of P131, "located in the administrative entity"
+	Country     []string  `json:"country,omitempty"`     // items of P17
+	Coordinates []float64 `json:"coordinates,omitempty"` // P625: latitude and longitude in degrees, on Earth
+	Image       string    `json:"image,omitempty"`       // P18: name of a file on Commons
+}
+
 // Outcomes lists every outcome.
 var Outcomes = []Outcome{OK, NoInfobox, NoTag, NoItem, Missing, Deleted, RedirectLoop, Disambiguation, CategoryItem,
 	Several, Malformed, Retryable, Failed}
@@ -68,6 +78,7 @@ type Record struct {
 	Item      string     `json:"item,omitempty"`      // the Wikidata item of the category's page
 	Topic     string     `json:"topic,omitempty"`     // the item that has the values, if it is another one: the main topic
 	Combines  []string   `json:"combines,omitempty"`  // items of a category that combines topics
+	About     *About     `json:"about,omitempty"`     // what else the item states
 	Infobox   *bool      `json:"infobox,omitempty"`   // whether the page shows a Wikidata infobox, where that is known
 	Redirects []string   `json:"redirects,omitempty"` // titles followed, in order
 	PageID    int64      `json:"page_id,omitempty"`   // of the category page

@@ -85,6 +85,11 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 	if err := s.markRetries(cfg.Source, f.titles, retries); err != nil {
 		return nil, err
 	}
+	if source, ok := cfg.Source.(Linker); ok && cfg.Out.Items != "" {
+		if err := s.markUnlinked(source); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Since {
 		if err := s.watch(ctx, cfg.Source); err != nil {
 			return nil, &IncompleteError{Total: len(f.titles), RetryAt: retryAt(err), Cause: err}
@@ -103,6 +108,11 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 	}
 	if err := c.fetchOpen(ctx); err != nil {
 		return nil, err
+	}
+	if cfg.Out.Items != "" {
+		if err := c.fetchItems(ctx); err != nil {
+			return nil, err
+		}
 	}
 	report, err := cfg.Out.write(cfg, s, f)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 // Output describes the files written after a crawl. It may change between runs.
 type Output struct {
 	Tags      string // path of tags.jsonl
+	Items     string // path of items.jsonl, which needs a Linker; "": none
 	Policy    string // a name from Policies
 	Changes   string // path for the list of changed tags; "": none
 	PaperText bool   // tags include the qualifiers, as the page prints them
@@ -33,21 +34,29 @@ func (o Output) Check() error {
 	if o.Tags == "" {
 		return errors.New("the tags have no file name; want one such as tags.jsonl")
 	}
-	if info, err := os.Stat(o.Tags); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder; want the name of a file for the tags", o.Tags)
+	if err := checkFile(o.Tags, "tags"); err != nil || o.Items == "" {
+		return err
 	}
-	info, err := os.Stat(filepath.Dir(o.Tags))
+	return checkFile(o.Items, "items")
+}
+
+// checkFile returns an error if a file cannot be written because it is a folder or has none.
+func checkFile(path, what string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder; want the name of a file for the %s", path, what)
+	}
+	info, err := os.Stat(filepath.Dir(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return fmt.Errorf("%s: %w", o.Tags, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: the folder %s does not exist; create it, or name another file", o.Tags,
-			filepath.Dir(o.Tags))
+		return fmt.Errorf("%s: the folder %s does not exist; create it, or name another file", path,
+			filepath.Dir(path))
 	}
 	return nil
 }
 
-// write creates tags.jsonl and report.json from the state, in the order of the input.
+// write creates items.jsonl, tags.jsonl and report.json from the state, in the order of the input.
 func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
 	policy, err := Policies.Get("policy", o.Policy)
 	if err != nil {
@@ -59,6 +68,11 @@ func (o Output) write(cfg Config, s *state, f *frontier) (*Report, error) {
 		return nil, err
 	}
 	report := newReport(cfg, f)
+	if o.Items != "" {
+		if err := o.writeItems(cfg, s, f.titles, report); err != nil {
+			return nil, err
+		}
+	}
 	err = atomicfile.Write(o.Tags, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<20)
 		tags, err := labels.NewTagsWriter(b, header)

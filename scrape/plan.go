@@ -81,6 +81,16 @@ func NewPlan(cfg Config) (Plan, error) {
 	if source, ok := cfg.Source.(Forecaster); ok {
 		p.Stages = source.Forecast(p.Titles - p.Done)
 	}
+	if source, ok := cfg.Source.(Linker); ok && s != nil && cfg.Out.Items != "" && p.Done == p.Titles {
+		walk := s.newItemWalk(source, nil)
+		if err := walk.run(f.titles); err != nil {
+			return p, fmt.Errorf("scrape: %w", err)
+		}
+		if n, size := len(walk.lacking), max(1, source.BatchSize(source.LinkStep())); n > 0 {
+			p.Stages = append(p.Stages, Stage{Step: source.LinkStep(), Requests: (n + size - 1) / size,
+				About: "at least, for classes and places"})
+		}
+	}
 	if again > 0 {
 		p.Stages = append(p.Stages, Stage{Step: "again", Requests: again,
 			About: "at most, for damaged responses and retries"})

@@ -18,6 +18,9 @@ type Report struct {
 	Several  int           `json:"several_values"` // landmarks with more than one distinct value
 	Policies []PolicyCount `json:"policies"`       // how many of them each policy would drop
 
+	Items        int `json:"items,omitempty"`         // classes and places in items.jsonl
+	ItemsUnasked int `json:"items_unasked,omitempty"` // items that are linked to and were not fetched
+
 	// Failed lists the landmarks whose category could not be fetched or read.
 	Failed []Failure `json:"failed"`
 

@@ -41,10 +41,13 @@ func crawlProcess(url, dir, name string) int {
 	if name == sourcetest.Sources[1].Name {
 		source = sourcetest.Sources[1]
 	}
-	cfg, err := sourcetest.Config(source, url, dir, sourcetest.Places(landmarksToKill[name]))
+	cfg, err := sourcetest.Config(source, url, dir, sourcetest.Places(landmarksToKill[name]), withItems)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	if name == "api" {
+		cfg.Out.Items = filepath.Join(dir, "items.jsonl")
 	}
 	cfg.Progress = func(p scrape.Progress) { fmt.Println(strings.Join(append([]string{"commit"}, p.Titles...), "\n")) }
 	_, err = scrape.Run(context.Background(), cfg)
@@ -73,8 +76,19 @@ func process(t *testing.T, url, dir string, source sourcetest.Source) *exec.Cmd 
 func unpaced(t *testing.T, places []fakecommons.Category) *sourcetest.Site {
 	t.Helper()
 	return sourcetest.NewSite(t, places, func(s *fakecommons.Server) {
+		addClasses(s)
 		s.Limits.API, s.Limits.Pages = fakecommons.Pace{}, fakecommons.Pace{}
 	})
+}
+
+// addClasses adds a chain of 20 classes above one of sourcetest.Places, so that killed processes have
+// items to ask for.
+func addClasses(s *fakecommons.Server) {
+	s.Add(fakecommons.Item{Label: "lake", Claims: fakecommons.Links("P279", "class 0")})
+	for i := range 20 {
+		above := fakecommons.Links("P279", fmt.Sprintf("class %d", i+1), fmt.Sprintf("class %d", i/2))
+		s.Add(fakecommons.Item{Label: fmt.Sprintf("class %d", i), Claims: above})
+	}
 }
 
 // TestKilledCrawlLosesNothing kills a crawling process at random moments: three times, or
@@ -92,7 +106,11 @@ func TestKilledCrawlLosesNothing(t *testing.T) {
 		t.Run(source.Name, func(t *testing.T) {
 			t.Parallel()
 			places := sourcetest.Places(landmarksToKill[source.Name])
-			_, want := sourcetest.Run(t, sourcetest.NewSite(t, places).Config(t, source, t.TempDir()))
+			whole := sourcetest.NewSite(t, places, addClasses).Config(t, source, t.TempDir(), withItems)
+			if source.Name == "api" {
+				whole.Out.Items = filepath.Join(filepath.Dir(whole.Out.Tags), "items.jsonl")
+			}
+			_, want := sourcetest.Run(t, whole)
 			random := rand.New(rand.NewPCG(uint64(kills), 9))
 			for killed, lost := 0, 0; ; {
 				r := &round{source: source, site: unpaced(t, places), dir: t.TempDir(), acknowledged: map[string]int{}}
@@ -101,6 +119,10 @@ func TestKilledCrawlLosesNothing(t *testing.T) {
 				}
 				if got := readFile(t, filepath.Join(r.dir, "tags.jsonl")); !bytes.Equal(got, want) {
 					t.Errorf("after %d kills tags.jsonl differs from that of a run in one go", killed)
+				}
+				if whole.Out.Items != "" && !bytes.Equal(readFile(t, filepath.Join(r.dir, "items.jsonl")),
+					readFile(t, whole.Out.Items)) {
+					t.Errorf("after %d kills items.jsonl differs from that of a run in one go", killed)
 				}
 				for _, c := range places {
 					if at, ok := r.acknowledged[c.Title]; ok && r.asked(c) != at {
@@ -131,7 +153,7 @@ func (r *round) asked(c fakecommons.Category) int {
 	answered := r.site.Answered()
 	n += answered["query pageprops|categories|revisions "+c.Title]
 	for _, item := range []string{c.Item, c.Topic} {
-		n += answered["wbgetentities claims|info "+item]
+		n += answered["wbgetentities claims|descriptions|info "+item]
 	}
 	return n
 }

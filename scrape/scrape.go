@@ -1,7 +1,8 @@
 // Package scrape is stage 1 of hgld: it finds the "instance of" tag of every
 // landmark category on Wikimedia Commons. It reads the category files of GLDv2
 // (train_label_to_category.csv) and writes tags.jsonl, one labels.Record per
-// landmark in the order of the input.
+// landmark in the order of the input. A Linker also gives items.jsonl: the classes above
+// the tags, and the places of the landmarks.
 //
 // A Source fetches and parses what a site says about a category: scrape/page reads the
 // HTML pages, scrape/api uses the APIs. This package is the crawl around a Source. It

@@ -51,6 +51,7 @@ func tagged(r labels.Record) Tagged { return Tagged{r.Outcome, r.Tag, r.Raw, r.Q
 // NoVersionsError is the error for a source that cannot tell what has changed.
 type NoVersionsError struct{ Source string }
 
+// Error names the source.
 func (e *NoVersionsError) Error() string {
 	return fmt.Sprintf("the source %s cannot tell what has changed", e.Source)
 }

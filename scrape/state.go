@@ -172,9 +172,16 @@ func (s *state) check(settings map[string]string, create bool) error {
 		if err != nil || tables == 0 && !create {
 			return cmp.Or(err, errUnborn)
 		}
+		var known int
+		if err := tx.QueryRow(`SELECT count(*) FROM meta`).Scan(&known); err != nil {
+			return err
+		}
 		for _, key := range slices.Sorted(maps.Keys(settings)) {
 			var have string
 			err := tx.QueryRow(`SELECT value FROM meta WHERE key = ?`, key).Scan(&have)
+			if before, added := addedSettings[key]; added && known > 1 && errors.Is(err, sql.ErrNoRows) {
+				have, err = before, nil
+			}
 			switch {
 			case errors.Is(err, sql.ErrNoRows) && create:
 				if _, err := tx.Exec(`INSERT INTO meta VALUES (?, ?)`, key, settings[key]); err != nil {
@@ -189,6 +196,9 @@ func (s *state) check(settings map[string]string, create bool) error {
 		return nil
 	})
 }
+
+// addedSettings are settings that the states of earlier versions lack, with the values that they had.
+var addedSettings = map[string]string{"language": "en"}
 
 // tables returns 0 if the database has no tables. With create, it creates them.
 func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {

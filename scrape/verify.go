@@ -206,6 +206,9 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	again.dir = dir // where the report goes
 	out := cfg.Out
 	out.Tags = filepath.Join(dir, "tags.jsonl")
+	if out.Items != "" {
+		out.Items = filepath.Join(dir, "items.jsonl")
+	}
 	if _, err := out.write(cfg, &again, f); err != nil {
 		return err
 	}
@@ -215,6 +218,16 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 		v.problem("%w", err)
 	case line > 0:
 		v.derived("%s:%d: differs from the state with policy %s", cfg.Out.Tags, line, cfg.Out.Policy)
+	}
+	if out.Items == "" {
+		return nil
+	}
+	line, err = firstDifference(cfg.Out.Items, out.Items)
+	switch {
+	case err != nil:
+		v.problem("%w", err)
+	case line > 0:
+		v.derived("%s:%d: differs from the state", cfg.Out.Items, line)
 	}
 	return nil
 }

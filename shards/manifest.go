@@ -170,6 +170,7 @@ const maxManifest = 512 << 20
 // UnfinishedError is the error for a folder without a manifest. It is fs.ErrNotExist.
 type UnfinishedError struct{}
 
+// Error names the file that is missing.
 func (e *UnfinishedError) Error() string {
 	return ManifestFile + " is missing, so this data set is not finished"
 }

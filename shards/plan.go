@@ -183,36 +183,41 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 		return slices.Repeat(labels.Path{-1}, t.levels), nil
 	}
 	if t.builder != nil {
-		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where})
+		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where, Uneven: item.Uneven})
 	}
-	c, ok := t.lookup.Class(0, item.Names[0])
+	finest := 0 // level that the item has
+	for item.Uneven && finest < len(item.Names)-1 && item.Names[finest] == "" {
+		finest++
+	}
+	name := item.Names[finest]
+	c, ok := t.lookup.Class(finest, name)
 	if !ok {
-		c, ok = t.otherForm(item.Names[0])
+		c, ok = t.otherForm(finest, name)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s: %s %.80q is not in the hierarchy%s", item.Where, t.given.Levels[0].Name, item.Names[0],
-			t.twin(item.Names[0]))
+		return nil, fmt.Errorf("%s: %s %.80q is not in the hierarchy%s", item.Where, t.given.Levels[finest].Name, name,
+			t.twin(finest, name))
 	}
-	path := t.given.PathOf(c)
+	path := t.given.PathFrom(finest, c)
 	for l, name := range t.given.Names(path) {
 		if l < len(item.Names) && item.Names[l] != "" && item.Names[l] != name && item.Names[l] != spelling.Form(name) {
 			return nil, fmt.Errorf("%s: %s %.80q of %.80q; the hierarchy says %.80q",
-				item.Where, t.given.Levels[l].Name, item.Names[l], item.Names[0], name)
+				item.Where, t.given.Levels[l].Name, item.Names[l], item.Names[finest], name)
 		}
 	}
 	return path, nil
 }
 
 // otherForm finds a class of the given hierarchy whose name is in another form of Unicode.
-func (t *tree) otherForm(name string) (class int32, ok bool) {
-	at := slices.IndexFunc(t.given.Levels[0].Classes, func(c labels.Class) bool { return spelling.Form(c.Name) == name })
+func (t *tree) otherForm(level int, name string) (class int32, ok bool) {
+	at := slices.IndexFunc(t.given.Levels[level].Classes, func(c labels.Class) bool { return spelling.Form(c.Name) == name })
 	return int32(at), at >= 0
 }
 
 // twin names a class of the given hierarchy that is spelled almost like a name; "" if there is none.
-func (t *tree) twin(name string) string {
+func (t *tree) twin(level int, name string) string {
 	key := spelling.Key(name)
-	for _, c := range t.given.Levels[0].Classes {
+	for _, c := range t.given.Levels[level].Classes {
 		if spelling.Key(c.Name) == key {
 			return fmt.Sprintf(", which has %.80q", c.Name)
 		}

@@ -98,6 +98,7 @@ type ShapeError struct {
 	Side    int    // of its images
 }
 
+// Error names the network and the size that it takes.
 func (e *ShapeError) Error() string {
 	return fmt.Sprintf("%s takes images of %d×%d pixels alone, and none in their own shapes", e.Network, e.Side, e.Side)
 }

@@ -185,6 +185,7 @@ func readWeights(setting, path, key string) (*pretrained.Weights, error) {
 // WeightsFolderError is the error for a folder in place of a file of weights.
 type WeightsFolderError struct{ Path string }
 
+// Error names the folder.
 func (e *WeightsFolderError) Error() string {
 	return fmt.Sprintf("model.weights is %s, a folder: want a safetensors file of a backbone", e.Path)
 }
@@ -192,6 +193,7 @@ func (e *WeightsFolderError) Error() string {
 // UnfitError is the error for weights that fit no known backbone.
 type UnfitError struct{ Err error }
 
+// Error is the text of Err.
 func (e *UnfitError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the difference from the configured backbone.

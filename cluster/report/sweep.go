@@ -40,6 +40,7 @@ type SweepError struct {
 	Err  error  // what is wrong in it
 }
 
+// Error names the file.
 func (e *SweepError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
 
 // Unwrap returns what is wrong in the file.

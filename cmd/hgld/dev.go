@@ -74,6 +74,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 		}
 	}
 	site := fakecommons.New(pages)
+	site.Add(fakecommons.CorpusItems(pages)...)
 	site.Failures, site.Latency, site.Seed = failures, c.Duration("latency"), c.Uint64("seed")
 	if !c.Bool("no-limits") {
 		site.Limits = fakecommons.WikimediaLimits()

@@ -23,7 +23,8 @@ import (
 const (
 	deviceKey      = "device"
 	deviceVariable = "HGLD_DEVICE"
-	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N"
+	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train on several, " +
+		"cuda:0-3, cuda:0,2 or cuda:all"
 )
 
 // builtCards lists the kinds of GPUs in this build, in the order in which auto tries them.
@@ -38,6 +39,10 @@ func builtCards() []device.Kind {
 			return r.First().Ordinal, r.First().Name, nil
 		},
 		Open: func(n int) (device.Backend, error) { return cuda.Open(n) },
+		Usable: func() ([]int, error) {
+			r, err := cuda.Probe()
+			return r.Usable(), err
+		},
 	}}
 }
 
@@ -65,10 +70,19 @@ func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err
 	if c != nil && c.IsSet(deviceKey) {
 		name, origin = c.String(deviceKey), "--"+deviceKey
 	}
-	if _, err := device.ParsePlace(name); err != nil {
+	if err := checkDevice(name); err != nil {
 		return "", "", usagef("%s: %w", origin, err)
 	}
 	return name, origin, nil
+}
+
+// checkDevice returns an error for a name of no device and no group of devices.
+func checkDevice(name string) error {
+	group, err := device.ParseGroup(name)
+	if group == nil && err == nil {
+		_, err = device.ParsePlace(name)
+	}
+	return err
 }
 
 // trainingDevice returns the device of a training: run.device, unless --device or
@@ -84,19 +98,30 @@ func (j *job) trainingDevice(s *trainSettings) string {
 
 // openTraining opens the device of a training. Several processes then wait for one another.
 func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
-	b, err := j.open(j.trainingDevice(s), s.Config.Run.Threads)
+	name := j.trainingDevice(s)
+	if j.card != "" {
+		name = j.card
+	}
+	name, err := j.cardOf(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := j.open(name, s.Config.Run.Threads)
 	if err != nil || j.ranks == nil {
 		return b, err
 	}
-	if _, is := b.(*cpu.Backend); !is {
-		return nil, withHint(usagef("%s started %d processes, and on %s they cannot train together",
-			j.ranks.place.Launcher, j.ranks.count(), b.Name()),
-			"--device cpu trains on the processors; %s=off trains in each process alone", launcher.Variable)
+	switch b := b.(type) {
+	case *cpu.Backend:
+		if err := j.join(); err != nil {
+			return nil, err
+		}
+		return cpu.Join(cpu.New(s.Config.Run.Threads), j.ranks.world), nil // with its share of the processors
+	case *cuda.Backend:
+		return j.joinCards(b)
 	}
-	if err := j.join(); err != nil {
-		return nil, err
-	}
-	return cpu.Join(cpu.New(s.Config.Run.Threads), j.ranks.world), nil // with its share of the processors
+	return nil, withHint(usagef("%s started %d processes, and on %s they cannot train together",
+		j.ranks.place.Launcher, j.ranks.count(), b.Name()),
+		"--device cpu trains on the processors; %s=off trains in each process alone", launcher.Variable)
 }
 
 // openDevice opens the device of a command. threads applies to the CPU.
@@ -115,6 +140,9 @@ func (j *job) openNetwork(threads int) (*img.Decoder, device.Backend, error) {
 // open opens a device. auto opens the first usable GPU and reports it, and otherwise the CPU.
 // It returns an error if a GPU is named and not usable. Close releases the device.
 func (j *job) open(name string, threads int) (device.Backend, error) {
+	if group, err := device.ParseGroup(name); err == nil && group != nil {
+		return nil, usagef("device %s is several GPUs, on which `hgld train run` and `hgld train resume` train: name one", name)
+	}
 	p, err := device.ParsePlace(name)
 	if err != nil {
 		return nil, withCode(exitUsage, err)

@@ -80,7 +80,14 @@ func vendorFindings(driver int) (all []finding) {
 		}
 		all = append(all, f)
 	}
-	return all
+	f := finding{Name: "nccl", OK: true}
+	if l, err := cuda.FindNCCL(); err == nil {
+		f.Text = fmt.Sprintf("%v, %s", l.Version, l.Path)
+	} else {
+		f.OK, f.Text = false, err.Error()
+		f.Advice = "optional: several cards train together by it; docs/ranks.md"
+	}
+	return append(all, f)
 }
 
 // ranksFindings reports what several processes would train together by, and the place of this one.
@@ -122,7 +129,13 @@ func cudaFinding() (finding, int) {
 		if !c.Usable() {
 			continue
 		}
-		if failure := r.Try(i); failure != nil {
+		arch, failure := r.Try(i)
+		switch {
+		case failure == nil && arch == "":
+			f.Text += ", for which the driver compiles the kernels"
+		case failure == nil:
+			f.Text += ", kernels for " + arch
+		default:
 			f.Text += ", but a kernel fails: " + strings.ReplaceAll(failure.Error(), "\n", "; ")
 			if c == usable {
 				f.OK, f.Advice = false, cuda.Advice(failure)

@@ -31,10 +31,11 @@ func doctorWith(t *testing.T, libs string, env ...string) string {
 func TestDoctorRunsAKernel(t *testing.T) {
 	libs := emu.Build(t)
 	out := doctorWith(t, libs)
-	if !strings.Contains(out, "ok cuda           cuda:0 hgld emulator, compute capability 8.0") {
+	if !strings.Contains(out, "ok cuda           cuda:0 hgld emulator, compute capability 8.0") ||
+		!strings.Contains(out, ", kernels for sm_80; driver ") {
 		t.Errorf("a sound card:\n%s", out)
 	}
-	out = doctorWith(t, libs, "HGLD_EMU_FAIL=cuModuleLoadDataEx:1:221")
+	out = doctorWith(t, libs, "HGLD_EMU_FAIL=cuModuleLoadDataEx:1:221,cuModuleLoadDataEx:2:221")
 	for _, want := range []string{
 		"-  cuda           cuda:0 hgld emulator",
 		"but a kernel fails: cuda: Fill: cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND",

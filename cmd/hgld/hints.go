@@ -425,7 +425,7 @@ func datasetSetting(e *dataset.SettingError) string {
 	case e.Setting == "split_folders":
 		return "--split-folders " + value("NAME=SPLIT,…")
 	case e.Setting == "uneven":
-		return "--uneven repeat uses the innermost folder"
+		return "--uneven repeat uses the innermost folder, --uneven keep leaves the missing levels without a class"
 	case e.Setting == "labels":
 		return "--labels names a label file, such as the labels.csv of `hgld labels build`"
 	}

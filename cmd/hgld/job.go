@@ -38,6 +38,7 @@ type job struct {
 	device, deviceOrigin string        // name of the device, and where it was set
 	cards                []device.Kind // kinds of GPUs to choose from
 	opened               []io.Closer   // open devices
+	card                 string        // of this process, if the device names several; "": it does not
 	ranks                *ranks        // processes that train together; nil: this one alone
 }
 

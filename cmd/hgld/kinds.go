@@ -48,6 +48,7 @@ const (
 func outputKinds() map[string]pipeline.Kind {
 	return map[string]pipeline.Kind{
 		kindTags:                    {Ours: begins(`\{"hgld_tags"`)},
+		"items of Wikidata":         {Ours: begins(`\{"hgld_items"`)},
 		"a list of changes":         {Ours: begins(`\{"landmark_id":[0-9]+,"split":"[a-z]*","category":.*"after":`)},
 		"vectors of tags":           {Ours: holds(`"format":"hgld-vectors/`)},
 		kindDraft:                   {Ours: begins(`\{\s*"hgld_draft"`)},

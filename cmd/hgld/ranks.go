@@ -42,9 +42,11 @@ func patienceOf(text string) (time.Duration, error) {
 
 // ranks is a process's part in a training by several processes.
 type ranks struct {
-	place *launcher.Place
-	world *mpi.World        // nil until join
-	group *rendezvous.Group // nil until join
+	place  *launcher.Place
+	copies *copies           // started by this process; nil: by a launcher
+	world  *mpi.World        // nil until join, and if the processes met without MPI
+	group  *rendezvous.Group // nil until join
+	failed bool              // this process's training
 
 	mu   sync.Mutex
 	lost error // a process that is gone
@@ -77,23 +79,33 @@ func (r *ranks) count() int {
 	return r.place.Ranks
 }
 
-// join connects this process with the others.
+// join connects this process with the others by MPI.
 func (j *job) join() error {
 	r := j.ranks
 	patience, err := patienceOf(os.Getenv(patienceVariable))
 	if err != nil {
 		return err
 	}
-	if err := r.connect(j.ctx); err != nil {
+	if err := r.connect(j.ctx, nil); err != nil {
 		return err
 	}
 	r.group.Watch(r.world.Calls, patience)
-	go func() {
-		defer crash.Guard()
-		r.watch(j.stderr)
-	}()
+	r.watchOthers(j.stderr)
 	j.say("%d processes train together, started by %s; %s", r.place.Ranks, r.place.Launcher, r.world.Version)
 	return nil
+}
+
+// watchOthers ends this process when another is gone.
+func (r *ranks) watchOthers(stderr io.Writer) {
+	go func() {
+		defer crash.Guard()
+		r.watch(stderr)
+	}()
+}
+
+// hello is how this process introduces itself.
+func (r *ranks) hello(note []byte) rendezvous.Hello {
+	return rendezvous.Hello{Rank: r.place.Rank, Ranks: r.place.Ranks, Version: thisTool(), Note: note}
 }
 
 // startMPI starts MPI with as many processes as the launcher says.
@@ -124,7 +136,7 @@ type invitation struct {
 }
 
 // connect starts MPI, and connects the processes once more over TCP, where each notices that another is gone.
-func (r *ranks) connect(ctx context.Context) error {
+func (r *ranks) connect(ctx context.Context, note []byte) error {
 	if err := r.startMPI(); err != nil {
 		return err
 	}
@@ -155,19 +167,23 @@ func (r *ranks) connect(ctx context.Context) error {
 	case len(invite.Addresses) == 0:
 		err = errors.New("rank 0 cannot listen on any port")
 	case r.place.Rank == 0:
-		r.group, err = rendezvous.Accept(ctx, l, r.place.Ranks, thisTool(), token)
+		r.group, err = rendezvous.Accept(ctx, l, r.hello(note), token)
 	default:
-		r.group, err = rendezvous.Join(ctx, invite.Addresses, r.place.Rank, r.place.Ranks, thisTool(), token)
+		r.group, err = rendezvous.Join(ctx, invite.Addresses, r.hello(note), token)
 	}
 	return err
+}
+
+func thisMachine() machine {
+	m := machine{Processors: allowedProcessors()}
+	m.Host, _ = os.Hostname()
+	return m
 }
 
 // machines gathers what the processes say of their machines.
 func (r *ranks) machines() ([]machine, error) {
 	const room = 1024
-	own := machine{Processors: allowedProcessors()}
-	own.Host, _ = os.Hostname()
-	text, err := json.Marshal(own)
+	text, err := json.Marshal(thisMachine())
 	if err != nil || len(text) > room {
 		text = []byte("{}")
 	}
@@ -251,6 +267,8 @@ func (r *ranks) watch(stderr io.Writer) {
 	var e *rendezvous.GoneError
 	if errors.As(err, &e) && e.Reason != "" {
 		time.Sleep(grace)
+	} else {
+		r.copies.lastWords(stderr)
 	}
 	os.Exit(reportError(r.named(err), stderr))
 }
@@ -268,7 +286,7 @@ func (r *ranks) leave(err error) error {
 	if r == nil {
 		return err
 	}
-	together := err == nil || errors.As(err, new(*train.StopError))
+	together := trainedTogether(err)
 	if !together && r.group != nil {
 		r.group.Leave(err)
 	}
@@ -278,8 +296,21 @@ func (r *ranks) leave(err error) error {
 	}
 	r.mu.Unlock()
 	if together && r.group != nil {
-		err = errors.Join(err, r.world.Close())
+		if r.world != nil {
+			err = errors.Join(err, r.world.Close())
+		}
 		r.group.Leave(nil)
 	}
+	r.copies.close(r.group != nil)
 	return r.named(err)
+}
+
+// trainedTogether reports whether a process whose training ends so has gone on as long as the others.
+func trainedTogether(err error) bool { return err == nil || errors.As(err, new(*train.StopError)) }
+
+// note keeps whether the training has failed, which decides how the devices are closed.
+func (r *ranks) note(err error) {
+	if r != nil {
+		r.failed = !trainedTogether(err)
+	}
 }

@@ -19,11 +19,13 @@ type scrapeSettings struct {
 	Categories  settings.TextList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
 	Out         string            `yaml:"out" path:"out" kind:"tags" usage:"file for the tags, one line per landmark"`
+	Items       string            `yaml:"items" path:"out" kind:"items of Wikidata" usage:"api: file for the classes above the tags, and the places; \"\": they are not fetched"`
 	Changes     string            `yaml:"changes" path:"out" kind:"a list of changes" usage:"with --since: file that lists the changed tags, before and after"`
 	State       string            `yaml:"state" path:"out" kind:"the state of a scrape" usage:"folder for the responses; a stopped run resumes from it"`
 	Source      string            `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
 	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
 	WikidataURL string            `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
+	Language    string            `yaml:"language" usage:"api: language of tags, classes, places and descriptions"`
 	Contact     string            `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
 	Policy      string            `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank, paper"`
 	PaperText   bool              `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
@@ -44,10 +46,16 @@ const drain = 10 * time.Second
 func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrapeSettings] {
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
-		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl", Changes: "changes.jsonl",
-			State: "scrape", Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
+		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl",
+			Items: "items.jsonl", Changes: "changes.jsonl", Language: "en", State: "scrape",
+			Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
-		Files: func(s *scrapeSettings) (in, out []string) { return s.Categories, []string{s.Out} },
+		Files: func(s *scrapeSettings) (in, out []string) {
+			if s.items() != "" {
+				return s.Categories, []string{s.Out, s.Items}
+			}
+			return s.Categories, []string{s.Out}
+		},
 		Run:   onJob(run),
 		Check: (*scrapeSettings).check,
 	})

@@ -64,6 +64,9 @@ func scrapeError(s *scrapeSettings, err error) error {
 // printScrape prints the summary. It returns an error if landmarks failed.
 func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 	text := fmt.Sprintf("%s%s written: %s\n", r.Text(), s.Out, count(r.Tags, "distinct tag"))
+	if r.Items > 0 {
+		text += fmt.Sprintf("%s written: %s, classes and places\n", s.Items, count(r.Items, "item"))
+	}
 	if r.Changes > 0 {
 		text += fmt.Sprintf("%s written: %s\n", s.Changes, count(r.Changes, "change"))
 	}
@@ -78,6 +81,11 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 			fmt.Errorf("%s could not be fetched again, the first is %s; their earlier results are kept",
 				count(len(r.Stale), "title"), r.Stale[0]))
 		return retryable(withHint(err, "the same command tries again"))
+	}
+	if len(r.Failed) == 0 && r.ItemsUnasked > 0 {
+		err := withCode(exitSomeFailed, fmt.Errorf("%s of Wikidata could not be fetched, and %s lacks what they link to",
+			count(r.ItemsUnasked, "item"), s.Items))
+		return retryable(withHint(err, "the same command asks for them again"))
 	}
 	if len(r.Failed) == 0 {
 		return nil

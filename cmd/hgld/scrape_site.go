@@ -20,7 +20,16 @@ import (
 // site returns the settings for access to Commons and Wikidata.
 func (s *scrapeSettings) site() site.Settings {
 	return site.Settings{Commons: s.BaseURL, Wikidata: s.WikidataURL, TraceMissing: s.Trace, Contact: s.Contact,
-		Version: version, Rate: s.Rate, InFlight: s.InFlight, MaxRequests: s.MaxRequests}
+		Items: s.items() != "", Language: s.Language, Version: version, Rate: s.Rate,
+		InFlight: s.InFlight, MaxRequests: s.MaxRequests}
+}
+
+// items returns the file for items, "" if there is none: pages have none.
+func (s *scrapeSettings) items() string {
+	if s.Source != "api" {
+		return ""
+	}
+	return s.Items
 }
 
 // kind returns the source named in the settings.
@@ -64,7 +73,7 @@ func offlineConfig(j *job, s *scrapeSettings) (scrape.Config, error) {
 // scrapeConfig reads the input and configures the crawl.
 func scrapeConfig(j *job, s *scrapeSettings, w *site.Access) (scrape.Config, error) {
 	var cfg scrape.Config
-	out := scrape.Output{Tags: s.Out, Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
+	out := scrape.Output{Tags: s.Out, Items: s.items(), Policy: s.Policy, PaperText: s.PaperText, Tool: "hgld " + version}
 	if err := out.Check(); err != nil {
 		return cfg, pipeline.SettingError(fmt.Errorf("scrape: %w", err))
 	}

@@ -33,7 +33,7 @@ type shardsSettings struct {
 	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
 	Split          string          `yaml:"split" usage:"split of the images, if no column or folder says it"`
 	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
-	Uneven         string          `yaml:"uneven" usage:"dataset folder: if images lie at different depths: refuse, or repeat (the innermost folder is also the class of the missing levels)"`
+	Uneven         string          `yaml:"uneven" usage:"images that lack levels: refuse, keep (a missing level says nothing), or, of dataset folder, repeat (the innermost folder is also the class of the missing levels)"`
 	Out            string          `yaml:"out" path:"out" kind:"a data set" store:"s3" usage:"folder to write, or s3://bucket/prefix"`
 	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
 	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`

@@ -62,7 +62,7 @@ func trainStage() pipeline.StageOf[trainSettings] {
 
 func checkTrain(s *trainSettings) error {
 	if s.Run.Device != "" {
-		if _, err := device.ParsePlace(s.Run.Device); err != nil {
+		if err := checkDevice(s.Run.Device); err != nil {
 			return fmt.Errorf("run.device: %w", err)
 		}
 	}
@@ -112,7 +112,8 @@ func trainRunAction(c *cli.Context) error {
 	if err := j.findRanks(); err != nil {
 		return err
 	}
-	return j.ranks.leave(trainOrRehearse(c, j))
+	err = trainOrRehearse(c, j)
+	return j.ranks.leave(err) // of those that trainOrRehearse may have started
 }
 
 func trainOrRehearse(c *cli.Context, j *job) error {
@@ -124,8 +125,15 @@ func trainOrRehearse(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	if !c.IsSet("card") { // which need not be here
+		if err := j.spread(j.trainingDevice(s)); err != nil {
+			return err
+		}
+	}
 	if rehearse != nil {
-		return errors.Join(trainError(rehearse(j, s)), j.Close())
+		err := rehearse(j, s)
+		j.ranks.note(err)
+		return errors.Join(trainError(err), j.Close())
 	}
 	if from := j.project.Origin("train.steps"); s.Steps == 0 && from != settings.FromDefault {
 		j.say("%s: steps is 0, so the training takes %s; `hgld eval run --run DIR --untrained` measures a network before "+
@@ -150,6 +158,7 @@ func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
+	defer func() { j.ranks.note(err) }()
 	if err := checkStore(s); err != nil {
 		return err
 	}

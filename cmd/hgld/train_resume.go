@@ -35,6 +35,9 @@ func trainResumeCommand() *cli.Command {
 			if err := j.project.Section("train", s).Assign(c.StringSlice("override")); err != nil {
 				return withCode(exitUsage, err)
 			}
+			if err := j.spread(j.trainingDevice(s)); err != nil {
+				return err
+			}
 			return j.ranks.leave(executeTraining(trainStage().Continued(), j, s))
 		}),
 	}

@@ -109,6 +109,7 @@ type OtherError struct {
 	Kind string // EditsFile or TagsFile
 }
 
+// Error names the file and what it is instead.
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("%s: none of the formats of a curation, but %s", e.Name, e.Kind)
 }

@@ -50,8 +50,9 @@ func (l Limits) orDefault() Limits {
 // channels with 8 bits, after the limits were checked. If an error wraps errors.ErrUnsupported, the
 // standard library decodes the file.
 type JPEGDecoder interface {
-	// DecodeJPEG returns the pixels of a file of w×h pixels. It keeps no reference to data.
-	DecodeJPEG(data []byte, w, h int) (*RGB, error)
+	// DecodeJPEG decodes at least a part of a file of w×h pixels into dst, whose memory it reuses. It
+	// returns where the first pixel of dst lies in the image. It keeps no reference to data.
+	DecodeJPEG(dst *RGB, data []byte, w, h int, part image.Rectangle) (at image.Point, err error)
 }
 
 // Decoder decodes JPEG, PNG, GIF and WebP (first frame), BMP and TIFF. With HEIF it also decodes HEIC
@@ -68,6 +69,8 @@ type Info struct {
 	W, H        int    // as seen: after orientation
 	Orientation int    // EXIF, 1 to 8; 1 if there is none, or if the decoder applies it
 	Memory      int    // estimated bytes held at once while decoding
+
+	cuttable bool // a JPEG of which a library may decode a part without the rest
 }
 
 // NeedsHEIF reports whether the file is HEIC or AVIF, which few programs read.
@@ -81,22 +84,20 @@ type format struct {
 	orientation func([]byte) int
 }
 
-func formats() []format {
-	return []format{
-		{"jpeg", "\xff\xd8", jpegConfig, jpegDecode, jpegOrientation},
-		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, pngOrientation},
-		{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, upright},
-		{"webp", "RIFF????WEBP", webpConfig, webpDecode, webpOrientation},
-		{"bmp", "BM", bmp.DecodeConfig, bmp.Decode, upright},
-		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
-		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
-		{"tiff", "II+\x00", bigTIFF, nil, upright},
-		{"tiff", "MM\x00+", bigTIFF, nil, upright},
-	}
+var formats = [...]format{
+	{"jpeg", "\xff\xd8", jpegConfig, jpegDecode, jpegOrientation},
+	{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, pngOrientation},
+	{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, upright},
+	{"webp", "RIFF????WEBP", webpConfig, webpDecode, webpOrientation},
+	{"bmp", "BM", bmp.DecodeConfig, bmp.Decode, upright},
+	{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
+	{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
+	{"tiff", "II+\x00", bigTIFF, nil, upright},
+	{"tiff", "MM\x00+", bigTIFF, nil, upright},
 }
 
 func sniff(data []byte) (format, error) {
-	for _, f := range formats() {
+	for _, f := range formats {
 		if len(data) < len(f.magic) {
 			continue
 		}
@@ -149,7 +150,15 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	if err != nil {
 		return f, image.Config{}, Info{}, err
 	}
-	c, err := f.config(bytes.NewReader(data))
+	h, common := jpegHeader{}, false
+	var c image.Config
+	if f.name == "jpeg" {
+		h = readJPEGHeader(data)
+		c, common = h.config()
+	}
+	if !common {
+		c, err = f.config(bytes.NewReader(data))
+	}
 	if f.name == "tiff" && err != nil {
 		err = cmp.Or(checkTIFF(data), err)
 	}
@@ -159,7 +168,12 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	if c.Width <= 0 || c.Height <= 0 {
 		return f, c, Info{}, fmt.Errorf("%s: size %d×%d", f.name, c.Width, c.Height)
 	}
-	info := Info{Format: f.name, W: c.Width, H: c.Height, Orientation: f.orientation(data)}
+	info := Info{Format: f.name, W: c.Width, H: c.Height}
+	if f.name == "jpeg" {
+		info.Orientation = tiffOrientation(h.exif)
+	} else {
+		info.Orientation = f.orientation(data)
+	}
 	if c.Width > limits.Pixels/c.Height {
 		return f, c, info, fmt.Errorf("%w: %d×%d pixels, limit %d; save a smaller copy", ErrTooBig, c.Width, c.Height,
 			limits.Pixels)
@@ -177,11 +191,11 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	case "gif":
 		perPixel = 5 // the frame and a canvas of four bytes
 	case "jpeg":
-		h := readJPEGHeader(data)
 		if err := h.plausible(c.Width*c.Height, len(data)); err != nil {
 			return f, c, info, err
 		}
 		perPixel = h.bytesPerPixel()
+		info.cuttable = common && h.cuttable(data)
 	}
 	if info.Orientation >= 5 {
 		info.W, info.H = info.H, info.W
@@ -223,7 +237,8 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 		return nil, err
 	}
 	if f.name == "jpeg" && d.JPEG != nil && c.ColorModel != color.CMYKModel {
-		m, err := d.JPEG.DecodeJPEG(data, c.Width, c.Height)
+		m := new(RGB)
+		_, err := d.JPEG.DecodeJPEG(m, data, c.Width, c.Height, image.Rect(0, 0, c.Width, c.Height))
 		if err == nil {
 			return m.turned(info.Orientation), nil
 		}
@@ -231,6 +246,11 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 			return nil, fmt.Errorf("jpeg: %w", err)
 		}
 	}
+	return decodeStandard(data, f, c, info)
+}
+
+// decodeStandard decodes a file with Go's decoders.
+func decodeStandard(data []byte, f format, c image.Config, info Info) (*RGB, error) {
 	if info.Memory > largeImage {
 		debug.FreeOSMemory()
 	}
@@ -248,7 +268,7 @@ func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
 	if got := decoded.Bounds().Size(); frame == nil && (got.X != c.Width || got.Y != c.Height) {
 		return nil, fmt.Errorf("%s: %d×%d pixels where the header says %d×%d", f.name, got.X, got.Y, c.Width, c.Height)
 	}
-	m = toRGB(decoded, f.name == "webp")
+	m := toRGB(decoded, f.name == "webp")
 	if frame != nil {
 		m = frame.onWhite(m)
 	}

@@ -16,19 +16,24 @@ func jpegDecode(r io.Reader) (image.Image, error)  { return jpeg.Decode(r) }
 // jpegHeader holds what could be read from the markers of a JPEG file.
 type jpegHeader struct {
 	progressive bool
-	components  []sampling
-	exif        []byte // TIFF block of the first Exif segment
+	components  [4]component // the first of them
+	channels    int          // components in the list
+	exif        []byte       // TIFF block of the first Exif segment
 	scans       int
+
+	frames, w, h int
+	common       bool // nothing is unusual before the first scan
 }
 
-// sampling holds the sampling factors of a component.
-type sampling struct{ h, v int }
+// component is a channel: its name in the file, and its sampling factors.
+type component struct{ id, h, v byte }
 
 // readJPEGHeader reads the markers. It is lenient, because the decoder rejects what it cannot read.
 func readJPEGHeader(data []byte) jpegHeader {
-	var h jpegHeader
+	h := jpegHeader{common: true}
 	for at := 2; at+4 <= len(data); {
 		if data[at] != 0xff { // scan data, or junk between segments
+			h.common = h.common && h.scans > 0
 			skip := bytes.IndexByte(data[at:], 0xff)
 			if skip < 0 {
 				break
@@ -38,6 +43,7 @@ func readJPEGHeader(data []byte) jpegHeader {
 		}
 		marker := data[at+1]
 		if marker == 0 || marker == 0xff || marker >= 0xd0 && marker <= 0xd8 || marker == 0x01 {
+			h.common = h.common && h.scans > 0
 			at++ // stuffing, fill bytes, restart markers: no segment follows
 			if marker != 0xff {
 				at++
@@ -62,19 +68,62 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 	case marker == 0xda:
 		h.scans++
 	case marker >= 0xc0 && marker <= 0xc2:
-		h.progressive = marker == 0xc2
-		if len(body) < 6 {
-			return
-		}
-		h.components = nil
-		for c := body[6:]; len(c) >= 3; c = c[3:] {
-			h.components = append(h.components, sampling{int(c[1] >> 4), int(c[1] & 15)})
-		}
+		h.frame(marker, body)
 	case marker == 0xe1 && h.exif == nil:
 		if block, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok {
 			h.exif = block
 		}
+	case h.scans == 0 && marker != 0xc4 && marker < 0xdb || marker == 0xdc || marker > 0xdd && marker < 0xe0 ||
+		marker > 0xef && marker < 0xfe:
+		h.common = false // neither tables nor text
 	}
+}
+
+// frame reads the size and the components.
+func (h *jpegHeader) frame(marker byte, body []byte) {
+	h.progressive = marker == 0xc2
+	if h.scans == 0 {
+		h.frames++
+	}
+	if len(body) < 6 {
+		h.common = false
+		return
+	}
+	if h.frames == 1 {
+		h.h, h.w = int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))
+	}
+	h.channels = 0
+	for c := body[6:]; len(c) >= 3 && h.channels < len(h.components); c = c[3:] {
+		h.components[h.channels] = component{c[0], c[1] >> 4, c[1] & 15}
+		h.common = h.common && c[2] <= 3
+		h.channels++
+	}
+	list := h.components
+	switch first := list[0]; {
+	case body[0] != 8 || int(body[5]) != h.channels || len(body) != 6+3*h.channels || first.h-1 > 1 || first.v-1 > 1:
+		h.common = false
+	case h.channels == 3:
+		for i, c := range list[1:3] {
+			h.common = h.common && c.h == 1 && c.v == 1 && c.id != list[i].id && c.id != first.id
+		}
+	case h.channels != 1:
+		h.common = false
+	}
+}
+
+// config returns the size if the header is a common one, which image/jpeg accepts.
+func (h *jpegHeader) config() (c image.Config, common bool) {
+	c = image.Config{ColorModel: color.YCbCrModel, Width: h.w, Height: h.h}
+	if h.channels == 1 {
+		c.ColorModel = color.GrayModel
+	}
+	return c, h.common && h.frames == 1 && h.scans > 0
+}
+
+// cuttable reports whether a part of an image can be decoded without the rest: all of a pixel is in
+// one scan, and the file is not truncated, which a part might not show.
+func (h *jpegHeader) cuttable(data []byte) bool {
+	return !h.progressive && h.scans == 1 && bytes.HasSuffix(data, []byte{0xff, 0xd9})
 }
 
 // plausible rejects files that were built to be expensive. Every block of 8×8 pixels takes at least
@@ -95,16 +144,16 @@ func (h *jpegHeader) plausible(pixels, bytes int) error {
 // bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients of a progressive
 // image, and the result.
 func (h *jpegHeader) bytesPerPixel() float64 {
-	most := sampling{1, 1}
-	for _, c := range h.components {
-		most = sampling{max(most.h, c.h), max(most.v, c.v)}
+	most := component{h: 1, v: 1}
+	for _, c := range h.components[:h.channels] {
+		most.h, most.v = max(most.h, c.h), max(most.v, c.v)
 	}
 	planes := 0.0
-	for _, c := range h.components {
-		planes += float64(c.h*c.v) / float64(most.h*most.v)
+	for _, c := range h.components[:h.channels] {
+		planes += float64(int(c.h)*int(c.v)) / float64(int(most.h)*int(most.v))
 	}
 	total := planes + 3
-	if len(h.components) == 4 {
+	if h.channels == 4 {
 		total = planes + 4 // CMYK becomes RGB in place
 	}
 	if h.progressive {
@@ -113,7 +162,10 @@ func (h *jpegHeader) bytesPerPixel() float64 {
 	return total
 }
 
-func jpegOrientation(data []byte) int { return tiffOrientation(readJPEGHeader(data).exif) }
+func jpegOrientation(data []byte) int {
+	h := readJPEGHeader(data)
+	return tiffOrientation(h.exif)
+}
 
 // EncodeJPEG writes m as baseline JPEG with 4:2:0 sampling. quality is from 1 to 100.
 func EncodeJPEG(w io.Writer, m *RGB, quality int) error {

@@ -3,6 +3,7 @@ package img
 import (
 	"bytes"
 	"encoding/binary"
+	"image"
 )
 
 // upright returns the orientation for formats that cannot state one.
@@ -81,9 +82,53 @@ func webpOrientation(data []byte) int {
 	return 1
 }
 
-// turned returns m as it is displayed under an EXIF orientation. The pixel at column x and row y of
-// the result is the stored pixel number start + x·across + y·down.
+// inverse returns the orientation that undoes another one.
+func inverse(orientation int) int {
+	switch orientation {
+	case 6:
+		return 8
+	case 8:
+		return 6
+	}
+	return orientation
+}
+
+// turnedSize returns the size of an image of w×h pixels under an EXIF orientation.
+func turnedSize(w, h, orientation int) (int, int) {
+	if orientation >= 5 {
+		return h, w
+	}
+	return w, h
+}
+
+// turnedPart returns where a part of an image of w×h pixels lies under an EXIF orientation.
+func turnedPart(r image.Rectangle, w, h, orientation int) image.Rectangle {
+	if orientation >= 5 { // mirrored at the main diagonal, then as 1 to 4
+		r = image.Rect(r.Min.Y, r.Min.X, r.Max.Y, r.Max.X)
+		w, h = h, w
+	}
+	if o := orientation; o == 2 || o == 3 || o == 6 || o == 7 {
+		r.Min.X, r.Max.X = w-r.Max.X, w-r.Min.X
+	}
+	if o := orientation; o == 3 || o == 4 || o == 7 || o == 8 {
+		r.Min.Y, r.Max.Y = h-r.Max.Y, h-r.Min.Y
+	}
+	return r
+}
+
+// turned returns m as it is displayed under an EXIF orientation.
 func (m *RGB) turned(orientation int) *RGB {
+	if orientation < 2 || orientation > 8 {
+		return m
+	}
+	out := new(RGB)
+	m.turnTo(out, orientation)
+	return out
+}
+
+// turnTo writes m, as it is displayed under an EXIF orientation from 2 to 8, to out. The pixel at
+// column x and row y of the result is the stored pixel number start + x·across + y·down.
+func (m *RGB) turnTo(out *RGB, orientation int) {
 	w, h := m.W, m.H
 	last := w*h - 1
 	var start, across, down int
@@ -102,15 +147,10 @@ func (m *RGB) turned(orientation int) *RGB {
 		start, across, down = last, -w, -1
 	case 8: // to be turned left
 		start, across, down = w-1, w, -1
-	default:
-		return m
 	}
-	if orientation >= 5 {
-		w, h = h, w
-	}
-	out := NewRGB(w, h)
+	out.reset(turnedSize(w, h, orientation))
 	src := triples(m.Pix)
-	for y := range h {
+	for y := range out.H {
 		at := start + y*down
 		row := out.row(y)
 		for x := range row {
@@ -118,5 +158,4 @@ func (m *RGB) turned(orientation int) *RGB {
 			at += across
 		}
 	}
-	return out
 }

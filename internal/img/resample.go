@@ -66,8 +66,13 @@ type Box struct{ X0, Y0, X1, Y1 float32 }
 type Resampler struct {
 	horizontal, vertical Taps
 	between              []byte // rows between the passes
-	packed               [][3]uint64
-	sums                 [][4]uint64
+
+	packed [][3]uint64 // scratch of the plain passes
+	sums   [][4]uint64
+	plain  bool // use only them: they define the result
+
+	pairs []uint32 // scratch of the passes in assembly
+	spare []byte
 }
 
 // Resize resizes src to w×h pixels in dst. dst must not share memory with src.
@@ -81,11 +86,7 @@ func (r *Resampler) Resize(dst, src *RGB, w, h int, f Filter) {
 // ResizeCrop resizes a crop of src to w×h pixels in dst. The result equals cropping first and
 // resizing then: no pixel outside the crop counts, unlike in ResizeBox.
 func (r *Resampler) ResizeCrop(dst, src *RGB, crop image.Rectangle, w, h int, f Filter) {
-	if crop.Empty() || !crop.In(src.Bounds()) {
-		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", crop, src.W, src.H))
-	}
-	src.check()
-	view := view{pix: src.Pix[3*(crop.Min.Y*src.W+crop.Min.X):], stride: 3 * src.W, w: crop.Dx(), h: crop.Dy()}
+	view := src.part(crop)
 	r.resize(dst, view, Box{0, 0, float32(view.w), float32(view.h)}, w, h, f)
 }
 
@@ -129,42 +130,82 @@ func (r *Resampler) resize(dst *RGB, src view, box Box, w, h int, f Filter) {
 	case across && down:
 		r.passBoth(whole, src, &r.horizontal, &r.vertical)
 	case across:
-		r.passAcross(whole, src, 0, &r.horizontal)
+		mid := r.rows(w, h)
+		r.passAcross(mid, src, 0, &r.horizontal)
+		whole.copy(mid)
 	case down:
-		r.passDown(whole, src, 0, &r.vertical)
+		mid := r.rows(w, src.h)
+		mid.copy(src)
+		r.passDown(whole, mid, 0, &r.vertical)
 	default:
-		for y := range h {
-			copy(dst.row(y), src.row(y))
-		}
+		whole.copy(src)
 	}
 }
 
-// Apply computes every pixel of dst, whose size is set, from src with the taps of its column and
-// row.
-func (r *Resampler) Apply(dst, src *RGB, across, down *Taps) {
+// copy copies the pixels of a view of the same size.
+func (v view) copy(src view) {
+	for y := range v.h {
+		copy(v.row(y), src.row(y))
+	}
+}
+
+// Apply computes every pixel of dst, whose size is set, from a part of src with the taps of its
+// column and row. The taps count from the corner of the part.
+func (r *Resampler) Apply(dst, src *RGB, part image.Rectangle, across, down *Taps) {
 	dst.check()
-	src.check()
 	if len(across.First) != dst.W || len(down.First) != dst.H {
 		panic(fmt.Sprintf("img: taps of %d×%d pixels for an image of %d×%d", len(across.First), len(down.First), dst.W,
 			dst.H))
 	}
-	to, from := view{dst.Pix, 3 * dst.W, dst.W, dst.H}, view{src.Pix, 3 * src.W, src.W, src.H}
-	r.passBoth(to, from, across, down)
+	r.passBoth(view{dst.Pix, 3 * dst.W, dst.W, dst.H}, src.part(part), across, down)
+}
+
+// part returns a part of an image. It panics unless the image has it.
+func (m *RGB) part(r image.Rectangle) view {
+	if r.Empty() || !r.In(m.Bounds()) {
+		panic(fmt.Sprintf("img: crop %v of an image of %d×%d", r, m.W, m.H))
+	}
+	m.check()
+	return view{pix: m.Pix[3*(r.Min.Y*m.W+r.Min.X):], stride: 3 * m.W, w: r.Dx(), h: r.Dy()}
 }
 
 // passBoth resamples the rows that the columns need, and then the columns.
 func (r *Resampler) passBoth(dst, src view, across, down *Taps) {
 	from, to := down.Span()
-	n := 3 * dst.w * (to - from)
-	if cap(r.between) < n {
-		r.between = make([]byte, n)
-	}
-	mid := view{pix: r.between[:n], stride: 3 * dst.w, w: dst.w, h: to - from}
+	mid := r.rows(dst.w, to-from)
 	r.passAcross(mid, src, from, across)
 	r.passDown(dst, mid, from, down)
 }
 
-// Both passes add two values in one 64-bit word, 32 bits each. The product of a weight and a word
+// rows returns the memory between the passes, with undefined content. The vector instructions read
+// and write beyond its pixels: at the end of each row, and below the last one.
+func (r *Resampler) rows(w, h int) view {
+	stride := (3*w + vectorBytes) &^ (vectorBytes - 1)
+	r.between = grow(r.between, stride*((h+rowsAtOnce-1)/rowsAtOnce*rowsAtOnce+1))
+	return view{pix: r.between, stride: stride, w: w, h: h}
+}
+
+const (
+	vectorBytes = 32 // of a vector
+	rowsAtOnce  = 4  // rows that passAcross computes together
+)
+
+// passAcross resamples rows. The first one is row `from` of src. dst is memory from rows.
+func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
+	if r.plain || !r.acrossFast(dst, src, from, t) {
+		r.acrossPlain(dst, src, from, t)
+	}
+}
+
+// passDown resamples the columns of src, memory from rows, whose first row is row `from` of the
+// image that the taps refer to.
+func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
+	if r.plain || !r.downFast(dst, src, from, t) {
+		r.downPlain(dst, src, from, t)
+	}
+}
+
+// Both plain passes add two values in one 64-bit word, 32 bits each. The product of a weight and a word
 // is the product with either half. A negative lower sum borrows from the upper one, which unpack
 // corrects.
 
@@ -179,8 +220,8 @@ func unpack(x uint64) (lower, upper byte) {
 	return clip8(low >> precision), clip8(int32((x-uint64(low))>>32) >> precision)
 }
 
-// passAcross resamples rows, two at a time. The first one is row `from` of src.
-func (r *Resampler) passAcross(dst, src view, from int, t *Taps) {
+// acrossPlain is passAcross, two rows at a time.
+func (r *Resampler) acrossPlain(dst, src view, from int, t *Taps) {
 	if cap(r.packed) < src.w {
 		r.packed = make([][3]uint64, src.w)
 	}
@@ -225,10 +266,9 @@ func addAcross(a, b [][3]byte, src [][3]uint64, t *Taps) {
 	}
 }
 
-// passDown resamples the columns of src, whose first row is row `from` of the image that the taps
-// refer to. It adds whole rows, so that memory is read in order: eight bytes to four words, and the
-// bytes after the last eight separately.
-func (r *Resampler) passDown(dst, src view, from int, t *Taps) {
+// downPlain is passDown. It adds whole rows, so that memory is read in order: eight bytes to four
+// words, and the bytes after the last eight separately.
+func (r *Resampler) downPlain(dst, src view, from int, t *Taps) {
 	n := 3 * src.w
 	if cap(r.sums) < n/8 {
 		r.sums = make([][4]uint64, n/8)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"os"
 	"runtime"
 	"strings"
@@ -73,6 +74,9 @@ func WhichJPEG() string {
 	if lib != nil {
 		text = fmt.Sprint(lib)
 	}
+	if t, ok := lib.(*turbo); ok && t.parts.region == 0 {
+		text += ", version 2; version 3 decodes only what a crop shows"
+	}
 	if os.Getenv(JPEGVariable) != "" {
 		return fmt.Sprintf("%s (%s is set)", text, JPEGVariable)
 	}
@@ -83,12 +87,24 @@ func WhichJPEG() string {
 	return text
 }
 
-// turbo decodes with libjpeg-turbo through the functions of TurboJPEG 2, which version 3 still has.
-// It is safe for concurrent use.
+// turbo decodes with libjpeg-turbo: whole images through the functions of TurboJPEG 2, which version 3
+// still has, and parts through those of version 3. It is safe for concurrent use.
 type turbo struct {
-	path                                string
-	create, header, decompress, destroy uintptr         // functions
-	idle                                chan *turboCall // as many as can be at work at once
+	path string
+	idle chan *turboCall // as many as can be at work at once
+
+	create     uintptr `name:"tjInitDecompress"`
+	header     uintptr `name:"tjDecompressHeader3"`
+	decompress uintptr `name:"tjDecompress2"`
+	destroy    uintptr `name:"tjDestroy"`
+	parts      turboParts
+}
+
+// turboParts holds functions of TurboJPEG 3, or zeros.
+type turboParts struct {
+	set        uintptr `name:"tj3Set"`
+	region     uintptr `name:"tj3SetCroppingRegion"`
+	decompress uintptr `name:"tj3Decompress8"`
 }
 
 // turboCall is a decompressor with the arguments of its next call. It is on the heap, because a
@@ -100,13 +116,19 @@ type turboCall struct {
 	file, pixels                  []byte // kept alive
 }
 
-// The values of TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING and TJFLAG_LIMITSCANS in turbojpeg.h. The
-// exact inverse transform and the triangle filter for chroma need no flag: they are the default.
+// The values of TJSAMP_422, TJSAMP_420, TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING, TJFLAG_LIMITSCANS and
+// of parameters in turbojpeg.h. The exact inverse transform and the triangle filter for chroma need no flag: they are the default.
 const (
+	turbo422           = 1
+	turbo420           = 2
 	turboRGB           = 0
 	turboGray          = 2 // 0 is RGB, 1 YCbCr; above are those of four channels
 	turboStopOnWarning = 1 << 13
 	turboLimitScans    = 1 << 15
+
+	turboParamStop  = 0  // TJPARAM_STOPONWARNING
+	turboParamScans = 13 // TJPARAM_SCANLIMIT
+	turboMostScans  = 500
 )
 
 // The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive: a computed pattern that
@@ -135,18 +157,15 @@ func openTurbo(names ...string) (*turbo, error) {
 		return nil, err
 	}
 	t := &turbo{path: lib.Path, idle: make(chan *turboCall, runtime.GOMAXPROCS(0))}
-	for _, f := range []struct {
-		fn   *uintptr
-		name string
-	}{{&t.create, "tjInitDecompress"}, {&t.header, "tjDecompressHeader3"}, {&t.decompress, "tjDecompress2"},
-		{&t.destroy, "tjDestroy"}} {
-		if *f.fn, err = lib.Symbol(f.name); err != nil {
-			return nil, err
-		}
+	if err := lib.Functions(t); err != nil {
+		return nil, err
+	}
+	if lib.Functions(&t.parts) != nil {
+		t.parts = turboParts{} // version 2
 	}
 	for want, file := range probes() {
-		m, err := t.DecodeJPEG([]byte(file), 19, 11)
-		if err != nil {
+		var m RGB
+		if _, err := t.DecodeJPEG(&m, []byte(file), 19, 11, image.Rect(0, 0, 19, 11)); err != nil {
 			return nil, fmt.Errorf("%s does not decode: %w", lib.Path, err)
 		}
 		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != want {
@@ -164,24 +183,45 @@ func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 //
 // The library must read the same header as this package before it writes anything. It does not
 // decode a file that the two understand differently.
-func (t *turbo) DecodeJPEG(data []byte, w, h int) (*RGB, error) {
+func (t *turbo) DecodeJPEG(dst *RGB, data []byte, w, h int, part image.Rectangle) (at image.Point, err error) {
+	whole := image.Rect(0, 0, w, h)
+	if t.parts.region != 0 && part != whole {
+		if at, err = t.decode(dst, data, whole, part); err == nil {
+			return at, nil
+		}
+	}
+	return t.decode(dst, data, whole, whole)
+}
+
+// decode decodes a part of a file, with a margin.
+func (t *turbo) decode(dst *RGB, data []byte, whole, part image.Rectangle) (at image.Point, err error) {
 	call := t.take()
 	if call == nil {
-		return nil, errTurbo
+		return at, errTurbo
 	}
 	call.file = data
-	if !call.reads(t.header) || int(call.width) != w || int(call.height) != h || call.kind < 0 || call.kind > turboGray {
+	if !call.reads(t.header) || int(call.width) != whole.Max.X || int(call.height) != whole.Max.Y || call.kind < 0 ||
+		call.kind > turboGray {
 		t.end(call)
-		return nil, errTurbo
+		return at, errTurbo
 	}
-	m := NewRGB(w, h)
-	call.pixels = m.Pix
-	if !call.decodes(t.decompress) {
+	if part != whole {
+		part = call.withMargin(part)
+	}
+	dst.reset(part.Dx(), part.Dy())
+	call.pixels = dst.Pix
+	decoded := false
+	if part == whole {
+		decoded = call.decodes(t.decompress)
+	} else {
+		decoded = call.decodesPart(&t.parts, part)
+	}
+	if !decoded {
 		t.end(call)
-		return nil, errTurbo
+		return at, errTurbo
 	}
 	t.putBack(call)
-	return m, nil
+	return part.Min, nil
 }
 
 var errTurbo = fmt.Errorf("libjpeg-turbo leaves this file: %w", errors.ErrUnsupported)
@@ -239,4 +279,38 @@ func (c *turboCall) decodes(decompress uintptr) bool {
 	result := dlopen.Call(decompress, c.args[:]...)
 	runtime.KeepAlive(c)
 	return int32(result) == 0
+}
+
+// withMargin enlarges a part so that its pixels are those of the whole image. A part begins with a
+// block. At its left and right edges the library smooths chroma as at the edges of an image.
+func (c *turboCall) withMargin(part image.Rectangle) image.Rectangle {
+	const least = 32 // columns: the library does not smooth the chroma of narrow images
+	block, w := 8, int(c.width)
+	if c.sampling == turbo422 || c.sampling == turbo420 {
+		block = 16
+	}
+	part.Min.X = max(part.Min.X-1, 0) / block * block
+	part.Max.X = min(max(part.Max.X+2, part.Min.X+least), w)
+	part.Min.X = min(part.Min.X, max(w-least, 0)/block*block)
+	return part
+}
+
+// decodesPart lets the library decode the pixels of a part.
+func (c *turboCall) decodesPart(parts *turboParts, part image.Rectangle) bool {
+	words := func(low, high int) uintptr { return uintptr(uint64(uint32(low)) | uint64(uint32(high))<<32) }
+	calls := [4][9]uintptr{
+		{parts.set, c.handle, turboParamStop, 1},
+		{parts.set, c.handle, turboParamScans, turboMostScans},
+		{parts.region, c.handle, words(part.Min.X, part.Min.Y), words(part.Dx(), part.Dy())},
+		{parts.decompress, c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
+			uintptr(unsafe.Pointer(unsafe.SliceData(c.pixels))), uintptr(3 * part.Dx()), turboRGB},
+	}
+	for i, n := range [...]int{3, 3, 3, 6} {
+		c.args = [9]uintptr(calls[i])
+		if result := dlopen.Call(c.args[0], c.args[1:1+n]...); int32(result) != 0 {
+			return false
+		}
+	}
+	runtime.KeepAlive(c)
+	return true
 }

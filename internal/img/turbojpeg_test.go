@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -92,11 +93,11 @@ func TestGoldenTurboJPEGPixelsArePillows(t *testing.T) {
 		if info.Orientation >= 5 {
 			w, h = h, w
 		}
-		m, err := fast.JPEG.DecodeJPEG(data, w, h)
-		if errors.Is(err, errors.ErrUnsupported) {
+		stored := new(RGB)
+		if _, err = fast.JPEG.DecodeJPEG(stored, data, w, h, image.Rect(0, 0, w, h)); errors.Is(err, errors.ErrUnsupported) {
 			continue
 		}
-		m = m.turned(info.Orientation)
+		m := stored.turned(info.Orientation)
 		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != row[1] {
 			t.Errorf("%s: other pixels than Pillow's", row[0])
 		}
@@ -219,7 +220,8 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 	}
 	small := Limits{Pixels: 1 << 20}
 	standard.Limits, fast.Limits = small, small
-	r := rand.New(rand.NewPCG(1, 14))
+	r, r2 := rand.New(rand.NewPCG(1, 14)), rand.New(rand.NewPCG(1, 15))
+	var part Part
 	var both, fastOnly, standardOnly int
 	var whole [][]byte
 	for _, name := range []string{"pillow/hopper.jpg", "pillow/hopper_gray.jpg", "jpeg-decoder/reftest/restarts.jpg",
@@ -239,6 +241,10 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 		data := mutated(r, whole[i%len(whole)])
 		a, aErr := standard.Decode(data)
 		b, bErr := fast.Decode(data)
+		err := fast.DecodePart(&part, data, func(w, h int) image.Rectangle { return anyPart(r2, w, h) })
+		if err != nil && bErr == nil {
+			t.Errorf("mutation %d is read, but a part of it is not: %v", i, err)
+		}
 		switch {
 		case aErr == nil && bErr == nil:
 			both++
@@ -293,14 +299,15 @@ func TestTurboJPEGKeepsNoMemory(t *testing.T) {
 		return
 	}
 	whole := []byte(probe440)
-	if n := testing.AllocsPerRun(100, func() { fast.JPEG.DecodeJPEG(whole, 19, 11) }); n != 2 {
-		t.Errorf("%v allocations a call, want the image and its pixels", n)
+	m, all := new(RGB), image.Rect(0, 0, 19, 11)
+	if n := testing.AllocsPerRun(100, func() { fast.JPEG.DecodeJPEG(m, whole, 19, 11, all) }); n != 0 {
+		t.Errorf("%v allocations a call into the same memory, want none", n)
 	}
 	broken := whole[:len(whole)/2]
 	calls := func(n int) {
 		for range n {
-			fast.JPEG.DecodeJPEG(whole, 19, 11)
-			fast.JPEG.DecodeJPEG(broken, 19, 11)
+			fast.JPEG.DecodeJPEG(m, whole, 19, 11, all)
+			fast.JPEG.DecodeJPEG(m, broken, 19, 11, all)
 		}
 	}
 	calls(2000)

@@ -1,5 +1,5 @@
 // Package launcher finds a process's place among those that a launcher started together: mpirun, srun, torchrun,
-// an Indexed Job of Kubernetes.
+// an Indexed Job of Kubernetes, or another process of this program.
 package launcher
 
 import (
@@ -17,7 +17,22 @@ type Place struct {
 	Rank, Ranks int    // number of the process, from 0, and how many there are
 	Local       int    // number of the process on its machine
 	Address     string // host:port at which rank 0 may listen; "": the launcher names none
-	Launcher    string // mpirun, mpiexec, srun, torchrun or Kubernetes
+	Launcher    string // mpirun, mpiexec, srun, torchrun, Kubernetes or Own
+}
+
+// Own is the launcher of processes that one of them has started on its machine.
+const Own = "hgld"
+
+// The variables of such a process.
+const (
+	ownRank    = "HGLD_RANK"
+	ownRanks   = "HGLD_RANK_COUNT"
+	ownAddress = "HGLD_RANK_ADDRESS"
+)
+
+// Variables returns the environment of a process that this program starts, as NAME=value.
+func (p *Place) Variables() []string {
+	return []string{ownRank + "=" + strconv.Itoa(p.Rank), ownRanks + "=" + strconv.Itoa(p.Ranks), ownAddress + "=" + p.Address}
 }
 
 // kind lists the variables of a launcher.
@@ -26,6 +41,7 @@ type kind struct{ name, rank, ranks, local string }
 // The most explicit come first: mpirun may run below srun. A batch script of SLURM without srun has SLURM_PROCID=0
 // and SLURM_NTASKS, but no step.
 var kinds = []kind{
+	{Own, ownRank, ownRanks, ownRank},
 	{"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", "LOCAL_RANK"},
 	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
 	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
@@ -93,6 +109,9 @@ func (k kind) place(getenv func(string) string) (*Place, error) {
 
 // address returns where rank 0 listens.
 func (k kind) address(getenv func(string) string) (string, error) {
+	if k.name == Own {
+		return getenv(ownAddress), nil
+	}
 	host, port := getenv("MASTER_ADDR"), masterPort
 	if k.name == "srun" {
 		job, _ := strconv.Atoi(getenv("SLURM_JOB_ID"))

@@ -22,6 +22,8 @@ func TestPlaceComesFromTheLauncher(t *testing.T) {
 		"RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 MASTER_ADDR=n1 MASTER_PORT=29400": {3, 8, 1, "n1:29400", "torchrun"},
 		"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=n1 MASTER_PORT=7 TORCHELASTIC_RUN_ID=x": {0, 2, 0, "n1:8",
 			"torchrun"},
+		"HGLD_RANK=1 HGLD_RANK_COUNT=4 HGLD_RANK_ADDRESS=127.0.0.1:7 RANK=0 WORLD_SIZE=2 JOB_COMPLETION_INDEX=0": {1, 4, 1,
+			"127.0.0.1:7", "hgld"},
 		"JOB_COMPLETION_INDEX=1 WORLD_SIZE=2 MASTER_ADDR=train-0.train": {1, 2, 0,
 			"train-0.train:29500", "Kubernetes"},
 		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1":          {1, 2, 1, "", "mpirun"},
@@ -35,6 +37,13 @@ func TestPlaceComesFromTheLauncher(t *testing.T) {
 		if err != nil || got == nil || *got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 		}
+	}
+}
+
+func TestStartedProcessFindsItsPlace(t *testing.T) {
+	want := Place{Rank: 2, Ranks: 3, Local: 2, Address: "127.0.0.1:4711", Launcher: Own}
+	if got, err := Find(env(strings.Join(want.Variables(), " "))); err != nil || got == nil || *got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // command.
 type SettingsError struct{ Err error }
 
+// Error is the text of Err, which names the setting.
 func (e *SettingsError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the mistake.
@@ -30,6 +31,7 @@ func settingsf(format string, args ...any) error { return &SettingsError{fmt.Err
 // StagesError lists the mistakes in the settings of the stages of a run.
 type StagesError struct{ Err error }
 
+// Error is the text of Err, which names the stages.
 func (e *StagesError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the mistakes, joined.
@@ -40,6 +42,7 @@ type NoProjectError struct {
 	Dir string // folder that the command line named, or "" for the current folder and its parents
 }
 
+// Error names the file that is missed, and the folder.
 func (e *NoProjectError) Error() string {
 	if e.Dir == "" {
 		return fmt.Sprintf("there is no %s here or in any parent folder", ProjectFile)
@@ -53,6 +56,7 @@ type OffError struct {
 	File  string // hgld.yaml, which lists the stages in use
 }
 
+// Error names the stage, and the key that would switch it on.
 func (e *OffError) Error() string {
 	return fmt.Sprintf("stage %s is off: %s lists the stages in use under \"%s\"", e.Stage, e.File, StagesKey)
 }
@@ -67,6 +71,7 @@ type ChangedError struct {
 	Was, Now string    // SHA-256
 }
 
+// Error names the file, its writer, and both hashes.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s: %s was changed after `%s` wrote it on %s: its sha256 is %s, and was %s", e.Reader, e.Path,
 		e.Writer, e.Written.Format(time.DateTime), e.Now, e.Was)
@@ -81,6 +86,7 @@ type MissingInputError struct {
 	Setting *settings.Field // setting that names the file, or nil
 }
 
+// Error names the command and the file that it reads.
 func (e *MissingInputError) Error() string {
 	return fmt.Sprintf("%s: %s does not exist", e.Command, e.Path)
 }
@@ -94,4 +100,5 @@ type StoppedError struct {
 	Retryable bool     // the same command may succeed with what failed
 }
 
+// Error names the last stage that ran.
 func (e *StoppedError) Error() string { return "run: stopped after " + e.Stage }

@@ -48,6 +48,7 @@ type OutputError struct {
 	Mismatch    bool   // a file has the name of the folder to write, or a folder that of the file
 }
 
+// Error names the command, the output, and what stands there.
 func (e *OutputError) Error() string {
 	does := " and would be overwritten"
 	switch {

@@ -129,6 +129,7 @@ type StampError struct {
 	Err     error  // the cause
 }
 
+// Error names the file.
 func (e *StampError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the cause.

@@ -33,7 +33,7 @@ const (
 )
 
 // longestMessage bounds a message, since anyone may connect.
-const longestMessage = 1 << 16
+const longestMessage = 1 << 20
 
 // Hello says who a process is.
 type Hello struct {
@@ -43,6 +43,7 @@ type Hello struct {
 	Host    string // name of its machine
 	PID     int    // number of the process there
 	Proof   []byte // of the token
+	Note    []byte // what else the others shall know; see Notes
 }
 
 func (h *Hello) name() string { return fmt.Sprintf("rank %d (%s, process %d)", h.Rank, h.Host, h.PID) }
@@ -50,10 +51,11 @@ func (h *Hello) name() string { return fmt.Sprintf("rank %d (%s, process %d)", h
 // message is a line.
 type message struct {
 	Kind  string
-	Hello *Hello `json:",omitempty"`
-	Bytes []byte `json:",omitempty"`
-	Text  string `json:",omitempty"`
-	Calls int64  `json:",omitempty"` // see Watch
+	Hello *Hello   `json:",omitempty"`
+	Bytes []byte   `json:",omitempty"`
+	Text  string   `json:",omitempty"`
+	Calls int64    `json:",omitempty"` // see Watch
+	Notes [][]byte `json:",omitempty"` // of a welcome
 }
 
 // The kinds of messages.
@@ -96,11 +98,15 @@ type Group struct {
 	stop  context.CancelFunc
 	all   sync.WaitGroup
 	calls atomic.Pointer[func() int64] // see Watch
+	notes [][]byte
 
 	mu    sync.Mutex
 	peers []*peer
 	ended bool // this process leaves; whatever the others do is of no interest
 }
+
+// Notes returns the notes of all processes, in the order of ranks.
+func (g *Group) Notes() [][]byte { return g.notes }
 
 // Lost receives a *GoneError for the first process that is gone.
 func (g *Group) Lost() <-chan error { return g.lost }
@@ -137,16 +143,19 @@ func (p *peer) read(wait time.Duration) (m message, err error) {
 	return m, err
 }
 
-func newGroup(rank, ranks int, version string, token []byte) *Group {
-	g := &Group{own: Hello{Rank: rank, Ranks: ranks, Version: version, PID: os.Getpid()}, token: token,
-		lost: make(chan error, 1)}
+func newGroup(own Hello, token []byte) *Group {
+	g := &Group{own: own, token: token, lost: make(chan error, 1), notes: make([][]byte, own.Ranks)}
 	g.own.Host, _ = os.Hostname()
+	g.own.PID = os.Getpid()
 	return g
 }
 
-// Accept waits at l for the other processes and closes l. It is for rank 0.
-func Accept(ctx context.Context, l net.Listener, ranks int, version string, token []byte) (*Group, error) {
-	g := newGroup(0, ranks, version, token)
+// Accept waits at l for the other processes and closes l. It is for rank 0. own has the number of ranks, the version
+// and the note.
+func Accept(ctx context.Context, l net.Listener, own Hello, token []byte) (*Group, error) {
+	g := newGroup(own, token)
+	g.notes[0], g.own.Note = g.own.Note, nil
+	ranks := own.Ranks
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	timer := time.AfterFunc(arrival, func() { l.Close() })
@@ -171,11 +180,12 @@ func Accept(ctx context.Context, l net.Listener, ranks int, version string, toke
 			}
 			return nil, g.refuseAll(err)
 		}
+		g.notes[h.Rank], h.Note, h.Proof = h.Note, nil, nil
 		came[h.Rank], p.who = h, *h
 		g.peers = append(g.peers, p)
 	}
 	for _, p := range g.peers {
-		if err := p.send(message{Kind: welcome, Hello: &g.own}); err != nil {
+		if err := p.send(message{Kind: welcome, Hello: &g.own, Notes: g.notes}); err != nil {
 			return nil, g.refuseAll(&GoneError{Who: p.who})
 		}
 	}
@@ -216,6 +226,8 @@ func (g *Group) greet(p *peer) (*Hello, error) {
 	switch {
 	case h.Ranks != g.own.Ranks:
 		err = &RefusedError{fmt.Sprintf("%s is one of %d processes, rank 0 one of %d", h.name(), h.Ranks, g.own.Ranks)}
+	case h.Rank < 1 || h.Rank >= h.Ranks:
+		err = &RefusedError{fmt.Sprintf("%s is no rank of %d", h.name(), h.Ranks)}
 	case h.Version != g.own.Version:
 		err = &RefusedError{fmt.Sprintf("%s is %s, rank 0 is %s", h.name(), h.Version, g.own.Version)}
 	}
@@ -228,9 +240,10 @@ func proof(token, text []byte) []byte {
 	return m.Sum(nil)
 }
 
-// Join connects to rank 0 at the first of its addresses that answers.
-func Join(ctx context.Context, addresses []string, rank, ranks int, version string, token []byte) (*Group, error) {
-	g := newGroup(rank, ranks, version, token)
+// Join connects to rank 0 at the first of its addresses that answers. own has the rank, the number of ranks, the
+// version and the note.
+func Join(ctx context.Context, addresses []string, own Hello, token []byte) (*Group, error) {
+	g := newGroup(own, token)
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -266,14 +279,16 @@ func (g *Group) enter(c net.Conn) error {
 	if err := p.send(message{Kind: hello, Hello: &g.own}); err != nil {
 		return &GoneError{Who: p.who}
 	}
+	g.own.Proof, g.own.Note = nil, nil
 	switch m, err = p.read(2 * arrival); {
 	case err != nil:
 		return &GoneError{Who: p.who}
 	case m.Kind != welcome:
 		return &RefusedError{m.Text}
-	case m.Hello != nil:
-		p.who = *m.Hello
+	case m.Hello == nil || len(m.Notes) != g.own.Ranks:
+		return &RefusedError{"rank 0 gave a welcome without notes"}
 	}
+	p.who, g.notes = *m.Hello, m.Notes
 	g.peers = []*peer{p}
 	g.begin()
 	return nil

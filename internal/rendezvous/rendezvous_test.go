@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,11 +27,12 @@ func group(t *testing.T, n int, change func(rank int, ranks *int, version, token
 		if change != nil {
 			change(rank, &ranks, &version, &token)
 		}
+		own := Hello{Rank: rank, Ranks: ranks, Version: version, Note: fmt.Append(nil, "note ", rank)}
 		all.Go(func() {
 			if rank == 0 {
-				groups[0], errs[0] = Accept(ctx, l, ranks, version, []byte(token))
+				groups[0], errs[0] = Accept(ctx, l, own, []byte(token))
 			} else {
-				groups[rank], errs[rank] = Join(ctx, []string{l.Addr().String()}, rank, ranks, version, []byte(token))
+				groups[rank], errs[rank] = Join(ctx, []string{l.Addr().String()}, own, []byte(token))
 			}
 			if errs[rank] != nil {
 				cancel() // rank 0 would wait for one that knows the token
@@ -51,7 +53,7 @@ func lost(t *testing.T, g *Group) *GoneError {
 			return e
 		}
 		t.Fatal(err)
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nobody was missed")
 	}
 	return nil
@@ -76,6 +78,18 @@ func TestOthersNameTheOneThatIsGone(t *testing.T) {
 			if e := lost(t, g); e.Who.Rank != dead || e.Who.PID == 0 || e.Reason != "" {
 				t.Errorf("rank %d misses %v, want rank %d", rank, e, dead)
 			}
+		}
+	}
+}
+
+func TestAllGetTheNotesOfAll(t *testing.T) {
+	groups, errs := group(t, 3, nil)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for rank, g := range groups {
+		if got := string(bytes.Join(g.Notes(), []byte(", "))); got != "note 0, note 1, note 2" {
+			t.Errorf("rank %d has %q", rank, got)
 		}
 	}
 }

@@ -8,7 +8,9 @@
 //	title  Commons   which page a title leads to, and that page's item
 //	text   Commons   the target in the template of a category redirect
 //	item   Wikidata  an item's "instance of" (P31), main topic (P301) and combined topics (P971)
-//	class  Wikidata  the labels of classes, and of items in qualifiers
+//	class  Wikidata  the labels of classes, and of items in qualifiers; with Options.Items also what
+//	                 classes and places link to: "subclass of" (P279), "located in" (P131), country (P17),
+//	                 continent (P30)
 //	log    Commons   why a category is missing; only with Options.TraceMissing
 //
 // The target of a soft redirect goes back to the step title. If the item of a category has
@@ -22,6 +24,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +73,8 @@ type Options struct {
 	Commons      string           // "https://commons.wikimedia.org"
 	Wikidata     string           // "https://www.wikidata.org"
 	TraceMissing bool             // look up every missing category in the log
+	Items        bool             // ask for what classes link to, so that scrape.Linker's items can be followed
+	Language     string           // of labels and descriptions; "": English
 	Now          func() time.Time // provides Answer.Fetched
 	Lagging      func(error)      // called once, when the servers have lagged too long; maxlag is then omitted
 }
@@ -95,9 +100,15 @@ func New(o Options, transport http.RoundTripper) (*Source, error) {
 		}
 		*base = u.Scheme + "://" + u.Host
 	}
+	if o.Language != "" && !languageCode.MatchString(o.Language) {
+		return nil, fmt.Errorf("api: %.80q is not the code of a language; want one such as en or pt-br", o.Language)
+	}
 	return &Source{options: o, client: &http.Client{Transport: transport, CheckRedirect: noRedirect},
 		sizes: batchSize{size: mostKeys}}, nil
 }
+
+// languageCode matches the codes of Wikimedia's languages.
+var languageCode = regexp.MustCompile(`^[a-z]{2,12}(-[a-z0-9]{2,12}){0,3}$`)
 
 // noRedirect rejects redirects: the API does not send any.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -136,6 +147,10 @@ func (s *Source) Forecast(titles int) []scrape.Stage {
 		{Step: stepText, Requests: batches(redirects), About: "targets of category redirects"},
 		{Step: stepItem, Requests: batches(titles*93/100) + batches(titles*12/100), About: "items and their main topics"},
 		{Step: stepClass, Requests: batches(min(titles, 10_000)), About: "labels of classes"},
+	}
+	if s.options.Items {
+		stages = append(stages, scrape.Stage{Step: stepClass, Requests: batches(min(titles, 3_000) + titles/5),
+			About: "a guess: classes above them, and places"})
 	}
 	if s.options.TraceMissing {
 		stages = append(stages, scrape.Stage{Step: stepLog, Requests: titles / 20, About: "log of missing categories"})
@@ -213,7 +228,7 @@ const maxReplies = 2 * mostKeys
 // send sends one request. It omits maxlag once the servers have lagged for too long.
 func (s *Source) send(ctx context.Context, host, step string, keys []string, more url.Values) (scrape.Answer, error) {
 	for {
-		values := parameters(step, keys)
+		values := s.parameters(step, keys)
 		for name, value := range more {
 			values[name] = value
 		}
@@ -290,9 +305,11 @@ var stepQueries = map[string]stepQuery{
 	stepText: {"titles", map[string]string{
 		"action": "query", "prop": "revisions", "rvprop": "content|ids", "rvslots": "main",
 	}},
-	stepItem: {"ids", map[string]string{"action": "wbgetentities", "props": "claims|info"}},
+	stepItem: {"ids", map[string]string{
+		"action": "wbgetentities", "props": "claims|descriptions|info", "languagefallback": "1",
+	}},
 	stepClass: {"ids", map[string]string{
-		"action": "wbgetentities", "props": "labels|info", "languages": "en|mul", "languagefallback": "1",
+		"action": "wbgetentities", "props": "labels|info", "languagefallback": "1",
 	}},
 	stepLog: {"letitle", map[string]string{
 		"action": "query", "list": "logevents", "leprop": "type|title|timestamp|details", "lelimit": "20",
@@ -301,7 +318,7 @@ var stepQueries = map[string]stepQuery{
 
 // parameters returns the parameters of the first request for some keys. The log is asked for one
 // title at a time.
-func parameters(step string, keys []string) url.Values {
+func (s *Source) parameters(step string, keys []string) url.Values {
 	q := stepQueries[step]
 	v := url.Values{"format": {"json"}, "formatversion": {"2"}}
 	for name, value := range q.fixed {
@@ -312,7 +329,21 @@ func parameters(step string, keys []string) url.Values {
 	} else {
 		v.Set(q.keys, joined(keys))
 	}
+	if step == stepItem || step == stepClass {
+		v.Set("languages", joined(s.languages()))
+	}
+	if step == stepClass && s.options.Items {
+		v.Set("props", "labels|descriptions|claims|info")
+	}
 	return v
+}
+
+// languages lists the languages of labels and descriptions, the preferred one first.
+func (s *Source) languages() []string {
+	if s.options.Language == "" || s.options.Language == "en" {
+		return []string{"en", "mul"}
+	}
+	return []string{s.options.Language, "en", "mul"}
 }
 
 // joined joins a list of values. Titles cannot contain "|", but a URL of GLDv2 might. joined

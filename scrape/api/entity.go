@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"hgld/labels"
 	"hgld/scrape"
 )
 
@@ -16,6 +18,13 @@ const (
 	instanceOf  = "P31"
 	mainTopic   = "P301"
 	combines    = "P971"
+	subclassOf  = "P279"
+	locatedIn   = "P131"
+	country     = "P17"
+	continent   = "P30"
+	countryCode = "P297"
+	coordinates = "P625"
+	image       = "P18"
 	startTime   = "P580"
 	endTime     = "P582"
 	ofQualifier = "P642"
@@ -31,6 +40,8 @@ type itemFact struct {
 	Topic    string    `json:"topic,omitempty"`    // best value of "category's main topic"
 	Combines []string  `json:"combines,omitempty"` // values of "category combines topics"
 	Error    string    `json:"error,omitempty"`    // why its claims are not used
+
+	About *labels.About `json:"about,omitempty"`
 }
 
 // value is a statement whose value is an item.
@@ -46,13 +57,17 @@ type qualifier struct {
 	Text     string `json:"text,omitempty"` // value of a qualifier that is not an item
 }
 
-// classFact is the fact of the step class: the label of an item.
+// classFact is the fact of the step class: the label of an item, and what it links to.
 type classFact struct {
-	Label    string `json:"label,omitempty"` // English, or else language-independent (mul); "" if there is neither
+	// Label is in Options.Language, or else English or language-independent (mul); "" if there is none.
+	Label    string `json:"label,omitempty"`
 	Language string `json:"language,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
 	Error    string `json:"error,omitempty"` // why the label is not used
+
+	// Links is what the claims state, without the label. It is nil if the request did not ask for claims.
+	Links *labels.Item `json:"links,omitempty"`
 }
 
 // snak is Wikibase's pair of a property and a value, as far as hgld needs it.
@@ -72,6 +87,8 @@ type entity struct {
 	topic        string
 	combines     []string
 	labels       []byte
+	descriptions []byte
+	linked       map[string][]snak // the best values of the other properties
 }
 
 // entities calls use for every requested entity in the replies to one Ask, with the
@@ -138,6 +155,8 @@ func readEntity(c *cursor) (entity, error) {
 			return e.readClaims(c)
 		case "labels":
 			e.labels, err = c.raw()
+		case "descriptions":
+			e.descriptions, err = c.raw()
 		}
 		return err
 	})
@@ -148,7 +167,7 @@ func readEntity(c *cursor) (entity, error) {
 }
 
 // readItems parses the facts of items.
-func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+func readItems(keys []string, answers []scrape.Answer, languages []string) (map[string]scrape.Fact, error) {
 	found := map[string]itemFact{}
 	err := entities(keys, answers, func(key string, e entity) error {
 		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic,
@@ -160,8 +179,12 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 			}
 			f.Revised = at.UTC()
 		}
+		var err error
+		if f.About, err = e.about(languages); err != nil {
+			return err
+		}
 		if f.Error = e.tooMuch(); f.Error != "" {
-			f.Values, f.Topic, f.Combines = nil, "", nil
+			f.Values, f.Topic, f.Combines, f.About = nil, "", nil, nil
 		}
 		if !e.missing && !e.claimed {
 			return errors.New("it has no claims")
@@ -182,7 +205,11 @@ func readItems(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 
 // tooMuch says which limit the claims exceed, or returns "".
 func (e *entity) tooMuch() string {
-	if n := max(len(e.values), len(e.combines)); n > maxValues {
+	n := max(len(e.values), len(e.combines))
+	for _, values := range e.linked {
+		n = max(n, len(values))
+	}
+	if n > maxValues {
 		return fmt.Sprintf("it has %d values of a property; want at most %d", n, maxValues)
 	}
 	size := 0
@@ -197,13 +224,16 @@ func (e *entity) tooMuch() string {
 	return ""
 }
 
-// readClaims reads the three properties that hgld needs.
+// readClaims reads the properties that hgld needs.
 func (e *entity) readClaims(c *cursor) error {
 	if c.list() { // none
 		return nil
 	}
 	return c.object(func(c *cursor, key []byte) error {
 		property := string(key)
+		if slices.Contains(linking, property) {
+			return e.readLinks(c, property)
+		}
 		if property != instanceOf && property != mainTopic && property != combines {
 			return nil
 		}
@@ -394,28 +424,23 @@ func (s snak) qualifier(property string) qualifier {
 	return q
 }
 
-// readClasses parses the labels of items.
-func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
+// readClasses parses the labels of items, and what they link to if the replies have claims.
+func readClasses(keys []string, answers []scrape.Answer, languages []string) (map[string]scrape.Fact, error) {
 	found := map[string]classFact{}
-	err := entities(keys, answers, func(key string, e entity) error {
+	err := entities(keys, answers, func(key string, e entity) (err error) {
 		f := classFact{Revision: e.revision, Missing: e.missing}
-		if len(e.labels) > 0 && e.labels[0] != '[' {
-			labels := map[string]struct{ Language, Value string }{}
-			if err := json.Unmarshal(e.labels, &labels); err != nil {
-				return fmt.Errorf("labels: %w", err)
-			}
-			for _, code := range []string{"en", "mul"} {
-				if l := labels[code]; f.Label == "" && l.Value != "" {
-					f.Label, f.Language = l.Value, l.Language
-				}
-			}
-			if n := max(len(f.Label), len(f.Language)); n > maxName {
-				f.Label, f.Language = "", ""
-				f.Error = fmt.Sprintf("its label has %d bytes; want at most %d", n, maxName)
-			}
+		if f.Label, f.Language, err = inLanguage(e.labels, languages); err != nil {
+			return fmt.Errorf("labels: %w", err)
+		}
+		if n := max(len(f.Label), len(f.Language)); n > maxName {
+			f.Label, f.Language = "", ""
+			f.Error = fmt.Sprintf("its label has %d bytes; want at most %d", n, maxName)
+		}
+		if e.claimed && !e.missing {
+			f.Links, err = e.links(languages)
 		}
 		found[key] = f
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -426,4 +451,22 @@ func readClasses(keys []string, answers []scrape.Answer) (map[string]scrape.Fact
 		}
 		return nil, nil
 	})
+}
+
+// inLanguage returns the text in the first of some languages that has one, from the labels or the
+// descriptions of an entity, and its language.
+func inLanguage(data []byte, languages []string) (text, language string, err error) {
+	if len(data) == 0 || data[0] == '[' { // PHP encodes empty objects as lists
+		return "", "", nil
+	}
+	texts := map[string]struct{ Language, Value string }{}
+	if err := json.Unmarshal(data, &texts); err != nil {
+		return "", "", err
+	}
+	for _, code := range languages {
+		if t := texts[code]; t.Value != "" {
+			return t.Value, t.Language, nil
+		}
+	}
+	return "", "", nil
 }

@@ -27,9 +27,9 @@ func (s *Source) Read(step string, keys []string, answers []scrape.Answer) (map[
 	case stepText:
 		return readTexts(keys, answers)
 	case stepItem:
-		return readItems(keys, answers)
+		return readItems(keys, answers, s.languages())
 	case stepClass:
-		return readClasses(keys, answers)
+		return readClasses(keys, answers, s.languages())
 	case stepLog:
 		return readLog(keys, answers)
 	}
@@ -173,7 +173,7 @@ func (f *finder) page(page *titleFact) {
 			item = topic
 		}
 	}
-	f.rec.ItemRevision, f.rec.ItemRevised = item.Revision, item.Revised
+	f.rec.ItemRevision, f.rec.ItemRevised, f.rec.About = item.Revision, item.Revised, item.About
 	f.values(item.Values)
 }
 

@@ -144,7 +144,7 @@ func TestStatementsAreParsed(t *testing.T) {
 		"P2096":[{"snaktype":"value","datavalue":{"type":"monolingualtext","value":{"text":"Straße","language":"de"}}}],
 		"P625":[{"snaktype":"value","datavalue":{"type":"globecoordinate","value":{"latitude":1}}}]}`
 	body := claim("P31", statementOf(parkSnak, qualifiers)+`,`+statementOf(`{"snaktype":"novalue"}`, ""))
-	facts, err := readItems([]string{"Q1"}, answer(body))
+	facts, err := readItems([]string{"Q1"}, answer(body), english)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestLastOfDuplicateJSONKeysCounts(t *testing.T) {
 		"qualifiers": claim("P31", statementOf(strings.Replace(parkSnak, "22698", "7", 1),
 			`,"qualifiers-order":["P1"],"qualifiers-order":[],"qualifiers":[]`)),
 	} {
-		facts, err := readItems([]string{"Q1"}, answer(body))
+		facts, err := readItems([]string{"Q1"}, answer(body), english)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got := decoded[itemFact](t, facts, "Q1").Values; !reflect.DeepEqual(got,
@@ -348,7 +348,7 @@ func benchmarkItems(b *testing.B, entities, ids []string) {
 	}
 	answers := answer(`{"entities":{` + strings.Join(members, ",") + `},"success":1}`)
 	usertime.Measure(b, answers[0].Body, func() error {
-		facts, err := readItems(ids, answers)
+		facts, err := readItems(ids, answers, english)
 		if err == nil && len(facts) != len(ids) {
 			err = fmt.Errorf("%d facts", len(facts))
 		}

@@ -14,6 +14,8 @@ import (
 	"hgld/internal/testing/goldens"
 )
 
+var english = []string{"en", "mul"}
+
 // saved returns a real reply, or one written by hand after MediaWiki's sources.
 func saved(tb testing.TB, name ...string) string {
 	tb.Helper()
@@ -80,7 +82,7 @@ var savedReplies = map[string]struct {
 	"wdtk/wbgetentities-Q1.json": {step: stepItem, keys: []string{"Q1"},
 		facts: map[string]string{"Q1": `{"id":"Q1","values":[{"qid":"Q1454986","rank":"normal"`}},
 	"wdtk/wbgetentities-Douglas-Adams.json": {step: stepClass, keys: []string{"Q42"},
-		facts: map[string]string{"Q42": `{"label":"Douglas Adams","language":"en"}`}},
+		facts: map[string]string{"Q42": `{"label":"Douglas Adams","language":"en","links":{"id":"Q42","description":"English writer and humorist"}}`}},
 	"wdtk/wbgetentites-Oliver-Kahn.json": {step: stepItem, keys: []string{"Q131261"},
 		facts: map[string]string{"Q131261": `{"id":"Q131261","values":[{"qid":"Q5","rank":"normal"`}},
 	// By title: the reply is about none of the requested items.
@@ -90,7 +92,7 @@ var savedReplies = map[string]struct {
 		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617,"values":[`}},
 	"pywikibot/Q60_only_sitelinks.wd": {step: stepItem, keys: []string{"Q60"}, err: `its id "" is not that of an item`},
 	"pywikibot/Q60_unknown_datatype.wd": {step: stepItem, keys: []string{"Q60"},
-		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617}`}},
+		facts: map[string]string{"Q60": `{"id":"Q60","revision":122836617,"about":{"description":"An item with`}},
 	"wikibase_Q1.json": {step: stepItem, keys: []string{"Q1"},
 		facts: map[string]string{"Q1": `{"id":"Q1","values":[`}},
 	"wikibase_Q183.json": {step: stepItem, keys: []string{"Q183"},
@@ -150,7 +152,7 @@ func TestValuesOfSavedItems(t *testing.T) {
 	for id, name := range map[string]string{"Q60": "pywikibot/Q60.wd", "Q1": "wikibase_Q1.json",
 		"Q183": "wikibase_Q183.json", "Q1752": "wikibase_Q1752.json"} {
 		text := saved(t, filepath.FromSlash(name))
-		facts, err := readItems([]string{id}, answer(`{"entities":{"`+id+`":`+text+`},"success":1}`))
+		facts, err := readItems([]string{id}, answer(`{"entities":{"`+id+`":`+text+`},"success":1}`), english)
 		if err != nil {
 			t.Errorf("%s: %v", id, err)
 			continue
@@ -197,11 +199,11 @@ func TestShapesOfCommonsAreRead(t *testing.T) {
 			t.Errorf("error %d: %v, want %s", i, err, want)
 		}
 	}
-	merged, err := readItems([]string{"Q100"}, answer(string(errors[5])))
+	merged, err := readItems([]string{"Q100"}, answer(string(errors[5])), english)
 	if err != nil || decoded[itemFact](t, merged, "Q100").ID != "Q200" {
 		t.Errorf("a merged item: %s, %v", merged, err)
 	}
-	missing, err := readItems([]string{"Q999999999"}, answer(string(errors[4])))
+	missing, err := readItems([]string{"Q999999999"}, answer(string(errors[4])), english)
 	if err != nil || !decoded[itemFact](t, missing, "Q999999999").Missing {
 		t.Errorf("a missing item: %s, %v", missing, err)
 	}

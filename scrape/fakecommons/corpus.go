@@ -27,7 +27,7 @@ var corpusNames = []string{
 
 func corpusCategory(i int, all []Category) Category {
 	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i),
-		Item: fmt.Sprintf("Q%d", 10_000_000+i)}
+		Item: fmt.Sprintf("Q%d", 10_000_000+i), Claims: corpusPlace(i)}
 	class := (i * 7919) % corpusClasses
 	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
 	if i%9 == 0 {

@@ -42,7 +42,9 @@ func (s *Server) entities(r *http.Request, keys []string) object {
 				"warnings": object{"result": object{"warnings": "This result was truncated because it would otherwise be " +
 					"larger than the limit."}}}
 		}
-		all[id] = s.entity(id, props)
+		e := s.entity(id, props)
+		e.translate(strings.Split(r.Form.Get("languages"), "|"))
+		all[id] = e
 	}
 	return object{"entities": all, "success": 1}
 }
@@ -53,10 +55,7 @@ var entityID = regexp.MustCompile(`^[QPM][1-9][0-9]*$`)
 // entity returns one member of "entities".
 func (s *Server) entity(id string, props []string) object {
 	if text, ok := s.classes.text(id); ok {
-		e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
-		e.labelled(text, props)
-		e.setIf(props, "claims", object{})
-		return e
+		return s.classEntity(id, text, props)
 	}
 	switch id[0] {
 	case 'P':
@@ -86,6 +85,24 @@ func (s *Server) entity(id string, props []string) object {
 		id = c.Merged
 	}
 	e.setIf(props, "claims", s.claims(c, id))
+	return e
+}
+
+// classEntity returns a class or a place. Those that were not added have no claims.
+func (s *Server) classEntity(id, text string, props []string) object {
+	e := about("item", id, 1+int64(hash(text)%1e9), props) // another label is another revision
+	claims := object{}
+	if i := s.graph[id]; i != nil {
+		if i.Merged != "" {
+			to := s.classes.id(i.Merged)
+			merged := s.classEntity(to, i.Merged, props)
+			merged["redirects"] = object{"from": id, "to": to}
+			return merged
+		}
+		s.setClaims(claims, i.Claims)
+	}
+	e.labelled(text, props)
+	e.setIf(props, "claims", claims)
 	return e
 }
 
@@ -121,6 +138,19 @@ func (e object) labelled(text string, props []string) {
 	}
 	e.setIf(props, "descriptions", object{language: label})
 	e.setIf(props, "aliases", object{language: []object{label}})
+}
+
+// translate adds labels and descriptions in other languages: "church (de)".
+func (e object) translate(languages []string) {
+	for _, member := range []string{"labels", "descriptions"} {
+		texts, _ := e[member].(object) // nil if they were not asked for
+		english, known := texts["en"].(object)
+		for _, l := range languages {
+			if known && l != "" && l != "en" && l != "mul" {
+				texts[l] = object{"language": l, "value": fmt.Sprintf("%s (%s)", english["value"], l)}
+			}
+		}
+	}
 }
 
 // linked sets the links to Commons and a Wikipedia, with URLs if props has sitelinks/urls.
@@ -159,6 +189,7 @@ func (s *Server) claims(c *Category, id string) object {
 	if list != nil {
 		claims["P31"] = list
 	}
+	s.setClaims(claims, c.Claims)
 	return claims
 }
 

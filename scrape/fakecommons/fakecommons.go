@@ -33,6 +33,8 @@ type Category struct {
 	Merged   string            // item into which Item was merged; the values are those of Merged
 	Revision int64             // 0: a number derived from the position
 	Faults   []Fault           // served one per request, before the page
+
+	Claims map[string][]Claim // API: further statements of the item with the values; nil: some of every kind
 }
 
 // Value is a value of "instance of" as the infobox prints it.
@@ -94,6 +96,7 @@ type Server struct {
 
 	pages map[string]*Category
 	items map[string]*Category // by Item, Topic and Merged
+	graph map[string]*Item     // by id
 
 	traffic traffic
 	classes classes
@@ -117,6 +120,7 @@ func New(categories []Category) *Server {
 				s.items[item] = &c
 			}
 		}
+		s.name(c.Claims)
 		for _, v := range c.Values { // so that ids do not depend on the order of requests
 			s.classes.add(v)
 			for _, q := range v.Qualifiers {

@@ -274,7 +274,7 @@ func TestCancellingEndsAWait(t *testing.T) {
 	}
 	start := time.Now()
 	_, err = tr.RoundTrip(req)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*time.Second {
 		t.Errorf("error %v after %v", err, time.Since(start))
 	}
 }

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +26,10 @@ type Settings struct {
 	Wikidata string
 	// TraceMissing makes the APIs look up missing categories in the log.
 	TraceMissing bool
+	// Items makes the APIs return what classes and places link to.
+	Items bool
+	// Language is that of the APIs' labels and descriptions; "" means English.
+	Language string
 	// Contact is an e-mail address or a URL of the operator. Wikimedia requires one.
 	Contact string
 	// Version is the version of the program, for the user agent.
@@ -60,6 +65,7 @@ var Kinds = registry.Table[Kind]{
 		hosts: func(s Settings) []string { return []string{s.Commons, s.Wikidata} },
 		open: func(s Settings, t http.RoundTripper, o api.Options) (scrape.Source, error) {
 			o.Commons, o.Wikidata, o.TraceMissing = s.Commons, s.Wikidata, s.TraceMissing
+			o.Items, o.Language = s.Items, s.Language
 			return api.New(o, t)
 		}}},
 }
@@ -83,6 +89,7 @@ func Names(s Settings, source scrape.Source) map[string]string {
 	names := map[string]string{"base_url": strings.TrimSuffix(s.Commons, "/")}
 	if source.Name() == "api" {
 		names["wikidata_url"] = strings.TrimSuffix(s.Wikidata, "/")
+		names["language"] = cmp.Or(s.Language, "en")
 	}
 	return names
 }

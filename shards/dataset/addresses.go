@@ -16,6 +16,7 @@ type AddressesError struct {
 	Local   string // a column with paths of files in Folder, or ""
 }
 
+// Error quotes the first address, and names the column and the folder.
 func (e *AddressesError) Error() string {
 	return fmt.Sprintf("%s: column %s holds addresses of images, such as %.80q, but none of the first ones is a file "+
 		"in %s; images are not downloaded", e.Table, e.Column, e.Example, e.Folder)

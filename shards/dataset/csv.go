@@ -37,7 +37,8 @@ type Columns struct {
 // images, its class at each level, and optionally split, image_id, sha256 (the expected
 // hash), author, license, title and source_url. Other columns are ignored. The label
 // columns are Levels or, by default, level_0, level_1 …, or label or class. A row with empty label
-// columns is an image without a label. Columns are separated by commas, semicolons or tabs, and their
+// columns is an image without a label; one of which some are empty is refused, unless Settings.Uneven
+// keeps it. Columns are separated by commas, semicolons or tabs, and their
 // names may be in any case.
 //
 // With Labels, the column landmark_id replaces the label columns: the label file gives
@@ -70,6 +71,7 @@ type csvSource struct {
 	labels  *landmarks // nil: label columns
 	used    []byte     // list of the images that Items yielded
 	notes   []string
+	keep    bool // rows may lack levels
 }
 
 // csvColumns are the positions of columns in a record; −1 for a missing column.
@@ -85,8 +87,11 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 	if src.split == "" {
 		src.split = labels.Train
 	}
+	var err error
+	if src.keep, err = keepsUneven(s); err != nil {
+		return nil, err
+	}
 	if s.Labels != "" {
-		var err error
 		if src.labels, err = readLandmarks(s.Labels, src.split); err != nil {
 			return nil, err
 		}
@@ -379,6 +384,7 @@ func (src *csvSource) label(item *shards.Item, get func(column int) string) erro
 	for _, l := range src.columns.levels {
 		item.Names = append(item.Names, get(l))
 	}
+	item.Uneven = src.keep
 	if strings.Join(item.Names, "") == "" {
 		item.Names = nil
 	}

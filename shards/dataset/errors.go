@@ -9,6 +9,7 @@ type SettingError struct {
 	Err     error    // what is wrong with its value
 }
 
+// Error is the text of Err.
 func (e *SettingError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error itself.
@@ -29,6 +30,7 @@ type NotShardsError struct {
 	Buildable bool   // shards can be built from it
 }
 
+// Error names what stands there, and what is read.
 func (e *NotShardsError) Error() string {
 	switch {
 	case e.Image != "":
@@ -45,6 +47,7 @@ type NoPictureError struct {
 	Err  error  // of the file system
 }
 
+// Error is the text of Err.
 func (e *NoPictureError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the file system.

@@ -54,6 +54,7 @@ type folderSource struct {
 	levels []string
 	byPath []bool // levels whose classes are called by their path
 	repeat bool   // the innermost folder is the class at the missing finer levels
+	keep   bool   // the missing finer levels stay without a class
 	depth  int    // levels; 0 until known
 	wrap   int    // folders around all images, which are no classes
 	// splitAt is the depth of the folders that are splits, below the wrapping ones.
@@ -65,14 +66,14 @@ type folderSource struct {
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
-	if !slices.Contains([]string{"", refuseUneven, repeatInnermost}, s.Uneven) {
-		return nil, registry.Unknown("uneven", s.Uneven, []string{refuseUneven, repeatInnermost})
+	if !slices.Contains(append([]string{""}, unevens...), s.Uneven) {
+		return nil, registry.Unknown("uneven", s.Uneven, unevens)
 	}
 	st, err := openStore(ctx, s.Input)
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost, keep: s.Uneven == keepUneven,
 		also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train
@@ -178,6 +179,9 @@ func (src *folderSource) labelled(p string) (labels.Split, []string) {
 		parts = append(parts, parts[len(parts)-1])
 	}
 	slices.Reverse(parts)
+	if src.keep && len(parts) > 0 && len(parts) < src.depth {
+		parts = slices.Concat(make([]string, src.depth-len(parts)), parts)
+	}
 	return split, parts
 }
 
@@ -192,7 +196,7 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 				return
 			}
 			split, names := src.classes(e.path)
-			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Where: e.path,
+			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names, Uneven: src.keep, Where: e.path,
 				Size: e.size, Missing: e.gone, Stamp: e.stamp,
 				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
 			if !yield(item, nil) {

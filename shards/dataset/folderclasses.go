@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/registry"
 	"hgld/labels"
 )
 
@@ -179,7 +180,23 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 const (
 	refuseUneven    = "refuse"
 	repeatInnermost = "repeat"
+	keepUneven      = "keep"
 )
+
+var unevens = []string{refuseUneven, repeatInnermost, keepUneven}
+
+// keepsUneven reports whether a table may have rows that lack levels. Tables have no innermost folder.
+func keepsUneven(s Settings) (bool, error) {
+	switch s.Uneven {
+	case "", refuseUneven:
+		return false, nil
+	case keepUneven:
+		return true, nil
+	case repeatInnermost:
+		return false, fmt.Errorf("uneven is %s, which is for folders; want %s or %s", s.Uneven, refuseUneven, keepUneven)
+	}
+	return false, registry.Unknown("uneven", s.Uneven, unevens)
+}
 
 // checkDepth returns the number of levels. It reports images without a class folder and, unless
 // the innermost folder is to be repeated, images at different depths.
@@ -203,7 +220,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 			"the columns path and label",
 			count[0], len(src.files), example[0], path.Base(example[0]))
 	}
-	if len(depths) == 1 || src.repeat {
+	if len(depths) == 1 || src.repeat || src.keep {
 		return depths[len(depths)-1], nil
 	}
 	var found []string
@@ -212,7 +229,8 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 	}
 	inner := path.Base(path.Dir(example[depths[0]]))
 	return 0, setting("uneven", repeatInnermost)("every image needs a class at every level, but the images are at "+
-		"different depths (%s). Use the innermost folder for the missing levels (%s/%s), or name the classes of each "+
+		"different depths (%s). Use the innermost folder for the missing levels (%s/%s), or keep the images without a "+
+		"class there, or name the classes of each "+
 		"image in a table, and import that: a .csv with the columns path and one for each level",
 		strings.Join(found, "; "), inner, inner)
 }
@@ -227,6 +245,9 @@ func (src *folderSource) checkNesting(depth int) error {
 	above := map[string]map[string]bool{}
 	for _, e := range src.files {
 		_, names := src.labelled(e.path)
+		if names[0] == "" {
+			continue
+		}
 		parent := names[1]
 		if below[parent] == nil {
 			below[parent] = map[string]bool{}
@@ -264,6 +285,9 @@ func (src *folderSource) identify(depth int) {
 	for _, e := range src.files {
 		_, names := src.labelled(e.path)
 		for l := range depth - 1 {
+			if names[l] == "" {
+				continue
+			}
 			parent := strings.Join(names[l+1:], "/")
 			if before, known := parents[l][names[l]]; known && before != parent {
 				src.byPath[l] = true
@@ -277,7 +301,7 @@ func (src *folderSource) identify(depth int) {
 func (src *folderSource) classes(p string) (labels.Split, []string) {
 	split, names := src.labelled(p)
 	for l := len(names) - 2; l >= 0; l-- {
-		if src.byPath[l] {
+		if src.byPath[l] && names[l] != "" {
 			names[l] = names[l+1] + "/" + names[l]
 		}
 	}

@@ -55,6 +55,7 @@ type parquetSource struct {
 	files  []*parquetTable
 	levels []string
 	pages  *pageCache
+	keep   bool // rows may lack levels
 }
 
 // parquetTable is a file of the data set.
@@ -73,6 +74,9 @@ type parquetTable struct {
 func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	names, err := parquetFiles(s.Input)
 	if err != nil {
+		return err
+	}
+	if src.keep, err = keepsUneven(s); err != nil {
 		return err
 	}
 	if src.notes, err = checkParts(names); err != nil {
@@ -270,7 +274,7 @@ func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, erro
 // item describes image i of a page.
 func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
 	r := t.pages[page].First + int64(i)
-	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Where: t.where(r),
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Uneven: src.keep, Where: t.where(r),
 		Size: int64(len(data)), Missing: len(data) == 0}
 	if t.names != nil {
 		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {

@@ -9,6 +9,7 @@ type RowError struct {
 	Err  error  // what is wrong in the row
 }
 
+// Error names the file and the line.
 func (e *RowError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
 
 // Unwrap returns what is wrong in the row.

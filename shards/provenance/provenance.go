@@ -75,7 +75,7 @@ func (t *Trace) end(path, format string, args ...any) {
 func (t *Trace) noteChange(path string) error {
 	command, err := t.records.Changed(path)
 	if command != "" {
-		t.end(path, "changed by hand since `hgld %s` wrote it", command)
+		t.end(path, "changed by hand since %s wrote it", command)
 	}
 	return err
 }

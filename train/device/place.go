@@ -34,6 +34,9 @@ type Kind struct {
 
 	// Open opens GPU n, counted from 0.
 	Open func(n int) (Backend, error)
+
+	// Usable returns the numbers of all usable GPUs, or an error that says what is missing.
+	Usable func() ([]int, error)
 }
 
 // Place is a parsed name of a device.
@@ -61,6 +64,47 @@ func ParsePlace(name string) (Place, error) {
 	}
 	p.Card = n
 	return p, nil
+}
+
+// Group is several GPUs of one machine.
+type Group struct {
+	Kind  string
+	Cards []int // their numbers; nil: all that are usable
+}
+
+// mostCards bounds the GPUs of a Group.
+const mostCards = 64
+
+// ParseGroup parses a name that may stand for several GPUs: cuda:0-3, cuda:0,2,5-7 or cuda:all. It returns nil for any
+// other name, which ParsePlace parses.
+func ParseGroup(name string) (*Group, error) {
+	kind, list, _ := strings.Cut(name, ":")
+	if !slices.Contains(kinds, kind) || list != "all" && strings.IndexAny(list, ",-") < 1 {
+		return nil, nil
+	}
+	g := &Group{Kind: kind}
+	if list == "all" {
+		return g, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, ranged := strings.Cut(part, "-")
+		if !ranged {
+			to = from
+		}
+		first, err := strconv.ParseUint(from, 10, 16)
+		last, failed := strconv.ParseUint(to, 10, 16)
+		if err != nil || failed != nil || last < first || last-first >= mostCards {
+			return nil, fmt.Errorf("device %.80q: want numbers and ranges such as %s:0-3 or %s:0,2, or %s:all", name, kind, kind,
+				kind)
+		}
+		for n := int(first); n <= int(last); n++ {
+			if slices.Contains(g.Cards, n) {
+				return nil, fmt.Errorf("device %.80q names GPU %d twice", name, n)
+			}
+			g.Cards = append(g.Cards, n)
+		}
+	}
+	return g, nil
 }
 
 // UnusableError says that a requested GPU cannot be used.

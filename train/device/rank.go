@@ -7,7 +7,8 @@ import (
 )
 
 // AbsentLevel marks an item that does not exist for a query: an unfilled row of a memory, a
-// padding row, or the query itself if it is excluded. Such an item is not ranked and never
+// padding row, an item of which the labels do not say whether it is a positive, or the query itself
+// if it is excluded. Such an item is not ranked and never
 // positive.
 const AbsentLevel = 255
 
@@ -231,8 +232,11 @@ type Bins struct {
 // [Q,G].
 type Rank interface {
 	// Shared counts equal label columns: sh U8 [Q,G] from ql I32 [Q,L] and gl
-	// [G,L] (−1: none; a gallery row of −1 in every column is absent) and self I32
-	// [Q], the query's own row in the gallery or −1. self may be absent.
+	// [G,L] (finest first, −1: none) and self I32 [Q], the query's own row in the gallery
+	// or −1. self may be absent. A column in which one of two rows has −1 is known if a
+	// finer one is equal (then it counts as equal), or a coarser one differs. An item is
+	// absent to a query if a column in which the query has a class is not known, if the
+	// query has none in [From, To), or if the item has none at all.
 	Shared(sh, ql, gl, self Array, o SharedKind)
 	// Relevance writes rel F32 [Q,L+1] (rel[·,0] = 0), cnt I32 [Q,L+1] the number
 	// of items of each level, and weight F32 [Q]: 1/(queries with a positive), or 0

@@ -20,6 +20,7 @@ var (
 // ContentError says that a file is sound, but does not hold what is wanted.
 type ContentError struct{ Err error }
 
+// Error is the text of Err.
 func (e *ContentError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong.

@@ -170,6 +170,7 @@ type NoLevelError struct {
 	Reason string // what it has instead
 }
 
+// Error names the file, the column and the reason.
 func (e *NoLevelError) Error() string {
 	return fmt.Sprintf("%s: %s has %s, so it is no level, unless the setting levels names it",
 		e.Path, e.Level, e.Reason)

@@ -5,8 +5,8 @@
 // A Parquet file of embeddings has one column of lists of floats. An optional column "id"
 // names the rows. Optional columns label_0, label_1, … or level_0, level_1, … hold their
 // classes as strings or integers, finest level first. The file's metadata holds the names of
-// the levels under the keys "hgld.level_0", "hgld.level_1" and so on. `hgld train export`
-// writes such a file.
+// the levels under the keys "hgld.level_0", "hgld.level_1" and so on. Package
+// export writes such a file.
 //
 // [Input] prepares an evaluation of such files: it loads the vectors on the device, finds the
 // classes of their rows, and pairs rows by id.

@@ -12,6 +12,7 @@ type KindError struct {
 	Err  error  // names the kinds that are read
 }
 
+// Error names the file.
 func (e *KindError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the error without the path.
@@ -23,6 +24,7 @@ type TwoTablesError struct {
 	Vectors string   // path
 }
 
+// Error names the tables and the vectors.
 func (e *TwoTablesError) Error() string {
 	return fmt.Sprintf("%s are both beside %s", strings.Join(e.Tables, " and "), e.Vectors)
 }
@@ -30,6 +32,7 @@ func (e *TwoTablesError) Error() string {
 // NoTreeError is the error for columns of labels that do not form a tree in any order.
 type NoTreeError struct{ Err error }
 
+// Error is the text of Err.
 func (e *NoTreeError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the first class with two parents.
@@ -41,6 +44,7 @@ var ErrNoClasses = errors.New("no column label_0 or level_0")
 // SwappedError is the error for a table in place of vectors and vectors in place of labels.
 type SwappedError struct{ Table, Vectors string }
 
+// Error names both files.
 func (e *SwappedError) Error() string {
 	return fmt.Sprintf("embeddings is the table %s and labels is the vectors %s: swap them", e.Table, e.Vectors)
 }
@@ -52,6 +56,7 @@ type NoLabelsError struct {
 	Tables  []string // tables in the folder of the vectors, which may be the labels
 }
 
+// Error names the vectors.
 func (e *NoLabelsError) Error() string {
 	return e.Vectors + " needs labels with a row for each vector: no .csv or .tsv of the same name exists"
 }
@@ -62,6 +67,7 @@ type SeveralError struct {
 	Names []string // of the arrays
 }
 
+// Error names the first tensors.
 func (e *SeveralError) Error() string {
 	return fmt.Sprintf("it has %d float tensors with rows and columns, %s, but none is called %.80q", len(e.Names),
 		firstFew(e.Names), "embeddings")

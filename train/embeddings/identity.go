@@ -27,6 +27,7 @@ type SameIDError struct {
 	Count, Of      int    // such ids, of all that both have
 }
 
+// Error names both files, the id, and how many ids are such.
 func (e *SameIDError) Error() string {
 	return fmt.Sprintf("%s and %s both have the id %.80q, but %s (%d of %d equal ids are such): rename the ids of one "+
 		"file if they name other images", e.Query, e.Gallery, e.ID, e.What, e.Count, e.Of)
@@ -262,6 +263,7 @@ type NothingSharedError struct {
 	Examples       [2]string // a class of each side
 }
 
+// Error quotes a class of each side.
 func (e *NothingSharedError) Error() string {
 	return fmt.Sprintf("no class of the queries (%s) is in the gallery (%s): the first %s is %.80q and %.80q; spell "+
 		"equal classes alike", e.Query, e.Gallery, e.Level, e.Examples[0], e.Examples[1])

@@ -22,6 +22,7 @@ type MissingError struct {
 	Why   string // it may be a class
 }
 
+// Error quotes the word and says where it stands.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s: %.80q means no class in most tables, but %s: does it here?", e.Where, e.Word, e.Why)
 }

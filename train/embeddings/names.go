@@ -15,6 +15,7 @@ type KindsError struct {
 	Note  string // what differs, with examples
 }
 
+// Error names the level.
 func (e *KindsError) Error() string { return e.Level + ": " + e.Note }
 
 // sameKinds returns an error for a level whose classes are numbers in one file and texts in another.

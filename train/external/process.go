@@ -88,7 +88,7 @@ func Start(l *loss.ExternalLoss, folder string, seed uint64) (*Process, error) {
 	p := &Process{command: k.Command, limit: time.Duration(k.Timeout * float64(time.Second))}
 	p.cmd = exec.Command(k.Command[0], k.Command[1:]...)
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.WaitDelay = folder, &p.words, time.Second
-	separate(p.cmd)
+	Separate(p.cmd)
 	fail := func(err error) (*Process, error) { return nil, &Error{Command: k.Command, Reason: err} }
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// separate does nothing where there are no process groups.
-func separate(*exec.Cmd) {}
+// Separate does nothing where there are no process groups.
+func Separate(*exec.Cmd) {}
 
 // kill kills the process.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// separate gives the process a group of its own, so that a Ctrl-C does not end it before the training has asked
-// for its state.
-func separate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// Separate gives the process a group of its own, so that a Ctrl-C does not reach it. It ends when the training has
+// asked for its state, or tells it to.
+func Separate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // kill kills the process and its children.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -41,6 +41,7 @@ type UnlikeError struct {
 	What          string // what differs, of the first and the second
 }
 
+// Error names both results and the difference.
 func (e *UnlikeError) Error() string {
 	return fmt.Sprintf("%s and %s are results of different tasks: %s", e.First, e.Second, e.What)
 }

@@ -66,6 +66,7 @@ type SettingsError struct {
 	Err  error  // the cause
 }
 
+// Error names the file.
 func (e *SettingsError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the cause.

@@ -299,6 +299,7 @@ func (x *Index) Matrix() (*retrieval.Matrix, error) {
 // IDError says that an id is not that of one row of an index.
 type IDError struct{ text string }
 
+// Error quotes the id.
 func (e *IDError) Error() string { return e.text }
 
 func idErrorf(format string, args ...any) error { return &IDError{fmt.Sprintf(format, args...)} }

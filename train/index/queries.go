@@ -77,6 +77,7 @@ func (s *Search) All(ctx context.Context, queries []Query) (all []Found, err err
 // UnreadError says that some images among several queries could not be read.
 type UnreadError struct{ Unread, Of int }
 
+// Error counts the images that cannot be read.
 func (e *UnreadError) Error() string {
 	return fmt.Sprintf("search: %d of %d images cannot be read", e.Unread, e.Of)
 }
@@ -87,6 +88,7 @@ type DamageError struct {
 	Err  error  // what is wrong with its vectors
 }
 
+// Error names the file.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns what is wrong with the vectors.

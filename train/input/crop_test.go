@@ -17,9 +17,18 @@ func ramp(w, h int) *img.RGB {
 	return m
 }
 
+// finished returns the pixels of a view of an image.
+func (c *worker) finished(m *img.RGB, v view) []byte {
+	c.image = img.Part{RGB: *m}
+	c.set(v)
+	pixels := make([]byte, 3*c.in.Size*c.in.Size)
+	c.finish(pixels)
+	return pixels
+}
+
 func TestPaddedCropMovesAWindow(t *testing.T) {
 	in := Settings{Size: 16, Crop: "padded", Pad: 3, Resize: 0}
-	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	c := newWorker(newFramer(in, img.Bilinear))
 	seen := map[[2]int]bool{}
 	for i := range 400 {
 		out := c.finished(ramp(16, 16), c.view(16, 16, sample.NewRandom(uint64(i))))
@@ -47,7 +56,7 @@ func TestPaddedCropMovesAWindow(t *testing.T) {
 // A random crop is a window of the resized image, anywhere within it.
 func TestRandomCropIsAWindowOfTheResizedImage(t *testing.T) {
 	in := Settings{Size: 12, Crop: "random", Resize: 16, Squash: true}
-	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	c := newWorker(newFramer(in, img.Bilinear))
 	whole := img.Resize(ramp(40, 30), 16, 16, img.Bilinear)
 	seen := map[[2]int]bool{}
 	for i := range 400 {
@@ -70,7 +79,7 @@ func TestRandomCropIsAWindowOfTheResizedImage(t *testing.T) {
 		t.Errorf("%d of 25 windows were met", len(seen))
 	}
 	long := Settings{Size: 12, Crop: "random", Resize: 12}
-	c = &hostCutter{framer: newFramer(long, img.Bilinear)}
+	c = newWorker(newFramer(long, img.Bilinear))
 	want := img.Resize(ramp(40, 30), 16, 12, img.Bilinear) // 12 on the short side: only the long side moves
 	for i := range 20 {
 		got := c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(uint64(i))))
@@ -83,8 +92,8 @@ func TestRandomCropIsAWindowOfTheResizedImage(t *testing.T) {
 
 func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
 	in := Settings{Size: 12, Crop: "centre", Resize: 16}
-	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
-	a := slices.Clone(c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(1))))
+	c := newWorker(newFramer(in, img.Bilinear))
+	a := c.finished(ramp(40, 30), c.view(40, 30, sample.NewRandom(1)))
 	b := c.finished(ramp(40, 30), c.view(40, 30, nil))
 	want := img.CenterCrop(img.Resize(ramp(40, 30), 21, 16, img.Bilinear), 12, 12)
 	if !slices.Equal(a, want.Pix) || !slices.Equal(b, want.Pix) {
@@ -94,7 +103,7 @@ func TestCentreCropIsTheSameInTrainingAndEvaluation(t *testing.T) {
 
 func TestSquashedImagesAreResizedToASquare(t *testing.T) {
 	in := Settings{Size: 12, Crop: "centre", Resize: 16, Squash: true}
-	c := &hostCutter{framer: newFramer(in, img.Bilinear)}
+	c := newWorker(newFramer(in, img.Bilinear))
 	got := c.finished(ramp(40, 30), c.view(40, 30, nil))
 	if want := img.CenterCrop(img.Resize(ramp(40, 30), 16, 16, img.Bilinear), 12, 12); !slices.Equal(got, want.Pix) {
 		t.Error("not the centre of the image as a square of 16")

@@ -35,6 +35,27 @@ type Dataset interface {
 	ID(i int) string
 }
 
+// AppendImage appends the encoded image of item i to dst. A data set with the method
+//
+//	AppendImage(ctx context.Context, dst []byte, i int) ([]byte, error)
+//
+// needs no other memory if dst is large enough.
+func AppendImage(ctx context.Context, d Dataset, dst []byte, i int) ([]byte, error) {
+	switch d := d.(type) {
+	case *Subset:
+		return AppendImage(ctx, d.Of, dst, d.Rows[i])
+	case *joined:
+		part, at := d.at(i)
+		return AppendImage(ctx, part, dst, at)
+	case interface {
+		AppendImage(ctx context.Context, dst []byte, i int) ([]byte, error)
+	}:
+		return d.AppendImage(ctx, dst, i)
+	}
+	data, err := d.Image(ctx, i)
+	return append(dst, data...), err
+}
+
 // Subset is a part of a data set, in the order of Rows. Classes keep their numbers, so that parts
 // of one data set can be evaluated against each other.
 type Subset struct {

@@ -261,10 +261,9 @@ func (l *Loader) pad(b *Batch) {
 
 // fill is the loop of a worker.
 func (l *Loader) fill(ctx context.Context, slots <-chan slot) {
-	f := newFramer(l.In, l.Filter)
-	c := l.newCutter(f)
+	w := newWorker(newFramer(l.In, l.Filter))
 	for p := range slots {
-		if err := l.load(ctx, f, c, p); err != nil {
+		if err := l.load(ctx, w, p); err != nil {
 			p.b.mu.Lock()
 			if p.b.err == nil {
 				p.b.err = err
@@ -277,47 +276,49 @@ func (l *Loader) fill(ctx context.Context, slots <-chan slot) {
 
 // load puts one image or vector into its place. Its random numbers depend on the place in the whole
 // batch, so that they do not depend on the number of processes.
-func (l *Loader) load(ctx context.Context, f *framer, c cutter, p slot) error {
+func (l *Loader) load(ctx context.Context, w *worker, p slot) error {
 	b, at := p.b, l.First+p.at
 	row := b.Rows[at]
 	if l.Width > 0 {
 		bytes := RowBytes(l.Width, 0)
 		return vectorOf(l.Data, b.Pixels[p.at*bytes:][:bytes], row)
 	}
-	decoded, failed := l.decode(ctx, row)
-	if failed != nil {
+	if w.training = l.Training; l.Training {
+		w.random.Start(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(at))
+	}
+	var place []byte
+	if b.packed == nil {
+		place = b.Pixels[p.at*len(b.Pixels)/l.rows():][:len(b.Pixels)/l.rows()]
+	}
+	if failed := l.decode(ctx, w, row); failed != nil {
 		if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, failed) {
 			return failed
 		}
-		if b.packed == nil {
-			clear(b.Pixels[p.at*len(b.Pixels)/l.rows():][:len(b.Pixels)/l.rows()])
-		}
+		clear(place)
 		return nil
 	}
-	var random *sample.Random
-	if l.Training {
-		random = sample.NewRandom(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(at))
-	}
-	view := f.view(decoded.W, decoded.H, random)
 	b.Crop[3*p.at+2] = 0
-	if view.flip {
+	if w.seen.flip {
 		b.Crop[3*p.at+2] = 1
 	}
-	c.cut(b, p.at, decoded, view)
+	if b.packed != nil {
+		w.pack(b.packed, p.at)
+	} else {
+		w.finish(place)
+	}
 	return nil
 }
 
-// decode reads and decodes an image.
-func (l *Loader) decode(ctx context.Context, row int) (*img.RGB, *ImageError) {
-	data, err := l.Data.Image(ctx, row)
-	if err != nil {
-		return nil, &ImageError{ID: l.Data.ID(row), Err: err}
+// decode reads an image and decodes what its view reads.
+func (l *Loader) decode(ctx context.Context, w *worker, row int) *ImageError {
+	var err error
+	if w.file, err = AppendImage(ctx, l.Data, w.file[:0], row); err != nil {
+		return &ImageError{ID: l.Data.ID(row), Err: err}
 	}
-	decoded, err := l.Decoder.Decode(data)
-	if err != nil {
-		return nil, &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
+	if err = l.Decoder.DecodePart(&w.image, w.file, w.place); err != nil {
+		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
 	}
-	return decoded, nil
+	return nil
 }
 
 // MostDecoded bounds the bytes of images that a run decodes ahead. A greater value is taken for a

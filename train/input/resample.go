@@ -86,24 +86,17 @@ func (p *packed) reserve(units, words int) (at, tapsAt int, fits bool) {
 	return at, tapsAt, true
 }
 
-// add places the part of an image that begins at corner in a row, with the taps of its axes, from
-// which it skips what no pixel reads. It reports whether there was room.
-func (p *packed) add(row int, src *img.RGB, corner image.Point, horizontal, vertical *img.Taps) bool {
-	left, right := horizontal.Span()
-	top, bottom := vertical.Span()
-	if left == right || top == bottom {
-		return true // black
-	}
-	horizontal.Skip(left)
-	vertical.Skip(top)
-	across, w, h := words(horizontal), right-left, bottom-top
+// add places a part of an image in a row, with the taps that resample it. It reports whether there was
+// room.
+func (p *packed) add(row int, src *img.RGB, part image.Rectangle, horizontal, vertical *img.Taps) bool {
+	across, w, h := words(horizontal), part.Dx(), part.Dy()
 	first, taps, fits := p.reserve(units(3*w*h), across+words(vertical))
 	if !fits {
 		return false
 	}
 	pixels := p.pixels[first*device.ImageUnit:][:3*w*h]
 	for y := range h {
-		from := 3 * ((corner.Y+top+y)*src.W + corner.X + left)
+		from := 3 * ((part.Min.Y+y)*src.W + part.Min.X)
 		copy(pixels[3*w*y:3*w*(y+1)], src.Pix[from:])
 	}
 	p.write(taps, horizontal)
@@ -112,14 +105,14 @@ func (p *packed) add(row int, src *img.RGB, corner image.Point, horizontal, vert
 	return true
 }
 
-// finish places a finished image of side×side pixels in a row.
-func (p *packed) finish(row int, pixels []byte) {
+// room returns the memory of a finished image of side×side pixels in a row.
+func (p *packed) room(row int) []byte {
 	at, _, fits := p.reserve(p.finished, 0)
 	if !fits {
 		panic(fmt.Sprintf("train: no room for image %d of %d in %d units", row, p.rows, p.used))
 	}
-	copy(p.pixels[at*device.ImageUnit:], pixels)
 	p.describe(row, at, p.side, p.side, 0, 1, 0, 1)
+	return p.pixels[at*device.ImageUnit:][:3*p.side*p.side]
 }
 
 // describe writes a row of the table of images.

@@ -94,6 +94,7 @@ type MissingError struct {
 	Among int    // number of images that are there
 }
 
+// Error names the image, and how many there are.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not among the %d images", e.Name, e.Among)
 }

@@ -25,8 +25,9 @@ import (
 // Reduce selects the sum over levels, as in the released code, or "mean", which divides it by
 // their number.
 //
-// A query without a finest label contributes 0; the mean is over all Q queries. The authors of
-// the data sets have published no code of this loss.
+// A query without a finest label contributes 0; the mean is over all Q queries. Every class needs
+// labels at all coarser levels: without one, it is not known which proxies differ there. The authors
+// of the data sets have published no code of this loss.
 type CSL struct {
 	Scale   float64   `yaml:"scale"`   // inverse temperature
 	Margins []float64 `yaml:"margins"` // one for each level, finest first; empty: see above
@@ -74,6 +75,12 @@ func (l CSL) New(f Facts) (Loss, error) {
 		return nil, fmt.Errorf("labels are known for %d of %d classes, want those of every proxy", len(f.Paths),
 			f.Classes[0])
 	}
+	for c, p := range f.Paths {
+		if p != nil && p.Depth() < len(p) {
+			return nil, fmt.Errorf("class %d lacks a level, and which proxies differ from it there is not known: want a "+
+				"class at every level", c)
+		}
+	}
 	margins := l.margins(levels)
 	if len(margins) != levels {
 		return nil, fmt.Errorf("%d margins for %d levels, want one for each level", len(margins), levels)
@@ -84,6 +91,9 @@ func (l CSL) New(f Facts) (Loss, error) {
 
 // ByRows is true: each query is compared only with the proxies.
 func (CSL) ByRows() bool { return true }
+
+// EveryLevel is true: a level that is not known would count as different.
+func (CSL) EveryLevel() bool { return true }
 
 // margins returns Margins, or the released margins if there are none.
 func (l CSL) margins(levels int) []float64 {

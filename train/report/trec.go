@@ -71,6 +71,7 @@ type trecFiles struct {
 // IDError says that an id names several items.
 type IDError struct{ Err error }
 
+// Error says why a TREC file needs ids.
 func (e *IDError) Error() string { return e.Err.Error() + "; a TREC file names items by id" }
 
 // Unwrap returns the error that names the rows.

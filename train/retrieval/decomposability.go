@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"hgld/train/device"
 	"hgld/train/metric"
 	"hgld/train/sample"
 )
@@ -23,28 +24,26 @@ type gapMeter struct {
 	batch   []int32 // batch of each gallery row
 	ranked  [][]byte
 	last    []float32 // score of the last item of each batch
-	list    *metric.List
+	views   []view
+	lists   []*metric.List // of each view
 	whole   []byte
 	columns [][]float64 // values of each figure, by query
-	scratch [2][]float64
-	truth   Truth // nil: labels decide
 	shared  []byte
 }
 
 func newGapMeter(e *Evaluation, figures int) *gapMeter {
-	gallery, levels := len(e.Gallery.Labels), len(e.Levels)
+	gallery := len(e.Gallery.Labels)
 	batches := (gallery + e.Gap - 1) / e.Gap
 	g := &gapMeter{e: e, batch: make([]int32, gallery), ranked: make([][]byte, batches), last: make([]float32, batches),
-		list: metric.NewList(levels, e.Ties), columns: make([][]float64, figures),
-		truth: e.truth(), shared: make([]byte, gallery)}
+		views: e.views(), columns: make([][]float64, figures), shared: make([]byte, gallery)}
 	for i, row := range sample.NewRandom(e.GapSeed).Choose(gallery, gallery) {
 		g.batch[row] = int32(i / e.Gap)
 	}
 	for k := range g.columns {
 		g.columns[k] = make([]float64, len(e.Query.Labels))
 	}
-	for i := range g.scratch {
-		g.scratch[i] = make([]float64, figures)
+	for _, v := range g.views {
+		g.lists = append(g.lists, metric.NewList(v.levels, e.Ties))
 	}
 	return g
 }
@@ -63,38 +62,48 @@ func (g *gapMeter) observe(o *Observer) *Observer {
 	return &wider
 }
 
-// read deals the ranking of a query to the batches and measures each batch.
+// read measures the ranking of a query in every view.
 func (g *gapMeter) read(query int, rows []int32, scores []float32) {
+	for i := range g.views {
+		g.readView(&g.views[i], g.lists[i], query, rows, scores)
+	}
+}
+
+// readView deals the ranking of a query to the batches and measures each batch.
+func (g *gapMeter) readView(v *view, list *metric.List, query int, rows []int32, scores []float32) {
 	for b := range g.ranked {
 		g.ranked[b] = g.ranked[b][:0]
 	}
 	g.whole = g.whole[:0]
 	path := g.e.Query.Labels[query]
-	if g.truth != nil {
-		g.truth.Shared(g.shared, query)
+	if v.truth != nil {
+		v.truth.Shared(g.shared, query)
 	}
+	before := -1 // the item before
 	for i, row := range rows {
 		shared := g.shared[row]
-		if g.truth == nil {
+		if v.truth == nil {
 			shared = byte(path.Shared(g.e.Gallery.Labels[row]))
+		}
+		if shared == device.AbsentLevel {
+			continue
 		}
 		b := g.batch[row]
 		inBatch, inWhole := shared, shared
 		if len(g.ranked[b]) > 0 && g.last[b] == scores[i] {
 			inBatch |= metric.Tied
 		}
-		if i > 0 && scores[i-1] == scores[i] {
+		if before >= 0 && scores[before] == scores[i] {
 			inWhole |= metric.Tied
 		}
 		g.ranked[b], g.last[b] = append(g.ranked[b], inBatch), scores[i]
-		g.whole = append(g.whole, inWhole)
+		g.whole, before = append(g.whole, inWhole), i
 	}
-	values, count := g.scratch[0], g.scratch[1]
-	mean := make([]float64, len(values))
-	clear(count)
+	figures := len(v.columns)
+	values, count, mean := make([]float64, figures), make([]float64, figures), make([]float64, figures)
 	for _, ranked := range g.ranked {
-		g.list.Reset(ranked)
-		g.e.Metrics.Measure(values, g.list)
+		list.Reset(ranked)
+		v.set.Measure(values, list)
 		for k, v := range values {
 			if !math.IsNaN(v) {
 				count[k]++
@@ -102,11 +111,11 @@ func (g *gapMeter) read(query int, rows []int32, scores []float32) {
 			}
 		}
 	}
-	g.list.Reset(g.whole)
-	g.e.Metrics.Measure(values, g.list)
-	for k, v := range values {
-		g.columns[k][query] = mean[k] - v
-		if count[k] == 0 {
+	list.Reset(g.whole)
+	v.set.Measure(values, list)
+	for i, k := range v.columns {
+		g.columns[k][query] = mean[i] - values[i]
+		if count[i] == 0 {
 			g.columns[k][query] = math.NaN()
 		}
 	}

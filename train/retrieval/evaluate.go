@@ -99,7 +99,7 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 	for i := range columns {
 		columns[i] = make([]float64, len(e.Query.Labels))
 	}
-	ties := newTieColumns(len(keys), len(e.Query.Labels))
+	ties := newTieColumns(len(keys))
 	var m *ranker
 	observer := e.Observer
 	if observer == nil {
@@ -135,7 +135,10 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 		if err != nil {
 			return nil, fmt.Errorf("train: evaluation: %w", err)
 		}
-		m.measure(lo, hi, columns, ties, observer.Curves)
+		err = thread.Do(func() error { return m.measure(lo, hi, columns, ties, observer.Curves) })
+		if err != nil {
+			return nil, fmt.Errorf("train: evaluation: %w", err)
+		}
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}

@@ -36,6 +36,9 @@ func EvaluateIndependent(ctx context.Context, b device.Backend, e *Evaluation) (
 		one := *e
 		one.Levels, one.Metrics, one.PerQuery, one.Intervals = e.Levels[h:h+1], binary, true, nil
 		one.Query.Labels, one.Gallery.Labels = column(e.Query.Labels, h), column(e.Gallery.Labels, h)
+		if mixedDepth(e.Query.Labels) || mixedDepth(e.Gallery.Labels) {
+			one.Truth = &related{e: e, from: h, to: h + 1, independent: true}
+		}
 		if e.Progress != nil {
 			one.Progress = func(done, total int) { e.Progress((h*total+done)/len(e.Levels), total) }
 		}
@@ -77,7 +80,7 @@ func (e *Evaluation) join(binary metric.Set, levels []*Result) *Result {
 			keys, columns, of = append(keys, fmt.Sprintf("%s_level%d", name, h)), append(columns, values), append(of, v)
 		}
 	}
-	r := newResult(&all, keys, columns, newTieColumns(len(keys), 0))
+	r := newResult(&all, keys, columns, newTieColumns(len(keys)))
 	for k := range r.Values {
 		r.Values[k].Ties, r.Values[k].Gap = of[k].Ties, of[k].Gap
 	}

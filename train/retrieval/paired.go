@@ -42,6 +42,7 @@ const randomDraws = 9999
 // NoPerQueryError says that a result lacks the values of single queries.
 type NoPerQueryError struct{}
 
+// Error names the setting that keeps them.
 func (NoPerQueryError) Error() string {
 	return "train: the result has no per-query values; set PerQuery in the evaluation"
 }

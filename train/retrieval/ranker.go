@@ -27,6 +27,7 @@ type ranker struct {
 	values  []float32    // of scores; nil: the device sorts
 	sorted  *sorter      // nil: the host counts
 	readers []*itemReader
+	views   []view // what is measured
 }
 
 const (
@@ -80,10 +81,17 @@ func newRanker(b device.Backend, e *Evaluation) *ranker {
 		m.sorted = newSorter(m)
 	}
 	rows := classRowsOf(e)
+	m.views = e.views()
 	for range cmp.Or(e.Threads, runtime.GOMAXPROCS(0)) {
-		m.readers = append(m.readers, &itemReader{
-			m: m, list: metric.NewList(len(e.Levels), e.Ties), marks: newRelevance(e, rows),
-		})
+		r := &itemReader{m: m, marks: newRelevance(e, rows, e.truth())}
+		for _, v := range m.views {
+			of := reading{list: metric.NewList(v.levels, e.Ties), marks: r.marks}
+			if len(m.views) > 1 {
+				of.marks = newRelevance(e, nil, v.truth)
+			}
+			r.views = append(r.views, of)
+		}
+		m.readers = append(m.readers, r)
 	}
 	return m
 }
@@ -165,8 +173,12 @@ type sorter struct {
 
 func newSorter(m *ranker) *sorter {
 	gallery, levels := len(m.e.Gallery.Labels), len(m.e.Levels)
+	truth := m.e.truth()
+	if truth == nil && m.e.mixedDepth() { // the device would not show items of unknown relation
+		truth = newLabelsBut(m.e)
+	}
 	return &sorter{
-		m: m, truth: m.e.truth(),
+		m: m, truth: truth,
 		queryLabels:   device.New(m.b, device.I32, m.block, levels),
 		galleryLabels: device.New(m.b, device.I32, gallery, levels),
 		self:          device.New(m.b, device.I32, m.block),
@@ -183,19 +195,28 @@ func (s *sorter) free() {
 }
 
 // distractor is the coarsest class of a gallery item without labels, which is a negative for
-// every query. Without any class, Shared would leave the item out of the ranking.
-const distractor = math.MaxInt32
+// every query, and nothing that of a query without labels, to which every item is one. Without any
+// class, Shared would leave the items out of the ranking.
+const (
+	distractor = math.MaxInt32
+	nothing    = distractor - 1
+)
 
 func (s *sorter) upload() {
-	list := make([]labels.Path, len(s.m.e.Gallery.Labels))
-	for i, p := range s.m.e.Gallery.Labels {
+	s.m.b.Upload(s.galleryLabels, labelBytes(classed(s.m.e.Gallery.Labels, distractor)))
+}
+
+// classed gives the rows without labels a coarsest class.
+func classed(rows []labels.Path, class int32) []labels.Path {
+	list := make([]labels.Path, len(rows))
+	for i, p := range rows {
 		list[i] = p
-		if !slices.ContainsFunc(p, func(c int32) bool { return c >= 0 }) {
+		if p.Depth() == 0 {
 			list[i] = slices.Clone(p)
-			list[i][len(p)-1] = distractor
+			list[i][len(p)-1] = class
 		}
 	}
-	s.m.b.Upload(s.galleryLabels, labelBytes(list))
+	return list
 }
 
 // level fills shared for queries [lo, hi).
@@ -210,13 +231,22 @@ func (s *sorter) level(lo, hi int) {
 		own = binary.LittleEndian.AppendUint32(own, uint32(row))
 	}
 	queryLabels, self, shared := s.queryLabels.RowRange(0, n), s.self.RowRange(0, n), s.shared.RowRange(0, n)
-	b.Upload(queryLabels, labelBytes(s.m.e.Query.Labels[lo:hi]))
+	b.Upload(queryLabels, labelBytes(classed(s.m.e.Query.Labels[lo:hi], nothing)))
 	b.Upload(self, own)
 	if s.truth != nil {
 		s.share(shared, lo, hi)
 	} else {
 		b.Shared(shared, queryLabels, s.galleryLabels, self, device.SharedKind{Self: device.SelfAbsent})
 	}
+}
+
+// turn ranks queries [lo, hi) again, by another truth.
+func (s *sorter) turn(truth Truth, scores device.Array, lo, hi int) error {
+	before := s.truth
+	defer func() { s.truth = before }()
+	s.truth = truth
+	s.share(s.shared.RowRange(0, hi-lo), lo, hi)
+	return s.rank(scores.RowRange(0, hi-lo), lo, hi)
 }
 
 // rank fills bytes with the ranked levels of queries [lo, hi).

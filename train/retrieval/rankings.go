@@ -48,45 +48,68 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 	for k := range columns {
 		columns[k] = make([]float64, len(list))
 	}
-	ties := newTieColumns(len(keys), len(list))
-	bounds, values := ties.reader(len(e.Levels)), make([]float64, len(keys))
-	ranked := metric.NewList(len(e.Levels), e.Ties)
-	truth := e.truth()
-	if truth == nil {
-		truth = newLabelsBut(e)
+	ties := newTieColumns(len(keys))
+	var views []*measuredView
+	for _, v := range e.views() {
+		views = append(views, newMeasuredView(e, v, ties))
 	}
-	shared, bytes := make([]byte, len(e.Gallery.Labels)), []byte(nil)
-	var items []metric.Item
 	for q := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", q, len(list), err)
 		}
-		truth.Shared(shared, q)
-		if e.Self != nil && e.Self[q] >= 0 {
-			shared[e.Self[q]] = device.AbsentLevel
-		}
-		reach, err := 0, error(nil)
-		if bytes, reach, err = list[q].bytes(bytes[:0], shared); err != nil {
-			return nil, fmt.Errorf("train: evaluation: query %d: %w", q, err)
-		}
-		n := 0
-		items, n = metric.Items(items[:0], bytes)
-		ranked.ResetItems(items, n)
-		for _, m := range e.Metrics {
-			if wants := metric.Reach(m, ranked); wants > reach {
-				return nil, &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+		for _, v := range views {
+			if err := v.measure(e, q, &list[q], columns); err != nil {
+				return nil, err
 			}
 		}
-		e.Metrics.Measure(values, ranked)
-		for k, v := range values {
-			columns[k][q] = v
-		}
-		bounds.read(q, ranked)
 		if e.Progress != nil {
 			e.Progress(q+1, len(list))
 		}
 	}
 	return newResult(e, keys, columns, ties), nil
+}
+
+// measuredView measures given rankings in a view.
+type measuredView struct {
+	view
+	bounds        *tieReader
+	values        []float64
+	list          *metric.List
+	shared, bytes []byte
+	items         []metric.Item
+}
+
+func newMeasuredView(e *Evaluation, v view, ties *tieColumns) *measuredView {
+	if v.truth == nil {
+		v.truth = newLabelsBut(e)
+	}
+	return &measuredView{view: v, bounds: ties.reader(v.levels, v.columns), values: make([]float64, len(v.columns)),
+		list: metric.NewList(v.levels, e.Ties), shared: make([]byte, len(e.Gallery.Labels))}
+}
+
+// measure measures the ranking of query q.
+func (v *measuredView) measure(e *Evaluation, q int, r *Ranking, columns [][]float64) (err error) {
+	v.truth.Shared(v.shared, q)
+	if e.Self != nil && e.Self[q] >= 0 {
+		v.shared[e.Self[q]] = device.AbsentLevel
+	}
+	reach, n := 0, 0
+	if v.bytes, reach, err = r.bytes(v.bytes[:0], v.shared); err != nil {
+		return fmt.Errorf("train: evaluation: query %d: %w", q, err)
+	}
+	v.items, n = metric.Items(v.items[:0], v.bytes)
+	v.list.ResetItems(v.items, n)
+	for _, m := range v.metrics {
+		if wants := metric.Reach(m, v.list); wants > reach {
+			return &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+		}
+	}
+	v.set.Measure(v.values, v.list)
+	for i, value := range v.values {
+		columns[v.columns[i]][q] = value
+	}
+	v.bounds.read(q, v.list)
+	return nil
 }
 
 func (e *Evaluation) checkRankings(list []Ranking) error {

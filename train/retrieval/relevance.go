@@ -40,12 +40,8 @@ type relevance struct {
 	absent    []int32 // rows at device.AbsentLevel
 }
 
-func newRelevance(e *Evaluation, rows classRows) *relevance {
-	m := &relevance{e: e, rows: rows, levels: make([]byte, len(e.Gallery.Labels))}
-	if rows == nil {
-		m.truth = e.truth()
-	}
-	return m
+func newRelevance(e *Evaluation, rows classRows, truth Truth) *relevance {
+	return &relevance{e: e, rows: rows, truth: truth, levels: make([]byte, len(e.Gallery.Labels))}
 }
 
 // set moves on to query q.

@@ -13,26 +13,34 @@ import (
 // tieColumns collects the range of each query's values over all orders of tied items. It holds
 // only queries with equal scores of items of different levels.
 type tieColumns struct {
-	figures, queries int
+	figures int
 
-	mu              sync.Mutex
-	touched         []int // queries, unordered
-	least, greatest map[int][]float64
+	mu   sync.Mutex
+	ends map[int]*tieEnds // of the queries that ties touch
 }
 
-func newTieColumns(figures, queries int) *tieColumns {
-	return &tieColumns{figures: figures, queries: queries, least: map[int][]float64{}, greatest: map[int][]float64{}}
+// tieEnds are the least and greatest values of a query's figures.
+type tieEnds struct {
+	values [2][]float64
+	tied   []bool // of each figure
+}
+
+func newTieColumns(figures int) *tieColumns {
+	return &tieColumns{figures: figures, ends: map[int]*tieEnds{}}
 }
 
 // tieReader collects ties. Each thread has its own.
 type tieReader struct {
 	c               *tieColumns
 	bounds          *metric.Bounds
+	columns         []int // of the values
 	least, greatest []float64
 }
 
-func (c *tieColumns) reader(levels int) *tieReader {
-	return &tieReader{c, metric.NewBounds(levels), make([]float64, c.figures), make([]float64, c.figures)}
+// reader returns a reader of lists with the given number of levels, whose values are those of some
+// figures.
+func (c *tieColumns) reader(levels int, columns []int) *tieReader {
+	return &tieReader{c, metric.NewBounds(levels), columns, make([]float64, len(columns)), make([]float64, len(columns))}
 }
 
 // read adds the list of a query that has been measured.
@@ -42,17 +50,27 @@ func (r *tieReader) read(query int, list *metric.List) {
 	}
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	r.c.touched = append(r.c.touched, query)
-	r.c.least[query], r.c.greatest[query] = slices.Clone(r.least), slices.Clone(r.greatest)
+	e := r.c.ends[query]
+	if e == nil {
+		e = &tieEnds{tied: make([]bool, r.c.figures)}
+		e.values[0], e.values[1] = make([]float64, r.c.figures), make([]float64, r.c.figures)
+		r.c.ends[query] = e
+	}
+	for i, k := range r.columns {
+		e.tied[k], e.values[0][k], e.values[1][k] = true, r.least[i], r.greatest[i]
+	}
 }
 
-// with returns the columns, with the values of the touched queries replaced.
-func (c *tieColumns) with(columns [][]float64, replaced map[int][]float64) [][]float64 {
+// with returns the columns, with the values of the touched queries replaced: by the least for end 0, or
+// the greatest for end 1.
+func (c *tieColumns) with(columns [][]float64, end int) [][]float64 {
 	list := make([][]float64, len(columns))
 	for k, column := range columns {
 		list[k] = slices.Clone(column)
-		for q, values := range replaced {
-			list[k][q] = values[k]
+		for q, e := range c.ends {
+			if e.tied[k] {
+				list[k][q] = e.values[end][k]
+			}
 		}
 	}
 	return list
@@ -60,13 +78,13 @@ func (c *tieColumns) with(columns [][]float64, replaced map[int][]float64) [][]f
 
 // addTies sets the range of each figure over all orders of equal scores.
 func (r *Result) addTies(e *Evaluation, c *tieColumns, columns [][]float64, class []int) {
-	r.Tied = len(c.touched)
+	r.Tied = len(c.ends)
 	if r.Tied == 0 {
 		return
 	}
 	ends := make([][]float64, 2)
-	for i, replaced := range []map[int][]float64{c.least, c.greatest} {
-		list := c.with(columns, replaced)
+	for i := range ends {
+		list := c.with(columns, i)
 		var t *stats.Table
 		if e.Mean == ByClass {
 			t = stats.MeansOfClasses(list, class)

@@ -11,12 +11,18 @@ type Random struct{ state uint64 }
 // NewRandom starts the stream of a key. Streams of different keys are independent, even if one
 // key is a prefix of the other.
 func NewRandom(key ...uint64) *Random {
-	r := &Random{state: uint64(len(key))}
+	r := new(Random)
+	r.Start(key...)
+	return r
+}
+
+// Start starts the stream of a key, in the place of another.
+func (r *Random) Start(key ...uint64) {
+	r.state = uint64(len(key))
 	for _, k := range key {
 		r.state = r.Uint64() ^ k
 	}
 	r.state = r.Uint64()
-	return r
 }
 
 // Uint64 returns the next 64 bits.

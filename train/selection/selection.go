@@ -84,6 +84,7 @@ type Set interface {
 // Error says that a selection contradicts itself or does not fit the files.
 type Error struct{ Err error }
 
+// Error is the text of Err.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the contradiction.
@@ -100,6 +101,7 @@ func misfit(err error) error {
 // NoSplitsError is the error for a test by splits of vectors, which have none.
 type NoSplitsError struct{ Embeddings string }
 
+// Error names the embeddings.
 func (e *NoSplitsError) Error() string {
 	return "query and benchmarks name images, but embeddings is " + e.Embeddings
 }

@@ -33,6 +33,7 @@ type MissingError struct {
 	Input string `json:"input"` // path
 }
 
+// Error names the run and the input.
 func (e *MissingError) Error() string { return fmt.Sprintf("%s: %s does not exist", e.Run, e.Input) }
 
 // Conduct trains those of the runs that are not finished, in their order, and writes the report after

@@ -44,6 +44,7 @@ type FormatError struct {
 	Err  error  // the cause
 }
 
+// Error names the file.
 func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the cause.
@@ -55,6 +56,7 @@ type OtherError struct {
 	What string // that differs
 }
 
+// Error names the file and the difference.
 func (e *OtherError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.What) }
 
 // InputError says that an input of a study changed since it began.
@@ -63,6 +65,7 @@ type InputError struct {
 	Input string // that changed
 }
 
+// Error names the input and the record.
 func (e *InputError) Error() string {
 	return fmt.Sprintf("%s changed since %s recorded it: results before and after cannot be compared", e.Input, e.Path)
 }

@@ -40,6 +40,7 @@ type RunError struct {
 	What string // is wrong with it
 }
 
+// Error names the run directory and what is wrong.
 func (e *RunError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.What) }
 
 // State reads the state of a run from its directory. A [RunError] says that the directory holds a run

@@ -186,6 +186,7 @@ func Get(name string) (*Study, error) {
 // FileError says that the file of a study is wrong.
 type FileError struct{ Err error }
 
+// Error is the text of Err.
 func (e *FileError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the mistake.

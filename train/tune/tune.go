@@ -184,6 +184,7 @@ type FormatError struct {
 	Err  error  // the cause
 }
 
+// Error names the file.
 func (e *FormatError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the cause.

@@ -24,10 +24,8 @@ func TestTwoAnnotatorsAndAnAdjudicator(t *testing.T) {
 			b.Keys("a")
 			b.saved(k + 1)
 		}
-		b.Keys("/")
-		b.Click("#openonly")
-		b.Focus("#query")
-		b.Keys("chapel", kb.Enter)
+		b.findAll("chapel")
+		b.Keys(kb.Enter)
 		b.moveTo(map[string]string{"Anna": "chapel", "Ben": "church"}[who])
 		b.saved(groups + 1)
 		b.Keys(kb.Escape)

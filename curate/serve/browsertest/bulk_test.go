@@ -45,10 +45,8 @@ func TestBulkEditsLeaveDecidedLabelsOut(t *testing.T) {
 	b.saved(3)
 
 	// The list of Find, with the decided labels shown.
-	b.Keys("/")
-	b.Click("#openonly")
-	b.Focus("#query")
-	b.Keys("r", kb.Enter)
+	b.findAll("r")
+	b.Keys(kb.Enter)
 	b.Ctrl("a")
 	b.marked("decided D")
 	b.Keys("D", "m")

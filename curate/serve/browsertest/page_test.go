@@ -131,6 +131,18 @@ func (b *page) moveTo(group string) {
 	b.take(group)
 }
 
+// findAll opens Find, types a text, and has the decided labels shown below the open ones. The key
+// changes the check box: its place moves when the labels are counted, and a click may miss it.
+func (b *page) findAll(text string) {
+	b.TB.Helper()
+	b.Keys("/", text)
+	b.Until("counted", `/^\d+ open/.test(document.getElementById("counted").textContent)`)
+	b.Focus("#openonly")
+	b.Keys(" ")
+	b.Until("decided ones too", `!document.getElementById("openonly").checked`)
+	b.Focus("#query")
+}
+
 // saved waits until the page says that edit n is on disk.
 func (b *page) saved(n int) {
 	b.TB.Helper()

@@ -98,7 +98,7 @@ func (s *server) address() string { return fmt.Sprintf("http://127.0.0.1:%s/", s
 // nextLink waits for the link that is printed after the last one was used.
 func (s *server) nextLink() string {
 	s.t.Helper()
-	for range 1500 {
+	for range 6000 {
 		s.mu.Lock()
 		n := len(s.links)
 		s.mu.Unlock()

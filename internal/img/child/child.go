@@ -39,6 +39,7 @@ type Failure struct {
 	Text string // at most 1000 bytes of it
 }
 
+// Error is the child's own text.
 func (f *Failure) Error() string { return f.Text }
 
 // ErrNoChild is wrapped by the error of a task that no child could be started for.

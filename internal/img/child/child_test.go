@@ -82,7 +82,7 @@ func newPool() *Pool { return NewPool(testVariable + "=") }
 // ask gives one task to a child.
 func ask(p *Pool, what, data string) (string, error) {
 	answer := make([]byte, len(data))
-	err := p.Do(Task{Head: []byte(what), Data: []byte(data), Memory: 96 << 20, Deadline: 20 * time.Second}, answer)
+	err := p.Do(Task{Head: []byte(what), Data: []byte(data), Memory: 96 << 20, Deadline: 5 * time.Minute}, answer)
 	return string(answer), err
 }
 

@@ -99,6 +99,7 @@ var internalMay = map[string][]string{
 	"internal/seal":        {"internal/filehash"},
 	"internal/settings":    {"internal/objectstore/address", "internal/registry", "internal/regular"},
 	"internal/mpi":         {"internal/dlopen"},
+	"internal/nccl":        {"internal/dlopen"},
 	"internal/rendezvous":  {"internal/crash"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/regular", "internal/seal"},

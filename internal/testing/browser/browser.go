@@ -125,13 +125,13 @@ func (b *Tab) reportTrouble() {
 	}
 }
 
-// Run runs actions, within a minute.
+// Run runs actions, within five minutes.
 func (b *Tab) Run(actions ...chromedp.Action[chromedp.Void]) {
 	b.TB.Helper()
 	Evaluated(b, chromedp.Steps(actions...))
 }
 
-// Evaluated runs an action, within a minute, and returns its value.
+// Evaluated runs an action, within five minutes, and returns its value.
 func Evaluated[T any](b *Tab, action chromedp.Action[T]) T {
 	b.TB.Helper()
 	value, err := tried(b, action)
@@ -141,7 +141,7 @@ func Evaluated[T any](b *Tab, action chromedp.Action[T]) T {
 	return value
 }
 
-// tried runs an action, within a minute, and returns its value or its error.
+// tried runs an action, within five minutes, and returns its value or its error.
 func tried[T any](b *Tab, action chromedp.Action[T]) (T, error) {
 	b.TB.Helper()
 	type result struct {
@@ -156,8 +156,8 @@ func tried[T any](b *Tab, action chromedp.Action[T]) (T, error) {
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-time.After(time.Minute):
-		b.TB.Fatal("the browser did not answer in a minute")
+	case <-time.After(5 * time.Minute):
+		b.TB.Fatal("the browser did not answer in five minutes")
 		panic("unreachable")
 	}
 }
@@ -174,11 +174,18 @@ func (b *Tab) Exec(script string) {
 	b.Run(chromedp.Evaluate[chromedp.Void](script))
 }
 
+// Until asks again after a pause, and gives up when patience has an end. Other processes may take the
+// processor for a long time, so that only what never comes true may reach it.
+const (
+	pause    = 25 * time.Millisecond
+	patience = 2 * time.Minute
+)
+
 // Until waits until an expression is true. A page that reloads itself meanwhile interrupts the
 // question; it is asked again.
 func (b *Tab) Until(what, expression string) {
 	b.TB.Helper()
-	for range 1200 {
+	for range int(patience / pause) {
 		asked := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
 		is, err := tried(b, chromedp.Evaluate[bool](asked))
 		if err != nil && !strings.Contains(err.Error(), "target navigated") {
@@ -187,9 +194,9 @@ func (b *Tab) Until(what, expression string) {
 		if is {
 			return
 		}
-		time.Sleep(25 * time.Millisecond)
+		time.Sleep(pause)
 	}
-	b.TB.Fatalf("not in 30 s: %s (%s); the page shows:\n%s", what, expression,
+	b.TB.Fatalf("not in two minutes: %s (%s); the page shows:\n%s", what, expression,
 		Eval[string](b, `document.body.innerText.replace(/[ \t]+/g, " ").replace(/\n\s*/g, "\n").slice(0, 2000)`))
 }
 

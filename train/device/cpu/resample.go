@@ -44,7 +44,7 @@ func (t *resampleTask) span(worker, lo, hi int) {
 		src.Pix = t.bytes[at : at+size]
 		across := t.axis(w, image[device.AcrossAt], image[device.AcrossWidth])
 		down := t.axis(h, image[device.DownAt], image[device.DownWidth])
-		t.workers[worker].Apply(&img.RGB{W: w, H: h, Pix: dst}, &src, &across, &down)
+		t.workers[worker].Apply(&img.RGB{W: w, H: h, Pix: dst}, &src, src.Bounds(), &across, &down)
 	}
 }
 

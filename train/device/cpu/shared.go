@@ -6,9 +6,8 @@ import (
 	"hgld/train/device"
 )
 
-// Shared counts the equal label columns in [From, To) of each query and gallery row. −1 never
-// counts as equal. A gallery row whose labels are all −1 is absent. o.Self determines the
-// value for the query's own row.
+// Shared counts the shared label columns in [From, To) of each query and gallery row; see device.Rank.
+// It compares columns where no label is −1, and pairs where one is.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 	levels := ql.Cols()
 	if o.To == 0 {
@@ -20,10 +19,16 @@ func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 		panic(shapes("Shared", sh, ql, gl, self))
 	}
 	t := sharedTask{sh: sh, ql: ql, gl: gl, self: self, o: o}
-	t.absent = scratch[int32](b, "shared", gl.Dims[0])[:0]
+	list := scratch[int32](b, "shared", gl.Dims[0])
+	t.absent, t.partial = list[:0], list[len(list):]
 	for g := range gl.Dims[0] {
-		if slices.Max(row(i32(gl), gl, g)) < 0 {
+		switch path := row(i32(gl), gl, g); {
+		case slices.Max(path) < 0:
 			t.absent = append(t.absent, int32(g))
+		case slices.Min(path) < 0:
+			at := len(list) - len(t.partial) - 1 // from the end, where absent does not reach
+			list[at] = int32(g)
+			t.partial = list[at:]
 		}
 	}
 	split(b, sh.Rows(), 1, t)
@@ -31,17 +36,24 @@ func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 
 type sharedTask struct {
 	sh, ql, gl, self device.Array
-	absent           []int32
+	absent, partial  []int32 // gallery rows without a label, and of some levels
 	o                device.SharedKind
 }
 
 func (t *sharedTask) span(_, lo, hi int) {
 	for q := lo; q < hi; q++ {
 		sh, ql := row(u8(t.sh), t.sh, q), row(i32(t.ql), t.ql, q)
-		clear(sh)
-		for l := t.o.From; l < t.o.To; l++ {
-			if ql[l] >= 0 {
+		if slices.Min(ql) < 0 {
+			for g := range sh {
+				sh[g] = t.related(ql, g)
+			}
+		} else {
+			clear(sh)
+			for l := t.o.From; l < t.o.To; l++ {
 				countEqual(sh, ql[l], i32(t.gl)[l:], t.gl.Ld)
+			}
+			for _, g := range t.partial {
+				sh[g] = t.related(ql, int(g))
 			}
 		}
 		for _, g := range t.absent {
@@ -51,6 +63,32 @@ func (t *sharedTask) span(_, lo, hi int) {
 			setSelf(sh, i32(t.self)[q], t.o.Self)
 		}
 	}
+}
+
+// related returns the level of a gallery row of which labels may be −1. It goes from the finest level
+// up: an unknown level waits for a coarser one that differs.
+func (t *sharedTask) related(ql []int32, g int) uint8 {
+	n, equal, asked, unknown := uint8(0), false, false, false
+	for l, c := range row(i32(t.gl), t.gl, g) {
+		within := l >= t.o.From && l < t.o.To
+		asked = asked || within && ql[l] >= 0
+		is := equal // what the finer levels imply
+		switch {
+		case ql[l] < 0 || c < 0:
+			unknown = unknown || within && !equal && ql[l] >= 0
+		case ql[l] == c:
+			equal, is = true, true
+		default:
+			unknown, is = false, false
+		}
+		if within && is {
+			n++
+		}
+	}
+	if unknown || !asked {
+		return device.AbsentLevel
+	}
+	return n
 }
 
 // countEqual adds 1 for each gallery row whose label is c.

@@ -9,7 +9,7 @@ import (
 	"hgld/train/device"
 )
 
-// ptx holds the compiled kernels, one module per .cu file.
+// ptx holds the kernels for the driver's compiler, one module per .cu file.
 //
 //go:embed ptx/*.ptx
 var ptx embed.FS
@@ -172,11 +172,8 @@ func (b *Backend) kernel(op, module string, key kernelKey) *kernel {
 	}
 	m, ok := b.modules[module]
 	if !ok {
-		image, err := ptx.ReadFile("ptx/" + module + ".ptx")
-		if err == nil {
-			m, err = b.drv.Load(image)
-		}
-		if !b.check(op, err) {
+		var err error
+		if m, err = b.load(module); !b.check(op, err) {
 			return nil
 		}
 		b.modules[module] = m

@@ -29,6 +29,7 @@ import (
 )
 
 //go:generate ../../../scripts/build_ptx
+//go:generate ../../../scripts/build_cubin
 
 // Backend computes on one card. Only one goroutine may call operations. Any goroutine may call
 // Upload.
@@ -62,6 +63,10 @@ type Backend struct {
 	copies  Stream // of uploads to all others
 	modules map[string]Module
 	kernels map[kernelKey]*kernel
+
+	unpacked bool              // cubins is decided
+	cubins   map[string][]byte // machine code for the card, by module; empty: the driver compiles PTX
+	arch     string            // of cubins, such as sm_90
 
 	arena     scratch
 	inUse     int              // allocated bytes

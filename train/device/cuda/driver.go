@@ -67,8 +67,9 @@ type Driver interface {
 	// Elapsed returns the milliseconds between two timed events.
 	Elapsed(from, to Event) (float32, error)
 
-	// Load compiles PTX for the current card. The error has what the driver's compiler says.
-	Load(ptx []byte) (Module, error)
+	// Load loads machine code, or compiles PTX, for the current card. The error has what the driver's
+	// compiler says.
+	Load(image []byte) (Module, error)
 	// Unload frees a module and its functions.
 	Unload(Module) error
 	// Function finds a kernel in a module.

@@ -20,6 +20,15 @@ func (b *Backend) PoisonScratch() {
 // OpenDriver opens the driver that Open uses.
 var OpenDriver = openDriver
 
+// CubinArchive and Cubins are the kernels' machine code.
+var (
+	CubinArchive = cubinArchive
+	Cubins       = cubins
+)
+
+// Arch is the architecture of the machine code that runs, empty while it is PTX's or none is loaded.
+func (b *Backend) Arch() string { return b.arch }
+
 // LeastDriver is the oldest version of CUDA that a driver may have.
 const LeastDriver = leastDriver
 

@@ -240,8 +240,9 @@ func (gorgonia) Elapsed(from, to Event) (float32, error) {
 	return float32(ms), failed("cuEventElapsedTime", err)
 }
 
-func (gorgonia) Load(ptx []byte) (Module, error) {
-	image, log := append(bytes.Clone(ptx), 0), make([]byte, jitLogBytes)
+func (gorgonia) Load(image []byte) (Module, error) {
+	image = append(bytes.Clone(image), 0)
+	log := make([]byte, jitLogBytes)
 	var m C.uintptr_t
 	err := code("cuModuleLoadDataEx", C.hg_load(&m, unsafe.Pointer(&image[0]), (*C.char)(unsafe.Pointer(&log[0])),
 		C.size_t(len(log)-1)))

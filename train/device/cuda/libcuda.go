@@ -343,8 +343,8 @@ type jitOptions struct {
 	log    [jitLogBytes]byte
 }
 
-func (d *libcuda) Load(ptx []byte) (Module, error) {
-	image := append(bytes.Clone(ptx), 0)
+func (d *libcuda) Load(image []byte) (Module, error) {
+	image = append(bytes.Clone(image), 0)
 	o := &jitOptions{names: [2]uint32{jitErrorLog, jitErrorLogBytes}}
 	o.values = [2]uintptr{dlopen.Address(&o.log[0]), uintptr(len(o.log) - 1)}
 	m, err := result[Module](d, "cuModuleLoadDataEx", d.moduleLoadData, dlopen.Address(&image[0]),

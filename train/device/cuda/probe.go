@@ -29,22 +29,33 @@ func (r Report) First() Card {
 	return Card{}
 }
 
+// Usable returns the numbers of the usable cards.
+func (r Report) Usable() (list []int) {
+	for _, c := range r.Cards {
+		if c.Usable() {
+			list = append(list, c.Ordinal)
+		}
+	}
+	return list
+}
+
 // Free returns the unused bytes of Cards[i], or −1 if they are unknown. It makes a context on the
 // card, which takes a few hundred milliseconds and as many MB of the card's memory.
 func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
 
 // Try loads a kernel on Cards[i], runs it and reads its result. A driver that makes a context may still
-// lack its compiler.
-func (r Report) Try(i int) error {
+// lack its compiler. arch is what the kernel's machine code is made for, such as sm_90; it is empty if
+// the driver compiles the kernels.
+func (r Report) Try(i int) (arch string, err error) {
 	b, err := OpenWith(r.drv, r.Cards[i].Ordinal)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := b.try(); err != nil {
 		b.Close() // which would return the same error
-		return err
+		return "", err
 	}
-	return b.Close()
+	return b.arch, b.Close()
 }
 
 // try fills an array and compares what comes back.

@@ -169,8 +169,8 @@ func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Try(0); err != nil {
-		t.Fatal(err)
+	if arch, err := r.Try(0); err != nil || arch != "sm_80" {
+		t.Fatal(arch, err)
 	}
 	drv, _, err := cuda.OpenDriver()
 	if err != nil {
@@ -186,13 +186,13 @@ func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 	}
 	for _, x := range []struct{ fail, want, advice string }{
 		{"cuDevicePrimaryCtxRetain:1:46", "CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c DEFAULT"},
-		{"cuModuleLoadDataEx:1:221", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
-		{"cuModuleLoadDataEx:1:222", "cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
-		{"cuModuleLoadDataEx:1:223", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
+		{"cuModuleLoadDataEx:1:221,cuModuleLoadDataEx:2:221", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
+		{"cuModuleLoadDataEx:1:222,cuModuleLoadDataEx:2:222", "cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
+		{"cuModuleLoadDataEx:1:223,cuModuleLoadDataEx:2:223", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
 		{"cuLaunchKernel:1:999", "Fill: cuLaunchKernel: CUDA_ERROR_UNKNOWN", "nvidia_uvm"},
 	} {
 		c.emulator.Fail(x.fail)
-		err := r.Try(0)
+		_, err := r.Try(0)
 		if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(cuda.Advice(err), x.advice) {
 			t.Errorf("%s: %v; %s", x.fail, err, cuda.Advice(err))
 		}

@@ -1,6 +1,8 @@
 // shared: sh[q,g] = the number of label columns [from, to) in which ql[q] and gl[g]
-// are equal, −1 being equal to nothing; 255 where gl[g] is −1 in every column. The
-// query's own row self[q], if there is one, becomes what own says.
+// are equal. Where one of them is −1, a finer equal column makes the column equal, and a
+// coarser different one makes it different. sh is 255 where a column that ql[q] has stays
+// unknown, where ql[q] has none, and where gl[g] is −1 in every column. The query's own
+// row self[q], if there is one, becomes what own says.
 // sh U8 [Q,G], ql I32 [Q,L], gl I32 [G,L], self I32 [Q] or null. A block takes 256
 // gallery rows and 16 queries, so that gl is read once for 16 rows of sh; it reads
 // 4·L·G·Q/16 bytes and writes Q·G. Reference: ../reference/shared.go
@@ -17,20 +19,31 @@ HG_KERNEL(256, shared_u8, u8 *sh, const int *ql, const int *gl, const int *self,
   int count[SHARED_QUERIES];
   for (int j = 0; j < SHARED_QUERIES; j++) count[j] = 0;
   bool exists = false;
+  unsigned equal = 0, asked = 0, unknown = 0; // a bit for each query; columns go from the finest up
   for (int l = 0; l < levels; l++) {
     int c = gl[g * ldg + l];
-    if (c < 0) continue;
-    exists = true;
-    if (l < from || l >= to) continue;
+    exists = exists || c >= 0;
+    bool within = l >= from && l < to;
 #pragma unroll
-    for (int j = 0; j < SHARED_QUERIES; j++) count[j] += ql[hg_least(first + j, queries - 1) * ldq + l] == c;
+    for (int j = 0; j < SHARED_QUERIES; j++) {
+      int a = ql[hg_least(first + j, queries - 1) * ldq + l];
+      unsigned bit = 1u << j;
+      bool has = a >= 0, both = has && c >= 0;
+      if (both && a == c) equal |= bit;
+      if (both && a != c) unknown &= ~bit;
+      if (within && has) asked |= bit;
+      if (within && has && !both && !(equal & bit)) unknown |= bit;
+      count[j] += within && (both ? a == c : (equal & bit) != 0);
+    }
   }
+  asked &= ~unknown;
 #pragma unroll
   for (int j = 0; j < SHARED_QUERIES; j++) {
     i64 q = first + j;
     if (q >= queries) break;
-    int level = exists ? count[j] : ABSENT_LEVEL;
-    if (exists && self && self[q] == g && own != SELF_LEVEL) level = own == SELF_ABSENT ? ABSENT_LEVEL : 0;
+    bool known = exists && (asked >> j & 1);
+    int level = known ? count[j] : ABSENT_LEVEL;
+    if (known && self && self[q] == g && own != SELF_LEVEL) level = own == SELF_ABSENT ? ABSENT_LEVEL : 0;
     sh[q * lds + g] = (u8)level;
   }
 }

@@ -5,9 +5,7 @@ import "hgld/train/device"
 // sharedQueries is the number of queries per block of Shared.
 const sharedQueries = 16
 
-// Shared counts the equal label columns in [From, To) of each query and gallery row. −1 never
-// counts as equal. A gallery row whose labels are all −1 is absent. o.Self determines the
-// value for the query's own row.
+// Shared counts the shared label columns in [From, To) of each query and gallery row; see device.Rank.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
 	levels := ql.Cols()
 	if o.To == 0 {

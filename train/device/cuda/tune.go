@@ -16,6 +16,7 @@ import (
 //	matmul.split, convgradw.split   parts into which the sum is cut, 1 to 64
 //	cublaslt.plan                   which suitable algorithm of the library is taken, 0 to 7
 //	cudnn.plan                      the same of convolutions, 0 to 31
+//	kernels.ptx                     1: the driver compiles the kernels, as for a card without machine code
 //
 // A tile changes no bytes; splits and plans change the order of sums.
 const TuneVariable = "HGLD_CUDA_TUNE"
@@ -32,6 +33,7 @@ const (
 	convGradWSplit
 	cublasLtPlan
 	cudnnPlan
+	kernelsPTX
 	knobs // the number of them
 )
 
@@ -51,6 +53,7 @@ var knobTable = [knobs]knobFacts{
 	convGradWSplit: {"convgradw.split", "1 to 64", isSplit},
 	cublasLtPlan:   {"cublaslt.plan", "0 to 7", func(v int) bool { return v >= 0 && v < 8 }},
 	cudnnPlan:      {"cudnn.plan", "0 to 31", func(v int) bool { return v >= 0 && v < 32 }},
+	kernelsPTX:     {"kernels.ptx", "0 or 1", func(v int) bool { return v == 0 || v == 1 }},
 }
 
 func isTile(v int) bool  { return v == 64 || v == 128 }

@@ -38,6 +38,9 @@ func interpolated(s, d []float64, sh []uint8, lambda float64) []float64 {
 		moved[i] += lambda * n * d[i]
 	}
 	ds := make([]float64, len(s))
+	if n == 0 { // no item
+		return ds
+	}
 	for i, r := range placesOf(moved, sh, 0) {
 		ds[i] = (r - rank[i]) / n / (lambda + 1e-8) // the authors' guard against λ = 0
 	}

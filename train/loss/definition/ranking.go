@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 	"hgld/train/loss"
@@ -224,19 +225,16 @@ func (d Ranking) ofRanks(u, v, rank, plus []float64, sh []uint8, rel []float64, 
 	return loss
 }
 
-// Shared counts the levels that every query and gallery item share. An item without any label is absent.
+// Shared counts the levels that every query and gallery item share. An item is absent if it has no
+// label, or if the labels do not say how many levels it shares.
 func (d Ranking) Shared(in *Batch) [][]uint8 {
 	out := make([][]uint8, len(in.Query))
 	for q, ql := range in.Labels {
 		out[q] = make([]uint8, len(in.Gallery))
 		for g, gl := range in.Against {
-			for l := d.from; l < d.to; l++ {
-				if ql[l] == gl[l] && ql[l] >= 0 {
-					out[q][g]++
-				}
-			}
-			switch {
-			case slices.Max(gl) < 0:
+			n, known := labels.Path(ql).Related(gl, d.from, d.to)
+			switch out[q][g] = uint8(n); {
+			case slices.Max(gl) < 0, !known:
 				out[q][g] = device.AbsentLevel
 			case in.Self != nil && int(in.Self[q]) == g:
 				out[q][g] = d.self(out[q][g])

@@ -30,6 +30,7 @@ func RunRank(t *testing.T, b device.Backend) {
 		{"Ranked", testRanked},
 		{"BinLoss", testBinLoss},
 		{"PairLoss", testPairLoss},
+		{"RowsWithoutItems", testRowsWithoutItems},
 	} {
 		t.Run(op.name, func(t *testing.T) {
 			s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(2, uint64(len(op.name))))}
@@ -199,9 +200,12 @@ func testShared(s *suite, b device.Rank) {
 		{31, 127, 3, device.SharedKind{From: 1, To: 2, Self: device.SelfAbsent}},
 		{2, 1025, 3, device.SharedKind{To: 2}},
 		{5, 129, 7, device.SharedKind{}},
+		{33, 300, 2, device.SharedKind{Self: device.SelfAbsent}},
+		{17, 40, 4, device.SharedKind{From: 1, Self: device.SelfZero}},
+		{18, 270, 3, device.SharedKind{From: 2}},
 	} {
 		// The labels do not form a tree, since Shared counts equal columns regardless of a
-		// hierarchy.
+		// hierarchy. A fourth of them are −1.
 		ql, gl, self := zeros(c.q, c.levels), zeros(c.g, c.levels), zeros(c.q)
 		for _, a := range []*array{ql, gl} {
 			for i := range a.V {
@@ -233,6 +237,32 @@ func testShared(s *suite, b device.Rank) {
 			s.equal(fmt.Sprint("Shared", c), got, want.V)
 		}
 	}
+}
+
+// A query that labels relate to no item has neither loss nor gradient.
+func testRowsWithoutItems(s *suite, b device.Rank) {
+	const q, g = 2, 70
+	none, zero, nowhere := zeros(q, g), zeros(q, g), zeros(q, g)
+	for i := range none.V {
+		none.V[i], nowhere.V[i] = device.AbsentLevel, math.NaN()
+	}
+	sh, scores, drank := s.put(device.U8, none), s.put(device.F32, nowhere), s.put(device.F32, zero)
+	loss, ds, count := s.alloc(device.F32, q), s.view(device.F32, q, g), s.view(device.I32, q, 2)
+	pairs := func(what string) {
+		s.equal(what+": loss", loss, zeros(q).V)
+		s.equal(what+": gradient", ds, zero.V)
+	}
+	for _, o := range pairKinds(1) {
+		b.PairLoss(loss, count, ds, scores, sh, &o)
+		pairs(fmt.Sprint("PairLoss ", o.Kind))
+		s.equal("PairLoss: count", count, zeros(q, 2).V)
+	}
+	b.BinLoss(loss, ds, scores, sh, &device.Bins{N: 5, Min: -1, Max: 1})
+	pairs("BinLoss")
+	b.Ranks(ds, scores, sh, 0)
+	s.equal("Ranks", ds, zero.V)
+	b.RanksGrad(ds, drank, scores, sh, 4)
+	s.equal("RanksGrad", ds, zero.V)
 }
 
 func testRelevance(s *suite, b device.Rank) {

@@ -16,6 +16,7 @@ const (
 	codeInvalidValue       = 1
 	codeOutOfMemory        = 2
 	codeInvalidContext     = 201
+	codeInvalidImage       = 200
 	codeInvalidPTX         = 218
 	codeNotFound           = 500
 	codeNotReady           = 600

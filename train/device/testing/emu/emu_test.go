@@ -202,7 +202,10 @@ func TestLaunchesThatNoCardCanRun(t *testing.T) {
 
 func TestPTXIsRead(t *testing.T) {
 	d := open(t, "forward", scaleF32)
-	d.want(codeInvalidPTX, "cuModuleLoadData", at(box[uintptr]()), cText("\x7fELF"))
+	d.want(codeInvalidPTX, "cuModuleLoadData", at(box[uintptr]()), cText("\x7felf"))
+	header := heap[byte](64)
+	copy(header, "\x7fELF")
+	d.want(codeInvalidImage, "cuModuleLoadData", at(box[uintptr]()), at(&header[0]))
 	log := heap[byte](200)
 	options, values := heap[int32](2), heap[uintptr](2)
 	options[0], options[1] = 5, 6

@@ -14,9 +14,11 @@ import (
 )
 
 // imitations maps NVIDIA's libraries to the sources of their imitations.
-var imitations = map[string]string{"libcublasLt.so.12": "cublaslt.cc", "libcudnn.so.9": "cudnn.cc"}
+var imitations = map[string]string{
+	"libcublasLt.so.12": "cublaslt.cc", "libcudnn.so.9": "cudnn.cc", "libnccl.so.2": "nccl.cc",
+}
 
-// BuildVendor compiles the imitations of cuBLASLt and cuDNN, which check how they are called and
+// BuildVendor compiles the imitations of cuBLASLt, cuDNN and NCCL, which check how they are called and
 // compute on the emulator's memory. It returns their folder, which HGLD_CUDA_LIBS must list
 // behind that of Build.
 func BuildVendor(t testing.TB) string {
@@ -39,7 +41,7 @@ func (c compiler) imitations() (dir string, err error) {
 	folder := filepath.Join(goldens.Root(), "train", "device", "testing", "emu", "vendor")
 	sum := sha256.New()
 	fmt.Fprintln(sum, c.path, c.version, c.flags(false), dnnGraph)
-	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "cudnn_legacy.h"} {
+	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "cudnn_legacy.h", "nccl.cc"} {
 		if err := addFile(sum, filepath.Join(folder, name)); err != nil {
 			return "", err
 		}
@@ -79,9 +81,9 @@ const dnnGraph = "libcudnn_graph.so.9"
 
 // Vendor reads what the imitations in a folder from BuildVendor observed in this process.
 type Vendor struct {
-	complaints [2]func() string
-	alive      [2]func() int32
-	queued     [2]func() int32
+	complaints [3]func() string
+	alive      [3]func() int32
+	queued     [3]func() int32
 	built      func() int32
 	graphs     func(on int32)
 	cores      func(on int32)
@@ -91,7 +93,9 @@ type Vendor struct {
 func OpenVendor(t testing.TB, folder string) *Vendor {
 	t.Helper()
 	v := &Vendor{}
-	for i, l := range []struct{ file, prefix string }{{"libcublasLt.so.12", "hgBlas"}, {"libcudnn.so.9", "hgDnn"}} {
+	for i, l := range []struct{ file, prefix string }{
+		{"libcublasLt.so.12", "hgBlas"}, {"libcudnn.so.9", "hgDnn"}, {"libnccl.so.2", "hgNccl"},
+	} {
 		lib, err := dlopen.Open(filepath.Join(folder, l.file))
 		if err != nil {
 			t.Fatal(err)
@@ -127,10 +131,12 @@ func (v *Vendor) WithoutTensorCores(t testing.TB) {
 }
 
 // Complaints returns the wrong calls so far, one a line.
-func (v *Vendor) Complaints() string { return v.complaints[0]() + v.complaints[1]() }
+func (v *Vendor) Complaints() string {
+	return v.complaints[0]() + v.complaints[1]() + v.complaints[2]()
+}
 
 // Alive returns the number of objects that were made and not destroyed.
-func (v *Vendor) Alive() int { return int(v.alive[0]() + v.alive[1]()) }
+func (v *Vendor) Alive() int { return int(v.alive[0]() + v.alive[1]() + v.alive[2]()) }
 
 // Products and Convolutions return how many were queued so far.
 func (v *Vendor) Products() int { return int(v.queued[0]()) }
@@ -140,3 +146,6 @@ func (v *Vendor) Planned() int { return int(v.built()) }
 
 // Convolutions counts as Products does.
 func (v *Vendor) Convolutions() int { return int(v.queued[1]()) }
+
+// Collectives counts the collective operations in the same way.
+func (v *Vendor) Collectives() int { return int(v.queued[2]()) }

@@ -374,7 +374,9 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	contains(t, out, "tickets [3 2 1 0] memory 65536", "again [3 2 1 0]")
-	for _, wrong := range []string{"HGLD_EMU_ORDER=sideways", "HGLD_EMU_MEMORY=2G", "HGLD_EMU_FAIL=cuInit"} {
+	for _, wrong := range []string{
+		"HGLD_EMU_ORDER=sideways", "HGLD_EMU_MEMORY=2G", "HGLD_EMU_DEVICES=0", "HGLD_EMU_FAIL=cuInit",
+	} {
 		out, err := run(wrong)
 		if err == nil {
 			t.Errorf("%s was taken", wrong)

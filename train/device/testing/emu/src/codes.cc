@@ -17,6 +17,7 @@ static const Named table[] = {
     {error_invalid_device, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {error_invalid_image, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {error_invalid_context, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {error_no_binary, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
     {error_invalid_ptx, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
     {error_compiler_not_found, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
     {error_unsupported_ptx, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},

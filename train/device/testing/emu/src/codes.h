@@ -13,6 +13,7 @@ enum Code {
   error_invalid_device = 101,
   error_invalid_image = 200,
   error_invalid_context = 201,
+  error_no_binary = 209,
   error_invalid_ptx = 218,
   error_compiler_not_found = 221,
   error_unsupported_ptx = 222,

@@ -37,10 +37,11 @@ Call::Call(const char *function, Need need) : lock(library) {
   if (context->failure) code = context->failure;
 }
 
-static Context *context_new(bool primary) {
+static Context *context_new(bool primary, int device) {
   auto c = std::make_unique<Context>();
   Context *p = c.get();
   p->primary = primary;
+  p->device = device;
   contexts[p] = std::move(c);
   return p;
 }
@@ -58,11 +59,14 @@ static void context_drop(Context *c) {
   contexts.erase(c);
 }
 
-static Context *primary() {
+static Context *primary(int device) {
   for (auto &[p, c] : contexts)
-    if (c->primary) return p;
+    if (c->primary && c->device == device) return p;
   return nullptr;
 }
+
+// absent reports whether there is no such device.
+static bool absent(int device) { return device < 0 || device >= devices; }
 
 } // namespace hg_emu
 
@@ -91,20 +95,20 @@ HG_API int cuDriverGetVersion(int *version) {
 
 HG_API int cuDeviceGetCount(int *count) {
   HG_ENTER(need_driver);
-  *count = 1;
+  *count = devices;
   return success;
 }
 
 HG_API int cuDeviceGet(int *device, int ordinal) {
   HG_ENTER(need_driver);
-  if (ordinal != 0) return fail(error_invalid_device, "the emulator has one device, number 0");
-  *device = 0;
+  if (absent(ordinal)) return fail(error_invalid_device, "the emulator has no device " + std::to_string(ordinal));
+  *device = ordinal;
   return success;
 }
 
 HG_API int cuDeviceGetName(char *name, int size, int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
+  if (absent(device)) return error_invalid_device;
   if (size <= 0) return error_invalid_value;
   snprintf(name, size, "hgld emulator");
   return success;
@@ -112,15 +116,16 @@ HG_API int cuDeviceGetName(char *name, int size, int device) {
 
 HG_API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
+  if (absent(device)) return error_invalid_device;
   *bytes = memory_limit;
   return success;
 }
 
 HG_API int cuDeviceGetUuid(unsigned char *uuid, int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
+  if (absent(device)) return error_invalid_device;
   memcpy(uuid, "hgld emulator 01", 16);
+  uuid[15] += device;
   return success;
 }
 
@@ -136,7 +141,7 @@ HG_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
       {82, 65536},      {83, 0},           {88, 0},     {97, 99 << 10}, {106, 32},    {115, 0},
   };
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
+  if (absent(device)) return error_invalid_device;
   auto it = values.find(attribute);
   if (it == values.end()) return fail(error_invalid_value, "unknown attribute " + std::to_string(attribute));
   *value = it->second;
@@ -145,9 +150,9 @@ HG_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 HG_API int cuDevicePrimaryCtxRetain(void **context, int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
-  Context *c = primary();
-  if (!c) c = context_new(true);
+  if (absent(device)) return error_invalid_device;
+  Context *c = primary(device);
+  if (!c) c = context_new(true, device);
   c->retained++;
   *context = c;
   return success;
@@ -155,8 +160,8 @@ HG_API int cuDevicePrimaryCtxRetain(void **context, int device) {
 
 HG_API int cuDevicePrimaryCtxRelease_v2(int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
-  Context *c = primary();
+  if (absent(device)) return error_invalid_device;
+  Context *c = primary(device);
   if (!c) return fail(error_invalid_context, "the primary context is not retained");
   if (--c->retained == 0) context_drop(c);
   return success;
@@ -164,8 +169,8 @@ HG_API int cuDevicePrimaryCtxRelease_v2(int device) {
 
 HG_API int cuCtxCreate_v2(void **context, unsigned, int device) {
   HG_ENTER(need_driver);
-  if (device != 0) return error_invalid_device;
-  *context = current_context = context_new(false);
+  if (absent(device)) return error_invalid_device;
+  *context = current_context = context_new(false, device);
   return success;
 }
 

@@ -26,8 +26,12 @@ static int load(Context *context, void **module, const void *image) {
   if (int code = capture_forbids(false)) return code;
   auto m = std::make_unique<Module>();
   m->owner = context;
-  std::string wrong = ptx_parse((const char *)image, m->entries);
-  if (!wrong.empty()) return fail(error_invalid_ptx, wrong);
+  if (memcmp(image, "\x7f" "ELF", 4) == 0) {
+    if (int code = cubin_parse(image, m->entries)) return fail(code, "not machine code for compute capability 8.0");
+  } else {
+    std::string wrong = ptx_parse((const char *)image, m->entries);
+    if (!wrong.empty()) return fail(error_invalid_ptx, wrong);
+  }
   *module = m.get();
   modules[m.get()] = std::move(m);
   return success;
@@ -67,7 +71,7 @@ HG_API int cuModuleGetFunction(void **function, void *module, const char *name) 
   if (m == modules.end()) return fail(error_invalid_handle, "cuModuleGetFunction: no such module");
   auto entry = m->second->entries.find(name);
   if (entry == m->second->entries.end())
-    return fail(error_not_found, std::string("the PTX has no kernel ") + name);
+    return fail(error_not_found, std::string("the module has no kernel ") + name);
   const Kernel *kernel = kernel_find(name);
   if (!kernel) return fail(error_not_found, std::string("the emulator was built without a kernel ") + name);
   std::string wrong = kernel_differs(entry->second, *kernel);

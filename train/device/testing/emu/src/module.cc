@@ -1,7 +1,10 @@
 #include "module.h"
 
+#include "codes.h"
+
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 
 namespace hg_emu {
 
@@ -84,6 +87,43 @@ std::string ptx_parse(const char *ptx, std::map<std::string, Entry> &entries) {
   return "";
 }
 
+// read_attributes reads a kernel's attributes in machine code: format, kind, two bytes of size, value.
+static Entry read_attributes(const unsigned char *at, const unsigned char *end) {
+  Entry entry;
+  while (end - at >= 4) {
+    const unsigned char *value = at + 4;
+    u32 words[3] = {0, 0, 0}, size = at[0] == 4 ? at[2] | at[3] << 8 : 0; // only format 4 has a value of its own
+    if (size > (size_t)(end - value)) break;
+    if (size >= sizeof words) memcpy(words, value, sizeof words);
+    if (at[0] == 4 && at[1] == 0x17) { // a parameter: index, ordinal and offset, and its bytes from bit 18 on
+      u32 ordinal = words[1] & 0xFFFF;
+      if (entry.sizes.size() <= ordinal) entry.sizes.resize(ordinal + 1);
+      entry.sizes[ordinal] = words[2] >> 18;
+    }
+    if (at[0] == 4 && at[1] == 5) entry.threads = (int)(words[0] * words[1] * words[2]);
+    at = value + size;
+  }
+  return entry;
+}
+
+int cubin_parse(const void *image, std::map<std::string, Entry> &entries) {
+  const unsigned char *bytes = (const unsigned char *)image;
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+  if (header->e_machine != EM_CUDA || header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum)
+    return error_invalid_image;
+  if ((header->e_flags & 0xFF) != 80) return error_no_binary; // of the card that cuDeviceGetAttribute describes
+  const Elf64_Shdr *sections = (const Elf64_Shdr *)(bytes + header->e_shoff);
+  const char *names = (const char *)bytes + sections[header->e_shstrndx].sh_offset;
+  const std::string prefix = ".nv.info.";
+  for (int i = 0; i < header->e_shnum; i++) {
+    std::string name = names + sections[i].sh_name;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const unsigned char *from = bytes + sections[i].sh_offset;
+    entries[name.substr(prefix.size())] = read_attributes(from, from + sections[i].sh_size);
+  }
+  return success;
+}
+
 const Kernel *kernel_find(const std::string &name) {
   for (const Kernel *k = kernels; k; k = k->next)
     if (name == k->name) return k;
@@ -91,7 +131,7 @@ const Kernel *kernel_find(const std::string &name) {
 }
 
 std::string kernel_differs(const Entry &entry, const Kernel &kernel) {
-  std::string before = std::string("kernel ") + kernel.name + ": the PTX is not of this source: ";
+  std::string before = std::string("kernel ") + kernel.name + ": the module is not of this source: ";
   if ((int)entry.sizes.size() != kernel.parameters)
     return before + "it has " + std::to_string(entry.sizes.size()) + " parameters, the source " +
            std::to_string(kernel.parameters);

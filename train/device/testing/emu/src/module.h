@@ -1,4 +1,4 @@
-// Modules: what a PTX text says of its kernels.
+// Modules: what a PTX text, or machine code, says of its kernels.
 #pragma once
 
 #include "emu.h"
@@ -12,10 +12,10 @@ namespace hg_emu {
 
 struct Context;
 
-// Entry is a kernel as a PTX text declares it.
+// Entry is a kernel as a module declares it.
 struct Entry {
   std::vector<u32> sizes; // bytes of each parameter
-  int threads = 0;        // .maxntid, 0 if it is not there
+  int threads = 0;        // at most in a block, 0 if it is not said
 };
 
 // Function is a kernel that a module gave out.
@@ -35,8 +35,12 @@ struct Module {
 // if nothing is.
 std::string ptx_parse(const char *text, std::map<std::string, Entry> &entries);
 
+// cubin_parse reads the kernels of machine code, which is an ELF file; it runs none of it. It returns a
+// code of the driver.
+int cubin_parse(const void *image, std::map<std::string, Entry> &entries);
+
 // kernel_find returns the emulator's kernel of a name, or null; kernel_differs says
-// how a PTX entry differs from it, empty if it does not.
+// how an entry differs from it, empty if it does not.
 const Kernel *kernel_find(const std::string &name);
 std::string kernel_differs(const Entry &entry, const Kernel &kernel);
 

@@ -11,6 +11,7 @@ static const size_t usual_memory = (size_t)2 << 30;
 size_t memory_limit = usual_memory;
 static const int usual_version = 12040;
 int driver_version = usual_version;
+int devices = 1;
 
 static u64 random_state = 1;
 
@@ -81,7 +82,7 @@ int fail_injected(const char *function) {
 
 // The environment's texts as they were applied last. Where they are the same again,
 // nothing is done: the count of calls until a failure would start anew.
-static std::string order_text, memory_text, version_text, fail_text;
+static std::string order_text, memory_text, version_text, devices_text, fail_text;
 
 static const char *changed(const char *name, std::string &before) {
   const char *text = getenv(name);
@@ -109,6 +110,13 @@ std::string options_from_environment() {
       return std::string("HGLD_EMU_VERSION is \"") + text + "\", want a version of CUDA such as 12040";
     driver_version = (int)version;
   }
+  text = changed("HGLD_EMU_DEVICES", devices_text);
+  if (text) {
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (*end != 0 || n < 1 || n > 64) return std::string("HGLD_EMU_DEVICES is \"") + text + "\", want a number up to 64";
+    devices = (int)n;
+  }
   text = changed("HGLD_EMU_FAIL", fail_text);
   if (text && !fail_set(text))
     return std::string("HGLD_EMU_FAIL is \"") + text + "\", want function:n or function:n:code";
@@ -119,8 +127,9 @@ std::string options_reset() {
   order_set("forward");
   memory_limit = usual_memory;
   driver_version = usual_version;
+  devices = 1;
   injections.clear();
-  order_text = memory_text = version_text = fail_text = "";
+  order_text = memory_text = version_text = devices_text = fail_text = "";
   return options_from_environment();
 }
 

@@ -28,6 +28,9 @@ extern size_t memory_limit;
 // driver_version is what cuDriverGetVersion says: 12040 is CUDA 12.4.
 extern int driver_version;
 
+// devices is how many there are. All have the same memory.
+extern int devices;
+
 // fail_set takes "function:n" or "function:n:code", several with commas between:
 // the n-th call of the function from now on fails with the code. A kernel's name
 // stands for its n-th execution. An empty text ends all. False: not understood.
@@ -36,8 +39,8 @@ bool fail_set(const char *text);
 // fail_injected counts a call and returns the code that it is to fail with, or 0.
 int fail_injected(const char *function);
 
-// options_from_environment applies HGLD_EMU_ORDER, HGLD_EMU_MEMORY, HGLD_EMU_VERSION and
-// HGLD_EMU_FAIL where they have changed. It returns what is wrong with them.
+// options_from_environment applies HGLD_EMU_ORDER, HGLD_EMU_MEMORY, HGLD_EMU_VERSION,
+// HGLD_EMU_DEVICES and HGLD_EMU_FAIL where they have changed. It returns what is wrong with them.
 std::string options_from_environment();
 
 // options_reset sets all options to what the environment says, or their defaults.

@@ -15,6 +15,7 @@ namespace hg_emu {
 // sticky: the first that a kernel had, which all later calls return.
 struct Context {
   bool primary = false;
+  int device = 0;
   int retained = 0;
   int failure = 0;
 };

@@ -1,0 +1,202 @@
+package train
+
+import (
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hgld/internal/nccl"
+	"hgld/internal/testing/effort"
+	"hgld/train/device/cuda"
+	"hgld/train/device/testing/emu"
+)
+
+// cardCases are trainings on the emulator.
+var cardCases = map[string]func(*Config){
+	"frozen norm":  func(c *Config) { c.Loss.Name, c.Model.FreezeNorm = "happier", true },
+	"trained norm": func(c *Config) { c.Loss.Name = "roadmap" },
+	"memory":       func(c *Config) { c.Memory = CrossBatch{Size: 48, Start: 3} },
+	"two passes":   func(c *Config) { c.Passes.Chunk, c.Model.FreezeNorm = 3, true },
+	"proxies":      func(c *Config) { c.Loss.Name, c.EMA.Decay = "nsm", 0.9 },
+	"bfloat16":     func(c *Config) { c.Model.Precision, c.Optim.Clip = precisionBFloat16, 1 },
+}
+
+// cardRank is what a process of TestRanksOnCards is told.
+type cardRank struct {
+	Case        string
+	Rank, Ranks int
+	ID          nccl.ID
+	Dies        int    // step after which it kills itself; 0: never
+	Out         string // file for its result
+}
+
+// cardResult is what such a process leaves.
+type cardResult struct {
+	Losses     []float64
+	Weights    map[string][]float64
+	Err        string
+	Complaints string
+	Operations int // collective ones
+	Alive      int // communicators that were not closed
+}
+
+// TestRankOfCards is one process of TestRanksOnCards.
+func TestRankOfCards(t *testing.T) {
+	text := os.Getenv("HGLD_TEST_RANK")
+	if text == "" {
+		return
+	}
+	var told cardRank
+	if err := gob.NewDecoder(hex.NewDecoder(strings.NewReader(text))).Decode(&told); err != nil {
+		t.Fatal(err)
+	}
+	result := told.train(t)
+	f, err := os.Create(told.Out)
+	if err == nil {
+		err = errors.Join(gob.NewEncoder(f).Encode(result), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *cardRank) train(t *testing.T) (result cardResult) {
+	b, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Backend: b}
+	var joined *cuda.Joined
+	if r.Ranks > 1 {
+		l, err := cuda.FindNCCL()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if joined, err = cuda.Join(b, l, r.Rank, r.Ranks, r.ID); err != nil {
+			t.Fatal(err)
+		}
+		o.Backend = joined
+	}
+	c, data := shared(6)
+	cardCases[r.Case](&c)
+	var l trained
+	err = l.train(c, data, o, func(e Event, _ func()) {
+		if e.Step == r.Dies && r.Dies > 0 {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+	})
+	if joined != nil {
+		err = errors.Join(err, joined.Leave(err != nil))
+		seen := emu.OpenVendor(t, filepath.SplitList(os.Getenv(cuda.LibrariesVariable))[1])
+		result.Complaints, result.Operations, result.Alive = seen.Complaints(), seen.Collectives(), seen.Alive()
+	}
+	if err != nil {
+		result.Err = err.Error()
+	}
+	result.Losses, result.Weights = l.losses, l.weights
+	return result
+}
+
+// onCards trains in n processes, each with an emulator of its own. dies is a rank that kills itself, or −1.
+func onCards(t *testing.T, name string, n, dies int) []cardResult {
+	t.Helper()
+	libs, imitations := emu.Build(t), emu.BuildVendor(t)
+	emu.Open(t, libs)
+	l, err := nccl.Open(filepath.Join(imitations, nccl.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := l.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make([]cardResult, n)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			told := cardRank{Case: name, Rank: rank, Ranks: n, ID: id, Out: filepath.Join(t.TempDir(), "result")}
+			if rank == dies {
+				told.Dies = 3
+			}
+			var text strings.Builder
+			if err := gob.NewEncoder(hex.NewEncoder(&text)).Encode(told); err != nil {
+				t.Error(err)
+				return
+			}
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRankOfCards$", "-test.timeout=5m")
+			cmd.Env = append(os.Environ(), "HGLD_TEST_RANK="+text.String(), cuda.VendorVariable+"=off",
+				cuda.LibrariesVariable+"="+libs+string(os.PathListSeparator)+imitations)
+			out, err := cmd.CombinedOutput()
+			if rank == dies {
+				return
+			}
+			f, failed := os.Open(told.Out)
+			if err == nil && failed == nil {
+				failed = errors.Join(gob.NewDecoder(f).Decode(&results[rank]), f.Close())
+			}
+			if err = errors.Join(err, failed); err != nil {
+				t.Errorf("rank %d of %d: %v\n%s", rank, n, err, out)
+			}
+		})
+	}
+	group.Wait()
+	return results
+}
+
+// trainedOf is what the processes have in common with those of other tests.
+func trainedOf(results []cardResult) []trained {
+	list := make([]trained, len(results))
+	for i, r := range results {
+		list[i] = trained{losses: r.Losses, weights: r.Weights}
+		if r.Err != "" {
+			list[i].err = errors.New(r.Err)
+		}
+	}
+	return list
+}
+
+// The cards are emulated, and NCCL is imitated. All but the first step run as graphs, which hold NCCL's operations.
+// The tolerances are those of TestRanksTrainAsOneProcess.
+func TestRanksTrainOnCardsAsOne(t *testing.T) {
+	sizes := map[string][]int{"trained norm": {2}, "memory": {2, 4}, "bfloat16": {2}}
+	for name := range cardCases {
+		if effort.Exhaustive() {
+			sizes[name] = []int{2, 4}
+		}
+	}
+	for name, sizes := range sizes {
+		t.Run(name, func(t *testing.T) {
+			one := trainedOf(onCards(t, name, 1, -1))[0]
+			for _, n := range sizes {
+				results := onCards(t, name, n, -1)
+				sameAsOne(t, one, trainedOf(results), 2e-5, 2e-4)
+				for rank, r := range results {
+					if r.Complaints != "" || r.Alive != 0 || r.Operations == 0 {
+						t.Errorf("rank %d of %d: %d operations, %d communicators are left; complaints: %s", rank, n,
+							r.Operations, r.Alive, r.Complaints)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A rank that is gone is an error of all others, within seconds.
+func TestRankOnCardsThatDiesIsNoticed(t *testing.T) {
+	for _, dies := range []int{0, 2} {
+		began := time.Now()
+		for rank, r := range onCards(t, "frozen norm", 4, dies) {
+			if rank != dies && !strings.Contains(r.Err, "remote process exited") {
+				t.Errorf("rank %d died, and rank %d ended with %q after %v", dies, rank, r.Err, time.Since(began))
+			}
+		}
+	}
+}
