@@ -25,6 +25,7 @@ func curateImportCommand() *cli.Command {
 			"  hgld curate import --dry-run sheet.csv       what it would do\n" +
 			"  hgld curate import groups.csv                only names and kinds of groups, no tags yet\n" +
 			"  hgld curate import ranked.csv                columns tag, group, score, source: proposals only\n" +
+			"  hgld curate import ranked.jsonl              the same as JSON lines, with reasons\n" +
 			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "draft", Usage: "draft with the tags that the file assigns (default: the project's)"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,16 +14,18 @@ func curateLogCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl             one edit per line\n" +
+			"  hgld curate log --stats edits.jsonl     what each curator did on each day\n" +
 			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
-		Flags: commonFlags(),
+		Flags: append(commonFlags(),
+			&cli.BoolFlag{Name: "stats", Usage: "count the edits and the decided tags by day and curator, in place of listing them"}),
 		Action: actionWithArgs(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
-			return runCurateLog(j, j.args[0])
+			return runCurateLog(j, j.args[0], c.Bool("stats"))
 		}),
 	}
 }
 
 // runCurateLog is `hgld curate log`.
-func runCurateLog(j *job, path string) error {
+func runCurateLog(j *job, path string, stats bool) error {
 	log, err := curate.ReadLog(path)
 	if err != nil {
 		return logError(err)
@@ -32,6 +35,10 @@ func runCurateLog(j *job, path string) error {
 		orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
 	if log.Torn != nil {
 		j.say("%v", log.Torn)
+	}
+	if stats {
+		list := curate.Statistics(log.Edits, time.Local)
+		return j.show(map[string]any{"log": path, "days": list}, curate.StatisticsText(list))
 	}
 	if j.json {
 		for _, e := range log.Edits {

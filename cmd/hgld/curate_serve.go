@@ -38,7 +38,8 @@ func curateServeCommand() *cli.Command {
 			"                                                           decide where two annotators differ\n" +
 			"  hgld curate serve --levels tag,supercategory,family,kind   one more level, for a new log\n" +
 			"  hgld curate serve --images shards                        with images of the landmarks\n" +
-			"  hgld curate serve --port 0                               on any free port",
+			"  hgld curate serve --port 0                               on any free port\n" +
+			"  hgld curate serve --people people.txt --origin https://curate.example.org   several people, through a proxy with TLS",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "log", Usage: "`FILE` of edits; created if it does not exist", DefaultText: "edits.jsonl"},
@@ -47,6 +48,8 @@ func curateServeCommand() *cli.Command {
 				DefaultText: strings.Join(curate.DefaultLevels, ",")},
 			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that the page's Write button makes", DefaultText: "hierarchy.json"},
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0 for any free port", Value: servePort},
+			&cli.StringFlag{Name: "origin", Usage: "`ADDRESS` of a proxy with TLS on this machine through which the people of --people come: https://HOST"},
+			&cli.StringFlag{Name: "people", Usage: "`FILE` with a name on each line of who may come by --origin; hgld adds a pass to each"},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks",
 				DefaultText: "tags.jsonl"},
@@ -72,7 +75,7 @@ func curateServeCommand() *cli.Command {
 				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags),
 				images:     c.String("images"),
 				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict),
-				log:       c.String("log"),
+				log: c.String("log"), origin: c.String("origin"), people: c.String("people"),
 				undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
 			if names := c.String("levels"); names != "" {
@@ -84,6 +87,9 @@ func curateServeCommand() *cli.Command {
 			if o.port < 0 || o.port > 65535 {
 				return usagef("--port %d; want 0 to 65535", o.port)
 			}
+			if (o.origin == "") != (o.people == "") {
+				return usagef("--origin and --people belong together: who may come, and by which address")
+			}
 			return runCurateServe(j, o)
 		}),
 	}
@@ -91,11 +97,11 @@ func curateServeCommand() *cli.Command {
 
 // serveOptions are the flags of `hgld curate serve`.
 type serveOptions struct {
-	draft, log, by, out, vectors, tags, images, onConflict string
-	port                                                   int
-	adjudicate, levels                                     []string
-	undecided                                              bool
-	named                                                  bool // whether --tags was given
+	draft, log, by, out, vectors, tags, images, onConflict, origin, people string
+	port                                                                   int
+	adjudicate, levels                                                     []string
+	undecided                                                              bool
+	named                                                                  bool // whether --tags was given
 }
 
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
@@ -143,6 +149,10 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 			return err
 		}
 	}
+	people, err := o.readPeople(j)
+	if err != nil {
+		return err
+	}
 	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
 	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
 		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}, Replace: j.replace})
@@ -181,8 +191,31 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeVectors()) }()
+	c.People, c.Origin = people, o.origin
 	c.WriteHierarchy = func(replace bool) (string, error) { return o.finish(j, replace) }
 	return o.listen(j, c)
+}
+
+// readPeople reads who may come through the proxy.
+func (o *serveOptions) readPeople(j *job) ([]serve.Person, error) {
+	if o.people == "" {
+		return nil, nil
+	}
+	if _, err := serve.HostOf(o.origin); err != nil {
+		return nil, usagef("--origin %q: %v", o.origin, err)
+	}
+	people, err := serve.ReadPeople(o.people)
+	if err == nil {
+		j.say("%s: %s; the link of each is %s/#key= and their pass", o.people, countPeople(len(people)), o.origin)
+	}
+	return people, err
+}
+
+func countPeople(n int) string {
+	if n == 1 {
+		return "1 person"
+	}
+	return strconv.Itoa(n) + " people"
 }
 
 // makeLog creates the log if it does not exist.

@@ -69,12 +69,12 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	code, a := s.applyOrder(o, id)
+	code, a := s.applyOrder(o, id, s.author(r))
 	writeJSON(w, code, a)
 }
 
-// applyOrder applies an order and returns the status and the answer.
-func (s *Server) applyOrder(o order, id json.RawMessage) (int, answer) {
+// applyOrder applies an order of an author and returns the status and the answer.
+func (s *Server) applyOrder(o order, id json.RawMessage, by string) (int, answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seq, twice := s.ids[o.ID]; twice {
@@ -89,7 +89,7 @@ func (s *Server) applyOrder(o order, id json.RawMessage) (int, answer) {
 		unsaved = s.c.Save(e)
 		return unsaved
 	}
-	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: s.c.By, Op: o.Op, Level: o.Level, From: o.From,
+	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: by, Op: o.Op, Level: o.Level, From: o.From,
 		To:    o.To,
 		Parts: o.Parts, Of: o.Of, Note: o.Note, Resolved: o.Resolved, Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {

@@ -33,9 +33,17 @@ import (
 // sends and by which the server proves every answer. A program that takes over the port
 // later can neither pass for the server nor learn anything that the next server
 // accepts.
+//
+// People on other machines come through a proxy with TLS, which has an origin of its own. Each of
+// them has a link whose key works more than once, and a secret of their own: nobody can make a
+// request in another's name.
 type guard struct {
 	hosts  []string
+	origin string // of the proxy, "" for none
 	secret string
+	people []*member
+	passes []string // of people
+	local  *member  // the curator at this machine
 	linked func(key string)
 	wait   time.Duration // for the body of a request without a token
 
@@ -60,18 +68,49 @@ const (
 )
 
 func newGuard(hosts []string, linked func(string)) *guard {
-	return &guard{hosts: hosts, secret: rand.Text(), linked: linked, wait: strangerWait, once: rand.Text()}
+	g := &guard{hosts: hosts, secret: rand.Text(), linked: linked, wait: strangerWait, once: rand.Text()}
+	g.local = &member{secret: g.secret}
+	return g
+}
+
+// admit lets people in who come by an origin.
+func (g *guard) admit(origin string, people []Person) error {
+	if origin == "" && len(people) == 0 {
+		return nil
+	}
+	host, err := HostOf(origin)
+	if err != nil {
+		return err
+	}
+	g.hosts, g.origin = append(slices.Clone(g.hosts), host), origin
+	for _, p := range people {
+		g.people, g.passes = append(g.people, &member{name: p.Name, secret: g.derive("person " + p.Name)}), append(g.passes, p.Pass)
+	}
+	return nil
+}
+
+// member is whoever has a token, nil if nobody has.
+func (g *guard) member(token string) *member {
+	var found *member
+	for _, m := range append([]*member{g.local}, g.people...) {
+		if equal(m.token(), token) {
+			found = m
+		}
+	}
+	return found
 }
 
 // derive returns one of several independent values derived from the secret, in
 // hexadecimal.
-func (g *guard) derive(what string) string {
-	h := hmac.New(sha256.New, []byte(g.secret))
+func (g *guard) derive(what string) string { return derive(g.secret, what) }
+
+func derive(secret, what string) string {
+	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(what))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (g *guard) token() string { return g.derive("token") }
+func (g *guard) token() string { return g.local.token() }
 
 // imageStamp is the length of the proof in an image's name.
 const imageStamp = 32
@@ -115,27 +154,28 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		for _, h := range policy {
 			w.Header().Set(h[0], h[1])
 		}
+		m := g.member(r.Header.Get(TokenHeader))
 		if r.Method != http.MethodGet {
-			g.limitBody(w, r)
+			g.limitBody(w, r, m)
 		}
 		if why := g.foreignReason(r); why != "" {
 			refuse(w, why)
 			return
 		}
-		if why := g.accessReason(r); why != "" {
+		if why := g.accessReason(r, m); why != "" {
 			refuse(w, why)
 			return
 		}
-		if nonce := r.Header.Get(NonceHeader); nonce != "" && len(nonce) <= longestNonce {
-			w.Header().Set(ProofHeader, g.derive("proof "+nonce))
+		if nonce := r.Header.Get(NonceHeader); m != nil && nonce != "" && len(nonce) <= longestNonce {
+			w.Header().Set(ProofHeader, derive(m.secret, "proof "+nonce))
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, withMember(r, m))
 	})
 }
 
 // limitBody limits the body of a request, with and without a token.
-func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) {
-	if equal(r.Header.Get(TokenHeader), g.token()) {
+func (g *guard) limitBody(w http.ResponseWriter, r *http.Request, m *member) {
+	if m != nil {
 		r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 		return
 	}
@@ -158,7 +198,7 @@ func (g *guard) foreignReason(r *http.Request) string {
 	case !slices.Contains(g.hosts, r.Host):
 		return "this host is not served; use the link that the server prints, through a tunnel with the same port " +
 			"on both sides"
-	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
+	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != g.originOf(r.Host):
 		return "this request comes from another page"
 	case r.Method == http.MethodPost && r.Header.Get("Origin") == "":
 		return "a POST request needs an Origin header"
@@ -168,6 +208,14 @@ func (g *guard) foreignReason(r *http.Request) string {
 	return ""
 }
 
+// originOf is the origin of the page at a host: the proxy's has TLS.
+func (g *guard) originOf(host string) string {
+	if g.origin == "https://"+host {
+		return g.origin
+	}
+	return "http://" + host
+}
+
 // longestNonce is the longest nonce that is answered.
 const longestNonce = 64
 
@@ -175,7 +223,7 @@ const longestNonce = 64
 const openPath = "/api/open"
 
 // accessReason says what a request lacks that only the page has.
-func (g *guard) accessReason(r *http.Request) string {
+func (g *guard) accessReason(r *http.Request, m *member) string {
 	switch path := r.URL.Path; {
 	case r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json":
 		return "a POST request must be JSON"
@@ -184,7 +232,7 @@ func (g *guard) accessReason(r *http.Request) string {
 		if _, ok := g.stamped(strings.TrimPrefix(path, "/image/")); !ok {
 			return "this image name was not given to the page; reload it"
 		}
-	case !equal(r.Header.Get(TokenHeader), g.token()):
+	case m == nil:
 		return "this page has no access; open the latest link that the server printed"
 	}
 	return ""
@@ -197,8 +245,14 @@ type pass struct {
 	Queue  string `json:"queue"` // the log's name in the browser's storage
 }
 
-// open takes the key of a link, which works once, and makes the next one.
-func (g *guard) open(key string) bool {
+// open takes the key of a link and returns who has it, nil if nobody has. That of the curator at this machine
+// works once, and makes the next one.
+func (g *guard) open(key string) *member {
+	for i, pass := range g.passes {
+		if equal(pass, key) {
+			return g.people[i]
+		}
+	}
 	g.mu.Lock()
 	good := equal(key, g.once)
 	if good {
@@ -209,7 +263,10 @@ func (g *guard) open(key string) bool {
 	if good && g.linked != nil {
 		g.linked(next)
 	}
-	return good
+	if !good {
+		return nil
+	}
+	return g.local
 }
 
 // enter answers the key of a link with a pass.
@@ -220,9 +277,10 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	if !readJSON(w, r, &link) {
 		return
 	}
-	if !s.guard.open(link.Key) {
+	m := s.guard.open(link.Key)
+	if m == nil {
 		refuse(w, "this link has been used, or its server has ended; open the latest link that the server printed")
 		return
 	}
-	writeJSON(w, http.StatusOK, pass{Token: s.guard.token(), Secret: s.guard.secret, Queue: s.c.Queue})
+	writeJSON(w, http.StatusOK, pass{Token: m.token(), Secret: m.secret, Queue: s.queue(m)})
 }

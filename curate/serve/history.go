@@ -52,6 +52,14 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
+// stats answers with what each curator did on each day, of the zone of this machine.
+func (s *Server) stats(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	edits := s.session.Edits()
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"days": curate.Statistics(edits, time.Local)})
+}
+
 // tagEdits answers with the edits of a tag: who proposed and decided it, and why.
 func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
 	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))

@@ -130,6 +130,10 @@ type Config struct {
 	// Hosts are the values of the Host header that are served, such as
 	// "127.0.0.1:8350".
 	Hosts []string
+	// Origin is the address of a proxy with TLS through which people come, such as "https://curate.example.org".
+	Origin string
+	// People are those who may come by Origin. Their edits have their names.
+	People []Person
 	// Queue names the log in the browser's storage, where unsaved edits wait. It must
 	// be the same each time that the log is served.
 	Queue string
@@ -208,6 +212,9 @@ func New(c Config) (*Server, error) {
 	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
 		closing: make(chan struct{}), moved: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
+	if err := s.guard.admit(c.Origin, c.People); err != nil {
+		return nil, fmt.Errorf("serve: %q: %w", c.Origin, err)
+	}
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {
 			s.ids[id] = e.Seq
@@ -269,6 +276,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
+	mux.HandleFunc("GET /api/stats", s.stats)
 	mux.HandleFunc("GET /api/flags", s.flags)
 	mux.HandleFunc("GET /api/edits", s.tagEdits)
 	mux.HandleFunc("GET /api/group", s.successor)

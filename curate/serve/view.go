@@ -195,11 +195,11 @@ type fullState struct {
 }
 
 // state answers with everything.
-func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := fullState{By: s.c.By, Log: s.c.Log, Queue: s.c.Queue, Levels: s.session.Levels(), Kinds: curate.Kinds,
+	a := fullState{By: s.author(r), Log: s.c.Log, Queue: s.queue(memberOf(r)), Levels: s.session.Levels(), Kinds: curate.Kinds,
 		New: s.c.New, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,

@@ -105,7 +105,7 @@ func TestHostileTextNeverRuns(t *testing.T) {
 		b.Ctrl("a")
 		b.Keys(kb.Escape)
 	}
-	for _, key := range []string{"m", "g", "p", "r", "n", "x", "f", "t", "e", "w", "?", "G"} {
+	for _, key := range []string{"m", "g", "p", "r", "n", "x", "f", "t", "e", "w", "?", "G", "E"} {
 		b.Keys(key)
 		b.Until("the dialog of "+key, `document.querySelector("dialog[open] button, dialog[open] .choice")`)
 		b.Keys(kb.Escape)

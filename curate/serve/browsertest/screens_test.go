@@ -107,7 +107,7 @@ func (b *page) visitScreens(prefix string) {
 	}
 	b.Keys(kb.Escape, kb.Escape)
 	for _, d := range []struct{ key, name string }{{"r", "rename"}, {"g", "merge"}, {"s", "divide"}, {"p", "kind"},
-		{"N", "declare"}, {"e", "history"}, {"w", "write"}, {"?", "help"}} {
+		{"N", "declare"}, {"e", "history"}, {"E", "statistics"}, {"w", "write"}, {"?", "help"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
 	for _, menu := range []string{"Labels", "Group", "More"} {

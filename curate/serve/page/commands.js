@@ -298,6 +298,18 @@ async function history(app) {
     + 'unless a later one depends on it.'), h('table', {}, body), h('p', {class: 'buttons'}, older));
 }
 
+async function statistics(app) {
+  let days;
+  try { ({days} = await ask('/api/stats')); } catch (e) { app.view.say(`${e.message}.`); return; }
+  const columns = ['edits', 'undone', 'read', 'dropped', 'confirmed', 'groups', 'flags'];
+  inform('Statistics', 'wide', days?.length ? h('table', {}, h('thead', {}, h('tr', {}, ['day', 'curator'].map((x) => h('th', {scope: 'col'}, x)),
+    columns.map((x) => h('th', {scope: 'col', class: 'n'}, x)))),
+  h('tbody', {}, days.toReversed().map((d) => h('tr', {}, h('td', {}, d.day), h('td', {dir: 'auto'}, d.by || 'unknown'),
+    columns.map((x) => h('td', {class: 'n'}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
+  h('p', {class: 'soft'}, 'Edits by day and curator. “Read” and “confirmed” count labels: those accepted, moved or dropped, and those decided as proposed '
+    + 'without a look at each. “Flags” counts notes, too.'));
+}
+
 async function finish(app, replace = false) {
   const m = app.model;
   try {
@@ -366,6 +378,7 @@ export const commands = [
     run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
+  {keys: ['E'], name: 'Statistics', group: 'more', help: 'what each curator did on each day', run: statistics},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: (app) => finish(app)},
 ];
 
@@ -392,6 +405,6 @@ export function helpDialog(app, first) {
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'),
         h('ul', {}, of('back'), line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'),
-          first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['o'], 'go to the labels or group of the last edit'),
+          first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['E'], 'what each curator did on each day'), first ? null : line(['o'], 'go to the labels or group of the last edit'),
           line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

@@ -91,7 +91,7 @@ export class View {
     const now = m.groups[1][this.at];
     if (!now || now.gone || (!now.declared && !m.bucket(this.at).size)) {
       if (now?.gone && !this.follow) this.openSuccessor(this.name);
-      const next = this.tree.next(1, {round: true});
+      const open = this.tree.next(1, {open: true, round: true}), next = open >= 0 ? open : this.tree.next(1, {round: true});
       const at = next >= 0 && next !== this.at ? next : this.tree.groups().find((x) => x !== this.at) ?? m.live()[0]?.at;
       this.screen = at === undefined ? {kind: 'dropped'} : this.groupScreen(at);
     }
