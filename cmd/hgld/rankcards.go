@@ -82,8 +82,8 @@ func idOf(notes []rankNote) (id nccl.ID, err error) {
 	var differences []string
 	for i, n := range notes {
 		if n.NCCL != notes[0].NCCL {
-			differences = append(differences, fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, n.Machine.Host, n.NCCL,
-				notes[0].NCCL))
+			differences = append(differences, fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, n.Machine.Host,
+				n.NCCL, notes[0].NCCL))
 		}
 	}
 	if len(differences) > 0 {
@@ -95,7 +95,7 @@ func idOf(notes []rankNote) (id nccl.ID, err error) {
 	return nccl.ID(notes[0].ID), nil
 }
 
-// meet connects the processes, at the address of rank 0 or else by MPI, and returns the notes of all. This process takes
+// meet connects the processes, at the address of rank 0 or else by MPI, and returns the notes of all. The process takes
 // its share of the processors, and ends from then on when another is gone.
 func (r *ranks) meet(j *job, own rankNote) ([]rankNote, error) {
 	own.Machine = thisMachine()

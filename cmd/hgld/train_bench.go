@@ -98,7 +98,8 @@ func runBench(j *job, s *trainSettings, steps int) error {
 	result.Device = o.Backend.Name()
 	p := j.progress("bench", cost.BenchWarmUp+steps)
 	defer p.End()
-	result.StepTimes, result.Together, err = cost.BenchTogether(j.ctx, s.Config, data.Data, o, steps, func(taken int) { p.Set(taken, "") })
+	see := func(taken int) { p.Set(taken, "") }
+	result.StepTimes, result.Together, err = cost.BenchTogether(j.ctx, s.Config, data.Data, o, steps, see)
 	if err != nil {
 		return trainError(err)
 	}

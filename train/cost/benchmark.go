@@ -26,8 +26,8 @@ func (r BenchmarkResult) Text() string {
 	fmt.Fprintf(w, "training    %8.1f img/s  waiting for images %.0f %% of the time\n", r.Images, 100*r.Waiting)
 	fmt.Fprintf(w, "arithmetic  %8.1f img/s  without waiting for images\n", r.Arithmetic)
 	if t := r.Together; t != nil {
-		fmt.Fprintf(w, "processes   %8d       %.1f img/s if each trains alone: efficiency %.2f, by processor time %.2f\n", t.Ranks,
-			t.Alone, t.Efficiency, t.ByProcessor)
+		fmt.Fprintf(w, "processes   %8d       %.1f img/s if each trains alone: efficiency %.2f, by processor time %.2f\n",
+			t.Ranks, t.Alone, t.Efficiency, t.ByProcessor)
 	}
 	return w.String()
 }
