@@ -105,6 +105,8 @@ type Part struct {
 	// Scores say of each member of a Propose how surely it belongs there; larger is surer. They
 	// may be missing.
 	Scores []float64 `json:"scores,omitempty"`
+	// Reasons say of each member of a Propose why it belongs there, "" for no reason. They may be missing.
+	Reasons []string `json:"reasons,omitempty"`
 }
 
 // Edit is one decision of a curator and one line of the log.
@@ -221,6 +223,13 @@ func (e *Edit) checkNames() error {
 		if len(p.Scores) > 0 && (e.Op != Propose || len(p.Scores) != len(p.Members)) {
 			return fmt.Errorf("%s: part %.80q has %d scores of %d members; only a propose has scores, one for each", e.Op, p.To,
 				len(p.Scores), len(p.Members))
+		}
+		if len(p.Reasons) > 0 && (e.Op != Propose || len(p.Reasons) != len(p.Members)) {
+			return fmt.Errorf("%s: part %.80q has %d reasons of %d members; only a propose has reasons, one for each", e.Op, p.To,
+				len(p.Reasons), len(p.Members))
+		}
+		if slices.ContainsFunc(p.Reasons, func(r string) bool { return !readable(r) }) {
+			return fmt.Errorf("%s: a reason of %.80q is not UTF-8 or holds a NUL", e.Op, p.To)
 		}
 		if !readable(p.To) {
 			return fmt.Errorf("%s: %.80q is not UTF-8 or holds a NUL", e.Op, p.To)

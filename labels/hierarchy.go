@@ -93,6 +93,17 @@ func (e *ParentsError) Error() string {
 		e.Level, e.Class, of(0), of(1))
 }
 
+// LevelError says that a row lacks a level, where rows of mixed depth are not expected.
+type LevelError struct {
+	Where string // the row
+	Level string // the level that it lacks
+}
+
+// Error names the row and the level.
+func (e *LevelError) Error() string {
+	return fmt.Sprintf("%s: %s is empty; want a class at every level, or at none above the finest", e.Where, e.Level)
+}
+
 // Builder builds a Hierarchy from rows and returns each row's Path. Classes are
 // numbered in the order of their first row.
 type Builder struct {
@@ -133,8 +144,7 @@ func (b *Builder) Add(r Row) (Path, error) {
 			continue
 		}
 		if name == "" {
-			return nil, fmt.Errorf("%s: %s is empty; want a class at every level, or at none above the finest", r.Where,
-				b.h.Levels[l].Name)
+			return nil, &LevelError{Where: r.Where, Level: b.h.Levels[l].Name}
 		}
 		c, known := b.index[l][name]
 		if !known {

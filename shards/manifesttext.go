@@ -42,6 +42,15 @@ func (m *Manifest) Text(limit int, more string) string {
 			}
 			b.WriteString("\n")
 		}
+		without, row := 0, fmt.Sprintf("%-40s", "no class")
+		for _, split := range splits {
+			n := l.lacking(m, split)
+			without += n
+			row += fmt.Sprintf(" %10d", n)
+		}
+		if without > 0 {
+			b.WriteString(row + "\n")
+		}
 	}
 	switch n := m.Failures.Rows; {
 	case n == 1:

@@ -297,6 +297,9 @@ func (v *View) Fingerprint() string {
 	return s.String()
 }
 
+// StoredSide returns the length to which the short sides of larger images were reduced, 0 for none.
+func (v *View) StoredSide() int { return v.set.manifest.Settings.ShortSide }
+
 // Image returns the image file of row i. It compares the checksum and returns a
 // *DamageError for a damaged image.
 func (v *View) Image(ctx context.Context, i int) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hgld/internal/terminal"
+	"hgld/labels"
 )
 
 // BuiltText says how many images, shards and bytes each split has, and how many classes
@@ -18,9 +19,29 @@ func (m *Manifest) BuiltText() string {
 			terminal.Count(files, "shard"), FormatSize(bytes))
 	}
 	for _, l := range m.Levels {
-		fmt.Fprintf(w, "%s: %s\n", l.Name, terminal.Count(len(l.Classes), "class"))
+		fmt.Fprintf(w, "%s: %s", l.Name, terminal.Count(len(l.Classes), "class"))
+		lacking := 0
+		for _, split := range m.Splits() {
+			lacking += l.lacking(m, split)
+		}
+		if lacking > 0 {
+			fmt.Fprintf(w, ", %s without one", terminal.Count(lacking, "image"))
+		}
+		w.WriteString("\n")
 	}
 	return w.String()
+}
+
+// lacking counts the images of a split that have no class of the level.
+func (l *Level) lacking(m *Manifest, split labels.Split) int {
+	if l.Rows[split] == nil { // not counted
+		return 0
+	}
+	n := m.Rows(split)
+	for _, images := range l.Rows[split] {
+		n -= images
+	}
+	return n
 }
 
 // PlanText lists the shards of a plan with their images, sizes and whether they exist,

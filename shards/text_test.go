@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"strings"
 	"testing"
 
 	"hgld/labels"
@@ -33,6 +34,14 @@ func TestBuiltTextListsSplitsAndLevels(t *testing.T) {
 		Levels: []Level{{Name: "kind", Classes: []string{"x", "y"}}}}
 	if got, want := m.BuiltText(), "train: 1 image in 1 shard, 4 bytes\nkind: 2 classes\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	m.Files[0].Rows = 6
+	m.Levels[0].Rows = map[labels.Split][]int{labels.Train: {3, 1}}
+	if got := m.BuiltText(); !strings.HasSuffix(got, "kind: 2 classes, 2 images without one\n") {
+		t.Errorf("got %q", got)
+	}
+	if got := m.Text(0, ""); !strings.Contains(got, "no class                                          2\n") {
+		t.Errorf("got %q", got)
 	}
 }
 

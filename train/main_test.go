@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	ramdisk.Use()
+	leastBucket = 100 // several of the small networks of tests
 	m.Run()
 }

@@ -35,6 +35,9 @@ func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts
 	if s, ok := p.sampler.(sample.Grouped); ok {
 		f.PerClass = s.PerClass()
 	}
+	if err := checkEveryLevel(c, p.loss, rows); err != nil {
+		return nil, &ConfigError{err}
+	}
 	l, err := p.loss.New(f)
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
@@ -52,6 +55,25 @@ func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts
 		}
 	}
 	return o, nil
+}
+
+// checkEveryLevel returns an error if a loss needs the class of every row at each level above the finest,
+// and one lacks it.
+func checkEveryLevel(c *Config, k loss.Kind, rows []labels.Path) error {
+	if !loss.EveryLevel(k) {
+		return nil
+	}
+	lacking := 0
+	for _, p := range rows {
+		if p[1:].Depth() < len(p)-1 {
+			lacking++
+		}
+	}
+	if lacking == 0 {
+		return nil
+	}
+	return fmt.Errorf("loss: %s needs the class of every item at every level, and %d of %d lack one; take another loss, "+
+		"or leave these items out", c.Loss.Name, lacking, len(rows))
 }
 
 // attach sets the arrays of the loss. The store must be built.

@@ -115,7 +115,9 @@ func onRanks(t *testing.T, n int, c Config, data Data, change func(rank int, c *
 		group.Go(func() {
 			c, data, o := c, data, Options{Backend: cpu.New(1)}
 			if n > 1 {
-				o.Backend = cpu.Join(cpu.New(1), member{w, rank})
+				joined := cpu.Join(cpu.New(1), member{w, rank})
+				joined.Overlap(n == 4)
+				o.Backend = joined
 			}
 			if change != nil {
 				change(rank, &c, &data, &o)

@@ -208,7 +208,14 @@ func (r *Run) prepare() error {
 	if err := input.CheckTree(r.data.Train, list); err != nil {
 		return err
 	}
-	dense, counts := input.Renumber(list)
+	if err := input.CheckDepth(r.data.Train, list); err != nil {
+		return &ConfigError{err}
+	}
+	full := labels.Complete(list)[0]
+	if err := input.CheckTree(r.data.Train, full); err != nil {
+		return err
+	}
+	dense, counts := input.Renumber(full)
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
@@ -266,6 +273,9 @@ func (r *Run) prepare() error {
 	}
 	return nil
 }
+
+// Loader returns the loader of the run.
+func (r *Run) Loader() *input.Loader { return r.loader }
 
 // Left returns the names of the tensors in the file of model.weights that belong to parts other
 // than the backbone and were not read.

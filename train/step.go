@@ -211,9 +211,11 @@ func (s *step) record() {
 	}
 	if !s.passes.Accumulate {
 		s.tape.Backward(s.value, device.Array{})
-		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
 	}
 	s.add()
+	if !s.passes.Accumulate {
+		s.objective.memory.after(s.tape, s.embeddings, s.in.Labels)
+	}
 	beginPart(s.tape, PartOptimizer, "")
 	s.tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
@@ -235,11 +237,13 @@ func (s *step) add() {
 		groups = s.update.groups()
 		s.n.ranks.added(s.tape, s.value.Value)
 	}
+	var grads []device.Array
 	for _, g := range groups {
 		if !g.Frozen {
-			s.n.ranks.added(s.tape, g.Grads)
+			grads = append(grads, g.Grads)
 		}
 	}
+	s.n.ranks.addGradients(s.tape, grads)
 }
 
 // report lists the arrays that a step downloads. An accumulated loss does not report its terms,

@@ -14,7 +14,7 @@ import (
 
 // TestCases runs testdata/cases: what people report of inputs that were misread, and of hostile ones. Each
 // script states the right result or message. The folder of a script's name has its binary files, which
-// "bring" copies here; "picture" draws different photographs. scripts/check_cases runs all cases.
+// "bring" copies here; "picture" draws different photographs.
 func TestCases(t *testing.T) {
 	cases, err := filepath.Abs(filepath.Join("testdata", "cases"))
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 const (
 	deviceKey      = "device"
 	deviceVariable = "HGLD_DEVICE"
-	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train on several, " +
-		"cuda:0-3, cuda:0,2 or cuda:all"
+	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train on " +
+		"several, cuda:0-3, cuda:0,2 or cuda:all"
 )
 
 // builtCards lists the kinds of GPUs in this build, in the order in which auto tries them.

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/history"
@@ -45,7 +46,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 		Defaults: evalSettings{
 			Model:  evalModelSettings{Run: "runs/default"},
 			Images: evalImageSettings{HoldOutSeed: 1},
-			Files:  evalFileSettings{Unit: true},
+			Files:  evalFileSettings{Unit: true, Uneven: dataset.RefuseUneven},
 			Measures: evalMeasureSettings{Metrics: train.DefaultMetrics(), Ties: "row", Mean: "query", Intervals: true,
 				Resample: "query", Seed: 1},
 			Out:     "eval.json",

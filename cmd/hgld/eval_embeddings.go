@@ -11,6 +11,7 @@ import (
 	"hgld/internal/settings"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
+	"hgld/shards/dataset"
 	"hgld/train/embeddings"
 	"hgld/train/index"
 	"hgld/train/report"
@@ -28,6 +29,7 @@ type evalFileSettings struct {
 	QrelsUsage        string            `yaml:"qrels_usage" usage:"part of a solution .csv: public or private; empty: both. Of Revisited Oxford and Paris: easy, medium or hard"`
 	Levels            settings.TextList `yaml:"levels" usage:"label columns, finest first; empty: those that may be levels. independent before them, or alone, if they do not form a tree"`
 	Missing           settings.TextList `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
+	Uneven            string            `yaml:"uneven" usage:"rows that lack some levels: refuse, or keep (a missing level says nothing)"`
 	EqualIDs          string            `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`
 	Ignore            string            `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
 	Unit              bool              `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
@@ -134,7 +136,7 @@ func (s *evalFileSettings) input(j *job) *embeddings.Input {
 	_, columns := s.levels()
 	return &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, GalleryEmbeddings: s.GalleryEmbeddings,
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.independent(), Columns: columns,
-		Missing: s.Missing, EqualIDs: s.EqualIDs, Part: "validation", Limit: j.limit, Qrels: s.Qrels,
+		Missing: s.Missing, Uneven: s.Uneven == dataset.KeepUneven, EqualIDs: s.EqualIDs, Part: "validation", Limit: j.limit, Qrels: s.Qrels,
 		Usage: s.QrelsUsage, Stay: true, Open: openVectors,
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 }

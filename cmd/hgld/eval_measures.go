@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"hgld/shards/dataset"
 	"hgld/train/embeddings"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
@@ -55,6 +56,9 @@ func (e *evaluation) checkCombinations() error {
 	f, s := &e.Files, &e.Measures
 	if !slices.Contains([]string{"", embeddings.SameImages, embeddings.OtherImages}, f.EqualIDs) {
 		return usagef("equal_ids is %.80q, want same or other", f.EqualIDs)
+	}
+	if !slices.Contains([]string{dataset.RefuseUneven, dataset.KeepUneven}, f.Uneven) {
+		return usagef("uneven is %.80q, want refuse or keep", f.Uneven)
 	}
 	independent, page := f.independent(), e.Outputs.Report != "" || e.Outputs.TREC != "" || e.export != nil
 	for _, no := range []struct {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"hgld/internal/pipeline"
+	"hgld/shards/dataset"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/input"
@@ -70,7 +71,8 @@ func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
 	kind, columns := s.levels()
 	of := &retrieval.Subject{Settings: map[string]string{"unit": strconv.FormatBool(s.Unit), "levels": kind}}
 	for name, value := range map[string]string{"ignore": s.Ignore, "qrels_usage": s.QrelsUsage,
-		"level_columns": strings.Join(columns, ","), "missing": strings.Join(s.Missing, ","), "equal_ids": s.EqualIDs} {
+		"level_columns": strings.Join(columns, ","), "missing": strings.Join(s.Missing, ","), "equal_ids": s.EqualIDs,
+		"uneven": strings.TrimPrefix(s.Uneven, dataset.RefuseUneven)} {
 		if value != "" {
 			of.Settings[name] = value
 		}

@@ -264,7 +264,7 @@ func (w *faultWorker) try(u *undisturbed, f iotrace.Fault, name string) (outcome
 	u.before.restore(w.t, w.dir)
 	requests := w.site.Requests()
 	cmd, out := hgldIn(w.t, w.dir, u.stage.args...)
-	ctx, stop := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(w.t.Context(), 10*time.Minute)
 	defer stop()
 	hit, err := iotrace.Inject(ctx, cmd, w.dir, f)
 	where := name

@@ -79,7 +79,7 @@ func (w *faultWorker) served(run func(ctx context.Context, cmd *exec.Cmd)) (c *c
 	linkFile := filepath.Join(w.dir, "anna.jsonl.link")
 	_ = os.Remove(linkFile)
 	cmd, out := hgldIn(w.t, w.dir, "curate", "serve", "--port", "0", "--log", "anna.jsonl", "--out", "served.json")
-	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(w.t.Context(), 10*time.Minute)
 	defer stop()
 	ended := make(chan struct{})
 	go func() {

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
 	"hgld/internal/rendezvous"
+	"hgld/labels"
 	"hgld/scrape"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -252,6 +253,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	sentinel(embeddings.ErrNoClasses, exitOK, "name them with --levels, or give the labels as a .csv with --labels"),
 	kind(exitUsage, func(e *embeddings.NoLevelError) string {
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
+	}),
+	kind(exitUsage, func(*labels.LevelError) string {
+		return "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)"
 	}),
 	kind(exitUsage, func(e *embeddings.MissingError) string {
 		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"

@@ -37,6 +37,7 @@ func lossCommand() *cli.Command {
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
 			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` that mean no class, as in hgld eval run"},
+			&cli.BoolFlag{Name: "uneven", Usage: "keep rows that lack some levels, as hgld eval run --uneven keep"},
 			&cli.StringFlag{Name: "equal-ids", Usage: "what a row of both sides with the same id is: same (image) or other"},
 			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, without a gradient (default: the embeddings)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
@@ -66,6 +67,7 @@ func lossCommand() *cli.Command {
 func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	in := &embeddings.Input{Embeddings: cmp.Or(c.String("scores"), c.String("embeddings")), Labels: c.String("labels"),
 		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
+		Uneven:            c.Bool("uneven"),
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}

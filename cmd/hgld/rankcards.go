@@ -33,8 +33,8 @@ func (j *job) joinCards(b *cuda.Backend) (device.Backend, error) {
 	}
 	lib, err := cuda.FindNCCL()
 	if err != nil {
-		return nil, withHint(withCode(exitNoGPU, err), "cards train together by NCCL: pip install nvidia-nccl-cu12, or name the "+
-			"folder of %s in %s; --device cpu trains on the processors, by MPI", nccl.Name, cuda.LibrariesVariable)
+		return nil, withHint(withCode(exitNoGPU, err), "cards train together by NCCL: pip install nvidia-nccl-cu12, or name "+
+			"the folder of %s in %s; --device cpu trains on the processors, by MPI", nccl.Name, cuda.LibrariesVariable)
 	}
 	own := rankNote{Machine: thisMachine(), NCCL: lib.Version}
 	if r.place.Rank == 0 {
@@ -92,7 +92,8 @@ func (r *ranks) readNotes() (id nccl.ID, err error) {
 		}
 		machines = append(machines, all[i].Machine)
 		if a, b := all[i].NCCL, all[0].NCCL; a != b {
-			differences = append(differences, fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, all[i].Machine.Host, a, b))
+			differences = append(differences,
+				fmt.Sprintf("rank %d (%s) has NCCL %v, rank 0 has %v", i, all[i].Machine.Host, a, b))
 		}
 	}
 	if len(differences) > 0 {
@@ -110,8 +111,8 @@ func (r *ranks) meet(ctx context.Context, note []byte, stderr io.Writer) error {
 	if r.meetsByAddress() {
 		return r.meetByAddress(ctx, note, stderr)
 	}
-	return withHint(r.connect(ctx, note), "the processes meet without MPI at the address of rank 0, MASTER_ADDR or the first "+
-		"node of SLURM's list: it must be known, and %s must hold the same secret for all", tokenVariable)
+	return withHint(r.connect(ctx, note), "the processes meet without MPI at the address of rank 0, MASTER_ADDR or the "+
+		"first node of SLURM's list: it must be known, and %s must hold the same secret for all", tokenVariable)
 }
 
 // meetsByAddress reports whether the processes can meet without MPI: others than those of this machine need a secret.

@@ -45,6 +45,7 @@ type shardsSettings struct {
 	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
 	Subset         string          `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list is there"`
 	Exclude        string          `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line"`
+	Taxonomy       string          `yaml:"taxonomy" path:"in" usage:"CSV of coarser levels: a column for the coarsest level of the images, and one for each above it"`
 	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
 	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
@@ -60,7 +61,7 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
 			Uneven: "refuse", ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
-			return []string{s.Input, s.Images, s.Labels, s.Hierarchy, s.Exclude}, []string{s.Out}
+			return []string{s.Input, s.Images, s.Labels, s.Hierarchy, s.Exclude, s.Taxonomy}, []string{s.Out}
 		},
 		Found: (*shardsSettings).imageFolders,
 		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
@@ -156,11 +157,18 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
-	if err := checkLevelCount(src.Levels()); err != nil {
-		return nil, nil, errors.Join(err, src.Close())
-	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
 		j.sayAll("note: %s", known.Notes())
+	}
+	if s.Taxonomy != "" {
+		taller, err := dataset.Below(j.ctx, src, s.Taxonomy)
+		if err != nil {
+			return nil, nil, errors.Join(sourceError(err), src.Close())
+		}
+		src = taller
+	}
+	if err := checkLevelCount(src.Levels()); err != nil {
+		return nil, nil, errors.Join(err, src.Close())
 	}
 	if s.Labelled {
 		src = dataset.Labelled(src)
@@ -262,10 +270,13 @@ func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
 
 // shardsError adds the next steps that hold for data sets alone.
 func shardsError(err error) error {
+	var two *labels.ParentsError
 	switch {
 	case errors.As(err, new(*filelock.LockedError)):
 		return withHint(err, "wait for that process, or stop it: its finished shards are kept")
-	case errors.As(err, new(*labels.ParentsError)):
+	case errors.As(err, &two) && slices.Contains(two.Parents[:], ""):
+		return withHint(err, "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)")
+	case errors.As(err, &two):
 		return withHint(err, "`hgld labels check` lists all such rows of the label file")
 	}
 	return err

@@ -56,9 +56,11 @@ func shardsCatCommand() *cli.Command {
 		ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards cat --split train                           all rows of a split\n" +
 			"  hgld shards cat --split test --row 17 --count 3         three rows\n" +
-			"  hgld shards cat --split test --image 17 --out 17.jpg    one image",
+			"  hgld shards cat --split test --image 17 --out 17.jpg    one image\n" +
+			"  hgld shards cat --id 75b4b5c0de1d9cb8                    the row of an image, of any split",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` to read; default: the only one"},
+			&cli.StringFlag{Name: "id", Usage: "the row of the image with this `ID`, or with --out its image"},
 			&cli.IntFlag{Name: "row", Usage: "first row"},
 			&cli.IntFlag{Name: "count", Usage: "number of rows (default: from --row 1, else all)"},
 			&cli.IntFlag{Name: "image", Usage: "write the image of row `I` to --out"},
@@ -81,6 +83,9 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
+	if c.IsSet("id") {
+		return catImage(c, j, set)
+	}
 	split := labels.Split(c.String("split"))
 	if splits := set.Manifest().Splits(); split == "" && len(splits) == 1 {
 		split = splits[0]
@@ -112,6 +117,39 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 		return nil
 	}
 	return printRows(j, view.Filter(rows), set.Manifest().Landmarks)
+}
+
+// catImage prints the row of the image with an id, in the given split or any, or writes the image.
+func catImage(c *cli.Context, j *job, set *shards.Set) error {
+	id := c.String("id")
+	for _, other := range []string{"row", "count", "image"} {
+		if c.IsSet(other) {
+			return usagef("--id and --%s exclude each other", other)
+		}
+	}
+	if _, ok := shards.ParseImageID(id); !ok {
+		return usagef("--id is %q; want 16 hexadecimal digits, as `hgld shards cat` prints them", id)
+	}
+	splits := set.Manifest().Splits()
+	if split := labels.Split(c.String("split")); split != "" {
+		splits = []labels.Split{split}
+	}
+	for _, split := range splits {
+		view, err := set.Split(split)
+		if err != nil {
+			return withCode(exitUsage, err)
+		}
+		for i := range view.Len() {
+			if view.ID(i) != id {
+				continue
+			}
+			if c.IsSet("out") {
+				return writeImage(j, view, i, c.String("out"))
+			}
+			return printRows(j, view.Filter([]int{i}), set.Manifest().Landmarks)
+		}
+	}
+	return usagef("no image has the id %s in %v", id, splits)
 }
 
 func writeImage(j *job, view *shards.View, row int, out string) error {

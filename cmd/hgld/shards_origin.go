@@ -36,7 +36,8 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 func (s *shardsSettings) source() (provenance.Settings, error) {
 	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, Labelled: s.Labelled,
-		Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude}
+		Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude,
+		Taxonomy: s.Taxonomy}
 	if s.Uneven != shardsStage().Defaults().Uneven {
 		source.Uneven = s.Uneven
 	}

@@ -278,6 +278,13 @@ func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 			filepath.Base(r.Resumed()), d.Path)
 	}
 	j.sayAll("note: %s", r.StartNotes())
+	if l := r.Loader(); l.Width == 0 {
+		if side := input.StoredSide(l.Data); side > 0 && side < l.In.Size {
+			j.say("the images of %s are stored with a short side of at most %d pixels, fewer than input.size, %d: the "+
+				"network sees enlarged pixels; hgld shards build --short-side %d keeps more of them", s.Images.Files()[0], side,
+				l.In.Size, l.In.Size)
+		}
+	}
 	if left := r.Left(); len(left) > 0 {
 		j.say("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
 			"--from %s loads them too",

@@ -24,7 +24,8 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 		return nil, nil, fmt.Errorf("the file has the %d levels %.80q, the log %.80q; start a new log for it", len(levels),
 			levelNames(d.Hierarchy), s.Levels())
 	}
-	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{}}
+	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{},
+		ranked: map[curate.Ref]suggestion{}}
 	for range s.Levels() {
 		p.named = append(p.named, map[string]bool{})
 	}
@@ -49,6 +50,9 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 				p.left[s.Tag(t).Ref] = true
 			case c.Proposed != "" && p.mayPropose(t, c.Proposed):
 				proposals.add(c.Proposed, s.Tag(t).Ref)
+				if i < len(d.suggestions) {
+					p.ranked[s.Tag(t).Ref] = d.suggestions[i]
+				}
 				p.left[s.Tag(t).Ref] = true
 			}
 			if c.Note != "" && s.Tag(t).Note != c.Note {
@@ -88,12 +92,31 @@ func (p *planner) propose(of *byText, sources []string) {
 		e.Note = "from " + strings.Join(sources, ", ")
 	}
 	for _, group := range of.texts {
-		e.Parts = append(e.Parts, curate.Part{To: group, Members: of.of[group]})
+		e.Parts = append(e.Parts, p.proposedPart(group, of.of[group]))
 		p.named[1][group] = true
 	}
 	if len(e.Parts) > 0 {
 		p.add(e)
 	}
+}
+
+// proposedPart proposes tags for a group, with their scores if all have one, and with their reasons if any has.
+func (p *planner) proposedPart(group string, tags []curate.Ref) curate.Part {
+	part := curate.Part{To: group, Members: tags}
+	for _, r := range tags {
+		s := p.ranked[r]
+		if s.scored {
+			part.Scores = append(part.Scores, s.score)
+		}
+		part.Reasons = append(part.Reasons, s.reason)
+	}
+	if len(part.Scores) < len(tags) {
+		part.Scores = nil
+	}
+	if !slices.ContainsFunc(part.Reasons, func(r string) bool { return r != "" }) {
+		part.Reasons = nil
+	}
+	return part
 }
 
 func levelNames(h *labels.Hierarchy) []string {
@@ -184,6 +207,7 @@ type planner struct {
 	edits   []curate.Edit
 	named   []map[string]bool   // groups that an edit names, by level
 	left    map[curate.Ref]bool // tags that leave the group they are in
+	ranked  map[curate.Ref]suggestion
 }
 
 func (p *planner) add(e curate.Edit) {

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 func TestSuggestionsBecomeProposals(t *testing.T) {
 	for name, text := range map[string]string{
 		"csv": "tag,group,score,source\nchapel,lake,0.2,model b\nbay,ocean area ,0.4,model a\nchapel,church,0.9,model a\n",
+		"json": `{"tag":"chapel","group":"lake","score":0.2,"source":"model b","seen":1}` + "\n" +
+			`{"tag":"bay","group":"ocean area ","score":0.4,"source":"model a","reason":"water"}` + "\n\n" +
+			`{"tag":"chapel","group":"church","score":0.9,"source":"model a"}` + "\n",
 		"tsv": "tag\tgroup\tscore\tsource\nchapel\tlake\t0.2\tmodel b\nbay\tocean area \t0.4\tmodel a\n" +
 			"chapel\tchurch\t0.9\tmodel a\n",
 	} {
@@ -35,6 +39,10 @@ func TestSuggestionsBecomeProposals(t *testing.T) {
 			parts[1].To != "ocean area " {
 			t.Errorf("%s: %+v, want church: chapel, then ocean area: bay", name, parts)
 		}
+		if reasons := parts[1].Reasons; !slices.Equal(parts[0].Scores, []float64{.9}) || !slices.Equal(parts[1].Scores, []float64{.4}) ||
+			parts[0].Reasons != nil || name == "json" && !slices.Equal(reasons, []string{"water"}) {
+			t.Errorf("%s: %+v, want the scores and the reasons of the file", name, parts)
+		}
 		if _, err := s.Apply(edits[0], nil); err != nil || len(s.Proposed()) != 2 || len(s.Undecided()) != 2 {
 			t.Errorf("%s: proposed %v, undecided %v, %v", name, s.Proposed(), s.Undecided(), err)
 		}
@@ -42,6 +50,20 @@ func TestSuggestionsBecomeProposals(t *testing.T) {
 		if lost, err := d.Write(&b, "suggestions"); err != nil || len(lost) > 0 ||
 			b.String() != "tag,group\nchapel,church\nbay,ocean area \n" {
 			t.Errorf("%s: written %q, lost %v, %v", name, b.String(), lost, err)
+		}
+	}
+}
+
+// JSON lines with an error name the line.
+func TestDamagedJSONSuggestionsNameTheLine(t *testing.T) {
+	first := `{"tag":"a","group":"b"}` + "\n"
+	for text, want := range map[string]string{
+		first + "{\n":                                 "f:2: unexpected end",
+		first + `{"tag":"chapel"}`:                    "f:2: a tag or a group without a name",
+		first + `{"tag":"a","group":"b","score":"x"}`: "f:2: json: cannot unmarshal string",
+	} {
+		if _, err := Read([]byte(text), "f", "", labels.ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

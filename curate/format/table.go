@@ -31,8 +31,8 @@ func plain(data []byte, name string) (text []byte, separated string, err error) 
 	case bytes.HasPrefix(start, []byte("%PDF")), bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return nil, "", fmt.Errorf("%s: a document or an archive, and no text; save it as CSV in UTF-8", name)
 	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
-		if !ownJSON(data) && (bytes.HasPrefix(start, []byte("{")) || json.Valid(data)) {
-			return nil, "", fmt.Errorf("%s: JSON that is no hierarchy.json, draft.json or label file of hgld", name)
+		if !ownJSON(data) && !isJSONSuggestions(data) && (bytes.HasPrefix(start, []byte("{")) || json.Valid(data)) {
+			return nil, "", fmt.Errorf("%s: JSON that is no hierarchy.json, draft.json, label file or suggestions of hgld", name)
 		}
 		return data, "", nil
 	case isTurtle(data):

@@ -26,6 +26,9 @@ type past struct {
 	Active bool      `json:"active"`
 
 	Resolved bool `json:"resolved,omitempty"`
+
+	Score  *float64 `json:"score,omitempty"`  // of a tag in a proposal
+	Reason string   `json:"reason,omitempty"` // of a tag in a proposal
 }
 
 // history lists all edits, or with since=N those after edit N.
@@ -47,6 +50,27 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 		list = append(list, describe(edits[i], active[i]))
 	}
 	writeJSON(w, http.StatusOK, list)
+}
+
+// tagEdits answers with the edits of a tag: who proposed and decided it, and why.
+func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
+	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
+	if err != nil {
+		tag = -1
+	}
+	if !s.checkTags(w, []int{tag}) {
+		return
+	}
+	s.mu.Lock()
+	edits := s.session.TagEdits(tag)
+	s.mu.Unlock()
+	list := make([]past, len(edits))
+	for i, e := range edits {
+		p := describe(*e.Edit, true)
+		p.To, p.Score, p.Reason = e.To, e.Score, e.Reason
+		list[i] = p
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"edits": list})
 }
 
 // flags answers with the thread of a tag's flag: who flagged it, replied and resolved it, and why.

@@ -270,6 +270,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/flags", s.flags)
+	mux.HandleFunc("GET /api/edits", s.tagEdits)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)
 	mux.HandleFunc("GET /api/margins", s.margins)

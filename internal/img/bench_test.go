@@ -2,23 +2,38 @@ package img
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/usertime"
 )
 
-// photos returns w×h JPEGs of quality 88, made from real photographs.
+// photos returns w×h JPEGs of quality 88, made from real photographs, or the files of the folder that
+// $HGLD_BENCH_PHOTOS names.
 func photos(b *testing.B, w, h int) [][]byte {
 	dir := goldens.Shared(b, "data", "jpeg", "commons")
-	files, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
-	if err != nil {
-		b.Fatal(err)
+	given := os.Getenv("HGLD_BENCH_PHOTOS")
+	files, err := filepath.Glob(filepath.Join(cmp.Or(given, dir), "*.jpg"))
+	if err != nil || len(files) == 0 {
+		b.Fatal("no photographs", err)
 	}
 	var all [][]byte
+	if given != "" {
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, data)
+		}
+		return all
+	}
 	for _, file := range files[:8] {
 		var buf bytes.Buffer
 		if err := EncodeJPEG(&buf, Resize(decodeFile(b, file), w, h, Bicubic), 88); err != nil {
@@ -44,7 +59,9 @@ func withBoth(b *testing.B, do func(b *testing.B, d *Decoder, all [][]byte)) {
 			}
 			b.Run(fmt.Sprintf("%d×%d/%s", size[0], size[1], c.name), func(b *testing.B) {
 				b.ReportAllocs()
+				began := usertime.CPU()
 				do(b, c.d, all)
+				b.ReportMetric(1000*(usertime.CPU()-began).Seconds()/float64(b.N), "cpu-ms/img")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
 			})
 		}
@@ -81,19 +98,24 @@ func BenchmarkRandomResizedCrop224(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeCropFlipNormalize measures what the loader does to an image.
+// BenchmarkDecodeCropFlipNormalize measures what a loader does to a training image, up to the numbers
+// that a network reads.
 func BenchmarkDecodeCropFlipNormalize(b *testing.B) {
 	withBoth(b, func(b *testing.B, d *Decoder, all [][]byte) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		var r Resampler
+		var p Part
+		var crop image.Rectangle
+		wanted := func(w, h int) image.Rectangle {
+			crop = RandomCrop(w, h, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64)
+			return crop
+		}
 		out, norm, chw := new(RGB), ImageNet(), make([]float32, 3*224*224)
 		for i := 0; b.Loop(); i++ {
-			m, err := d.Decode(all[i%len(all)])
-			if err != nil {
+			if err := d.DecodePart(&p, all[i%len(all)], wanted); err != nil {
 				b.Fatal(err)
 			}
-			crop := RandomCrop(m.W, m.H, [2]float64{0.08, 1}, [2]float64{0.75, 4.0 / 3}, rng.Float64)
-			r.ResizeCrop(out, m, crop, 224, 224, Bilinear)
+			r.ResizeCrop(out, &p.RGB, crop.Sub(p.At), 224, 224, Bilinear)
 			norm.CHW(chw, out, i%2 == 0)
 		}
 	})

@@ -32,7 +32,9 @@ const (
 
 // Variables returns the environment of a process that this program starts, as NAME=value.
 func (p *Place) Variables() []string {
-	return []string{ownRank + "=" + strconv.Itoa(p.Rank), ownRanks + "=" + strconv.Itoa(p.Ranks), ownAddress + "=" + p.Address}
+	return []string{
+		ownRank + "=" + strconv.Itoa(p.Rank), ownRanks + "=" + strconv.Itoa(p.Ranks), ownAddress + "=" + p.Address,
+	}
 }
 
 // kind lists the variables of a launcher.

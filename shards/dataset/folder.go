@@ -73,7 +73,7 @@ func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost, keep: s.Uneven == keepUneven,
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost, keep: s.Uneven == KeepUneven,
 		also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train

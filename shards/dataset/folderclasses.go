@@ -178,22 +178,22 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 
 // The values of Settings.Uneven.
 const (
-	refuseUneven    = "refuse"
-	repeatInnermost = "repeat"
-	keepUneven      = "keep"
+	RefuseUneven    = "refuse" // an error
+	repeatInnermost = "repeat" // the innermost folder is the class of the missing levels
+	KeepUneven      = "keep"   // a missing level says nothing
 )
 
-var unevens = []string{refuseUneven, repeatInnermost, keepUneven}
+var unevens = []string{RefuseUneven, repeatInnermost, KeepUneven}
 
 // keepsUneven reports whether a table may have rows that lack levels. Tables have no innermost folder.
 func keepsUneven(s Settings) (bool, error) {
 	switch s.Uneven {
-	case "", refuseUneven:
+	case "", RefuseUneven:
 		return false, nil
-	case keepUneven:
+	case KeepUneven:
 		return true, nil
 	case repeatInnermost:
-		return false, fmt.Errorf("uneven is %s, which is for folders; want %s or %s", s.Uneven, refuseUneven, keepUneven)
+		return false, fmt.Errorf("uneven is %s, which is for folders; want %s or %s", s.Uneven, RefuseUneven, KeepUneven)
 	}
 	return false, registry.Unknown("uneven", s.Uneven, unevens)
 }

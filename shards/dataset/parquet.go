@@ -72,7 +72,7 @@ type parquetTable struct {
 }
 
 func (src *parquetSource) open(ctx context.Context, s Settings) error {
-	names, err := parquetFiles(s.Input)
+	names, err := filesIn(s.Input, ".parquet")
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	if src.notes, err = checkParts(names); err != nil {
 		return err
 	}
-	splits, err := parquetSplits(names, s)
+	splits, err := fileSplits(names, s)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (src *parquetSource) open(ctx context.Context, s Settings) error {
 	return orderByRows(src.levels, src.rows(ctx))
 }
 
-// parquetFiles lists the files of a data set, sorted: paths within a folder, or the name of the
-// file. Hidden files and folders are left out.
-func parquetFiles(input string) ([]string, error) {
+// filesIn lists the files of a data set that have an extension, sorted: paths within a folder, or the
+// name of the file. Hidden files and folders are left out.
+func filesIn(input, ext string) ([]string, error) {
 	info, err := os.Stat(input)
 	if err != nil {
 		return nil, err
@@ -132,13 +132,13 @@ func parquetFiles(input string) ([]string, error) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-		case !d.IsDir() && isParquet(name):
+		case !d.IsDir() && strings.EqualFold(path.Ext(name), ext):
 			names = append(names, name)
 		}
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = errors.New("no .parquet files found")
+		err = fmt.Errorf("no %s files found", ext)
 	}
 	return names, err
 }

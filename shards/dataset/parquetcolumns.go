@@ -244,9 +244,9 @@ func splitName(file string, known func(name string) bool) string {
 	return path.Base(own)
 }
 
-// parquetSplits returns the split of each file: by the names that the settings list, or by the usual
+// fileSplits returns the split of each file: by the names that the settings list, or by the usual
 // names of splits. If no name speaks of one, all are of the default split.
-func parquetSplits(files []string, s Settings) ([]labels.Split, error) {
+func fileSplits(files []string, s Settings) ([]labels.Split, error) {
 	asked := map[string]bool{}
 	for _, text := range s.SplitFolders {
 		name, _, _ := strings.Cut(text, "=")

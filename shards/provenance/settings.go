@@ -21,13 +21,14 @@ type Settings struct {
 	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
 	Subset       string           `json:"subset,omitempty"`             // of gldv2's training images
 	Exclude      string           `json:"exclude,omitempty"`            // file of images that were left out
+	Taxonomy     string           `json:"taxonomy,omitempty"`           // file of coarser levels
 	Columns      *dataset.Columns `json:"columns,omitempty"`            // nil for the default
 }
 
 // DropFolders leaves the files without their folders, so that a data set does not depend
 // on where it was built.
 func (s *Settings) DropFolders() error {
-	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy, &s.Exclude} {
+	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy, &s.Exclude, &s.Taxonomy} {
 		if *path == "" {
 			continue
 		}

@@ -32,7 +32,7 @@ func TestForeignWeightsGiveTheForeignLogits(t *testing.T) {
 	}
 }
 
-// The towers of scripts/check_weights, of the published shapes and random weights, in the form of
+// The towers of scripts/check_weights, of the published widths and random weights, in the form of
 // testdata/towers.
 func TestForeignTowersGiveTheForeignEmbeddings(t *testing.T) {
 	dir := os.Getenv("HGLD_TOWERS")
@@ -45,7 +45,7 @@ func TestForeignTowersGiveTheForeignEmbeddings(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			// 12 layers, and sums of 384 and 1536 products, in another order; see tower_test.go
+			// up to 12 layers, and sums of 384 and 1536 products, in another order; see tower_test.go
 			compareTower(t, file, cpu.New(0), 2e-5)
 		})
 	}

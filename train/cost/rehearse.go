@@ -14,19 +14,7 @@ import (
 // event to see. Options.Limit bounds the steps. Without Options.Plan it plans the run first.
 func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Options,
 	see func(train.Event)) (err error) {
-	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
-	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
-	if o.Plan == nil {
-		c.Run.Settle(o.Backend)
-		ranks := 1
-		if group, is := o.Backend.(device.Collective); is {
-			_, ranks = group.Rank()
-		}
-		if o.Plan, err = train.PlanShare(c, data, ranks); err != nil {
-			return err
-		}
-	}
-	r, err := train.New(c, data, o)
+	r, err := rehearsed(c, data, o)
 	if err != nil {
 		return err
 	}
@@ -38,6 +26,23 @@ func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Opti
 		see(e)
 	}
 	return nil
+}
+
+// rehearsed returns a run without a run directory and without evaluations.
+func rehearsed(c train.Config, data train.Data, o train.Options) (_ *train.Run, err error) {
+	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
+	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
+	if o.Plan == nil {
+		c.Run.Settle(o.Backend)
+		ranks := 1
+		if group, is := o.Backend.(device.Collective); is {
+			_, ranks = group.Rank()
+		}
+		if o.Plan, err = train.PlanShare(c, data, ranks); err != nil {
+			return nil, err
+		}
+	}
+	return train.New(c, data, o)
 }
 
 // steady returns c without what slows down or skips the first steps: frozen groups, low rates and

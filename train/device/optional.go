@@ -79,6 +79,17 @@ type Collective interface {
 	Broadcast(a Array)
 }
 
+// Overlapping is a Collective that adds arrays while the device computes something else.
+type Overlapping interface {
+	Collective
+	// Overlaps reports whether this saves time.
+	Overlaps() bool
+	// AllReduceAside is AllReduce of an array that no other operation uses before Settle.
+	AllReduceAside(a Array)
+	// Settle makes the operations after it wait for those of AllReduceAside.
+	Settle()
+}
+
 // Straggling is a Collective that knows how long it has waited for the other processes.
 type Straggling interface {
 	// Waiting returns the time spent in collective operations so far.

@@ -68,8 +68,8 @@ func ParsePlace(name string) (Place, error) {
 
 // Group is several GPUs of one machine.
 type Group struct {
-	Kind  string
-	Cards []int // their numbers; nil: all that are usable
+	Kind  string // such as cuda
+	Cards []int  // their numbers; nil: all that are usable
 }
 
 // mostCards bounds the GPUs of a Group.

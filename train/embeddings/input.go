@@ -36,6 +36,9 @@ type Input struct {
 	// class. Empty: also the usual words, such as nan.
 	Missing []string
 
+	// Uneven keeps rows that lack some levels, which then say nothing of them; otherwise they are an error.
+	Uneven bool
+
 	// Part is the split of the rows to use of a table of OpenMetricLearning; "": all.
 	Part string
 
@@ -147,7 +150,7 @@ func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 // classes returns empty Classes that read the labels of the input.
 func (in *Input) classes() *Classes {
 	return &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != "", Columns: in.Columns,
-		Missing: in.Missing, Part: in.Part, Recorded: in.Recorded, Say: in.Say}
+		Missing: in.Missing, Uneven: in.Uneven, Part: in.Part, Recorded: in.Recorded, Say: in.Say}
 }
 
 // stays reports whether the vectors stay in their files.

@@ -29,6 +29,9 @@ type Classes struct {
 	// Missing are the cells that mean no class; see Input.Missing.
 	Missing []string
 
+	// Uneven keeps rows that lack some levels; otherwise they are an error.
+	Uneven bool
+
 	// Part is the split of the rows that are read of a table of OpenMetricLearning; "": all.
 	Part string
 
@@ -274,7 +277,7 @@ func (c *Classes) add(names []string, where string) (labels.Path, error) {
 		return slices.Repeat(labels.Path{-1}, len(names)), nil
 	}
 	if !c.Independent {
-		return c.builder.Add(labels.Row{Names: names, Where: where})
+		return c.builder.Add(labels.Row{Names: names, Where: where, Uneven: c.Uneven})
 	}
 	p := make(labels.Path, len(names))
 	for l, name := range names {

@@ -106,6 +106,7 @@ func (t *Tape) Into(v *Var) device.Array {
 		return t.recall().array
 	}
 	r := v.root
+	r.ready = len(t.program)
 	var a device.Array
 	switch {
 	case r.fixed:
@@ -127,6 +128,7 @@ func (t *Tape) Onto(v *Var) (dv device.Array, acc float32) {
 		return s.array, s.acc
 	}
 	r := v.root
+	r.ready = len(t.program)
 	if r.fixed {
 		return t.note(device.Array{}, 0), 0
 	}

@@ -26,6 +26,7 @@ package grad
 
 import (
 	"fmt"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -57,6 +58,8 @@ type Var struct {
 	borrowed bool // the gradient uses another Var's memory
 	written  bool // the gradient has its first contribution
 	zero     bool // without contributions: the gradient is filled with zeros
+
+	ready int // length of the program after the last operation that wrote the gradient
 
 	views  []*Var  // views of a root
 	remake *remake // nil: the value is held until its last reader
@@ -179,6 +182,7 @@ func (t *Tape) Do(op func(device.Backend)) {
 	for _, a := range t.adds {
 		add := a.join()
 		t.program = append(t.program, add)
+		a.to.root.ready = len(t.program)
 		add(t.b)
 	}
 	t.adds = t.adds[:0]
@@ -237,6 +241,41 @@ func (t *Tape) Keep(v *Var) *Var {
 		t.kept = append(t.kept, r)
 	}
 	return v
+}
+
+// Ready is the gradient of a leaf and when it is complete.
+type Ready struct {
+	Grad device.Array // as given to Leaf
+	At   int          // after so many operations of the program
+}
+
+// Ready lists the gradients of leaves that the program has written so far.
+func (t *Tape) Ready() (list []Ready) {
+	for _, v := range t.leaves {
+		if v.ready > 0 && !v.fixed {
+			list = append(list, Ready{v.Grad, v.ready})
+		}
+	}
+	return list
+}
+
+// Insertion is an operation that replays run after the first At of the program.
+type Insertion struct {
+	At int                  // operations before it
+	Op func(device.Backend) // takes no arrays of the tape
+}
+
+// Insert makes replays run more operations. It runs none of them now. Those at one place keep their order.
+func (t *Tape) Insert(list []Insertion) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Insertion) int { return a.At - b.At })
+	program := make([]func(device.Backend), 0, len(t.program)+len(list))
+	done := 0
+	for _, i := range list {
+		program = append(program, t.program[done:i.At]...)
+		program, done = append(program, i.Op), i.At
+	}
+	t.program = append(program, t.program[done:]...)
 }
 
 // Replay runs everything recorded so far again, in the same order on the same

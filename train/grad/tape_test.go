@@ -1,6 +1,8 @@
 package grad_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"hgld/train/device"
@@ -185,4 +187,51 @@ func TestScratchLastsForOneOperation(t *testing.T) {
 	h.Fill(x.Value, 5)
 	tape.Replay()
 	equal(t, "3x", y.Value, 15)
+}
+
+// Operations that are inserted run in replays, where they were put, and not at once.
+func TestInsertedOperationsRunInReplays(t *testing.T) {
+	h := &host{}
+	tape := grad.NewTape(h, h)
+	var ran []string
+	step := func(name string) func(device.Backend) { return func(device.Backend) { ran = append(ran, name) } }
+	tape.Do(step("a"))
+	tape.Do(step("b"))
+	tape.Insert([]grad.Insertion{{2, step("after b")}, {0, step("first")}, {1, step("after a")}, {1, step("then")}})
+	tape.Do(step("c"))
+	if got := strings.Join(ran, ", "); got != "a, b, c" {
+		t.Errorf("recording ran %s", got)
+	}
+	ran = nil
+	tape.Replay()
+	if got, want := strings.Join(ran, ", "), "first, a, after a, then, b, after b, c"; got != want {
+		t.Errorf("a replay ran %s, want %s", got, want)
+	}
+}
+
+// A gradient is ready when no later operation of a replay changes it, and not before.
+func TestGradientIsReadyAfterItsLastPart(t *testing.T) {
+	h := &host{}
+	tape := grad.NewTape(h, h)
+	x, y := tape.Leaf(h.array(2, 3), h.array(0, 0)), tape.Leaf(h.array(5, 7), h.array(0, 0))
+	z := mul(tape, add(tape, 1, x, 10, x), mul(tape, y, x)) // 11x²y
+	tape.Backward(z, absent)
+	ready := tape.Ready()
+	if len(ready) != 2 {
+		t.Fatalf("%d gradients are ready", len(ready))
+	}
+	equal(t, "gradient 22xy", x.Grad, 220, 462)
+	var seen, before []float32
+	for _, r := range ready {
+		if r.Grad == x.Grad {
+			tape.Insert([]grad.Insertion{
+				{At: r.At - 1, Op: func(device.Backend) { before = slices.Clone(at(x.Grad)) }},
+				{At: r.At, Op: func(device.Backend) { seen = slices.Clone(at(x.Grad)) }},
+			})
+		}
+	}
+	tape.Replay()
+	if !slices.Equal(seen, at(x.Grad)) || slices.Equal(before, seen) {
+		t.Errorf("the gradient was %v, %v when it was ready, and is %v", before, seen, at(x.Grad))
+	}
 }

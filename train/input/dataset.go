@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"hgld/labels"
 	"hgld/train/sample"
@@ -166,7 +167,7 @@ func Path(ctx context.Context, d Dataset, i int) (string, error) {
 // and all others to rest, so that held measures retrieval of classes never seen in training. This
 // is the open-set protocol of Stanford Online Products and iNaturalist. Each class of the next
 // level gives the same share of its finest classes, rounded up or down so that the rounding evens
-// out. Items without a finest class are in neither part.
+// out. Items without a finest class go to rest if they have a coarser one, and otherwise to neither.
 func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err error) {
 	if share <= 0 || share >= 1 {
 		return nil, nil, fmt.Errorf("train: hold-out: share is %v, want a number between 0 and 1, both excluded", share)
@@ -215,8 +216,9 @@ func HoldOut(d Dataset, share float64, seed uint64) (rest, held *Subset, err err
 	}
 	rest, held = &Subset{Of: d}, &Subset{Of: d}
 	for i := range d.Len() {
-		switch class := d.Labels(i)[0]; {
-		case class < 0:
+		p := d.Labels(i)
+		switch class := p[0]; {
+		case p.Depth() == 0:
 		case isHeld[class]:
 			held.Rows = append(held.Rows, i)
 		default:
@@ -254,21 +256,52 @@ func Paths(d Dataset) ([]labels.Path, error) {
 }
 
 // CheckTree verifies that every class has one parent. Only then is the number of equal labels the
-// number of shared levels.
+// number of shared levels. An item that lacks a level says nothing of the parents there.
 func CheckTree(d Dataset, list []labels.Path) error {
-	parent := make([]map[int32]int, len(d.Levels())) // class -> first item that has it
-	for l := range parent {
-		parent[l] = map[int32]int{}
+	type key struct {
+		level, above int
+		class        int32
 	}
+	parent := map[key]int{} // first item that has the class and one above it
 	for i, p := range list {
-		for l := 0; l+1 < len(p); l++ {
-			first, seen := parent[l][p[l]]
-			if !seen {
-				parent[l][p[l]] = i
-			} else if p[l] >= 0 && list[first][l+1] != p[l+1] {
-				return fmt.Errorf("train: %s %.80q has two parents: %s and %s are of different %s; the levels must be a tree",
-					d.Levels()[l], className(d, l, p[l]), d.ID(first), d.ID(i), d.Levels()[l+1])
+		for l, c := range p {
+			for above := l + 1; above < len(p) && c >= 0; above++ {
+				if p[above] < 0 {
+					continue
+				}
+				of := key{l, above, c}
+				first, seen := parent[of]
+				if !seen {
+					parent[of] = i
+				} else if list[first][above] != p[above] {
+					return fmt.Errorf("train: %s %.80q has two parents: %s and %s are of different %s; the levels must be a tree",
+						d.Levels()[l], className(d, l, c), d.ID(first), d.ID(i), d.Levels()[above])
+				}
+				if l+1 == above {
+					break // what is above that, its parent says
+				}
 			}
+		}
+	}
+	return nil
+}
+
+// CheckDepth returns an error for an item without a class at any level, which nothing can be learnt
+// from, and for a level at which no item has a class.
+func CheckDepth(d Dataset, list []labels.Path) error {
+	has := make([]bool, len(d.Levels()))
+	for i, p := range list {
+		if p.Depth() == 0 {
+			return fmt.Errorf("train: %s has no class at any level (%s), want one at least: leave the item out of the data",
+				d.ID(i), strings.Join(d.Levels(), ", "))
+		}
+		for l, c := range p {
+			has[l] = has[l] || c >= 0
+		}
+	}
+	for l, name := range d.Levels() {
+		if !has[l] {
+			return fmt.Errorf("train: no item has a class of level %s, want one at least: leave the level out", name)
 		}
 	}
 	return nil

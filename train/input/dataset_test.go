@@ -3,6 +3,7 @@ package input
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,29 @@ func TestLevelsMustBeATree(t *testing.T) {
 	}
 	if err := CheckTree(d, []labels.Path{{-1, 0}, {-1, 1}, {0, -1}}); err != nil {
 		t.Errorf("items without a class were taken for one: %v", err)
+	}
+}
+
+// Rows that lack a level say nothing of the parents there.
+func TestTreesMayHaveMissingLevels(t *testing.T) {
+	d := rows{{0, 0}, {1, 1}}
+	if err := CheckTree(d, []labels.Path{{0, 0}, {0, -1}, {-1, 1}, {0, 0}}); err != nil {
+		t.Error(err)
+	}
+	if err := CheckTree(d, []labels.Path{{0, -1}, {0, 0}, {0, 1}}); err == nil {
+		t.Error("two parents are taken, where the first row has none")
+	}
+}
+
+func TestHoldOutKeepsItemsOfCoarseClasses(t *testing.T) {
+	d := rows{{0, 0}, {1, 0}, {2, 1}, {-1, 0}, {-1, -1}, {0, 0}, {1, 0}, {2, 1}}
+	rest, held, err := HoldOut(d, 0.4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(rest.Rows, 3) || slices.Contains(rest.Rows, 4) || slices.Contains(held.Rows, 3) ||
+		rest.Len()+held.Len() != 7 {
+		t.Errorf("rest %v, held %v", rest.Rows, held.Rows)
 	}
 }
 

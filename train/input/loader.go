@@ -286,17 +286,46 @@ func (l *Loader) load(ctx context.Context, w *worker, p slot) error {
 	if w.training = l.Training; l.Training {
 		w.random.Start(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(at))
 	}
-	var place []byte
-	if b.packed == nil {
-		place = b.Pixels[p.at*len(b.Pixels)/l.rows():][:len(b.Pixels)/l.rows()]
-	}
 	if failed := l.decode(ctx, w, row); failed != nil {
 		if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, failed) {
 			return failed
 		}
-		clear(place)
+		if b.packed == nil {
+			clear(l.pixels(b, p.at))
+		}
 		return nil
 	}
+	l.cut(w, p)
+	return nil
+}
+
+// decode reads an image and decodes what its view reads.
+func (l *Loader) decode(ctx context.Context, w *worker, row int) *ImageError {
+	if failed := l.read(ctx, w, row); failed != nil {
+		return failed
+	}
+	return l.decodeRead(w, row)
+}
+
+func (l *Loader) read(ctx context.Context, w *worker, row int) *ImageError {
+	var err error
+	if w.file, err = AppendImage(ctx, l.Data, w.file[:0], row); err != nil {
+		return &ImageError{ID: l.Data.ID(row), Err: err}
+	}
+	return nil
+}
+
+// decodeRead decodes an image that was read.
+func (l *Loader) decodeRead(w *worker, row int) *ImageError {
+	if err := l.Decoder.DecodePart(&w.image, w.file, w.place); err != nil {
+		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
+	}
+	return nil
+}
+
+// cut puts the view of a decoded image into its place.
+func (l *Loader) cut(w *worker, p slot) {
+	b := p.b
 	b.Crop[3*p.at+2] = 0
 	if w.seen.flip {
 		b.Crop[3*p.at+2] = 1
@@ -304,21 +333,14 @@ func (l *Loader) load(ctx context.Context, w *worker, p slot) error {
 	if b.packed != nil {
 		w.pack(b.packed, p.at)
 	} else {
-		w.finish(place)
+		w.finish(l.pixels(b, p.at))
 	}
-	return nil
 }
 
-// decode reads an image and decodes what its view reads.
-func (l *Loader) decode(ctx context.Context, w *worker, row int) *ImageError {
-	var err error
-	if w.file, err = AppendImage(ctx, l.Data, w.file[:0], row); err != nil {
-		return &ImageError{ID: l.Data.ID(row), Err: err}
-	}
-	if err = l.Decoder.DecodePart(&w.image, w.file, w.place); err != nil {
-		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
-	}
-	return nil
+// pixels returns the memory of an image of a batch.
+func (l *Loader) pixels(b *Batch, at int) []byte {
+	n := len(b.Pixels) / l.rows()
+	return b.Pixels[at*n:][:n]
 }
 
 // MostDecoded bounds the bytes of images that a run decodes ahead. A greater value is taken for a

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
 	"hgld/internal/img"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/usertime"
 )
 
 // photos is a data set of photographs, all of one size.
@@ -71,6 +75,7 @@ func BenchmarkWorker(b *testing.B) {
 					batch.Rows[i] = i
 				}
 				b.ReportAllocs()
+				began := usertime.CPU()
 				for i := 0; b.Loop(); i++ {
 					if i%l.Size == 0 {
 						l.pad(batch)
@@ -84,10 +89,73 @@ func BenchmarkWorker(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric(1000*(usertime.CPU()-began).Seconds()/float64(b.N), "cpu-ms/img")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "img/s")
 			})
 		}
 	}
+}
+
+// folder is a data set of the files of a folder.
+type folder struct {
+	*shapes
+	names []string
+}
+
+func (d *folder) Image(ctx context.Context, i int) ([]byte, error) { return d.AppendImage(ctx, nil, i) }
+
+func (d *folder) AppendImage(_ context.Context, dst []byte, i int) ([]byte, error) {
+	f, err := os.Open(d.names[i])
+	if err != nil {
+		return dst, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return dst, err
+	}
+	n := int(info.Size())
+	dst = slices.Grow(dst, n)
+	_, err = io.ReadFull(f, dst[len(dst):len(dst)+n])
+	return dst[:len(dst)+n], err
+}
+
+// BenchmarkLoader is what a training reads on a machine without a card: batches of 64 of the files of the
+// folder that $HGLD_BENCH_PHOTOS names, normalised, by as many workers as processors.
+func BenchmarkLoader(b *testing.B) {
+	names, err := filepath.Glob(filepath.Join(os.Getenv("HGLD_BENCH_PHOTOS"), "*.jpg"))
+	if err != nil || len(names) == 0 {
+		b.Skip("HGLD_BENCH_PHOTOS names no folder of photographs")
+	}
+	library, err := img.DefaultJPEG()
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := &folder{&shapes{sizes: make([][2]int, len(names))}, names}
+	in := Default()
+	in.Scale = [2]float64{0.08, 1}
+	workers := runtime.GOMAXPROCS(0)
+	l := &Loader{Data: d, Size: 64, In: in, Decoder: &img.Decoder{JPEG: library}, Training: true, Workers: workers,
+		Prefetch: 4}
+	if l.Labels, err = Paths(d); err != nil {
+		b.Fatal(err)
+	}
+	norm, pixels, size := img.ImageNet(), make([]float32, 3*in.Size*in.Size), 3*in.Size*in.Size
+	images, began := 0, usertime.CPU()
+	for b.Loop() {
+		for batch, err := range l.Batches(b.Context(), InOrder(d.Len(), l.Size)) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range batch.Rows {
+				m := &img.RGB{W: in.Size, H: in.Size, Pix: batch.Pixels[i*size:][:size]}
+				norm.CHW(pixels, m, batch.Crop[3*i+2] == 1)
+				images++
+			}
+		}
+	}
+	b.ReportMetric(float64(images)/b.Elapsed().Seconds(), "img/s")
+	b.ReportMetric(1000*(usertime.CPU()-began).Seconds()/float64(images), "cpu-ms/img")
 }
 
 // A worker has its own memory: once it is large enough, neither images that the host resamples nor those

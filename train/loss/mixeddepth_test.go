@@ -13,14 +13,14 @@ import (
 //
 //	item    B     A     C     D     E     F     G
 //	score   .95   .90   .80   .70   .60   .50   .40
-//	class   1     0     –     –     1     0     2
+//	class   3     0     –     –     1     0     2
 //	parent  –     0     0     1     0     –     1
 var ofMixedDepth = struct {
 	scores []float64
 	paths  [][]int32
 }{
 	[]float64{.95, .90, .80, .70, .60, .50, .40},
-	[][]int32{{1, -1}, {0, 0}, {-1, 0}, {-1, 1}, {1, 0}, {0, -1}, {2, 1}},
+	[][]int32{{3, -1}, {0, 0}, {-1, 0}, {-1, 1}, {1, 0}, {0, -1}, {2, 1}},
 }
 
 // The expected values are of exact ranks: no two scores are nearer than 0.05, 500 times the

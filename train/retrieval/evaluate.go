@@ -94,6 +94,7 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 	if err := e.check(); err != nil {
 		return nil, err
 	}
+	e = e.completed()
 	keys := e.Metrics.Keys(len(e.Levels))
 	columns := make([][]float64, len(keys)) // per query
 	for i := range columns {

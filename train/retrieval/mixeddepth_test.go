@@ -13,8 +13,8 @@ import (
 
 // The worked example of docs/labels.md: items by falling score, with class and parent.
 var (
-	exampleScores = []float32{.95, .90, .80, .70, .60, .50, .40}
-	examplePaths  = []labels.Path{{1, -1}, {0, 0}, {-1, 0}, {-1, 1}, {1, 0}, {0, -1}, {2, 1}}
+	exampleScores = []float32{.95, .90, .80, .70, .60, .50, .40, .30}
+	examplePaths  = []labels.Path{{3, -1}, {0, 0}, {-1, 0}, {-1, 1}, {1, 0}, {0, -1}, {2, 1}, {3, -1}}
 )
 
 // evaluateExample ranks the example for the given queries, on a host that counts or a device that sorts.
@@ -40,21 +40,23 @@ func evaluateExample(t *testing.T, b device.Backend, queries []labels.Path) *Res
 
 func TestItemsOfUnknownRelationAreLeftOutOfTheRanking(t *testing.T) {
 	log2, none := math.Log2, math.NaN()
-	queries := []labels.Path{{0, 0}, {0, -1}, {-1, 0}, {-1, -1}}
+	queries := []labels.Path{{0, 0}, {3, -1}, {-1, 0}, {-1, -1}}
 	want := map[string][]float64{
-		// At the class: B−, A+, D−, E−, F+, G−. A query without a parent knows nothing of D either.
-		"AP_level0":  {(1./2 + 2./5) / 2, (1./2 + 2./4) / 2, none, none},
-		"R@1_level0": {0, 0, none, none},
-		// At the parent: A+, C+, D−, E+, F+, G−. A query without a class knows nothing of F.
-		"AP_level1":  {(1 + 1 + 3./4 + 4./5) / 4, none, (1 + 1 + 3./4) / 3, none},
+		// At the class: B−, A+, D−, E−, F+, G−, H−. Class 3 has no parent, and knows nothing of C and D: B+,
+		// A−, E−, F−, G−, H+.
+		"AP_level0":  {(1./2 + 2./5) / 2, (1 + 2./6) / 2, none, none},
+		"R@1_level0": {0, 1, none, none},
+		// At the parent: A+, C+, D−, E+, F+, G−. F has the parent of A, which is of its class.
+		"AP_level1":  {(1 + 1 + 3./4 + 4./5) / 4, none, (1 + 1 + 3./4 + 4./5) / 4, none},
 		"R@1_level1": {1, none, 1, none},
-		// All levels: A2, D0, E1, F2, G0, relevances 1/2 and (1/2)/1. A query without a parent has
-		// B0, A2, E0, F2, G0, one without a class A1, C1, D0, E1, G0.
-		"H-AP": {(.5/1 + (.5+.5)/3 + (.5+.5+.5)/4) / 1.5, (1./2 + 2./4) / 2, (1 + 1 + 3./4) / 3, none},
-		"NDCG": {(3 + 1/log2(4) + 3/log2(5)) / (3 + 3/log2(3) + 1/log2(4)), (3/log2(3) + 3/log2(5)) / (3 + 3/log2(3)),
-			(1 + 1/log2(3) + 1/log2(5)) / (1 + 1/log2(3) + 1/log2(4)), none},
-		// The ideal orders are 2, 2, 1 and 2, 2 and 1, 1, 1.
-		"ASI": {(1 + 1./2 + 2./3) / 3, (0 + 1./2) / 2, (1 + 1 + 2./3) / 3, none},
+		// All levels: A2, D0, E1, F2, G0, relevances 1/2 and (1/2)/1. A query without a parent has the
+		// ranking of its class, B2, A0, E0, F0, G0, H2, one without a class that of its parent, A1, C1, D0,
+		// E1, F1, G0.
+		"H-AP": {(.5/1 + (.5+.5)/3 + (.5+.5+.5)/4) / 1.5, (1 + 2./6) / 2, (1 + 1 + 3./4 + 4./5) / 4, none},
+		"NDCG": {(3 + 1/log2(4) + 3/log2(5)) / (3 + 3/log2(3) + 1/log2(4)), (3 + 3/log2(7)) / (3 + 3/log2(3)),
+			(1 + 1/log2(3) + 1/log2(5) + 1/log2(6)) / (1 + 1/log2(3) + 1/log2(4) + 1/log2(5)), none},
+		// The ideal orders are 2, 2, 1; 2, 2; and 1, 1, 1, 1.
+		"ASI": {(1 + 1./2 + 2./3) / 3, (1 + 1./2) / 2, (1 + 1 + 2./3 + 3./4) / 4, none},
 	}
 	for name, b := range map[string]device.Backend{"counted": cpu.New(2), "sorted": sortingDevice{cpu.New(2)}} {
 		r := evaluateExample(t, b, queries)
@@ -91,7 +93,7 @@ func TestGivenRankingsOfMixedDepth(t *testing.T) {
 	e := &Evaluation{Query: Side{Labels: []labels.Path{{0, 0}}}, Gallery: Side{Labels: examplePaths},
 		Levels: []string{"class", "parent"}, Metrics: set, PerQuery: true}
 	r, err := EvaluateRankings(context.Background(), e,
-		[]Ranking{{Rows: []int32{0, 1, 2, 3, 4, 5, 6}, Scores: []float32{2, 2, .8, .7, .6, .5, .4}}})
+		[]Ranking{{Rows: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Scores: []float32{2, 2, .8, .7, .6, .5, .4, .3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestIndependentLevelsOfMixedDepth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Colour: B−, A+, E−, F+, G−. Shape: A+, C+, D−, E+, G−.
+	// Colour: B−, A+, E−, F+, G−, H−. Shape: A+, C+, D−, E+, G−.
 	if v := r.Mean("AP_level0"); math.Abs(v-(1./2+2./4)/2) > 1e-12 {
 		t.Errorf("colour %v", v)
 	}

@@ -43,6 +43,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 	if err := e.checkMetrics(); err != nil {
 		return nil, err
 	}
+	e = e.completed()
 	keys := e.Metrics.Keys(len(e.Levels))
 	columns := make([][]float64, len(keys))
 	for k := range columns {

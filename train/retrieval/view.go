@@ -79,6 +79,17 @@ func mixedDepth(list []labels.Path) bool {
 	return false
 }
 
+// completed returns e with the classes that the labels of other rows imply.
+func (e *Evaluation) completed() *Evaluation {
+	if !e.mixedDepth() {
+		return e
+	}
+	both := labels.Complete(e.Query.Labels, e.Gallery.Labels)
+	full := *e
+	full.Query.Labels, full.Gallery.Labels = both[0], both[1]
+	return &full
+}
+
 // related decides by labels of mixed depth (docs/labels.md): an item whose number of shared levels in
 // [from, to) is not known is left out. An item without any label is a negative.
 type related struct {

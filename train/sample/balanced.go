@@ -16,6 +16,7 @@ type Balanced struct {
 	M       int `yaml:"m"`                        // rows of a class in a batch, at least 2
 	Level   int `yaml:"level"`                    // level of the classes; 0 is the finest
 	Batches int `yaml:"batches" range:"0 100000"` // batches per epoch; 0: as many as the rows fill
+	Rest    `yaml:",inline"`
 }
 
 // Size is Batch.
@@ -26,7 +27,7 @@ func (s *Balanced) PerClass() int { return s.M }
 
 // Epoch draws the classes of each batch in turn.
 func (s *Balanced) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
-	list, err := drawable(rows, s.Level, s.Batch, s.M)
+	list, err := drawable(rows, s.Level, s.Batch, s.M, s.Rest)
 	if err != nil {
 		return nil, err
 	}

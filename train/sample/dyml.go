@@ -25,7 +25,7 @@ func (s *DyML) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error
 	if err := checkBatch(s.Batch, s.M); err != nil {
 		return nil, err
 	}
-	order := byPath(rows)
+	order := byPath(rows, false)
 	if len(order) == 0 {
 		return nil, fmt.Errorf("sample: no row has a class at the finest level")
 	}

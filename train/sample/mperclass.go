@@ -19,6 +19,7 @@ type MPerClass struct {
 	M      int `yaml:"m"`      // rows of a class in a batch, at least 2
 	Level  int `yaml:"level"`  // level of the classes; 0 is the finest
 	Reduce int `yaml:"reduce"` // most rows that a class gives per epoch, drawn anew each time; 0: all
+	Rest   `yaml:",inline"`
 }
 
 // Size is Batch.
@@ -35,7 +36,7 @@ func (s *MPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, 
 	if s.Reduce < 0 {
 		return nil, fmt.Errorf("sample: reduce is %d, want a number of rows per class, or 0 for all", s.Reduce)
 	}
-	list, err := classes(rows, s.Level)
+	list, err := s.groups(rows, s.Level)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ type RandomMPerClass struct {
 	M       int `yaml:"m"`                        // rows of a class in a batch, at least 2
 	Level   int `yaml:"level"`                    // level of the classes; 0 is the finest
 	Batches int `yaml:"batches" range:"0 100000"` // batches per epoch
+	Rest    `yaml:",inline"`
 }
 
 // Size is Batch.
@@ -25,7 +26,7 @@ func (s *RandomMPerClass) PerClass() int { return s.M }
 
 // Epoch draws every batch independently.
 func (s *RandomMPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][]int, error) {
-	list, err := drawable(rows, s.Level, s.Batch, s.M)
+	list, err := drawable(rows, s.Level, s.Batch, s.M, s.Rest)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +46,11 @@ func (s *RandomMPerClass) Epoch(rows []labels.Path, seed uint64, epoch int) ([][
 
 // drawable returns the classes of a level. It fails unless a batch can have m rows of each of
 // batch/m classes.
-func drawable(rows []labels.Path, level, batch, m int) ([]class, error) {
+func drawable(rows []labels.Path, level, batch, m int, o Rest) ([]class, error) {
 	if err := checkBatch(batch, m); err != nil {
 		return nil, err
 	}
-	list, err := classes(rows, level)
+	list, err := o.groups(rows, level)
 	if err == nil && len(list) < batch/m {
 		err = fmt.Errorf("sample: a batch of %d needs %d classes, but the data have %d", batch, batch/m, len(list))
 	}

@@ -3,12 +3,13 @@
 // can resume in the middle of one, and the number of workers changes nothing.
 //
 // Rows are numbers 0…N−1. A label is a class at one level of a row's path; a row whose class is
-// −1 at that level belongs to no class. Samplers visit classes by number and the rows of a class
+// −1 at that level belongs to no class, and is drawn only by samplers with Rest. Samplers visit classes by number and the rows of a class
 // in their order, so that the same data in another order gives the same batches with other row
 // numbers.
 package sample
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,12 +76,54 @@ func classes(rows []labels.Path, level int) ([]class, error) {
 	return list, nil
 }
 
-// byPath returns the rows that have a finest class, sorted by path. Rows with the same path keep
-// their order.
-func byPath(rows []labels.Path) []int {
+// Rest says what a sampler does with rows that lack its level, as images of mixed depth do.
+type Rest struct {
+	// Rest draws them, too: together with the rows that lack it and are of the same class at the nearest
+	// coarser level that they have, or else at the nearest finer one. Rows without any class are never drawn.
+	Rest bool `yaml:"rest"`
+}
+
+// groups are the classes of a level, followed by those of the rows that lack it.
+func (o Rest) groups(rows []labels.Path, level int) ([]class, error) {
+	list, err := classes(rows, level)
+	if err != nil || !o.Rest {
+		return list, err
+	}
+	type key struct {
+		level int
+		label int32
+	}
+	more := map[key][]int{}
+	for i, p := range rows {
+		if p[level] >= 0 {
+			continue
+		}
+		for at := range len(p) {
+			nearest := level + 1 + at // coarser levels from the nearest, then finer ones
+			if nearest >= len(p) {
+				nearest = len(p) - 1 - at
+			}
+			if nearest >= 0 && p[nearest] >= 0 {
+				of := key{nearest, p[nearest]}
+				more[of] = append(more[of], i)
+				break
+			}
+		}
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(more), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.label, b.label))
+	}) {
+		list = append(list, class{of.label, more[of]})
+	}
+	return list, nil
+}
+
+// byPath returns the rows that have a finest class, or any class with all, sorted by path. Rows with the
+// same path keep their order.
+func byPath(rows []labels.Path, all bool) []int {
 	var order []int
 	for i, p := range rows {
-		if p[0] >= 0 {
+		if p[0] >= 0 || all && p.Depth() > 0 {
 			order = append(order, i)
 		}
 	}

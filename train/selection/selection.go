@@ -30,6 +30,8 @@ type Images struct {
 	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`
 	Missing []string `yaml:"missing" usage:"cells of the labels of vectors that mean no class, as in eval"`
 
+	Uneven bool `yaml:"uneven" usage:"keep vectors whose labels lack some levels, as eval does with uneven: keep"`
+
 	Benchmarks []string `yaml:"benchmarks" path:"in" store:"s3" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
@@ -209,7 +211,7 @@ func (s *Images) check() error {
 // held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
-		Columns: s.Levels, Missing: s.Missing, Part: "train", Recorded: o.Recorded,
+		Columns: s.Levels, Missing: s.Missing, Uneven: s.Uneven, Part: "train", Recorded: o.Recorded,
 		Say: o.Say}
 	if in.Say == nil {
 		in.Say = func(string, ...any) {}

@@ -87,7 +87,7 @@ func TestFlagsAreAQueue(t *testing.T) {
 	b.says("Nothing that is chosen is flagged.")
 	b.Keys("f", "is it a kind?", kb.Enter)
 	b.saved(1)
-	b.Click(`[data-view="flagged"]`)
+	b.screen("flagged")
 	b.at("the flagged labels", "Flagged")
 	b.Until("reason and author", `document.querySelector("#grid .facts").innerText.startsWith("is it a kind? · Anna")`)
 	b.Keys("f", "yes, of church", kb.Enter)

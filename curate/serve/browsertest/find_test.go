@@ -108,3 +108,41 @@ func TestFindIsAWorkbench(t *testing.T) {
 	}
 	s.stop()
 }
+
+// A proposal of another program is shown with its score and reason, also after it was decided.
+func TestImportedProposalsShowScoreAndReason(t *testing.T) {
+	dir := smallProject(t)
+	lines := `{"tag":"chapel","group":"worship","score":0.9,"reason":"<b>a small church</b>","source":"model a"}` + "\n" +
+		`{"tag":"cathedral","group":"worship","score":0.4,"reason":"a bishop's church"}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "ranked.jsonl"), []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program.Run(t, dir, "curate", "import", "ranked.jsonl")
+	s, b := openPage(t, dir, "--log", "edits.jsonl")
+	b.Exec(`location.hash = "#group/worship"`)
+	b.at("the proposed group", "worship")
+	b.Keys(kb.Home)
+	side := func(what, text string) {
+		t.Helper()
+		b.Until(what, fmt.Sprintf(`document.getElementById("side").innerText.includes(%q)`, text))
+	}
+	for i := 0; b.card() != "chapel"; i++ {
+		if i > 2 {
+			t.Fatalf("the group has %q", b.cards())
+		}
+		b.Keys("l")
+	}
+	side("the score", "proposed → worship, score 0.900")
+	side("the reason, as text", "<b>a small church</b>")
+	b.Readable("light-1280-reason")
+	b.Keys("b")
+	b.saved(2)
+	b.Exec(`location.hash = "#search"`)
+	b.Focus("#query")
+	b.Keys("/^chapel$")
+	b.choose("state", "decided")
+	b.Focus("#grid")
+	side("who decided", "accepted → worship")
+	side("and what was proposed", "score 0.900")
+	s.stop()
+}

@@ -14,6 +14,8 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/sketch"
 	"hgld/labels"
+
+	"github.com/chromedp/cdproto/input"
 )
 
 func writePicture(t testing.TB, path string, seed int) {
@@ -54,6 +56,21 @@ func TestImagesFitThePanelAndFollowTheLabel(t *testing.T) {
 			"until the new one is loaded")
 	}
 	b.Shot("light-pictures")
+	// The image under the pointer is shown large, and with a key that of the current label.
+	box := b.Box(".pictures img")
+	b.Mouse(input.DispatchMouseEventTypeMouseMoved, [2]float64{box[0] + 5, box[1] + 5}, 0)
+	b.Until("it is large", `document.querySelector(".enlarged:not([hidden]) img")?.complete && document.querySelector(".enlarged").clientWidth >= 200`)
+	b.Mouse(input.DispatchMouseEventTypeMouseMoved, [2]float64{5, 5}, 0)
+	b.Until("it is gone", `document.querySelector(".enlarged").hidden`)
+	b.Keys("I")
+	const large = `document.querySelector(".enlarged:not([hidden]) img")`
+	b.Until("that of the current label", large)
+	b.Shot("light-enlarged")
+	was := eval[string](b, large+".src")
+	b.Keys("l")
+	b.Until("that of the next label", fmt.Sprintf(`%s && %s.src !== %q`, large, large, was))
+	b.Keys("I")
+	b.Until("none", `document.querySelector(".enlarged").hidden`)
 	b.Keys("i")
 	b.Until("no images", `!document.querySelector(".pictures")`)
 }

@@ -92,7 +92,7 @@ func TestHostileTextNeverRuns(t *testing.T) {
 		b.Keys("j", "i")
 	}
 	for _, screen := range []string{"dropped", "flagged", "search"} {
-		b.Click(`[data-view="` + screen + `"]`)
+		b.screen(screen)
 		if screen == "search" {
 			b.Keys("xss")
 			for _, facet := range []string{"by", "how", "day", "mark"} {

@@ -29,6 +29,24 @@ func (b *page) lasso() {
 	b.Until("the lasso marks labels", `document.querySelector(".marks")`)
 }
 
+// Only open ones: the map and the lasso leave decided labels out. The legend names the coloured groups.
+func TestMapCanShowOpenLabelsAlone(t *testing.T) {
+	_, b := openPage(t, smallProject(t))
+	decided := eval[int](b, `document.querySelectorAll("#grid .card").length`)
+	b.Keys("a")
+	b.saved(1)
+	b.Keys("v")
+	b.Until("the legend", `document.querySelectorAll(".legend li").length === 5`)
+	b.Click("#maponly")
+	b.Until("a group less", `document.querySelectorAll(".legend li").length === 4`)
+	b.lasso()
+	b.Until("open ones are marked", fmt.Sprintf(`document.querySelector(".marks").innerText.startsWith("%d labels")`, 23-decided))
+	if left := eval[bool](b, `document.querySelector(".marks").innerText.includes("decided")`); left {
+		t.Error("the lasso met labels that the map does not show")
+	}
+	b.Readable("light-1280-map-open")
+}
+
 // tipAt is the point of the tooltip's label, as fractions of the map's width and height.
 const tipAt = `(() => {
 	const tip = document.querySelector(".tip"), map = tip.parentElement;

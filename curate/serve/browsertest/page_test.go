@@ -62,6 +62,15 @@ func (b *page) heading() string {
 	return eval[string](b, headingShown)
 }
 
+// screen opens a screen by its button, which may be in the menu.
+func (b *page) screen(name string) {
+	b.TB.Helper()
+	if eval[bool](b, fmt.Sprintf(`!!document.querySelector('.menu [data-view=%q]')`, name)) {
+		b.Click(`[data-menu="More"]`)
+	}
+	b.Click(`[data-view="` + name + `"]`)
+}
+
 // rows are the groups of the tree, from the top.
 func (b *page) rows() []string {
 	b.TB.Helper()

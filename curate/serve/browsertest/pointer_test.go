@@ -129,7 +129,7 @@ func TestMouseCurates(t *testing.T) {
 	b.saved(4)
 	// The dialog sets a kind. Then a group is dragged onto a kind.
 	b.Click(`[data-menu="Group"]`)
-	b.Click(`[data-command="Kind"]`)
+	b.Click(`[data-command="Set kind"]`)
 	b.Click("#choice-0")
 	b.saved(5)
 	b.Run(chromedp.DragAndDrop(chromedp.CSS("#tree .row:not(.current)"),

@@ -110,7 +110,7 @@ func (b *page) visitScreens(prefix string) {
 		{"N", "declare"}, {"e", "history"}, {"w", "write"}, {"?", "help"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
-	for _, menu := range []string{"Labels", "Group"} {
+	for _, menu := range []string{"Labels", "Group", "More"} {
 		b.Focus(`[data-menu="` + menu + `"]`)
 		b.Keys(kb.Enter)
 		b.Until("the menu", `document.activeElement.getAttribute("role") === "menuitem"`)
@@ -120,7 +120,7 @@ func (b *page) visitScreens(prefix string) {
 		b.Until("the focus is back", `document.activeElement.dataset.menu === "`+menu+`"`)
 	}
 	for _, view := range []string{"dropped", "flagged"} {
-		b.Click(`[data-view="` + view + `"]`)
+		b.screen(view)
 		b.Until("one label", `document.querySelectorAll("#grid .card").length === 1`)
 		b.Readable(prefix + "-" + view)
 	}

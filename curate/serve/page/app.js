@@ -4,10 +4,10 @@ import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Examples, Thread, Thumbnails} from './images.js';
+import {Enlarged, Examples, Thread, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
-import {Find} from './find.js';
+import {Find, TagEdits} from './find.js';
 import {commands, decide, mergeNamesakes, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
@@ -23,8 +23,10 @@ class App {
     this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
     this.thread = new Thread(this);
+    this.tagEdits = new TagEdits(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());
+    this.enlarged = new Enlarged(this);
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
       changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
@@ -225,7 +227,7 @@ class App {
       if (e.key === 'Escape') { e.target.value = ''; tree.setFilter(''); byId('grid').focus(); e.preventDefault(); }
       e.stopPropagation();
     });
-    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Declare')));
+    byId('declare').addEventListener('click', () => this.run(commands.find((c) => c.name === 'Empty group')));
     byId('query').addEventListener('input', () => { grid.start(); view.schedule(true); });
     for (const id of ['openonly', 'newonly']) byId(id).addEventListener('change', () => view.schedule(true));
     byId('query').addEventListener('keydown', (e) => {

@@ -54,9 +54,14 @@ export const number = (n) => (n < 1000 ? String(n) : withCommas.format(n));
 // count writes a number with a noun, which gets its plural.
 export const count = (n, what) => `${number(n)} ${n === 1 ? what : `${what.replace(/y$/, 'ie')}s`}`;
 
-// shown makes spaces at the ends of a name visible, and no-break or double spaces within it.
+// Letters that are written from right to left, and characters that change the direction.
+const rightToLeft = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+// shown makes spaces at the ends of a name visible, and no-break or double spaces within it. A name that is
+// written from right to left is isolated, so that it does not move the text around it.
 export function shown(name) {
-  return name.replace(/^ +| +$|\u00a0| {2,}/g, (s) => '␣'.repeat(s.length));
+  const text = name.replace(/^ +| +$|\u00a0| {2,}/g, (s) => '␣'.repeat(s.length));
+  return rightToLeft.test(text) ? `\u2068${text}\u2069` : text;
 }
 
 // hidden is a text for screen readers alone.

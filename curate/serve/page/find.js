@@ -1,4 +1,4 @@
-import {byId, h, fill, number} from './dom.js';
+import {byId, h, fill, number, shown} from './dom.js';
 import {DECIDED, DROPPED, FLAGGED, OUTLIER, stateOf} from './model.js';
 import {ask} from './net.js';
 
@@ -31,6 +31,13 @@ function leadOf(m, i) {
   if (m.status[i] & OUTLIER) return 'outlier';
   if (!m.margins) return '';
   return m.margins[i] < 0 ? 'nearer to another' : m.margins[i] < doubt ? 'close' : 'sure';
+}
+
+// fitOf says how well a label fits its group: in a word, and by how much nearer it is than to the next group,
+// or else its distance from the middle of its group.
+export function fitOf(m, i) {
+  if (m.margins && !(m.status[i] & DROPPED)) return `${leadOf(m, i)} (lead ${m.margins[i].toFixed(3)})`;
+  return m.distance[i] ? `${m.distance[i].toFixed(3)} from the middle` : '';
 }
 
 // editOf is the edit that decided or proposed a label, undefined if none of this log did.
@@ -151,5 +158,35 @@ export class Find {
       if (list.length) view.schedule(view.kind === 'search');
     } catch { /* the facets lack the latest edits */ }
     this.asking = false;
+  }
+}
+
+// TagEdits holds the edits of the current label: who proposed and decided it, when and why.
+export class TagEdits {
+  constructor(app) { Object.assign(this, {app, of: '', list: [], asking: false}); }
+
+  key(i) { return `${i} ${this.app.model.version}`; }
+
+  // ask requests the edits of the current label if an edit has placed it, one request at a time.
+  async ask() {
+    const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
+    if (i === undefined || !model.placed[i] || this.asking || this.of === wanted) return;
+    this.asking = true;
+    let list = [];
+    try { ({edits: list} = await ask(`/api/edits?tag=${i}`)); } catch { /* the panel lacks them */ }
+    this.asking = false;
+    Object.assign(this, {of: wanted, list});
+    view.draw(); // and ask again if the label has changed
+  }
+
+  // section shows the edits, the latest first.
+  section(i) {
+    if (this.of !== this.key(i) || !this.list.length) return null;
+    const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'divided', flag: 'flagged',
+      note: 'noted'};
+    return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
+      h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),
+      h('p', {}, `${e.resolved ? 'flag resolved' : what[e.op] || e.op}${e.to ? ` → ${shown(e.to)}` : ''}${e.score === undefined ? '' : `, score ${e.score.toFixed(3)}`}`),
+      e.reason || e.note ? h('p', {class: 'reason', dir: 'auto'}, [e.reason, e.note].filter(Boolean).join(' · ')) : null)));
   }
 }

@@ -1,3 +1,4 @@
+import {h, byId} from './dom.js';
 import {ask} from './net.js';
 import {FLAGGED} from './model.js';
 
@@ -30,6 +31,43 @@ export class Thumbnails {
       this.changed();
     }
     this.asking = false;
+  }
+}
+
+// Enlarged shows an image large: the one under the pointer, or while on is true that of the current label. It
+// covers no part of the row that it belongs to.
+export class Enlarged {
+  constructor(app) {
+    Object.assign(this, {app, on: false, box: h('div', {class: 'enlarged', 'aria-hidden': 'true', hidden: true})});
+    document.body.append(this.box);
+    const over = (e) => e.target.closest?.('.thumbnail img, .pictures img');
+    document.addEventListener('pointerover', (e) => { const img = over(e); if (img) this.show(img.src, img.getBoundingClientRect()); });
+    document.addEventListener('pointerout', (e) => { if (over(e)) this.draw(); });
+  }
+
+  toggle() {
+    if (!this.app.model.has.thumbnails) { this.app.view.say('There are no images; hgld curate serve --images names their folder.'); return; }
+    this.on = !this.on;
+    this.app.view.draw();
+  }
+
+  // draw shows the image of the current label, or none.
+  draw() {
+    const i = this.app.view.grid.current(), name = this.on && i !== undefined ? this.app.thumbnails.of(i) : '';
+    const row = byId(`cell-${this.app.view.grid.at}`);
+    if (name && row) this.show(`/image/${encodeURIComponent(name)}`, row.getBoundingClientRect());
+    else this.hide();
+  }
+
+  hide() { this.box.hidden = true; this.box.replaceChildren(); }
+
+  // show shows an image beside a rectangle: below it, or above if there is more room.
+  show(address, {left, top, bottom}) {
+    const src = address.replace(/\?small$/, ''), side = Math.min(360, innerWidth - 24, Math.max(innerHeight - bottom, top) - 16);
+    if (!this.box.firstChild || this.box.firstChild.src !== new URL(src, location.href).href) this.box.replaceChildren(h('img', {src, alt: ''}));
+    Object.assign(this.box.style, {width: `${side}px`, height: `${side}px`, left: `${Math.max(8, Math.min(left, innerWidth - side - 12))}px`,
+      top: `${innerHeight - bottom >= top ? bottom + 6 : top - side - 6}px`});
+    this.box.hidden = false;
   }
 }
 

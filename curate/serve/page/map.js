@@ -2,12 +2,16 @@ import {h, fill, count, key, shown} from './dom.js';
 
 const mostNames = 60; // the most groups that are named at once
 
+// The colours of the largest groups, in the light and the dark scheme. Nobody tells more of them apart.
+const colours = [['#1f5fbf', '#7fb0ff'], ['#b3541e', '#f2a65a'], ['#1a7345', '#5fd39a'], ['#a1236a', '#ff8cc6'], ['#6b4fb3', '#b9a2ff'],
+  ['#7a6a00', '#e0cf4a'], ['#007a8a', '#4fd6e8'], ['#9d1c1c', '#ff9c93']];
+
 // PlaneMap draws all labels at points that follow from their vectors, and names the largest groups.
 // The pointer draws a lasso to mark labels. On the keyboard, arrows move a circle, + and − resize
 // it, and Space marks the labels inside. The wheel zooms at the pointer, and Page Up and Page Down
 // at the circle.
 export class PlaneMap {
-  // on: {marked(tags, more), group(tag) -> number, isMarked(tag), decided(tag), name(tag), groupName(group)}
+  // on: {marked(tags, more), group(tag) -> number, isMarked(tag), decided(tag), name(tag), groupName(group), declared(group)}
   constructor(root, on) {
     this.on = on;
     this.places = null;
@@ -16,10 +20,12 @@ export class PlaneMap {
     this.canvas = h('canvas', {tabIndex: 0, role: 'application',
       'aria-label': 'Map of the labels. Arrows move the circle, plus and minus resize it, space marks what is inside.'});
     this.note = h('p', {class: 'soft', role: 'status'}, 'placing the labels…');
+    this.only = h('input', {type: 'checkbox', id: 'maponly', onchange: () => this.draw()});
+    this.legend = h('ul', {class: 'legend', 'aria-label': 'Colours of the largest groups'});
     this.tip = h('p', {class: 'tip', 'aria-hidden': 'true', hidden: true});
     fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'),
       key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
-      this.note, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
+      h('div', {class: 'under'}, this.note, h('label', {class: 'check'}, this.only, ' only open ones')), this.legend, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
     this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
     this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.drawSoon(); } else this.hover(this.at(e)); });
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
@@ -36,7 +42,7 @@ export class PlaneMap {
 
   set(places) {
     this.places = places;
-    this.note.textContent = `${count(places.length, 'label')}; colours are groups, filled points are decided.`;
+    this.note.textContent = `${count(places.length, 'label')}; similar ones stand together, and filled points are decided.`;
     this.draw();
   }
 
@@ -74,19 +80,42 @@ export class PlaneMap {
     this.canvas.dataset.draws = this.draws;
     const dark = matchMedia('(prefers-color-scheme: dark)').matches;
     const size = (this.places.length > 8000 ? 1.3 : 2.6) * scale;
-    const mark = style.getPropertyValue('--mark'), none = style.getPropertyValue('--line');
+    this.colourGroups(dark);
+    const mark = style.getPropertyValue('--mark'), none = style.getPropertyValue('--edge');
     for (let i = 0; i < this.places.length; i++) {
       const [x, y] = over(...this.places[i]);
-      if (x < 0 || x > w || y < 0 || y > hgt) continue;
-      const hue = (this.on.group(i) * 137.508) % 360;
+      if (x < 0 || x > w || y < 0 || y > hgt || this.hides(i)) continue;
       c.beginPath();
       c.arc(x, y, this.on.isMarked(i) ? 2 * size : size, 0, 7);
       if (this.on.isMarked(i)) { c.fillStyle = mark; c.fill(); continue; }
-      const colour = this.on.group(i) < 0 ? none : `hsl(${hue} 62% ${dark ? 66 : 42}%)`;
+      const colour = this.colour.get(this.on.group(i)) || none;
       if (this.on.decided(i)) { c.fillStyle = colour; c.fill(); } else { c.strokeStyle = colour; c.lineWidth = scale; c.stroke(); }
     }
     this.drawNames(c, over, {w, hgt, scale, style});
     this.drawOver();
+  }
+
+  // hides tells whether a label is left out: a decided one, if only open ones are shown.
+  hides(i) { return this.only.checked && !!this.on.decided(i); }
+
+  // sizes counts the labels that are shown in each group.
+  sizes() {
+    const n = new Map();
+    for (let i = 0; i < this.places.length; i++) if (!this.hides(i)) n.set(this.on.group(i), (n.get(this.on.group(i)) || 0) + 1);
+    n.delete(-1);
+    return n;
+  }
+
+  // inOrder sorts groups: those that somebody declared first, then the largest.
+  inOrder(groups, size) { return groups.sort((a, b) => !!this.on.declared(b) - !!this.on.declared(a) || size(b) - size(a)); }
+
+  // colourGroups gives the largest groups a colour each, and writes the legend. The other groups are grey.
+  colourGroups(dark) {
+    const n = this.sizes(), first = this.inOrder([...n.keys()], (g) => n.get(g)).slice(0, colours.length);
+    this.colour = new Map(first.map((g, k) => [g, colours[k][dark ? 1 : 0]]));
+    const swatch = (colour) => { const e = h('span', {class: 'swatch', 'aria-hidden': 'true'}); e.style.background = colour; return e; };
+    fill(this.legend, first.map((g) => h('li', {}, swatch(this.colour.get(g)), shown(this.on.groupName(g)))),
+      n.size > first.length ? h('li', {}, swatch('var(--edge)'), `${n.size - first.length} other groups`) : null);
   }
 
   // drawOver copies the layer of the points, and draws the lasso or the circle.
@@ -110,7 +139,7 @@ export class PlaneMap {
     const middle = new Map();
     this.places.forEach((place, i) => {
       const [x, y] = over(...place), g = this.on.group(i);
-      if (g < 0 || x < 0 || x > w || y < 0 || y > hgt) return;
+      if (g < 0 || this.hides(i) || x < 0 || x > w || y < 0 || y > hgt) return;
       const m = middle.get(g) || [0, 0, 0];
       middle.set(g, [m[0] + 1, m[1] + x, m[2] + y]);
     });
@@ -118,7 +147,8 @@ export class PlaneMap {
     c.font = `600 ${12 * scale}px system-ui, sans-serif`;
     c.textBaseline = 'middle';
     c.lineJoin = 'round';
-    for (const [g, [n, x, y]] of [...middle].sort((a, b) => b[1][0] - a[1][0]).slice(0, mostNames)) {
+    for (const g of this.inOrder([...middle.keys()], (g) => middle.get(g)[0]).slice(0, mostNames)) {
+      const [n, x, y] = middle.get(g);
       const text = shown(this.on.groupName(g)), wide = c.measureText(text).width;
       const left = Math.max(2, Math.min(w - wide - 2, x / n - wide / 2)), middleY = Math.max(high / 2, Math.min(hgt - high / 2, y / n));
       if (taken.some((t) => left < t.right && left + wide > t.left && Math.abs(t.y - middleY) < high)) continue;
@@ -137,7 +167,7 @@ export class PlaneMap {
     if (!this.places) return;
     const {viewport} = this;
     let best = -1, near = 0.0004 / viewport.zoom ** 2;
-    this.places.forEach(([a, b], i) => { const d = (a - x) ** 2 + (b - y) ** 2; if (d < near) { near = d; best = i; } });
+    this.places.forEach(([a, b], i) => { if (this.hides(i)) return; const d = (a - x) ** 2 + (b - y) ** 2; if (d < near) { near = d; best = i; } });
     this.tip.hidden = best < 0;
     if (best < 0) return;
     const [a, b] = this.places[best], g = this.on.group(best);
@@ -161,7 +191,7 @@ export class PlaneMap {
 
   take(inside, more) {
     const tags = [];
-    this.places.forEach(([x, y], i) => { if (inside(x, y)) tags.push(i); });
+    this.places.forEach(([x, y], i) => { if (inside(x, y) && !this.hides(i)) tags.push(i); });
     this.on.marked(tags, more);
     this.draw();
   }

@@ -2,7 +2,7 @@ import {h, hidden, fill, attribute, write, count, number, shown, key, byId} from
 import {DECIDED, DROPPED, FLAGGED, OUTLIER, PROPOSED, stateOf} from './model.js';
 import {commands} from './commands.js';
 import {menu} from './menu.js';
-import {placedBy} from './find.js';
+import {fitOf, placedBy} from './find.js';
 
 // differs tells whether a part of the screen must be written again. state is everything that its
 // appearance depends on.
@@ -53,6 +53,9 @@ export function cardState(app, i, active) {
     view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
+// headFirst lists the variants of a row, the one with the most landmarks first.
+const headFirst = (m, row) => (row.length > 1 ? [...row].sort((x, y) => m.landmarks[y] - m.landmarks[x]) : row);
+
 // card writes a label and its variants into an element, on one line for groups and proposals, and
 // on two lines elsewhere.
 export function card(app, e, i, active) {
@@ -88,8 +91,9 @@ export function card(app, e, i, active) {
     }
   }
   write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
-  write(label.firstChild, shown(m.names[i]));
-  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
+  const byUse = headFirst(m, row);
+  write(label.firstChild, shown(m.names[byUse[0]]));
+  write(label.lastChild, byUse.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
   write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
@@ -132,7 +136,7 @@ export function head(app) {
     review: [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'],
   };
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
-    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? 'labels that mean similar things stand together' : facts,
+    h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? '' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
       v.kind === 'near' || items.length ? hints[v.kind] : '', v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
         class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null, sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
@@ -143,9 +147,9 @@ export function head(app) {
 export function actions(app) {
   const m = app.model;
   const grouped = app.view.kind === 'group';
-  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept core': !grouped, 'Accept to here': !grouped, Divide: !m.has.split,
-    'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, Undo: !m.undo && !app.sender.queue.length,
-    'More like this': !m.has.suggest, Redo: !m.redo && !app.sender.queue.length, Kind: m.levels.length < 3};
+  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept sure': !grouped, 'Accept to here': !grouped, Divide: !m.has.split,
+    'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, 'Enlarge image': !m.has.thumbnails, Undo: !m.undo && !app.sender.queue.length,
+    'More like this': !m.has.suggest, Redo: !m.redo && !app.sender.queue.length, 'Set kind': m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
   if (!differs('actions', Object.values(off).join())) return;
@@ -166,14 +170,23 @@ function toolbar(app) {
 // views writes the buttons of the screens.
 export function views(app) {
   const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []),
-    ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ...(app.model.has.propose ? [['Proposed', 'R', 'proposals']] : []),
-    ['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ...(app.model.has.finish ? [['Write', 'w', 'write']] : []),
-    ['Help', '?', 'help']];
-  const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size};
+    ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ...(app.model.has.propose ? [['Assign', 'R', 'proposals']] : []),
+    ...(app.model.has.finish ? [['Write', 'w', 'write']] : [])];
+  const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Help', '?', 'help']];
+  const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size}, box = byId('views');
   if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
-  fill(byId('views'), list.map(([name, k, kind]) => h('button', {type: 'button', data: {view: kind},
-    'aria-pressed': String(app.view.kind === kind || (kind === 'group' && app.view.kind === 'near')), onclick: () => app.go(kind)},
-    name, sizes[kind] ? ` ${number(sizes[kind])}` : '', k ? [' ', key(k)] : null)));
+  const button = ([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, onclick: () => app.go(kind)},
+    h('span', {}, name, sizes[kind] ? ` ${number(sizes[kind])}` : ''), k ? [' ', key(k)] : null);
+  if (!box.children.length) box.append(h('span', {class: 'screens'}), ...menu('More', rare.map(button)));
+  fill(box.firstChild, list.map(button));
+  for (const b of box.querySelectorAll('.screens button')) {
+    const kind = b.dataset.view;
+    b.setAttribute('aria-pressed', String(app.view.kind === kind || (kind === 'group' && ['near', 'like'].includes(app.view.kind))));
+  }
+  for (const [name, , kind] of rare) write(box.querySelector(`.menu [data-view="${kind}"]`).firstChild, `${name}${sizes[kind] ? ` ${number(sizes[kind])}` : ''}`);
+  const opener = box.querySelector('.opener');
+  opener.setAttribute('aria-label', sizes.flagged ? `More, ${count(sizes.flagged, 'flagged label')}` : 'More');
+  opener.classList.toggle('flagged', sizes.flagged > 0);
 }
 
 // side writes the suggestions, and the details of the current label.
@@ -201,19 +214,24 @@ export function side(app) {
     const [reason, , note] = m.remarks.get(i) || ['', '', ''];
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
-    parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole'}, shown(m.names[i])),
-      h('dl', {}, app.view.rows.labels(i).slice(1).map((x) => fact('variant', `${shown(m.names[x])} (${number(m.landmarks[x])})`)).flat(),
+    parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole', dir: 'auto'}, shown(m.names[i])),
+      h('dl', {},
       fact('group', app.view.kind === 'group' ? group : h('button', {type: 'button', class: 'link', onclick: () => app.view.openLabel(i)}, group)),
         fact('state', stateOf(m.status[i])), fact('landmarks', number(m.landmarks[i])), m.withImages ? fact('images', number(m.images[i])) : null,
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
-      m.distance[i] ? fact('distance', m.distance[i].toFixed(3)) : null, reason ? fact('dropped', reason) : null,
-        note ? fact('note', note) : null, placedBy(app, i) ? fact('decided', placedBy(app, i)) : null)));
+      fitOf(m, i) ? fact('fit', fitOf(m, i)) : null, reason ? fact('dropped', reason) : null,
+        note ? fact('note', note) : null, placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
     if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));
+    if (m.placed[i]) parts.push(app.tagEdits.section(i));
+    const variants = app.view.rows.labels(i).filter((x) => x !== i);
+    if (variants.length) {
+      parts.push(h('section', {}, h('h2', {}, 'Variants'), h('dl', {}, variants.map((x) => fact(number(m.landmarks[x]), shown(m.names[x]))).flat())));
+    }
   }
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
-  fill(byId('side'), parts);
+  fill(byId('side'), parts.filter(Boolean));
 }
 
 // thread shows what was written about the flag of a label.

@@ -112,6 +112,7 @@ export class Proposals {
     const notDrawn = (x) => !first.has(x.tag), by = this.byGroup(this.taken.filter(notDrawn))
       .map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
     const below = this.stage === 'check' ? this.all.slice(this.taken.length).filter(notDrawn).reverse().map((x) => x.tag) : [];
+    this.mixed = new Set([...drawn, ...below]); // in sections of several groups
     const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn},
       {title: `below the slider, least sure first · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
     return list.length ? list : [{items: []}];
@@ -120,7 +121,7 @@ export class Proposals {
   // about is the text on a card: the proposed group and the lead.
   about(i) {
     const g = this.stage === 'check' ? this.app.model.parent[i] : this.groupOf.get(i) ?? -1;
-    return [g >= 0 ? `${shown(this.name(g))}?` : '', this.lead.has(i) ? this.lead.get(i).toFixed(2) : ''].filter(Boolean).join(' ');
+    return [g >= 0 && this.mixed?.has(i) ? `${shown(this.name(g))}?` : '', this.lead.has(i) ? this.lead.get(i).toFixed(2) : ''].filter(Boolean).join(' ');
   }
 
   // draw writes the part above the labels, and requests missing data.

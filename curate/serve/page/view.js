@@ -138,7 +138,8 @@ export class View {
     app.rate.draw(this.model.n - this.model.done.labels, app.proposals.errors);
     if (kind === 'proposals') app.proposals.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
-    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); }, 0); // the screen is painted first
+    app.enlarged?.draw();
+    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); app.tagEdits.ask(); }, 0); // the screen is painted first
   }
 
   // ——— going to a screen
@@ -216,6 +217,7 @@ export class View {
       decided: (i) => model.status[i] & DECIDED,
       name: (i) => model.names[i],
       groupName: (g) => model.groups[1][g].name,
+      declared: (g) => model.groups[1][g].declared,
       marked: (tags, more) => {
         if (!more) { marks.clear(); this.leftOut.clear(); }
         this.markMany(tags);

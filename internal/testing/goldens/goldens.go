@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -89,15 +88,11 @@ func hasCases(v reflect.Value) bool {
 var started, _ = os.Getwd()
 
 // Root returns the repository's root: the nearest folder above the working directory at the start that
-// has a go.mod. A test starts in its package's folder, so that is found with -trimpath too. A test
-// binary that runs elsewhere, as those of scripts/gpu_pack do, looks where it was compiled.
+// has a go.mod. A test starts in its package's folder.
 func Root() string {
-	_, compiled, _, _ := runtime.Caller(0)
-	for _, dir := range []string{started, filepath.Dir(compiled)} {
-		for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				return dir
-			}
+	for dir := started; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
 		}
 	}
 	panic("no go.mod above the working directory")

@@ -2,8 +2,11 @@ package cpu
 
 import (
 	"errors"
+	"runtime"
+	"sync"
 	"time"
 
+	"hgld/internal/crash"
 	"hgld/train/device"
 )
 
@@ -24,17 +27,58 @@ type Mover interface {
 type Joined struct {
 	*Backend
 	mover   Mover
+	overlap bool
 	err     error // the first of a call
 	waiting time.Duration
+
+	aside  chan []float32 // arrays to add; nil: none yet
+	adding sync.WaitGroup // until they are added
+	failed error          // of the first that was not
 }
 
+// leastToOverlap is the number of processors from which on one of them may move numbers while all compute. With fewer,
+// it would take more from the computation than it saves.
+const leastToOverlap = 4
+
 var (
-	_ device.Collective = (*Joined)(nil)
-	_ device.Straggling = (*Joined)(nil)
+	_ device.Overlapping = (*Joined)(nil)
+	_ device.Straggling  = (*Joined)(nil)
 )
 
 // Join makes b the backend of a process in a group.
-func Join(b *Backend, m Mover) *Joined { return &Joined{Backend: b, mover: m} }
+func Join(b *Backend, m Mover) *Joined {
+	return &Joined{Backend: b, mover: m, overlap: runtime.GOMAXPROCS(0) >= leastToOverlap}
+}
+
+// Overlap makes Overlaps answer so.
+func (j *Joined) Overlap(on bool) { j.overlap = on }
+
+// Overlaps reports whether there are processors to move numbers while others compute.
+func (j *Joined) Overlaps() bool { return j.overlap }
+
+// AllReduceAside replaces a by the sum over all processes, in another thread.
+func (j *Joined) AllReduceAside(a device.Array) {
+	if j.aside == nil {
+		j.aside = make(chan []float32, 64)
+		go j.add()
+	}
+	j.adding.Add(1)
+	j.aside <- j.Floats(a)
+}
+
+// add adds what AllReduceAside is given.
+func (j *Joined) add() {
+	defer crash.Guard()
+	for x := range j.aside {
+		if j.failed == nil {
+			j.failed = j.mover.AllReduce(x)
+		}
+		j.adding.Done()
+	}
+}
+
+// Settle waits for what AllReduceAside was given.
+func (j *Joined) Settle() { j.do(func() error { return nil }) }
 
 // Rank returns the number of this process and how many there are.
 func (j *Joined) Rank() (rank, ranks int) { return j.mover.Rank() }
@@ -62,7 +106,10 @@ func (j *Joined) do(call func() error) {
 		return
 	}
 	began := time.Now()
-	j.err = call()
+	j.adding.Wait() // one call at a time
+	if j.err = j.failed; j.err == nil {
+		j.err = call()
+	}
 	j.waiting += time.Since(began)
 }
 

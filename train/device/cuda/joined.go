@@ -15,10 +15,13 @@ import (
 // Joined is a Backend whose card works with those of other processes, by NCCL.
 type Joined struct {
 	*Backend
-	comm  *nccl.Comm
-	calls atomic.Int64 // collective operations queued
-	stop  chan struct{}
-	ended sync.WaitGroup
+	comm   *nccl.Comm
+	stream Stream       // of the collective operations
+	order  Event        // between it and the compute stream
+	aside  bool         // the compute stream does not wait yet for the last of them
+	calls  atomic.Int64 // collective operations queued
+	stop   chan struct{}
+	ended  sync.WaitGroup
 
 	ending sync.Mutex // guards all fields below
 	failed error      // of the group
@@ -26,9 +29,9 @@ type Joined struct {
 }
 
 var (
-	_ device.Collective = (*Joined)(nil)
-	_ device.Graphs     = (*Joined)(nil)
-	_ device.Crowded    = (*Joined)(nil)
+	_ device.Overlapping = (*Joined)(nil)
+	_ device.Graphs      = (*Joined)(nil)
+	_ device.Crowded     = (*Joined)(nil)
 )
 
 // FindNCCL opens NCCL. It needs no card.
@@ -50,6 +53,12 @@ func Join(b *Backend, l *nccl.Library, rank, ranks int, id nccl.ID) (*Joined, er
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	j := &Joined{Backend: b, comm: comm, stop: make(chan struct{})}
+	if j.stream, err = b.drv.NewStream(); err == nil {
+		j.order, err = b.drv.NewEvent(Ordered)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cuda: %w", err), comm.Abort())
+	}
 	j.ended.Go(func() { defer crash.Guard(); j.watch() })
 	return j, nil
 }
@@ -92,7 +101,7 @@ func (j *Joined) Leave(failed bool) error {
 	if failed {
 		return errors.Join(err, j.comm.Abort())
 	}
-	return errors.Join(err, j.comm.Close())
+	return errors.Join(err, j.comm.Close(), j.drv.FreeEvent(j.order), j.drv.FreeStream(j.stream))
 }
 
 // Calls returns how many collective operations this process has queued. Any goroutine may call it.
@@ -104,7 +113,33 @@ func (j *Joined) Rank() (rank, ranks int) { return j.comm.Rank() }
 // AllReduce queues the sum of a over all processes.
 func (j *Joined) AllReduce(a device.Array) {
 	at := j.begin("AllReduce", a)
-	j.queue(func(s uintptr) error { return j.comm.AllReduce(at, at, a.Len(), ncclType(a), s) })
+	j.queue(false, func(s uintptr) error { return j.comm.AllReduce(at, at, a.Len(), ncclType(a), s) })
+}
+
+// Overlaps is true: NCCL's operations have a stream of their own.
+func (j *Joined) Overlaps() bool { return true }
+
+// AllReduceAside queues the sum of a over all processes beside the operations that follow.
+func (j *Joined) AllReduceAside(a device.Array) {
+	at := j.begin("AllReduce", a)
+	j.queue(true, func(s uintptr) error { return j.comm.AllReduce(at, at, a.Len(), ncclType(a), s) })
+}
+
+// Settle makes the operations that follow wait for those of AllReduceAside.
+func (j *Joined) Settle() {
+	if !j.aside {
+		return
+	}
+	j.aside = false
+	j.op("Settle").queue(func() (bool, error) { return true, j.after(j.stream, j.compute) })
+}
+
+// after makes what is queued on a stream from now on wait for what is queued on another.
+func (j *Joined) after(first, then Stream) error {
+	if err := j.drv.Record(j.order, first); err != nil {
+		return err
+	}
+	return j.drv.WaitEvent(then, j.order)
 }
 
 // AllGather queues the copy of the src of every process to dst.
@@ -114,13 +149,13 @@ func (j *Joined) AllGather(dst, src device.Array) {
 	}
 	to := j.begin("AllGather", dst)
 	from := j.address(src)
-	j.queue(func(s uintptr) error { return j.comm.AllGather(to, from, src.Len(), ncclType(src), s) })
+	j.queue(false, func(s uintptr) error { return j.comm.AllGather(to, from, src.Len(), ncclType(src), s) })
 }
 
 // Broadcast queues the copy of rank 0's a to the others.
 func (j *Joined) Broadcast(a device.Array) {
 	at := j.begin("Broadcast", a)
-	j.queue(func(s uintptr) error { return j.comm.Broadcast(at, a.Len(), ncclType(a), s) })
+	j.queue(false, func(s uintptr) error { return j.comm.Broadcast(at, a.Len(), ncclType(a), s) })
 }
 
 // ncclType returns the type of an array in NCCL.
@@ -148,16 +183,24 @@ func (j *Joined) address(a device.Array) uintptr {
 	return uintptr(j.call.address(a))
 }
 
-// queue queues the operation on the compute stream.
-func (j *Joined) queue(work func(stream uintptr) error) {
+// queue queues the operation after those before it. Those after it wait for it, unless it is aside.
+func (j *Joined) queue(aside bool, work func(stream uintptr) error) {
 	j.calls.Add(1)
+	j.aside = aside
 	j.call.queue(func() (bool, error) {
 		j.ending.Lock()
 		defer j.ending.Unlock()
 		if j.over {
 			return true, j.failed
 		}
-		return true, work(uintptr(j.compute))
+		err := j.after(j.compute, j.stream)
+		if err == nil {
+			err = work(uintptr(j.stream))
+		}
+		if err == nil && !aside {
+			err = j.after(j.stream, j.compute)
+		}
+		return true, err
 	})
 }
 

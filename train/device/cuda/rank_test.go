@@ -195,7 +195,7 @@ func rankLossSteps() map[string]*device.Steps {
 // CPU beside each other. How many are sorted at a time changes no byte.
 func TestRankLossOfFewAndManyPositives(t *testing.T) {
 	items, positives := 5000, []int{0, 20, 64, 65, 2000}
-	if effort.Exhaustive() {
+	if effort.Long() {
 		items, positives = 60000, []int{0, 4, 60, 1000, 15000}
 	}
 	b, plain := poisoned(t), cpu.New(2)
@@ -289,7 +289,7 @@ func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 // may.
 func TestRankOperationsOfManyQueries(t *testing.T) {
 	queries := 1000
-	if effort.Exhaustive() {
+	if effort.Long() {
 		queries = 1<<16 + 1
 	}
 	b, plain := poisoned(t), cpu.New(1)
@@ -371,7 +371,7 @@ func TestRankOperationsWithoutQueries(t *testing.T) {
 // scratch memory are sorted in turn.
 func TestRankedSortsLongRows(t *testing.T) {
 	queries, items, scratch := 3, 2*4096+100, 256<<10
-	if effort.Exhaustive() {
+	if effort.Long() {
 		queries, items, scratch = 17, 1_000_000, 256<<20
 	}
 	b := poisoned(t)

@@ -3,6 +3,9 @@ package call
 import (
 	"fmt"
 	"slices"
+
+	"hgld/labels"
+	"hgld/train/loss"
 )
 
 // check returns an error for arrays that do not fit together or to the loss.
@@ -116,6 +119,14 @@ func (l *Loss) checkLabels(what string, list []int32, rows int) error {
 	levels := l.spec.Levels
 	if len(list) != rows*levels {
 		return fmt.Errorf("%d rows of %s have %d labels, want %d at each row", rows, what, len(list), levels)
+	}
+	if loss.EveryLevel(l.kind) {
+		for row := range rows {
+			p := labels.Path(list[row*levels:][:levels])
+			if p.Depth() > 0 && p[1:].Depth() < levels-1 {
+				return fmt.Errorf("row %d of %s lacks a level, and %s needs every level above the finest", row, what, l.spec.Name)
+			}
+		}
 	}
 	if len(l.spec.Classes) == 0 {
 		if at := slices.IndexFunc(list, func(c int32) bool { return c < -1 }); at >= 0 {

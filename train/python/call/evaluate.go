@@ -163,7 +163,7 @@ func (n *numbering) path(classes []int32, where string) (labels.Path, error) {
 				names[l] = strconv.Itoa(int(c))
 			}
 		}
-		return n.builder.Add(labels.Row{Names: names, Where: where})
+		return n.builder.Add(labels.Row{Names: names, Where: where, Uneven: true})
 	}
 	p := make(labels.Path, len(classes))
 	for l, c := range classes {

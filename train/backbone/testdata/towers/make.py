@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the files beside it: make.py FOLDER [large]. Needs torch, timm, transformers, open_clip_torch, safetensors.
+"""Makes the files beside it: make.py FOLDER [wide|published]. Needs torch, timm, transformers, open_clip_torch, safetensors.
 
 Each file has the state dict of a small image tower of random weights, as its library
 saves it, and of one pass: case.images, the embedding of that library, and the gradient
 by the images of the sum of the embedding times case.upstream. The metadata name the
-backbone of hgld and its settings. With "large", towers of the published shapes.
+backbone of hgld and its settings. With "wide", towers as wide as the published ones, of few
+blocks and small images. With "published", towers of the published shapes.
 Made with timm 1.0.31, transformers 5.23.0, open_clip 3.3.0 and torch 2.15.0.
 """
 import json
@@ -18,9 +19,9 @@ import transformers as hf
 from safetensors.torch import load_file, save_file
 from timm.layers import resample_abs_pos_embed
 
-folder, large = sys.argv[1], sys.argv[2:] == ["large"]
-WIDTH, DEPTH, HEADS = (384, 12, 6) if large else (16, 2, 2)
-PROJECTION = 128 if large else 12
+folder, shape = (sys.argv[1:] + ["small"])[:2]
+WIDTH, HEADS, PROJECTION = (16, 2, 12) if shape == "small" else (384, 6, 128)
+DEPTH = 12 if shape == "published" else 2
 
 
 def shake(net):
@@ -80,9 +81,8 @@ def of_transformers(name, cls, config, kind, settings, patch, stored, size, embe
     save(name, kind, settings | {"patch": patch}, net, lambda x: embed(net, x), size, tensors)
 
 
-P, P32 = (14, 32) if large else (4, 4)
-S, T = (224, 280) if large else (16, 24)  # sizes of images; a multiple of P
-C = 224 if large else 16
+P, P32 = (4, 4) if shape == "small" else (14, 32)  # sides of patches
+S, T, C = {"small": (16, 24, 16), "wide": (112, 140, 96), "published": (224, 280, 224)}[shape]  # of images
 of_timm("dinov2-timm", "vit_small_patch14_dinov2", "dinov2", {}, P, S)
 of_timm("dinov2-timm-resampled", "vit_small_patch14_dinov2", "dinov2", {}, P, T, S)
 of_timm("dinov2-registers-timm", "vit_small_patch14_reg4_dinov2", "dinov2", {"registers": 4}, P, S)

@@ -32,14 +32,14 @@ var someRows = [][2]int{{0, 64}, {32700, 32800}, {65500, 65600}, {manyRows - 64,
 
 // testManyRows runs operations on many rows. It compares some rows with the result of the same
 // operation on those rows alone, which other tests compare with the reference. It checks that
-// all other rows were written. Unless tests are exhaustive, it runs two cheap operations: neither an
+// all other rows were written. Unless tests are long, it runs two cheap operations: neither an
 // emulated card nor the CPU has the limits of a card.
 func testManyRows(s *suite, b device.Backend) {
 	if !s.fits(3 * manyRows) {
 		return
 	}
 	c := &caller{suite: s, b: b}
-	if !OnCard() && !effort.Exhaustive() {
+	if !OnCard() && !effort.Long() {
 		for _, r := range c.manyVectors() {
 			if r.name == "Sums of rows" || r.name == "Gather" {
 				s.manyRowsOf(c, &r)
@@ -286,7 +286,7 @@ func (s *suite) manyMatrices(b device.Backend) {
 
 // manyBlocks computes arrays in which every element has the same value.
 func (s *suite) manyBlocks(b device.Backend) {
-	if !s.fits(manyBlocks) || !effort.Exhaustive() {
+	if !s.fits(manyBlocks) || !effort.Long() {
 		return
 	}
 	x := s.alloc(device.F32, manyBlocks)

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/internal/csvfile"
+	"hgld/internal/regular"
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// Below adds coarser levels to a source. A table gives them: its header names levels, finest first, of
+// which the first is the coarsest of the source, and each row has a class of it and the classes above.
+//
+//	make,origin
+//	Audi,Germany
+//
+// An item whose class the table lacks is an error that names it. An item without a class stays so, and
+// so does one that lacks the source's coarsest level.
+func Below(ctx context.Context, src shards.Source, table string) (shards.Source, error) {
+	if src.Landmarks() {
+		return nil, errors.New("taxonomy: the levels above a landmark come from its label file")
+	}
+	b := &below{Source: src, base: filepath.Base(table), above: map[string][]string{}}
+	b.levels = src.Levels()
+	b.joins = len(b.levels) - 1
+	f, err := regular.Open(table)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := b.read(csvfile.NewReader(f)); err != nil {
+		return nil, fmt.Errorf("taxonomy %s: %w", b.base, err)
+	}
+	if b.input, err = FileInput(ctx, table); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+type below struct {
+	shards.Source
+	base   string
+	levels []string
+	joins  int                 // the level that the table begins with
+	above  map[string][]string // the classes above a class of that level
+	input  shards.Input
+}
+
+// read reads the table. Rows must be a tree.
+func (b *below) read(r *csvfile.Reader) error {
+	r.Trim()
+	header, err := r.Read()
+	if err != nil {
+		return err
+	}
+	joined := b.levels[b.joins]
+	if len(header) < 2 || !strings.EqualFold(header[0], joined) {
+		return fmt.Errorf("line %d: the columns are %s; want %s, the coarsest level of the images, and then the coarser ones",
+			r.Line(), strings.Join(header, ", "), joined)
+	}
+	b.levels = slices.Concat(b.levels, header[1:])
+	for i, name := range b.levels {
+		if name == "" || slices.Contains(b.levels[:i], name) {
+			return fmt.Errorf("line %d: level %q is there twice or has no name", r.Line(), name)
+		}
+	}
+	tree := labels.NewBuilder(b.levels[b.joins:]...)
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		row = slices.Clone(row)
+		where := fmt.Sprintf("line %d", r.Line())
+		if slices.Contains(row, "") {
+			return fmt.Errorf("%s: %q: want a class in every column", where, strings.Join(row, ","))
+		}
+		if _, err := tree.Add(labels.Row{Names: row, Where: where}); err != nil {
+			return err
+		}
+		b.above[row[0]] = row[1:]
+	}
+	if len(b.above) == 0 {
+		return errors.New("has no rows")
+	}
+	return nil
+}
+
+// Levels are those of the source and of the table.
+func (b *below) Levels() []string { return b.levels }
+
+// Items adds the classes above to each item's.
+func (b *below) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		for item, err := range b.Source.Items(ctx) {
+			if err == nil && len(item.Names) > 0 {
+				item.Names, err = b.names(item)
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (b *below) names(item shards.Item) ([]string, error) {
+	class := item.Names[b.joins]
+	above, ok := b.above[class]
+	switch {
+	case class == "":
+		above = make([]string, len(b.levels)-len(item.Names))
+	case !ok:
+		return nil, fmt.Errorf("%s: taxonomy %s has no row for %s %q", item.Where, b.base, b.levels[b.joins], class)
+	}
+	return slices.Concat(item.Names, above), nil
+}
+
+// Inputs adds the table.
+func (b *below) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	all, err := b.Source.Inputs(ctx, wanted)
+	in := shards.Input{}
+	if wanted(len(all)) {
+		in = b.input
+	}
+	return append(all, in), err
+}

@@ -1,0 +1,69 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hgld/shards"
+)
+
+func TestTaxonomyAddsCoarserLevels(t *testing.T) {
+	dir := t.TempDir()
+	images, table := filepath.Join(dir, "images"), filepath.Join(dir, "makes.csv")
+	for _, name := range []string{"Audi/A4/1.jpg", "Audi/TT/2.jpg", "Fiat/500/3.jpg"} {
+		path := filepath.Join(images, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(text string) (names []string, src shards.Source, err error) {
+		t.Helper()
+		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		folders, err := Folder{}.Open(t.Context(), Settings{Input: images, Levels: []string{"model", "make"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { folders.Close() })
+		if src, err = Below(t.Context(), folders, table); err != nil {
+			return nil, nil, err
+		}
+		for item, err := range src.Items(t.Context()) {
+			if err != nil {
+				return nil, nil, err
+			}
+			names = append(names, strings.Join(item.Names, " < "))
+		}
+		return names, src, nil
+	}
+	got, src, err := read("Make;origin;continent\nFiat;Italy;Europe\nAudi;Germany;Europe\nFord;USA;America\n")
+	want := []string{"A4 < Audi < Germany < Europe", "TT < Audi < Germany < Europe", "500 < Fiat < Italy < Europe"}
+	if err != nil || !slices.Equal(got, want) || !slices.Equal(src.Levels(), []string{"model", "make", "origin", "continent"}) {
+		t.Fatalf("%v, %q of %v, want %q", err, got, src, want)
+	}
+	all, err := src.Inputs(t.Context(), func(int) bool { return true })
+	if last := all[len(all)-1]; err != nil || last.Name != "makes.csv" || last.SHA256 == (shards.Hash{}) {
+		t.Errorf("%v, the last input is %+v", err, last)
+	}
+	for text, want := range map[string]string{
+		"make,origin\nFiat,Italy\n":                                   `makes.csv has no row for make "Audi"`,
+		"brand,origin\nFiat,Italy\n":                                  "the columns are brand, origin; want make",
+		"make\nFiat\n":                                                "the columns are make; want make",
+		"make,model\nFiat,Italy\n":                                    `level "model" is there twice`,
+		"make,origin\nFiat,\n":                                        `line 2: "Fiat,": want a class in every column`,
+		"make,origin\nFiat,Italy\nFiat,Spain\nAudi,Germany\n":         `"Fiat" has two parents: "Italy" (line 2) and "Spain" (line 3)`,
+		"make,origin,continent\nFiat,Italy,Europe\nAudi,Italy,Asia\n": `"Italy" has two parents: "Europe" (line 2) and "Asia" (line 3)`,
+		"make,origin\n":                                               "has no rows",
+		"":                                                            "makes.csv",
+	} {
+		_, _, err := read(text)
+		wantError(t, err, want)
+	}
+}

@@ -1,0 +1,304 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// WebDataset imports TAR files of samples, as the webdataset library reads them: a .tar, or a folder of
+// them. The members of a sample follow one another and have a name up to the first dot of its last part:
+// 000123.jpg, 000123.json. One of them is the image. Settings.Levels names the members, or the fields of
+// the .json, that have the classes, finest first; by default it is cls, class or label, whichever there is.
+// A class is a text or a number. An empty one and null are no class.
+//
+// The name of a file gives the split (train-000000.tar), Settings.SplitFolders gives that of others. An
+// image is called FILE/NAME.
+//
+// The layout is described at https://github.com/webdataset/webdataset.
+type WebDataset struct{}
+
+// Open reads the names of all members and the classes, and no image. It returns an *OrderError if the
+// levels appear to be coarsest first.
+func (WebDataset) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
+		return nil, errors.New("dataset: webdataset takes images and classes from its input; leave out images, labels and columns")
+	}
+	src := &webSource{levels: s.Levels}
+	if err := src.open(ctx, s); err != nil {
+		return nil, fmt.Errorf("dataset: webdataset %s: %w", s.Input, errors.Join(err, src.Close()))
+	}
+	return src, nil
+}
+
+type webSource struct {
+	levels []string
+	files  []*webFile
+	keep   bool // rows may lack levels
+	notes  []string
+}
+
+// webFile is a TAR file and its samples.
+type webFile struct {
+	name    string // within the input, with slashes
+	split   labels.Split
+	store   *tarStore
+	samples []webSample
+}
+
+// webSample is an image and its classes.
+type webSample struct {
+	image string   // a member
+	names []string // finest first; none without any
+}
+
+// usualLabels are the members and fields that have the class in data sets of one level.
+var usualLabels = []string{"cls", "class", "label"}
+
+func (src *webSource) open(ctx context.Context, s Settings) (err error) {
+	names, err := filesIn(s.Input, ".tar")
+	if err != nil {
+		return err
+	}
+	if src.keep, err = keepsUneven(s); err != nil {
+		return err
+	}
+	if src.notes, err = checkParts(names); err != nil {
+		return err
+	}
+	splits, err := fileSplits(names, s)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		file := s.Input
+		if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
+			file = filepath.Join(s.Input, filepath.FromSlash(name))
+		}
+		f := &webFile{name: name, split: splits[i]}
+		if f.store, err = indexTar(ctx, file); err != nil {
+			return err
+		}
+		src.files = append(src.files, f)
+		if err := f.store.stampByHash(); err != nil {
+			return err
+		}
+		if err := src.read(ctx, f, s.Extensions); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return orderByRows(src.levels, src.rows(ctx))
+}
+
+// read finds the samples of a file and their classes.
+func (src *webSource) read(ctx context.Context, f *webFile, also []string) error {
+	members, err := f.store.list(ctx)
+	if err != nil {
+		return err
+	}
+	samples := map[string]map[string]string{} // members by key and extension
+	var keys []string
+	for _, m := range members {
+		dir, base := path.Split(m.path)
+		key, ext, _ := strings.Cut(base, ".")
+		if key = dir + key; samples[key] == nil {
+			samples[key] = map[string]string{}
+			keys = append(keys, key)
+		}
+		samples[key][strings.ToLower(ext)] = m.path
+	}
+	for _, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := webSample{}
+		for ext, member := range samples[key] {
+			if strings.Contains(ext, ".") || !isImage("x."+ext) && !slices.Contains(also, "."+ext) {
+				continue // such as a mask, 000123.seg.png
+			}
+			if s.image != "" {
+				return fmt.Errorf("sample %s has two images, %s and %s", key, min(s.image, member), max(s.image, member))
+			}
+			s.image = member
+		}
+		if s.image == "" {
+			continue
+		}
+		if s.names, err = src.classes(f, samples[key]); err != nil {
+			return fmt.Errorf("sample %s: %w", key, err)
+		}
+		f.samples = append(f.samples, s)
+	}
+	if len(f.samples) == 0 {
+		return errors.New("no sample has an image (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
+	}
+	return nil
+}
+
+// classes returns the classes of a sample. The first sample decides the levels if nobody named them.
+func (src *webSource) classes(f *webFile, members map[string]string) ([]string, error) {
+	fields := map[string]any{}
+	if name, ok := members["json"]; ok {
+		text, err := f.text(name)
+		if err != nil {
+			return nil, err
+		}
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber() // a class 20221102000000 is no 2.0221102e+13
+		if err := d.Decode(&fields); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if src.levels == nil {
+		for _, name := range usualLabels {
+			if _, ok := fields[name]; ok || members[name] != "" {
+				src.levels = []string{name}
+				break
+			}
+		}
+		if src.levels == nil {
+			return nil, fmt.Errorf("none of the members and fields %s; name those with the classes by levels, finest first",
+				strings.Join(usualLabels, ", "))
+		}
+	}
+	names := make([]string, len(src.levels))
+	for l, level := range src.levels {
+		var err error
+		if member := members[strings.ToLower(level)]; member != "" {
+			if names[l], err = f.text(member); isNone(names[l]) {
+				names[l] = ""
+			}
+		} else if v, ok := fields[level]; ok {
+			names[l], err = classText(v)
+		} else if !src.keep {
+			err = errors.New("there is no such member and no such field of a .json")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("level %s: %w", level, err)
+		}
+	}
+	if strings.Join(names, "") == "" {
+		return nil, nil
+	}
+	return names, nil
+}
+
+// classText is the class that a JSON value names.
+func classText(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return strings.TrimSpace(v), nil
+	case json.Number:
+		if isNone(v.String()) {
+			return "", nil
+		}
+		return v.String(), nil
+	}
+	return "", fmt.Errorf("%.80s is no class; want a text or a number", fmt.Sprint(v))
+}
+
+// isNone reports whether a text is the usual number of no class.
+func isNone(text string) bool { return text == "-1" }
+
+// longestText is the largest member of a sample that is read as text, in bytes.
+const longestText = 1 << 20
+
+// text returns a member, without the spaces around it.
+func (f *webFile) text(member string) (string, error) {
+	e, err := f.store.find(member)
+	if err != nil {
+		return "", err
+	}
+	if e.size > longestText {
+		return "", fmt.Errorf("%s has %d bytes, and a class or its JSON at most %d", member, e.size, longestText)
+	}
+	r, err := f.store.open(member)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	return strings.TrimSpace(string(data)), err
+}
+
+// rows are the classes of all samples.
+func (src *webSource) rows(ctx context.Context) iter.Seq2[[]string, string] {
+	return func(yield func([]string, string) bool) {
+		for _, f := range src.files {
+			for _, s := range f.samples {
+				if ctx.Err() != nil || !yield(s.names, f.name+"/"+s.image) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Levels are the named ones, finest first.
+func (src *webSource) Levels() []string { return src.levels }
+
+// Landmarks is false.
+func (src *webSource) Landmarks() bool { return false }
+
+// Notes says which parts of the data set seem to be missing.
+func (src *webSource) Notes() []string { return src.notes }
+
+// Items yields the images, file by file.
+func (src *webSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+	return func(yield func(shards.Item, error) bool) {
+		for _, f := range src.files {
+			for _, s := range f.samples {
+				e, err := f.store.find(s.image)
+				if err == nil {
+					err = ctx.Err()
+				}
+				item := shards.Item{Path: f.name + "/" + s.image, Split: f.split, Names: s.names, Uneven: src.keep,
+					Landmark: -1, Size: e.size, Stamp: e.stamp}
+				item.Where, item.ID = item.Path, shards.NewImageID(item.Path)
+				item.Open = func() (io.ReadCloser, error) { return f.store.open(s.image) }
+				if !yield(item, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Inputs lists the files.
+func (src *webSource) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+	all := make([]shards.Input, len(src.files))
+	for i, f := range src.files {
+		if !wanted(i) {
+			continue
+		}
+		in, err := f.store.input(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		in.Name = f.name
+		all[i] = in
+	}
+	return all, nil
+}
+
+// Close closes the files.
+func (src *webSource) Close() error {
+	var err error
+	for _, f := range src.files {
+		err = errors.Join(err, f.store.Close())
+	}
+	return err
+}

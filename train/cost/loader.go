@@ -1,0 +1,95 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hgld/train"
+	"hgld/train/input"
+)
+
+// LoaderResult is the speed at which images come to a network, by the number of workers.
+type LoaderResult struct {
+	Batch   int    `json:"batch"`       // images
+	Size    int    `json:"size"`        // side of an image, in pixels
+	Stored  int    `json:"stored_side"` // short side of larger images in the shards; 0: their own or unknown
+	Device  string `json:"device"`      // name of the backend
+	Decoder string `json:"decoder"`     // of JPEG
+	Packs   bool   `json:"on_device"`   // the device resamples
+
+	Rates  []input.Rates `json:"workers"`
+	Upload float64       `json:"upload"` // images per second; 0: the device reads the memory of the host
+}
+
+// BenchLoader loads the given number of training images with one worker, with two, and so on up to the
+// number of the settings. It passes each number of workers to see before.
+func BenchLoader(ctx context.Context, c train.Config, data train.Data, o train.Options, images int,
+	see func(workers int)) (b LoaderResult, err error) {
+	r, err := rehearsed(c, data, o)
+	if err != nil {
+		return b, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	l := r.Loader()
+	if l.Width > 0 {
+		return b, errors.New("train: the data are vectors, which need no loader of images")
+	}
+	b = LoaderResult{Batch: l.Size, Size: l.In.Size, Stored: input.StoredSide(l.Data), Device: o.Backend.Name(),
+		Decoder: l.Decoder.JPEGName(), Packs: l.Packs}
+	for n := 1; ; n = min(2*n, l.Workers) {
+		see(n)
+		rates, err := l.Measure(ctx, n, images, c.Seed)
+		if err != nil {
+			return b, err
+		}
+		b.Rates = append(b.Rates, rates)
+		if n == l.Workers {
+			break
+		}
+	}
+	b.Upload, err = l.MeasureUpload(ctx, max(images/l.Size, 1))
+	return b, err
+}
+
+// Short returns the part that takes most of the time with all workers.
+func (b LoaderResult) Short() string {
+	last := b.Rates[len(b.Rates)-1]
+	short, least := "read", last.Read
+	for _, part := range []struct {
+		name string
+		rate float64
+	}{{"decode", last.Decode}, {"crop", last.Crop}} {
+		if part.rate < least {
+			short, least = part.name, part.rate
+		}
+	}
+	if b.Upload > 0 && b.Upload < last.All {
+		return "upload"
+	}
+	return short
+}
+
+// Text describes the rates as a table.
+func (b LoaderResult) Text() string {
+	w := &strings.Builder{}
+	where := "the host"
+	if b.Packs {
+		where = b.Device
+	}
+	fmt.Fprintf(w, "training images of %d pixels, resampled on %s, decoded by %s\n", b.Size, where, b.Decoder)
+	if b.Stored > 0 {
+		fmt.Fprintf(w, "stored with a short side of at most %d pixels\n", b.Stored)
+	}
+	fmt.Fprintln(w, "\nimages per second, of the whole and of each part if there were no others:")
+	fmt.Fprintf(w, "%7s %9s %9s %9s %9s\n", "workers", "all", "read", "decode", "crop")
+	for _, r := range b.Rates {
+		fmt.Fprintf(w, "%7d %9.0f %9.0f %9.0f %9.0f\n", r.Workers, r.All, r.Read, r.Decode, r.Crop)
+	}
+	if b.Upload > 0 {
+		fmt.Fprintf(w, "upload to %s: %.0f\n", b.Device, b.Upload)
+	}
+	fmt.Fprintf(w, "\nshort: %s\n", b.Short())
+	return w.String()
+}
