@@ -64,8 +64,14 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 		}
 	}
 	for what, f := range map[string]func(*http.Request){
-		"another page":             func(r *http.Request) { throughProxy(r); r.Header.Set("Origin", "https://evil.example") },
-		"without TLS":              func(r *http.Request) { throughProxy(r); r.Header.Set("Origin", "http://curate.example.org") },
+		"another page": func(r *http.Request) {
+			throughProxy(r)
+			r.Header.Set("Origin", "https://evil.example")
+		},
+		"without TLS": func(r *http.Request) {
+			throughProxy(r)
+			r.Header.Set("Origin", "http://curate.example.org")
+		},
 		"the origin at this host":  func(r *http.Request) { r.Header.Set("Origin", testOrigin) },
 		"another host":             func(r *http.Request) { throughProxy(r); r.Host = "evil.example" },
 		"no token":                 func(r *http.Request) { throughProxy(r); r.Header.Del(TokenHeader) },
