@@ -84,7 +84,8 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 			t.Errorf("%s: %s, want it refused", what, resp.Status)
 		}
 	}
-	if code := a.post(openPath, map[string]string{"key": strings.Repeat("x", leastPass)}, nil); code != http.StatusForbidden {
+	code := a.post(openPath, map[string]string{"key": strings.Repeat("x", leastPass)}, nil)
+	if code != http.StatusForbidden {
 		t.Errorf("a guessed pass gives %d", code)
 	}
 	if s.Key() == people[0].Pass {

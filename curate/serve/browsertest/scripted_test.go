@@ -288,7 +288,8 @@ func TestScriptedCuratorLong(t *testing.T) {
 					wrong := c.wrong(dir)
 					t.Logf("| %d | %s | %s | %d | %.3f | %.3f | %d | %d | %d | %.1f %% | %d |",
 						len(truth), draft, s.name, seed,
-						float64(c.keys+c.clicks)/float64(len(truth)), float64(c.version()-c.began)/float64(len(truth)), c.read, c.keys, c.clicks,
+						float64(c.keys+c.clicks)/float64(len(truth)), float64(c.version()-c.began)/float64(len(truth)),
+						c.read, c.keys, c.clicks,
 						100*(1-float64(wrong)/float64(len(truth))), wrong)
 				}
 			}
