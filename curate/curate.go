@@ -225,7 +225,8 @@ func (e *Edit) checkNames() error {
 				len(p.Scores), len(p.Members))
 		}
 		if len(p.Reasons) > 0 && (e.Op != Propose || len(p.Reasons) != len(p.Members)) {
-			return fmt.Errorf("%s: part %.80q has %d reasons of %d members; only a propose has reasons, one for each", e.Op, p.To,
+			return fmt.Errorf("%s: part %.80q has %d reasons of %d members; only a propose has reasons, one for each",
+				e.Op, p.To,
 				len(p.Reasons), len(p.Members))
 		}
 		if slices.ContainsFunc(p.Reasons, func(r string) bool { return !readable(r) }) {

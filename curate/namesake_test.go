@@ -10,7 +10,8 @@ import (
 func TestMergeWithPartsIsOneEdit(t *testing.T) {
 	s := start(t, churches(t))
 	before := s.Places()
-	do(t, s, Edit{Op: Merge, Level: 1, Parts: []Part{{To: "Church", Members: refs("church")}, {To: "Peak", Members: refs("peak", "bridge")}}})
+	do(t, s, Edit{Op: Merge, Level: 1, Parts: []Part{{To: "Church", Members: refs("church")},
+		{To: "Peak", Members: refs("peak", "bridge")}}})
 	if tag := s.Tag(0); tag.Group != "Church" || tag.Decided {
 		t.Errorf("the first tag is %+v, want an open one in Church", tag)
 	}

@@ -21,8 +21,9 @@ type Work struct {
 	Edits int `json:"edits"`
 	// Undone is the number of these edits that are not in force.
 	Undone int `json:"undone"`
-	// Read is the number of tags that edits in force accepted, moved or dropped, and Dropped that of the dropped ones.
-	Read    int `json:"read"`
+	// Read is the number of tags that edits in force accepted, moved or dropped.
+	Read int `json:"read"`
+	// Dropped is the number of the dropped ones.
 	Dropped int `json:"dropped"`
 	// Confirmed is the number of tags that edits in force decided as proposed, without looking at each.
 	Confirmed int `json:"confirmed"`

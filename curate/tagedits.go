@@ -2,6 +2,7 @@ package curate
 
 // TagEdit is an active edit as far as it is about one tag.
 type TagEdit struct {
+	// Edit is the whole edit.
 	Edit *Edit
 	// To is the group that the edit put the tag into, "" for none.
 	To string

@@ -27,7 +27,8 @@ func TestTagEditsAreTheHistoryOfATag(t *testing.T) {
 	if text := strings.Join(got, "; "); text != "propose worship 0.9 a small church; confirm worship -1 " {
 		t.Errorf("the history is %q", text)
 	}
-	wrong := Edit{Base: s.Version(), Op: Propose, Parts: []Part{{To: "a", Members: refs("hill"), Reasons: []string{"x", "y"}}}}
+	wrong := Edit{Base: s.Version(), Op: Propose,
+		Parts: []Part{{To: "a", Members: refs("hill"), Reasons: []string{"x", "y"}}}}
 	if _, err := s.Apply(wrong, nil); err == nil || !strings.Contains(err.Error(), "2 reasons of 1 members") {
 		t.Errorf("two reasons of one tag: %v", err)
 	}

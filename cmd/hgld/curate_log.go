@@ -17,7 +17,8 @@ func curateLogCommand() *cli.Command {
 			"  hgld curate log --stats edits.jsonl     what each curator did on each day\n" +
 			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
 		Flags: append(commonFlags(),
-			&cli.BoolFlag{Name: "stats", Usage: "count the edits and the decided tags by day and curator, in place of listing them"}),
+			&cli.BoolFlag{Name: "stats",
+				Usage: "count the edits and the decided tags by day and curator, in place of listing them"}),
 		Action: actionWithArgs(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
 			return runCurateLog(j, j.args[0], c.Bool("stats"))
 		}),

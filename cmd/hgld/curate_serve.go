@@ -39,7 +39,7 @@ func curateServeCommand() *cli.Command {
 			"  hgld curate serve --levels tag,supercategory,family,kind   one more level, for a new log\n" +
 			"  hgld curate serve --images shards                        with images of the landmarks\n" +
 			"  hgld curate serve --port 0                               on any free port\n" +
-			"  hgld curate serve --people people.txt --origin https://curate.example.org   several people, through a proxy with TLS",
+			"  hgld curate serve --people people.txt --origin https://curate.example.org   several people, by a proxy",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "`FILE` to curate", DefaultText: "draft.json"},
 			&cli.StringFlag{Name: "log", Usage: "`FILE` of edits; created if it does not exist", DefaultText: "edits.jsonl"},
@@ -48,8 +48,10 @@ func curateServeCommand() *cli.Command {
 				DefaultText: strings.Join(curate.DefaultLevels, ",")},
 			&cli.StringFlag{Name: "out", Usage: "hierarchy `FILE` that the page's Write button makes", DefaultText: "hierarchy.json"},
 			&cli.IntFlag{Name: "port", Usage: "port on 127.0.0.1; 0 for any free port", Value: servePort},
-			&cli.StringFlag{Name: "origin", Usage: "`ADDRESS` of a proxy with TLS on this machine through which the people of --people come: https://HOST"},
-			&cli.StringFlag{Name: "people", Usage: "`FILE` with a name on each line of who may come by --origin; hgld adds a pass to each"},
+			&cli.StringFlag{Name: "origin",
+				Usage: "`ADDRESS` of a proxy with TLS on this machine through which the people of --people come: https://HOST"},
+			&cli.StringFlag{Name: "people",
+				Usage: "`FILE` with a name on each line of who may come by --origin; hgld adds a pass to each"},
 			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks",
 				DefaultText: "tags.jsonl"},
@@ -202,7 +204,7 @@ func (o *serveOptions) readPeople(j *job) ([]serve.Person, error) {
 		return nil, nil
 	}
 	if _, err := serve.HostOf(o.origin); err != nil {
-		return nil, usagef("--origin %q: %v", o.origin, err)
+		return nil, usagef("--origin %.80q: %v", o.origin, err)
 	}
 	people, err := serve.ReadPeople(o.people)
 	if err == nil {

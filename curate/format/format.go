@@ -77,7 +77,8 @@ var Formats = registry.Table[Format]{
 	{Name: "skos", About: "SKOS with levels by XKOS, in Turtle", Value: Format{
 		Read: readSKOS, Write: writeSKOS, is: isTurtle, lint: lintNames(readSKOS),
 		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true, counts: true}}},
-	{Name: "suggestions", About: "proposals of another program: tag, group, score, source; as JSON lines with reasons", Value: Format{
+	{Name: "suggestions", About: "proposals of another program: tag, group, score, source; " +
+		"as JSON lines with reasons", Value: Format{
 		Read: readSuggestions, Write: writeSuggestions, is: isSuggestions, lint: lintNames(readSuggestions),
 		holds: holding{proposals: true, proposalsOnly: true}}},
 	{Name: "groups", About: "a list of groups: group, parent, landmarks", Value: Format{

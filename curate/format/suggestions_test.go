@@ -39,7 +39,8 @@ func TestSuggestionsBecomeProposals(t *testing.T) {
 			parts[1].To != "ocean area " {
 			t.Errorf("%s: %+v, want church: chapel, then ocean area: bay", name, parts)
 		}
-		if reasons := parts[1].Reasons; !slices.Equal(parts[0].Scores, []float64{.9}) || !slices.Equal(parts[1].Scores, []float64{.4}) ||
+		if reasons := parts[1].Reasons; !slices.Equal(parts[0].Scores, []float64{.9}) ||
+			!slices.Equal(parts[1].Scores, []float64{.4}) ||
 			parts[0].Reasons != nil || name == "json" && !slices.Equal(reasons, []string{"water"}) {
 			t.Errorf("%s: %+v, want the scores and the reasons of the file", name, parts)
 		}

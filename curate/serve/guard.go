@@ -84,7 +84,8 @@ func (g *guard) admit(origin string, people []Person) error {
 	}
 	g.hosts, g.origin = append(slices.Clone(g.hosts), host), origin
 	for _, p := range people {
-		g.people, g.passes = append(g.people, &member{name: p.Name, secret: g.derive("person " + p.Name)}), append(g.passes, p.Pass)
+		g.people, g.passes = append(g.people, &member{name: p.Name, secret: g.derive("person " + p.Name)}),
+			append(g.passes, p.Pass)
 	}
 	return nil
 }
@@ -198,7 +199,8 @@ func (g *guard) foreignReason(r *http.Request) string {
 	case !slices.Contains(g.hosts, r.Host):
 		return "this host is not served; use the link that the server prints, through a tunnel with the same port " +
 			"on both sides"
-	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != g.originOf(r.Host):
+	case len(r.Header.Values("Origin")) > 1 || r.Header.Get("Origin") != "" &&
+		r.Header.Get("Origin") != g.originOf(r.Host):
 		return "this request comes from another page"
 	case r.Method == http.MethodPost && r.Header.Get("Origin") == "":
 		return "a POST request needs an Origin header"

@@ -55,12 +55,13 @@ func ReadPeople(path string) ([]Person, error) {
 		case !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl):
 			return nil, fmt.Errorf("%s:%d: the name is not text", path, n)
 		case names[p.Name]:
-			return nil, fmt.Errorf("%s:%d: %q is there twice", path, n, p.Name)
+			return nil, fmt.Errorf("%s:%d: %.80q is there twice", path, n, p.Name)
 		case len(p.Pass) < leastPass || url.PathEscape(p.Pass) != p.Pass:
-			return nil, fmt.Errorf("%s:%d: the pass of %q must be at least %d letters and digits; leave it out, and hgld makes one",
+			return nil, fmt.Errorf("%s:%d: the pass of %.80q must be at least %d letters and digits; leave it out, and "+
+				"hgld makes one",
 				path, n, p.Name, leastPass)
 		case passes[p.Pass]:
-			return nil, fmt.Errorf("%s:%d: %q has the pass of somebody else", path, n, p.Name)
+			return nil, fmt.Errorf("%s:%d: %.80q has the pass of somebody else", path, n, p.Name)
 		}
 		names[p.Name], passes[p.Pass] = true, true
 		people = append(people, p)
@@ -92,7 +93,8 @@ func HostOf(origin string) (host string, err error) {
 		return "", err
 	}
 	if u.Scheme != "https" || u.Host == "" || origin != "https://"+u.Host || strings.ToLower(u.Host) != u.Host {
-		return "", errors.New("an origin is https:// and the name of a host in small letters, without a path: https://curate.example.org")
+		return "", errors.New("an origin is https:// and the name of a host in small letters, without a path: " +
+			"https://curate.example.org")
 	}
 	return u.Host, nil
 }

@@ -36,16 +36,20 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 		return c
 	}
 	ben, again, carla := enter(people[0].Pass), enter(people[0].Pass), enter(people[1].Pass)
-	if ben.pass != again.pass || ben.Token == carla.Token || ben.Secret == carla.Secret || ben.Queue == carla.Queue || ben.Secret == a.Secret {
+	if ben.pass != again.pass || ben.Token == carla.Token || ben.Secret == carla.Secret ||
+		ben.Queue == carla.Queue || ben.Secret == a.Secret {
 		t.Errorf("the passes are %+v, %+v and %+v", ben.pass, carla.pass, a.pass)
 	}
 	for i, c := range []*client{ben, carla} {
-		e := `{"id":"edit-of-` + people[i].Name + `","draft":"","base":` + []string{"0", "1"}[i] + `,"op":"accept","to":"cluster 0","from":[{"name":"tag ` + []string{"1", "2"}[i] + `"}]}`
-		if resp, text := c.do("POST", "/api/edit", e, throughProxy); resp.StatusCode != http.StatusOK {
+		e := `{"id":"edit-of-` + people[i].Name + `","draft":"","base":` +
+			[]string{"0", "1"}[i] + `,"op":"accept","to":"cluster 0","from":[{"name":"tag ` + []string{"1", "2"}[i] + `"}]}`
+		resp, text := c.do("POST", "/api/edit", e, throughProxy)
+		if resp.StatusCode != http.StatusOK {
 			t.Fatalf("an edit of %s: %s %s", people[i].Name, resp.Status, text)
 		}
-		resp, text := c.do("GET", "/api/state", "", func(r *http.Request) { throughProxy(r); r.Header.Set(NonceHeader, "n") })
-		if !strings.Contains(text, `"by":"`+people[i].Name+`"`) || resp.Header.Get(ProofHeader) != derive(c.Secret, "proof n") {
+		resp, text = c.do("GET", "/api/state", "", func(r *http.Request) { throughProxy(r); r.Header.Set(NonceHeader, "n") })
+		if !strings.Contains(text, `"by":"`+people[i].Name+`"`) ||
+			resp.Header.Get(ProofHeader) != derive(c.Secret, "proof n") {
 			t.Errorf("the state of %s is by another, or proved by another secret", people[i].Name)
 		}
 	}
@@ -60,8 +64,14 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 		}
 	}
 	for what, f := range map[string]func(*http.Request){
-		"another page":             func(r *http.Request) { throughProxy(r); r.Header.Set("Origin", "https://evil.example") },
-		"without TLS":              func(r *http.Request) { throughProxy(r); r.Header.Set("Origin", "http://curate.example.org") },
+		"another page": func(r *http.Request) {
+			throughProxy(r)
+			r.Header.Set("Origin", "https://evil.example")
+		},
+		"without TLS": func(r *http.Request) {
+			throughProxy(r)
+			r.Header.Set("Origin", "http://curate.example.org")
+		},
 		"the origin at this host":  func(r *http.Request) { r.Header.Set("Origin", testOrigin) },
 		"another host":             func(r *http.Request) { throughProxy(r); r.Host = "evil.example" },
 		"no token":                 func(r *http.Request) { throughProxy(r); r.Header.Del(TokenHeader) },
@@ -74,7 +84,8 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 			t.Errorf("%s: %s, want it refused", what, resp.Status)
 		}
 	}
-	if code := a.post(openPath, map[string]string{"key": strings.Repeat("x", leastPass)}, nil); code != http.StatusForbidden {
+	code := a.post(openPath, map[string]string{"key": strings.Repeat("x", leastPass)}, nil)
+	if code != http.StatusForbidden {
 		t.Errorf("a guessed pass gives %d", code)
 	}
 	if s.Key() == people[0].Pass {
@@ -96,7 +107,8 @@ func TestReadPeopleMakesPasses(t *testing.T) {
 	}
 	write("# who curates\n\nBen\nCarla Ruiz\n", 0o644)
 	first, err := ReadPeople(path)
-	if err != nil || len(first) != 2 || first[1].Name != "Carla Ruiz" || len(first[0].Pass) < leastPass || first[0].Pass == first[1].Pass {
+	if err != nil || len(first) != 2 || first[1].Name != "Carla Ruiz" ||
+		len(first[0].Pass) < leastPass || first[0].Pass == first[1].Pass {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	info, err := os.Stat(path)
@@ -124,8 +136,10 @@ func TestReadPeopleMakesPasses(t *testing.T) {
 	if _, err := ReadPeople(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a file that the group can read: %v", err)
 	}
-	for origin, good := range map[string]bool{testOrigin: true, "https://curate.lan:8443": true, "http://curate.lan": false, "https://curate.lan/": false,
-		"https://": false, "https://Curate.lan": false, "https://a@b": false} {
+	for origin, good := range map[string]bool{testOrigin: true,
+		"https://curate.lan:8443": true, "http://curate.lan": false,
+		"https://curate.lan/": false,
+		"https://":            false, "https://Curate.lan": false, "https://a@b": false} {
 		if _, err := HostOf(origin); (err == nil) != good {
 			t.Errorf("the origin %q: %v", origin, err)
 		}

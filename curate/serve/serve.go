@@ -213,7 +213,7 @@ func New(c Config) (*Server, error) {
 		closing: make(chan struct{}), moved: map[int]distanceRow{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	if err := s.guard.admit(c.Origin, c.People); err != nil {
-		return nil, fmt.Errorf("serve: %q: %w", c.Origin, err)
+		return nil, fmt.Errorf("serve: %.80q: %w", c.Origin, err)
 	}
 	for _, e := range c.Session.Edits() {
 		if id := editID(e); id != "" {

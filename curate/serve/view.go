@@ -199,7 +199,8 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	view := s.viewSince(-1)
 	s.mu.Unlock()
-	a := fullState{By: s.author(r), Log: s.c.Log, Queue: s.queue(memberOf(r)), Levels: s.session.Levels(), Kinds: curate.Kinds,
+	a := fullState{By: s.author(r), Log: s.c.Log, Queue: s.queue(memberOf(r)),
+		Levels: s.session.Levels(), Kinds: curate.Kinds,
 		New: s.c.New, View: view,
 		Has: map[string]bool{"suggest": s.c.Suggester != nil, "split": s.c.Splitter != nil, "map": s.c.Mapper != nil,
 			"examples":   s.c.Examples != nil,

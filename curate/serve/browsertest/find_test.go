@@ -50,7 +50,9 @@ func TestNamesakesAreMergedFromAList(t *testing.T) {
 	b.Keys(kb.Enter)
 	b.saved(edits + 1)
 	e := s.lastEdit()
-	if e.Op != curate.Merge || len(e.Parts) != 2 || slices.ContainsFunc(e.Parts, func(p curate.Part) bool { return strings.HasSuffix(second, p.To) }) {
+	if e.Op != curate.Merge || len(e.Parts) != 2 || slices.ContainsFunc(e.Parts, func(p curate.Part) bool {
+		return strings.HasSuffix(second, p.To)
+	}) {
 		t.Errorf("without %q, the edit is %+v", second, e)
 	}
 	b.says("Merged")

@@ -30,7 +30,10 @@ func TestPeopleCurateThroughAProxy(t *testing.T) {
 	}
 	var to *url.URL
 	proxy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host }}).ServeHTTP(w, r)
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(to)
+			p.Out.Host = p.In.Host
+		}}).ServeHTTP(w, r)
 	}))
 	defer proxy.Close()
 	s := startServer(t, dir, "--by", "Anna", "--people", "people.txt", "--origin", proxy.URL)
@@ -43,7 +46,8 @@ func TestPeopleCurateThroughAProxy(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		b := newPage(t, 1920, 900, false)
 		b.Run(chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-			_, err := cdp.Call(ctx, tab, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
+			_, err := cdp.Call(ctx, tab, security.SetIgnoreCertificateErrors,
+				security.SetIgnoreCertificateErrorsParams{Ignore: true})
 			return err
 		}))
 		_, pass, _ := strings.Cut(line, "\t")

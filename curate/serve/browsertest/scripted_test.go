@@ -252,7 +252,8 @@ func TestScriptedCuratorLong(t *testing.T) {
 		t.Fatal("CURATOR_WEIGHTS is not set; scripts/bench_curator sets it")
 	}
 	pairs := tagdata.Table(t, '\t', filepath.Join(goldens.Dir(t, "cluster"), "tag_pairs.tsv"))[1:]
-	t.Log("| labels | draft | strategy | seed | actions a label | edits a label | labels read | keys | clicks | right | wrong |")
+	t.Log("| labels | draft | strategy | seed | actions a label | edits a label | labels read | " +
+		"keys | clicks | right | wrong |")
 	for _, set := range []string{"all", "hand", "large"} {
 		if only := os.Getenv("CURATOR_LABELS"); only != "" && only != set {
 			continue
@@ -285,8 +286,10 @@ func TestScriptedCuratorLong(t *testing.T) {
 				for _, s := range strategies(len(truth)) {
 					c := curateWith(t, dir, fmt.Sprintf("%s-%d", draft, seed), truth, s)
 					wrong := c.wrong(dir)
-					t.Logf("| %d | %s | %s | %d | %.3f | %.3f | %d | %d | %d | %.1f %% | %d |", len(truth), draft, s.name, seed,
-						float64(c.keys+c.clicks)/float64(len(truth)), float64(c.version()-c.began)/float64(len(truth)), c.read, c.keys, c.clicks,
+					t.Logf("| %d | %s | %s | %d | %.3f | %.3f | %d | %d | %d | %.1f %% | %d |",
+						len(truth), draft, s.name, seed,
+						float64(c.keys+c.clicks)/float64(len(truth)), float64(c.version()-c.began)/float64(len(truth)),
+						c.read, c.keys, c.clicks,
 						100*(1-float64(wrong)/float64(len(truth))), wrong)
 				}
 			}
@@ -386,7 +389,8 @@ func (c *scripted) wrong(dir string) (n int) {
 func headNoun(label string) string {
 	words := strings.Fields(strings.ToLower(label))
 	for i, w := range words {
-		if i > 0 && slices.Contains([]string{"of", "in", "on", "for", "with", "at", "(", "or", "and"}, strings.TrimRight(w, "(")) {
+		if i > 0 && slices.Contains([]string{"of", "in", "on", "for", "with", "at", "(", "or", "and"},
+			strings.TrimRight(w, "(")) {
 			words = words[:i]
 			break
 		}
@@ -397,8 +401,8 @@ func headNoun(label string) string {
 	return strings.TrimSuffix(strings.Trim(words[len(words)-1], ",()."), "s")
 }
 
-// addLarge adds all labels of landmarks that the shared data have. Their group is that of most known labels with the same
-// head noun; those without one are dropped. This is a rule's opinion, not a published truth.
+// addLarge adds all labels of landmarks that the shared data have. Their group is that of most known labels with
+// the same head noun; those without one are dropped. This is a rule's opinion, not a published truth.
 func addLarge(t *testing.T, truth map[string]string) {
 	t.Helper()
 	votes := map[string]map[string]int{}

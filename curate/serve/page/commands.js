@@ -306,8 +306,8 @@ async function statistics(app) {
     columns.map((x) => h('th', {scope: 'col', class: 'n'}, x)))),
   h('tbody', {}, days.toReversed().map((d) => h('tr', {}, h('td', {}, d.day), h('td', {dir: 'auto'}, d.by || 'unknown'),
     columns.map((x) => h('td', {class: 'n'}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
-  h('p', {class: 'soft'}, 'Edits by day and curator. “Read” and “confirmed” count labels: those accepted, moved or dropped, and those decided as proposed '
-    + 'without a look at each. “Flags” counts notes, too.'));
+  h('p', {class: 'soft'}, 'Edits by day and curator. “Read” and “confirmed” count labels: those accepted, moved or dropped, and those decided as '
+    + 'proposed without a look at each. “Flags” counts notes, too.'));
 }
 
 async function finish(app, replace = false) {
@@ -365,7 +365,8 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
-  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, by name, least sure, latest decision', run: (app) => app.view.sortNext()},
+  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, by name, least sure, latest decision',
+    run: (app) => app.view.sortNext()},
   {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['C'], name: 'More like this', group: 'label', help: 'labels of all groups that are nearest to this one, or to the marked ones',
@@ -405,6 +406,8 @@ export function helpDialog(app, first) {
       h('section', {}, h('h3', {}, '3 · Shape the groups'), h('ul', {}, of('group'), line(['Tab'], 'into the tree: arrows, Space marks groups'))),
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'),
         h('ul', {}, of('back'), line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'),
-          first ? null : line(['e'], 'all edits; any of them can be undone'), first ? null : line(['E'], 'what each curator did on each day'), first ? null : line(['o'], 'go to the labels or group of the last edit'),
+          first ? null : line(['e'], 'all edits; any of them can be undone'),
+          first ? null : line(['E'], 'what each curator did on each day'),
+          first ? null : line(['o'], 'go to the labels or group of the last edit'),
           line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
 }

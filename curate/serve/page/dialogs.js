@@ -128,7 +128,8 @@ export function check({title, lead, items, action}) {
     const draw = () => { fill(ok, `${action} ${number(chosen().length)} `, key('Enter')); ok.disabled = !chosen().length; };
     const take = () => { if (chosen().length) { result = chosen(); d.leave(); } };
     const set = (on) => { for (const b of boxes) b.checked = on; draw(); };
-    const list = h('ul', {class: 'checks'}, items.map((x, i) => h('li', {}, boxes[i], h('label', {for: `check-${i}`}, h('span', {class: 'name', dir: 'auto'}, x.name),
+    const list = h('ul', {class: 'checks'}, items.map((x, i) => h('li', {}, boxes[i], h('label', {for: `check-${i}`},
+      h('span', {class: 'name', dir: 'auto'}, x.name),
       h('span', {class: 'soft'}, ` ${x.note}`), h('span', {class: 'soft examples', dir: 'auto'}, x.more)))));
     list.addEventListener('change', draw);
     list.addEventListener('keydown', (e) => {
@@ -136,7 +137,8 @@ export function check({title, lead, items, action}) {
       if (boxes[to]) { boxes[to].focus(); e.preventDefault(); }
     });
     const d = open(title, 'wide', lead ? h('p', {class: 'soft'}, lead) : null, h('div', {class: 'body'}, list),
-      h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => set(true)}, 'All'), h('button', {type: 'button', onclick: () => set(false)}, 'None'),
+      h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => set(true)}, 'All'),
+        h('button', {type: 'button', onclick: () => set(false)}, 'None'),
         h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ', key('Esc'))));
     d.addEventListener('keydown', (e) => { if (isEnter(e) && e.target.tagName !== 'BUTTON') { e.preventDefault(); take(); } });
     d.addEventListener('left', () => resolve(result));

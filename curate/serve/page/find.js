@@ -182,11 +182,12 @@ export class TagEdits {
   // section shows the edits, the latest first.
   section(i) {
     if (this.of !== this.key(i) || !this.list.length) return null;
-    const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'divided', flag: 'flagged',
-      note: 'noted'};
+    const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'divided',
+      flag: 'flagged', note: 'noted'};
     return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
       h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),
-      h('p', {}, `${e.resolved ? 'flag resolved' : what[e.op] || e.op}${e.to ? ` → ${shown(e.to)}` : ''}${e.score === undefined ? '' : `, score ${e.score.toFixed(3)}`}`),
+      h('p', {}, `${e.resolved ? 'flag resolved' : what[e.op] || e.op}`
+        + `${e.to ? ` → ${shown(e.to)}` : ''}${e.score === undefined ? '' : `, score ${e.score.toFixed(3)}`}`),
       e.reason || e.note ? h('p', {class: 'reason', dir: 'auto'}, [e.reason, e.note].filter(Boolean).join(' · ')) : null)));
   }
 }

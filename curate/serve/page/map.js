@@ -25,7 +25,8 @@ export class PlaneMap {
     this.tip = h('p', {class: 'tip', 'aria-hidden': 'true', hidden: true});
     fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'),
       key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
-      h('div', {class: 'under'}, this.note, h('label', {class: 'check'}, this.only, ' only open ones')), this.legend, h('div', {class: 'canvasbox'}, this.canvas, this.tip));
+      h('div', {class: 'under'}, this.note, h('label', {class: 'check'}, this.only, ' only open ones')), this.legend,
+      h('div', {class: 'canvasbox'}, this.canvas, this.tip));
     this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
     this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.drawSoon(); } else this.hover(this.at(e)); });
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });

@@ -117,7 +117,9 @@ export function head(app) {
   const proposed = v.kind === 'group' ? m.bucket(v.at).proposed : 0;
   const facts = `${count(t.labels, 'label')} · ${count(t.landmarks, 'landmark')}${m.withImages ? ` · ${count(t.images, 'image')}` : ''}`;
   const title = {proposals: () => 'Assign the rest', group: () => shown(m.groups[1][v.at].name), near: () => `Close to “${shown(m.groups[1][v.at].name)}”`,
-    search: () => 'Find', like: () => `More like “${shown(m.names[v.likeOf[0]])}”${v.likeOf.length > 1 ? ` and ${number(v.likeOf.length - 1)} more` : ''}`, marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
+    search: () => 'Find',
+    like: () => `More like “${shown(m.names[v.likeOf[0]])}”${v.likeOf.length > 1 ? ` and ${number(v.likeOf.length - 1)} more` : ''}`,
+    marked: () => 'Marked', dropped: () => 'Dropped', flagged: () => 'Flagged',
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
@@ -139,7 +141,8 @@ export function head(app) {
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? '' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
       v.kind === 'near' || items.length ? hints[v.kind] : '', v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
-        class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null, sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
+        class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null,
+      sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
         title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
 }
 
@@ -148,7 +151,8 @@ export function actions(app) {
   const m = app.model;
   const grouped = app.view.kind === 'group';
   const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept sure': !grouped, 'Accept to here': !grouped, Divide: !m.has.split,
-    'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, 'Enlarge image': !m.has.thumbnails, Undo: !m.undo && !app.sender.queue.length,
+    'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, 'Enlarge image': !m.has.thumbnails,
+    Undo: !m.undo && !app.sender.queue.length,
     'More like this': !m.has.suggest, Redo: !m.redo && !app.sender.queue.length, 'Set kind': m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
@@ -183,7 +187,9 @@ export function views(app) {
     const kind = b.dataset.view;
     b.setAttribute('aria-pressed', String(app.view.kind === kind || (kind === 'group' && ['near', 'like'].includes(app.view.kind))));
   }
-  for (const [name, , kind] of rare) write(box.querySelector(`.menu [data-view="${kind}"]`).firstChild, `${name}${sizes[kind] ? ` ${number(sizes[kind])}` : ''}`);
+  for (const [name, , kind] of rare) {
+    write(box.querySelector(`.menu [data-view="${kind}"]`).firstChild, `${name}${sizes[kind] ? ` ${number(sizes[kind])}` : ''}`);
+  }
   const opener = box.querySelector('.opener');
   opener.setAttribute('aria-label', sizes.flagged ? `More, ${count(sizes.flagged, 'flagged label')}` : 'More');
   opener.classList.toggle('flagged', sizes.flagged > 0);
