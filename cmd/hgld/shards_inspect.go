@@ -128,7 +128,7 @@ func catImage(c *cli.Context, j *job, set *shards.Set) error {
 		}
 	}
 	if _, ok := shards.ParseImageID(id); !ok {
-		return usagef("--id is %q; want 16 hexadecimal digits, as `hgld shards cat` prints them", id)
+		return usagef("--id is %.80q; want 16 hexadecimal digits, as `hgld shards cat` prints them", id)
 	}
 	splits := set.Manifest().Splits()
 	if split := labels.Split(c.String("split")); split != "" {

@@ -58,8 +58,8 @@ var All = registry.Table[Importer]{
 		"optionally split, author, license …", Value: CSV{}},
 	{Name: "parquet", About: "a Hugging Face data set in Parquet: images with their bytes, label columns (levels, " +
 		"finest first), splits by file name (train-00000-of-00002.parquet)", Value: Parquet{}},
-	{Name: "webdataset", About: "TAR files of samples, as the webdataset library reads them: 0001.jpg with its classes in " +
-		"0001.cls or in fields of 0001.json", Value: WebDataset{}},
+	{Name: "webdataset", About: "TAR files of samples, as the webdataset library reads them: 0001.jpg with its " +
+		"classes in 0001.cls or in fields of 0001.json", Value: WebDataset{}},
 	{Name: "gldv2", About: "Google Landmarks v2 from its tables and TARs, with the labels of stage 3: landmark < " +
 		"supercategory < kind", Value: GLDv2{}},
 	{Name: "sop", About: "Stanford Online Products, by Ebay_train.txt and Ebay_test.txt: product < category",

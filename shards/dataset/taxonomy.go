@@ -69,7 +69,7 @@ func (b *below) read(r *csvfile.Reader) error {
 	b.levels = slices.Concat(b.levels, header[1:])
 	for i, name := range b.levels {
 		if name == "" || slices.Contains(b.levels[:i], name) {
-			return fmt.Errorf("line %d: level %q is there twice or has no name", r.Line(), name)
+			return fmt.Errorf("line %d: level %.80q is there twice or has no name", r.Line(), name)
 		}
 	}
 	tree := labels.NewBuilder(b.levels[b.joins:]...)
@@ -84,7 +84,7 @@ func (b *below) read(r *csvfile.Reader) error {
 		row = slices.Clone(row)
 		where := fmt.Sprintf("line %d", r.Line())
 		if slices.Contains(row, "") {
-			return fmt.Errorf("%s: %q: want a class in every column", where, strings.Join(row, ","))
+			return fmt.Errorf("%s: %.80q: want a class in every column", where, strings.Join(row, ","))
 		}
 		if _, err := tree.Add(labels.Row{Names: row, Where: where}); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (b *below) names(item shards.Item) ([]string, error) {
 	case class == "":
 		above = make([]string, len(b.levels)-len(item.Names))
 	case !ok:
-		return nil, fmt.Errorf("%s: taxonomy %s has no row for %s %q", item.Where, b.base, b.levels[b.joins], class)
+		return nil, fmt.Errorf("%s: taxonomy %s has no row for %s %.80q", item.Where, b.base, b.levels[b.joins], class)
 	}
 	return slices.Concat(item.Names, above), nil
 }

@@ -45,7 +45,8 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 	}
 	got, src, err := read("Make;origin;continent\nFiat;Italy;Europe\nAudi;Germany;Europe\nFord;USA;America\n")
 	want := []string{"A4 < Audi < Germany < Europe", "TT < Audi < Germany < Europe", "500 < Fiat < Italy < Europe"}
-	if err != nil || !slices.Equal(got, want) || !slices.Equal(src.Levels(), []string{"model", "make", "origin", "continent"}) {
+	levels := []string{"model", "make", "origin", "continent"}
+	if err != nil || !slices.Equal(got, want) || !slices.Equal(src.Levels(), levels) {
 		t.Fatalf("%v, %q of %v, want %q", err, got, src, want)
 	}
 	all, err := src.Inputs(t.Context(), func(int) bool { return true })

@@ -33,7 +33,8 @@ type WebDataset struct{}
 // levels appear to be coarsest first.
 func (WebDataset) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
-		return nil, errors.New("dataset: webdataset takes images and classes from its input; leave out images, labels and columns")
+		return nil, errors.New("dataset: webdataset takes images and classes from its input; leave out images, labels " +
+			"and columns")
 	}
 	src := &webSource{levels: s.Levels}
 	if err := src.open(ctx, s); err != nil {

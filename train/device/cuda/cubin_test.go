@@ -134,8 +134,8 @@ func TestMachineCodeSuitsTheCard(t *testing.T) {
 	for _, c := range []struct {
 		major, minor int
 		want         string
-	}{{8, 0, "sm_80"}, {8, 6, "sm_86"}, {8, 7, "sm_86"}, {8, 9, "sm_89"}, {9, 0, "sm_90"}, {10, 0, "sm_100"}, {10, 3, "sm_100"},
-		{12, 0, "sm_120"}, {12, 1, "sm_120"}, {7, 5, ""}, {11, 0, ""}, {13, 0, ""}} {
+	}{{8, 0, "sm_80"}, {8, 6, "sm_86"}, {8, 7, "sm_86"}, {8, 9, "sm_89"}, {9, 0, "sm_90"}, {10, 0, "sm_100"},
+		{10, 3, "sm_100"}, {12, 0, "sm_120"}, {12, 1, "sm_120"}, {7, 5, ""}, {11, 0, ""}, {13, 0, ""}} {
 		modules, arch, err := cuda.Cubins(c.major, c.minor)
 		if err != nil || arch != c.want || (len(modules) == 0) != (c.want == "") {
 			t.Errorf("%d.%d has %d modules for %q, %v; want %q", c.major, c.minor, len(modules), arch, err, c.want)
@@ -145,8 +145,9 @@ func TestMachineCodeSuitsTheCard(t *testing.T) {
 
 // An old driver refuses the format of the machine code. Then it compiles the PTX.
 func TestRefusedMachineCodeIsReplacedByPTX(t *testing.T) {
-	for _, x := range []struct{ fail, arch string }{{"", "sm_80"}, {"cuModuleLoadDataEx:1:200", ""}, {"cuModuleLoadDataEx:1:209", ""},
-		{"cuModuleLoadDataEx:1:222", ""}} {
+	for _, x := range []struct{ fail, arch string }{
+		{"", "sm_80"}, {"cuModuleLoadDataEx:1:200", ""}, {"cuModuleLoadDataEx:1:209", ""}, {"cuModuleLoadDataEx:1:222", ""},
+	} {
 		c := open(t)
 		ones := device.New(c, device.F32, 1<<10)
 		if x.fail != "" {

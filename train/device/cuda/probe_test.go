@@ -79,6 +79,11 @@ func TestDriverOlderThanThePTXIsRefused(t *testing.T) {
 	}
 }
 
+// twice fails the loading of a kernel's machine code and of its PTX.
+func twice(code int) string {
+	return fmt.Sprintf("cuModuleLoadDataEx:1:%d,cuModuleLoadDataEx:2:%d", code, code)
+}
+
 // auto says why it does not use a card that is there, and computes in silence where there is none.
 func TestErrorOfAPresentCardIsNotThatOfAnAbsentOne(t *testing.T) {
 	c := open(t)
@@ -186,9 +191,9 @@ func TestTryFindsACardThatDoesNotCompute(t *testing.T) {
 	}
 	for _, x := range []struct{ fail, want, advice string }{
 		{"cuDevicePrimaryCtxRetain:1:46", "CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c DEFAULT"},
-		{"cuModuleLoadDataEx:1:221,cuModuleLoadDataEx:2:221", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
-		{"cuModuleLoadDataEx:1:222,cuModuleLoadDataEx:2:222", "cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
-		{"cuModuleLoadDataEx:1:223,cuModuleLoadDataEx:2:223", "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
+		{twice(221), "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"},
+		{twice(222), "cuModuleLoadDataEx: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer driver"},
+		{twice(223), "cuModuleLoadDataEx: CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"},
 		{"cuLaunchKernel:1:999", "Fill: cuLaunchKernel: CUDA_ERROR_UNKNOWN", "nvidia_uvm"},
 	} {
 		c.emulator.Fail(x.fail)
