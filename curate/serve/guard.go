@@ -111,8 +111,6 @@ func derive(secret, what string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (g *guard) token() string { return g.local.token() }
-
 // imageStamp is the length of the proof in an image's name.
 const imageStamp = 32
 
