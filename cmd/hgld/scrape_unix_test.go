@@ -88,12 +88,12 @@ func TestFakeWikimediaReportsClientsThatBreakTheRules(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := <-ended; code != exitOK || !strings.Contains(text(), "0 requests for pages and 5 to the APIs") ||
+	if code := <-ended; code != exitOK || !strings.Contains(text(), "0 requests for pages and 9 to the APIs") ||
 		!strings.Contains(text(), "1 request broke a rule, the first: user agent \"Go-http-client/1.1\"\n") {
 		t.Errorf("exit code %d\n%s", code, text())
 	}
 	log, err := os.ReadFile("log.jsonl")
-	if err != nil || strings.Count(string(log), "\n") != 5 || !strings.Contains(string(log),
+	if err != nil || strings.Count(string(log), "\n") != 9 || !strings.Contains(string(log),
 		`"keys":20,"failed":"no contact"}`) {
 		t.Errorf("log %s, %v", log, err)
 	}
