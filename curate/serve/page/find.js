@@ -17,11 +17,11 @@ const day = (e) => new Date(e.at).toLocaleDateString('en-CA');
 // The facets: {id, any, of(app, label)}. of returns the value, '' for none.
 const facets = [
   {id: 'state', any: 'any state', of: ({model: m}, i) => stateOf(m.status[i])},
-  {id: 'mark', any: 'flagged or not', of: ({model: m}, i) => (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : '')},
+  {id: 'mark', any: 'any flag', of: ({model: m}, i) => (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : '')},
   {id: 'landmarks', any: 'any landmarks', of: ({model: m}, i) => ranges.find(([most]) => m.landmarks[i] <= most)[1]},
-  {id: 'lead', any: 'sure or not', of: ({model: m}, i) => leadOf(m, i)},
+  {id: 'lead', any: 'any fit', of: ({model: m}, i) => leadOf(m, i)},
   {id: 'by', any: 'any curator', of: (app, i) => editOf(app, i)?.by || ''},
-  {id: 'how', any: 'decided anyhow', of: (app, i) => sourceOf(app, i)},
+  {id: 'how', any: 'any way', of: (app, i) => sourceOf(app, i)},
   {id: 'day', any: 'any day', of: (app, i) => (editOf(app, i) ? day(editOf(app, i)) : '')},
 ];
 
