@@ -53,9 +53,6 @@ export function cardState(app, i, active) {
     view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
-// headFirst lists the variants of a row, the one with the most landmarks first.
-const headFirst = (m, row) => (row.length > 1 ? [...row].sort((x, y) => m.landmarks[y] - m.landmarks[x]) : row);
-
 // card writes a label and its variants into an element, on one line for groups and proposals, and
 // on two lines elsewhere.
 export function card(app, e, i, active) {
@@ -91,9 +88,8 @@ export function card(app, e, i, active) {
     }
   }
   write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
-  const byUse = headFirst(m, row);
-  write(label.firstChild, shown(m.names[byUse[0]]));
-  write(label.lastChild, byUse.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
+  write(label.firstChild, shown(m.names[i]));
+  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
   write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));

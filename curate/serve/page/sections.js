@@ -10,7 +10,7 @@ export function sectionsOf(app) {
   const n = all.reduce((sum, s) => sum + s.items.length, 0);
   if (app.view.singly || n > mostGathered || !['group', 'near', 'search', 'like'].includes(app.view.kind)) return {sections: all, rows};
   const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
-  return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same)}))};
+  return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same, (i) => m.landmarks[i])}))};
 }
 
 // sections lists the labels of the screen, in the form that the grid takes.

@@ -12,27 +12,30 @@ export function stem(name) {
   return /[^su i]s$/.test(plain) && plain.length > 3 ? plain.slice(0, -1) : plain;
 }
 
-// Rows are the rows of a screen. The first label of a row stands for its variants.
+// Rows are the rows of a screen. The label with the most landmarks stands for the others of its row.
 export class Rows {
   constructor() { Object.assign(this, {of: new Map(), first: new Map()}); }
 
-  // gather returns the first label of each row, in order. Labels with different results of same()
-  // never share a row.
-  gather(tags, stems, same) {
-    const known = new Map();
-    return tags.filter((i) => {
-      const key = `${stems(i)}\u0000${same(i)}`, first = known.get(key);
-      if (first === undefined) { known.set(key, i); return true; }
-      if (!this.of.has(first)) this.of.set(first, [first]);
-      this.of.get(first).push(i);
-      this.first.set(i, first);
-      return false;
+  // gather returns the label that stands for each row, in the order of the rows' first labels. Labels with
+  // different results of same() never share a row. landmarks says how often a label is used.
+  gather(tags, stems, same, landmarks) {
+    const rows = new Map();
+    for (const i of tags) {
+      const key = `${stems(i)}\u0000${same(i)}`;
+      if (rows.has(key)) rows.get(key).push(i); else rows.set(key, [i]);
+    }
+    return [...rows.values()].map((row) => {
+      if (row.length === 1) return row[0];
+      row.sort((x, y) => landmarks(y) - landmarks(x));
+      this.of.set(row[0], row);
+      for (const i of row.slice(1)) this.first.set(i, row[0]);
+      return row[0];
     });
   }
 
   // labels lists the labels of the row that a label stands for.
   labels(i) { return this.of.get(i) || [i]; }
 
-  // standing is the first label of a label's row.
+  // standing is the label that stands for a label's row.
   standing(i) { return this.first.get(i) ?? i; }
 }
