@@ -60,13 +60,19 @@ func (s *Server) stats(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"days": curate.Statistics(edits, time.Local)})
 }
 
-// tagEdits answers with the edits of a tag: who proposed and decided it, and why.
-func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
+// askedTag returns the tag that a request names. If it returns false, it has answered.
+func (s *Server) askedTag(w http.ResponseWriter, r *http.Request) (tag int, ok bool) {
 	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
 	if err != nil {
 		tag = -1
 	}
-	if !s.checkTags(w, []int{tag}) {
+	return tag, s.checkTags(w, []int{tag})
+}
+
+// tagEdits answers with the edits of a tag: who proposed and decided it, and why.
+func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
+	tag, ok := s.askedTag(w, r)
+	if !ok {
 		return
 	}
 	s.mu.Lock()
@@ -83,11 +89,8 @@ func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
 
 // flags answers with the thread of a tag's flag: who flagged it, replied and resolved it, and why.
 func (s *Server) flags(w http.ResponseWriter, r *http.Request) {
-	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
-	if err != nil {
-		tag = -1
-	}
-	if !s.checkTags(w, []int{tag}) {
+	tag, ok := s.askedTag(w, r)
+	if !ok {
 		return
 	}
 	s.mu.Lock()

@@ -11,33 +11,42 @@ import (
 // suggestions is the number of groups that the page offers, by the keys 1 to 5.
 const suggestions = 5
 
-// suggest answers with the groups nearest to a selection of tags, without the group
-// that all of them are in. Groups that a person named come first: on the published labels they hold
-// the right group in 87 % of moves, and the five nearest of all groups in 69 %.
-func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
+// selection reads the tags whose neighbours a request asks for. If it returns false, it has answered.
+func (s *Server) selection(w http.ResponseWriter, r *http.Request) (tags []int, ok bool) {
 	var q struct {
 		Tags []int `json:"tags"`
 	}
 	if !readJSON(w, r, &q) || !s.checkTags(w, q.Tags) {
-		return
+		return nil, false
 	}
 	if s.c.Suggester == nil {
 		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+		return nil, false
+	}
+	return q.Tags, true
+}
+
+// suggest answers with the groups nearest to a selection of tags, without the group
+// that all of them are in. Groups that a person named come first: on the published labels they hold
+// the right group in 87 % of moves, and the five nearest of all groups in 69 %.
+func (s *Server) suggest(w http.ResponseWriter, r *http.Request) {
+	tags, ok := s.selection(w, r)
+	if !ok {
 		return
 	}
 	s.mu.Lock()
-	own := s.session.Node(0, q.Tags[0]).Parent
-	for _, i := range q.Tags {
+	own := s.session.Node(0, tags[0]).Parent
+	for _, i := range tags {
 		if s.session.Node(0, i).Parent != own {
 			own = -1
 		}
 	}
-	declared := listNear(s.c.Suggester.Nearest(q.Tags, suggestions, func(g int) bool {
+	declared := listNear(s.c.Suggester.Nearest(tags, suggestions, func(g int) bool {
 		return g == own || s.session.OwnName(g) == ""
 	}))
 	near := declared
 	if more := suggestions - len(declared); more > 0 {
-		near = append(near, listNear(s.c.Suggester.Nearest(q.Tags, more, func(g int) bool {
+		near = append(near, listNear(s.c.Suggester.Nearest(tags, more, func(g int) bool {
 			return g == own || s.session.OwnName(g) != ""
 		}))...)
 	}
@@ -116,22 +125,16 @@ func (s *Server) nearCandidates(group int) (list []near, version int, there bool
 
 // like answers with the tags nearest to a selection of tags, decided ones included.
 func (s *Server) like(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		Tags []int `json:"tags"`
-	}
-	if !readJSON(w, r, &q) || !s.checkTags(w, q.Tags) {
-		return
-	}
-	if s.c.Suggester == nil {
-		http.Error(w, "this draft has no vectors", http.StatusNotFound)
+	tags, ok := s.selection(w, r)
+	if !ok {
 		return
 	}
 	given := map[int]bool{}
-	for _, i := range q.Tags {
+	for _, i := range tags {
 		given[i] = true
 	}
 	s.mu.Lock()
-	list := listNear(s.c.Suggester.Like(q.Tags, mostLike, func(i int) bool { return !given[i] }))
+	list := listNear(s.c.Suggester.Like(tags, mostLike, func(i int) bool { return !given[i] }))
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"near": list})
 }
