@@ -187,6 +187,7 @@ func malformedResults(t *testing.T) (list []malformed) {
 	}{
 		"empty":    {"unexpected end of JSON input", nil},
 		"cut":      {"unexpected end of JSON input", text[:len(text)/2]},
+		"table":    {"want a result of hgld eval run, in JSON", []byte("path,class\n1.jpg,a\n")},
 		"array":    {"json: cannot unmarshal array into", []byte("[]")},
 		"number":   {"json: cannot unmarshal number", []byte("7")},
 		"flipped":  {"was changed after hgld wrote it", bytes.Replace(text, []byte(`"queries": 6`), []byte(`"queries": 7`), 1)},
