@@ -79,15 +79,12 @@ func BuildPTXFolder(t testing.TB, folder string) string {
 	if err := translateFolder(sources, folder); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := c.library(sources, ptxSources, false)
+	dir, err := c.library(sources, "*.ptx.cc", false)
 	if err != nil {
 		t.Fatalf("emulator: %v", err)
 	}
 	return dir
 }
-
-// ptxSources matches the files that translateFolder writes.
-const ptxSources = "*.ptx.cc"
 
 // translateFolder writes C++ for each PTX file of a folder.
 func translateFolder(to, folder string) error {
@@ -293,10 +290,6 @@ func kernelFolder() string { return filepath.Join(goldens.Root(), "train", "devi
 // units lists the sources of the library with the paths of their objects in the cache.
 func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error) {
 	headers := []string{filepath.Join(kernelFolder(), "types.h")}
-	kernels := c.kernelFlags(asan)
-	if asan || pattern == ptxSources {
-		kernels = append(kernels, "-O1") // the last -O counts; these are compiled for longer than they run
-	}
 	var units []unit
 	for _, group := range []struct {
 		folder, pattern string
@@ -304,7 +297,7 @@ func (c compiler) units(cache, folder, pattern string, asan bool) ([]unit, error
 		flags           []string
 	}{
 		{sourceFolder(), "*.cc", sourceFolder(), c.flags(asan)},
-		{folder, pattern, kernelFolder(), kernels},
+		{folder, pattern, kernelFolder(), c.kernelFlags(asan)},
 	} {
 		more, err := filepath.Glob(filepath.Join(group.headers, "*.h"))
 		if err != nil {
