@@ -250,9 +250,9 @@ func (c *scripted) assign(reads []int) {
 func (c *scripted) readProposed() {
 	c.press("R", "S")
 	c.propose(1 << 20)
-	for rows := c.inSight(1 << 20); len(rows) > 0; rows = c.inSight(1 << 20) {
-		c.check(rows)
+	for !c.finished(len(c.truth)) {
 		c.answered("check")
+		c.check(c.inSight(1 << 20))
 	}
 }
 

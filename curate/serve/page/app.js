@@ -160,7 +160,7 @@ class App {
     this.showSaved();
     view.marks.see(tags.at || []);
     this.rate.count(model.done.labels);
-    const past = reverted || (e.from || e.parts ? asPast(e) : null);
+    const past = reverted || (e.op === 'revert' ? null : asPast(e));
     if (!past) return;
     this.lastEdit = objectOf(model, past);
     const group = this.lastEdit && (this.lastEdit.group ?? model.standing(this.lastEdit.tag));

@@ -3,6 +3,7 @@ import {DECIDED, FLAGGED, OUTLIER} from './model.js';
 import {check, choose, confirm, prompt, inform, preview} from './dialogs.js';
 import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
+import {snapshots} from './snapshots.js';
 import {palette} from './palette.js';
 
 // The commands: each has its keys and the name of its button. Commands on labels apply to the
@@ -268,7 +269,8 @@ async function history(app) {
   let list;
   try { list = (await ask('/api/history')).reverse(); } catch (e) { app.view.say(`${e.message}.`); return; }
   const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'split', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
-    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
+    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw', snapshot: 'name this state',
+    restore: 'restore'};
   const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
     : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`
       + `${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
@@ -381,6 +383,7 @@ export const commands = [
     run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
+  {keys: ['P'], name: 'Snapshots', group: 'more', help: 'name this state; compare with a named one, or restore it', run: snapshots},
   {keys: ['E'], name: 'Statistics', group: 'more', help: 'what each curator did on each day', run: statistics},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: (app) => finish(app)},
 ];
@@ -409,6 +412,7 @@ export function helpDialog(app, first) {
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'),
         h('ul', {}, of('back'), line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'),
           first ? null : line(['e'], 'all edits; any of them can be undone'),
+          first ? null : line(['P'], 'name this state; compare with a named one, or restore it'),
           first ? null : line(['E'], 'what each curator did on each day'),
           first ? null : line(['o'], 'go to the labels or group of the last edit'),
           line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));
