@@ -142,7 +142,11 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 		return err
 	}
 	row.Image, row.W, row.H = out.Bytes(), m.W, m.H
-	row.Attributes.Modifications = changes + fmt.Sprintf("JPEG quality %d", quality)
+	changes += fmt.Sprintf("JPEG quality %d", quality)
+	if before := row.Attributes.Modifications; before != "" {
+		changes = before + "; " + changes
+	}
+	row.Attributes.Modifications = changes
 	return nil
 }
 

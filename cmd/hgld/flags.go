@@ -72,7 +72,7 @@ var flagBounds = map[string]settings.Bounds{
 	"measure": {Least: 1, Most: 1e6}, "trials": {Least: 2, Most: 1e4}, "eta": {Least: 2, Most: 100},
 	"neighbours": {Least: 1, Most: 1e7}, "places": {Least: 1, Most: 1e7},
 	"side": {Least: 0, Most: 8192}, "dims": {Least: 0, Most: 65536},
-	"per-landmark": {Least: 0, Most: 1e7},
+	"per-landmark": {Least: 0, Most: 1e7}, "images-per-shard": {Least: 0, Most: 1e8},
 }
 
 // checkFlagBounds returns an error for a numeric flag that is out of bounds.
@@ -90,4 +90,9 @@ func checkFlagBounds(c *cli.Context) error {
 		}
 	}
 	return nil
+}
+
+// threadsFlag limits the threads of a backend on the processor.
+func threadsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "threads", Usage: "`N` threads on the CPU; 0: one for each processor"}
 }

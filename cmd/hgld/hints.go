@@ -147,7 +147,12 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "no image was left out; the same command continues once the file can be read"
 	}),
 	kind[*shards.InputError](exitIntegrity, nil),
-	kind(exitIntegrity, func(*shards.DamageError) string { return "`hgld shards verify` shows the extent of the damage" }),
+	kind(exitIntegrity, func(e *shards.DamageError) string {
+		if e.File == shards.WebDatasetFile || strings.HasSuffix(e.File, ".tar") {
+			return "`hgld shards convert` writes the folder again"
+		}
+		return "`hgld shards verify` shows the extent of the damage"
+	}),
 	kind(exitOK, datasetSetting),
 	kind(exitUsage, func(e *dataset.OrderError) string {
 		return "name them finest first: --levels " + word(strings.Join(e.Right(), ",")) +

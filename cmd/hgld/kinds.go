@@ -40,6 +40,7 @@ const (
 	kindSearch     = "a search"
 	kindStudy      = "a study"
 	kindVotes      = "a list of votes"
+	kindWebDataset = "a WebDataset"
 
 	kindWeightsRecord = "a record of weights"
 )
@@ -77,6 +78,9 @@ func outputKinds() map[string]pipeline.Kind {
 		}},
 		"a data set": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{shards.LockName, shards.ManifestFile, shards.BuildFile})
+		}},
+		kindWebDataset: {Folder: true, Ours: func(dir string) (bool, error) {
+			return pipeline.HasEntries(dir, []string{shards.WebDatasetFile})
 		}},
 		"a run": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{history.SettingsFile}, "lock", history.CheckpointsFolder)

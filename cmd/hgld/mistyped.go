@@ -37,7 +37,7 @@ var foreignCommands = map[string]map[string]string{
 		"list": "runs list"},
 	"runs": {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
 	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
-		"list": "shards ls", "show": "shards cat",
+		"list": "shards ls", "show": "shards cat", "export": "shards convert",
 		"info": "shards ls"},
 	"models": {"download": "models fetch", "get": "models fetch", "ls": "models list",
 		"verify": "models check"},

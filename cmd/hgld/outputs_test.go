@@ -41,6 +41,7 @@ var writers = []struct{ line, ending, own string }{
 	{"curate export --to sheet hierarchy.json OUT", "", ""}, {"curate export --to draft hierarchy.json OUT", "", ""},
 	{"labels build --out OUT", ".csv", "labels.csv"}, {"labels build --unlabelled OUT", "", ""},
 	{"labels convert --to levels labels.csv OUT", ".csv", ""}, {"shards build --out OUT", "", "shards"},
+	{"shards convert --to webdataset --out OUT", "", ""},
 	{"shards slice --out OUT 1/2", "", "shards"}, {"train run --out OUT", "", "runs/default"},
 	{"runs tune --hold-out 0.2 --steps 9 --over optim.lr=1,2 --out OUT", "", ""},
 	{"study run --data shards --out OUT demo", "", ""},

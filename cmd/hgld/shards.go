@@ -114,7 +114,7 @@ func shardsCommand() *cli.Command {
 		shardsBuildCommand(),
 		shardsFetchCommand(), shardsPlanCommand(), shardsSliceCommand(),
 		shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
-		shardsVerifyCommand(), shardsCardCommand(),
+		shardsVerifyCommand(), shardsCardCommand(), shardsConvertCommand(),
 	)
 }
 

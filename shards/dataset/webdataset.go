@@ -1,19 +1,18 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"hgld/labels"
 	"hgld/shards"
 )
 
@@ -25,6 +24,9 @@ import (
 //
 // The name of a file gives the split (train-000000.tar), Settings.SplitFolders gives that of others. An
 // image is called FILE/NAME.
+//
+// Of samples that hgld wrote, the id, the path, the hash and the attributes of the image are taken from the
+// field row of the .json, and the levels of a folder from shards.WebDatasetFile.
 //
 // The layout is described at https://github.com/webdataset/webdataset.
 type WebDataset struct{}
@@ -52,8 +54,7 @@ type webSource struct {
 
 // webFile is a TAR file and its samples.
 type webFile struct {
-	name    string // within the input, with slashes
-	split   labels.Split
+	inputFile
 	store   *tarStore
 	samples []webSample
 }
@@ -62,33 +63,34 @@ type webFile struct {
 type webSample struct {
 	image string   // a member
 	names []string // finest first; none without any
+	row   *webRow  // nil: hgld did not write the sample
+}
+
+// webRow is what hgld wrote of an image.
+type webRow struct {
+	id           shards.ImageID
+	path, sha256 string
+	attributes   shards.Attributes
 }
 
 // usualLabels are the members and fields that have the class in data sets of one level.
 var usualLabels = []string{"cls", "class", "label"}
 
 func (src *webSource) open(ctx context.Context, s Settings) (err error) {
-	names, err := filesIn(s.Input, ".tar")
-	if err != nil {
-		return err
-	}
 	if src.keep, err = keepsUneven(s); err != nil {
 		return err
 	}
-	if src.notes, err = checkParts(names); err != nil {
+	if err := src.openConverted(s.Input); err != nil {
 		return err
 	}
-	splits, err := fileSplits(names, s)
+	files, notes, err := inputFiles(s, ".tar")
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		file := s.Input
-		if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
-			file = filepath.Join(s.Input, filepath.FromSlash(name))
-		}
-		f := &webFile{name: name, split: splits[i]}
-		if f.store, err = indexTar(ctx, file); err != nil {
+	src.notes = notes
+	for _, file := range files {
+		f := &webFile{inputFile: file}
+		if f.store, err = indexTar(ctx, file.path); err != nil {
 			return err
 		}
 		src.files = append(src.files, f)
@@ -96,10 +98,26 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 			return err
 		}
 		if err := src.read(ctx, f, s.Extensions); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
 	return orderByRows(src.levels, src.rows(ctx))
+}
+
+// openConverted checks that a folder with a conversion of hgld is complete. It takes its levels if none are named.
+func (src *webSource) openConverted(input string) error {
+	list, err := shards.ReadWebDataset(input)
+	var at *fs.PathError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &at) { // such as a .tar in place of a folder
+		return nil
+	}
+	if err == nil {
+		err = list.Check(input)
+	}
+	if err == nil && src.levels == nil {
+		src.levels = list.Levels
+	}
+	return err
 }
 
 // read finds the samples of a file and their classes.
@@ -108,7 +126,9 @@ func (src *webSource) read(ctx context.Context, f *webFile, also []string) error
 	if err != nil {
 		return err
 	}
-	samples := map[string]map[string]string{} // members by key and extension
+	at := func(e entry) int64 { return f.store.members[e.path].at }
+	slices.SortFunc(members, func(a, b entry) int { return cmp.Compare(at(a), at(b)) }) // writers may have shuffled them
+	samples := map[string]map[string]string{}                                           // members by key and extension
 	var keys []string
 	for _, m := range members {
 		dir, base := path.Split(m.path)
@@ -136,7 +156,7 @@ func (src *webSource) read(ctx context.Context, f *webFile, also []string) error
 		if s.image == "" {
 			continue
 		}
-		if s.names, err = src.classes(f, samples[key]); err != nil {
+		if s.names, s.row, err = src.classes(f, samples[key]); err != nil {
 			return fmt.Errorf("sample %s: %w", key, err)
 		}
 		f.samples = append(f.samples, s)
@@ -147,19 +167,44 @@ func (src *webSource) read(ctx context.Context, f *webFile, also []string) error
 	return nil
 }
 
-// classes returns the classes of a sample. The first sample decides the levels if nobody named them.
-func (src *webSource) classes(f *webFile, members map[string]string) ([]string, error) {
+// fields returns the fields of a sample's .json, none if there is none.
+func (f *webFile) fields(members map[string]string) (map[string]any, error) {
 	fields := map[string]any{}
-	if name, ok := members["json"]; ok {
-		text, err := f.text(name)
-		if err != nil {
-			return nil, err
-		}
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber() // a class 20221102000000 is no 2.0221102e+13
-		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	name, ok := members["json"]
+	if !ok {
+		return fields, nil
+	}
+	text, err := f.text(name)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber() // a class 20221102000000 is no 2.0221102e+13
+	if err := d.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return fields, nil
+}
+
+// writtenRow returns what hgld wrote of an image into the fields of its .json, nil if it wrote nothing.
+func writtenRow(fields map[string]any) *webRow {
+	values, _ := fields[shards.WebDatasetRow].(map[string]any)
+	text := func(name string) string { s, _ := values[name].(string); return s }
+	id, ok := shards.ParseImageID(text("image_id"))
+	if !ok || !fs.ValidPath(text("path")) {
+		return nil
+	}
+	return &webRow{id: id, path: text("path"), sha256: text("sha256"), attributes: shards.Attributes{
+		Author: text("author"), License: text("license"), Title: text("title"), SourceURL: text("source_url"),
+		Modifications: text("modified")}}
+}
+
+// classes returns the classes of a sample, and its row if hgld wrote it. The first sample decides the levels if nobody
+// named them.
+func (src *webSource) classes(f *webFile, members map[string]string) ([]string, *webRow, error) {
+	fields, err := f.fields(members)
+	if err != nil {
+		return nil, nil, err
 	}
 	if src.levels == nil {
 		for _, name := range usualLabels {
@@ -169,7 +214,7 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 			}
 		}
 		if src.levels == nil {
-			return nil, fmt.Errorf("none of the members and fields %s; name those with the classes by levels, finest first",
+			return nil, nil, fmt.Errorf("none of the members and fields %s; name those with the classes by levels, finest first",
 				strings.Join(usualLabels, ", "))
 		}
 	}
@@ -186,13 +231,13 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 			err = errors.New("there is no such member and no such field of a .json")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("level %s: %w", level, err)
+			return nil, nil, fmt.Errorf("level %s: %w", level, err)
 		}
 	}
 	if strings.Join(names, "") == "" {
-		return nil, nil
+		return nil, writtenRow(fields), nil
 	}
-	return names, nil
+	return names, writtenRow(fields), nil
 }
 
 // classText is the class that a JSON value names.
@@ -257,7 +302,7 @@ func (src *webSource) Landmarks() bool { return false }
 // Notes says which parts of the data set seem to be missing.
 func (src *webSource) Notes() []string { return src.notes }
 
-// Items yields the images, file by file.
+// Items yields the images, file by file, in the order of the members.
 func (src *webSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 	return func(yield func(shards.Item, error) bool) {
 		for _, f := range src.files {
@@ -269,6 +314,9 @@ func (src *webSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 				item := shards.Item{Path: f.name + "/" + s.image, Split: f.split, Names: s.names, Uneven: src.keep,
 					Landmark: -1, Size: e.size, Stamp: e.stamp}
 				item.Where, item.ID = item.Path, shards.NewImageID(item.Path)
+				if s.row != nil {
+					item.ID, item.Path, item.SHA256, item.Attributes = s.row.id, s.row.path, s.row.sha256, s.row.attributes
+				}
 				item.Open = func() (io.ReadCloser, error) { return f.store.open(s.image) }
 				if !yield(item, err) || err != nil {
 					return
