@@ -60,10 +60,10 @@ func SnapshotsText(list []Named) string {
 type TagChange struct {
 	// Tag is its position in the draft.
 	Tag int `json:"tag"`
-	// Was and Is say where it was and is: a group, "(dropped)", or "(none)"; followed by " (open)" if no curator has
-	// decided it.
+	// Was says where it was: a group, "(dropped)", or "(none)"; followed by " (open)" if no curator had decided it.
 	Was string `json:"was"`
-	Is  string `json:"is"`
+	// Is says the same of where it is.
+	Is string `json:"is"`
 }
 
 // ChangesSince lists the tags whose groups or decisions differ from those after edit version of the log, most

@@ -33,7 +33,8 @@ func TestRestoreBringsBackASnapshot(t *testing.T) {
 		make(Edit{Op: Revert, Of: 2})
 		after := make(Edit{Op: Drop, From: refs("c")})
 		changes, err := s.ChangesSince(3)
-		if want := []TagChange{{1, "y", "x (open)"}, {2, "x (open)", "(dropped)"}}; err != nil || !slices.Equal(changes, want) {
+		want := []TagChange{{1, "y", "x (open)"}, {2, "x (open)", "(dropped)"}}
+		if err != nil || !slices.Equal(changes, want) {
 			t.Errorf("since the snapshot %+v changed (%v), want %+v", changes, err, want)
 		}
 		if got := standings(s); got != after {

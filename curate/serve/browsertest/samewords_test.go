@@ -23,13 +23,14 @@ func (b *page) takeInTree(group string) {
 // in the tree moves them. Labels can be ordered by their last words.
 func TestSameWordsAreMarkedAndMovedAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	writeCuration(t, dir, oneCluster("parish church", "stave churches in Norway", "lake", "church (ruin)", "bay"), "edits.jsonl",
-		move("bay", "water"), move("lake", "water"))
+	draft := oneCluster("parish church", "stave churches in Norway", "lake", "church (ruin)", "bay")
+	writeCuration(t, dir, draft, "edits.jsonl", move("bay", "water"), move("lake", "water"))
 	s, b := openPage(t, dir, "--log", "edits.jsonl")
 	b.at("the open group", "all")
 	b.Keys("S")
 	b.Until("by last word", `document.getElementById("head").innerText.includes("by last word")`)
-	if got, want := b.cards(), []string{"church (ruin)", "parish church", "stave churches in Norway"}; !slices.Equal(got, want) {
+	want := []string{"church (ruin)", "parish church", "stave churches in Norway"}
+	if got := b.cards(); !slices.Equal(got, want) {
 		t.Errorf("by last word the labels are %q, want %q", got, want)
 	}
 	if text := b.Text(`[data-command="Accept"] span`); text != "Accept 3" {
@@ -78,8 +79,8 @@ func TestProposalsAreRightDownToTheCurrentOne(t *testing.T) {
 	b.Keys("l", "l", "l", "Y")
 	b.saved(begin + 2)
 	e := s.lastEdit()
-	if e.Op == curate.Confirm && members(e) != 4 || e.Op == curate.Accept && len(e.From) != 4 || e.Op != curate.Accept && e.Note == "" {
-		t.Errorf("Y made %s of %d labels, note %q; want the first four of %q, as read", e.Op, members(e)+len(e.From), e.Note, cards)
+	if n := members(e) + len(e.From); n != 4 || e.Op != curate.Accept && (e.Op != curate.Confirm || e.Note == "") {
+		t.Errorf("Y made %s of %d labels, note %q; want the first four of %q, as read", e.Op, n, e.Note, cards)
 	}
 	b.proposalsSay("checked: 4 right")
 	s.stop()

@@ -322,8 +322,8 @@ func TestScriptedCuratorLong(t *testing.T) {
 	}
 }
 
-// strategy is a way to curate: a walk through all groups, proposals that are all read, or rounds of proposals with the number
-// of labels to read in each.
+// strategy is a way to curate: a walk through all groups, proposals that are all read, or rounds of proposals with
+// the number of labels to read in each.
 type strategy struct {
 	name  string
 	reads []int

@@ -203,7 +203,8 @@ export class Model {
   // sure first; by the edits that decided them, latest first; by their head words; or by their names.
   order(by) {
     const byName = (x, y) => collator.compare(this.names[x], this.names[y]);
-    return {word: (x, y) => collator.compare(this.head(x), this.head(y)) || byName(x, y), landmarks: (x, y) => this.landmarks[y] - this.landmarks[x], doubt: (x, y) => this.leadOf(x) - this.leadOf(y),
+    return {word: (x, y) => collator.compare(this.head(x), this.head(y)) || byName(x, y),
+      landmarks: (x, y) => this.landmarks[y] - this.landmarks[x], doubt: (x, y) => this.leadOf(x) - this.leadOf(y),
       latest: (x, y) => this.placed[y] - this.placed[x]}[by] || byName;
   }
 

@@ -175,7 +175,8 @@ export function views(app) {
   const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []),
     ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ...(app.model.has.propose ? [['Assign', 'R', 'proposals']] : []),
     ...(app.model.has.finish ? [['Write', 'w', 'write']] : [])];
-  const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Snapshots', 'P', 'snapshots'], ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
+  const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Snapshots', 'P', 'snapshots'],
+    ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
   const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size}, box = byId('views');
   if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
   const button = ([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, onclick: () => app.go(kind)},

@@ -30,7 +30,8 @@ export class Proposals {
     this.threshold = h('label', {for: 'share'});
     this.buttons = h('p', {class: 'buttons'});
     fill(byId('proposals'), h('div', {}, this.message, this.details),
-      h('div', {class: 'threshold'}, this.threshold, this.slider, h('span', {class: 'keys'}, key('{'), ' ', key('['), ' ', key(']'), ' ', key('}'))), this.buttons);
+      h('div', {class: 'threshold'}, this.threshold, this.slider,
+        h('span', {class: 'keys'}, key('{'), ' ', key('['), ' ', key(']'), ' ', key('}'))), this.buttons);
   }
 
   // saved is the state that outlives a reload. The checks of the sample are in the log.
@@ -115,8 +116,9 @@ export class Proposals {
     const {sorting} = this.app.view;
     if (sorting !== 'sure') for (const items of [below, ...by.map((s) => s.items)]) items.sort(this.app.model.order(sorting));
     this.mixed = new Set([...drawn, ...below]); // in sections of several groups
+    const order = sorting === 'sure' ? ', least sure first' : '';
     const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn},
-      {title: `below the slider${sorting === 'sure' ? ', least sure first' : ''} · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
+      {title: `below the slider${order} · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
     return list.length ? list : [{items: []}];
   }
 
@@ -186,7 +188,8 @@ export class Proposals {
     const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;
     const at = this.app.view.grid.current() !== undefined;
     const together = (...list) => h('span', {class: 'together'}, ...list);
-    fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong()), this.button('Y', 'Right to here', () => this.rightToHere())] : null,
+    fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong()),
+      this.button('Y', 'Right to here', () => this.rightToHere())] : null,
       c.tags.length < left + checked ? this.button('+', `Draw ${sampleStep} more`, () => this.drawMore()) : null,
       this.button('R', 'Propose more', () => this.switchStage())),
     together(h('span', {class: 'soft'}, 'Confirm '), this.button('a', `all ${number(left)}`, () => this.confirmAll()),

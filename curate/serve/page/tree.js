@@ -25,7 +25,9 @@ export class Tree {
     root.addEventListener('click', (e) => {
       const r = this.rowOf(e);
       if (!r) return;
-      if (e.ctrlKey || e.metaKey) this.toggle(r); else if (e.shiftKey && r.level === 1) this.on.take(r.g); else if (r.level === 1) this.on.open(r.g.at); else this.setClosed(r.key, !this.closed.has(r.key));
+      if (e.ctrlKey || e.metaKey) this.toggle(r);
+      else if (r.level > 1) this.setClosed(r.key, !this.closed.has(r.key));
+      else if (e.shiftKey) this.on.take(r.g); else this.on.open(r.g.at);
     });
     this.listenToDrags(root);
   }
