@@ -141,7 +141,7 @@ func forecastRun(j *job, s *trainSettings) error {
 	return j.show(f, f.Lasts())
 }
 
-// predictRun computes the memory of a run, and predicts its steps on a card, or a group of cards, that need not be here.
+// predictRun computes the memory of a run, and predicts its steps on cards that need not be here. group is nil for one.
 func predictRun(j *job, s *trainSettings, card nulldriver.Card, group *nulldriver.Group) error {
 	j.sayAll("note: %s", s.Adopted.Notes)
 	data, err := openDataOf(&s.Images, j.say)

@@ -10,9 +10,9 @@ import (
 
 // PredictedGroup is what a step spends on the link between the cards of a group.
 type PredictedGroup struct {
-	Cards int    `json:"cards"`
-	Nodes int    `json:"nodes"`
-	Link  string `json:"link"` // between the cards of a machine
+	Cards int    `json:"cards"` // at least 2
+	Nodes int    `json:"nodes"` // machines
+	Link  string `json:"link"`  // between the cards of a machine
 
 	// Network is the bits that a machine sends to others in a second. 0: there are no others.
 	Network float64 `json:"network,omitempty"`
@@ -123,6 +123,7 @@ func (p *PredictedGroup) write(to io.Writer, step float64) error {
 		between = fmt.Sprintf(" in %d machines with %.0f Gbit/s each", p.Nodes, p.Network/1e9)
 	}
 	_, err := fmt.Fprintf(to, "cards       %d by %s%s: %.3g ms of sums and gathers, of which a step waits for %.3g ms "+
-		"(%.1f %%); they may take half or twice as long\n", p.Cards, p.Link, between, 1e3*p.Seconds, 1e3*p.Exposed, 100*p.Exposed/step)
+		"(%.1f %%); they may take half or twice as long\n",
+		p.Cards, p.Link, between, 1e3*p.Seconds, 1e3*p.Exposed, 100*p.Exposed/step)
 	return err
 }

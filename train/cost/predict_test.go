@@ -74,7 +74,7 @@ func predictOn(t *testing.T, c train.Config, data train.Data, plan *train.Estima
 	return Predict(c, data, plan, b, nil)
 }
 
-// Four cards take a step on a quarter of a batch each. Their sums pass while the backward pass goes on, but for the last.
+// Four cards take a step on a quarter of a batch each. All their sums but the last pass during the backward pass.
 func TestAPredictedGroupWaitsForItsLastSums(t *testing.T) {
 	c, d := small(5)
 	data := train.Data{Train: d}

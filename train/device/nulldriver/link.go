@@ -3,7 +3,7 @@ package nulldriver
 // Link is what joins the cards of a training, as NCCL's own model of times sees it (src/graph of NCCL 2.18 and later):
 // rings, whose cards all send at once. No link has been measured by hgld.
 type Link struct {
-	Name  string
+	Name  string  // for people
 	Bytes float64 // that a card sends in a second, while it receives as many: the bus bandwidth of nccl-tests
 	kind  linkKind
 }
