@@ -20,6 +20,7 @@ DIM, PER_CLASS = 512, 16
 SIZES = [(256, 256), (1024, 1024), (4096, 4096), (256, 60000)]
 TENSOR = 1 << 30  # bytes of the largest tensors; the released formula keeps some eight of a third of it
 PATIENCE = 10  # seconds after which a way is not repeated
+WARM = 1  # seconds for which a way is repeated at least: a first step makes its arrays and starts its threads
 
 
 def data(items):
@@ -79,7 +80,7 @@ def child(make, loss, queries, items, repeats):
             step, times = make(loss, queries, items)
             if step is not None:
                 taken, begin = [], time.perf_counter()
-                while len(taken) < repeats and time.perf_counter() - begin < PATIENCE:
+                while (passed := time.perf_counter() - begin) < WARM or len(taken) < repeats and passed < PATIENCE:
                     at = time.perf_counter()
                     step()
                     taken.append(time.perf_counter() - at)

@@ -22,6 +22,12 @@ func rehearsalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "dry-run", Usage: "estimate memory and time of the run; --limit steps are timed (3)"},
 		&cli.StringFlag{Name: "card", Usage: "with --dry-run: predict the time of a step on a `CARD` that is not here: " +
 			strings.Join(slices.Sorted(maps.Keys(nulldriver.Cards)), ", ")},
+		&cli.IntFlag{Name: "ranks", Value: 1, Usage: "with --card: `N` cards that train together"},
+		&cli.StringFlag{Name: "link", Usage: "with --ranks: the `LINK` between the cards of a machine: " +
+			strings.Join(slices.Sorted(maps.Keys(nulldriver.Links)), ", ") + "; by default the card's usual one"},
+		&cli.IntFlag{Name: "nodes", Value: 1, Usage: "with --ranks: the cards are in `N` machines"},
+		&cli.Float64Flag{Name: "network", Value: 100,
+			Usage: "with --nodes: `GBIT/S` between the machines, by all adapters of one together"},
 		&cli.BoolFlag{Name: "overfit", Usage: "train on one batch for --limit steps (100), and check that the loss falls"},
 		&cli.BoolFlag{Name: "profile", Usage: "show how long the parts of a step take, over --limit steps (10)"},
 	}
@@ -51,9 +57,41 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 		case !known:
 			return nil, usagef("--card: %w", registry.Unknown("card", name, slices.Sorted(maps.Keys(nulldriver.Cards))))
 		}
-		return func(j *job, s *trainSettings) error { return predictRun(j, s, card) }, nil
+		group, err := groupOf(c, card)
+		if err != nil {
+			return nil, err
+		}
+		return func(j *job, s *trainSettings) error { return predictRun(j, s, card, group) }, nil
+	}
+	for _, flag := range []string{"ranks", "link", "nodes", "network"} {
+		if c.IsSet(flag) {
+			return nil, usagef("--%s is for the prediction of --dry-run --card: give these, or start the processes of a "+
+				"training with a launcher or --device cuda:0-7", flag)
+		}
 	}
 	return asked, nil
+}
+
+// groupOf returns the cards that the flags let train together, or nil for one.
+func groupOf(c *cli.Context, card nulldriver.Card) (*nulldriver.Group, error) {
+	name := card.UsualLink()
+	if c.IsSet("link") {
+		name = c.String("link")
+	}
+	link, known := nulldriver.Links[name]
+	cards, nodes, network := c.Int("ranks"), c.Int("nodes"), c.Float64("network")
+	switch {
+	case !known:
+		return nil, usagef("--link: %w", registry.Unknown("link", name, slices.Sorted(maps.Keys(nulldriver.Links))))
+	case cards < 1 || nodes < 1 || cards%nodes != 0:
+		return nil, usagef("--ranks %d in --nodes %d: want at least one card in every machine, equally many in each",
+			cards, nodes)
+	case !(network > 0):
+		return nil, usagef("--network is %g Gbit/s, want more than 0", network)
+	case cards == 1:
+		return nil, nil
+	}
+	return &nulldriver.Group{Cards: cards, Nodes: nodes, Link: link, Network: 1e9 * network}, nil
 }
 
 // rehearsalOptions returns the training options of a rehearsal with the given number of steps.
@@ -103,8 +141,8 @@ func forecastRun(j *job, s *trainSettings) error {
 	return j.show(f, f.Lasts())
 }
 
-// predictRun computes the memory of a run, and predicts its steps on a card that need not be here.
-func predictRun(j *job, s *trainSettings, card nulldriver.Card) error {
+// predictRun computes the memory of a run, and predicts its steps on cards that need not be here. group is nil for one.
+func predictRun(j *job, s *trainSettings, card nulldriver.Card, group *nulldriver.Group) error {
 	j.sayAll("note: %s", s.Adopted.Notes)
 	data, err := openDataOf(&s.Images, j.say)
 	if err != nil {
@@ -117,11 +155,15 @@ func predictRun(j *job, s *trainSettings, card nulldriver.Card) error {
 	}
 	j.opened = append(j.opened, b)
 	s.Config.Run.Settle(b)
-	plan, err := train.Plan(s.Config, data.ForTraining())
+	ranks := 1
+	if group != nil {
+		ranks = group.Cards
+	}
+	plan, err := train.PlanShare(s.Config, data.ForTraining(), ranks)
 	if err != nil {
 		return err
 	}
-	p, err := cost.Predict(s.Config, data.ForTraining(), plan, b)
+	p, err := cost.Predict(s.Config, data.ForTraining(), plan, b, group)
 	if err != nil {
 		return err
 	}

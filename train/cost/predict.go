@@ -25,6 +25,9 @@ type Prediction struct {
 	// Short is how many bytes of memory the card lacks for the arrays of a step.
 	Short int `json:"bytes_short,omitempty"`
 
+	// Group is nil for one card.
+	Group *PredictedGroup `json:"group,omitempty"`
+
 	// Launches is the number of kernels.
 	Launches int `json:"launches"`
 
@@ -38,11 +41,13 @@ type PredictedOp struct {
 	Seconds float64 `json:"seconds"` // of all calls
 }
 
-// Predict predicts a step of a planned run on the card of a device that computes nothing.
-func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldriver.Device) (*Prediction, error) {
+// Predict predicts a step of a planned run on the card of a device that computes nothing, in a group with others of its
+// kind. The plan must be that of one of them. nil: the card is alone.
+func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldriver.Device,
+	group *nulldriver.Group) (*Prediction, error) {
 	card := b.Card()
 	p := &Prediction{Card: card.Name, Error: card.Error, Short: max(int(plan.Peak)-card.Memory, 0)}
-	byName := map[string]*PredictedOp{}
+	byName, times := map[string]*PredictedOp{}, timeline{}
 	observed := observe.Operations(b, func(call observe.Call, do func()) {
 		o := byName[call.Op]
 		if o == nil {
@@ -53,15 +58,27 @@ func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldrive
 		o.Add(call)
 		seconds, launches := b.Predict(call, do)
 		o.Seconds += seconds
+		times.card += seconds
 		p.Launches += launches
 	})
+	if group != nil {
+		observed = grouped{observed, *group, &times}
+	}
 	c.Run.Settle(b)
-	if err := train.DryStep(c, data, observed, func() { clear(byName); p.Launches = 0 }); err != nil {
+	begin := func() {
+		clear(byName)
+		times, p.Launches = timeline{}, 0
+	}
+	if err := train.DryStep(c, data, observed, begin); err != nil {
 		return nil, err
 	}
 	for _, o := range byName {
 		p.Operations = append(p.Operations, *o)
 		p.StepTime += o.Seconds
+	}
+	if group != nil {
+		p.Group = times.predicted(*group)
+		p.StepTime += p.Group.Exposed
 	}
 	p.Images = float64(plan.Batch) / p.StepTime
 	slices.SortFunc(p.Operations, func(a, b PredictedOp) int {
@@ -77,9 +94,16 @@ func (p *Prediction) Table(to io.Writer, vectors bool) error {
 	if p.Short > 0 {
 		short = fmt.Sprintf("            its memory is %s too small\n", mebibytes(int64(p.Short)))
 	}
+	least, most := p.bounds()
 	_, err := fmt.Fprintf(to, "card        %s: %.3g ms a step, %.0f %s/s by a model of hgld's own kernels; "+
-		"expect %.0f to %.0f\n%s\n%-16s%7s%11s%8s%10s%11s\n", p.Card, 1e3*p.StepTime, p.Images, unit, p.Images/(1+p.Error),
-		p.Images/(1-p.Error), short, "operation", "calls", "ms a step", "share", "MB", "GFLOP")
+		"expect %.0f to %.0f\n%s", p.Card, 1e3*p.StepTime, p.Images, unit, p.Images*p.StepTime/most,
+		p.Images*p.StepTime/least, short)
+	if err == nil && p.Group != nil {
+		err = p.Group.write(to, p.StepTime)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(to, "\n%-16s%7s%11s%8s%10s%11s\n", "operation", "calls", "ms a step", "share", "MB", "GFLOP")
+	}
 	for _, o := range p.Operations {
 		if err != nil {
 			break

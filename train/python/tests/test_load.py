@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 import hgld
+from hgld.torch._network import _of_timm
 
 # Both add the same float32 products in different orders, and rows have length 1.
 TOLERANCE = 5e-6
@@ -21,6 +22,8 @@ NETS = {
     "  input: {size: 48, resize: 0}",
     "resnet18": "model: {backbone: {name: resnet18}, pooling: gem, standard: l2, dim: 64, freeze_norm: true}\n"
     "  input: {size: 64, resize: 72, filter: bicubic, scales: [1, 0.7071067811865476, 0.5]}",
+    "resnet of its own": "model: {backbone: {name: resnet18, settings: {blocks: [1, 2, 1, 1], bottleneck: true}}, "
+    "pooling: avg, standard: layernorm, dim: 16}\n  input: {size: 64, resize: 72}",
     "deit": "model: {backbone: {name: deit-small-distilled, settings: {depth: 2, input: 64}}, pooling: none, "
     "standard: layernorm, dim: 32}\n  input: {size: 64, resize: 70}",
     "dinov2": "model: {backbone: {name: dinov2-small-registers, settings: {depth: 2, input: 56}}, pooling: none, "
@@ -72,6 +75,11 @@ def test_embeddings_are_those_of_the_program(folder: Path, name: str) -> None:
         got = net(images).numpy()
     assert got.shape == want.shape == (12, want.shape[1])
     assert abs(got - want).max() < TOLERANCE
+
+
+def test_settings_that_timm_lacks_are_named() -> None:
+    with pytest.raises(hgld.HgldError, match=r"timm has no resnet18 with the settings \['stem'\]: embed with"):
+        _of_timm("resnet18", {"stem": 5})
 
 
 @pytest.mark.parametrize("hidden", [0, 10])

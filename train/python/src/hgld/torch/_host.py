@@ -52,15 +52,16 @@ def matrix(x: torch.Tensor) -> Matrix:
 
 
 def in_rows(x: torch.Tensor) -> torch.Tensor:
-    """x without its gradient; a copy only if its strides are not those of rows."""
-    x = x.detach()
+    """x with the strides of rows; a copy only if it has others."""
     if (x.shape[1] == 1 or x.stride(1) == 1) and (x.shape[0] == 1 or x.stride(0) >= x.shape[1]):
         return x
     return x.contiguous()
 
 
 def matrices(tensors: list[torch.Tensor]) -> Any:
-    """An array of matrices over parameters; one of a single dimension is a row."""
+    """An array of matrices over parameters; one of a single dimension is a row. None if there are none."""
+    if not tensors:
+        return None
     list_ = (Matrix * len(tensors))()
     for i, x in enumerate(tensors):
         list_[i] = matrix(x.view(1, -1) if x.dim() == 1 else x)
@@ -70,13 +71,13 @@ def matrices(tensors: list[torch.Tensor]) -> Any:
 def labels_of(labels: torch.Tensor, rows: int, levels: int | None, name: str) -> torch.Tensor:
     """Labels [rows, levels] of int32 on the host."""
     if labels.dim() == 1:
-        labels = labels[:, None]
-    want = f"[{rows}, {levels}]" if levels else f"[{rows}] or [{rows}, levels]"
+        labels = labels.unsqueeze(1)
     if labels.dim() != 2 or labels.shape[0] != rows or (levels and labels.shape[1] != levels):
+        want = f"[{rows}, {levels}]" if levels else f"[{rows}] or [{rows}, levels]"
         raise HgldError(f"{name} have shape {list(labels.shape)}, want {want}")
     if labels.is_floating_point() or labels.dtype == torch.bool:
         raise HgldError(f"{name} are {labels.dtype}, want integers")
-    return labels.detach().to(device="cpu", dtype=torch.int32).contiguous()
+    return labels.cpu().int().contiguous()
 
 
 def pointer(x: torch.Tensor | None) -> int | None:
@@ -85,7 +86,9 @@ def pointer(x: torch.Tensor | None) -> int | None:
 
 
 def pointers(tensors: list[torch.Tensor]) -> Any:
-    """An array of addresses."""
+    """An array of addresses, or None if there are none."""
+    if not tensors:
+        return None
     return (ctypes.c_void_p * len(tensors))(*(x.data_ptr() for x in tensors))
 
 

@@ -225,7 +225,7 @@ class Loss(nn.Module):
         call.keep = self.training and torch.is_grad_enabled()
         loss: Tensor = _Compute.apply(call, len(inputs), *inputs, *params)  # type: ignore[no-untyped-call]
         self.steps += call.keep
-        return loss.to(embeddings.device)
+        return loss if embeddings.is_cpu else loss.to(embeddings.device)
 
     def get_extra_state(self) -> dict[str, int]:
         """The seed and the number of steps, which decide random draws."""
@@ -301,7 +301,7 @@ class _Call:
             batch.memory, batch.memory_labels = matrix(self.memory), pointer(self.memory_labels)
             batch.memory_self = pointer(self.memory_self)
         value_list, state_list = matrices(values), pointers(used)
-        batch.params, batch.states = ctypes.addressof(value_list), ctypes.addressof(state_list)
+        batch.params, batch.states = _address(value_list), _address(state_list)
         gradients: list[Tensor] = []
         gradient = None
         if wanted:
@@ -310,12 +310,17 @@ class _Call:
             if gallery is not None:
                 gradient.gallery = matrix(gradients[1])
             gradient_list = matrices(gradients[len(inputs) :])
-            gradient.params = ctypes.addressof(gradient_list)
+            gradient.params = _address(gradient_list)
         value = self.handle.compute(batch, gradient)
         if self.keep:
             for state, now in zip(states, used, strict=True):
                 state.copy_(now)
-        return torch.tensor(value, dtype=query.dtype), gradients
+        return torch.scalar_tensor(value, dtype=query.dtype), gradients
+
+
+def _address(array: Any) -> int | None:
+    """The address of an array of ctypes, or None."""
+    return None if array is None else ctypes.addressof(array)
 
 
 class _Compute(torch.autograd.Function):
@@ -327,11 +332,19 @@ class _Compute(torch.autograd.Function):
         return loss
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scale = upstream.item()
-        gradients = (
-            (g if scale == 1 else g * scale) if needed else None
-            for g, needed in zip(ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True)
-        )
-        return (None, None, *gradients)
+        # The wrapper, which forbids a second derivative, takes as long as all else; without a graph there is none.
+        return _once(ctx, upstream) if torch.is_grad_enabled() else _scaled(ctx, upstream)
+
+
+def _scaled(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradients of _Compute, times that of its value."""
+    scale = upstream.item()
+    gradients = (
+        (g if scale == 1 else g * scale) if needed else None
+        for g, needed in zip(ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True)
+    )
+    return (None, None, *gradients)
+
+
+_once = torch.autograd.function.once_differentiable(_scaled)  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ from torch.nn import functional
 from hgld._library import HgldError
 from hgld._safetensors import parse
 
-# timm's name of a backbone; hgld's settings are its keywords in _KEYWORDS.
+# timm's name of a backbone. hgld's settings are its keywords in _KEYWORDS, and those of ResNets in _RESNET_KEYWORDS.
 _TIMM = {
     "resnet18": "resnet18",
     "resnet34": "resnet34",
@@ -44,6 +44,7 @@ _KEYWORDS = {
     "width": "embed_dim", "depth": "depth", "heads": "num_heads", "patch": "patch_size", "input": "img_size",
     "registers": "reg_tokens", "projection": "num_classes", "activation": "act_layer",
 }  # fmt: skip
+_RESNET_KEYWORDS = {"blocks": "layers", "bottleneck": "block"}
 
 
 class Network(nn.Module):
@@ -176,14 +177,18 @@ def _backbone(named: dict[str, Any], tensors: dict[str, Tensor]) -> nn.Module:
 def _of_timm(name: str, settings: dict[str, Any]) -> nn.Module:
     try:
         import timm
+        from timm.models import resnet
     except ImportError as err:
         raise ImportError(f"backbone {name} is timm's: pip install timm") from err
-    odd = sorted(settings.keys() - _KEYWORDS.keys())
-    if odd or (settings and name.startswith("resnet")):
-        raise HgldError(f"timm has no {name} with the settings {odd or sorted(settings)}")
-    keywords: dict[str, Any] = {_KEYWORDS[k]: v for k, v in settings.items()}
+    names = _RESNET_KEYWORDS if name.startswith("resnet") else _KEYWORDS
+    odd = sorted(settings.keys() - names.keys())
+    if odd:
+        raise HgldError(f"timm has no {name} with the settings {odd}: embed with hgld eval embed, or export to ONNX")
+    keywords: dict[str, Any] = {names[k]: v for k, v in settings.items()}
     if name.startswith("resnet"):
         keywords |= {"num_classes": 0, "global_pool": ""}
+        if "block" in keywords:
+            keywords["block"] = resnet.Bottleneck if keywords["block"] else resnet.BasicBlock
     elif name.startswith(("vit", "deit")):
         keywords["num_classes"] = 0
     elif name.startswith("dinov2"):
