@@ -13,10 +13,10 @@ import (
 func curateLogCommand() *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
-		Description: "  hgld curate log edits.jsonl             one edit per line\n" +
-			"  hgld curate log --stats edits.jsonl     what each curator did on each day\n" +
-			"  hgld curate log --snapshots edits.jsonl states with a name, which the page compares and restores\n" +
-			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
+		Description: "  hgld curate log edits.jsonl               one edit per line\n" +
+			"  hgld curate log --stats edits.jsonl       what each curator did on each day\n" +
+			"  hgld curate log --snapshots edits.jsonl   states with a name, which the page compares and restores\n" +
+			"  hgld curate log --json edits.jsonl        the edits as stored, after checking them",
 		Flags: append(commonFlags(),
 			&cli.BoolFlag{Name: "stats",
 				Usage: "count the edits and the decided tags by day and curator, in place of listing them"},
