@@ -11,7 +11,7 @@ type effect struct {
 	missing []Ref // references that do not exist
 }
 
-// apply executes an edit other than Revert. With a tolerant finder it does as much as it can
+// apply executes an edit of tags or groups. With a tolerant finder it does as much as it can
 // and reports missing references; with an exact finder a missing reference is an error.
 // After an error the caller must undo the edit (see journal.go).
 func (s *state) apply(f finder, e *Edit) (effect, error) {

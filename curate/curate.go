@@ -72,11 +72,16 @@ const (
 	// Revert undoes the edit whose Seq is Of, as if it had never been made. Later edits
 	// must be possible without it. Reverting a Revert restores the edit.
 	Revert Op = "revert"
+	// Snapshot gives the present state the name Note. It changes nothing.
+	Snapshot Op = "snapshot"
+	// Restore brings back the state of the Snapshot whose Seq is Of: no edit between the two is in force. Reverting
+	// it brings them back.
+	Restore Op = "restore"
 )
 
 // Ops lists every operation.
 var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Drop, Propose, Confirm, Withdraw, Flag, Note,
-	Revert}
+	Revert, Snapshot, Restore}
 
 // Ref refers to a tag by its text, byte for byte, and its Wikidata item if that is
 // known, or to a group by its name.
@@ -129,7 +134,7 @@ type Edit struct {
 	To string `json:"to,omitempty"`
 	// Parts are the parts of a Split, Propose, Confirm, or a Merge of several groups.
 	Parts []Part `json:"parts,omitempty"`
-	// Of is the number of the edit that a Revert undoes.
+	// Of is the number of the edit that a Revert undoes, or of the Snapshot that a Restore brings back.
 	Of int `json:"of,omitempty"`
 	// Note is a note or a reason.
 	Note string `json:"note,omitempty"`
@@ -150,14 +155,11 @@ func (e *Edit) Check(levels int) error {
 	if err := e.checkNames(); err != nil {
 		return err
 	}
-	if e.Op == Revert {
-		if e.Of < 1 || len(e.From) > 0 || e.To != "" || len(e.Parts) > 0 {
-			return errors.New("revert takes the number of an edit and nothing else")
-		}
-		return nil
+	if e.ofLog() {
+		return e.checkOfLog()
 	}
 	if e.Of != 0 {
-		return fmt.Errorf("%s has the number of an edit (%d), but only revert takes one", e.Op, e.Of)
+		return fmt.Errorf("%s has the number of an edit (%d), but only revert and restore take one", e.Op, e.Of)
 	}
 	if e.Resolved && e.Op != Flag {
 		return fmt.Errorf("%s is resolved, but only a flag can be", e.Op)
@@ -171,6 +173,21 @@ func (e *Edit) Check(levels int) error {
 		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts, and merge can", e.Op, len(e.Parts))
 	}
 	return e.checkShape(levels)
+}
+
+// ofLog reports whether an edit is about the log, and not about tags or groups.
+func (e *Edit) ofLog() bool { return e.Op == Revert || e.Op == Snapshot || e.Op == Restore }
+
+func (e *Edit) checkOfLog() error {
+	switch {
+	case len(e.From) > 0 || e.To != "" || len(e.Parts) > 0 || e.Level != 0 || e.Resolved:
+		return fmt.Errorf("%s names tags or groups, but takes none", e.Op)
+	case e.Op == Snapshot && (e.Note == "" || e.Of != 0):
+		return errors.New("snapshot takes a name, in the note, and nothing else")
+	case e.Op != Snapshot && e.Of < 1:
+		return fmt.Errorf("%s takes the number of an edit", e.Op)
+	}
+	return nil
 }
 
 // byParts reports whether all references of an edit are in its Parts.

@@ -178,7 +178,7 @@ func (p *priors) changed(s *state) []Place {
 	return places
 }
 
-// applyEdit executes an edit other than Revert. An edit that fails changes nothing.
+// applyEdit executes an edit of tags or groups. An edit that fails changes nothing.
 func (s *Session) applyEdit(f finder, e *Edit) (Replayed, error) {
 	s.state.begin()
 	r, err := s.state.replayEdit(f, e)
@@ -201,7 +201,7 @@ func (s *Session) repeatEdit(seq int) error {
 	return err
 }
 
-// revert applies e, the Revert at the end of the log. It rolls back to the first edit
+// revert applies e, the Revert, Snapshot or Restore at the end of the log. It rolls back to the first edit
 // whose activity changes and repeats the active edits from there. It returns the
 // changed places and a function that rolls the revert back.
 func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) {
@@ -209,9 +209,13 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 		return nil, nil, err
 	}
 	switch {
+	case e.Op == Snapshot:
+		return nil, func() {}, nil
 	case e.Of >= e.Seq:
-		return nil, nil, fmt.Errorf("revert: no edit %d comes before this one", e.Of)
-	case !s.active[e.Of-1]:
+		return nil, nil, fmt.Errorf("%s: no edit %d comes before this one", e.Op, e.Of)
+	case e.Op == Restore && s.edits[e.Of-1].Op != Snapshot:
+		return nil, nil, fmt.Errorf("restore: edit %d is no snapshot", e.Of)
+	case e.Op == Revert && !s.active[e.Of-1]:
 		return nil, nil, fmt.Errorf("revert: edit %d is already reverted", e.Of)
 	}
 	hold, same := s.activeEdits(), 0
@@ -253,11 +257,11 @@ func (s *Session) revert(e *Edit) (changed []Place, rollback func(), err error) 
 	return seen.changed(s.state), rollback, nil
 }
 
-// activeEdits lists the active edits of the log, without the Reverts.
+// activeEdits lists the active edits of the log that are about tags or groups.
 func (s *Session) activeEdits() []int {
 	var hold []int
 	for i, on := range Active(s.edits) {
-		if on && s.edits[i].Op != Revert {
+		if on && !s.edits[i].ofLog() {
 			hold = append(hold, i+1)
 		}
 	}
@@ -266,7 +270,7 @@ func (s *Session) activeEdits() []int {
 
 // neededError returns the error for reverting an edit that a later one depends on.
 func neededError(e *Edit, by int, err error) error {
-	return fmt.Errorf("revert of edit %d: edit %d needs it: %w", e.Of, by, err)
+	return fmt.Errorf("%s of edit %d: edit %d needs it: %w", e.Op, e.Of, by, err)
 }
 
 // replayFromStart replaces revert if the records do not reach back far enough. It repeats the

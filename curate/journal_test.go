@@ -19,7 +19,7 @@ func oracle(t *testing.T, d *labels.Draft, edits []Edit, tolerant bool) *state {
 		f.tags = s.table()
 	}
 	for i, on := range Active(edits) {
-		if !on || edits[i].Op == Revert {
+		if !on || edits[i].ofLog() {
 			continue
 		}
 		if _, err := s.apply(f, &edits[i]); err != nil && !tolerant {
@@ -69,6 +69,12 @@ func checkJournal(t *testing.T, s *Session, seed uint64, edits, room int) (forgo
 		e := randomEdit(s, random)
 		if e.Op != Revert && random.IntN(3) == 0 { // more of them than one in ten
 			e = Edit{Base: s.Version(), Op: Revert, Of: 1 + random.IntN(s.Version()+1)}
+		}
+		switch named := Snapshots(s.edits); {
+		case random.IntN(12) == 0:
+			e = Edit{Base: s.Version(), Op: Snapshot, Note: "name"}
+		case len(named) > 0 && random.IntN(12) == 0:
+			e = Edit{Base: s.Version(), Op: Restore, Of: named[random.IntN(len(named))].Seq}
 		}
 		save := func(Edit) error {
 			if random.IntN(4) == 0 {

@@ -78,16 +78,16 @@ func (s *Session) Places() []Place {
 func (s *Session) Changed() []Place { return slices.Clone(s.changed) }
 
 // Undo returns the numbers of the edits that "undo" and "redo" would revert, 0 for
-// none. undo is the latest active edit. redo is the latest undo since the last edit of
+// none. undo is the latest active edit but for snapshots. redo is the latest undo since the last edit of
 // another kind: reverting it restores its edit.
 func (s *Session) Undo() (undo, redo int) {
 	for i := len(s.edits) - 1; i >= 0 && undo == 0; i-- {
-		if s.active[i] && s.edits[i].Op != Revert {
+		if s.active[i] && s.edits[i].Op != Revert && s.edits[i].Op != Snapshot {
 			undo = i + 1
 		}
 	}
-	for i := len(s.edits) - 1; i >= 0 && s.edits[i].Op == Revert; i-- {
-		if s.active[i] && s.edits[s.edits[i].Of-1].Op != Revert {
+	for i := len(s.edits) - 1; i >= 0 && (s.edits[i].Op == Revert || s.edits[i].Op == Snapshot); i-- {
+		if s.active[i] && s.edits[i].Op == Revert && s.edits[s.edits[i].Of-1].Op != Revert {
 			return undo, i + 1
 		}
 	}

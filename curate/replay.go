@@ -60,8 +60,8 @@ type Report struct {
 	TargetGone int `json:"target_gone"`
 	// Impossible is the number of edits that could not be done.
 	Impossible int `json:"impossible"`
-	// Reverted is the number of reverted edits and of Reverts, which a replay leaves
-	// out.
+	// Reverted is the number of edits that are not in force, of Reverts, Snapshots and Restores, which a
+	// replay leaves out.
 	Reverted int `json:"reverted"`
 	// Proposed is the number of tags that are proposed and not decided.
 	Proposed int `json:"proposed,omitempty"`
@@ -109,7 +109,7 @@ func (s *Session) replayAll(o OnConflict) (Report, error) {
 	report := Report{Edits: len(s.edits)}
 	for i, on := range Active(s.edits) {
 		e := &s.edits[i]
-		if !on || e.Op == Revert {
+		if !on || e.ofLog() {
 			report.Reverted++
 			continue
 		}
@@ -190,8 +190,10 @@ func checkSequence(edits []Edit, levels int) error {
 			return fmt.Errorf("edit %d is numbered %d", i+1, e.Seq)
 		case e.Base < 0 || e.Base > i:
 			return fmt.Errorf("edit %d was made on version %d, which did not exist", e.Seq, e.Base)
-		case e.Op == Revert && e.Of > i:
-			return fmt.Errorf("edit %d reverts edit %d, which comes later", e.Seq, e.Of)
+		case e.Of > i:
+			return fmt.Errorf("edit %d, a %s, is about edit %d, which comes later", e.Seq, e.Op, e.Of)
+		case e.Op == Restore && edits[e.Of-1].Op != Snapshot:
+			return fmt.Errorf("edit %d restores edit %d, which is no snapshot", e.Seq, e.Of)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 	}
 	s.changed = changed
 	s.journal.trim(s.state)
-	if s.active = append(s.active, true); e.Op == Revert {
+	if s.active = append(s.active, true); e.ofLog() {
 		s.active = Active(s.edits)
 	}
 	return e, nil
@@ -105,7 +105,7 @@ func (s *Session) Apply(e Edit, save func(Edit) error) (Edit, error) {
 // applyLast applies the edit at the end of the log. It returns the changed places and a
 // function that rolls the edit back.
 func (s *Session) applyLast(e *Edit) (changed []Place, rollback func(), err error) {
-	if e.Op == Revert {
+	if e.ofLog() {
 		return s.revert(e)
 	}
 	if _, err := s.applyEdit(s.state.exact(), e); err != nil {
@@ -125,8 +125,8 @@ func (s *Session) finder() finder {
 	return finder{s.state, s.tags}
 }
 
-// Active reports for each edit of a log whether it is in force: whether no Revert that
-// is in force itself undoes it.
+// Active reports for each edit of a log whether it is in force: whether no Revert or Restore that
+// is in force itself undoes it. No Restore undoes a Snapshot.
 func Active(edits []Edit) []bool {
 	on := make([]bool, len(edits))
 	for i := range on {
@@ -135,6 +135,9 @@ func Active(edits []Edit) []bool {
 	for i := len(edits) - 1; i >= 0; i-- {
 		if of := edits[i].Of; edits[i].Op == Revert && on[i] && of >= 1 && of <= i {
 			on[of-1] = false
+		}
+		for k := edits[i].Of; edits[i].Op == Restore && on[i] && k < i; k++ {
+			on[k] = edits[k].Op == Snapshot && on[k]
 		}
 	}
 	return on

@@ -16,7 +16,7 @@ func (e Edit) Text() string {
 		b.WriteString("resolve the ")
 	}
 	fmt.Fprintf(&b, "%s", strings.ReplaceAll(string(e.Op), "_", " "))
-	if e.Op == Revert {
+	if e.Of > 0 {
 		fmt.Fprintf(&b, " %d", e.Of)
 	}
 	b.WriteString(RefsText(e.From))

@@ -2,6 +2,7 @@
 
     bench_heads.py vectors SHARED FOLDER           one folder per data set, with all vectors and labels
     bench_heads.py divide FOLDER SEED OUT          classes for training and classes for the test
+    bench_heads.py hide FOLDER SEED...             tables of labels that lack levels, for the study mixed-depth
     bench_heads.py train LOSS DATA SEED STEPS OUT  a linear head by PyTorch and pytorch-metric-learning
     bench_heads.py step EVENTS                     milliseconds of a step of hgld
     bench_heads.py table RESULTS                   the rows of the table
@@ -66,11 +67,35 @@ def read(folder):
     return np.load(f"{folder}/vectors.npy"), rows[0], rows[1:]
 
 
+def shuffled(rows, seed):
+    """The finest classes in an order that the seed chooses."""
+    classes = sorted({row[1] for row in rows})
+    np.random.default_rng(int(seed)).shuffle(classes)
+    return classes
+
+
+def hide(folder, *seeds):
+    """A third of the finest classes, drawn by the seed, is the split test, and a third of the others the split hidden.
+    The columns seen lack the upper levels of these."""
+    _, head, rows = read(folder)
+    for seed in seeds:
+        classes = shuffled(rows, seed)
+        test, rest = classes[: len(classes) // 3], classes[len(classes) // 3 :]
+        split = {name: "train" for name in rest}
+        split.update((name, "hidden") for name in rest[: len(rest) // 3])
+        split.update((name, "test") for name in test)
+        with open(f"{folder}/hidden-{seed}.csv", "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file)
+            table.writerow(head + [f"seen{i}" for i in range(1, len(head) - 1)] + ["split"])
+            for row in rows:
+                seen = [""] * (len(row) - 2) if split[row[1]] == "hidden" else row[2:]
+                table.writerow(row + seen + [split[row[1]]])
+
+
 def divide(folder, seed, out):
     """A third of the finest classes, drawn by the seed, is the test."""
     vectors, head, rows = read(folder)
-    classes = sorted({row[1] for row in rows})
-    np.random.default_rng(int(seed)).shuffle(classes)
+    classes = shuffled(rows, seed)
     held = set(classes[: len(classes) // 3])
     for part, test in (("train", False), ("test", True)):
         keep = [i for i, row in enumerate(rows) if (row[1] in held) == test]
@@ -152,4 +177,4 @@ def table(results):
 
 if __name__ == "__main__":
     torch.set_num_threads(int(os.environ.get("THREADS", "2")))
-    {"vectors": vectors, "divide": divide, "train": train, "step": step, "table": table}[sys.argv[1]](*sys.argv[2:])
+    {"vectors": vectors, "divide": divide, "hide": hide, "train": train, "step": step, "table": table}[sys.argv[1]](*sys.argv[2:])

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"hgld/internal/testing/usertime"
 	"hgld/labels"
 )
 
@@ -71,14 +73,21 @@ func BenchmarkRandomImage(b *testing.B) {
 	b.Run("reused memory", func(b *testing.B) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		var buf []byte
+		start := usertime.CPU()
 		for b.Loop() {
 			var err error
 			if buf, err = v.AppendImage(context.Background(), buf[:0], rng.IntN(v.Len())); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "images/s")
+		reportRate(b, start, 1, "images")
 	})
+}
+
+// reportRate reports work done in each iteration by the second and by the processor second since start.
+func reportRate(b *testing.B, start time.Duration, work float64, unit string) {
+	b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds(), unit+"/s")
+	b.ReportMetric(work*float64(b.N)/(usertime.CPU()-start).Seconds(), unit+"/cpu-s")
 }
 
 func BenchmarkScan(b *testing.B) {
@@ -88,7 +97,7 @@ func BenchmarkScan(b *testing.B) {
 		total += sh.file.Bytes
 	}
 	b.Run("images", func(b *testing.B) {
-		b.SetBytes(total)
+		start := usertime.CPU()
 		for b.Loop() {
 			for _, err := range v.Images(context.Background()) {
 				if err != nil {
@@ -96,6 +105,7 @@ func BenchmarkScan(b *testing.B) {
 				}
 			}
 		}
+		reportRate(b, start, float64(total)/1e6, "MB")
 	})
 	for name, images := range map[string]bool{"rows": true, "rows without images": false} {
 		b.Run(name, func(b *testing.B) {

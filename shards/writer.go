@@ -49,13 +49,14 @@ type Writer struct {
 // Create starts the shard with the name path. Close removes it unless Finish was
 // called.
 func Create(path string, s *Schema) (*Writer, error) {
-	return createShard(disk(filepath.Dir(path)), filepath.Base(path), s)
-}
-
-func createShard(dir folder, name string, s *Schema) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	return createShard(disk(filepath.Dir(path)), filepath.Base(path), s)
+}
+
+// createShard is Create for a schema that is checked, because a check walks all classes.
+func createShard(dir folder, name string, s *Schema) (*Writer, error) {
 	file, err := dir.create(name)
 	if err != nil {
 		return nil, err

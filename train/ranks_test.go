@@ -91,7 +91,7 @@ func TestRanksTrainAsOneProcess(t *testing.T) {
 
 func TestRanksTrainWithEveryLoss(t *testing.T) {
 	steps := 2
-	if effort.Exhaustive() {
+	if effort.Long() {
 		steps = 5
 	}
 	done := 0

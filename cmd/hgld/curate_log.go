@@ -15,18 +15,20 @@ func curateLogCommand() *cli.Command {
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl             one edit per line\n" +
 			"  hgld curate log --stats edits.jsonl     what each curator did on each day\n" +
+			"  hgld curate log --snapshots edits.jsonl states with a name, which the page compares and restores\n" +
 			"  hgld curate log --json edits.jsonl      the edits as stored, after checking them",
 		Flags: append(commonFlags(),
 			&cli.BoolFlag{Name: "stats",
-				Usage: "count the edits and the decided tags by day and curator, in place of listing them"}),
+				Usage: "count the edits and the decided tags by day and curator, in place of listing them"},
+			&cli.BoolFlag{Name: "snapshots", Usage: "list the snapshots in place of the edits"}),
 		Action: actionWithArgs(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
-			return runCurateLog(j, j.args[0], c.Bool("stats"))
+			return runCurateLog(j, j.args[0], c.Bool("stats"), c.Bool("snapshots"))
 		}),
 	}
 }
 
 // runCurateLog is `hgld curate log`.
-func runCurateLog(j *job, path string, stats bool) error {
+func runCurateLog(j *job, path string, stats, snapshots bool) error {
 	log, err := curate.ReadLog(path)
 	if err != nil {
 		return logError(err)
@@ -36,6 +38,13 @@ func runCurateLog(j *job, path string, stats bool) error {
 		orUnknown(h.Draft), h.DraftSHA256, strings.Join(h.Levels, " < "))
 	if log.Torn != nil {
 		j.say("%v", log.Torn)
+	}
+	if stats && snapshots {
+		return usagef("choose one of --stats and --snapshots")
+	}
+	if snapshots {
+		list := curate.Snapshots(log.Edits)
+		return j.show(map[string]any{"log": path, "snapshots": list}, curate.SnapshotsText(list))
 	}
 	if stats {
 		list := curate.Statistics(log.Edits, time.Local)

@@ -31,28 +31,25 @@ func embedImagesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "embed-images", Usage: "embed images with published weights, without a training", ArgsUsage: "DATA",
 		Description: embedImagesExamples,
-		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "weights", Usage: "`FILE` of weights, or the folder that a library saved the model to"},
-			&cli.StringFlag{Name: "backbone", Usage: "`NAME` of the network, hgld's or timm's; empty: the one that the weights fit"},
-			weightsKeyFlag(),
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
-			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
-			sliceFlag(), sideFlag(0),
-			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
-			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, overrideFlag(), replaceFlag(), deviceFlag()),
+		Flags:       slices.Concat(commonFlags(), publishedFlags(), embedFlags()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			p := &publishedChoice{weights: c.String("weights"), backbone: c.String("backbone"), key: c.String("key"),
-				assignments: c.StringSlice(pipeline.OverrideFlag), threads: c.Int("threads")}
-			o := embedChoice{command: "embed-images", example: "hgld embed-images --weights model.safetensors photos",
-				model: p, split: c.String("split"), out: c.String("out"), side: c.Int("side"), missing: c.Float64("allow-missing"),
-				slice: c.String("slice")}
+			o := newEmbedChoice(c, newPublishedChoice(c))
+			o.command, o.example = "embed-images", "hgld embed-images --weights model.safetensors photos"
 			return errors.Join(o.run(j), j.Close())
 		},
+	}
+}
+
+// publishedFlags are the flags of a publishedChoice.
+func publishedFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "weights", Usage: "`FILE` of weights, or the folder that a library saved the model to"},
+		&cli.StringFlag{Name: "backbone", Usage: "`NAME` of the network, hgld's or timm's; empty: the one that the weights fit"},
+		weightsKeyFlag(), overrideFlag(),
 	}
 }
 
@@ -61,6 +58,11 @@ type publishedChoice struct {
 	weights, backbone, key string
 	assignments            []string
 	threads                int
+}
+
+func newPublishedChoice(c *cli.Context) *publishedChoice {
+	return &publishedChoice{weights: c.String("weights"), backbone: c.String("backbone"), key: c.String("key"),
+		assignments: c.StringSlice(pipeline.OverrideFlag), threads: c.Int("threads")}
 }
 
 func (p *publishedChoice) source() string { return p.weights }

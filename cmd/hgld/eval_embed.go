@@ -37,31 +37,27 @@ func evalEmbedCommand() *cli.Command {
 	return &cli.Command{
 		Name: "embed", Usage: "embed images, shards or vectors with a trained model", ArgsUsage: "DATA",
 		Description: evalEmbedExamples,
-		Flags: append(commonFlags(),
-			runFlag(), bestFlag(),
-			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
+		Flags: slices.Concat(commonFlags(), trainedFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with the labels of vectors"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS` of vectors, finest first; empty: those that may be levels"},
 			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` of the labels that mean no class, as in hgld eval run"},
-			&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
-			sliceFlag(), sideFlag(0),
-			&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
-			&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
+		}, embedFlags()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
-			o := embedChoice{command: "eval embed", example: "hgld eval embed --run runs/default photos",
-				model: &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")},
-					c.Int("threads")}, split: c.String("split"), labels: vectorLabels{c.String("labels"),
-					settings.Split(c.StringSlice("levels")), settings.Split(c.StringSlice("missing"))}, out: c.String("out"),
-				side: c.Int("side"), missing: c.Float64("allow-missing"), slice: c.String("slice")}
+			o := newEmbedChoice(c, newTrainedChoice(c, j.project))
+			o.command, o.example = "eval embed", "hgld eval embed --run runs/default photos"
+			o.labels = vectorLabels{c.String("labels"), settings.Split(c.StringSlice("levels")),
+				settings.Split(c.StringSlice("missing"))}
 			return errors.Join(o.run(j), j.Close())
 		},
 	}
 }
+
+// trainedFlags are the flags of a trainedChoice.
+func trainedFlags() []cli.Flag { return []cli.Flag{runFlag(), bestFlag()} }
 
 // runFlag and bestFlag choose the checkpoint of a run.
 func runFlag() cli.Flag {
@@ -92,6 +88,10 @@ type trainedChoice struct {
 	threads int
 }
 
+func newTrainedChoice(c *cli.Context, p *pipeline.Project) *trainedChoice {
+	return &trainedChoice{evalModelSettings{Run: p.Join(c.String("run")), Best: c.Bool("best")}, c.Int("threads")}
+}
+
 func (c *trainedChoice) open(j *job) (*train.Model, string, error) {
 	m, err := c.evalModelSettings.open(j, c.threads)
 	if err != nil {
@@ -111,6 +111,23 @@ type embedChoice struct {
 	side             int
 	labels           vectorLabels
 	missing          float64
+}
+
+// embedFlags are the flags of an embedChoice.
+func embedFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of shards; empty: all"},
+		&cli.StringFlag{Name: "out", Usage: "`FILE` to write, .npy or .parquet; empty: DATA.npy in the current folder"},
+		sliceFlag(), sideFlag(0),
+		&cli.Float64Flag{Name: "allow-missing", Value: 0.01, Usage: "`SHARE` of images that may be broken, 0 to 1"},
+		&cli.IntFlag{Name: "limit", Usage: "trial: only the first `N` items"},
+		threadsFlag(), replaceFlag(), deviceFlag(),
+	}
+}
+
+func newEmbedChoice(c *cli.Context, model embedder) *embedChoice {
+	return &embedChoice{model: model, split: c.String("split"), out: c.String("out"), side: c.Int("side"),
+		missing: c.Float64("allow-missing"), slice: c.String("slice")}
 }
 
 func (o *embedChoice) check(j *job) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,24 +24,22 @@ const evalLandmarksExamples = "  hgld eval landmarks --run runs/happier gnd_roxf
 	"    gnd_rparis6k.pkl paris/jpg\n" +
 	"  hgld eval landmarks --run runs/happier --distractors revisitop1m --whiten shards gnd_roxford5k.pkl oxford/jpg\n\n" +
 	"  It embeds the images that the ground truth names, each in its own shape, and the queries cut to their\n" +
-	"  boxes. The vectors are kept in --out, where an interrupted command continues. Embeddings of several\n" +
-	"  scales are averaged as the model's input.scales says. A whitening is learned on the images of --whiten."
+	"  boxes. --weights takes published weights instead of a run, as hgld embed-images does. The vectors are kept\n" +
+	"  in --out, where an interrupted command continues. Embeddings of several scales are averaged as the model's\n" +
+	"  input.scales says. A whitening is learned on the images of --whiten."
 
 func evalLandmarksCommand() *cli.Command {
 	return &cli.Command{
 		Name: "landmarks", Usage: "Revisited Oxford and Paris, from their ground truth and images", ArgsUsage: "TRUTH IMAGES",
 		Description: evalLandmarksExamples,
-		Flags: append(commonFlags(),
-			runFlag(), bestFlag(),
-			&cli.StringFlag{Name: "weights", Usage: "published weights `FILE` instead of a run, as in hgld embed-images"},
-			&cli.StringFlag{Name: "backbone", Usage: "`NAME` of their network; empty: the one that they fit"},
-			weightsKeyFlag(),
+		Flags: slices.Concat(commonFlags(), trainedFlags(), publishedFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "distractors", Usage: "rank the images of the folder `DIR`, too"},
 			&cli.StringFlag{Name: "whiten", Usage: "learn a whitening on the images of `DATA`: a folder, an archive or shards"},
 			&cli.IntFlag{Name: "dims", Usage: "keep the `N` directions of largest variance of the whitening; 0: all"},
 			sideFlag(1024),
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` of the vectors (default: landmarks/TRUTH)"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, overrideFlag(), replaceFlag(), deviceFlag()),
+			threadsFlag(), replaceFlag(), deviceFlag(),
+		}),
 		Action: func(c *cli.Context) error {
 			j, err := newJobWithArgs(c, 2, 2, "the ground truth and the folder of its images")
 			if err != nil {
@@ -48,10 +47,9 @@ func evalLandmarksCommand() *cli.Command {
 			}
 			l := &landmarkEval{job: j, threads: c.Int("threads"), side: c.Int("side"), dims: c.Int("dims"),
 				distractors: c.String("distractors"), whiten: c.String("whiten"), out: c.String("out")}
-			l.model = &trainedChoice{evalModelSettings{Run: j.project.Join(c.String("run")), Best: c.Bool("best")}, l.threads}
-			if weights := c.String("weights"); weights != "" {
-				l.model = &publishedChoice{weights: weights, backbone: c.String("backbone"), key: c.String("key"),
-					assignments: c.StringSlice(pipeline.OverrideFlag), threads: l.threads}
+			l.model = newTrainedChoice(c, j.project)
+			if c.String("weights") != "" {
+				l.model = newPublishedChoice(c)
 			}
 			if l.out == "" {
 				name := filepath.Base(j.args[0])

@@ -128,14 +128,14 @@ func malformedTruth() (list []malformed) {
 		[]byte(soundQrels))
 	const ranked = "run --ranking FILE --labels l.csv --metrics R@1"
 	for name, c := range map[string]struct{ want, text string }{
-		"empty.run":    {"train: R@1 reads 1 places, but", ""},
+		"empty.run":    {"R@1 reads 1 places, but", ""},
 		"five.run":     {"line 1 has 5 columns, want query,", "a Q0 b 1 0.9\n"},
 		"seven.run":    {"line 1 has 7 columns, want query,", "a Q0 b 1 0.9 x y\n"},
 		"query.run":    {"line 1: no query has the id \"q\"", "q Q0 b 1 0.9 x\n"},
 		"item.run":     {"line 1: no item of the gallery", "a Q0 g 1 0.9 x\n"},
 		"score.run":    {"line 1: the score is \"high\",", "a Q0 b 1 high x\n"},
 		"nan.run":      {"line 1: the score is \"NaN\",", "a Q0 b 1 NaN x\n"},
-		"twice.run":    {"train: evaluation: query 0: row", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
+		"twice.run":    {"evaluation: query 0: row", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
 		"longline.run": {"a line is too long for a", strings.Repeat("a", 70_000) + " Q0 b 1 0.9 x\n"},
 	} {
 		add(ranked, name, c.want, []byte(c.text))
@@ -147,13 +147,13 @@ func malformedTruth() (list []malformed) {
 		"floats":   {"F32[6 1], want integers [queries,", dict("'<f4'", "False", "(6, 1)"), make([]byte, 24)},
 		"flat":     {"I64[6], want integers [queries,", dict("'<i8'", "False", "(6,)"), make([]byte, 48)},
 		"fewer":    {"5 rankings for 6 queries", dict("'<i8'", "False", "(5, 1)"), make([]byte, 40)},
-		"outside":  {"train: evaluation: query 5: place", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 6)},
+		"outside":  {"evaluation: query 5: place", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 6)},
 		"negative": {"query 5: row -2 is not in", dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, -2)},
 		"large": {"query 5: row 1099511627776 is",
 			dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 1<<40)},
-		"twice": {"train: evaluation: query 0: row",
+		"twice": {"evaluation: query 0: row",
 			dict("'<i8'", "False", "(6, 2)"), int64Bytes(1, 1, 0, 2, 1, 0, 2, 0, 5, 0, 4, 0)},
-		"noplaces": {"train: R@1 reads 1 places, but", dict("'<i8'", "False", "(6, 0)"), nil},
+		"noplaces": {"R@1 reads 1 places, but", dict("'<i8'", "False", "(6, 0)"), nil},
 	} {
 		add(ranked, name+".ranking.npy", c.want, npyOf(c.dictionary, c.data))
 	}
@@ -187,6 +187,7 @@ func malformedResults(t *testing.T) (list []malformed) {
 	}{
 		"empty":    {"unexpected end of JSON input", nil},
 		"cut":      {"unexpected end of JSON input", text[:len(text)/2]},
+		"table":    {"want a result of hgld eval run, in JSON", []byte("path,class\n1.jpg,a\n")},
 		"array":    {"json: cannot unmarshal array into", []byte("[]")},
 		"number":   {"json: cannot unmarshal number", []byte("7")},
 		"flipped":  {"was changed after hgld wrote it", bytes.Replace(text, []byte(`"queries": 6`), []byte(`"queries": 7`), 1)},
@@ -200,13 +201,13 @@ func malformedResults(t *testing.T) (list []malformed) {
 		})},
 		"class": {"entries for", change(func(_, q map[string]any) { q["class"] = []any{1, 2} })},
 		"ids":   {"per_query: ids has 2 entries for", change(func(_, q map[string]any) { q["ids"] = []any{"a", "b"} })},
-		"twice": {"train: the second result has two", change(func(_, q map[string]any) { q["ids"].([]any)[1] = "a" })},
-		"noids": {"train: only one of the two results", change(func(_, q map[string]any) { delete(q, "ids") })},
-		"others": {"train: the results have no query",
+		"twice": {"the second result has two", change(func(_, q map[string]any) { q["ids"].([]any)[1] = "a" })},
+		"noids": {"only one of the two results", change(func(_, q map[string]any) { delete(q, "ids") })},
+		"others": {"the results have no query",
 			change(func(_, q map[string]any) { q["ids"] = []any{"q", "r", "s", "t", "u", "v"} })},
 		"texts": {"json: cannot unmarshal string",
 			change(func(_, q map[string]any) { q["values"].(map[string]any)["AP_level0"] = []any{"x"} })},
-		"overall": {"train: one result has means over", change(func(r, _ map[string]any) { r["mean_over"] = "class" })},
+		"overall": {"one result has means over", change(func(r, _ map[string]any) { r["mean_over"] = "class" })},
 	} {
 		list = append(list, malformed{name + ".result.json", c.data, "compare sound.json FILE", c.want})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -50,6 +51,9 @@ func readResultFile(path string) (*retrieval.Result, error) {
 		path = filepath.Join(path, history.EvaluationFile) // written by a run
 	}
 	r, err := history.ReadResult(path)
+	if errors.As(err, new(*history.FormatError)) {
+		return nil, withHint(err, "want a result of hgld eval run, in JSON: its --out names the file")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func evalRevisitedCommand() *cli.Command {
 			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
 			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
 			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, deviceFlag(),
+			threadsFlag(), deviceFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)

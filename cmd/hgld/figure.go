@@ -332,8 +332,11 @@ func (f *figureItems) row(name string) (int, error) {
 // figureInputs reads the vectors and how to deal them. want is their number of files; 0: any.
 func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files []string, d figure.Dealing, err error) {
 	files = c.StringSlice("embeddings")
-	if len(files) == 0 || want > 0 && len(files) != want {
-		return nil, nil, d, usagef("want --embeddings with the file of the vectors; got %d", len(files))
+	if len(files) == 0 {
+		return nil, nil, d, usagef("--embeddings is missing: want the file of the vectors")
+	}
+	if want > 0 && len(files) != want {
+		return nil, nil, d, usagef("--embeddings names %d files, want %d", len(files), want)
 	}
 	for _, text := range settings.Split(c.StringSlice("sizes")) {
 		n, err := strconv.Atoi(text)

@@ -91,3 +91,8 @@ func checkFlagBounds(c *cli.Context) error {
 	}
 	return nil
 }
+
+// threadsFlag limits the threads of a backend on the processor.
+func threadsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "threads", Usage: "`N` threads on the CPU; 0: one for each processor"}
+}

@@ -260,7 +260,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
 	}),
 	kind(exitUsage, func(*labels.LevelError) string {
-		return "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)"
+		return "fill in the class, or pass --uneven keep, in train run and loss --uneven: a missing level then says " +
+			"nothing (docs/labels.md)"
 	}),
 	kind(exitUsage, func(e *embeddings.MissingError) string {
 		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"

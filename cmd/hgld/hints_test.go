@@ -46,7 +46,7 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 		{format.ErrNoLandmarks, exitFailed, "--tags"},
 		{&shards.UnfinishedError{}, exitFailed, "hgld shards build"},
 		{&shards.DamageError{}, exitIntegrity, "hgld shards verify"},
-		{&selection.Error{Err: &selection.NoSplitsError{Embeddings: "e.npy"}}, exitUsage, "--hold-out 0.2"},
+		{&selection.Error{Err: &selection.NoSplitsError{Labels: "l.csv"}}, exitUsage, "--hold-out 0.2"},
 		{&selection.Error{Err: &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}}, exitUsage, ""},
 	} {
 		err := fmt.Errorf("stage: %w", errors.Join(errors.New("other"), c.err))

@@ -47,7 +47,7 @@ func labelsPropagateCommand() *cli.Command {
 			&cli.StringFlag{Name: "review", Usage: "write the votes of all landmarks without a label to `FILE` (.csv)"},
 			&cli.StringFlag{Name: "suggest", Usage: "write groups for unassigned tags to `FILE`, for hgld curate import"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "of the landmarks that are asked as a test"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag(),
+			threadsFlag(), replaceFlag(), deviceFlag(),
 		),
 		Action: actionWithArgs(2, 2, "the labels to read and those to write", func(c *cli.Context, j *job) error {
 			p := &propagation{job: j, least: c.Float64("least"), vectors: c.String("vectors"), images: c.String("images"),

@@ -50,7 +50,7 @@ func lossCommand() *cli.Command {
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
 			&cli.IntFlag{Name: "repeat", Usage: "also time the loss and its gradient, the median of `N` passes"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag()),
+			threadsFlag(), replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			l := train.Default().Loss
 			if l.Name = c.String("loss"); l.Name == "" || (c.String("embeddings") == "") == (c.String("scores") == "") {

@@ -47,7 +47,7 @@ func searchCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
 			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images; empty: as recorded"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
+			threadsFlag(), replaceFlag(), deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {

@@ -23,7 +23,7 @@ func shardsFinishCommand() *cli.Command {
 		Description: "  hgld shards finish …                  with the settings of `hgld shards slice`; in a project, the stage is\n" +
 			"                                        then done, as after `hgld shards build`\n" +
 			"  hgld shards finish … --deep           read the shards and compare them with their hashes",
-		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(),
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(), memoryFlag(),
 			&cli.BoolFlag{Name: "deep", Usage: "compare every shard with its hash"}),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
@@ -31,7 +31,7 @@ func shardsFinishCommand() *cli.Command {
 				return err
 			}
 			s, err := shardsStage().Load(j.project, c)
-			if err != nil {
+			if err := errors.Join(err, limitMemory(c)); err != nil {
 				return err
 			}
 			o := shards.FinishOptions{Deep: c.Bool("deep")}

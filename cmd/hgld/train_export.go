@@ -36,7 +36,7 @@ func trainExportCommand() *cli.Command {
 			&cli.StringFlag{Name: "of", Value: "query", Usage: "embeddings: `IMAGES` of the run: query, gallery or train"},
 			&cli.StringFlag{Name: "split", Usage: "embeddings: `SPLIT` of the shards, instead of --of"},
 			&cli.IntFlag{Name: "limit", Usage: "embeddings: only the first `N` images"},
-			&cli.IntFlag{Name: "threads", Usage: "0: all processors"}, replaceFlag(), deviceFlag()),
+			threadsFlag(), replaceFlag(), deviceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			return runExport(j, exportChoice{
 				run: j.project.Join(c.String("run")), backbone: c.Bool("backbone"), data: c.String("data"),

@@ -44,7 +44,8 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"needs labels":                  {"--embeddings", "e.npy"},
-		"query and benchmarks name":     {"--embeddings", "e.parquet", "--query", "test"},
+		"e.parquet has no column split": {"--embeddings", "e.parquet", "--query", "test"},
+		"of the split \"dev\", only of": {"--embeddings", "e.npy", "--labels", "split.csv", "--query", "dev"},
 		"which reads images":            {"--embeddings", "e.parquet", "-o", "model.backbone=resnet18"},
 		"leaves one side without":       {"--embeddings", "e.parquet", "--hold-out", "0.001"},
 		"e.npy has 60 vectors, but few": {"--embeddings", "e.npy", "--labels", "few.csv"},
@@ -52,9 +53,48 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		if err := os.WriteFile("few.csv", []byte("landmark,kind\na,b\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		vectorSplits(t)
 		args = append([]string{"train", "run", "--out", "runs/other"}, args...)
 		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
+		}
+	}
+}
+
+// vectorSplits writes split.csv: the labels of embeddingFiles with splits. The test has the landmarks 0 to 2, and
+// the split hidden, of the landmarks 3 to 5, lacks kinds.
+func vectorSplits(t *testing.T) {
+	t.Helper()
+	table := "id,landmark,kind,split\n"
+	for i := range 60 {
+		split, kind := "train", fmt.Sprint("k", i%3)
+		switch {
+		case i%12 < 3:
+			split = "test"
+		case i%12 < 6:
+			split, kind = "hidden", ""
+		}
+		table += fmt.Sprintf("img%d,l%d,%s,%s\n", i, i%12, kind, split)
+	}
+	if err := os.WriteFile("split.csv", []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The column split of the labels says which vectors are trained on and which are the test.
+func TestVectorsHaveSplits(t *testing.T) {
+	embeddingFiles(t)
+	vectorSplits(t)
+	for splits, vectors := range map[string]int{"train": 30, "train,hidden": 45} {
+		out := "runs/" + splits
+		code, _, errs := run(t, "train", "run", "--embeddings", "e.npy", "--labels", "split.csv", "--levels", "landmark,kind",
+			"--splits", splits, "--query", "test", "--uneven", "-o", "steps=3", "-o", "model.dim=4", "-o", "loss=happier",
+			"-o", "sampler.batch=16", "--out", out)
+		if want := fmt.Sprintf("on %d vectors of e.npy", vectors); code != 0 || !strings.Contains(errs, want) {
+			t.Fatalf("exit code %d, want %q\n%s", code, want, errs)
+		}
+		if code, table, errs := run(t, "eval", "run", "--run", out); code != 0 || !strings.Contains(table, "15 queries") {
+			t.Errorf("exit code %d\n%s%s", code, table, errs)
 		}
 	}
 }

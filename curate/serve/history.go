@@ -17,9 +17,9 @@ type past struct {
 	By     string    `json:"by,omitempty"`
 	Op     curate.Op `json:"op"`
 	Level  int       `json:"level"`
-	N      int       `json:"n"` // names in From, or in the parts of a proposal
-	First  string    `json:"first"`
-	Item   string    `json:"item"` // of First
+	N      int       `json:"n"`     // names in From, or in the parts of a proposal
+	First  string    `json:"first"` // or the name of a snapshot
+	Item   string    `json:"item"`  // of First
 	To     string    `json:"to"`
 	Note   string    `json:"note"`
 	Of     int       `json:"of"`
@@ -58,6 +58,29 @@ func (s *Server) stats(w http.ResponseWriter, _ *http.Request) {
 	edits := s.session.Edits()
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"days": curate.Statistics(edits, time.Local)})
+}
+
+// snapshots answers with the snapshots of the log and, with of=N, the tags that differ from edit N.
+func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
+	var a struct {
+		Snapshots []curate.Named     `json:"snapshots"`
+		Changes   []curate.TagChange `json:"changes"`
+	}
+	s.mu.Lock()
+	a.Snapshots = curate.Snapshots(s.session.Edits())
+	var err error
+	if text := r.URL.Query().Get("of"); text != "" {
+		var of int
+		if of, err = strconv.Atoi(text); err == nil {
+			a.Changes, err = s.session.ChangesSince(of)
+		}
+	}
+	s.mu.Unlock()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	writeJSON(w, http.StatusOK, a)
 }
 
 // askedTag returns the tag that a request names. If it returns false, it has answered.
@@ -109,6 +132,9 @@ func describe(e curate.Edit, active bool) past {
 		Active: active, Resolved: e.Resolved}
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID
+	}
+	if e.Op == curate.Snapshot || e.Op == curate.Restore {
+		p.N, p.First, p.Note = 1, e.Note, ""
 	}
 	if len(e.Parts) == 0 {
 		return p

@@ -277,6 +277,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/changes", s.changes)
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/stats", s.stats)
+	mux.HandleFunc("GET /api/snapshots", s.snapshots)
 	mux.HandleFunc("GET /api/flags", s.flags)
 	mux.HandleFunc("GET /api/edits", s.tagEdits)
 	mux.HandleFunc("GET /api/group", s.successor)

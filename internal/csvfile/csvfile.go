@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,14 +41,8 @@ func NewReader(r io.Reader) *Reader {
 	in := bufio.NewReaderSize(&failing{r: r}, looked)
 	t := &Reader{}
 	start, _ := in.Peek(8)
+	t.foreign = foreign(start)
 	switch {
-	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0")):
-		t.foreign = "a workbook or an archive, and no table of text; save the sheet as CSV UTF-8"
-	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
-		t.foreign = "JSON, and no table; write a .csv with a row for each image: its path and a column for each level " +
-			"(JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"
-	case bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n\xef\xbb\xbf"), []byte("<")):
-		t.foreign = "a web page or XML, and no table; download the file itself"
 	case bytes.HasPrefix(start, []byte("\xff\xfe")):
 		in = wide(in, binary.LittleEndian)
 	case bytes.HasPrefix(start, []byte("\xfe\xff")):
@@ -64,6 +59,36 @@ func NewReader(r io.Reader) *Reader {
 	}
 	t.csv = newCSV(in, comma, t.skipped)
 	return t
+}
+
+// otherKinds are files that are taken for tables, by how they begin.
+var otherKinds = []struct {
+	starts []string
+	is     string
+}{
+	{[]string{"PK\x03\x04", "\xd0\xcf\x11\xe0"}, "a workbook or an archive, and no table of text; " +
+		"save the sheet as CSV UTF-8"},
+	{[]string{"{", "["}, "JSON, and no table; write a .csv with a row for each image: its path and a column for each " +
+		"level (JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"},
+	{[]string{"<"}, "a web page or XML, and no table; download the file itself"},
+	{[]string{"\x1f\x8b"}, "compressed by gzip; unpack it: gunzip FILE"},
+	{[]string{"\xfd7zXZ"}, "compressed by xz; unpack it: unxz FILE"},
+	{[]string{"\x28\xb5\x2f\xfd"}, "compressed by zstd; unpack it: unzstd FILE"},
+	{[]string{"BZh91AY"}, "compressed by bzip2; unpack it: bunzip2 FILE"},
+	{[]string{"PAR1\x15"}, "Parquet, and no table of text; write it as CSV: " +
+		"pd.read_parquet(FILE).to_csv(\"labels.csv\", index=False)"},
+	{[]string{"\xff\xd8\xff", "\x89PNG", "GIF87a", "GIF89a"}, "an image, and no table"},
+}
+
+// foreign says what a file is that begins like this, if it is no table.
+func foreign(start []byte) string {
+	text := string(bytes.TrimLeft(start, " \t\r\n\xef\xbb\xbf"))
+	for _, kind := range otherKinds {
+		if slices.ContainsFunc(kind.starts, func(s string) bool { return strings.HasPrefix(text, s) }) {
+			return kind.is
+		}
+	}
+	return ""
 }
 
 // wide returns the text behind the mark of UTF-16.

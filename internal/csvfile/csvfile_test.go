@@ -57,6 +57,10 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"PK\x03\x04workbook":                "save the sheet as CSV UTF-8",
 		`{"path": "1.jpg", "class": "a"}`:   "JSON, and no table; write a .csv",
+		"\n <html>404</html>":               "a web page or XML",
+		"\x1f\x8b\b\b\x92\xd1\bk\x00\x03t":  "compressed by gzip; unpack it: gunzip",
+		"PAR1\x15\x04\x15\x10":              "Parquet, and no table of text",
+		"\xff\xd8\xff\xe0\x00\x10JFIF":      "an image, and no table",
 		"path,class\n1.jpg,K\xf6ln\n":       `line 2: "K\xf6ln" is not UTF-8`,
 		"path,class\n1.jpg,a,b\n":           "line 2: 3 columns, and the first line has 2",
 		"sep=;\npath;class\n1.jpg;\"a\"b\n": "line 3: ",

@@ -99,7 +99,7 @@ func TestPartOfAnImageIsThatOfTheWhole(t *testing.T) {
 		jpegFiles(t, func(name string, data []byte) {
 			times := 20
 			switch {
-			case d == standard && len(data) > 60_000 || len(data) > 300_000 && !effort.Exhaustive():
+			case d == standard && len(data) > 60_000 || len(data) > 300_000 && !effort.Long():
 				return
 			case d == standard || len(data) > 60_000:
 				times = 2
@@ -191,7 +191,7 @@ func TestPartsOfEverySamplingAreThoseOfTheWhole(t *testing.T) {
 	lib := fast.JPEG.(*turbo)
 	r := rand.New(rand.NewPCG(4, 33))
 	files, smaller := 30, 0
-	if effort.Exhaustive() {
+	if effort.Long() {
 		files = 1000
 	}
 	var p Part

@@ -108,7 +108,7 @@ func TestGoldenTurboJPEGPixelsArePillows(t *testing.T) {
 	}
 }
 
-// TestBothJPEGDecodersAgree tries all files, the largest photographs only if tests are exhaustive.
+// TestBothJPEGDecodersAgree tries all files, the largest photographs only in the long form.
 // If the standard library reads one, so does libjpeg-turbo, and the pixels differ only as two
 // inverse transforms may. If it does not, the errors have the same text, except for one file that
 // image/jpeg cannot read and libjpeg can.
@@ -119,7 +119,7 @@ func TestBothJPEGDecodersAgree(t *testing.T) {
 	}
 	read, same := 0, 0
 	jpegFiles(t, func(name string, data []byte) {
-		if strings.HasPrefix(name, "commons/") && len(data) > 750_000 && !effort.Exhaustive() {
+		if strings.HasPrefix(name, "commons/") && len(data) > 750_000 && !effort.Long() {
 			return
 		}
 		a, aErr := standard.Decode(data)
@@ -234,7 +234,7 @@ func TestMutatedJPEGsNeverCrash(t *testing.T) {
 	}
 	whole = append(whole, []byte(probe420), []byte(probe440))
 	mutations := 200
-	if effort.Exhaustive() {
+	if effort.Long() {
 		mutations = 1000
 	}
 	for i := range mutations {

@@ -9,16 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/parquetfile"
-	"hgld/labels"
 	"hgld/shards"
 )
 
@@ -61,9 +58,7 @@ type parquetSource struct {
 // parquetTable is a file of the data set.
 type parquetTable struct {
 	*parquetfile.File
-	name   string // within the input, with slashes
-	path   string // on the system
-	split  labels.Split
+	inputFile
 	bytes  parquetfile.Leaf
 	pages  []parquetfile.Page
 	names  []string // file names of the images by row, "" for none; nil: there is no such column
@@ -71,76 +66,37 @@ type parquetTable struct {
 	kinds  []string // of the values of each level: texts, numbers or booleans
 }
 
-func (src *parquetSource) open(ctx context.Context, s Settings) error {
-	names, err := filesIn(s.Input, ".parquet")
-	if err != nil {
-		return err
-	}
+func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
 	if src.keep, err = keepsUneven(s); err != nil {
 		return err
 	}
-	if src.notes, err = checkParts(names); err != nil {
-		return err
-	}
-	splits, err := fileSplits(names, s)
+	files, notes, err := inputFiles(s, ".parquet")
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
+	src.notes = notes
+	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t := &parquetTable{name: name, path: s.Input, split: splits[i]}
-		if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
-			t.path = filepath.Join(s.Input, filepath.FromSlash(name))
-		}
+		t := &parquetTable{inputFile: file}
 		if t.File, err = parquetfile.Open(t.path); err != nil {
 			return err
 		}
 		src.files = append(src.files, t)
 		if src.levels == nil {
 			if src.levels, err = t.chooseLevels(s.Levels); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", file.name, err)
 			}
 		}
 		if err := t.read(src.levels, s.Columns.Path); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", file.name, err)
 		}
 		if err := src.files[0].sameKinds(t, src.levels); err != nil {
 			return err
 		}
 	}
 	return orderByRows(src.levels, src.rows(ctx))
-}
-
-// filesIn lists the files of a data set that have an extension, sorted: paths within a folder, or the
-// name of the file. Hidden files and folders are left out.
-func filesIn(input, ext string) ([]string, error) {
-	info, err := os.Stat(input)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{filepath.Base(input)}, nil
-	}
-	var names []string
-	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name != "." && hiddenName(d.Name()):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case !d.IsDir() && strings.EqualFold(path.Ext(name), ext):
-			names = append(names, name)
-		}
-		return nil
-	})
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no %s files found", ext)
-	}
-	return names, err
 }
 
 func isParquet(name string) bool { return strings.EqualFold(path.Ext(name), ".parquet") }

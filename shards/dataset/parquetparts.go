@@ -2,8 +2,11 @@ package dataset
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +22,71 @@ var ofParts = regexp.MustCompile(`[-_.]?(\d+)[-_.]of[-_.](\d+)([-_.][0-9a-f]{8,}
 type part struct {
 	file  string
 	n, of int
+}
+
+// inputFile is a file of a data set of several.
+type inputFile struct {
+	name  string // within the input, with slashes
+	path  string // on the system
+	split labels.Split
+}
+
+// inputFiles returns the files of the input that have an extension, in the order of their names, and what a
+// user should know about them. A part that is missing is an error.
+func inputFiles(s Settings, ext string) (files []inputFile, notes []string, err error) {
+	names, err := filesIn(s.Input, ext)
+	if err != nil {
+		return nil, nil, err
+	}
+	if notes, err = checkParts(names); err != nil {
+		return nil, nil, err
+	}
+	splits, err := fileSplits(names, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := os.Stat(s.Input)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, name := range names {
+		file := inputFile{name: name, path: s.Input, split: splits[i]}
+		if info.IsDir() {
+			file.path = filepath.Join(s.Input, filepath.FromSlash(name))
+		}
+		files = append(files, file)
+	}
+	return files, notes, nil
+}
+
+// filesIn lists the files of a data set that have an extension, sorted: paths within a folder, or the
+// name of the file. Hidden files and folders are left out.
+func filesIn(input, ext string) ([]string, error) {
+	info, err := os.Stat(input)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{filepath.Base(input)}, nil
+	}
+	var names []string
+	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && hiddenName(d.Name()):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case !d.IsDir() && strings.EqualFold(path.Ext(name), ext):
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("no %s files found", ext)
+	}
+	return names, err
 }
 
 // checkParts returns an error unless the files are all parts that their names speak of, once each. Of a lone

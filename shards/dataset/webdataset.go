@@ -9,13 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"hgld/labels"
 	"hgld/shards"
 )
 
@@ -57,8 +54,7 @@ type webSource struct {
 
 // webFile is a TAR file and its samples.
 type webFile struct {
-	name    string // within the input, with slashes
-	split   labels.Split
+	inputFile
 	store   *tarStore
 	samples []webSample
 }
@@ -81,30 +77,20 @@ type webRow struct {
 var usualLabels = []string{"cls", "class", "label"}
 
 func (src *webSource) open(ctx context.Context, s Settings) (err error) {
-	names, err := filesIn(s.Input, ".tar")
-	if err != nil {
-		return err
-	}
 	if src.keep, err = keepsUneven(s); err != nil {
 		return err
 	}
 	if err := src.openConverted(s.Input); err != nil {
 		return err
 	}
-	if src.notes, err = checkParts(names); err != nil {
-		return err
-	}
-	splits, err := fileSplits(names, s)
+	files, notes, err := inputFiles(s, ".tar")
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		file := s.Input
-		if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
-			file = filepath.Join(s.Input, filepath.FromSlash(name))
-		}
-		f := &webFile{name: name, split: splits[i]}
-		if f.store, err = indexTar(ctx, file); err != nil {
+	src.notes = notes
+	for _, file := range files {
+		f := &webFile{inputFile: file}
+		if f.store, err = indexTar(ctx, file.path); err != nil {
 			return err
 		}
 		src.files = append(src.files, f)
@@ -112,7 +98,7 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 			return err
 		}
 		if err := src.read(ctx, f, s.Extensions); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
 	return orderByRows(src.levels, src.rows(ctx))

@@ -80,7 +80,7 @@ func TestGoldenBackbones(t *testing.T) {
 	}
 	t.Cleanup(func() { g.expected.Close() })
 	for _, c := range list.Cases {
-		if large.MatchString(c.key()) && !effort.Exhaustive() {
+		if large.MatchString(c.key()) && !effort.Long() {
 			continue
 		}
 		t.Run("backbones/"+c.Model+"."+c.Case, func(t *testing.T) { g.run(t, c) })

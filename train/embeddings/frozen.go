@@ -17,6 +17,7 @@ type Frozen struct {
 	values  []float32 // of all rows
 	rows    *Rows
 	classes *Classes
+	labels  string // path of the labels
 	sums    string // hashes of the files
 }
 
@@ -26,7 +27,7 @@ func ReadFrozen(in *Input) (*Frozen, error) {
 		return nil, err
 	}
 	e := &Evaluation{Classes: in.classes()}
-	d := &Frozen{classes: e.Classes}
+	d := &Frozen{classes: e.Classes, labels: in.Labels}
 	sides, err := in.open(e)
 	defer e.Close()
 	if err := cmp.Or(err, e.Classes.noLevel); err != nil {
@@ -80,6 +81,12 @@ func (d *Frozen) ID(i int) string {
 	}
 	return fmt.Sprint("row ", i)
 }
+
+// LabelFile is the path of the labels.
+func (d *Frozen) LabelFile() string { return d.labels }
+
+// Splits are the splits of the rows, by the column "split" of the labels; nil without one.
+func (d *Frozen) Splits() []string { return d.rows.Splits }
 
 // Width returns the size of a vector.
 func (d *Frozen) Width() int { return d.width }

@@ -69,6 +69,9 @@ type Rows struct {
 
 	// Part are the rows of Classes.Part; nil: all.
 	Part []bool
+
+	// Splits is the column "split"; nil without one.
+	Splits []string
 }
 
 // Levels returns the names of the levels, finest first. It is nil before the first Read.
@@ -188,7 +191,8 @@ func (c *Classes) rows(s *sheet) (*Rows, error) {
 			return nil, err
 		}
 	}
-	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows), Unnamed: s.unnamed, Part: s.rowsOf(c.Part)}
+	r := &Rows{IDs: s.other["id"], Labels: make([]labels.Path, s.rows), Unnamed: s.unnamed, Part: s.rowsOf(c.Part),
+		Splits: s.other["split"]}
 	var err error
 	if r.IsQuery, err = s.truths("is_query"); err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ func (r *Rows) Select(which []bool) *Rows { return r.at(RowsWhere(which)) }
 // at returns some rows, in the order of their numbers.
 func (r *Rows) at(rows []int) *Rows {
 	return &Rows{Labels: pick(r.Labels, rows), IDs: pick(r.IDs, rows), Ignore: pick(r.Ignore, rows),
-		IsQuery: pick(r.IsQuery, rows), IsGallery: pick(r.IsGallery, rows), Unnamed: r.Unnamed, Part: pick(r.Part, rows)}
+		IsQuery: pick(r.IsQuery, rows), IsGallery: pick(r.IsGallery, rows), Unnamed: r.Unnamed, Part: pick(r.Part, rows),
+		Splits: pick(r.Splits, rows)}
 }
 
 // pick returns some elements of a list, or nil if the list is nil.

@@ -16,7 +16,7 @@ type Vectored interface {
 	Vector(i int) []float32
 }
 
-// AsVectored returns d as vectors, if it is Vectored or a subset of one.
+// AsVectored returns d as vectors, if it is Vectored, or consists of subsets of one.
 func AsVectored(d Dataset) (v Vectored, ok bool) {
 	switch d := d.(type) {
 	case Vectored:
@@ -24,6 +24,10 @@ func AsVectored(d Dataset) (v Vectored, ok bool) {
 	case *Subset:
 		if whole, ok := AsVectored(d.Of); ok {
 			return vectorSubset{d, whole}, true
+		}
+	case *joined:
+		if first, ok := AsVectored(d.parts[0]); ok {
+			return joinedVectors{d, first.Width()}, true
 		}
 	}
 	return nil, false
@@ -40,6 +44,22 @@ func (s vectorSubset) Width() int { return s.whole.Width() }
 
 // Vector returns the vector of the row.
 func (s vectorSubset) Vector(i int) []float32 { return s.whole.Vector(s.Rows[i]) }
+
+// joinedVectors are parts of one set of vectors.
+type joinedVectors struct {
+	*joined
+	width int
+}
+
+// Width returns the width of every part.
+func (j joinedVectors) Width() int { return j.width }
+
+// Vector returns the vector of item i.
+func (j joinedVectors) Vector(i int) []float32 {
+	part, at := j.at(i)
+	v, _ := AsVectored(part)
+	return v.Vector(at)
+}
 
 // RowBytes returns the bytes of one input of the network: a vector of the given width or, if it is
 // 0, an image of side×side pixels.

@@ -19,7 +19,7 @@ import (
 // The divergence is the cross-entropy minus the entropy of the target, so its minimum is 0. Query
 // is [Q, D] and is not normalised. W and b start at 0.
 //
-// A query without a label at Level contributes −entropy; the mean is over all Q queries.
+// A query without a label at Level contributes 0; the mean is over all Q queries.
 type CrossEntropy struct {
 	Epsilon float64 `yaml:"epsilon"` // smoothing of the target, in [0, 1)
 	Level   int     `yaml:"level"`   // 0 is the finest

@@ -2,6 +2,7 @@ package loss_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,30 @@ func TestEveryLossFollowsItsDefinitionAtMixedDepth(t *testing.T) {
 		}
 		if d := farthest(got.Query, want.Query); !(d <= 4e-5) {
 			t.Errorf("gradient off by %.2g", d)
+		}
+	})
+}
+
+// Queries without a class at any level say nothing: they add neither to the value nor to the gradient.
+func TestQueriesWithoutClassesAddNothing(t *testing.T) {
+	in := randomBatch(1, 6, 4, 8, 3)
+	for c := range int32(6) {
+		in.Paths = append(in.Paths, []int32{c, c / 2, c / 4})
+	}
+	for _, p := range in.Labels {
+		for l := range p {
+			p[l] = -1
+		}
+	}
+	each(t, func(t *testing.T, k loss.Kind) {
+		got, want := forward(t, backend(), k, in), define(t, k, in)
+		if got.Value != 0 || want.Value != 0 {
+			t.Errorf("value %v, by the definition %v, want 0", got.Value, want.Value)
+		}
+		for q, row := range got.Query {
+			if slices.ContainsFunc(row, func(x float64) bool { return x != 0 }) {
+				t.Fatalf("query %d has the gradient %v, want 0", q, row)
+			}
 		}
 	})
 }

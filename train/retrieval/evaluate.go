@@ -118,13 +118,13 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 		return m.upload()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("train: evaluation: %w", err)
+		return nil, fmt.Errorf("evaluation: %w", err)
 	}
 	defer thread.Do(func() error { shown.free(); m.free(); return nil })
 	total := len(e.Query.Labels)
 	for lo := 0; lo < total; lo += m.block {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", lo, total, err)
+			return nil, fmt.Errorf("evaluation stopped after %d of %d queries: %w", lo, total, err)
 		}
 		hi := min(lo+m.block, total)
 		err := thread.Do(func() error {
@@ -134,11 +134,11 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 			return shown.show(lo, hi)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("train: evaluation: %w", err)
+			return nil, fmt.Errorf("evaluation: %w", err)
 		}
 		err = thread.Do(func() error { return m.measure(lo, hi, columns, ties, observer.Curves) })
 		if err != nil {
-			return nil, fmt.Errorf("train: evaluation: %w", err)
+			return nil, fmt.Errorf("evaluation: %w", err)
 		}
 		if e.Progress != nil {
 			e.Progress(hi, total)
@@ -156,31 +156,31 @@ func (e *Evaluation) check() error {
 	gallery, galleryWidth := e.Gallery.shape()
 	switch {
 	case queries < 0 || gallery < 0 || width != galleryWidth:
-		return fmt.Errorf("train: evaluation: queries are %v and the gallery %v, want two matrices of the same width",
+		return fmt.Errorf("evaluation: queries are %v and the gallery %v, want two matrices of the same width",
 			&e.Query, &e.Gallery)
 	case queries != len(e.Query.Labels) || gallery != len(e.Gallery.Labels):
-		return fmt.Errorf("train: evaluation: %d query and %d gallery vectors have %d and %d labels", queries, gallery,
+		return fmt.Errorf("evaluation: %d query and %d gallery vectors have %d and %d labels", queries, gallery,
 			len(e.Query.Labels), len(e.Gallery.Labels))
 	case e.Self != nil && len(e.Self) != queries:
-		return fmt.Errorf("train: evaluation: %d queries, but Self has %d rows", queries, len(e.Self))
+		return fmt.Errorf("evaluation: %d queries, but Self has %d rows", queries, len(e.Self))
 	case e.Query.Ignore != nil && len(e.Query.Ignore) != queries,
 		e.Gallery.Ignore != nil && len(e.Gallery.Ignore) != gallery:
-		return fmt.Errorf("train: evaluation: %d queries and %d gallery items have %d and %d numbers to ignore",
+		return fmt.Errorf("evaluation: %d queries and %d gallery items have %d and %d numbers to ignore",
 			queries, gallery, len(e.Query.Ignore), len(e.Gallery.Ignore))
 	case queries == 0 || gallery == 0:
-		return fmt.Errorf("train: evaluation: %d queries and %d gallery items, want at least one of each", queries, gallery)
+		return fmt.Errorf("evaluation: %d queries and %d gallery items, want at least one of each", queries, gallery)
 	}
 	for i, row := range e.Self {
 		if row < -1 || int(row) >= gallery {
-			return fmt.Errorf("train: evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, gallery,
+			return fmt.Errorf("evaluation: query %d is row %d of a gallery of %d, want −1 to %d", i, row, gallery,
 				gallery-1)
 		}
 	}
 	if e.Gap < 0 || e.Gap == 1 {
-		return fmt.Errorf("train: evaluation: gap of batches of %d, want 2 or more items", e.Gap)
+		return fmt.Errorf("evaluation: gap of batches of %d, want 2 or more items", e.Gap)
 	}
 	if err := CheckLevels(e.Levels); err != nil {
-		return fmt.Errorf("train: evaluation: %w", err)
+		return fmt.Errorf("evaluation: %w", err)
 	}
 	if err := e.checkMetrics(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (e *Evaluation) check() error {
 	for _, side := range []Side{e.Query, e.Gallery} {
 		for i, p := range side.Labels {
 			if len(p) != len(e.Levels) {
-				return fmt.Errorf("train: evaluation: row %d has %d labels, want %d", i, len(p), len(e.Levels))
+				return fmt.Errorf("evaluation: row %d has %d labels, want %d", i, len(p), len(e.Levels))
 			}
 		}
 	}
@@ -220,10 +220,10 @@ type LevelsError struct {
 // Error names the metric and both numbers.
 func (e *LevelsError) Error() string {
 	if e.Weights {
-		return fmt.Sprintf("train: evaluation: %s has weights of %d levels, but the data have %d", e.Metric, e.Needs,
+		return fmt.Sprintf("evaluation: %s has weights of %d levels, but the data have %d", e.Metric, e.Needs,
 			e.Levels)
 	}
-	return fmt.Sprintf("train: evaluation: %s needs items that share %d levels, but the data have %d", e.Metric, e.Needs,
+	return fmt.Sprintf("evaluation: %s needs items that share %d levels, but the data have %d", e.Metric, e.Needs,
 		e.Levels)
 }
 

@@ -24,9 +24,9 @@ func EvaluateIndependent(ctx context.Context, b device.Backend, e *Evaluation) (
 	}
 	switch {
 	case e.Observer != nil || e.Truth != nil:
-		return nil, errors.New("train: independent levels support neither an Observer nor Truth")
+		return nil, errors.New("independent levels support neither an Observer nor Truth")
 	case len(binary) == 0:
-		return nil, errors.New("train: independent levels need a metric of one level, such as R@1 or AP")
+		return nil, errors.New("independent levels need a metric of one level, such as R@1 or AP")
 	}
 	if err := e.check(); err != nil {
 		return nil, err

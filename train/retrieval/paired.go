@@ -44,7 +44,7 @@ type NoPerQueryError struct{}
 
 // Error names the setting that keeps them.
 func (NoPerQueryError) Error() string {
-	return "train: the result has no per-query values; set PerQuery in the evaluation"
+	return "the result has no per-query values; set PerQuery in the evaluation"
 }
 
 // Pair compares two results query by query. It pairs queries by id, or by row if neither result
@@ -56,7 +56,7 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 		return nil, NoPerQueryError{}
 	}
 	if first.MeanOver != second.MeanOver {
-		return nil, errors.New("train: one result has means over classes and the other over queries, want the same in both")
+		return nil, errors.New("one result has means over classes and the other over queries, want the same in both")
 	}
 	p := &Pairing{Randomised: randomDraws}
 	rows, err := p.match(first, second)
@@ -75,7 +75,7 @@ func Pair(first, second *Result, n *Intervals, threads int) (*Pairing, error) {
 		}
 	}
 	if n.Resample == ByClass && first.PerQuery.Class == nil {
-		return nil, errors.New("train: the first result has no classes of its queries, which intervals over classes need")
+		return nil, errors.New("the first result has no classes of its queries, which intervals over classes need")
 	}
 	var columns, a, b [][]float64
 	for _, v := range first.Values {
@@ -157,11 +157,11 @@ func (p *Pairing) compare(columns, a, b [][]float64, class []int, mean Unit, n *
 func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	a, b := first.PerQuery.IDs, second.PerQuery.IDs
 	if (a == nil) != (b == nil) {
-		return nil, errors.New("train: only one of the two results has query ids, want ids in both or in neither")
+		return nil, errors.New("only one of the two results has query ids, want ids in both or in neither")
 	}
 	if a == nil {
 		if first.Queries != second.Queries {
-			return nil, fmt.Errorf("train: the results have %d and %d queries without ids, want the same number",
+			return nil, fmt.Errorf("the results have %d and %d queries without ids, want the same number",
 				first.Queries, second.Queries)
 		}
 		p.ByRow, p.Both = true, first.Queries
@@ -173,14 +173,14 @@ func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	at := make(map[string]int, len(b))
 	for q, id := range b {
 		if _, twice := at[id]; twice {
-			return nil, fmt.Errorf("train: the second result has two queries with the id %.80q", id)
+			return nil, fmt.Errorf("the second result has two queries with the id %.80q", id)
 		}
 		at[id] = q
 	}
 	seen := make(map[string]bool, len(a))
 	for q, id := range a {
 		if seen[id] {
-			return nil, fmt.Errorf("train: the first result has two queries with the id %.80q", id)
+			return nil, fmt.Errorf("the first result has two queries with the id %.80q", id)
 		}
 		seen[id] = true
 		if other, both := at[id]; both {
@@ -189,7 +189,7 @@ func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	}
 	p.Both, p.OnlyFirst, p.OnlySecond = len(rows), len(a)-len(rows), len(b)-len(rows)
 	if p.Both == 0 {
-		return nil, errors.New("train: the results have no query in common")
+		return nil, errors.New("the results have no query in common")
 	}
 	return rows, nil
 }

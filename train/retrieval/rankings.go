@@ -28,7 +28,7 @@ type ReachError struct {
 
 // Error names the places that the metric reads and the ranking has.
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("train: %s reads %d places, but the ranking of query %d has %d",
+	return fmt.Sprintf("%s reads %d places, but the ranking of query %d has %d",
 		e.Metric, e.Wants, e.Query, e.Has)
 }
 
@@ -38,7 +38,7 @@ func (e *ReachError) Error() string {
 // Gap are not supported.
 func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Result, error) {
 	if err := e.checkRankings(list); err != nil {
-		return nil, fmt.Errorf("train: evaluation: %w", err)
+		return nil, fmt.Errorf("evaluation: %w", err)
 	}
 	if err := e.checkMetrics(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Resu
 	}
 	for q := range list {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("train: evaluation stopped after %d of %d queries: %w", q, len(list), err)
+			return nil, fmt.Errorf("evaluation stopped after %d of %d queries: %w", q, len(list), err)
 		}
 		for _, v := range views {
 			if err := v.measure(e, q, &list[q], columns); err != nil {
@@ -96,7 +96,7 @@ func (v *measuredView) measure(e *Evaluation, q int, r *Ranking, columns [][]flo
 	}
 	reach, n := 0, 0
 	if v.bytes, reach, err = r.bytes(v.bytes[:0], v.shared); err != nil {
-		return fmt.Errorf("train: evaluation: query %d: %w", q, err)
+		return fmt.Errorf("evaluation: query %d: %w", q, err)
 	}
 	v.items, n = metric.Items(v.items[:0], v.bytes)
 	v.list.ResetItems(v.items, n)

@@ -34,7 +34,7 @@ func (s *Search) Run(ctx context.Context, b device.Backend,
 	each func(query int, rows []int32, scores []float32) error) error {
 	e, err := s.evaluation()
 	if err != nil {
-		return fmt.Errorf("train: search: %w", err)
+		return fmt.Errorf("search: %w", err)
 	}
 	thread := device.NewThread(b)
 	err = thread.Do(func() error {
@@ -45,7 +45,7 @@ func (s *Search) Run(ctx context.Context, b device.Backend,
 		return s.blocks(ctx, m, shown)
 	})
 	if err = errors.Join(err, thread.Close()); err != nil {
-		return fmt.Errorf("train: search: %w", err)
+		return fmt.Errorf("search: %w", err)
 	}
 	return nil
 }

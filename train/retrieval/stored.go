@@ -49,7 +49,7 @@ func panelRows(rows, cols int) int {
 func Store(v Vectors, unit bool) (*Stored, error) {
 	s := &Stored{from: v}
 	if s.rows, s.cols = v.Rows(); s.rows == 0 || s.cols == 0 {
-		return nil, fmt.Errorf("train: the embeddings are %d×%d, want at least one row and one column", s.rows, s.cols)
+		return nil, fmt.Errorf("the embeddings are %d×%d, want at least one row and one column", s.rows, s.cols)
 	}
 	squares, panel := make([]float64, s.rows), panelRows(s.rows, s.cols)
 	buffer := make([]float32, panel*s.cols)
@@ -64,7 +64,7 @@ func Store(v Vectors, unit bool) (*Stored, error) {
 		for row := lo; row < lo+len(part)/s.cols; row++ {
 			if sum := squares[row]; sum-sum != 0 {
 				column := notFinite(part[(row-lo)*s.cols:][:s.cols])
-				return nil, fmt.Errorf("train: embedding %d has a value that is not finite (column %d)", row, column)
+				return nil, fmt.Errorf("embedding %d has a value that is not finite (column %d)", row, column)
 			}
 		}
 	}

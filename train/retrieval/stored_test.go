@@ -137,7 +137,7 @@ func TestStoredVectorsThatCannotBeRead(t *testing.T) {
 	side := Side{Stored: stored, Labels: list}
 	_, err = Evaluate(t.Context(), cpu.New(1), &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"},
 		Metrics: allMetrics(t)})
-	if err == nil || !strings.Contains(err.Error(), "train: evaluation: row 0 is on a bad sector") {
+	if err == nil || !strings.Contains(err.Error(), "evaluation: row 0 is on a bad sector") {
 		t.Errorf("error %v", err)
 	}
 }

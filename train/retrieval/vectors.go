@@ -44,7 +44,7 @@ func (m *Matrix) Close() error { return nil }
 func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
 	rows, cols := v.Rows()
 	if rows == 0 || cols == 0 {
-		return a, fmt.Errorf("train: the embeddings are %d×%d, want at least one row and one column", rows, cols)
+		return a, fmt.Errorf("the embeddings are %d×%d, want at least one row and one column", rows, cols)
 	}
 	err = device.Do(b, func() error {
 		a = device.New(b, device.F32, rows, cols)
@@ -76,7 +76,7 @@ func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 			return err
 		}
 		if at := prepare(part, cols, unit); at >= 0 {
-			return fmt.Errorf("train: embedding %d has a value that is not finite (column %d)", lo+at/cols, at%cols)
+			return fmt.Errorf("embedding %d has a value that is not finite (column %d)", lo+at/cols, at%cols)
 		}
 		if there {
 			continue

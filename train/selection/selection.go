@@ -5,6 +5,7 @@ package selection
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hgld/labels"
@@ -21,7 +22,7 @@ type Images struct {
 	Splits      []string `yaml:"splits" usage:"splits to train on"`
 	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes to hold out for validation"`
 	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"seed that chooses the classes to hold out"`
-	Query       string   `yaml:"query" usage:"split of the test's queries"`
+	Query       string   `yaml:"query" usage:"split of the test's queries; of vectors, by the column split of their labels"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
 	Embeddings string `yaml:"embeddings" path:"in" usage:"vectors of another model to train a head on, instead of images (.npy, .safetensors, .parquet, .pt, .pkl)"`
@@ -106,12 +107,12 @@ func misfit(err error) error {
 	return &Error{err}
 }
 
-// NoSplitsError is the error for a test by splits of vectors, which have none.
-type NoSplitsError struct{ Embeddings string }
+// NoSplitsError is the error for a test by splits of vectors whose labels have none.
+type NoSplitsError struct{ Labels string }
 
-// Error names the embeddings.
+// Error names the labels.
 func (e *NoSplitsError) Error() string {
-	return "query and benchmarks name images, but embeddings is " + e.Embeddings
+	return e.Labels + " has no column split, in which query and splits choose rows"
 }
 
 // Opener opens the files that a selection names.
@@ -192,10 +193,8 @@ func (s *Images) Open(o Opener) (*Data, error) {
 // check returns an error for settings that exclude each other.
 func (s *Images) check() error {
 	switch {
-	case s.Embeddings != "" && (s.Query != "" || len(s.Benchmarks) > 0):
-		return &NoSplitsError{s.Embeddings}
-	case s.Embeddings != "":
-		return nil
+	case s.Embeddings != "" && len(s.Benchmarks) > 0:
+		return errors.New("benchmarks name images, but embeddings is " + s.Embeddings)
 	case s.Gallery != "" && s.Query == "":
 		return fmt.Errorf("gallery is %.80q, but no query split ranks it", s.Gallery)
 	case len(s.Splits) == 0:
@@ -207,8 +206,8 @@ func (s *Images) check() error {
 	return nil
 }
 
-// openVectors reads vectors of another model. They have no splits; a share of the classes may be
-// held out.
+// openVectors reads vectors of another model. If a test is asked for, the column split of their labels
+// chooses its rows and those to train on. Otherwise all are trained on but the classes held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
 		Columns: s.Levels, Missing: s.Missing, Uneven: s.Uneven, Part: "train", Recorded: o.Recorded,
@@ -216,13 +215,44 @@ func (s *Images) openVectors(o Opener) (*Data, error) {
 	if in.Say == nil {
 		in.Say = func(string, ...any) {}
 	}
+	if s.Query != "" {
+		in.Part = ""
+	}
 	all, err := embeddings.ReadFrozen(in)
 	if err != nil {
 		return nil, err
 	}
 	d := &Data{Data: train.Data{Train: all}}
+	if s.Query != "" {
+		return d, misfit(d.choose(s, vectorSet{all}, o.Say))
+	}
 	return d, misfit(d.holdOut(s, o.Say))
 }
+
+// vectorSet are vectors whose labels have a column of splits.
+type vectorSet struct{ all *embeddings.Frozen }
+
+// Split returns the vectors of a split.
+func (v vectorSet) Split(name labels.Split) (input.Dataset, error) {
+	splits := v.all.Splits()
+	if splits == nil {
+		return nil, &NoSplitsError{v.all.LabelFile()}
+	}
+	rows := &input.Subset{Of: v.all}
+	for i, split := range splits {
+		if split == string(name) {
+			rows.Rows = append(rows.Rows, i)
+		}
+	}
+	if len(rows.Rows) == 0 {
+		return nil, fmt.Errorf("%s has no row of the split %.80q, only of %s", v.all.LabelFile(), name,
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(splits))), ", "))
+	}
+	return rows, nil
+}
+
+// Close does nothing: the vectors are in memory.
+func (v vectorSet) Close() error { return nil }
 
 // openImages opens the folder of shards and selects the images to train on and those of the test.
 func (d *Data) openImages(s *Images, o Opener) error {

@@ -147,7 +147,7 @@ func TestSelectionThatDoesNotFitIsAnError(t *testing.T) {
 		{"no query split ranks it", false, func(s *Images) { s.Gallery = "val" }},
 		{"splits is empty", false, func(s *Images) { s.Splits = nil }},
 		{"set only one of them", false, func(s *Images) { s.Query, s.Benchmarks = "test", []string{"part"} }},
-		{"embeddings is e.npy", false, func(s *Images) { s.Embeddings, s.Query = "e.npy", "test" }},
+		{"embeddings is e.npy", false, func(s *Images) { s.Embeddings, s.Benchmarks = "e.npy", []string{"part"} }},
 		{"has no split query", true, func(s *Images) { s.Query = "query" }},
 		{"has no split index", true, func(s *Images) { s.Splits = []string{"index"} }},
 		{"want a number between 0 and 1", true, func(s *Images) { s.HoldOut = 1 }},

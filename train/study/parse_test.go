@@ -75,7 +75,7 @@ figures: [{title: F, x: optim.lr}]
 func TestHeadsOnVectorsCanBePlanned(t *testing.T) {
 	s, err := parse("x", "x.yaml", []byte(`hgld_study: 1
 title: T
-train: {embeddings: v.npy, labels: v.csv}
+train: {embeddings: v.npy, labels: "v-{seed}.csv"}
 vary: {model.backbone.settings.hidden: [0, 32]}
 seeds: [1]
 metrics: [H-AP]
@@ -88,7 +88,7 @@ figures: [{title: F, x: model.backbone.settings.hidden}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Runs[1].Files(); !slices.Equal(got, []string{"v.npy", "v.csv"}) {
+	if got := p.Runs[1].Files(); !slices.Equal(got, []string{"v.npy", "v-1.csv"}) {
 		t.Errorf("inputs %v", got)
 	}
 }

@@ -17,7 +17,7 @@
 //	  loss:                        # options that set several settings, or name a recipe or a row
 //	    ROADMAP: {loss: roadmap}
 //	    no margin: {recipe: sop/rambo-log, loss.settings.margin: 0, paper: {table: …, method: …, part: …}}
-//	seeds: [1, 2, 3]
+//	seeds: [1, 2, 3]               # each replaces {seed} in data, embeddings and labels
 //	hold_out_by_seed: true         # each seed also chooses the held-out classes
 //	metrics: [R@1_level0, H-AP]    # keys of eval.json
 //	interval: student              # or bootstrap: over the seeds

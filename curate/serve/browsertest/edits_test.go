@@ -52,7 +52,7 @@ func TestHistoryNamesAuthorsAndAsks(t *testing.T) {
 	}
 	b.Readable("light-1280-history")
 	b.Click("dialog[open] tr:last-child button")
-	b.Until("it asks", `document.querySelector("dialog[open]").textContent.includes("Take back 15 at once")`)
+	b.Until("it asks", `document.querySelector("dialog[open]").textContent.includes("Undo 15 at once")`)
 	b.Keys(kb.Escape)
 	b.saved(2)
 	b.Keys("e")

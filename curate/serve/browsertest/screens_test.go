@@ -106,7 +106,7 @@ func (b *page) visitScreens(prefix string) {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
 	b.Keys(kb.Escape, kb.Escape)
-	for _, d := range []struct{ key, name string }{{"r", "rename"}, {"g", "merge"}, {"s", "divide"}, {"p", "kind"},
+	for _, d := range []struct{ key, name string }{{"r", "rename"}, {"g", "merge"}, {"s", "split"}, {"p", "kind"},
 		{"N", "declare"}, {"e", "history"}, {"E", "statistics"}, {"w", "write"}, {"?", "help"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
@@ -142,7 +142,7 @@ func (b *page) dialog(key, name string) {
 	b.TB.Helper()
 	before := eval[string](b, `document.activeElement.id`)
 	b.Keys(key)
-	b.Until("the dialog", `document.querySelector("dialog[open] button, dialog[open] .choice") && !/dividing…/.test(document.querySelector("dialog[open]").textContent)`)
+	b.Until("the dialog", `document.querySelector("dialog[open] button, dialog[open] .choice") && !/splitting…/.test(document.querySelector("dialog[open]").textContent)`)
 	b.Readable(name)
 	b.Keys(kb.Escape)
 	b.Until("the dialog is closed", `!document.querySelector("dialog[open]")`)

@@ -26,6 +26,7 @@ type scripted struct {
 	b     *page
 	log   string
 	truth map[string]string
+	types bool // names of groups, instead of clicks in the tree
 
 	read         int // labels read, counted once for each time
 	keys, clicks int
@@ -119,19 +120,24 @@ func (c *scripted) version() int {
 	return eval[int](c.b, `Number(document.getElementById("saved").textContent.match(/\d+/)[0])`)
 }
 
-// move marks rows and moves them to a group: by a digit if it is suggested, or else by
-// typing its name.
+// move marks rows and moves them to a group: by a digit if it is suggested, or else by a click with Shift on the
+// group in the tree, or, if the script types names, by typing its name.
 func (c *scripted) move(rows []seen, group string) {
 	c.b.TB.Helper()
 	before := c.version()
 	c.mark(rows)
 	c.b.Until("suggestions", `document.querySelector(".near:not(.stale) .suggestion")`)
 	near := eval[[]string](c.b, `[...document.querySelectorAll(".near:not(.stale) .suggestion .name")].map((e) => e.innerText.replaceAll("␣", " "))`)
-	if n := slices.Index(near, group); n >= 0 {
+	switch n := slices.Index(near, group); {
+	case n >= 0:
 		c.press(fmt.Sprint(n + 1))
-	} else {
+	case c.types:
 		c.press("m")
 		c.find(group)
+	default:
+		c.clicks++
+		c.b.Exec(fmt.Sprintf(`[...document.querySelectorAll("#tree .row")].find((e) => e.title === %q)
+			.dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey: true}))`, group))
 	}
 	c.b.saved(before + 1)
 }
@@ -185,16 +191,18 @@ func (c *scripted) answered(stage string) {
 	c.b.Until("the proposals are of the last edit", fmt.Sprintf(`document.getElementById("proposals").dataset.answered.startsWith("%s %d ")`, stage, c.version()))
 }
 
-// propose proposes all open labels and moves the slider so that all are below it, least sure
-// first.
-func (c *scripted) propose() {
+// propose proposes all open labels, and clicks on the slider so that the n least sure are below it.
+func (c *scripted) propose(n int) {
 	c.answered("choose")
-	c.press(strings.Repeat("]", 20))
+	c.press("}")
 	c.b.proposalsSay("surest 100 %")
 	c.edit("a")
 	c.answered("check")
-	c.press(strings.Repeat("[", 20))
-	c.b.proposalsSay("surest 0 %")
+	share := eval[int](c.b, fmt.Sprintf(`(() => { const slider = document.querySelector("#share");
+		slider.value = 100 - Math.ceil(100 * %d / document.querySelectorAll("#grid [data-tag]")[0].getAttribute("aria-setsize"));
+		slider.dispatchEvent(new Event("input")); return Number(slider.value); })()`, n))
+	c.clicks++
+	c.b.proposalsSay(fmt.Sprintf("surest %d %%", share))
 }
 
 // edit presses a key that makes an edit.
@@ -215,15 +223,15 @@ func (c *scripted) check(rows []seen) {
 }
 
 // assign repeats for each n of reads: it proposes all open labels, checks a drawn sample and the
-// least sure ones, n rows in all, and takes the rest back. Then it proposes once more, checks the
-// sample and confirms the rest.
+// least sure ones, n rows in all, ordered by their last words, and takes the rest back. Then it proposes once
+// more, checks the sample and confirms the rest.
 func (c *scripted) assign(reads []int) {
-	c.press("R")
+	c.press("R", "S")
 	for _, n := range reads {
-		c.propose()
+		c.propose(n)
 		for left := n; left > 0; { // as many as are in sight at once
-			rows := c.look("drawn", left)
-			if rows = append(rows, c.look("below", left-len(rows))...); len(rows) == 0 {
+			rows := c.inSight(left)
+			if len(rows) == 0 {
 				break
 			}
 			left -= len(rows)
@@ -232,9 +240,26 @@ func (c *scripted) assign(reads []int) {
 		}
 		c.edit("W")
 	}
-	c.propose()
+	c.propose(sampleSize)
 	c.check(c.look("drawn", sampleSize))
 	c.edit("a")
+}
+
+// readProposed proposes all open labels and reads all of them, ordered by their last words, which puts labels
+// with one target next to each other.
+func (c *scripted) readProposed() {
+	c.press("R", "S")
+	c.propose(1 << 20)
+	for !c.finished(len(c.truth)) {
+		c.answered("check")
+		c.check(c.inSight(1 << 20))
+	}
+}
+
+// inSight returns at most n of the proposed labels in sight, first those drawn to check.
+func (c *scripted) inSight(n int) []seen {
+	rows := c.look("drawn", n)
+	return append(rows, c.look("below", n-len(rows))...)
 }
 
 // dropped stands in the truth for a label that belongs to no group.
@@ -297,16 +322,19 @@ func TestScriptedCuratorLong(t *testing.T) {
 	}
 }
 
-// strategy is a way to curate: a walk through all groups, or rounds of proposals with the number
-// of labels to read in each.
+// strategy is a way to curate: a walk through all groups, proposals that are all read, or rounds of proposals with
+// the number of labels to read in each.
 type strategy struct {
 	name  string
 	reads []int
 	walk  bool
+	whole bool // reads all proposals
+	types bool
 }
 
 func strategies(n int) []strategy {
-	list := []strategy{{name: "walk", walk: true}}
+	list := []strategy{{name: "walk", walk: true}, {name: "walk, typing names", walk: true, types: true},
+		{name: "proposals, reads all", whole: true}, {name: "proposals, reads all, typing names", whole: true, types: true}}
 	for _, share := range [][]float64{{}, {.2}, {.37}, {.48}, {.55}, {.19, .19}, {.26, .26}} {
 		s := strategy{name: "proposals"}
 		for _, x := range share {
@@ -350,15 +378,18 @@ func curateWith(t *testing.T, dir, draft string, truth map[string]string, how st
 	s := startServer(t, dir, "--log", log)
 	b := newPage(t, 1280, 7000, false) // all rows are in sight
 	b.Open(s.url)
-	c := &scripted{b: b, log: filepath.Join(dir, log), truth: truth}
+	c := &scripted{b: b, log: filepath.Join(dir, log), truth: truth, types: how.types}
 	c.began = c.version()
 	if eval[bool](b, `!!document.querySelector("dialog[open] .checks")`) { // clusters with the name of a group
 		c.edit(kb.Enter)
 	}
 	b.Until("measured", `document.body.dataset.measured === "yes"`)
-	if how.walk {
+	switch {
+	case how.walk:
 		c.walk(len(truth))
-	} else {
+	case how.whole:
+		c.readProposed()
+	default:
 		c.assign(how.reads)
 	}
 	return c

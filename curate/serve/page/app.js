@@ -112,6 +112,14 @@ class App {
     } else if (level === dragged.level && g && g.name !== dragged.name) this.edit({op: 'merge', level, from: [{name: dragged.name}], to: g.name});
   }
 
+  // moveTo moves the chosen labels to a group that the pointer took.
+  moveTo(g) {
+    const {view} = this, tags = view.chosen();
+    if (!tags.length) { view.say('Mark some labels first.'); return; }
+    view.remember(tags);
+    decide(this, 'move', tags, g.name);
+  }
+
   // run runs a command. The dialog of the last command can be opened again after a reload.
   run(command) {
     this.command = command.name;
@@ -152,7 +160,7 @@ class App {
     this.showSaved();
     view.marks.see(tags.at || []);
     this.rate.count(model.done.labels);
-    const past = reverted || (e.from || e.parts ? asPast(e) : null);
+    const past = reverted || (e.op === 'revert' ? null : asPast(e));
     if (!past) return;
     this.lastEdit = objectOf(model, past);
     const group = this.lastEdit && (this.lastEdit.group ?? model.standing(this.lastEdit.tag));

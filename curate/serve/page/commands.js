@@ -3,6 +3,7 @@ import {DECIDED, FLAGGED, OUTLIER} from './model.js';
 import {check, choose, confirm, prompt, inform, preview} from './dialogs.js';
 import {changedLabels} from './markedlabels.js';
 import {ask} from './net.js';
+import {snapshots} from './snapshots.js';
 import {palette} from './palette.js';
 
 // The commands: each has its keys and the name of its button. Commands on labels apply to the
@@ -218,11 +219,11 @@ export async function mergeNamesakes(app) {
 async function split(app) {
   const g = app.view.tree.under() || currentGroup(app);
   if (!g || g.level > 1 || !app.model.has.split) {
-    return app.view.say(g && g.level > 1 ? 'Only groups are divided.' : 'Dividing needs the vectors of the draft.');
+    return app.view.say(g && g.level > 1 ? 'Only groups can be split.' : 'A split needs the vectors of the draft.');
   }
   const tags = [...app.model.members(g.at)];
-  if (tags.length < 2) return app.view.say('A group of one label cannot be divided.');
-  const parts = await preview({title: `Divide “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
+  if (tags.length < 2) return app.view.say('A group of one label cannot be split.');
+  const parts = await preview({title: `Split “${shown(g.name)}”, ${count(tags.length, 'label')}`, max: tags.length,
     names: (list) => list.map((i) => app.model.names[i]), exists: (name) => name !== g.name && app.model.groupNamed(name) >= 0,
     make: async (k, seed) => (await ask('/api/split', {tags, k, seed})).parts});
   if (!parts) return undefined;
@@ -262,20 +263,21 @@ function markAll(app) {
 }
 
 const page = 200; // edits that the history shows at once
-const many = 10; // an edit of more labels or groups is taken back after a question
+const many = 10; // an edit of more labels or groups is undone after a question
 
 async function history(app) {
   let list;
   try { list = (await ask('/api/history')).reverse(); } catch (e) { app.view.say(`${e.message}.`); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'divide', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
-    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw'};
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'split', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
+    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw', snapshot: 'name this state',
+    restore: 'restore'};
   const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
     : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`
       + `${e.to ? ` → ${shown(e.to)}` : ''}${e.note ? ` (${e.note})` : ''}`);
-  const takeBack = async (e) => {
+  const undo = async (e) => {
     d.leave();
     if (e.n > many) {
-      const answer = await confirm({title: `Take back edit #${e.seq}`, answers: [`Take back ${number(e.n)} at once`],
+      const answer = await confirm({title: `Undo edit #${e.seq}`, answers: [`Undo ${number(e.n)} at once`],
         body: [h('p', {}, `${text(e)}.`), h('p', {class: 'soft'}, 'Undo restores them.')]});
       if (answer !== 0) return;
     }
@@ -284,7 +286,7 @@ async function history(app) {
   const row = (e) => h('tr', {class: e.active ? '' : 'undone'}, h('td', {class: 'n'}, `#${e.seq}`),
     h('td', {class: 'n'}, `${new Date(e.at).toLocaleDateString('en-CA')} ${new Date(e.at).toLocaleTimeString('en-GB')}`),
     h('td', {}, text(e)), h('td', {class: 'soft'}, e.by || ''),
-    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `take back edit ${e.seq}`, onclick: () => takeBack(e)}, 'take back')
+    h('td', {}, e.active ? h('button', {type: 'button', 'aria-label': `undo edit ${e.seq}`, onclick: () => undo(e)}, 'undo')
       : h('span', {class: 'soft'}, 'undone')));
   const body = h('tbody', {}), older = h('button', {type: 'button', onclick: () => more()});
   const more = () => {
@@ -352,7 +354,7 @@ export const commands = [
   {keys: ['g'], name: 'Merge', group: 'group', help: 'merge the group, or those marked in the tree, into another', run: merge},
   {keys: ['G'], name: 'Merge namesakes', group: 'group', help: 'merge the clusters that are called like a declared group into it, from a list',
     run: mergeNamesakes},
-  {keys: ['s'], name: 'Divide', group: 'group', help: 'divide the group by k-means, after a preview', run: split},
+  {keys: ['s'], name: 'Split', group: 'group', help: 'split the group by k-means, after a preview', run: split},
   {keys: ['p'], name: 'Set kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Empty group', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
@@ -365,8 +367,11 @@ export const commands = [
   {keys: ['u', 'ctrl+z'], name: 'Undo', group: 'back', help: 'undo the last edit', run: (app) => revert(app, 'undo')},
   {keys: ['ctrl+y', 'ctrl+shift+z'], name: 'Redo', group: 'back', help: 'do it again', run: (app) => revert(app, 'redo')},
   {keys: ['ctrl+a'], name: 'Mark all', group: 'mark', help: 'mark all open labels above the break; once more: all open ones shown', run: markAll},
-  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, most landmarks, by name, least sure, latest decision',
+  {keys: ['S'], name: 'Sort', group: 'mark', help: 'order of the labels: surest, by last word, most landmarks, by name, least sure, latest decision',
     run: (app) => app.view.sortNext()},
+  {keys: ['='], name: 'Mark same word', group: 'mark',
+    help: 'mark the labels here that end with the same word, as church in “church in Norway”; once more: in all groups',
+    run: (app) => app.view.markSameWord()},
   {keys: ['U'], name: 'Marks again', group: 'mark', help: 'mark again what was marked before Esc', run: (app) => app.view.marksAgain()},
   {keys: ['D'], name: 'Mark decided too', group: 'mark', help: 'mark the decided labels, too, that were left out', run: (app) => app.view.markDecided()},
   {keys: ['C'], name: 'More like this', group: 'label', help: 'labels of all groups that are nearest to this one, or to the marked ones',
@@ -379,6 +384,7 @@ export const commands = [
     run: (app) => app.go('proposals')},
   {keys: ['ctrl+k'], name: 'Go to', group: 'group', help: 'go to a group or a label, or run a command, by its name', run: (app) => palette(app, commands)},
   {keys: ['e'], name: 'History', group: 'more', help: 'all edits; any of them can be undone', run: history},
+  {keys: ['P'], name: 'Snapshots', group: 'more', help: 'name this state; compare with a named one, or restore it', run: snapshots},
   {keys: ['E'], name: 'Statistics', group: 'more', help: 'what each curator did on each day', run: statistics},
   {keys: ['w'], name: 'Write', group: 'more', help: 'write the hierarchy', run: (app) => finish(app)},
 ];
@@ -407,6 +413,7 @@ export function helpDialog(app, first) {
       h('section', {}, h('h3', {}, '4 · Lose nothing'), h('p', {class: 'soft'}, 'Every edit is on disk before the page says “saved”.'),
         h('ul', {}, of('back'), line(['/'], 'find labels; then mark all and move them at once, or Enter to go to one'),
           first ? null : line(['e'], 'all edits; any of them can be undone'),
+          first ? null : line(['P'], 'name this state; compare with a named one, or restore it'),
           first ? null : line(['E'], 'what each curator did on each day'),
           first ? null : line(['o'], 'go to the labels or group of the last edit'),
           line(['w'], 'write the hierarchy'), line(['Esc'], 'clear marks, leave a screen'), line(['?'], first ? 'all keys' : 'this help')))));

@@ -169,7 +169,7 @@ export function confirm({title, body, answers}) {
   });
 }
 
-// preview shows the parts of a division. The keys 2 to 8 change their number, and r changes the
+// preview shows the parts of a split. The keys 2 to 8 change their number, and r changes the
 // start of k-means. The result is the parts [{to, tags}], or null.
 export function preview({title, names, exists, make, max}) {
   return new Promise((resolve) => {
@@ -195,13 +195,13 @@ export function preview({title, names, exists, make, max}) {
     };
     const run = async () => {
       const mine = ++asked;
-      status.textContent = 'dividing…';
+      status.textContent = 'splitting…';
       try {
         const made = await make(k, seed);
         if (mine !== asked) return;
         parts = made;
-        if (again?.k !== k || again.seed !== seed) again = null; // the names belong to another division
-        status.textContent = `${k} parts, start ${seed}. Nothing is changed until you divide.`;
+        if (again?.k !== k || again.seed !== seed) again = null; // the names belong to another split
+        status.textContent = `${k} parts, start ${seed}. Nothing is changed until you split.`;
       } catch (e) {
         parts = [];
         status.textContent = e.message;
@@ -216,7 +216,7 @@ export function preview({title, names, exists, make, max}) {
       result = parts.map((tags, p) => ({to: to[p], tags}));
       d.leave();
     };
-    const ok = h('button', {type: 'button', class: 'main-button', onclick: take}, 'Divide ', key('Enter'));
+    const ok = h('button', {type: 'button', class: 'main-button', onclick: take}, 'Split ', key('Enter'));
     const d = open(title, 'wide', buttons, status, body, h('p', {class: 'buttons'}, ok, h('button', {type: 'button', onclick: () => d.leave()}, 'Cancel ',
       key('Esc'))));
     d.addEventListener('keydown', (e) => {

@@ -10,18 +10,21 @@ const words = {
   move: [(e) => `Moved ${names(e)} to “${shown(e.to)}”`, 'the move of'],
   rename: [(e) => `Renamed ${names(e)} to “${shown(e.to)}”`, 'renaming'],
   merge: [(e) => `Merged ${names(e)} into “${shown(e.to)}”`, 'the merge of'],
-  split: [(e) => `Divided ${names(e)} into ${shown(e.to)}`, 'dividing'],
+  split: [(e) => `Split ${names(e)} into ${shown(e.to)}`, 'the split of'],
   set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or removed its parent`), 'the kind of'],
   drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
   flag: [(e) => (e.resolved ? `Resolved the flag of ${names(e)}` : `Flagged ${names(e)}`), 'the flag of'],
   propose: [(e) => `Proposed ${names(e)} for ${shown(e.to)}`, 'the proposal of'],
   confirm: [(e) => `Confirmed ${names(e)} in ${shown(e.to)}`, 'confirming'],
   withdraw: [(e) => `Took back the proposal of ${names(e)}${e.note ? ` as ${e.note}` : ''}`, 'withdrawing'],
+  snapshot: [(e) => `This state is called ${names(e)}`, 'the snapshot'],
+  restore: [(e) => `Restored ${names(e)}`, 'the return to'],
   note: [(e) => `Noted on ${names(e)}`, 'the note on'],
 };
 
 // asPast describes an edit of this page in the form in which the server describes past edits.
 export function asPast(e) {
+  if (!e.from && !e.parts) return {op: e.op, level: 0, n: 1, first: e.note, item: '', to: '', note: ''};
   const from = e.from || e.parts.flatMap((p) => p.members), to = (e.parts || []).map((p) => p.to);
   return {op: e.op, level: e.level || 0, n: from.length, first: from[0].name, item: from[0].qid || '', to: e.parts ? groupList(to, e.op) : e.to || '',
     note: e.note || '', resolved: !!e.resolved};
@@ -46,6 +49,7 @@ export function describe(past, reverted) {
 // objectOf is the label or group that an edit was about, as {tag} or {group}; null if it cannot be
 // shown.
 export function objectOf(model, past) {
+  if (['snapshot', 'restore'].includes(past.op)) return null;
   if (past.level === 0) {
     const tag = model.tagOf({name: past.first, qid: past.item});
     return tag === undefined ? null : {tag};

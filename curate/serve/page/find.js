@@ -182,7 +182,7 @@ export class TagEdits {
   // section shows the edits, the latest first.
   section(i) {
     if (this.of !== this.key(i) || !this.list.length) return null;
-    const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'divided',
+    const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'split',
       flag: 'flagged', note: 'noted'};
     return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
       h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),

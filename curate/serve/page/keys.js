@@ -9,7 +9,7 @@ export const repeatable = new Set(['l', 'h', 'L', 'H', 'ArrowRight', 'ArrowLeft'
 // letter key of another script has the name of the Latin letter at its place, and Caps Lock changes
 // no letter.
 export function keyName(e) {
-  if (e.isComposing || (e.altKey && !['[', ']'].includes(e.key))) return '';
+  if (e.isComposing || (e.altKey && !['[', ']', '{', '}'].includes(e.key))) return '';
   const place = /^Key([A-Z])$/.exec(e.code || ''), foreign = /^\p{L}$/u.test(e.key) && e.key > '\u007f';
   const letter = foreign && place ? place[1] : /^[a-zA-Z]$/.test(e.key) ? e.key : '';
   if (e.ctrlKey || e.metaKey) return letter ? `ctrl+${e.shiftKey ? 'shift+' : ''}${letter.toLowerCase()}` : '';

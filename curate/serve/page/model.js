@@ -1,5 +1,5 @@
 import {fold} from './text.js';
-import {stem} from './variants.js';
+import {headWord, stem} from './variants.js';
 
 // The page's copy of the session. What the server sends is the truth. Edits of labels are shown
 // before the server has answered, and applied again on top of what it sends until it has. Counts,
@@ -53,6 +53,7 @@ export class Model {
     this.withImages = this.total.images > 0;
     this.folded = this.found = this.index = null;
     this.stems = [];
+    this.heads = [];
     this.margins ??= null; // how surely each label belongs to its group; requested later
     this.version = -1;
     this.apply(s);
@@ -137,6 +138,9 @@ export class Model {
   // stem is the form that a label shares with the variants of its name.
   stem(i) { return (this.stems[i] ??= stem(this.names[i])); }
 
+  // head is the word of a label's name that says what it means.
+  head(i) { return (this.heads[i] ??= headWord(this.names[i])); }
+
   // tagOf finds a label by its name and item, which edits in the browser's storage refer to.
   tagOf(ref) {
     if (!this.index) this.index = new Map(this.names.map((name, i) => [name + '\u0000' + this.items[i], i]));
@@ -196,10 +200,12 @@ export class Model {
   }
 
   // order compares labels by their landmarks, most first; by how surely they belong to their groups, least
-  // sure first; by the edits that decided them, latest first; or by their names.
+  // sure first; by the edits that decided them, latest first; by their head words; or by their names.
   order(by) {
-    return {landmarks: (x, y) => this.landmarks[y] - this.landmarks[x], doubt: (x, y) => this.leadOf(x) - this.leadOf(y),
-      latest: (x, y) => this.placed[y] - this.placed[x]}[by] || ((x, y) => collator.compare(this.names[x], this.names[y]));
+    const byName = (x, y) => collator.compare(this.names[x], this.names[y]);
+    return {word: (x, y) => collator.compare(this.head(x), this.head(y)) || byName(x, y),
+      landmarks: (x, y) => this.landmarks[y] - this.landmarks[x], doubt: (x, y) => this.leadOf(x) - this.leadOf(y),
+      latest: (x, y) => this.placed[y] - this.placed[x]}[by] || byName;
   }
 
   // leadOf says how surely a label belongs to its group.

@@ -96,12 +96,13 @@ export function card(app, e, i, active) {
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
 }
 
-const sortable = ['group', 'search', 'marked', 'dropped'];
-const orders = {landmarks: 'most landmarks first', name: 'by name', doubt: 'least sure first', latest: 'latest decision first'};
+const sortable = ['group', 'search', 'marked', 'dropped', 'proposals'];
+const orders = {word: 'by last word', landmarks: 'most landmarks first', name: 'by name', doubt: 'least sure first', latest: 'latest decision first'};
 
 // orderOf names the order of the labels.
 function orderOf({kind, sorting, screen}) {
   if (sorting !== 'sure') return orders[sorting];
+  if (kind === 'proposals') return 'by lead';
   return kind !== 'group' ? 'as they stand in the draft' : screen.order === 'sure' ? 'surest first' : 'nearest first';
 }
 
@@ -146,14 +147,16 @@ export function head(app) {
 export function actions(app) {
   const m = app.model;
   const grouped = app.view.kind === 'group';
-  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept sure': !grouped, 'Accept to here': !grouped, Divide: !m.has.split,
+  const off = {Accept: !grouped && app.view.kind !== 'near', 'Accept sure': !grouped, 'Accept to here': !grouped, Split: !m.has.split,
     'Assign the rest': !m.has.propose, 'Close by': !m.has.suggest, Images: !m.has.examples, 'Enlarge image': !m.has.thumbnails,
     Undo: !m.undo && !app.sender.queue.length,
     'More like this': !m.has.suggest, Redo: !m.redo && !app.sender.queue.length, 'Set kind': m.levels.length < 3};
   const box = byId('actions');
   if (!box.children.length) box.append(...toolbar(app));
-  if (!differs('actions', Object.values(off).join())) return;
+  const open = grouped ? m.bucket(app.view.at).open : 0;
+  if (!differs('actions', [...Object.values(off), open].join())) return;
   for (const b of box.querySelectorAll('[data-command]')) b.disabled = !!off[b.dataset.command];
+  write(box.querySelector('[data-command="Accept"]').firstChild, open ? `Accept ${number(open)}` : 'Accept');
 }
 
 // toolbar makes buttons of the commands that are used most, and two menus of the others.
@@ -172,7 +175,8 @@ export function views(app) {
   const list = [['Groups', '', 'group'], ['Find', '/', 'search'], ...(app.model.has.map ? [['Map', 'v', 'map']] : []),
     ...(app.model.has.agreement ? [['Differences', 'd', 'review']] : []), ...(app.model.has.propose ? [['Assign', 'R', 'proposals']] : []),
     ...(app.model.has.finish ? [['Write', 'w', 'write']] : [])];
-  const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
+  const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Snapshots', 'P', 'snapshots'],
+    ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
   const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size}, box = byId('views');
   if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
   const button = ([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, onclick: () => app.go(kind)},

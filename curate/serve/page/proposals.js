@@ -30,7 +30,8 @@ export class Proposals {
     this.threshold = h('label', {for: 'share'});
     this.buttons = h('p', {class: 'buttons'});
     fill(byId('proposals'), h('div', {}, this.message, this.details),
-      h('div', {class: 'threshold'}, this.threshold, this.slider, h('span', {class: 'keys'}, key('['), ' ', key(']'))), this.buttons);
+      h('div', {class: 'threshold'}, this.threshold, this.slider,
+        h('span', {class: 'keys'}, key('{'), ' ', key('['), ' ', key(']'), ' ', key('}'))), this.buttons);
   }
 
   // saved is the state that outlives a reload. The checks of the sample are in the log.
@@ -106,16 +107,29 @@ export class Proposals {
   // groupOf, which are valid until the next edit.
   sections() {
     this.all = this.among();
-    this.taken = this.all.slice(0, Math.round((this.all.length * this.share) / 100));
+    this.taken = this.surest();
     this.groupOf = new Map(this.taken.map((x) => [x.tag, x.group]));
     const drawn = this.stage === 'check' ? this.drawn() : [], first = new Set(drawn);
     const notDrawn = (x) => !first.has(x.tag), by = this.byGroup(this.taken.filter(notDrawn))
       .map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
     const below = this.stage === 'check' ? this.all.slice(this.taken.length).filter(notDrawn).reverse().map((x) => x.tag) : [];
+    const {sorting} = this.app.view;
+    if (sorting !== 'sure') for (const items of [below, ...by.map((s) => s.items)]) items.sort(this.app.model.order(sorting));
     this.mixed = new Set([...drawn, ...below]); // in sections of several groups
+    const order = sorting === 'sure' ? ', least sure first' : '';
     const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn},
-      {title: `below the slider, least sure first · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
+      {title: `below the slider${order} · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
     return list.length ? list : [{items: []}];
+  }
+
+  // surest lists the labels above the threshold. While a proposal is checked, the threshold keeps its lead until
+  // the slider moves, so that no label comes into the list that is being read.
+  surest() {
+    const {all, share} = this, first = all.slice(0, Math.round((all.length * share) / 100)), of = `${this.stage} ${share} ${this.check?.of}`;
+    if (this.stage !== 'check' || !this.ranked) return first;
+    if (this.held?.of !== of) this.held = {of, least: first.length ? this.leadOf(first.at(-1).tag) : Infinity};
+    const end = all.findIndex((x) => this.leadOf(x.tag) < this.held.least);
+    return end < 0 ? all : all.slice(0, end);
   }
 
   // about is the text on a card: the proposed group and the lead.
@@ -174,7 +188,8 @@ export class Proposals {
     const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;
     const at = this.app.view.grid.current() !== undefined;
     const together = (...list) => h('span', {class: 'together'}, ...list);
-    fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong())] : null,
+    fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong()),
+      this.button('Y', 'Right to here', () => this.rightToHere())] : null,
       c.tags.length < left + checked ? this.button('+', `Draw ${sampleStep} more`, () => this.drawMore()) : null,
       this.button('R', 'Propose more', () => this.switchStage())),
     together(h('span', {class: 'soft'}, 'Confirm '), this.button('a', `all ${number(left)}`, () => this.confirmAll()),
@@ -265,12 +280,19 @@ export class Proposals {
 
   // right accepts the chosen labels in their groups by one edit. The note of a confirmation says that
   // they were checked.
-  right() {
-    const tags = this.chosen(), of = tags.map((tag) => ({tag, group: this.app.model.parent[tag]}));
+  right(tags = this.chosen()) {
+    const of = tags.map((tag) => ({tag, group: this.app.model.parent[tag]}));
     if (!tags.length) return;
     if (new Set(of.map((x) => x.group)).size === 1) { decide(this.app, 'accept', tags, this.name(of[0].group)); return; }
     this.app.edit({op: 'confirm', parts: this.parts(of), note: 'right'}, tags);
     this.app.view.clearMarks();
+  }
+
+  // rightToHere accepts the labels from the first to the current one.
+  rightToHere() {
+    const {grid} = this.app.view, tags = grid.items.slice(0, grid.at + 1).filter((i) => this.isProposed(i));
+    this.app.view.remember(tags);
+    this.right(tags);
   }
 
   // wrong takes the chosen labels back. The note says that they were checked.
@@ -294,11 +316,11 @@ export class Proposals {
 
   // key handles the keys of this screen, and tells whether the key is one of them.
   key(name) {
-    const keys = {'[': () => this.slide(-5), ']': () => this.slide(5)};
+    const keys = {'[': () => this.slide(-5), ']': () => this.slide(5), '{': () => this.slide(-100), '}': () => this.slide(100)};
     if (this.app.model.proposed) keys.R = () => this.switchStage();
     if (this.stage === 'choose') keys.a = () => this.propose();
     else {
-      Object.assign(keys, {y: () => this.right(), 0: () => this.wrong(), '+': () => this.drawMore(), a: () => this.confirmAll(),
+      Object.assign(keys, {y: () => this.right(), Y: () => this.rightToHere(), 0: () => this.wrong(), '+': () => this.drawMore(), a: () => this.confirmAll(),
         A: () => this.confirmSurest(), b: () => this.confirmGroup(), W: () => this.withdrawAll(), B: () => this.withdrawGroup()});
     }
     if (!Object.hasOwn(keys, name)) return false;

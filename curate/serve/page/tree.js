@@ -11,7 +11,7 @@ const rowHeight = 30;
 // continue from its old position. Groups without a kind stand last. A kind can be closed, and a
 // filter hides groups; j and k go through all of them.
 export class Tree {
-  // on: {open(group), drop(row, event), mark(), say(text)}
+  // on: {open(group), take(group), drop(row, event), mark(), say(text)}
   constructor(root, model, on) {
     Object.assign(this, {root, model, on, order: 'impact', rank: new Map(), rows: [], place: new Map(), current: -1, at: 0, left: null, named: new Map(),
       marked: new Set(), level: 1, closed: new Set(), filter: '', all: []});
@@ -25,7 +25,9 @@ export class Tree {
     root.addEventListener('click', (e) => {
       const r = this.rowOf(e);
       if (!r) return;
-      if (e.ctrlKey || e.metaKey) this.toggle(r); else if (r.level === 1) this.on.open(r.g.at); else this.setClosed(r.key, !this.closed.has(r.key));
+      if (e.ctrlKey || e.metaKey) this.toggle(r);
+      else if (r.level > 1) this.setClosed(r.key, !this.closed.has(r.key));
+      else if (e.shiftKey) this.on.take(r.g); else this.on.open(r.g.at);
     });
     this.listenToDrags(root);
   }

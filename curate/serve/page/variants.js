@@ -12,6 +12,16 @@ export function stem(name) {
   return /[^su i]s$/.test(plain) && plain.length > 3 ? plain.slice(0, -1) : plain;
 }
 
+// The words after which the name of a kind goes on about its place or purpose: "church in Norway".
+const after = new Set('of in on for with at by from to near and or de du des der la le'.split(' '));
+
+// headWord is the word that says what a name means, folded and without its plural: the last one before a
+// preposition, a comma or a parenthesis.
+export function headWord(name) {
+  const words = fold(name).split(/[,(/]/)[0].split(/\s+/).filter(Boolean), end = words.findIndex((w, k) => k > 0 && after.has(w));
+  return stem((end < 0 ? words : words.slice(0, end)).at(-1) || fold(name));
+}
+
 // Rows are the rows of a screen. The label with the most landmarks stands for the others of its row.
 export class Rows {
   constructor() { Object.assign(this, {of: new Map(), first: new Map()}); }

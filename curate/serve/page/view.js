@@ -1,4 +1,4 @@
-import {byId, shown} from './dom.js';
+import {byId, number, shown} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
 import {ask} from './net.js';
 import {Grid} from './grid.js';
@@ -28,7 +28,7 @@ export class View {
       state: (i, active) => (this.kind === 'review' ? app.review.state(i, active) : panels.cardState(app, i, active)),
     });
     this.tree = new Tree(byId('tree'), model, {
-      open: (g) => this.openGroup(g), mark: () => this.draw(), drop: (row, e) => app.drop(row, e), say: (text) => this.say(text),
+      open: (g) => this.openGroup(g), mark: () => this.draw(), drop: (row, e) => app.drop(row, e), take: (g) => app.moveTo(g), say: (text) => this.say(text),
     });
     this.tree.refresh();
   }
@@ -49,7 +49,7 @@ export class View {
 
   // sortNext shows the labels in the next order.
   sortNext() {
-    const orders = ['sure', 'landmarks', 'name', 'doubt', 'latest'], current = this.grid.current();
+    const orders = ['sure', 'word', 'landmarks', 'name', 'doubt', 'latest'], current = this.grid.current();
     this.sorting = orders[(orders.indexOf(this.sorting) + 1) % orders.length];
     if (this.kind === 'group') this.screen = this.groupScreen(this.at);
     this.grid.start(current);
@@ -332,6 +332,20 @@ export class View {
     for (const x of this.rows.labels(i)) { if (marked) this.marks.delete(x); else this.marks.add(x); }
     this.anchor = i;
     this.schedule(this.kind === 'marked');
+  }
+
+  // markSameWord marks the labels of this screen whose head word is that of the current label; if they are
+  // marked, those of the whole draft.
+  markSameWord() {
+    const {model, grid} = this, i = grid.current();
+    if (i === undefined) return;
+    const word = model.head(i), same = (list) => list.filter((x) => model.head(x) === word);
+    const here = same(this.labelsOf(grid.items)), open = here.filter((x) => !(model.status[x] & DECIDED)), before = this.marks.size;
+    const all = (open.length ? open : here).every((x) => this.marks.has(x));
+    this.markMany(all ? same([...model.names.keys()]) : here);
+    const n = this.marks.size - before;
+    this.say(n ? `${n === 1 ? 'One more label' : `${number(n)} more labels`} with “${word}” marked${all ? ', of all groups' : ''}.`
+      : `No other open label with “${word}”${all ? '' : ' is here'}.`);
   }
 
   // labelsOf lists the labels of rows.

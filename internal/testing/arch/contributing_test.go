@@ -30,7 +30,11 @@ func TestContributingPageWorks(t *testing.T) {
 	root := copied(t)
 	for _, section := range sections {
 		name, body, _ := strings.Cut(section, "\n")
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { runSection(t, root, body) })
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { applySection(t, root, body) })
+	}
+	for _, section := range sections { // all examples are compiled at once
+		name, body, _ := strings.Cut(section, "\n")
+		t.Run("commands-of-"+strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { runCommands(t, root, body) })
 	}
 }
 
@@ -63,8 +67,8 @@ func copied(t *testing.T) string {
 	return root
 }
 
-// runSection applies the blocks of one addition and runs its commands.
-func runSection(t *testing.T, root, body string) {
+// applySection applies the blocks of one addition.
+func applySection(t *testing.T, root, body string) {
 	var files, tests, lines int
 	for _, block := range codeBlock.FindAllStringSubmatch(body, -1) {
 		path, content := "", block[2]
@@ -88,6 +92,11 @@ func runSection(t *testing.T, root, body string) {
 			t.Fatal(err)
 		}
 	}
+	t.Logf("%d new files, %d lines in old ones, %d test files", files, lines, tests)
+}
+
+// runCommands runs the commands of one addition.
+func runCommands(t *testing.T, root, body string) {
 	commands := 0
 	for line := range strings.Lines(codeBlock.ReplaceAllString(body, "")) {
 		command, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "    ")
@@ -106,5 +115,4 @@ func runSection(t *testing.T, root, body string) {
 	if commands == 0 {
 		t.Error("the section runs nothing")
 	}
-	t.Logf("%d new files, %d lines in old ones, %d test files", files, lines, tests)
 }

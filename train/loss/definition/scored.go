@@ -94,6 +94,9 @@ func binsOf(o reference.Bins) func([][]float64, [][]uint8) (float64, [][]float64
 				counted++
 			}
 		}
+		if counted == 0 {
+			return 0, ds
+		}
 		for _, row := range ds {
 			for g := range row {
 				row[g] /= counted
@@ -260,13 +263,7 @@ func addProxied(k loss.Kind, in *Batch, weight float64, r *Result) bool {
 func addCrossEntropy(k loss.CrossEntropy, in *Batch, weight float64, r *Result) {
 	classes, w := float64(len(in.Proxies)), weight/float64(len(in.Query))
 	for q, x := range in.Query {
-		if in.Labels[q][k.Level] < 0 { // minus the entropy of a target
-			for _, share := range []float64{1 - k.Epsilon, k.Epsilon} {
-				if share > 0 {
-					r.Value += w * share * math.Log(share)
-				}
-			}
-			r.Value -= w * k.Epsilon * math.Log(classes-1)
+		if in.Labels[q][k.Level] < 0 {
 			continue
 		}
 		z := make([]float64, len(in.Proxies))

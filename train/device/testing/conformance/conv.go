@@ -153,7 +153,7 @@ func (s *suite) convEpilogues(what string, turn int, c convCase, x *array, up, d
 	}
 	along, mean := s.activation(x.Dims...), s.master(c.c)
 	for option := range 18 {
-		if option%6 != turn%6 && !effort.Exhaustive() {
+		if option%6 != turn%6 && !effort.Long() {
 			continue
 		}
 		added, masked, summed, turned := option%3, option/3%2 == 1, option >= 6, option >= 12

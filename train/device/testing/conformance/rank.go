@@ -60,10 +60,10 @@ type rankCase struct {
 	ties         bool
 }
 
-// rankCases cover few positives and many, up to all, with and without ties.
-func rankCases() (cases []rankCase) {
+// rankCases cover few positives and many, up to all, with and without ties; every one, or those that decide.
+func rankCases(every bool) (cases []rankCase) {
 	of, long := []int{1, 2, 33, 129}, []int{1025}
-	if effort.Exhaustive() {
+	if every {
 		of, long = sizes, nil
 	}
 	for _, g := range of {
@@ -266,7 +266,7 @@ func testRowsWithoutItems(s *suite, b device.Rank) {
 }
 
 func testRelevance(s *suite, b device.Rank) {
-	for _, c := range append(rankCases(), rankCase{4, 9, 3, 0, false}) {
+	for _, c := range append(rankCases(effort.Exhaustive()), rankCase{4, 9, 3, 0, false}) {
 		d := s.ranking(c)
 		if c.positives == 0 { // query without a positive
 			for i := range d.shared.V[:3*c.g] {

@@ -3,12 +3,13 @@ package conformance
 import (
 	"fmt"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
 
 func testRanks(s *suite, b device.Rank) {
-	for _, c := range rankCases() {
+	for _, c := range rankCases(effort.Exhaustive()) {
 		d := s.ranking(c)
 		scores, shared, _, _ := s.onDevice(d)
 		for least := range uint8(3) {
@@ -26,7 +27,7 @@ func testRanks(s *suite, b device.Rank) {
 }
 
 func testRanked(s *suite, b device.Rank) {
-	for _, c := range rankCases() {
+	for _, c := range rankCases(effort.Exhaustive()) {
 		d := s.ranking(c)
 		for i, v := range d.scores.V { // −0 and 0 tie
 			if v == 0 && s.r.IntN(2) == 0 {

@@ -23,8 +23,9 @@ func testRankLoss(s *suite, b device.Rank) {
 		if i >= 2 || i == 1 && !effort.Exhaustive() {
 			scores = scores[:1] // the kind of score does not depend on the steps
 		}
-		for _, o := range scores {
-			for _, c := range rankCases() {
+		for k, o := range scores {
+			// Nor do the sizes that matter depend on it.
+			for _, c := range rankCases(effort.Long() || effort.Exhaustive() && k == 0) {
 				d := s.ranking(c)
 				loss, ds := s.rankLoss(b, d, h.Steps, &o)
 				rank, plus := definedRanks(d, h.Steps)

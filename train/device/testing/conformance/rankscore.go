@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
@@ -34,7 +35,7 @@ func definedScore(d *rankData, rank, plus *array, o *device.Score) (loss, drank,
 
 func testRankScore(s *suite, b device.Rank) {
 	for _, o := range slices.Concat(rankScores, logScores) {
-		for _, c := range rankCases() {
+		for _, c := range rankCases(effort.Exhaustive()) {
 			d := s.ranking(c)
 			rank, plus := zeros(c.q, c.g), zeros(c.q, c.g)
 			for i, l := range d.shared.V {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 
+	"hgld/internal/testing/effort"
 	"hgld/train/device"
 	"hgld/train/device/reference"
 )
@@ -10,7 +11,7 @@ import (
 // Derivatives are multiples of 2^-10 and scores of 2^-6. Moved scores are therefore exact in
 // float32, including ties.
 func testRanksGrad(s *suite, b device.Rank) {
-	for _, c := range rankCases() {
+	for _, c := range rankCases(effort.Exhaustive()) {
 		c.ties = true
 		d := s.ranking(c)
 		for _, lambda := range []float32{0.25, 4} {
