@@ -109,11 +109,18 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 			t.Errorf("side %s: mAP of easy is %v, want 100", c.side, got)
 		}
 	}
-	code, _, errs := run(t, append(args, "--out", "at30", "--side", "30")...)
+	code, out, errs := run(t, strings.Fields("figure retrieved --embeddings at1024/queries.npy --images jpg --out f.svg "+
+		"--gallery-embeddings at1024/gallery.npy --qrels gnd.json --qrels-usage easy --query photo --places 4")...)
+	table, err := os.ReadFile("f.csv")
+	if code != exitOK || err != nil || !strings.Contains(string(table), "photo.png,1,crop.png,1,1\n") ||
+		!strings.Contains(string(table), "photo.png,,small.png,") {
+		t.Errorf("the figure: exit code %d, %v\n%s%s%s", code, err, out, errs, table)
+	}
+	code, _, errs = run(t, append(args, "--out", "at30", "--side", "30")...)
 	if code != exitOK || strings.Contains(errs, "gallery: 0 of") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
 	}
-	code, out, errs := run(t, append(args, "--distractors", "more", "--whiten", "more", "--dims", "3")...)
+	code, out, errs = run(t, append(args, "--distractors", "more", "--whiten", "more", "--dims", "3")...)
 	if code != exitOK || !strings.Contains(errs, "ranking 16 gallery items for 1 queries") ||
 		!strings.Contains(out, "medium") {
 		t.Errorf("with distractors and a whitening: exit code %d\n%s%s", code, out, errs)

@@ -24,6 +24,8 @@ import (
 	"hgld/train/index"
 	"hgld/train/loss"
 	"hgld/train/metric"
+	"hgld/train/qrels"
+	"hgld/train/retrieval"
 )
 
 const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out steps.svg\n" +
@@ -206,7 +208,7 @@ func figureCurvesCommand() *cli.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			row, err := list[0].row(c.String("query"))
+			row, err := rowOf(list[0].ids, len(list[0].Labels), c.String("query"))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -317,26 +319,25 @@ type figureItems struct {
 // names returns the names of the classes of a level.
 func (f *figureItems) names(level int) []string { return f.classes.Names(level) }
 
-// row finds an item by its id, or by its number.
-func (f *figureItems) row(name string) (int, error) {
-	if i := slices.Index(f.ids, name); i >= 0 {
+// rowOf finds one of n items by its id, by its number, or by the name of its image. ids may be nil.
+func rowOf(ids []string, n int, name string) (int, error) {
+	if i := slices.Index(ids, name); i >= 0 {
 		return i, nil
 	}
 	i, err := strconv.Atoi(name)
-	if err != nil || i < 0 || i >= len(f.Labels) {
-		return 0, usagef("--query is %.80q; want the id of an item, or its row from 0 to %d", name, len(f.Labels)-1)
+	if err != nil {
+		i = slices.IndexFunc(ids, func(id string) bool { return qrels.Stem(id) == name })
+	}
+	if i < 0 || i >= n {
+		return 0, usagef("--query is %.80q; want the id of an item, or its row from 0 to %d", name, n-1)
 	}
 	return i, nil
 }
 
 // figureInputs reads the vectors and how to deal them. want is their number of files; 0: any.
 func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files []string, d figure.Dealing, err error) {
-	files = c.StringSlice("embeddings")
-	if len(files) == 0 {
-		return nil, nil, d, usagef("--embeddings is missing: want the file of the vectors")
-	}
-	if want > 0 && len(files) != want {
-		return nil, nil, d, usagef("--embeddings names %d files, want %d", len(files), want)
+	if files, err = figureFiles(c, want); err != nil {
+		return nil, nil, d, err
 	}
 	for _, text := range settings.Split(c.StringSlice("sizes")) {
 		n, err := strconv.Atoi(text)
@@ -351,9 +352,7 @@ func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files [
 		return nil, nil, d, err
 	}
 	for _, file := range files {
-		in := &embeddings.Input{Embeddings: file, Labels: c.String("labels"),
-			Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors,
-			Recorded: index.Recorded, Say: j.say}
+		in := figureInput(c, j, file)
 		if err := in.Complete(); err != nil {
 			return nil, nil, d, err
 		}
@@ -369,6 +368,25 @@ func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files [
 	return list, files, d, nil
 }
 
+// figureFiles returns the files of --embeddings. want is their number; 0: any.
+func figureFiles(c *cli.Context, want int) ([]string, error) {
+	files := c.StringSlice("embeddings")
+	if len(files) == 0 {
+		return nil, usagef("--embeddings is missing: want the file of the vectors")
+	}
+	if want > 0 && len(files) != want {
+		return nil, usagef("--embeddings names %d files, want %d", len(files), want)
+	}
+	return files, nil
+}
+
+// figureInput says how to read a file of vectors and its labels.
+func figureInput(c *cli.Context, j *job, file string) *embeddings.Input {
+	return &embeddings.Input{Embeddings: file, Labels: c.String("labels"),
+		Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors,
+		Recorded: index.Recorded, Say: j.say}
+}
+
 // readItems reads vectors with their labels.
 func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
 	e, err := in.Load(b)
@@ -376,11 +394,15 @@ func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
 		return nil, err
 	}
 	defer e.Close()
-	v := e.Query.Vectors
-	data := make([]byte, 4*v.Len())
-	if err := b.Wait(b.Download(data, v)); err != nil {
+	items, err := itemsOf(b, &e.Query)
+	return &figureItems{Items: items, file: in.Embeddings, ids: e.Query.IDs, levels: e.Levels, classes: e.Classes}, err
+}
+
+// itemsOf downloads the vectors of a side.
+func itemsOf(b device.Backend, s *retrieval.Side) (*figure.Items, error) {
+	data := make([]byte, 4*s.Vectors.Len())
+	if err := b.Wait(b.Download(data, s.Vectors)); err != nil {
 		return nil, err
 	}
-	return &figureItems{Items: figure.NewItems(data, v.Cols(), e.Query.Labels), file: in.Embeddings, ids: e.Query.IDs,
-		levels: e.Levels, classes: e.Classes}, nil
+	return figure.NewItems(data, s.Vectors.Cols(), s.Labels), nil
 }

@@ -13,7 +13,6 @@ import (
 	"hgld/train"
 	"hgld/train/figure"
 	"hgld/train/losscheck"
-	"hgld/train/report"
 )
 
 // pictureSideFlag is the size of pictures on a sheet.
@@ -146,49 +145,6 @@ func figureLandscapeCommand() *cli.Command {
 				return nil, nil, err
 			}
 			return figure.Landscape(s.Steps, s.Values), inputs, nil
-		})
-}
-
-func figureRetrievedCommand() *cli.Command {
-	flags := append(vectorFlags(),
-		&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images named by the ids of the vectors"},
-		&cli.StringSliceFlag{Name: "query", Usage: "`IDS` of the queries, or their rows from 0"},
-		&cli.IntFlag{Name: "places", Value: 10, Usage: "draw the first `N` places"}, pictureSideFlag())
-	return figureCommandOf("retrieved", "draw the images that queries retrieve, framed by the levels they share",
-		"  hgld figure retrieved --embeddings e.npy --labels l.csv --images photos --query img7,img12 --places 20\n"+
-			"\nGreen: the finest class. Blue and yellow: more, or fewer, than half of the levels. Red: no level.", flags,
-		func(c *cli.Context, j *job) (picture, []string, error) {
-			places := c.Int("places")
-			if places < 1 || places > 1000 {
-				return nil, nil, usagef("--places is %d; want 1 to 1000", places)
-			}
-			queries := settings.Split(c.StringSlice("query"))
-			if err := checkSide(c); err != nil || c.String("images") == "" || len(queries) == 0 {
-				return nil, nil, firstError(err, usagef("figure retrieved needs --images and --query"))
-			}
-			list, inputs, _, err := figureInputs(c, j, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			if list[0].ids == nil {
-				return nil, nil, usagef("%s has no ids, by which images are found: add a column id to the labels", list[0].file)
-			}
-			var rows []int
-			for _, name := range queries {
-				row, err := list[0].row(name)
-				if err != nil {
-					return nil, nil, err
-				}
-				rows = append(rows, row)
-			}
-			d, closer, err := openItems(j, c.String("images"), "", vectorLabels{})
-			if err != nil {
-				return nil, nil, err
-			}
-			defer closer.Close()
-			a := &figure.Album{Image: report.ImagesByID(d), IDs: list[0].ids, Side: c.Float64("side")}
-			p, err := figure.Retrieved(j.ctx, list[0].Items, a, rows, places, list[0].names)
-			return p, append(inputs, c.String("images")), err
 		})
 }
 

@@ -67,8 +67,13 @@ func TestFiguresOfImages(t *testing.T) {
 		}
 	}
 	const vectors = " --embeddings e.npy --labels l.csv"
+	if err := os.WriteFile("j.qrels", []byte("img7 0 img1 2\nimg7 0 img4 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ args, file, want string }{
 		{"retrieved --images photos --query 7,img12 --places 59 --out r.png" + vectors, "r.csv", "\nimg12,59,"},
+		{"retrieved --images photos --qrels j.qrels --query 7 --places 2 --junk=false --out j.svg" + vectors, "j.csv",
+			"\nimg7,2,"},
 		{"examples --data photos --each 3 --class k1,k2 --out x.svg", "x.csv", "k2,k2/img"},
 		{"bounds --positives 2 --negatives 2 --violations 0.5 --batches 2", "bounds.csv", "\n2,18.3333333,16.6666667\n"},
 	} {
@@ -87,17 +92,20 @@ func TestFiguresOfImages(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"retrieved --images twice --query img1" + vectors:                `2 images are called "img1"`,
-		"retrieved --images photos" + vectors:                            "needs --images and --query",
-		"retrieved --images photos --query 1 --places 0" + vectors:       "--places is 0",
-		"retrieved --images photos --query 1 --side 1" + vectors:         "--side is 1",
-		"retrieved --images photos/k0 --query img1 --places 3" + vectors: `no image is called "img1"`,
-		"examples --data photos --class k9":                              `unknown class "k9"`,
-		"examples --data photos --level kidn":                            "unknown level",
-		"bounds --violations 2":                                          "--violations is 2",
-		"means --method umap" + vectors:                                  "--method is \"umap\"",
-		"landscape --sizes 10 --loss nosuch" + vectors:                   `unknown loss "nosuch"`,
-		"landscape --sizes 10 --cells 2" + vectors:                       "2 cells with a reach of 1",
+		"retrieved --images twice --query img1" + vectors:                                  `2 images are called "img1"`,
+		"retrieved --images photos" + vectors:                                              "needs --images and --query",
+		"retrieved --images photos --query 1 --qrels-usage easy" + vectors:                 "add --qrels",
+		"retrieved --images photos --query 1 --qrels j.qrels --qrels-usage hard" + vectors: "a column Usage",
+		"retrieved --images photos --query nosuch" + vectors:                               "or its row from 0 to 59",
+		"retrieved --images photos --query 1 --places 0" + vectors:                         "--places is 0",
+		"retrieved --images photos --query 1 --side 1" + vectors:                           "--side is 1",
+		"retrieved --images photos/k0 --query img1 --places 3" + vectors:                   `no image is called "img1"`,
+		"examples --data photos --class k9":                                                `unknown class "k9"`,
+		"examples --data photos --level kidn":                                              "unknown level",
+		"bounds --violations 2":                                                            "--violations is 2",
+		"means --method umap" + vectors:                                                    "--method is \"umap\"",
+		"landscape --sizes 10 --loss nosuch" + vectors:                                     `unknown loss "nosuch"`,
+		"landscape --sizes 10 --cells 2" + vectors:                                         "2 cells with a reach of 1",
 	} {
 		code, _, errs := run(t, strings.Fields("figure "+args+" --replace")...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -19,8 +19,8 @@ import (
 	"hgld/internal/texttable"
 	"hgld/labels"
 	"hgld/train/index"
-	"hgld/train/landmarks"
 	"hgld/train/propagate"
+	"hgld/train/qrels"
 )
 
 const propagateExamples = "  hgld embed-images --weights clip-vit-base-patch32 --out clip.npy images\n" +
@@ -186,7 +186,7 @@ func (p *propagation) read(split labels.Split) error {
 	for i, id := range x.IDs {
 		l, is := owner[id]
 		if !is {
-			l, is = owner[landmarks.NameOf(id)]
+			l, is = owner[qrels.Stem(id)]
 		}
 		if p.input.Owner[i] = l; !is {
 			p.input.Owner[i] = -1
@@ -261,7 +261,7 @@ func (p *propagation) owners(split labels.Split) (map[string]int32, error) {
 				p.keys[l])
 		}
 		owner[row[id]] = l
-		if stem := landmarks.NameOf(row[id]); head[id] == "path" {
+		if stem := qrels.Stem(row[id]); head[id] == "path" {
 			owner[stem] = l
 		}
 	}

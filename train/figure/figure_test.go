@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"image"
+	"image/color"
 	"image/png"
 	"math"
 	"slices"
@@ -259,6 +260,16 @@ func (p pictures) Image(_ context.Context, i int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// judged are the shared levels of gallery rows, the same for each query.
+type judged map[int]byte
+
+func (j judged) Shared(dst []byte, _ int) {
+	clear(dst)
+	for row, shared := range j {
+		dst[row] = shared
+	}
+}
+
 func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 	it := circle([2]float64{0, 0}, [2]float64{30, 1}, [2]float64{10, 0}, [2]float64{20, 2})
 	it.Labels[3][1] = 1
@@ -270,9 +281,11 @@ func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 		}
 		return p.Image(ctx, i)
 	}
-	names := func(int) []string { return []string{"a", "b", "c"} }
-	album := &Album{Image: find, IDs: []string{"0", "1", "2", "3"}, Side: 5}
-	got, err := Retrieved(context.Background(), it, album, []int{0}, 3, names)
+	side := Side{it, []string{"0", "1", "2", "3"}}
+	of := &Retrieval{Queries: side, Gallery: side, Self: []int32{0, 1, 2, 3},
+		Names: func(int) []string { return []string{"a", "b", "c"} }}
+	album := &Album{Image: find, Side: 5}
+	got, err := Retrieved(context.Background(), of, album, []int{0}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,6 +301,29 @@ func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 	}
 	if size := got.Sheet.Rows[0].Tiles[0].Picture.Bounds().Size(); size != (image.Point{X: 10, Y: 20}) {
 		t.Errorf("a small picture became %v", size)
+	}
+	of.Truth, of.Levels, of.Junk = judged{1: 1, 2: device.AbsentLevel}, 1, true
+	of.Box = func(string) image.Rectangle { return image.Rect(2, 5, 99, 9) }
+	if got, err = Retrieved(context.Background(), of, album, []int{0}, 3); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		id, place, shared, caption string
+		frame                      color.Color
+	}{{"2", "", "junk", "junk", color.Gray{150}}, {"3", "1", "0", "1 negative", report.FrameColours[0]},
+		{"1", "2", "1", "2 positive", report.FrameColours[3]}} {
+		row, tile := got.Table.Rows[i], got.Sheet.Rows[0].Tiles[i+1]
+		if row[1] != want.place || row[2] != want.id || row[4] != want.shared || tile.Caption != want.caption ||
+			tile.Frame != want.frame {
+			t.Errorf("judged %d: %v, %v %v, want %v", i+1, row, tile.Caption, tile.Frame, want)
+		}
+	}
+	if size := got.Sheet.Rows[0].Tiles[0].Picture.Bounds().Size(); size != (image.Point{X: 8, Y: 4}) {
+		t.Errorf("the box of the query became %v", size)
+	}
+	of.Junk = false
+	if got, err = Retrieved(context.Background(), of, album, []int{0}, 3); err != nil || len(got.Table.Rows) != 2 {
+		t.Errorf("without junk: %v, %v", got, err)
 	}
 	for _, file := range []string{"a.png", "a.svg"} {
 		var pages [2]bytes.Buffer

@@ -1,15 +1,12 @@
 package figure
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"image"
-	"image/color"
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hgld/internal/img"
@@ -36,24 +33,23 @@ func (p *Pictures) Points() *texttable.Table { return &p.Table }
 // Album finds the images of items.
 type Album struct {
 	Image func(ctx context.Context, id string) ([]byte, error) // returns the encoded image of an id
-	IDs   []string                                             // of the rows
 	Side  float64                                              // longer side of a picture on the sheet, in millimetres
 }
 
 // pixelsPerMillimetre is the resolution of pictures: 300 dots an inch.
 const pixelsPerMillimetre = 300 / 25.4
 
-// tile returns the image of an item.
-func (a *Album) tile(ctx context.Context, row int) (report.Tile, error) {
-	data, err := a.Image(ctx, a.IDs[row])
+// tile returns the part of an image within a box; an empty box stands for all of it.
+func (a *Album) tile(ctx context.Context, id string, box image.Rectangle) (report.Tile, error) {
+	data, err := a.Image(ctx, id)
 	if err != nil {
 		return report.Tile{}, err
 	}
-	return a.decode(a.IDs[row], data)
+	return a.decode(id, data, box)
 }
 
-// decode decodes an image and scales it down.
-func (a *Album) decode(id string, data []byte) (report.Tile, error) {
+// decode decodes an image, cuts it to a box, and scales it down.
+func (a *Album) decode(id string, data []byte, box image.Rectangle) (report.Tile, error) {
 	var d img.Decoder
 	if heif, err := img.DefaultHEIF(); err == nil {
 		d.HEIF = heif
@@ -61,6 +57,13 @@ func (a *Album) decode(id string, data []byte) (report.Tile, error) {
 	m, err := d.Decode(data)
 	if err != nil {
 		return report.Tile{}, fmt.Errorf("%s: %w", id, err)
+	}
+	if !box.Empty() {
+		within := box.Intersect(m.Bounds())
+		if within.Empty() {
+			return report.Tile{}, fmt.Errorf("%s: its box %v lies outside its %d×%d pixels", id, box, m.W, m.H)
+		}
+		m = img.Crop(m, within)
 	}
 	if longest, most := max(m.W, m.H), int(a.Side*pixelsPerMillimetre); longest > most {
 		m = img.Resize(m, max(m.W*most/longest, 1), max(m.H*most/longest, 1), img.Bicubic)
@@ -105,54 +108,12 @@ func Examples(ctx context.Context, d Source, level int, all, names []string, eac
 			if err != nil {
 				return nil, err
 			}
-			t, err := a.decode(d.ID(of[at]), data)
+			t, err := a.decode(d.ID(of[at]), data, image.Rectangle{})
 			if err != nil {
 				return nil, err
 			}
 			row.Tiles = append(row.Tiles, t)
 			p.Table.Rows = append(p.Table.Rows, []string{name, d.ID(of[at])})
-		}
-		p.Sheet.Rows = append(p.Sheet.Rows, row)
-	}
-	return p, nil
-}
-
-// Retrieved draws queries with the first places of their rankings among all other items. A frame tells how
-// many levels an item shares with the query. names returns the names of the classes of a level.
-func Retrieved(ctx context.Context, items *Items, a *Album, queries []int, places int,
-	names func(level int) []string) (*Pictures, error) {
-	p := &Pictures{Sheet: report.Sheet{Side: a.Side},
-		Table: texttable.Table{Head: []string{"query", "place", "id", "score", "shared levels"}}}
-	rows := make([]int, len(items.Vectors))
-	for i := range rows {
-		rows[i] = i
-	}
-	for _, q := range queries {
-		own, err := a.tile(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		finest := nameOf(names(0), items.Labels[q][0])
-		own.Frame, own.Caption = color.Black, finest
-		row := report.SheetRow{Title: a.IDs[q], Tiles: []report.Tile{own}}
-		others, s := items.scores(q, rows)
-		order := make([]int, len(others))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s[b], s[a]) })
-		for place, i := range order[:min(places, len(order))] {
-			g := others[i]
-			t, err := a.tile(ctx, g)
-			if err != nil {
-				return nil, err
-			}
-			shared := items.Labels[q].Shared(items.Labels[g])
-			t.Frame = report.FrameColours[report.Frame(shared, len(items.Labels[q]))]
-			t.Caption = nameOf(names(0), items.Labels[g][0])
-			row.Tiles = append(row.Tiles, t)
-			p.Table.Rows = append(p.Table.Rows, []string{a.IDs[q], strconv.Itoa(place + 1), a.IDs[g], number(s[i]),
-				strconv.Itoa(shared)})
 		}
 		p.Sheet.Rows = append(p.Sheet.Rows, row)
 	}

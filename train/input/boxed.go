@@ -12,18 +12,23 @@ type Boxed interface {
 	Box(i int) [4]float64
 }
 
-// Box returns the box of item i of a Boxed data set or a subset of one, in whole pixels as Pillow's crop rounds
-// it. It is empty if all of the image counts.
+// Box returns the box of item i of a Boxed data set or a subset of one, in whole pixels.
+// It is empty if all of the image counts.
 func Box(d Dataset, i int) image.Rectangle {
 	switch d := d.(type) {
 	case *Subset:
 		return Box(d.Of, d.Rows[i])
 	case Boxed:
-		var at [4]int
-		for k, edge := range d.Box(i) {
-			at[k] = int(math.RoundToEven(edge))
-		}
-		return image.Rect(at[0], at[1], at[2], at[3])
+		return WholePixels(d.Box(i))
 	}
 	return image.Rectangle{}
+}
+
+// WholePixels rounds the left, upper, right and lower edge of a box as Pillow's crop does.
+func WholePixels(box [4]float64) image.Rectangle {
+	var at [4]int
+	for k, edge := range box {
+		at[k] = int(math.RoundToEven(edge))
+	}
+	return image.Rect(at[0], at[1], at[2], at[3])
 }

@@ -5,8 +5,6 @@ package landmarks
 import (
 	"encoding/json"
 	"fmt"
-	"path"
-	"strings"
 
 	"hgld/train/input"
 	"hgld/train/metric"
@@ -60,7 +58,7 @@ func (b *Benchmark) In(d input.Dataset) (*Images, error) {
 	rows := make(map[string]int, d.Len())
 	twice := map[string]bool{}
 	for i := range d.Len() {
-		name := NameOf(d.ID(i))
+		name := qrels.Stem(d.ID(i))
 		if _, is := rows[name]; is {
 			twice[name] = true
 		}
@@ -69,12 +67,12 @@ func (b *Benchmark) In(d input.Dataset) (*Images, error) {
 	find := func(names []string) (*input.Subset, error) {
 		s := &input.Subset{Of: d}
 		for _, name := range names {
-			row, found := rows[NameOf(name)]
+			row, found := rows[qrels.Stem(name)]
 			switch {
 			case !found:
 				return nil, &MissingError{Name: name, Among: d.Len()}
-			case twice[NameOf(name)]:
-				return nil, fmt.Errorf("two images are called %s", NameOf(name))
+			case twice[qrels.Stem(name)]:
+				return nil, fmt.Errorf("two images are called %s", qrels.Stem(name))
 			}
 			s.Rows = append(s.Rows, row)
 		}
@@ -97,12 +95,6 @@ type MissingError struct {
 // Error names the image, and how many there are.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not among the %d images", e.Name, e.Among)
-}
-
-// NameOf returns the name of an image without folders and extension.
-func NameOf(id string) string {
-	name := path.Base(id)
-	return strings.TrimSuffix(name, path.Ext(name))
 }
 
 // Boxed are images of which a box counts.

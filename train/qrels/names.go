@@ -2,6 +2,7 @@ package qrels
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 )
@@ -48,3 +49,25 @@ func Names(ids []string) (map[string]int, error) {
 	}
 	return row, nil
 }
+
+// Stem returns the name of an image without folders and extension, as the ground truths of landmarks name it.
+func Stem(id string) string {
+	name := path.Base(id)
+	return strings.TrimSuffix(name, path.Ext(name))
+}
+
+// stems adds the stems of ids to the rows of Names. Those of several ids lead to ambiguous.
+func stems(row map[string]int, ids []string) {
+	added := map[string]bool{}
+	for i, id := range ids {
+		stem := Stem(id)
+		if _, taken := row[stem]; !taken {
+			row[stem], added[stem] = i, true
+		} else if added[stem] {
+			row[stem] = ambiguous
+		}
+	}
+}
+
+// ambiguous stands for the row of a name that several ids have.
+const ambiguous = -1

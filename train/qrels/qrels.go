@@ -7,7 +7,8 @@
 //	        ids separated by spaces and Usage is Public, Private or Ignored
 //	other   TREC: query, an ignored word, item and relevance on each line; see [Name]
 //
-// Items are named by their ids. Junk is removed from the ranking of its query. Items that a file
+// Items are named by their ids, and those of Revisited Oxford and Paris also by the names of their files without
+// folders and extension. Junk is removed from the ranking of its query. Items that a file
 // does not name are negatives.
 package qrels
 
@@ -31,6 +32,7 @@ import (
 type Qrels struct {
 	most    int  // greatest relevance
 	trec    bool // queries and items are named as [Name] does
+	stems   bool // queries and items may be named as [Stem] does
 	queries map[string]map[string]int
 }
 
@@ -52,8 +54,9 @@ func Read(path, usage string) (*Qrels, error) {
 	q := &Qrels{queries: map[string]map[string]int{}}
 	in := bufio.NewReader(f)
 	switch ext := filepath.Ext(path); {
-	case torchfile.Named(path), ext == ".json" && isRevisited(usage):
+	case torchfile.Named(path), ext == ".json" && IsRevisited(usage):
 		var data []byte
+		q.stems = true
 		if data, err = ReadRevisited(path); err == nil {
 			err = q.readRevisited(data, usage)
 		}

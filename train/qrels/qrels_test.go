@@ -118,6 +118,26 @@ func TestTheGroundTruthOfRevisitedOxford(t *testing.T) {
 	}
 }
 
+// Ids are also paths, as those of folders are.
+func TestTheGroundTruthNamesFiles(t *testing.T) {
+	q, err := Read("../../internal/torchfile/testdata/gnd.pkl", "hard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err := q.Bind([]string{"in/q.jpg", "r.jpg"}, []string{"x/a.jpg", "b.png", "c", "y/c.jpg", "z.jpg", "u/z.jpg"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 6)
+	if truth.Shared(got, 1); !slices.Equal(got, []byte{0, 1, 0, 0, 0, 0}) || truth.Unjudged != 0 {
+		t.Errorf("%v, %d queries without judgement", got, truth.Unjudged)
+	}
+	_, err = q.Bind([]string{"r"}, []string{"x/b.jpg", "y/b.jpg"})
+	if err == nil || !strings.Contains(err.Error(), `several images are called "b"`) {
+		t.Errorf("two images of one name: %v", err)
+	}
+}
+
 // A name has no white space, whatever the id has, and leads back to the row of its id.
 func TestNamesLeadBackToTheirRows(t *testing.T) {
 	ids := []string{"a b\t100%\n", "", "%", "a%20b", "a b", "caf\u00e9\u00a0\u3000x", "plain", "%25"}

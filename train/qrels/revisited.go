@@ -53,7 +53,7 @@ func (q *Qrels) readRevisited(data []byte, protocol string) error {
 	return nil
 }
 
-// isRevisited reports whether a usage is a protocol of Revisited Oxford and Paris.
-func isRevisited(usage string) bool {
+// IsRevisited reports whether a usage is a protocol of Revisited Oxford and Paris.
+func IsRevisited(usage string) bool {
 	return slices.ContainsFunc(protocols, func(p metric.Protocol) bool { return p.String() == strings.ToLower(usage) })
 }

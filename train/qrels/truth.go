@@ -44,6 +44,9 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 			row[id] = i
 		}
 	}
+	if q.stems {
+		stems(row, gallery)
+	}
 	t := &Truth{judged: make([][]judgement, len(query))}
 	found := 0
 	for i, id := range query {
@@ -51,12 +54,17 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 		if items == nil {
 			items = q.queries[id]
 		}
+		if items == nil && q.stems {
+			items = q.queries[Stem(id)]
+		}
 		if items == nil {
 			t.Unjudged++
 		}
 		for item, relevance := range items {
 			at, known := row[item]
 			switch {
+			case known && at == ambiguous:
+				return nil, fmt.Errorf("gallery: several images are called %.80q; want one", item)
 			case !known && relevance > 0:
 				t.Missing++
 			case known && relevance == junk:

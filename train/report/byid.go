@@ -3,10 +3,9 @@ package report
 import (
 	"context"
 	"fmt"
-	"path"
-	"strings"
 
 	"hgld/train/input"
+	"hgld/train/qrels"
 )
 
 // ImagesByID returns a function that finds the image of an id: of the item with that id, or else of the one file
@@ -15,8 +14,7 @@ func ImagesByID(d input.Dataset) func(ctx context.Context, id string) ([]byte, e
 	rows, stems := make(map[string]int, d.Len()), map[string][]int{}
 	for i := range d.Len() {
 		rows[d.ID(i)] = i
-		stem := path.Base(d.ID(i))
-		stem = strings.TrimSuffix(stem, path.Ext(stem))
+		stem := qrels.Stem(d.ID(i))
 		stems[stem] = append(stems[stem], i)
 	}
 	return func(ctx context.Context, id string) ([]byte, error) {
