@@ -37,7 +37,7 @@ func drawings(t *testing.T, paths ...string) {
 func TestShardsOfFoldersAsPublished(t *testing.T) {
 	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png",
 		"omniglot/Latin/character01/1.png",
-		"near/training/a/1.png", "near/testing/b/2.png")
+		"near/training/a/1.png", "near/testing/b/2.png", "1.png", "2.png")
 	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
 		0o644); err != nil {
 		t.Fatal(err)
@@ -52,9 +52,9 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 		{"--dataset folder --input omniglot --levels alphabet,character --out other", exitUsage,
 			[]string{"alphabet is coarser than character: the levels alphabet,character seem to be coarsest first",
 				"--levels character,alphabet"}},
-		{"--input turned.csv --levels group,product --out other", exitUsage,
+		{"--input turned.csv --levels group,product --out turned", 0,
 			[]string{`group "fruit" has two parents: "apple" (turned.csv:2) and "pear" (turned.csv:3)`,
-				"coarsest first", "--levels product,group"}},
+				"note: the levels are read as product,group, finest first", "product: 2 classes", "group: 1 class"}},
 		{"--dataset folder --input near --out other", exitFailed,
 			[]string{"the folders testing, training may be splits or classes; say which",
 				"--split-folders testing=test,training=train"}},

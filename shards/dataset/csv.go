@@ -36,10 +36,10 @@ type Columns struct {
 // CSV imports a table with one row per image: its path in the folder or archive of
 // images, its class at each level, and optionally split, image_id, sha256 (the expected
 // hash), author, license, title and source_url. Other columns are ignored. The label
-// columns are Levels or, by default, level_0, level_1 …, or label or class. A row with empty label
-// columns is an image without a label; one of which some are empty is refused, unless Settings.Uneven
-// keeps it. Columns are separated by commas, semicolons or tabs, and their
-// names may be in any case.
+// columns are Levels or, by default, level_0, level_1 …, or label or class. Their order is Levels' unless the
+// rows allow only another one. A row with empty label columns is an image without a label; one of which some
+// are empty is refused, unless Settings.Uneven keeps it. Columns are separated by commas, semicolons or tabs,
+// and their names may be in any case.
 //
 // With Labels, the column landmark_id replaces the label columns: the label file gives
 // the landmark's classes, Commons category and tag.
@@ -48,8 +48,8 @@ type Columns struct {
 // their place means the image of its last part (1.jpg), and is its source_url.
 type CSV struct{}
 
-// Open reads the header and opens the images. It returns an *OrderError if the label
-// columns appear to be coarsest first.
+// Open reads the header and opens the images. It returns an *OrderError if the names of the label columns
+// contradict their order or that of the rows, and a *SettingError if the rows allow several other orders.
 func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	src, err := openCSV(ctx, s)
 	if err != nil {

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,6 +152,49 @@ func TestNamesThatSpeakOfSplitsAreAskedAbout(t *testing.T) {
 	wantError(t, err, "pear/4.jpg lies in no folder of a split, as those in apple/test do")
 }
 
+func TestRowsPutTheLevelsOfATableInOrder(t *testing.T) {
+	const three = "path,group,product,maker\n1.jpg,fruit,apple,Ann\n2.jpg,fruit,pear,Ben\n3.jpg,drink,juice,Cid\n" +
+		"4.jpg,fruit,gala,Ann\n"
+	for _, c := range []struct {
+		text   string
+		levels string
+		want   string // the order, the first row and a note; or an error
+	}{
+		{three, "product,maker,group", `[product maker group] ["apple" "Ann" "fruit"] []`},
+		{three, "group,product,maker", `[product maker group] ["apple" "Ann" "fruit"] [the levels are read as ` +
+			`product,maker,group, finest first: in the order group,product,maker, group "fruit" has two parents: ` +
+			`"apple" (t.csv:2) and "pear" (t.csv:3)]`},
+		{three, "maker,group,product", `[product maker group] ["apple" "Ann" "fruit"] [the levels are read as ` +
+			`product,maker,group, finest first: in the order maker,group,product, group "fruit" has two parents: ` +
+			`"apple" (t.csv:2) and "pear" (t.csv:3)]`},
+		{"path,group,product\n1.jpg,fruit,\n2.jpg,,\n3.jpg,fruit,apple\n4.jpg,drink,juice\n", "group,product",
+			`[group product] ["fruit" ""] []`},
+		{"path,top,a,b\n1.jpg,x,1,p\n2.jpg,x,2,q\n3.jpg,y,3,r\n", "top,a,b", `the rows do not say which of a and b is finer`},
+		{"path,top,category,product\n1.jpg,x,1,p\n2.jpg,x,2,q\n", "top,category,product", `[product category top] ["p" "1" "x"] [`},
+		{"path,a,b\n1.jpg,x,p\n2.jpg,x,q\n3.jpg,y,q\n", "a,b", `[a b] ["x" "p"] []`}, // no tree, as the build says
+	} {
+		dir := tree{"t.csv": c.text, "1.jpg": "x"}.folder(t)
+		src, err := CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv"), Levels: strings.Split(c.levels, ","),
+			Uneven: "keep"})
+		if err != nil {
+			wantError(t, err, "t.csv", c.want)
+			continue
+		}
+		got := ""
+		for item, err := range src.Items(t.Context()) {
+			got = fmt.Sprintf("%v %q %v", src.Levels(), item.Names, src.(interface{ Notes() []string }).Notes())
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.levels, got, c.want)
+		}
+		src.Close()
+	}
+}
+
 func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	dir := tree{"Greek/alpha/1.jpg": "x", "Greek/beta/2.jpg": "y", "Latin/a/3.jpg": "z"}.folder(t)
 	_, err := items(t, Folder{}, Settings{Input: dir, Levels: []string{"alphabet", "character"}})
@@ -159,19 +203,19 @@ func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 		"juice/drink/3.jpg": ""}.folder(t)})
 	wantError(t, err, "the levels seem to be reversed", "fruit/apple/image.jpg")
 
-	table := tree{"t.csv": "path,group,product\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n" +
+	table := tree{"t.csv": "path,fine,coarse\n1.jpg,fruit,apple\n2.jpg,fruit,pear\n3.jpg,drink,juice\n" +
 		"4.jpg,fruit,apple\n"}.folder(t)
-	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"group", "product"}}
+	s := Settings{Input: filepath.Join(table, "t.csv"), Levels: []string{"fine", "coarse"}}
 	_, err = items(t, CSV{}, s)
-	wantError(t, err, "t.csv", "the levels group,product seem to be coarsest first",
-		`group "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`)
-	if order := (*OrderError)(nil); !errors.As(err, &order) || !slices.Equal(order.Right(), []string{"product", "group"}) {
+	wantError(t, err, "t.csv", "the levels fine,coarse seem to be coarsest first",
+		`fine "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`)
+	if order := (*OrderError)(nil); !errors.As(err, &order) || !slices.Equal(order.Right(), []string{"coarse", "fine"}) {
 		t.Errorf("%T %v", err, err)
 	}
 	same := tree{"t.csv": "path,fine,coarse\n1.jpg,apple,fruit\n2.jpg,juice,drink\n"}.folder(t)
 	_, err = items(t, CSV{}, Settings{Input: filepath.Join(same, "t.csv"), Levels: []string{"coarse", "fine"}})
 	wantError(t, err, "the levels coarse,fine seem to be coarsest first")
-	s.Levels = []string{"product", "group"}
+	s.Levels = []string{"coarse", "fine"}
 	if _, err := items(t, CSV{}, s); err != nil {
 		t.Error(err)
 	}

@@ -13,6 +13,8 @@ import (
 type OrderError struct {
 	Levels []string // as they were given
 	Why    string   // "category is coarser than product"
+
+	sorted []string // finest first, as the rows say; nil: the reverse
 }
 
 // Error states the evidence.
@@ -22,6 +24,9 @@ func (e *OrderError) Error() string {
 
 // Right lists the levels finest first.
 func (e *OrderError) Right() []string {
+	if e.sorted != nil {
+		return e.sorted
+	}
 	right := slices.Clone(e.Levels)
 	slices.Reverse(right)
 	return right
@@ -76,24 +81,43 @@ func ordered(finer, coarser string) bool {
 // judged: enough to meet a class twice, and quick to read.
 const surveyed = 100_000
 
-// checkOrder judges the order of the label columns by the rows. Rows that cannot be read are
-// reported when they are imported.
+// checkOrder puts the label columns in the order that the rows say, finest first, and notes it. If the rows allow
+// the given order, the names of the levels must too. Rows that cannot be read are reported when they are imported.
 func (src *csvSource) checkOrder(ctx context.Context) error {
-	if src.labels != nil {
+	if src.labels != nil || len(src.levels) < 2 {
 		return nil
 	}
-	f, r, _, err := src.open()
-	if err != nil {
+	order, why, err := sortLevels(src.levels, src.labelRows(ctx))
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	defer f.Close()
-	rows := func(yield func(names []string, where string) bool) {
+	if order == nil {
+		return cmp.Or(orderByRows(src.levels, src.labelRows(ctx)), ctx.Err())
+	}
+	given, sorted := src.levels, inOrder(src.levels, order)
+	if checkOrder(sorted) != nil { // the names contradict the rows
+		return &OrderError{Levels: given, Why: why, sorted: sorted}
+	}
+	src.levels, src.columns.levels = sorted, inOrder(src.columns.levels, order)
+	src.notes = append(src.notes, fmt.Sprintf("the levels are read as %s, finest first: in the order %s, %s",
+		strings.Join(src.levels, ","), strings.Join(given, ","), why))
+	return nil
+}
+
+// labelRows are the class names of all rows. The names are valid until the next row.
+func (src *csvSource) labelRows(ctx context.Context) iter.Seq2[[]string, string] {
+	return func(yield func(names []string, where string) bool) {
+		f, r, _, err := src.open()
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		names := make([]string, len(src.columns.levels))
 		for {
 			record, err := r.Read()
 			if err != nil {
 				return
 			}
-			names := make([]string, len(src.columns.levels))
 			for i, c := range src.columns.levels {
 				names[i] = record[c]
 			}
@@ -102,7 +126,83 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 			}
 		}
 	}
-	return cmp.Or(orderByRows(src.levels, rows), ctx.Err())
+}
+
+// inOrder returns the elements of a list in an order of their places.
+func inOrder[T any](list []T, order []int) []T {
+	out := make([]T, len(list))
+	for i, at := range order {
+		out[i] = list[at]
+	}
+	return out
+}
+
+// sortLevels finds the order in which the class names in rows form a tree, finest first, as places in levels. It
+// returns nil if the given order is one, or if none is, and why the given order is none. If several others are,
+// the names of the levels decide; it returns an error if they do not. Rows without a class at some level say nothing.
+//
+// A finer level has more classes than a coarser one, or as many if the two are the same but for the names.
+func sortLevels(levels []string, rows iter.Seq2[[]string, string]) (order []int, why string, err error) {
+	given := newNesting(levels)
+	classes := make([]map[string]bool, len(levels))
+	for l := range classes {
+		classes[l] = map[string]bool{}
+		order = append(order, l)
+	}
+	for names, where := range complete(rows) {
+		given.add(names, where)
+		for l, name := range names {
+			if !classes[l][name] {
+				classes[l][strings.Clone(name)] = true
+			}
+		}
+	}
+	if given.broken == "" {
+		return nil, "", nil
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case len(classes[a]) != len(classes[b]):
+			return len(classes[b]) - len(classes[a])
+		case ordered(levels[a], levels[b]):
+			return -1
+		case ordered(levels[b], levels[a]):
+			return 1
+		}
+		return 0
+	})
+	sorted := inOrder(levels, order)
+	tree := newNesting(sorted)
+	for names, where := range complete(rows) {
+		tree.add(inOrder(names, order), where)
+	}
+	if tree.broken != "" { // the import names the rows
+		return nil, "", nil
+	}
+	for i, at := range order[1:] {
+		before := order[i]
+		if len(classes[at]) == len(classes[before]) && !ordered(levels[before], levels[at]) {
+			return nil, "", setting("levels")("in the order %s, %s; the rows do not say which of %s and %s is finer, because "+
+				"each class of one has a single class of the other", strings.Join(levels, ","), given.broken,
+				levels[before], levels[at])
+		}
+	}
+	return order, given.broken, nil
+}
+
+// complete are the first rows, without those that lack a class.
+func complete(rows iter.Seq2[[]string, string]) iter.Seq2[[]string, string] {
+	return func(yield func([]string, string) bool) {
+		n := 0
+		for names, where := range rows {
+			if n++; n > surveyed {
+				return
+			}
+			if len(names) > 0 && !slices.Contains(names, "") && !yield(names, where) {
+				return
+			}
+		}
+	}
 }
 
 // orderByRows returns an *OrderError if the class names in rows form a tree coarsest first but
@@ -113,14 +213,7 @@ func orderByRows(levels []string, rows iter.Seq2[[]string, string]) error {
 		return nil
 	}
 	forward, backward := newNesting(levels), newNesting(levels)
-	n := 0
-	for names, where := range rows {
-		if n++; n > surveyed {
-			break
-		}
-		if len(names) == 0 || slices.Contains(names, "") {
-			continue
-		}
+	for names, where := range complete(rows) {
 		forward.add(names, where)
 		reversed := slices.Clone(names)
 		slices.Reverse(reversed)
