@@ -37,7 +37,7 @@ func drawings(t *testing.T, paths ...string) {
 func TestShardsOfFoldersAsPublished(t *testing.T) {
 	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png",
 		"omniglot/Latin/character01/1.png",
-		"near/training/a/1.png", "near/testing/b/2.png")
+		"near/training/a/1.png", "near/testing/b/2.png", "1.png", "2.png")
 	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
 		0o644); err != nil {
 		t.Fatal(err)
