@@ -192,11 +192,12 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 		}
 	}
 	unknown := &registry.UnknownError{Kind: "flag", Name: name, Nearest: registry.Nearest(m[1], names)}
+	if meant := settingOf(m[1], c); meant != "" { // a word for a setting is no misspelt flag
+		unknown.Nearest = ""
+		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
+	}
 	if unknown.Nearest != "" {
 		unknown.Nearest = "--" + unknown.Nearest
-	}
-	if meant := settingOf(m[1], c); meant != "" && unknown.Nearest == "" {
-		return withHint(withCode(exitUsage, unknown), "%s; hgld %s --help lists the flags", meant, path)
 	}
 	if path == "" && takenByCommands(m[1]) {
 		return withHint(withCode(exitUsage, unknown), "put %s after the command: hgld status %s …", name, name)
