@@ -92,7 +92,7 @@ func TestFindIsAWorkbench(t *testing.T) {
 	b.choose("by", "")
 	b.choose("state", "open")
 	b.Focus("#grid")
-	b.Keys("S", "S")
+	b.Keys("S", "S", "S")
 	b.Until("by name", `document.querySelector("#grid .card").title === " museum"`)
 	b.Reload()
 	b.Until("the facets outlive a reload", `document.getElementById("facet-state").value === "open" && document.querySelectorAll("#grid .card").length === 22`)
