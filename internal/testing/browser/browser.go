@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -24,31 +25,53 @@ type Tab struct {
 	// TB is the test that the tab belongs to.
 	TB testing.TB
 
-	ctx context.Context
+	ctx  context.Context
+	dark bool
 
 	mu      sync.Mutex
 	trouble []string // errors, refusals of the content policy and dialogs
 	ignore  bool
 }
 
-// New starts a Chromium with a window of the given size in CSS pixels, in the dark or the light
-// colour scheme. Nothing that a page requests leaves the machine. The browser ends with the
-// test. The test then fails if the page logged an error, violated its content policy or
-// opened a dialog.
+// shared is the Chromium of a package's tests, nil if each test starts its own.
+var shared context.Context
+
+// Main runs the tests of a package in one Chromium, whose start takes longer than most of them, and
+// returns their exit code. Each call of New has a profile of its own in it.
+func Main(m *testing.M) int {
+	ctx, end := launch()
+	defer end()
+	if err := chromedp.Do(ctx); err != nil { // starts it: contexts made of this one share it
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	shared = ctx
+	return m.Run()
+}
+
+func launch() (context.Context, func()) {
+	allocated, endAllocator := chromedp.NewExecAllocator(context.Background(),
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
+			chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))...)
+	ctx, end := chromedp.NewContext(allocated)
+	return ctx, func() { end(); endAllocator() }
+}
+
+// New opens a tab of the given size in CSS pixels, in the dark or the light colour scheme, in a
+// profile of its own: no cookie and nothing stored is shared. Nothing that a page requests
+// leaves the machine. The profile ends with the test. The test then fails if the page logged an
+// error, violated its content policy or opened a dialog.
 func New(tb testing.TB, width, height int, dark bool) *Tab {
 	tb.Helper()
-	scheme := 1
-	if dark {
-		scheme = 0
+	var ctx context.Context
+	var end func()
+	if shared != nil {
+		ctx, end = chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
+	} else {
+		ctx, end = launch()
 	}
-	allocated, endAllocator := chromedp.NewExecAllocator(context.Background(),
-		append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
-			chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
-			chromedp.Flag("blink-settings", fmt.Sprintf("preferredColorScheme=%d", scheme)))...)
-	ctx, end := chromedp.NewContext(allocated)
-	tb.Cleanup(func() { end(); endAllocator() })
-	return start(&Tab{TB: tb, ctx: ctx}, width, height)
+	tb.Cleanup(end)
+	return start(&Tab{TB: tb, ctx: ctx, dark: dark}, width, height)
 }
 
 // NewTab opens another tab of the same browser.
@@ -56,12 +79,21 @@ func (b *Tab) NewTab() *Tab {
 	b.TB.Helper()
 	ctx, end := chromedp.NewContext(b.ctx)
 	b.TB.Cleanup(end)
-	return start(&Tab{TB: b.TB, ctx: ctx}, 1280, 800)
+	return start(&Tab{TB: b.TB, ctx: ctx, dark: b.dark}, 1280, 800)
 }
 
 func start(b *Tab, width, height int) *Tab {
 	b.TB.Helper()
 	b.Resize(width, height)
+	scheme := "light"
+	if b.dark {
+		scheme = "dark"
+	}
+	b.Run(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	}))
 	b.listen()
 	b.TB.Cleanup(b.reportTrouble)
 	return b
