@@ -24,6 +24,9 @@ type Options struct {
 	Workers   int               // images prepared at once; 0: one. It does not change the result
 	HEIF      img.HEIFDecoder   // of HEIC and AVIF, which are stored as JPEG; nil: they are failures
 
+	// Scratch, if not "", is a folder of this machine that exists. Shards lie there until they are complete.
+	Scratch string
+
 	// AllowMissing is the share of the images, from 0 to 1, that may be missing or
 	// unusable. If there are more, Build returns a *RefusedError and writes no data
 	// set.
@@ -276,7 +279,7 @@ func (b *builder) shard(ctx context.Context, p *planned) (made, error) {
 	if err := b.dir.checkPlace(at, indexName(at)); err != nil {
 		return made{}, err
 	}
-	w, err := createShard(b.dir, at, b.plan.schema)
+	w, err := createShard(b.dir, at, b.o.Scratch, b.plan.schema)
 	if err != nil {
 		return made{}, err
 	}

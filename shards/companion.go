@@ -85,7 +85,7 @@ func (s *companionWriter) create(name string) (*newFile, error) {
 	if err := s.dir.checkPlace(name); err != nil {
 		return nil, err
 	}
-	f, err := s.dir.create(name)
+	f, err := s.dir.create(name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *companionWriter) drop(f *newFile) error {
 // commit renames the files to their names.
 func (s *companionWriter) commit() error {
 	for _, f := range s.files {
-		if err := f.file.Commit(); err != nil {
+		if err := f.file.Commit(f.hash()); err != nil {
 			return err
 		}
 	}

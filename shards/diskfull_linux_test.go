@@ -61,3 +61,28 @@ func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 		func(dir string) { mustBuild(t, src, dir, other) },
 		func(dir string) { sameContents(t, contents(t, dir), want) })
 }
+
+// TestFullScratchDiskLeavesAValidState has the scratch folder on disks that are full at every point of the build.
+func TestFullScratchDiskLeavesAValidState(t *testing.T) {
+	src := newSource(t, 40)
+	fresh := t.TempDir()
+	mustBuild(t, src, fresh, small())
+	var set string
+	build := func(scratch string) error {
+		o := small()
+		o.Scratch = scratch
+		_, err := Build(t.Context(), src, set, o)
+		return err
+	}
+	smalldisk.Run(t, 4, 4,
+		func(scratch string) error {
+			set = t.TempDir()
+			return build(scratch)
+		},
+		func(scratch string) {
+			if err := build(scratch); err != nil {
+				t.Error(err)
+			}
+		},
+		func(string) { sameContents(t, contents(t, set), contents(t, fresh)) })
+}

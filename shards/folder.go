@@ -37,7 +37,8 @@ type folder interface {
 	// has no lock, it is an error if another process was faster with other contents.
 	write(name string, data []byte) error
 	writeNew(name string, data []byte) error
-	create(name string) (unfinished, error)
+	// create starts a file. If scratch is not empty, the file lies in that folder of this machine until it is complete.
+	create(name, scratch string) (unfinished, error)
 	move(from, to string) error
 	remove(names ...string) error
 	removeFolder(name string) error
@@ -62,14 +63,6 @@ type file interface {
 	sum() (Hash, bool)
 	// forget makes a cache read a range again.
 	forget(at, length int64)
-}
-
-// unfinished is a file that is being written. Commit gives it its name, Close without Commit removes it.
-type unfinished interface {
-	io.Writer
-	io.ReaderAt
-	io.Closer
-	Commit() error
 }
 
 // lock is held by one process at a time. Remove gives it back and removes its file.
@@ -140,14 +133,6 @@ func (d disk) removeFolder(name string) error          { return os.RemoveAll(d.p
 func (d disk) makeFolder(name string) error            { return atomicfile.MkdirAll(d.path(name), 0o755) }
 func (d disk) sync(of string) error                    { return atomicfile.SyncDir(d.path(of)) }
 func (d disk) checkLock(name string) error             { return filelock.Check(d.path(name)) }
-
-func (d disk) create(name string) (unfinished, error) {
-	f, err := atomicfile.Create(d.path(name))
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
 
 func (d disk) remove(names ...string) error {
 	for _, name := range names {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,37 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	}
 	mustBuild(t, newSource(t, 150), dir, small())
 	sameContents(t, contents(t, dir), want)
+}
+
+// TestKilledBuildsLeaveNothingInTheScratchFolder kills builds whose shards lie in another folder until they are
+// complete. No kill leaves a file there, and none half a shard in the data set.
+func TestKilledBuildsLeaveNothingInTheScratchFolder(t *testing.T) {
+	build := func(dir string) {
+		o := small()
+		o.Scratch = filepath.Join(dir, "scratch")
+		mustBuild(t, newSource(t, 60), filepath.Join(dir, "set"), o)
+	}
+	if dir := os.Getenv("HGLD_BUILD_CHILD"); dir != "" {
+		build(dir)
+		return
+	}
+	fresh, dir := t.TempDir(), t.TempDir()
+	scratch := filepath.Join(dir, "scratch")
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	mustBuild(t, newSource(t, 60), fresh, small())
+	whole := time.Since(start)
+	rng := rand.New(rand.NewPCG(13, 14))
+	for range times(t, "HGLD_KILLS", 2) {
+		killed(t, time.Duration(rng.Int64N(int64(2*whole))), "HGLD_BUILD_CHILD="+dir)
+	}
+	build(dir)
+	sameContents(t, contents(t, filepath.Join(dir, "set")), contents(t, fresh))
+	if left := contents(t, scratch); len(left) > 0 {
+		t.Errorf("the scratch folder holds %d files", len(left))
+	}
 }
 
 // killed runs the calling test in a process of its own, with a variable in its environment, and

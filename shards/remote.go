@@ -13,6 +13,7 @@ import (
 	"path"
 	"sync"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/objectstore"
 )
 
@@ -133,36 +134,20 @@ func (r *remote) removeFolder(name string) error {
 // tidy does nothing: an upload that was interrupted continues. Those of a finished data set end with endUploads.
 func (r *remote) tidy([]string, []string) {}
 
-func (r *remote) create(name string) (unfinished, error) {
-	f, release, err := r.store.Scratch()
+// create starts an object. It lies in the cache folder until it is sent, unless another folder is given.
+func (r *remote) create(name, scratch string) (unfinished, error) {
+	create := r.store.Scratch
+	if scratch != "" {
+		create = func() (*atomicfile.ScratchFile, error) { return atomicfile.Scratch(scratch) }
+	}
+	f, err := create()
 	if err != nil {
 		return nil, err
 	}
-	return &upload{File: f, release: release, to: r, name: name}, nil
+	return &staged{f, func(f *os.File, size int64, sum Hash) error {
+		return r.store.Upload(r.ctx, name, f, size, sum)
+	}}, nil
 }
-
-// upload is an object that is written to this machine first. Commit sends it.
-type upload struct {
-	*os.File
-	release func()
-	to      *remote
-	name    string
-}
-
-func (u *upload) Commit() error {
-	defer u.release()
-	size, err := u.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	if err := hashFile(u.to.ctx, u.File, size, h); err != nil {
-		return err
-	}
-	return u.to.store.Upload(u.to.ctx, u.name, u.File, size, [sha256.Size]byte(h.Sum(nil)))
-}
-
-func (u *upload) Close() error { u.release(); return nil }
 
 // mark is the lock of a remote: an object that says that the shards beside it are hgld's, though there is no manifest.
 type mark struct {
@@ -218,11 +203,10 @@ type downloaded struct {
 }
 
 type whole struct {
-	once    sync.Once
-	file    *os.File
-	release func()
-	size    int64
-	err     error
+	once sync.Once
+	file *atomicfile.ScratchFile
+	size int64
+	err  error
 }
 
 func (d *downloaded) open(name string) (file, int64, error) {
@@ -234,14 +218,14 @@ func (d *downloaded) open(name string) (file, int64, error) {
 	}
 	d.mu.Unlock()
 	w.once.Do(func() {
-		if w.file, w.release, w.err = d.store.Scratch(); w.err == nil {
+		if w.file, w.err = d.store.Scratch(); w.err == nil {
 			w.size, w.err = d.store.Download(d.ctx, name, w.file)
 		}
 	})
 	if w.err != nil {
 		return nil, 0, w.err
 	}
-	return kept{diskFile{w.file}}, w.size, nil
+	return kept{diskFile{w.file.File}}, w.size, nil
 }
 
 func (d *downloaded) read(name string, limit int64) ([]byte, error) {
@@ -266,8 +250,8 @@ func (d *downloaded) size(name string) (int64, error) {
 
 func (d *downloaded) release() {
 	for _, w := range d.files {
-		if w.release != nil {
-			w.release()
+		if w.file != nil {
+			w.file.Close()
 		}
 	}
 }

@@ -38,7 +38,9 @@ func TestADataSetInAnObjectStoreHasTheSameFiles(t *testing.T) {
 	local := t.TempDir()
 	mustBuild(t, richSource(t), local, rich())
 	want := contents(t, local)
-	r := mustBuild(t, richSource(t), place, rich())
+	o := rich()
+	o.Scratch = t.TempDir()
+	r := mustBuild(t, richSource(t), place, o)
 	sameContents(t, objects(server), want)
 	if v := mustVerify(t, place); len(v.Damage) > 0 || v.Rows == 0 {
 		t.Errorf("%+v", v)

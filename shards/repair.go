@@ -142,7 +142,7 @@ func (s *Set) repairCompanions(ctx context.Context, taxonomy TaxonomyWriter) (fi
 		case f.hash() != s.companionSum(name).SHA256:
 			damage = append(damage, &DamageError{name, -1, "made anew, it differs from " + ManifestFile})
 		default:
-			if err := f.file.Commit(); err != nil {
+			if err := f.file.Commit(f.hash()); err != nil {
 				return fixed, err
 			}
 			fixed = append(fixed, name)

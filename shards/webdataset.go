@@ -211,7 +211,7 @@ func (w *webWriter) writeFiles(ctx context.Context) error {
 }
 
 func (w *webWriter) writeFile(ctx context.Context, f *WebFile) error {
-	file, err := w.dir.create(f.Name)
+	file, err := w.dir.create(f.Name, "")
 	if err != nil {
 		return err
 	}
@@ -242,12 +242,9 @@ func (w *webWriter) writeFile(ctx context.Context, f *WebFile) error {
 	if err := out.Close(); err != nil {
 		return err
 	}
-	if err := file.Commit(); err != nil {
-		return err
-	}
 	f.Bytes = int64(size)
 	sum.Sum(f.SHA256[:0])
-	return nil
+	return file.Commit(f.SHA256)
 }
 
 func (w *webWriter) sawSample(f *WebFile) {

@@ -52,12 +52,12 @@ func Create(path string, s *Schema) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	return createShard(disk(filepath.Dir(path)), filepath.Base(path), s)
+	return createShard(disk(filepath.Dir(path)), filepath.Base(path), "", s)
 }
 
 // createShard is Create for a schema that is checked, because a check walks all classes.
-func createShard(dir folder, name string, s *Schema) (*Writer, error) {
-	file, err := dir.create(name)
+func createShard(dir folder, name, scratch string, s *Schema) (*Writer, error) {
+	file, err := dir.create(name, scratch)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (w *Writer) Finish(note string) (File, error) {
 	if err := w.dir.write(indexName(w.name), sidecar); err != nil {
 		return File{}, err
 	}
-	if err := w.file.Commit(); err != nil {
+	if err := w.file.Commit(w.index.shardSHA); err != nil {
 		return File{}, err
 	}
 	w.done = true

@@ -52,10 +52,11 @@ type shardsSettings struct {
 	Columns        dataset.Columns `yaml:"columns"`
 }
 
-func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false) }
+func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false, "") }
 
-// shardsStageOf returns the stage. Without replace, it keeps a data set that others depend on.
-func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
+// shardsStageOf returns the stage. Without replace, it keeps a data set that others depend on. Shards that are being
+// written lie in the folder scratch, if it is not empty.
+func shardsStageOf(replace bool, scratch string) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
@@ -64,7 +65,7 @@ func shardsStageOf(replace bool) pipeline.StageOf[shardsSettings] {
 			return []string{s.Input, s.Images, s.Labels, s.Hierarchy, s.Exclude, s.Taxonomy}, []string{s.Out}
 		},
 		Found: (*shardsSettings).imageFolders,
-		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace) }),
+		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace, scratch) }),
 		Check: (*shardsSettings).check,
 	})
 }
@@ -95,12 +96,12 @@ func (s *shardsSettings) shardBytes() (int64, error) {
 func shardsBuildCommand() *cli.Command {
 	cmd := stageCommand(shardsStage().Stage, "build",
 		"write images and classes as Parquet; after a stop, the same command continues", shardsBuildExamples())
-	cmd.Flags = append(cmd.Flags, memoryFlag())
+	cmd.Flags = append(cmd.Flags, memoryFlag(), scratchFlag())
 	cmd.Action = func(c *cli.Context) error {
 		if err := limitMemory(c); err != nil {
 			return err
 		}
-		return stageAction(shardsStageOf(c.Bool("replace")).Stage)(c)
+		return stageAction(shardsStageOf(c.Bool("replace"), c.String("scratch")).Stage)(c)
 	}
 	return cmd
 }
@@ -184,12 +185,15 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 }
 
 // runShardsBuild runs `hgld shards build`.
-func runShardsBuild(j *job, s *shardsSettings, replace bool) error {
+func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) error {
+	if err := checkScratch(scratch, s.Out); err != nil {
+		return err
+	}
 	src, o, err := s.openSource(j, nil)
 	if err != nil {
 		return err
 	}
-	o.Replace = replace
+	o.Replace, o.Scratch = replace, scratch
 	if o.Made, err = s.provenance(j); err != nil {
 		return errors.Join(err, src.Close())
 	}

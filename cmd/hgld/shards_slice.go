@@ -35,7 +35,7 @@ func shardsSliceCommand() *cli.Command {
 			"  hgld shards slice … auto/8                                   also in Grid Engine, LSF, PBS,\n" +
 			"                                                               Kubernetes, AWS and Google Batch\n" +
 			"  hgld shards finish …                                         once, at the end, with the same settings",
-		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(), memoryFlag()),
+		Flags: append(append(flagsOf(shardsStage().Defaults()), stageFlags()...), replaceFlag(), memoryFlag(), scratchFlag()),
 		Action: func(c *cli.Context) error {
 			j, s, err := loadShards(c)
 			if err := errors.Join(err, limitMemory(c)); err != nil {
@@ -51,7 +51,11 @@ func shardsSliceCommand() *cli.Command {
 			if err := shardsStage().CheckOutputs(j, s); err != nil {
 				return err
 			}
-			return runShardsSlice(j, s, n, of, c.Bool("replace"))
+			scratch := c.String("scratch")
+			if err := checkScratch(scratch, s.Out); err != nil {
+				return err
+			}
+			return runShardsSlice(j, s, n, of, func(o *shards.Options) { o.Replace, o.Scratch = c.Bool("replace"), scratch })
 		},
 	}
 }
@@ -76,12 +80,12 @@ func limitMemory(c *cli.Context) error {
 	return nil
 }
 
-func runShardsSlice(j *job, s *shardsSettings, n, of int, replace bool) error {
+func runShardsSlice(j *job, s *shardsSettings, n, of int, with func(*shards.Options)) error {
 	src, o, err := s.openSource(j, shards.OfSlice(n, of))
 	if err != nil {
 		return err
 	}
-	o.Replace = replace
+	with(o)
 	if o.Made, err = s.provenance(j); err != nil {
 		return errors.Join(err, src.Close())
 	}

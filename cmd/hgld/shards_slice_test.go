@@ -97,3 +97,20 @@ func TestFinishRecordsTheTableThatTheSlicesRead(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// The scratch folder may lie above the data set, but not in it, where verify and other commands would meet its files.
+func TestScratchIsOutsideOfTheDataSet(t *testing.T) {
+	dir := t.TempDir()
+	inside := filepath.Join(dir, "set", "tmp")
+	if err := os.MkdirAll(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for scratch, want := range map[string]bool{inside: false, filepath.Dir(inside): false, dir: true, "": true} {
+		if err := checkScratch(scratch, filepath.Dir(inside)); (err == nil) != want {
+			t.Errorf("%s: %v", scratch, err)
+		}
+	}
+	if err := checkScratch(dir, "s3://bucket/set"); err != nil {
+		t.Error(err)
+	}
+}

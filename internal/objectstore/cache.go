@@ -84,32 +84,16 @@ func parseBytes(text string) (int64, error) {
 }
 
 // scratch creates a file of this process that disappears with it or with its last use.
-func (c *cache) scratch() (*os.File, func(), error) {
+func (c *cache) scratch() (*atomicfile.ScratchFile, error) {
 	dir := filepath.Join(c.dir, "tmp")
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	old, _ := os.ReadDir(dir)
-	for _, e := range old { // of killed processes on systems that keep a name while it is open
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 7*24*time.Hour {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-	f, err := os.CreateTemp(dir, "part-*")
-	if err != nil {
-		return nil, nil, err
-	}
-	gone := os.Remove(f.Name()) == nil
-	return f, func() {
-		f.Close()
-		if !gone {
-			os.Remove(f.Name())
-		}
-	}, nil
+	return atomicfile.Scratch(dir)
 }
 
-// Scratch creates a file of this machine for what is to be uploaded or was downloaded. release closes and removes it.
-func (s *Store) Scratch() (f *os.File, release func(), err error) { return s.cache.scratch() }
+// Scratch creates a file of this machine for what is to be uploaded or was downloaded.
+func (s *Store) Scratch() (*atomicfile.ScratchFile, error) { return s.cache.scratch() }
 
 func (c *cache) path(object string, block int64) string {
 	return filepath.Join(c.dir, object[:2], fmt.Sprintf("%s-%08d", object, block))
