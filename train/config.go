@@ -129,6 +129,7 @@ type Upkeep struct {
 	Device     string   `yaml:"device,omitempty" usage:"auto, cpu, cuda or cuda:N; empty: device at the top of hgld.yaml"`
 	Threads    int      `yaml:"threads" range:"0 1024" usage:"threads for arithmetic on the CPU; 0: one for each processor"`
 	Workers    int      `yaml:"workers" range:"0 1024" usage:"goroutines that decode images; 0: one for each processor"`
+	Reads      int      `yaml:"reads" range:"0 1024" usage:"images read at the same time, ahead of the workers; 0: 32"`
 	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
 	Resample   string   `yaml:"resample" usage:"where images are resampled: host, device, or auto, which uses a card if there is one; the result is the same"`
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`

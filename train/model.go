@@ -128,7 +128,8 @@ func (m *Model) Close() error { return m.thread.Close() }
 func (m *Model) Evaluate(ctx context.Context, query, gallery input.Dataset, e retrieval.Evaluation) (*retrieval.Result,
 	error) {
 	o := embedOptions{
-		thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, progress: e.Progress,
+		thread: m.thread, reads: m.Config.Run.Reads, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch,
+		progress: e.Progress,
 	}
 	e.Levels, e.Threads, e.Progress = query.Levels(), m.Config.Run.Threads, nil
 	var err error
@@ -164,7 +165,8 @@ func (m *Model) Embed(ctx context.Context, d input.Dataset, progress func(done, 
 }
 
 func (m *Model) embed(ctx context.Context, d input.Dataset, o embedOptions) (tensorfile.Tensor, error) {
-	o.thread, o.workers, o.prefetch = m.thread, m.Config.Run.Workers, m.Config.Run.Prefetch
+	o.thread = m.thread
+	o.reads, o.workers, o.prefetch = m.Config.Run.Reads, m.Config.Run.Workers, m.Config.Run.Prefetch
 	s, err := m.network.side(ctx, d, o)
 	if err != nil {
 		return tensorfile.Tensor{}, err

@@ -149,7 +149,7 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 	}
 	l := &input.Loader{
 		Data: d, Labels: list, Size: EmbedBatch, In: n.in, Filter: n.filter, Decoder: n.decoder,
-		Workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), Prefetch: max(o.prefetch, 1), Width: n.width,
+		Reads: o.reads, Workers: cmp.Or(o.workers, runtime.GOMAXPROCS(0)), Prefetch: max(o.prefetch, 1), Width: n.width,
 		Packs: n.packs(false), Skip: o.skip,
 	}
 	in := n.newInputs(EmbedBatch, len(d.Levels()), l.Packs)
@@ -188,12 +188,13 @@ func (n *network) through(ctx context.Context, d input.Dataset, record func(*gra
 }
 
 type embedOptions struct {
-	thread            *device.Thread
-	workers, prefetch int
-	progress          func(done, total int)
-	skip              func(row int, err *input.ImageError) bool // see loader
-	side              int                                       // see EmbedOptions
-	box               func(row int) image.Rectangle             // with side: see input.Box
+	thread   *device.Thread
+	progress func(done, total int)
+	skip     func(row int, err *input.ImageError) bool // see loader
+	side     int                                       // see EmbedOptions
+	box      func(row int) image.Rectangle             // with side: see input.Box
+
+	reads, workers, prefetch int // see Upkeep
 }
 
 // side embeds a data set and collects its labels and names.

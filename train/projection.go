@@ -46,8 +46,8 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	began := time.Now()
 	some := input.Subset{Of: r.data.Train, Rows: fitRows(r.data.Train.Len(), r.config.Model.FitOn, r.config.Seed)}
 	features := new(backbone.Features)
-	err = r.network.features(ctx, &some, embedOptions{thread: r.thread, workers: r.config.Run.Workers,
-		prefetch: r.config.Run.Prefetch}, features.Add)
+	err = r.network.features(ctx, &some, embedOptions{thread: r.thread, reads: r.config.Run.Reads,
+		workers: r.config.Run.Workers, prefetch: r.config.Run.Prefetch}, features.Add)
 	if err != nil {
 		return true, r.stopped(ctx, err)
 	}

@@ -241,7 +241,7 @@ func (r *Run) prepare() error {
 	}
 	r.loader = &input.Loader{
 		Data: r.data.Train, Labels: dense, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
-		Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
+		Reads: r.config.Run.Reads, Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
 		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
 		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
 	}

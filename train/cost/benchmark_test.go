@@ -19,16 +19,17 @@ func TestABenchSaysItsTimesAndRates(t *testing.T) {
 }
 
 func TestALoaderBenchNamesWhatIsShort(t *testing.T) {
-	r := LoaderResult{Batch: 64, Size: 224, Stored: 256, Device: "cuda:0", Decoder: "image/jpeg", Packs: true,
-		Rates: []input.Rates{{Workers: 1, All: 300, Read: 9000, Decode: 400, Crop: 1500},
+	r := LoaderResult{Batch: 64, Size: 224, Stored: 256, Device: "cuda:0", Decoder: "image/jpeg", Packs: true, Reads: 32,
+		Rates: []input.Rates{{Workers: 1, All: 300, Read: 9000, Decode: 400, Crop: 1500, Waited: 0.034},
 			{Workers: 2, All: 590, Read: 17000, Decode: 790, Crop: 2900}}, Upload: 20000}
 	want := `training images of 224 pixels, resampled on cuda:0, decoded by image/jpeg
 stored with a short side of at most 256 pixels
 
 images per second, of the whole and of each part if there were no others:
-workers       all      read    decode      crop
-      1       300      9000       400      1500
-      2       590     17000       790      2900
+workers       all      read    decode      crop  waiting for reads
+      1       300      9000       400      1500  3 % of the time
+      2       590     17000       790      2900  0 % of the time
+32 reads at the same time run ahead of the workers
 upload to cuda:0: 20000
 
 short: decode
@@ -40,7 +41,7 @@ short: decode
 	if got := r.Short(); got != "upload" {
 		t.Errorf("short is %s, want the upload of 500 images a second", got)
 	}
-	r.Rates, r.Upload = []input.Rates{{Workers: 1, All: 80, Read: 100, Decode: 800, Crop: 900}}, 0
+	r.Rates, r.Upload = []input.Rates{{Workers: 1, All: 80, Read: 100, Decode: 800, Crop: 900, Waited: 0.8}}, 0
 	if got := r.Short(); got != "read" {
 		t.Errorf("short is %s, want the disk", got)
 	}

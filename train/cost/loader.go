@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ type LoaderResult struct {
 	Device  string `json:"device"`      // name of the backend
 	Decoder string `json:"decoder"`     // of JPEG
 	Packs   bool   `json:"on_device"`   // the device resamples
+	Reads   int    `json:"reads"`       // images read at the same time
 
 	Rates  []input.Rates `json:"workers"` // by the number of workers, rising
 	Upload float64       `json:"upload"`  // images per second; 0: the device reads the memory of the host
@@ -37,7 +39,8 @@ func BenchLoader(ctx context.Context, c train.Config, data train.Data, o train.O
 		return b, errors.New("train: the data are vectors, which need no loader of images")
 	}
 	b = LoaderResult{Batch: l.Size, Size: l.In.Size, Stored: input.StoredSide(l.Data), Device: o.Backend.Name(),
-		Decoder: l.Decoder.JPEGName(), Packs: l.Packs}
+		Decoder: l.Decoder.JPEGName(), Packs: l.Packs,
+		Reads: cmp.Or(l.Reads, input.DefaultReads)}
 	for n := 1; ; n = min(2*n, l.Workers) {
 		see(n)
 		rates, err := l.Measure(ctx, n, images, c.Seed)
@@ -53,17 +56,16 @@ func BenchLoader(ctx context.Context, c train.Config, data train.Data, o train.O
 	return b, err
 }
 
-// Short returns the part that takes most of the time with all workers.
+// Short returns the part that holds back all others, with all workers. Reads run beside the workers: they
+// are short where they are slower than decoding and cropping together.
 func (b LoaderResult) Short() string {
 	last := b.Rates[len(b.Rates)-1]
-	short, least := "read", last.Read
-	for _, part := range []struct {
-		name string
-		rate float64
-	}{{"decode", last.Decode}, {"crop", last.Crop}} {
-		if part.rate < least {
-			short, least = part.name, part.rate
-		}
+	short := "decode"
+	if last.Crop < last.Decode {
+		short = "crop"
+	}
+	if last.Read < 1/(1/last.Decode+1/last.Crop) {
+		short = "read"
 	}
 	if b.Upload > 0 && b.Upload < last.All {
 		return "upload"
@@ -83,10 +85,12 @@ func (b LoaderResult) Text() string {
 		fmt.Fprintf(w, "stored with a short side of at most %d pixels\n", b.Stored)
 	}
 	fmt.Fprintln(w, "\nimages per second, of the whole and of each part if there were no others:")
-	fmt.Fprintf(w, "%7s %9s %9s %9s %9s\n", "workers", "all", "read", "decode", "crop")
+	fmt.Fprintf(w, "%7s %9s %9s %9s %9s  %s\n", "workers", "all", "read", "decode", "crop", "waiting for reads")
 	for _, r := range b.Rates {
-		fmt.Fprintf(w, "%7d %9.0f %9.0f %9.0f %9.0f\n", r.Workers, r.All, r.Read, r.Decode, r.Crop)
+		fmt.Fprintf(w, "%7d %9.0f %9.0f %9.0f %9.0f  %.0f %% of the time\n", r.Workers, r.All, r.Read, r.Decode, r.Crop,
+			100*r.Waited)
 	}
+	fmt.Fprintf(w, "%d reads at the same time run ahead of the workers\n", b.Reads)
 	if b.Upload > 0 {
 		fmt.Fprintf(w, "upload to %s: %.0f\n", b.Device, b.Upload)
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"hgld/internal/crash"
 	"hgld/internal/img"
@@ -14,9 +15,9 @@ import (
 	"hgld/train/sample"
 )
 
-// Loader decodes, augments and batches images with several workers, a few batches ahead of the
-// reader. The content of a batch depends only on the plan and the seed. Workers and prefetch
-// change only the time.
+// Loader reads, decodes, augments and batches images, a few batches ahead of the consumer. The
+// content of a batch depends only on the plan and the seed. Reads, workers and prefetch change only
+// the time. At most Reads + Workers encoded images are in memory.
 type Loader struct {
 	Data     Dataset       // images or vectors
 	Labels   []labels.Path // of every item, as the batches hold them
@@ -28,6 +29,7 @@ type Loader struct {
 	Decoder  *img.Decoder  // of images
 	Training bool          // use training crops instead of the centre
 	Seed     uint64        // of the augmentation
+	Reads    int           // images read at the same time, ahead of the workers; 0: DefaultReads
 	Workers  int           // goroutines that decode
 	Prefetch int           // batches decoded ahead
 	Width    int           // width of the vectors; 0: the data are images
@@ -43,6 +45,9 @@ type Loader struct {
 	// image is replaced by black pixels. nil: the batch fails.
 	Skip func(row int, err *ImageError) bool
 }
+
+// DefaultReads is enough for the queue of a hard disk, and for a store that answers after 30 ms to give 1,000 images/s.
+const DefaultReads = 32
 
 // ImageError is an image that cannot be used.
 type ImageError struct {
@@ -81,9 +86,19 @@ type Batch struct {
 	Crop   []int32 // [part, 3]: top, left, flip
 	Labels []int32 // [size, L]
 
-	missing sync.WaitGroup // rows that are still missing
-	mu      sync.Mutex
-	err     error // the first error
+	missing  sync.WaitGroup // rows that are still missing
+	mu       sync.Mutex
+	err      error // of the first row that has one
+	failedAt int   // that row
+}
+
+// fail records the error of a row. Images come in any order, but the same error is reported each time.
+func (b *Batch) fail(at int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil || at < b.failedAt {
+		b.err, b.failedAt = err, at
+	}
 }
 
 // Clone copies a batch, which then stays valid.
@@ -104,6 +119,11 @@ type slot struct {
 // Batches yields the batches of a plan in order. A batch is valid until the next one is
 // requested. It yields nothing after an error.
 func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.Seq2[*Batch, error] {
+	return l.timed(ctx, plan, new(times))
+}
+
+// timed is Batches. It adds what the parts of the work take to the given times.
+func (l *Loader) timed(ctx context.Context, plan iter.Seq2[Work, error], took *times) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var workers sync.WaitGroup
@@ -114,17 +134,15 @@ func (l *Loader) Batches(ctx context.Context, plan iter.Seq2[Work, error]) iter.
 			free <- l.NewBatch()
 		}
 		queue := make(chan *Batch, l.Prefetch+1) // in the order of the plan
-		slots := make(chan slot)
+		p := l.newPipeline(took)
 		workers.Go(func() {
 			defer crash.Guard()
-			l.schedule(ctx, plan, free, queue, slots)
+			l.schedule(ctx, plan, free, queue, p.slots)
 		})
-		for range l.Workers {
-			workers.Go(func() {
-				defer crash.Guard()
-				l.fill(ctx, slots)
-			})
-		}
+		workers.Go(func() {
+			defer crash.Guard()
+			p.run(ctx)
+		})
 		ready, places := make(chan *Batch), make(chan int, DeviceSlots)
 		for i := range DeviceSlots {
 			places <- i
@@ -259,65 +277,45 @@ func (l *Loader) pad(b *Batch) {
 	}
 }
 
-// fill is the loop of a worker.
-func (l *Loader) fill(ctx context.Context, slots <-chan slot) {
-	w := newWorker(newFramer(l.In, l.Filter))
-	for p := range slots {
-		if err := l.load(ctx, w, p); err != nil {
-			p.b.mu.Lock()
-			if p.b.err == nil {
-				p.b.err = err
-			}
-			p.b.mu.Unlock()
-		}
-		p.b.missing.Done()
-	}
+// row returns the item of a slot, and its place in the whole batch.
+func (l *Loader) row(p slot) (row, at int) {
+	at = l.First + p.at
+	return p.b.Rows[at], at
 }
 
-// load puts one image or vector into its place. Its random numbers depend on the place in the whole
-// batch, so that they do not depend on the number of processes.
-func (l *Loader) load(ctx context.Context, w *worker, p slot) error {
-	b, at := p.b, l.First+p.at
-	row := b.Rows[at]
+// put decodes an image, or takes a vector, and puts it into its place. Its random numbers depend on the
+// place in the whole batch, so that they do not depend on the number of processes.
+func (l *Loader) put(ctx context.Context, w *worker, e encoded, took *times) error {
+	row, at := l.row(e.slot)
 	if l.Width > 0 {
 		bytes := RowBytes(l.Width, 0)
-		return vectorOf(l.Data, b.Pixels[p.at*bytes:][:bytes], row)
+		return vectorOf(l.Data, e.b.Pixels[e.at*bytes:][:bytes], row)
 	}
 	if w.training = l.Training; l.Training {
-		w.random.Start(l.Seed, augmentStream, uint64(b.Epoch), uint64(b.Index), uint64(at))
+		w.random.Start(l.Seed, augmentStream, uint64(e.b.Epoch), uint64(e.b.Index), uint64(at))
 	}
-	if failed := l.decode(ctx, w, row); failed != nil {
-		if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, failed) {
-			return failed
+	began := time.Now()
+	if e.failed == nil {
+		e.failed = l.decode(w, e.file, row)
+		began = sinceAt(&took.decoding, began)
+	}
+	if e.failed != nil {
+		if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, e.failed) {
+			return e.failed
 		}
-		if b.packed == nil {
-			clear(l.pixels(b, p.at))
+		if e.b.packed == nil {
+			clear(l.pixels(e.b, e.at))
 		}
 		return nil
 	}
-	l.cut(w, p)
+	l.cut(w, e.slot)
+	sinceAt(&took.cutting, began)
 	return nil
 }
 
-// decode reads an image and decodes what its view reads.
-func (l *Loader) decode(ctx context.Context, w *worker, row int) *ImageError {
-	if failed := l.read(ctx, w, row); failed != nil {
-		return failed
-	}
-	return l.decodeRead(w, row)
-}
-
-func (l *Loader) read(ctx context.Context, w *worker, row int) *ImageError {
-	var err error
-	if w.file, err = AppendImage(ctx, l.Data, w.file[:0], row); err != nil {
-		return &ImageError{ID: l.Data.ID(row), Err: err}
-	}
-	return nil
-}
-
-// decodeRead decodes an image that was read.
-func (l *Loader) decodeRead(w *worker, row int) *ImageError {
-	if err := l.Decoder.DecodePart(&w.image, w.file, w.place); err != nil {
+// decode decodes what the view of an image reads.
+func (l *Loader) decode(w *worker, file []byte, row int) *ImageError {
+	if err := l.Decoder.DecodePart(&w.image, file, w.place); err != nil {
 		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
 	}
 	return nil

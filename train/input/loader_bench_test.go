@@ -83,10 +83,11 @@ func BenchmarkWorker(b *testing.B) {
 						batch.Index++
 					}
 					if where == "none" {
-						if failed := l.decode(b.Context(), w, i%l.Size); failed != nil {
+						if failed := l.decode(w, d.files[i%l.Size], i%l.Size); failed != nil {
 							b.Fatal(failed)
 						}
-					} else if err := l.load(b.Context(), w, slot{batch, i % l.Size}); err != nil {
+					} else if err := l.put(b.Context(), w, encoded{slot: slot{batch, i % l.Size}, file: d.files[i%l.Size]},
+						new(times)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -171,9 +172,9 @@ func BenchmarkLoader(b *testing.B) {
 	b.ReportMetric(1000*(usertime.CPU()-began).Seconds()/float64(images), "cpu-ms/img")
 }
 
-// A worker has its own memory: once it is large enough, neither images that the host resamples nor those
-// that a device does cost an allocation.
-func TestWorkersAllocateNothingInTheLongRun(t *testing.T) {
+// Workers and readers have their own memory: once it is large enough, neither images that the host resamples
+// nor those that a device does cost an allocation.
+func TestBatchesAllocateNothingInTheLongRun(t *testing.T) {
 	library, err := img.DefaultJPEG()
 	if err != nil {
 		t.Fatal(err)
@@ -185,29 +186,29 @@ func TestWorkersAllocateNothingInTheLongRun(t *testing.T) {
 	d := newPhotos(t, 400, 300)
 	for _, packs := range []bool{false, true} {
 		l := &Loader{Data: d, Size: d.Len(), In: Default(), Decoder: &img.Decoder{JPEG: library}, Training: true,
-			Packs: packs}
+			Packs: packs, Reads: 3, Workers: 2, Prefetch: 2}
 		if l.Labels, err = Paths(d); err != nil {
 			t.Fatal(err)
 		}
-		w, batch := newWorker(newFramer(l.In, img.Bilinear)), l.NewBatch()
-		batch.Rows = make([]int, l.Size)
-		for i := range batch.Rows {
-			batch.Rows[i] = i
-		}
+		next, stop := iter.Pull2(l.Batches(t.Context(), func(yield func(Work, error) bool) {
+			rows := make([]int, l.Size)
+			for i := range rows {
+				rows[i] = i
+			}
+			for i := 0; yield(Work{Index: i, Rows: rows}, nil); i++ {
+			}
+		}))
 		load := func() {
-			l.pad(batch)
-			batch.Index++
-			for i := range l.Size {
-				if err := l.load(t.Context(), w, slot{batch, i}); err != nil {
-					t.Fatal(err)
-				}
+			if _, err, more := next(); err != nil || !more {
+				t.Fatal(err, more)
 			}
 		}
-		for range 20 { // the largest crops
+		for range 100 { // the largest crops, for each worker
 			load()
 		}
 		if n := testing.AllocsPerRun(20, load); n != 0 {
 			t.Errorf("packs %v: %v allocations a batch of %d, want none", packs, n, l.Size)
 		}
+		stop()
 	}
 }

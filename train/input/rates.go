@@ -2,79 +2,63 @@ package input
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"iter"
+	"sync/atomic"
 	"time"
 
-	"hgld/internal/crash"
 	"hgld/train/sample"
 )
 
-// Rates are the images per second of a loader with some workers, and of each part of their work if they
-// did nothing else.
+// Rates are the images per second of a loader with some workers, and of each part of the work if there were
+// no others.
 type Rates struct {
-	Workers int     `json:"workers"`           // goroutines
+	Workers int     `json:"workers"`           // goroutines that decode
 	All     float64 `json:"images_per_second"` // read, decoded and cropped
-	Read    float64 `json:"read"`              // from the data set
+	Read    float64 `json:"read"`              // from the data set, so many at the same time as the loader reads
 	Decode  float64 `json:"decode"`            // of JPEG with some libraries, only what the crop shows
 	Crop    float64 `json:"crop"`              // resampled, distorted, or packed for a device that resamples
+
+	// Waited is the share of the workers' time, from 0 to 1, in which they had no image to decode although
+	// it was being read. All other reading is hidden behind decoding.
+	Waited float64 `json:"waited_for_reads"`
 }
 
-// Measure loads the given number of images, chosen at random by seed, and forgets them. Images that
-// cannot be used are passed to Skip, as in a batch.
+// Measure loads the given number of images in batches, chosen at random by seed, and forgets them. Images
+// that cannot be used are passed to Skip.
 func (l *Loader) Measure(ctx context.Context, workers, images int, seed uint64) (Rates, error) {
-	var all sync.WaitGroup
-	times, failed := make([][3]time.Duration, workers), make([]error, workers)
+	m := *l
+	m.Workers, m.Send = workers, nil
+	m.Size, m.First, m.Part = l.rows(), 0, 0
+	var took times
 	began := time.Now()
-	for at := range workers {
-		all.Go(func() {
-			defer crash.Guard()
-			share := (images*(at+1))/workers - images*at/workers
-			times[at], failed[at] = l.measure(ctx, share, sample.NewRandom(seed, uint64(workers), uint64(at)))
-		})
-	}
-	all.Wait()
-	r := Rates{Workers: workers, All: float64(images) / time.Since(began).Seconds()}
-	var sum [3]time.Duration
-	for _, t := range times {
-		for i := range t {
-			sum[i] += t[i]
+	for _, err := range m.timed(ctx, m.atRandom(images, sample.NewRandom(seed, uint64(workers))), &took) {
+		if err != nil {
+			return Rates{}, err
 		}
 	}
-	rate := func(t time.Duration) float64 { return float64(images*workers) / max(t, 1).Seconds() }
-	r.Read, r.Decode, r.Crop = rate(sum[0]), rate(sum[1]), rate(sum[2])
-	return r, errors.Join(failed...)
+	all := time.Since(began).Seconds()
+	rate := func(sum *atomic.Int64, atOnce int) float64 {
+		return float64(images*atOnce) / time.Duration(max(sum.Load(), 1)).Seconds()
+	}
+	return Rates{Workers: workers, All: float64(images) / all, Read: rate(&took.reading, m.readers()),
+		Decode: rate(&took.decoding, workers), Crop: rate(&took.cutting, workers),
+		Waited: time.Duration(took.waiting.Load()).Seconds() / (all * float64(workers))}, nil
 }
 
-// measure is the work of one worker. It returns how long it read, decoded and cut.
-func (l *Loader) measure(ctx context.Context, images int, random *sample.Random) (took [3]time.Duration, err error) {
-	w, b := newWorker(newFramer(l.In, l.Filter)), l.NewBatch()
-	w.training = l.Training
-	for i := range images {
-		at := i % l.rows()
-		if at == 0 {
-			l.pad(b)
+// atRandom is a plan of so many random images.
+func (l *Loader) atRandom(images int, random *sample.Random) iter.Seq2[Work, error] {
+	return func(yield func(Work, error) bool) {
+		for i := 0; images > 0; i++ {
+			rows := make([]int, min(images, l.Size))
+			for at := range rows {
+				rows[at] = random.IntN(l.Data.Len())
+			}
+			if images -= len(rows); !yield(Work{Index: i, Rows: rows, Last: images == 0}, nil) {
+				return
+			}
 		}
-		row := random.IntN(l.Data.Len())
-		w.random.Start(l.Seed, augmentStream, random.Uint64())
-		began := time.Now()
-		failed := l.read(ctx, w, row)
-		read := time.Now()
-		if failed == nil {
-			failed = l.decodeRead(w, row)
-		}
-		decoded := time.Now()
-		if failed == nil {
-			l.cut(w, slot{b, at})
-		} else if l.Skip == nil || ctx.Err() != nil || !l.Skip(row, failed) {
-			return took, failed
-		}
-		took[0] += read.Sub(began)
-		took[1] += decoded.Sub(read)
-		took[2] += time.Since(decoded)
 	}
-	return took, nil
 }
 
 // MeasureUpload returns how many images per second go to the device, or 0 if Send is nil: the device reads
@@ -83,23 +67,21 @@ func (l *Loader) MeasureUpload(ctx context.Context, times int) (float64, error) 
 	if l.Send == nil {
 		return 0, nil
 	}
-	w, b := newWorker(newFramer(l.In, l.Filter)), l.NewBatch()
-	random := sample.NewRandom(l.Seed)
-	for range l.rows() {
-		b.Rows = append(b.Rows, random.IntN(l.Data.Len()))
-	}
-	l.pad(b)
-	for at := range b.Rows {
-		if err := l.load(ctx, w, slot{b, at}); err != nil {
+	m := *l
+	m.Send, m.Size, m.First, m.Part = nil, l.rows(), 0, 0
+	var rate float64
+	for b, err := range m.Batches(ctx, m.atRandom(m.Size, sample.NewRandom(l.Seed))) {
+		if err != nil {
 			return 0, fmt.Errorf("a batch to upload: %w", err)
 		}
+		l.Send(0, b)
+		began := time.Now()
+		for i := range times {
+			l.Send(i%DeviceSlots, b)
+		}
+		rate = float64(times*m.Size) / time.Since(began).Seconds()
 	}
-	l.Send(0, b)
-	began := time.Now()
-	for i := range times {
-		l.Send(i%DeviceSlots, b)
-	}
-	return float64(times*l.rows()) / time.Since(began).Seconds(), nil
+	return rate, nil
 }
 
 // StoredSide returns the length to which the short sides of larger images were reduced when they were

@@ -7,12 +7,11 @@ import (
 	"hgld/train/sample"
 )
 
-// worker loads images and vectors, one after another, in memory of its own. In a steady state it
+// worker decodes and crops images, one after another, in memory of its own. In a steady state it
 // allocates nothing, unless it distorts images.
 type worker struct {
 	*framer
-	file  []byte   // an encoded image
-	image img.Part // what was decoded of it
+	image img.Part // what was decoded of an image
 
 	random       sample.Random
 	training     bool
