@@ -62,8 +62,8 @@ func TestCompareCountsEveryDeclaredGroup(t *testing.T) {
 	if !reflect.DeepEqual(c.Differences, differences) {
 		t.Errorf("differences %+v", c.Differences)
 	}
-	if want := []ParentDifference{{Level: 1, Group: "peak", Choices: []string{"human-made", "natural"}}}; !reflect.DeepEqual(c.Parents,
-		want) {
+	parents := []ParentDifference{{Level: 1, Group: "peak", Choices: []string{"human-made", "natural"}}}
+	if !reflect.DeepEqual(c.Parents, parents) {
 		t.Errorf("differences of parents %+v", c.Parents)
 	}
 }

@@ -77,7 +77,8 @@ func compareCurators(sessions []*curate.Session, names []string) (result map[str
 		if err != nil {
 			return nil, "", "", err
 		}
-		return map[string]any{"comparison": c}, c.Text([2]string(names)), curate.DifferencesText(c.Differences, c.Parents, names), nil
+		return map[string]any{"comparison": c}, c.Text([2]string(names)),
+			curate.DifferencesText(c.Differences, c.Parents, names), nil
 	}
 	c, err := curate.CompareMany(sessions)
 	if err != nil {

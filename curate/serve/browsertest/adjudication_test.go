@@ -162,7 +162,8 @@ func TestThreeCuratorsAndCardsInPlaceOfTheRowsOfDifferences(t *testing.T) {
 		t.Errorf("the answers are %q, want %q", rows, want)
 	}
 	// Of nine pairs of curators and labels, two agree: ben and cid on palace and fortress.
-	b.Until("the agreement", `document.querySelector("#side").textContent.includes("two agree0.222") && document.querySelector("#side").textContent.includes("ben, cid30.667")`)
+	b.Until("the agreement", `document.querySelector("#side").textContent.includes("two agree0.222") && document.querySelector("#side").textContent.includes("ben, cid0.667 · κ 0.000")`)
+	b.Until("the keys", `document.querySelector("#head").textContent.endsWith(" · 1 … 3 take an answer, 4 … 6 take it for all of the case")`)
 	b.Readable("light-1280-three-curators")
 	b.Exec(`document.querySelector("#tree .row").click()`)
 	b.Until("three cards", `document.querySelectorAll("#grid .card").length === 3`)

@@ -59,7 +59,7 @@ export class Review {
   // hint says what the digits do.
   hint() {
     const n = this.most, keys = (from, to) => [key(String(from)), to > from + 1 ? ' … ' : ' ', key(String(to))];
-    return [' · ', keys(1, n), ' take an answer', 2 * n > 9 ? '' : [', ', keys(n + 1, 2 * n), ' take it for all of the case']];
+    return [' · ', ...keys(1, n), ' take an answer', ...(2 * n > 9 ? [] : [', ', ...keys(n + 1, 2 * n), ' take it for all of the case'])];
   }
 
   openTags() { return this.items().filter((i) => !(this.app.model.status[i] & DECIDED)); }
@@ -153,8 +153,8 @@ export class Review {
         h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
         h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
       this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
-        answersOf(p, this.names).map(({choice, who}) => h('button', {type: 'button', onclick: () => setParent(this.app, [{name: p.group, level: p.level}], choice)},
-          `${who}: ${choice}`))))) : null];
+        answersOf(p, this.names).map(({choice, who}) => h('button', {type: 'button',
+          onclick: () => setParent(this.app, [{name: p.group, level: p.level}], choice)}, `${who}: ${choice}`))))) : null];
   }
 
   // difference names the answers to a difference, with buttons that give one to all of its case.
@@ -183,9 +183,8 @@ export class Review {
     const g = this.c.agreement;
     return [h('dl', {}, fact('two or more decided', count(g.items, 'label')), fact('two agree', figure(g.raw)),
       fact('Fleiss’ κ', figure(g.fleiss_kappa)), fact('Krippendorff’s α', figure(g.alpha)), fact('Gwet’s AC1', figure(g.ac1))),
-    h('table', {}, h('thead', {}, h('tr', {}, ['pair', 'labels', 'agree', 'Cohen’s κ'].map((x, n) => h('th', {scope: 'col', class: n ? 'n' : ''}, x)))),
-      h('tbody', {}, this.c.pairs.map((p) => h('tr', {}, h('td', {}, `${this.names[p.a]}, ${this.names[p.b]}`),
-        [number(p.tags), figure(p.raw), figure(p.kappa)].map((x) => h('td', {class: 'n'}, x))))))];
+    h('p', {class: 'soft'}, 'Agreement of pairs, and Cohen’s κ:'),
+    h('dl', {}, this.c.pairs.map((p) => fact(`${this.names[p.a]}, ${this.names[p.b]}`, `${figure(p.raw)} · κ ${figure(p.kappa)}`)).flat())];
   }
 
   confusion() {
