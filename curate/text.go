@@ -136,7 +136,7 @@ func forWhom(preposition string, choices, names []string) string {
 				who = append(who, names[k])
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%q for %s", choice, strings.Join(who, ", ")))
+		parts = append(parts, fmt.Sprintf("%s for %s", quoted(choice), strings.Join(who, ", ")))
 	}
 	return strings.Join(parts, " and "+preposition+" ")
 }
