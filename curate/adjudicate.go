@@ -1,20 +1,23 @@
 package curate
 
-// Adjudicate returns the session from which an adjudicator starts. It takes over what the
-// two curators agree on and what only one of them has decided. A tag that they decided
-// differently is undecided and stays in A's group, or in none if A dropped it. A group with
-// different parents has no parent. The adjudicator's log is replayed on this session.
-func Adjudicate(a, b *Session) (*Session, *Comparison, error) {
-	c, err := Compare(a, b)
+// Adjudicate returns the session from which an adjudicator between two or more curators starts. It
+// takes over what the curators agree on and what only one of them has decided. A tag that they
+// decided differently is undecided and stays in the group of the first who decided it, or in none if
+// that one dropped it. A group with different parents has no parent. The adjudicator's log is
+// replayed on this session.
+func Adjudicate(sessions ...*Session) (*Session, *ManyComparison, error) {
+	c, err := CompareMany(sessions)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := a.Fork()
-	s.state.adopt(b.state)
+	s := sessions[0].Fork()
+	for _, other := range sessions[1:] {
+		s.state.adopt(other.state)
+	}
 	for _, p := range c.Parents {
 		s.state.put(p.Level, s.state.index[p.Level][Ref{Name: p.Group}], -1)
 	}
-	for _, d := range c.Differences {
+	for _, d := range c.Differences { // after all have been adopted, none of whom may decide them
 		n := s.state.at(0, int32(d.Tag))
 		n.decided, n.dropped, n.reason = false, false, ""
 	}
@@ -68,7 +71,7 @@ func (n *node) remarksOf(other node) {
 
 // Open lists the differences that the adjudicator's session s has not settled: tags
 // that are still undecided, and groups that still have no parent.
-func (c *Comparison) Open(s *Session) (tags []Difference, parents []ParentDifference) {
+func (c *ManyComparison) Open(s *Session) (tags []Difference, parents []ParentDifference) {
 	for _, d := range c.Differences {
 		if !s.state.at(0, int32(d.Tag)).decided {
 			tags = append(tags, d)

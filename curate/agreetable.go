@@ -58,21 +58,34 @@ func (c *Comparison) Text(names [2]string) string {
 	return w.String()
 }
 
-// DifferencesText lists the tags and parents that two curators decided differently.
-func DifferencesText(tags []Difference, parents []ParentDifference, names [2]string) string {
+// DifferencesText lists the tags and parents that curators decided differently. The names are
+// those of the curators.
+func DifferencesText(tags []Difference, parents []ParentDifference, names []string) string {
 	w := &strings.Builder{}
 	fmt.Fprintf(w, "\n%s", terminal.Count(len(tags), "difference"))
 	if len(tags) > 0 {
-		fmt.Fprintf(w, " (landmarks, tag, %s, %s)", names[0], names[1])
+		fmt.Fprintf(w, " (landmarks, tag, %s)", strings.Join(names, ", "))
 	}
 	fmt.Fprintf(w, "\n")
 	for _, d := range tags {
-		fmt.Fprintf(w, "%8d  %s: %s | %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, quoted(d.A), quoted(d.B))
+		fmt.Fprintf(w, "%8d  %s: %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, choicesText(d.Choices))
 	}
 	for _, p := range parents {
-		fmt.Fprintf(w, "          parent of %q: %s | %s\n", p.Group, quoted(p.A), quoted(p.B))
+		fmt.Fprintf(w, "          parent of %q: %s\n", p.Group, choicesText(p.Choices))
 	}
 	return w.String()
+}
+
+// choicesText lists choices between bars, "-" for one that was not made.
+func choicesText(choices []string) string {
+	list := make([]string, len(choices))
+	for k, choice := range choices {
+		list[k] = "-"
+		if choice != "" {
+			list[k] = quoted(choice)
+		}
+	}
+	return strings.Join(list, " | ")
 }
 
 // quoted returns the name of a group in quotes, which show a trailing space.
@@ -83,8 +96,7 @@ func quoted(name string) string {
 	return fmt.Sprintf("%.80q", name)
 }
 
-// Text returns the measures of a comparison of several curators as a table, followed by the
-// tags that they decided differently.
+// Text returns the measures of a comparison of several curators as a table.
 func (c *ManyComparison) Text(names []string) string {
 	w := &strings.Builder{}
 	g := c.Agreement
@@ -102,22 +114,6 @@ func (c *ManyComparison) Text(names []string) string {
 	for _, p := range c.Pairs {
 		fmt.Fprintf(w, "%7d %9s %7s %7s  %s, %s\n", p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1),
 			names[p.A], names[p.B])
-	}
-	fmt.Fprintf(w, "\n%s", terminal.Count(len(c.Disagreements), "difference"))
-	if len(c.Disagreements) > 0 {
-		fmt.Fprintf(w, " (landmarks, tag, %s)", strings.Join(names, ", "))
-	}
-	fmt.Fprintf(w, "\n")
-	for _, d := range c.Disagreements {
-		var choices []string
-		for _, choice := range d.Choices {
-			if choice == "" {
-				choices = append(choices, "-")
-				continue
-			}
-			choices = append(choices, quoted(choice))
-		}
-		fmt.Fprintf(w, "%8d  %s: %s\n", d.Landmarks, Ref{Name: d.Name, QID: d.QID}, strings.Join(choices, " | "))
 	}
 	return w.String()
 }

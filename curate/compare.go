@@ -2,6 +2,7 @@ package curate
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -47,7 +48,7 @@ func (c Category) String() string {
 	return c.Name
 }
 
-// Difference is a tag that two curators have put into different categories.
+// Difference is a tag that curators have put into different categories.
 type Difference struct {
 	// Tag is its position in the draft.
 	Tag int `json:"tag"`
@@ -57,23 +58,50 @@ type Difference struct {
 	QID string `json:"qid,omitempty"`
 	// Landmarks is the number of landmarks that carry it.
 	Landmarks int `json:"landmarks"`
-	// A is the name of A's group, or "(dropped)".
-	A string `json:"a"`
-	// B is the name of B's group, or "(dropped)".
-	B string `json:"b"`
+	// Choices are the curators' choices in order: a group, "(dropped)", or "" where undecided. In
+	// JSON, those of two curators are a and b.
+	Choices []string `json:"choices,omitempty"`
 }
 
-// ParentDifference is a group that two curators have put under different
-// parents.
+// ParentDifference is a group that curators have put under different parents.
 type ParentDifference struct {
 	// Level is the level of the group.
 	Level int `json:"level"`
 	// Group is its name.
 	Group string `json:"group"`
-	// A is the parent that A put it under.
-	A string `json:"a"`
-	// B is the parent that B put it under.
-	B string `json:"b"`
+	// Choices are the curators' parents of it in order, "" for none. In JSON, those of two curators
+	// are a and b.
+	Choices []string `json:"choices,omitempty"`
+}
+
+// MarshalJSON calls the choices of two curators a and b.
+func (d Difference) MarshalJSON() ([]byte, error) {
+	type plain Difference
+	if len(d.Choices) != 2 {
+		return json.Marshal(plain(d))
+	}
+	a, b := d.Choices[0], d.Choices[1]
+	d.Choices = nil
+	return json.Marshal(struct {
+		plain
+		A string `json:"a"`
+		B string `json:"b"`
+	}{plain(d), a, b})
+}
+
+// MarshalJSON calls the parents of two curators a and b.
+func (p ParentDifference) MarshalJSON() ([]byte, error) {
+	type plain ParentDifference
+	if len(p.Choices) != 2 {
+		return json.Marshal(plain(p))
+	}
+	a, b := p.Choices[0], p.Choices[1]
+	p.Choices = nil
+	return json.Marshal(struct {
+		plain
+		A string `json:"a"`
+		B string `json:"b"`
+	}{plain(p), a, b})
 }
 
 // Compare compares two sessions on the same draft. The categories are the groups of
@@ -102,7 +130,7 @@ func Compare(a, b *Session) (*Comparison, error) {
 			c.Table[index[x.choice()]][index[y.choice()]]++
 			if x.choice() != y.choice() {
 				c.Differences = append(c.Differences, Difference{Tag: i, Name: x.Name, QID: x.QID,
-					Landmarks: x.Landmarks, A: x.choice().String(), B: y.choice().String()})
+					Landmarks: x.Landmarks, Choices: []string{x.choice().String(), y.choice().String()}})
 			}
 		}
 	}
@@ -198,15 +226,24 @@ func numberParents(categories []Category) []int {
 	return parents
 }
 
-// parentDifferences lists the groups that both sessions put under a parent, but under
-// different ones.
-func parentDifferences(a, b *Session) []ParentDifference {
+// parentDifferences lists the groups that the sessions put under more than one parent.
+func parentDifferences(sessions ...*Session) []ParentDifference {
 	list := []ParentDifference{}
-	for l := 1; l+1 < len(a.names); l++ {
-		for _, n := range a.state.levels[l] {
-			x, y := a.parentOf(l, n.Name), b.parentOf(l, n.Name)
-			if !n.gone && x != "" && y != "" && x != y {
-				list = append(list, ParentDifference{Level: l, Group: n.Name, A: x, B: y})
+	for l := 1; l+1 < len(sessions[0].names); l++ {
+		known := map[string]bool{}
+		for _, s := range sessions {
+			for _, n := range s.state.levels[l] {
+				if n.gone || known[n.Name] {
+					continue
+				}
+				known[n.Name] = true
+				p := ParentDifference{Level: l, Group: n.Name}
+				for _, of := range sessions {
+					p.Choices = append(p.Choices, of.parentOf(l, n.Name))
+				}
+				if len(distinct(p.Choices)) > 1 {
+					list = append(list, p)
+				}
 			}
 		}
 	}
@@ -214,4 +251,15 @@ func parentDifferences(a, b *Session) []ParentDifference {
 		return cmp.Or(cmp.Compare(x.Level, y.Level), cmp.Compare(x.Group, y.Group))
 	})
 	return list
+}
+
+// distinct returns the choices that were made, each once, in order.
+func distinct(choices []string) []string {
+	var made []string
+	for _, c := range choices {
+		if c != "" && !slices.Contains(made, c) {
+			made = append(made, c)
+		}
+	}
+	return made
 }

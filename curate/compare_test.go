@@ -1,6 +1,7 @@
 package curate
 
 import (
+	"encoding/json"
 	"math"
 	"reflect"
 	"slices"
@@ -55,14 +56,14 @@ func TestCompareCountsEveryDeclaredGroup(t *testing.T) {
 		t.Errorf("only A %d, only B %d, neither %d, agreement %+v", c.OnlyA, c.OnlyB, c.Neither, c.Agreement)
 	}
 	differences := []Difference{
-		{Tag: 4, Name: "hill", Landmarks: 96, A: "(dropped)", B: "peak"},
-		{Tag: 5, Name: "volcano", Landmarks: 95, A: "fire", B: "peak"},
+		{Tag: 4, Name: "hill", Landmarks: 96, Choices: []string{"(dropped)", "peak"}},
+		{Tag: 5, Name: "volcano", Landmarks: 95, Choices: []string{"fire", "peak"}},
 	}
 	if !reflect.DeepEqual(c.Differences, differences) {
 		t.Errorf("differences %+v", c.Differences)
 	}
-	if want := []ParentDifference{{Level: 1, Group: "peak", A: "human-made", B: "natural"}}; !reflect.DeepEqual(c.Parents,
-		want) {
+	parents := []ParentDifference{{Level: 1, Group: "peak", Choices: []string{"human-made", "natural"}}}
+	if !reflect.DeepEqual(c.Parents, parents) {
 		t.Errorf("differences of parents %+v", c.Parents)
 	}
 }
@@ -90,16 +91,52 @@ func TestCompareManyCountsRatings(t *testing.T) {
 		p[1].Tags != 6 {
 		t.Errorf("pairs %+v", p)
 	}
-	want := []Disagreement{
+	want := []Difference{
 		{Tag: 4, Name: "hill", Landmarks: 96, Choices: []string{"(dropped)", "peak", "(dropped)"}},
 		{Tag: 5, Name: "volcano", Landmarks: 95, Choices: []string{"fire", "peak", "fire"}},
 	}
-	if !reflect.DeepEqual(c.Disagreements, want) {
-		t.Errorf("disagreements %+v", c.Disagreements)
+	if !reflect.DeepEqual(c.Differences, want) {
+		t.Errorf("disagreements %+v", c.Differences)
 	}
 	if _, err := CompareMany([]*Session{a, b, start(t, draftOf(t, "a: x"))}); err == nil ||
 		!strings.Contains(err.Error(), "different drafts") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Three who decide between two groups: hill goes 2 : 1, volcano has an answer from each.
+func TestAdjudicationOfThreeLeavesOpenWhatAnyTwoDecidedDifferently(t *testing.T) {
+	a, b := two(t)
+	third := start(t, churches(t))
+	do(t, third, Edit{Op: Move, From: refs("hill"), To: "peak"}, Edit{Op: Move, From: refs("volcano"), To: "crater"},
+		Edit{Op: SetParent, Level: 1, From: refs("church"), To: "natural"})
+	s, c, err := Adjudicate(a, b, third)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Difference{
+		{Tag: 4, Name: "hill", Landmarks: 96, Choices: []string{"(dropped)", "peak", "peak"}},
+		{Tag: 5, Name: "volcano", Landmarks: 95, Choices: []string{"fire", "peak", "crater"}},
+	}
+	tags, parents := c.Open(s)
+	if !reflect.DeepEqual(tags, want) || s.Tag(4).Decided || s.Tag(5).Decided {
+		t.Errorf("open %+v, want %+v", tags, want)
+	}
+	if want := []ParentDifference{
+		{Level: 1, Group: "church", Choices: []string{"human-made", "human-made", "natural"}},
+		{Level: 1, Group: "peak", Choices: []string{"human-made", "natural", ""}}}; !reflect.DeepEqual(parents, want) {
+		t.Errorf("open parents %+v, want %+v", parents, want)
+	}
+	// peak has ratings of mountain (2 of 2), hill (2 of 3) and volcano (1 of 3): Σ n(n−1) is 2 + 2 + 0,
+	// Σ n(r−1) is 2 + 4 + 2.
+	peak := slices.IndexFunc(c.Categories, func(x Category) bool { return x.Name == "peak" })
+	if got := c.ByCategory[peak]; got.All != 1 || !slices.Equal(got.Tags, []int{1, 3, 1}) || *got.Specific != 0.5 {
+		t.Errorf("agreement on peak %+v", got)
+	}
+	text, err := json.Marshal([]any{want[0], Difference{Name: "x", Choices: []string{"a", ""}}})
+	if got := `[{"tag":4,"name":"hill","landmarks":96,"choices":["(dropped)","peak","peak"]},` +
+		`{"tag":0,"name":"x","landmarks":0,"a":"a","b":""}]`; err != nil || string(text) != got {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

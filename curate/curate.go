@@ -5,7 +5,7 @@
 // The log is the source of truth. A Session is a draft with the edits replayed on it,
 // and changes only by appending an Edit. Edits refer to tags by text and Wikidata item
 // and to groups by name, never by position, so a log can be replayed on the draft of a
-// later scrape. A Curation replays several logs: those of two curators and of the
+// later scrape. A Curation replays several logs: those of some curators and of the
 // adjudicator between them.
 //
 // A hierarchy has levels, finest first: tags, their groups (supercategories), and the

@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"hgld/internal/filehash"
@@ -31,9 +33,8 @@ type Curation struct {
 	Draft *labels.Draft
 	// Logs are the logs in the order of their replay.
 	Logs []*LogFile
-	// Comparison is that of the two curators, after the replay of an adjudication; nil
-	// otherwise.
-	Comparison *Comparison
+	// Comparison is that of the curators, after the replay of an adjudication; nil otherwise.
+	Comparison *ManyComparison
 
 	path string // of the draft
 }
@@ -70,15 +71,20 @@ func (e *MismatchError) Error() string { return e.Err.Error() }
 func (e *MismatchError) Unwrap() error { return e.Err }
 
 // AdjudicationError reports an adjudicator's log in a place where a curator's log is needed,
-// or without the two logs that it decides between.
+// or without the logs that it decides between.
 type AdjudicationError struct {
 	Path string // of the adjudicator's log
+	Logs int    // the number of logs that it decides between
 	Next string // what to do
 }
 
 // Error names the log and says what to do.
 func (e *AdjudicationError) Error() string {
-	return fmt.Sprintf("%s decides between two curators' logs; %s", e.Path, e.Next)
+	n := "two"
+	if e.Logs > 2 {
+		n = strconv.Itoa(e.Logs)
+	}
+	return fmt.Sprintf("%s decides between %s curators' logs; %s", e.Path, n, e.Next)
 }
 
 // ErrUndecided is returned by Curation.Hierarchy if no tag is decided.
@@ -172,11 +178,11 @@ func (c *Curation) levels() []string {
 	return c.Logs[0].Contents.Header.Levels
 }
 
-// Replay returns the session of all logs, each one on top of those before it. The two
-// logs before an adjudicator's log are those of two curators: they are replayed side by
-// side, and the adjudicator's on top of what they agree on.
+// Replay returns the session of all logs, each one on top of those before it. The logs that
+// an adjudicator's log decides between are the first, and it follows them: they are replayed
+// side by side, and the adjudicator's on top of what they agree on.
 //
-// The error is an *AdjudicationError if an adjudicator's log is not the third, a
+// The error is an *AdjudicationError if an adjudicator's log stands elsewhere, a
 // *MismatchError if a log does not fit, and wraps ErrConflict if a replay on another
 // draft stopped at an edit.
 func (c *Curation) Replay(policy OnConflict) (*Session, error) {
@@ -184,19 +190,18 @@ func (c *Curation) Replay(policy OnConflict) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := 0; i < len(c.Logs); i++ {
-		if i+2 < len(c.Logs) && c.Logs[i+2].Adjudicates() {
-			if session, err = c.adjudicate(i, policy); err != nil {
-				return nil, err
-			}
-			i++
-			continue
+	at := slices.IndexFunc(c.Logs, (*LogFile).Adjudicates)
+	if at >= 0 {
+		if session, err = c.adjudicate(at, policy); err != nil {
+			return nil, err
 		}
-		if c.Logs[i].Adjudicates() && (i < 2 || c.Comparison == nil) {
-			return nil, &AdjudicationError{c.Logs[i].Path, "name those two before it"}
+	}
+	for i, l := range c.Logs[max(at, 0):] {
+		if i > 0 && l.Adjudicates() {
+			return nil, l.misplaced("name them, and it, alone")
 		}
 		session = session.Fork()
-		if err := c.replayOne(session, c.Logs[i], policy); err != nil {
+		if err := c.replayOne(session, l, policy); err != nil {
 			return nil, err
 		}
 	}
@@ -215,32 +220,62 @@ func (c *Curation) Single(l *LogFile, policy OnConflict) (*Session, error) {
 // Adjudicates reports whether this is an adjudicator's log.
 func (l *LogFile) Adjudicates() bool { return len(l.Contents.Header.Adjudicates) > 0 }
 
-// adjudicate returns the session that log i+2 starts from: that of logs i and i+1 side
-// by side.
-func (c *Curation) adjudicate(i int, policy OnConflict) (*Session, error) {
-	if i != 0 {
-		return nil, &AdjudicationError{c.Logs[i+2].Path, "name those two first"}
+// misplaced returns the error of an adjudicator's log that stands where it does not belong.
+func (l *LogFile) misplaced(next string) error {
+	return &AdjudicationError{Path: l.Path, Logs: len(l.Contents.Header.Adjudicates), Next: next}
+}
+
+// Curators returns the name of the author of each log, or the name of the file if the log does
+// not name one or an earlier log has the same.
+func Curators(logs []*LogFile) []string {
+	names := make([]string, len(logs))
+	for k, l := range logs {
+		if names[k] = l.Curator(); slices.Contains(names[:k], names[k]) {
+			names[k] = l.Name
+		}
 	}
-	both, third := c.Logs[:2], c.Logs[2]
-	have := []string{both[0].SHA256, both[1].SHA256}
-	want := slices.Clone(third.Contents.Header.Adjudicates)
+	return names
+}
+
+// Compared returns the logs of the curators between whom an adjudicator's log decides, none
+// without one.
+func (c *Curation) Compared() []*LogFile {
+	return c.Logs[:max(slices.IndexFunc(c.Logs, (*LogFile).Adjudicates), 0)]
+}
+
+// adjudicate returns the session that log at starts from: that of all logs before it, side by
+// side.
+func (c *Curation) adjudicate(at int, policy OnConflict) (*Session, error) {
+	blind, own := c.Logs[:at], c.Logs[at]
+	want := slices.Sorted(slices.Values(own.Contents.Header.Adjudicates))
+	if at != len(want) {
+		return nil, own.misplaced("name those before it, and no others")
+	}
+	var have, paths []string
+	for _, l := range blind {
+		have, paths = append(have, l.SHA256), append(paths, l.Path)
+	}
 	slices.Sort(have)
-	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s and %s, or one of them was changed "+
-			"since",
-			third.Path, both[0].Path, both[1].Path)}
+		return nil, &MismatchError{fmt.Errorf("%s decides between other logs than %s, or one of them was changed since",
+			own.Path, listText(paths))}
 	}
-	var sessions [2]*Session
-	for k, l := range both {
+	sessions := make([]*Session, at)
+	for k, l := range blind {
 		var err error
 		if sessions[k], err = c.Single(l, policy); err != nil {
 			return nil, err
 		}
 	}
-	session, comparison, err := Adjudicate(sessions[0], sessions[1])
+	session, comparison, err := Adjudicate(sessions...)
 	c.Comparison = comparison
 	return session, err
+}
+
+// listText joins words as a sentence does: "a, b and c".
+func listText(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // replayOne replays a log on a session and notes its Report. On the log's own draft
@@ -258,7 +293,7 @@ func (c *Curation) replayOne(s *Session, l *LogFile, policy OnConflict) (err err
 	return nil
 }
 
-// Open lists the differences between the two curators that the adjudicator's session s
+// Open lists the differences between the curators that the adjudicator's session s
 // has left undecided. There are none without an adjudication.
 func (c *Curation) Open(s *Session) ([]Difference, []ParentDifference) {
 	if c.Comparison == nil {
@@ -307,7 +342,7 @@ func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
 }
 
 // StartLog makes a new log at path for the edits of a curator, by, on a draft. levels
-// may be nil for DefaultLevels. adjudicate names the two curators' logs that an
+// may be nil for DefaultLevels. adjudicate names the curators' logs that an
 // adjudicator decides between, or none; the new log then has their levels. The error is
 // fs.ErrExist if there is a file at path.
 func StartLog(path, draft, by string, levels, adjudicate []string, created time.Time) error {

@@ -93,6 +93,17 @@ func TestAdjudicationReplaysOnBothCuratorsLogs(t *testing.T) {
 		}
 	}
 	appendTo(t, filepath.Join(dir, "carla.jsonl"), filepath.Join(dir, "draft.json"), nil, move("peak")...)
+	blind := append(both, filepath.Join(dir, "carla.jsonl"))
+	appendTo(t, filepath.Join(dir, "fourth.jsonl"), filepath.Join(dir, "draft.json"), blind, move("temple")...)
+	if s, err := curationOf(t, dir, "carla.jsonl", "anna.jsonl", "ben.jsonl", "fourth.jsonl").Replay(Stop); err != nil {
+		t.Errorf("the adjudication of three: %v", err)
+	} else if i, _ := s.Find(refs("church@Q1")[0]); s.Tag(i).Group != "temple" {
+		t.Errorf("church is in %q, want the adjudicator's temple", s.Tag(i).Group)
+	}
+	_, err = curationOf(t, dir, "anna.jsonl", "ben.jsonl", "fourth.jsonl").Replay(Stop)
+	if !errors.As(err, &misplaced) || !strings.Contains(err.Error(), "between 3 curators' logs") {
+		t.Errorf("the adjudication of three with two logs: error %v", err)
+	}
 	var mismatch *MismatchError
 	if _, err := curationOf(t, dir, "anna.jsonl", "carla.jsonl", "third.jsonl").Replay(Stop); !errors.As(err, &mismatch) {
 		t.Errorf("the adjudication of other logs: error %v, want a MismatchError", err)

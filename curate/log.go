@@ -39,8 +39,8 @@ type Header struct {
 	DraftSHA256 string `json:"draft_sha256"`
 	// Levels are the names of the levels, finest first.
 	Levels []string `json:"levels"`
-	// Adjudicates has the SHA-256 of the two logs that an adjudicator's log decides
-	// between; it is empty for a curator's own log.
+	// Adjudicates has the SHA-256 of the logs that an adjudicator's log decides between, at
+	// least two; it is empty for a curator's own log.
 	Adjudicates []string `json:"adjudicates,omitempty"`
 	// Created is the time at which the log was made.
 	Created time.Time `json:"created,omitzero"`
@@ -223,8 +223,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("levels %.80q; want a different name for each", h.Levels)
 	case h.DraftSHA256 == "":
 		return errors.New("draft_sha256, which identifies the draft, is missing")
-	case len(h.Adjudicates) != 0 && len(h.Adjudicates) != 2:
-		return fmt.Errorf("adjudicates lists %d logs; want two", len(h.Adjudicates))
+	case len(h.Adjudicates) == 1:
+		return errors.New("adjudicates lists 1 log; want two or more")
 	}
 	return nil
 }

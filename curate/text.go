@@ -116,13 +116,29 @@ func (c *Curation) Text(s *Session, h *labels.Hierarchy, out string) string {
 		fmt.Fprintf(w, "%s: %s:%s\n", what, terminal.Count(len(refs), "tag"), RefsText(refs))
 	}
 	tags, parents := c.Open(s)
+	names := Curators(c.Compared())
 	for _, d := range tags {
-		fmt.Fprintf(w, "open: %q is in %q for one curator and in %q for the other\n", d.Name, d.A, d.B)
+		fmt.Fprintf(w, "open: %q is in %s\n", d.Name, forWhom("in", d.Choices, names))
 	}
 	for _, p := range parents {
-		fmt.Fprintf(w, "open: %q belongs to %q for one curator and to %q for the other\n", p.Group, p.A, p.B)
+		fmt.Fprintf(w, "open: %q belongs to %s\n", p.Group, forWhom("to", p.Choices, names))
 	}
 	return w.String()
+}
+
+// forWhom says which choice is whose: "a for Anna and in b for Ben".
+func forWhom(preposition string, choices, names []string) string {
+	var parts []string
+	for _, choice := range distinct(choices) {
+		var who []string
+		for k, c := range choices {
+			if c == choice {
+				who = append(who, names[k])
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s for %s", quoted(choice), strings.Join(who, ", ")))
+	}
+	return strings.Join(parts, " and "+preposition+" ")
 }
 
 // LeftText says what a replay that led to the session s could not do: edits in conflict,
@@ -163,7 +179,7 @@ func LostText(path string, logs []*LogFile) (string, error) {
 	var list []string
 	for i, l := range logs {
 		if l.Adjudicates() {
-			list = append(list, fmt.Sprintf("%s decides between two others and is carried over with them", l.Name))
+			list = append(list, fmt.Sprintf("%s decides between others and is carried over with them", l.Name))
 			continue
 		}
 		r := reports[i]

@@ -56,7 +56,7 @@ func TestCurationTextListsOpenDifferences(t *testing.T) {
 	}
 	lost, err := LostText(filepath.Join(dir, "draft.json"), c.Logs)
 	if want := "anna.jsonl would lose 0 of its 1 edit there; ben.jsonl would lose 0 of its 1 edit there; " +
-		"third.jsonl decides between two others and is carried over with them"; err != nil || lost != want {
+		"third.jsonl decides between others and is carried over with them"; err != nil || lost != want {
 		t.Errorf("lost is %q, want %q (%v)", lost, want, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -19,12 +20,9 @@ func curateAgreeCommand() *cli.Command {
 			"pair",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "the `FILE` that was curated", DefaultText: "draft.json"},
-			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between the two"},
+			&cli.StringFlag{Name: "adjudication", Usage: "the adjudicator's log, which decides between them"},
 		),
 		Action: actionWithArgs(2, anyNumber, "the logs of two or more curators", func(c *cli.Context, j *job) error {
-			if len(j.args) > 2 && c.String("adjudication") != "" {
-				return usagef("--adjudication decides between exactly two curators; got %d logs", len(j.args))
-			}
 			settings, err := curateStage().Load(j.project, nil)
 			if err != nil {
 				return err
@@ -50,53 +48,42 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 			return logError(err)
 		}
 	}
-	if curators > 2 {
-		return agreeMany(j, files, sessions)
-	}
-	c, err := curate.Compare(sessions[0], sessions[1])
+	names := curate.Curators(files.Logs[:curators])
+	result, text, differences, err := compareCurators(sessions, names)
 	if err != nil {
 		return err
 	}
-	result := map[string]any{"comparison": c}
-	openTags, openParents := c.Differences, c.Parents
 	if adjudication != "" {
-		if !files.Logs[2].Adjudicates() {
-			return usagef("%s is not an adjudicator's log: it names no two logs to decide between", adjudication)
+		if !files.Logs[curators].Adjudicates() {
+			return usagef("%s is not an adjudicator's log: it names no logs to decide between", adjudication)
 		}
 		session, err := files.Replay(curate.Skip)
 		if err != nil {
 			return logError(err)
 		}
-		openTags, openParents = c.Open(session)
-		result["open"], result["open_parents"] = openTags, openParents
+		tags, parents := files.Open(session)
+		result["open"], result["open_parents"] = tags, parents
+		differences = fmt.Sprintf("\n%s leaves open:\n%s", adjudication, curate.DifferencesText(tags, parents, names))
 	}
-	if j.json {
-		return writeJSON(j, result)
-	}
-	names := [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
-	j.print("%s", c.Text(names))
-	if adjudication != "" {
-		j.print("\n%s leaves open:\n", adjudication)
-	}
-	j.print("%s", curate.DifferencesText(openTags, openParents, names))
-	return nil
+	return j.show(result, text+differences)
 }
 
-// agreeMany is `hgld curate agree` for three or more curators.
-func agreeMany(j *job, files *curate.Curation, sessions []*curate.Session) error {
+// compareCurators returns the agreement of curators for --json and as text, and the differences as
+// text. For more than two it has Fleiss' kappa and those of Cohen by pairs.
+func compareCurators(sessions []*curate.Session, names []string) (result map[string]any, text, differences string,
+	err error) {
+	if len(sessions) == 2 {
+		c, err := curate.Compare(sessions[0], sessions[1])
+		if err != nil {
+			return nil, "", "", err
+		}
+		return map[string]any{"comparison": c}, c.Text([2]string(names)),
+			curate.DifferencesText(c.Differences, c.Parents, names), nil
+	}
 	c, err := curate.CompareMany(sessions)
 	if err != nil {
-		return err
+		return nil, "", "", err
 	}
-	names := make([]string, len(sessions))
-	for k := range names {
-		names[k] = files.Logs[k].Curator()
-		if slices.Contains(names[:k], names[k]) {
-			names[k] = files.Logs[k].Name
-		}
-	}
-	return j.show(struct {
-		Curators   []string               `json:"curators"`
-		Comparison *curate.ManyComparison `json:"comparison"`
-	}{names, c}, c.Text(names))
+	return map[string]any{"curators": names, "comparison": c}, c.Text(names),
+		curate.DifferencesText(c.Differences, c.Parents, names), nil
 }

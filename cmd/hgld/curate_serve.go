@@ -33,9 +33,9 @@ func curateServeCommand() *cli.Command {
 		Name: "serve", Usage: "curate in the browser, on this machine only",
 		Description: "  hgld curate serve                                        curate draft.json; every edit goes to " +
 			"edits.jsonl\n" +
-			"  hgld curate serve --by Anna --log anna.jsonl             one of two annotators, each with their own log\n" +
+			"  hgld curate serve --by Anna --log anna.jsonl             one of several annotators, each with their own log\n" +
 			"  hgld curate serve --adjudicate anna.jsonl --adjudicate ben.jsonl --log third.jsonl --by Chris\n" +
-			"                                                           decide where two annotators differ\n" +
+			"                                                           decide where two or more annotators differ\n" +
 			"  hgld curate serve --levels tag,supercategory,family,kind   one more level, for a new log\n" +
 			"  hgld curate serve --images shards                        with images of the landmarks\n" +
 			"  hgld curate serve --port 0                               on any free port\n" +
@@ -58,7 +58,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "images",
 				Usage: "folder written by shards build, or folder with a folder of images per landmark: `DIR`/<landmark>/*.jpg"},
 			&cli.StringSliceFlag{Name: "adjudicate",
-				Usage: "`LOG` of one of two annotators to decide between; repeat for the other"},
+				Usage: "`LOG` of one of the annotators to decide between; repeat for each other"},
 			&cli.StringFlag{Name: "on-conflict",
 				Usage: "if an edit of the log names a tag or group that the draft lacks: stop, or skip", DefaultText: "stop"},
 			replaceFlag(),
@@ -107,15 +107,18 @@ type serveOptions struct {
 }
 
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
-// one, or that of the adjudicator of the two before it.
+// one, or that of the adjudicator of those before it.
 func (o *serveOptions) chooseLog(j *job, logs []string) error {
-	if o.log == "" && len(logs) == 3 && len(o.adjudicate) == 0 {
-		third, err := curate.ReadLogFile(logs[2])
-		if err == nil && third.Adjudicates() {
-			o.log, o.adjudicate = logs[2], logs[:2]
-			inside := j.project.Inside
-			j.say("%s: the adjudicator's log of %s and %s; --log opens a curator's own log", inside(o.log), inside(logs[0]),
-				inside(logs[1]))
+	if last := len(logs) - 1; o.log == "" && last >= 2 && len(o.adjudicate) == 0 {
+		l, err := curate.ReadLogFile(logs[last])
+		if err == nil && l.Adjudicates() {
+			o.log, o.adjudicate = logs[last], logs[:last]
+			var names []string
+			for _, log := range o.adjudicate {
+				names = append(names, j.project.Inside(log))
+			}
+			j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
+				strings.Join(names, " and "))
 		}
 	}
 	switch {
@@ -140,8 +143,8 @@ const serveHeap = 30
 func runCurateServe(j *job, o *serveOptions) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(serveHeap))
 	j.say("reading %s", o.draft)
-	if len(o.adjudicate) != 0 && len(o.adjudicate) != 2 {
-		return usagef("--adjudicate must be given twice, for the logs of two annotators; got %d", len(o.adjudicate))
+	if len(o.adjudicate) == 1 {
+		return usagef("--adjudicate must be given at least twice, once for the log of each annotator; got 1")
 	}
 	if _, err := conflictPolicy(o.onConflict); err != nil {
 		return err
@@ -250,7 +253,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 		return nil, usagef("%s is a curator's own log, not an adjudicator's; name another log with --log", o.log)
 	}
 	if len(o.adjudicate) == 0 && own.Adjudicates() {
-		return nil, usagef("%s is an adjudicator's log; name the two curators' logs with --adjudicate", o.log)
+		return nil, usagef("%s is an adjudicator's log; name the curators' logs with --adjudicate", o.log)
 	}
 	if c.Session, err = files.Replay(policy); err != nil {
 		return nil, logError(err)
@@ -258,7 +261,7 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 	c.New, _ = files.NewTags()
 	c.Compared = files.Comparison
 	if c.Compared != nil {
-		c.Names = [2]string{files.Logs[0].Curator(), files.Logs[1].Curator()}
+		c.Names = curate.Curators(files.Compared())
 	}
 	if own.Report.Conflicts != nil {
 		j.print("%s", own.Text())

@@ -63,7 +63,14 @@ type GroupChange struct {
 
 // ParentMove is a group that two documents put under different parents.
 type ParentMove struct {
-	curate.ParentDifference
+	// Level is the level of the group.
+	Level int `json:"level"`
+	// Group is its name.
+	Group string `json:"group"`
+	// A is its parent in document A.
+	A string `json:"a"`
+	// B is its parent in document B.
+	B string `json:"b"`
 	// Landmarks is the number of landmarks of the group.
 	Landmarks int `json:"landmarks"`
 	// Images is the number of images of these landmarks.
@@ -251,14 +258,13 @@ func (c *comparison) parents(d *Difference, g *groupFlow, flow map[pairKey][]int
 	}
 	for _, p := range c.Parents {
 		n, m := touched(p.Level, p.Group, p.Group)
-		d.Parents = append(d.Parents, ParentMove{p, n, m})
+		d.Parents = append(d.Parents, ParentMove{p.Level, p.Group, p.Choices[0], p.Choices[1], n, m})
 	}
 	of := [2]map[string]string{c.parentsOf(0), c.parentsOf(1)}
 	for a, b := range g.renamed {
 		if x, y := of[0][a], of[1][b]; x != "" && y != "" && x != y {
 			n, m := touched(1, a, b)
-			d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: 1, Group: fmt.Sprintf("%s -> %s", a, b),
-				A: x, B: y}, n, m})
+			d.Parents = append(d.Parents, ParentMove{1, fmt.Sprintf("%s -> %s", a, b), x, y, n, m})
 		}
 	}
 }
@@ -305,8 +311,7 @@ func diffGroups(a, b *Document) *Difference {
 		in := [2]map[string]string{parentNames(a, l), parentNames(b, l)}
 		for name, x := range in[0] {
 			if y, both := in[1][name]; both && x != y {
-				d.Parents = append(d.Parents, ParentMove{curate.ParentDifference{Level: l, Group: name, A: x, B: y},
-					max(a.count(l)[name], b.count(l)[name]), 0})
+				d.Parents = append(d.Parents, ParentMove{l, name, x, y, max(a.count(l)[name], b.count(l)[name]), 0})
 			}
 		}
 	}

@@ -60,7 +60,8 @@ func OpenImport(path, draft, by string, dry bool, d *Document) (*Import, error) 
 	case contents.Header.DraftSHA256 != c.SHA256:
 		return nil, &OtherDraftError{Log: path, Draft: draft}
 	case len(contents.Header.Adjudicates) > 0:
-		return nil, &curate.AdjudicationError{Path: path, Next: "an import is a third curator's: name another log"}
+		return nil, &curate.AdjudicationError{Path: path, Logs: len(contents.Header.Adjudicates),
+			Next: "an import is a curator's own: name another log"}
 	case !dry:
 		if i.log, contents, err = curate.OpenLog(path); err != nil {
 			return nil, err

@@ -304,12 +304,11 @@ func (s *Server) image(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// agreement answers with the comparison of the two curators.
+// agreement answers with the comparison of the curators.
 func (s *Server) agreement(w http.ResponseWriter, _ *http.Request) {
 	if s.c.Compared == nil {
 		http.Error(w, "this is not an adjudication", http.StatusNotFound)
 		return
 	}
-	c := s.c.Compared
-	writeJSON(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": c, "table": c.Table})
+	writeJSON(w, http.StatusOK, map[string]any{"names": s.c.Names, "comparison": s.c.Compared})
 }

@@ -149,11 +149,11 @@ type Config struct {
 	// Examples shows landmarks that carry a tag.
 	Examples Exampler
 	// Compared is the comparison that an adjudicator works through.
-	Compared *curate.Comparison
+	Compared *curate.ManyComparison
 	// New are the tags that an earlier draft did not have.
 	New []int
-	// Names are those of the two curators of Compared.
-	Names [2]string
+	// Names are those of the curators of Compared.
+	Names []string
 
 	// WriteHierarchy writes the hierarchy and returns what to tell the curator. Unless replace is set,
 	// it returns a *ReplaceError instead of replacing the result of other logs.

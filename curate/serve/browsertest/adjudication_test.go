@@ -140,16 +140,31 @@ func TestOneKeyDecidesAllDifferencesOfAPair(t *testing.T) {
 	}
 }
 
-// When the adjudicator goes from the list of differences to a group, a label that differs is an
-// ordinary card there. The row of the list is not used again as the card.
-func TestCardsReplaceTheRowsOfDifferences(t *testing.T) {
+// Of three curators, the answer of two is offered first, and one key gives it to all labels of the
+// case. When the adjudicator goes from the list of differences to a group, a label that differs is an
+// ordinary card there: the row of the list is not used again as the card.
+func TestThreeCuratorsAndCardsInPlaceOfTheRowsOfDifferences(t *testing.T) {
 	dir := t.TempDir()
 	labels := []string{"palace", "fortress", "lake"}
-	for _, to := range []string{"castle", "house"} {
-		writeCuration(t, dir, oneCluster(labels...), to+".jsonl", curate.Edit{Op: curate.Move, From: refs(labels...), To: to})
+	for by, groups := range map[string][]string{"ann": {"castle", "castle", "castle"}, "ben": {"house", "house", "house"},
+		"cid": {"house", "house", "water"}} {
+		var edits []curate.Edit
+		for i, to := range groups {
+			edits = append(edits, move(labels[i], to))
+		}
+		writeCuration(t, dir, oneCluster(labels...), by+".jsonl", edits...)
 	}
-	_, b := openPage(t, dir, adjudicating("castle.jsonl", "house.jsonl")...)
+	s, b := openPage(t, dir, adjudicating("ann.jsonl", "ben.jsonl", "cid.jsonl")...)
 	b.Until("three differences", `document.querySelectorAll(".duel").length === 3`)
+	rows := eval[[]string](b, `[...document.querySelectorAll(".duel")].map((e) => [...e.querySelectorAll(".side")].map((x) => x.textContent).join("|"))`)
+	if want := []string{"1 ben, cid house|2 ann castle", "1 ben, cid house|2 ann castle",
+		"1 ann castle|2 ben house|3 cid water"}; !slices.Equal(rows, want) {
+		t.Errorf("the answers are %q, want %q", rows, want)
+	}
+	// Of nine pairs of curators and labels, two agree: ben and cid on palace and fortress.
+	b.Until("the agreement", `document.querySelector("#side").textContent.includes("two agree0.222") && document.querySelector("#side").textContent.includes("ben, cid0.667 · κ 0.000")`)
+	b.Until("the keys", `document.querySelector("#head").textContent.endsWith(" · 1 … 3 take an answer, 4 … 6 take it for all of the case")`)
+	b.Readable("light-1280-three-curators")
 	b.Exec(`document.querySelector("#tree .row").click()`)
 	b.Until("three cards", `document.querySelectorAll("#grid .card").length === 3`)
 	for _, text := range eval[[]string](b, `[...document.querySelectorAll("#grid .cell")].map((e) => e.innerText.replace(/\s+/g, " "))`) {
@@ -158,5 +173,17 @@ func TestCardsReplaceTheRowsOfDifferences(t *testing.T) {
 		}
 	}
 	b.Exec(`document.querySelector('[data-view="review"]').click()`)
-	b.Until("three differences again", `document.querySelectorAll("#grid .duel .side").length === 6`)
+	b.Until("three differences again", `document.querySelectorAll("#grid .duel .side").length === 7`)
+	b.Keys(kb.Home, "4")
+	b.saved(1)
+	b.Keys("3")
+	b.saved(2)
+	s.stop()
+	edits := s.edits()
+	if got := edits[0]; got.To != "house" || !slices.Equal(names(got), labels[:2]) {
+		t.Errorf("the first edit moves %q to %q; want palace and fortress to house", names(got), got.To)
+	}
+	if got := edits[1]; got.To != "water" || !slices.Equal(names(got), labels[2:]) {
+		t.Errorf("the second edit moves %q to %q; want lake to water", names(got), got.To)
+	}
 }

@@ -167,6 +167,10 @@ func targets(edits []curate.Edit) []string {
 }
 
 // adjudicating are the arguments to adjudicate two logs into third.jsonl.
-func adjudicating(a, b string) []string {
-	return []string{"--adjudicate", a, "--adjudicate", b, "--log", "third.jsonl", "--by", "Chris"}
+func adjudicating(logs ...string) []string {
+	args := []string{"--log", "third.jsonl", "--by", "Chris"}
+	for _, log := range logs {
+		args = append(args, "--adjudicate", log)
+	}
+	return args
 }

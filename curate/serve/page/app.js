@@ -288,7 +288,7 @@ class App {
     else if (name === 'j' || name === 'k') view.openNextGroup(name === 'j' ? 1 : -1);
     else if (name === 'o') this.openLastEdit();
     else if (name === 'Enter' && view.kind !== 'group' && view.kind !== 'review' && current !== undefined) view.openLabel(current);
-    else if (/^[1-5]$/.test(name)) this.suggestions.take(Number(name) - 1);
+    else if (/^[1-5]$/.test(name) || (view.kind === 'review' && /^[6-9]$/.test(name))) this.suggestions.take(Number(name) - 1);
     else if (name === ' ' && view.kind !== 'review' && current !== undefined) view.toggle(current);
     else if (screen) this.go(screen);
     else if (name === 'Escape') this.leave();

@@ -132,7 +132,7 @@ export function head(app) {
     near: [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'],
     search: [' · ', key('Enter'), ' goes to a label'],
     like: [' · of all groups, nearest first; ', key('Enter'), ' goes to a label'],
-    review: [' · ', key('1'), ' ', key('2'), ' take a choice, ', key('3'), ' ', key('4'), ' take it for all of the pair'],
+    review: app.review?.hint(),
   };
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? '' : facts,

@@ -55,7 +55,7 @@ export class Suggestions {
   take(n) {
     const {model, view, review} = this.app;
     if (view.kind === 'review') {
-      if (n < 2) review.choose(n + 1); else if (n < 4) review.choosePair(n - 1);
+      review.digit(n + 1);
       return;
     }
     const list = this.list(), tags = view.chosen();

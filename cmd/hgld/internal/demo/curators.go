@@ -90,7 +90,7 @@ func containsRef(list []curate.Ref, r curate.Ref) bool {
 
 // curateBlind writes the logs of two curators who work independently, and of the adjudicator
 // who decides where they differ.
-func (d *demo) curateBlind() (*curate.Comparison, error) {
+func (d *demo) curateBlind() (*curate.ManyComparison, error) {
 	path := d.path("draft.json")
 	draft, err := labels.OpenDraft(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func (d *demo) curateBlind() (*curate.Comparison, error) {
 	if header.DraftSHA256, _, err = filehash.SHA256(d.ctx, path); err != nil {
 		return nil, err
 	}
-	var sessions [2]*curate.Session
+	sessions := make([]*curate.Session, 2)
 	var sums []string
 	for i, log := range []string{annaLog, borisLog} {
 		if sessions[i], err = curate.NewSession(draft, header.Levels); err != nil {
@@ -117,7 +117,7 @@ func (d *demo) curateBlind() (*curate.Comparison, error) {
 		}
 		sums = append(sums, sum)
 	}
-	third, comparison, err := curate.Adjudicate(sessions[0], sessions[1])
+	third, comparison, err := curate.Adjudicate(sessions...)
 	if err != nil {
 		return nil, err
 	}

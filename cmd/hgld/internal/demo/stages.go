@@ -109,7 +109,7 @@ func (d *demo) curate() error {
 	if err != nil {
 		return err
 	}
-	of := comparison.Agreement
+	of := comparison.Pairs[0]
 	d.note("curate", agree, "raw agreement %s, Cohen's kappa %s, AC1 %s; %d tags adjudicated",
 		figure(of.Raw), figure(of.Kappa), figure(of.AC1), len(comparison.Differences))
 	d.note("", apply, "hierarchy.json: %d supercategories, %d kinds", len(d.world.groups), len(curate.Kinds))
