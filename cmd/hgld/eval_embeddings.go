@@ -11,6 +11,7 @@ import (
 	"hgld/internal/settings"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
+	"hgld/labels"
 	"hgld/shards/dataset"
 	"hgld/train/embeddings"
 	"hgld/train/index"
@@ -31,6 +32,7 @@ type evalFileSettings struct {
 	Missing           settings.TextList `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
 	Uneven            string            `yaml:"uneven" usage:"rows that lack some levels: refuse, or keep (a missing level says nothing)"`
 	EqualIDs          string            `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`
+	Also              string            `yaml:"also" path:"in" usage:"further parents of classes, .csv with the columns level, class and also: an item is as relevant as by the best of its paths; empty: the labels are a tree"`
 	Ignore            string            `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
 	Unit              bool              `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 }
@@ -62,7 +64,7 @@ func (s *evalFileSettings) named() bool { return s.Embeddings != "" || s.Ranking
 func (s *evalFileSettings) inputs() []string {
 	labels, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // errors are reported when the file is read
 	gallery, _ := embeddings.LabelsFor(s.GalleryLabels, s.GalleryEmbeddings)
-	return []string{s.Ranking, s.Embeddings, labels, s.GalleryEmbeddings, gallery, s.Qrels}
+	return []string{s.Ranking, s.Embeddings, labels, s.GalleryEmbeddings, gallery, s.Qrels, s.Also}
 }
 
 // evaluateEmbeddings evaluates vectors from files.
@@ -83,6 +85,9 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 	}
 	defer in.Close()
 	setOptions(in, o, e.Threads)
+	if err := s.bindFurther(j, in); err != nil {
+		return nil, err
+	}
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Embeddings, len(in.Query.Labels),
 		len(in.Gallery.Labels), count(len(in.Levels), "level"))
 	p := j.progress("rank", len(in.Query.Labels))
@@ -141,6 +146,27 @@ func (s *evalFileSettings) input(j *job) *embeddings.Input {
 		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
 }
 
+// bindFurther lets further parents of classes decide, if a file names some.
+func (s *evalFileSettings) bindFurther(j *job, in *embeddings.Evaluation) error {
+	if s.Also == "" {
+		return nil
+	}
+	list, err := labels.OpenFurtherParents(s.Also)
+	if err != nil {
+		return err
+	}
+	truth, err := retrieval.NewFurther(in.Levels, in.Classes.Names, in.Query.Labels, in.Gallery.Labels, list)
+	if err != nil {
+		return asUsage(err)
+	}
+	j.say("%s: %d of %s apply here", s.Also, truth.Used, count(len(list), "further parent"))
+	if len(truth.Unseen) > 0 {
+		j.say("careful: no item is of %.200q in the labels; check the names", truth.Unseen)
+	}
+	in.Truth = truth
+	return nil
+}
+
 // setOptions copies the options to an evaluation of files.
 func setOptions(in *embeddings.Evaluation, o retrieval.Evaluation, threads int) {
 	in.Metrics, in.Ties, in.Threads, in.PerQuery, in.Mean = o.Metrics, o.Ties, threads, o.PerQuery, o.Mean
@@ -158,6 +184,9 @@ func (e *evaluation) evaluateRankings(j *job, o retrieval.Evaluation) (*retrieva
 		return nil, independentHint(asUsage(err))
 	}
 	setOptions(in, o, e.Threads)
+	if err := s.bindFurther(j, in); err != nil {
+		return nil, err
+	}
 	j.say("evaluating %s: %d queries, %d gallery items, %s", s.Ranking, len(in.Query.Labels),
 		len(in.Gallery.Labels), count(len(in.Levels), "level"))
 	r, err := retrieval.EvaluateRankings(j.ctx, &in.Evaluation, list)

@@ -78,7 +78,8 @@ func (s *evalFileSettings) measured() (*retrieval.Subject, error) {
 		}
 	}
 	var read []string
-	for _, path := range []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels, s.Qrels} {
+	for _, path := range []string{s.Ranking, s.Embeddings, s.Labels, s.GalleryEmbeddings, s.GalleryLabels,
+		s.Qrels, s.Also} {
 		if path == "" || len(read) > 0 && path == read[len(read)-1] {
 			continue // labels are in the file of the vectors
 		}
