@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
-	"golang.org/x/sync/singleflight"
 )
 
 // Object is one version of an object, open for reading at any place. It is safe for concurrent use. If the object is
@@ -22,9 +20,9 @@ type Object struct {
 	info  Info
 	id    string // of the version, in the cache
 
-	mu      sync.Mutex
-	checked map[int64]bool // blocks of the cache that were read whole
-	flight  singleflight.Group
+	mu       sync.Mutex
+	checked  map[int64]bool          // blocks of the cache that were read whole
+	fetching map[int64]chan struct{} // blocks on their way, of which several may share a channel
 }
 
 // Open implements Reader. The reads end with ctx.
@@ -35,7 +33,8 @@ func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
 	}
 	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(name), info.etag,
 		info.Size))
-	return &Object{store: s, ctx: ctx, info: info, id: hex.EncodeToString(id[:20]), checked: map[int64]bool{}}, nil
+	return &Object{store: s, ctx: ctx, info: info, id: hex.EncodeToString(id[:20]),
+		checked: map[int64]bool{}, fetching: map[int64]chan struct{}{}}, nil
 }
 
 // Info returns the size and the recorded hash.
@@ -75,25 +74,80 @@ func (o *Object) ReadAt(p []byte, at int64) (int, error) {
 // mostAtOnce is the number of blocks of one request.
 const mostAtOnce = 16
 
-// readBlocks fills p from the cache, and fetches neighbouring blocks that it lacks together.
+// readBlocks fills p from the cache, and fetches neighbouring blocks that it lacks together. It waits for
+// blocks that another reader fetches.
 func (o *Object) readBlocks(p []byte, at int64) error {
-	last := (at + int64(len(p)) - 1) / blockBytes
-	for b := at / blockBytes; b <= last; {
+	end := (at+int64(len(p))-1)/blockBytes + 1
+	for b := at / blockBytes; b < end; {
 		if o.fromCache(p, at, b) {
 			b++
 			continue
 		}
-		to := b + 1
-		for to <= last && to-b < mostAtOnce && !o.fromCache(p, at, to) {
-			to++
+		to, fetched := o.claim(b, min(end, b+mostAtOnce))
+		if fetched != nil {
+			select {
+			case <-fetched:
+				continue // without it, if its reader failed or could not keep it
+			case <-o.ctx.Done():
+				return o.ctx.Err()
+			}
 		}
-		data, err := o.blocks(b, to)
+		err := o.fetchClaimed(p, at, b, to)
+		o.release(b, to)
+		if err != nil {
+			return err
+		}
+		b = to
+	}
+	return nil
+}
+
+// claim makes the caller the one that fetches the blocks from ≤ b < to, up to the first that another one
+// fetches. If that is the first block, claim returns a channel that is closed when the other is done.
+func (o *Object) claim(from, to int64) (int64, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if fetched := o.fetching[from]; fetched != nil {
+		return from, fetched
+	}
+	fetched := make(chan struct{})
+	for b := from; b < to; b++ {
+		if o.fetching[b] != nil {
+			return b, nil
+		}
+		o.fetching[b] = fetched
+	}
+	return to, nil
+}
+
+// release lets those go on who wait for claimed blocks.
+func (o *Object) release(from, to int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.fetching[from])
+	for b := from; b < to; b++ {
+		delete(o.fetching, b)
+	}
+}
+
+// fetchClaimed fills the part of p that lies in claimed blocks. Some may have come into the cache before the claim.
+func (o *Object) fetchClaimed(p []byte, at, from, to int64) error {
+	for b := from; b < to; {
+		if o.fromCache(p, at, b) {
+			b++
+			continue
+		}
+		end := b + 1
+		for end < to && !o.fromCache(p, at, end) {
+			end++
+		}
+		data, err := o.blocks(b, end)
 		if err != nil {
 			return err
 		}
 		start := b * blockBytes
 		copy(p[max(0, start-at):], data[max(0, at-start):])
-		b = to
+		b = end
 	}
 	return nil
 }
@@ -127,24 +181,18 @@ func (o *Object) mark(block int64, checked bool) {
 	o.checked[block] = checked
 }
 
-// blocks fetches blocks from ≤ b < to, once for all who ask at the same time, and keeps them.
+// blocks fetches blocks from ≤ b < to and keeps them.
 func (o *Object) blocks(from, to int64) ([]byte, error) {
-	data, err, _ := o.flight.Do(strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(to, 10), func() (any, error) {
-		data := make([]byte, (to-1-from)*blockBytes+o.length(to-1))
-		if err := o.fetch(data, from*blockBytes); err != nil {
-			return nil, err
-		}
-		for b := from; b < to; b++ {
-			start := (b - from) * blockBytes
-			o.store.cache.keep(o.id, b, data[start:start+o.length(b)])
-			o.mark(b, true)
-		}
-		return data, nil
-	})
-	if err != nil {
+	data := make([]byte, (to-1-from)*blockBytes+o.length(to-1))
+	if err := o.fetch(data, from*blockBytes); err != nil {
 		return nil, err
 	}
-	return data.([]byte), nil
+	for b := from; b < to; b++ {
+		start := (b - from) * blockBytes
+		o.store.cache.keep(o.id, b, data[start:start+o.length(b)])
+		o.mark(b, true)
+	}
+	return data, nil
 }
 
 // fetch reads a range from the store.

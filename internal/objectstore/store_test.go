@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,6 +338,42 @@ func TestBytesThatAreNotThoseWrittenAreAnError(t *testing.T) {
 	data := noise(2*testPart, 11)
 	if err := upload(t, s, "p", data); err != nil || !bytes.Equal(server.Get("some/place/p"), data) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Each of many readers asks for two halves of neighbouring blocks, so that each block is asked for by three readers
+// in three ranges.
+func TestReadersAtTheSameTimeFetchEachBlockOnce(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	data := noise(8*blockBytes, 14)
+	if err := upload(t, s, "o", data); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
+		var from, to int64
+		if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
+			asked.Add(to + 1 - from)
+		}
+		return fakes3.Fault{}
+	})
+	o, err := s.Open(t.Context(), "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 15 {
+		all.Go(func() {
+			p, at := make([]byte, blockBytes), i*blockBytes/2
+			if _, err := o.ReadAt(p, int64(at)); err != nil || !bytes.Equal(p, data[at:][:blockBytes]) {
+				t.Error(i, err)
+			}
+		})
+	}
+	all.Wait()
+	if asked.Load() != 8*blockBytes {
+		t.Errorf("%d bytes were fetched, want those of 8 blocks: %d", asked.Load(), 8*blockBytes)
 	}
 }
 
