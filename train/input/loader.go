@@ -317,7 +317,12 @@ func (l *Loader) read(ctx context.Context, w *worker, row int) *ImageError {
 
 // decodeRead decodes an image that was read.
 func (l *Loader) decodeRead(w *worker, row int) *ImageError {
-	if err := l.Decoder.DecodePart(&w.image, w.file, w.place); err != nil {
+	w.box = Box(l.Data, row)
+	err := l.Decoder.DecodePart(&w.image, w.file, w.place)
+	if err == nil {
+		err = w.outside
+	}
+	if err != nil {
 		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
 	}
 	return nil
