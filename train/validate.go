@@ -163,7 +163,8 @@ func (c *Config) validateData(d Data) error {
 		{c.waits() && c.Run.Evaluate == 0, "schedule.plateau and stop.patience count evaluations, but run.evaluate is 0: " +
 			"set it to the steps (or epochs) between them", nil},
 		{c.waits() && d.Validation == nil && c.Run.Watch == watchValidation, "schedule.plateau and stop.patience " +
-			"count evaluations, but there are no validation classes: hold some out of the training (hold_out), or set run.watch=test", nil},
+			"count evaluations, but there are no validation classes: " +
+			"hold some out of the training (hold_out), or set run.watch=test", nil},
 	})
 	if err != nil {
 		return err
