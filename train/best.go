@@ -26,7 +26,7 @@ type Best struct {
 	Version    int              `json:"hgld_best"`  // format version
 	Metric     string           `json:"metric"`     // its key, such as H-AP
 	Value      retrieval.Number `json:"value"`      // the highest so far
-	On         string           `json:"on"`         // data that was measured: validation or test
+	On         string           `json:"on"`         // data that was measured: validation, test or landmarks
 	Step       int              `json:"step"`       // step of the checkpoint
 	Checkpoint string           `json:"checkpoint"` // its folder, relative to the run directory
 	Evaluated  int              `json:"evaluated"`  // step of the latest evaluation
@@ -40,9 +40,10 @@ const BestVersion = 1
 const (
 	watchValidation = "validation"
 	watchTest       = "test"
+	watchLandmarks  = "landmarks"
 )
 
-var watched = []string{watchValidation, watchTest}
+var watched = []string{watchValidation, watchTest, watchLandmarks}
 
 // ReadBest reads the best.json of a run directory. If there is none yet, the error
 // wraps fs.ErrNotExist.
@@ -68,7 +69,7 @@ func ReadBest(run string) (Best, error) {
 // evaluationDue reports whether the run must be evaluated now. It depends only on the state.
 func (r *Run) evaluationDue() bool {
 	every := r.config.Run.Evaluate
-	if every == 0 || r.state.Step == 0 || r.data.Validation == nil && r.config.Run.Watch != watchTest {
+	if every == 0 || r.state.Step == 0 || !r.watches() {
 		return false
 	}
 	if r.config.Steps > 0 {
@@ -118,17 +119,19 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 }
 
 // bestKey returns the key of the metric that ranks evaluations. A per-level metric without a
-// level means the finest level.
+// level means the finest level, and the medium protocol of the first benchmark of landmarks.
 func (c *Config) bestKey(keys []string) (string, error) {
 	switch want := c.Run.Best; {
+	case want == "" && c.Run.Watch == watchLandmarks:
+		return landmarkMetrics[0] + mediumOfFirst, nil
 	case want == "" && slices.Contains(keys, "H-AP"):
 		return "H-AP", nil
 	case want == "":
 		return keys[0], nil
 	case slices.Contains(keys, want):
 		return want, nil
-	case slices.Contains(keys, want+"_level0"):
-		return want + "_level0", nil
+	case slices.Contains(keys, c.levelOf(want)):
+		return c.levelOf(want), nil
 	default:
 		return "", fmt.Errorf("run.best: %w", registry.Unknown("metric", want, keys))
 	}
@@ -192,6 +195,8 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	switch {
 	case on == watchValidation:
 		result, err = m.Evaluate(ctx, r.data.Validation, nil, o)
+	case on == watchLandmarks:
+		result, err = m.Landmarks(ctx, r.data.Landmarks)
 	case len(r.data.Benchmarks) > 0:
 		result, err = m.Benchmarks(ctx, r.data.Benchmarks, o)
 	default:

@@ -133,7 +133,7 @@ type Upkeep struct {
 	Prefetch   int      `yaml:"prefetch" range:"0 1024" usage:"batches decoded ahead"`
 	Resample   string   `yaml:"resample" usage:"where images are resampled: host, device, or auto, which uses a card if there is one; the result is the same"`
 	Evaluate   int      `yaml:"evaluate" range:"0 1e9" usage:"steps (or epochs) between evaluations; 0: at the end only"`
-	Watch      string   `yaml:"watch" usage:"data for evaluations and for choosing the best checkpoint: validation or test"`
+	Watch      string   `yaml:"watch" usage:"data for evaluations and for choosing the best checkpoint: validation, test, or landmarks, the benchmarks that landmarks.truth names"`
 	Best       string   `yaml:"best" usage:"metric that chooses the best checkpoint; empty: H-AP, or the first in run.metrics"`
 	ReportBest bool     `yaml:"report_best" usage:"with watch test: eval.json keeps the best evaluation by run.best, not the last"`
 	Checkpoint int      `yaml:"checkpoint" range:"0 1e9" usage:"steps between checkpoints; 0: at the end only"`

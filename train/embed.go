@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"slices"
 	"sync"
 
@@ -64,12 +63,8 @@ func (m *Model) EmbedAll(ctx context.Context, d input.Dataset, o EmbedOptions) (
 			return nil, err
 		}
 	}
-	boxes := d
-	if len(d.Levels()) == 0 {
-		d = unlabelled{d}
-	}
-	t, err := m.embed(ctx, d, embedOptions{progress: o.Progress, skip: skip, side: o.Side,
-		box: func(i int) image.Rectangle { return input.Box(boxes, i) }})
+	d = labelled(d)
+	t, err := m.embed(ctx, d, embedOptions{progress: o.Progress, skip: skip, side: o.Side})
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +110,22 @@ func (m *Model) AnyShape() error {
 	return nil
 }
 
+// labelled returns a data set that has a level.
+func labelled(d input.Dataset) input.Dataset {
+	if len(d.Levels()) == 0 {
+		return unlabelled{d}
+	}
+	return d
+}
+
 // unlabelled adds a level without any class to a data set.
 type unlabelled struct{ input.Dataset }
+
+// Box implements input.Boxed.
+func (u unlabelled) Box(i int) [4]float64 {
+	b := input.Box(u.Dataset, i)
+	return [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}
+}
 
 // Levels names the level.
 func (unlabelled) Levels() []string { return []string{"none"} }

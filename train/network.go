@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"image"
 	"runtime"
 
 	"hgld/internal/img"
@@ -192,7 +191,6 @@ type embedOptions struct {
 	progress func(done, total int)
 	skip     func(row int, err *input.ImageError) bool // see loader
 	side     int                                       // see EmbedOptions
-	box      func(row int) image.Rectangle             // with side: see input.Box
 
 	reads, workers, prefetch int // see Upkeep
 }

@@ -88,6 +88,9 @@ func (r *Run) heldOut() (list []string) {
 	for _, b := range r.data.Benchmarks {
 		sets = append(sets, b.Query, b.Gallery)
 	}
+	for _, l := range r.data.Landmarks {
+		sets = append(sets, l.Sets()...)
+	}
 	for _, d := range sets {
 		if d == nil {
 			list = append(list, "")

@@ -34,6 +34,9 @@ type Data struct {
 
 	// Benchmarks are a test in several parts, used instead of Query.
 	Benchmarks []Benchmark
+
+	// Landmarks are benchmarks of landmarks, for Upkeep.Watch.
+	Landmarks []Landmarks
 }
 
 // ForTraining returns the data with validation and test separated. Without a test, Query is often
@@ -222,7 +225,7 @@ func (r *Run) prepare() error {
 		return &ConfigError{err}
 	}
 	r.perEpoch, r.absent = len(first), absentClasses(dense, first, counts[0])
-	if r.judge, err = r.config.bestKey(r.resolved.metrics.Keys(len(counts))); err != nil {
+	if r.judge, err = r.config.bestKey(r.keys(len(counts))); err != nil {
 		return &ConfigError{err}
 	}
 	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
@@ -579,8 +582,7 @@ func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 	if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 		return err
 	}
-	watched := r.data.Validation != nil || r.config.Run.Watch == watchTest && r.data.tested()
-	if watched && !r.halted { // an early end has just evaluated
+	if r.watches() && !r.halted { // an early end has just evaluated
 		if proceed, err := r.watch(ctx, yield); err != nil || !proceed {
 			return err
 		}

@@ -162,13 +162,14 @@ func (c *Config) validateData(d Data) error {
 			"schedule.plateau has patience %d and no factor: set schedule.plateau.factor, such as 0.1", []any{p.Patience}},
 		{c.waits() && c.Run.Evaluate == 0, "schedule.plateau and stop.patience count evaluations, but run.evaluate is 0: " +
 			"set it to the steps (or epochs) between them", nil},
-		{c.waits() && d.Validation == nil && !watchesTest, "schedule.plateau and stop.patience count evaluations, but " +
-			"there are no validation classes: hold some out of the training (hold_out), or set run.watch=test", nil},
+		{c.waits() && d.Validation == nil && c.Run.Watch == watchValidation, "schedule.plateau and stop.patience " +
+			"count evaluations, but there are no validation classes: " +
+			"hold some out of the training (hold_out), or set run.watch=test", nil},
 	})
 	if err != nil {
 		return err
 	}
-	return validateBenchmarks(d.Benchmarks)
+	return errors.Join(validateBenchmarks(d.Benchmarks), c.validateLandmarks(d.Landmarks))
 }
 
 // validateBenchmarks checks that each benchmark has one level.

@@ -3,8 +3,6 @@ package train
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"image"
 	"math"
 	"runtime"
 
@@ -97,12 +95,9 @@ func (n *network) ownShape(ctx context.Context, d input.Dataset, i int, o embedO
 	if err != nil {
 		return wholeImage{err: &input.ImageError{ID: d.ID(i), Decoding: true, Err: err}}
 	}
-	box := m.Bounds()
-	if wanted := o.box(i); wanted != (image.Rectangle{}) {
-		if box = wanted.Intersect(box); box.Empty() {
-			return wholeImage{err: &input.ImageError{ID: d.ID(i), Decoding: true,
-				Err: fmt.Errorf("its box %v lies outside its %d×%d pixels", wanted, m.W, m.H)}}
-		}
+	box, err := input.Within(input.Box(d, i), m.Bounds())
+	if err != nil {
+		return wholeImage{err: &input.ImageError{ID: d.ID(i), Decoding: true, Err: err}}
 	}
 	longest := math.Floor(float64(o.side) * float64(max(box.Dx(), box.Dy())) / float64(max(m.W, m.H)))
 	width, height := img.Within(box.Dx(), box.Dy(), max(int(longest), 1))

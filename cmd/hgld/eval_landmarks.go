@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/labels"
 	"hgld/train"
 	"hgld/train/embeddings"
 	"hgld/train/index"
@@ -113,13 +112,9 @@ func (l *landmarkEval) measure(benchmark *landmarks.Benchmark) ([]revisitedRow, 
 		return nil, err
 	}
 	l.opened = append(l.opened, folder)
-	images, err := benchmark.In(folder)
-	if missing := (*landmarks.MissingError)(nil); errors.As(err, &missing) {
-		return nil, withHint(withCode(exitUsage, fmt.Errorf("%s: %w", l.args[1], err)),
-			"name the folder with the images that the benchmark publishes, such as oxbuild_images")
-	}
+	images, err := findLandmarks(benchmark, l.args[1], folder)
 	if err != nil {
-		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", l.args[1], err))
+		return nil, err
 	}
 	var how string
 	if l.net, how, err = l.model.open(l.job); err != nil {
@@ -169,9 +164,8 @@ func (l *landmarkEval) rank(benchmark *landmarks.Benchmark, queries, gallery *re
 	for _, side := range []struct {
 		v  *retrieval.Matrix
 		to *retrieval.Side
-		of labels.Path
-	}{{queries, &e.Query, labels.Path{0}}, {gallery, &e.Gallery, labels.Path{-1}}} {
-		if *side.to, err = revisitedSide(b, side.v, true, side.of); err != nil {
+	}{{queries, &e.Query}, {gallery, &e.Gallery}} {
+		if *side.to, err = revisitedSide(b, side.v, true); err != nil {
 			return nil, err
 		}
 	}

@@ -95,7 +95,7 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 		side string
 		row  int // of the gallery that equals the query
 		easy float64
-	}{{"1024", 2, 100}, {"30", 1, 0}} {
+	}{{"1024", 2, 100}, {"30", 1, 0}, {"0", 2, 0}} {
 		code, out, errs := run(t, append(args, "--json", "--out", "at"+c.side, "--side", c.side)...)
 		var table []revisitedRow
 		if err := json.Unmarshal([]byte(out), &table); code != exitOK || err != nil || len(table) != 3 {

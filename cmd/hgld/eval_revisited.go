@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/landmarks"
 	"hgld/train/metric"
 	"hgld/train/qrels"
 	"hgld/train/retrieval"
@@ -62,8 +62,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	for _, side := range []struct {
 		file string
 		to   *retrieval.Side
-		of   labels.Path
-	}{{c.String("embeddings"), &e.Query, labels.Path{0}}, {c.String("gallery-embeddings"), &e.Gallery, labels.Path{-1}}} {
+	}{{c.String("embeddings"), &e.Query}, {c.String("gallery-embeddings"), &e.Gallery}} {
 		v, err := openVectors(side.file)
 		if err != nil {
 			return err
@@ -72,7 +71,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 			return errors.Join(err, v.Close())
 		}
 		defer v.Close() // ranking reads the gallery
-		if *side.to, err = revisitedSide(b, v, c.Bool("unit"), side.of); err != nil {
+		if *side.to, err = revisitedSide(b, v, c.Bool("unit")); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)
 		}
 	}
@@ -91,29 +90,25 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	return j.printRevisited(rows)
 }
 
-// revisitedSide returns vectors as a side whose rows have one label.
-func revisitedSide(b device.Backend, v retrieval.Vectors, unit bool, label labels.Path) (retrieval.Side, error) {
+// revisitedSide returns vectors as a side.
+func revisitedSide(b device.Backend, v retrieval.Vectors, unit bool) (retrieval.Side, error) {
 	rows, _ := v.Rows()
 	s, err := retrieval.SideOf(b, v, unit)
-	s.Labels = slices.Repeat([]labels.Path{label}, rows)
+	s.Labels = make([]labels.Path, rows)
 	return s, err
 }
 
-// rankRevisited ranks the gallery of e for its queries. Rows of the gallery that no truth names are negatives.
+// rankRevisited ranks the gallery of e for its queries.
 func (j *job) rankRevisited(b device.Backend, e *retrieval.Evaluation, truth []metric.Truth,
 	threads int) (rows []revisitedRow, err error) {
-	gallery := len(e.Gallery.Labels)
-	j.say("ranking %d gallery items for %d queries", gallery, len(truth))
-	revisited := metric.NewRevisited(truth)
-	e.Levels, e.Threads = []string{"query"}, threads
-	e.Observer = &retrieval.Observer{Places: gallery, Ranking: func(q int, rows []int32, _ []float32) error {
-		revisited.Add(q, rows)
-		return nil
-	}}
-	if _, err := retrieval.Evaluate(j.ctx, b, e); err != nil {
+	j.say("ranking %d gallery items for %d queries", len(e.Gallery.Labels), len(truth))
+	e.Threads = threads
+	thread := device.NewThread(b)
+	means, err := landmarks.Rank(j.ctx, b, thread, *e, truth)
+	if err := errors.Join(err, thread.Close()); err != nil {
 		return nil, err
 	}
-	for _, m := range revisited.Means() {
+	for _, m := range means {
 		percent := func(v float64) retrieval.Number { return retrieval.Number(100 * v) }
 		rows = append(rows, revisitedRow{m.Protocol.String(), percent(m.AP), percent(m.Precision[0]),
 			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped})

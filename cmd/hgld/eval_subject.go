@@ -104,6 +104,14 @@ func runSubject(r *train.Run, s *trainSettings, data *selection.Data, e train.Ev
 	if e.On == "validation" {
 		choice.Query, choice.Gallery, choice.Benchmarks, measured = "", "", nil, []input.Dataset{data.Validation}
 	}
+	if e.On == "landmarks" {
+		of.Data, measured = strings.Join(s.Landmarks.Truth, ", "), nil
+		for _, l := range data.Landmarks {
+			measured = append(measured, l.Sets()...)
+		}
+		of.Images, err = input.Fingerprint(measured...)
+		return of, err
+	}
 	of.Data = choice.Evaluated()
 	of.Images, err = input.Fingerprint(measured...)
 	return of, err

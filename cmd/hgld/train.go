@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -52,7 +53,8 @@ func trainStage() pipeline.StageOf[trainSettings] {
 		Defaults: history.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
 			start := append([]string{startingWeights(s)}, pretrained.Companions(startingWeights(s))...)
-			return append(s.Images.Files(), append(start, s.Images.Benchmarks...)...), []string{s.Out}
+			return append(s.Images.Files(), slices.Concat(start, s.Images.Benchmarks, s.Landmarks.Truth, s.Landmarks.Images)...),
+				[]string{s.Out}
 		},
 		Complete: adoptStart,
 		Run:      onJob(runTrain),
@@ -162,7 +164,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err := checkStore(s); err != nil {
 		return err
 	}
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}
@@ -233,7 +235,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if absent, classes := r.Absent(); absent > 0 {
 		j.say("%s", train.AbsentText(absent, classes))
 	}
-	if data.Query == nil && len(data.Benchmarks) == 0 && r.Resumed() == "" {
+	if data.Query == nil && len(data.Benchmarks)+len(data.Landmarks) == 0 && r.Resumed() == "" {
 		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
 	if err := printInputMetrics(j, b, r, data.Validation); err != nil {

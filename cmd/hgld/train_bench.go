@@ -80,7 +80,7 @@ func runByMPI(j *job, n int) error {
 }
 
 func runBench(j *job, s *trainSettings, steps int) error {
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func runLoaderBench(j *job, s *trainSettings, steps int) error {
 	if onVectors(s) {
 		return usagef("--loader measures images, and the data are vectors")
 	}
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}

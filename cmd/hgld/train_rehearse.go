@@ -116,7 +116,7 @@ func (j *job) limitOr(n int) int {
 
 // forecastRun computes the memory of a run and then times some of its steps.
 func forecastRun(j *job, s *trainSettings) error {
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func forecastRun(j *job, s *trainSettings) error {
 // predictRun computes the memory of a run, and predicts its steps on cards that need not be here. group is nil for one.
 func predictRun(j *job, s *trainSettings, card nulldriver.Card, group *nulldriver.Group) error {
 	j.sayAll("note: %s", s.Adopted.Notes)
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ type predicted struct {
 
 // overfitBatch checks that the network can learn.
 func overfitBatch(j *job, s *trainSettings) error {
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func overfitBatch(j *job, s *trainSettings) error {
 
 // profileSteps times the operations of some training steps.
 func profileSteps(j *job, s *trainSettings) error {
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openTrainingData(j, s)
 	if err != nil {
 		return err
 	}

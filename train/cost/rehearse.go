@@ -31,7 +31,7 @@ func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Opti
 
 // rehearsed returns a run without a run directory and without evaluations.
 func rehearsed(c train.Config, data train.Data, o train.Options) (_ *train.Run, err error) {
-	data.Validation, data.Query, data.Gallery, data.Benchmarks = nil, nil, nil, nil
+	data.Validation, data.Query, data.Gallery, data.Benchmarks, data.Landmarks = nil, nil, nil, nil, nil
 	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
 	if o.Plan == nil {
 		c.Run.Settle(o.Backend)

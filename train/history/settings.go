@@ -22,6 +22,9 @@ type Settings struct {
 	// Images selects the data for training and evaluation.
 	Images selection.Images `yaml:",inline"`
 
+	// Landmarks are benchmarks that run.watch measures during training.
+	Landmarks Landmarks `yaml:"landmarks"`
+
 	// Out is the run directory.
 	Out          string `yaml:"out" path:"out" kind:"a run" usage:"run directory; repeating the command continues the run in it"`
 	train.Config `yaml:",inline"`
@@ -33,9 +36,17 @@ type Settings struct {
 	Adopted train.Adoption `yaml:"-" json:"-"`
 }
 
+// Landmarks names benchmarks such as Revisited Oxford and Paris.
+type Landmarks struct {
+	Truth  []string `yaml:"truth" path:"in" usage:"with run.watch landmarks: ground truths, such as gnd_roxford5k.pkl"`
+	Images []string `yaml:"images" path:"in" usage:"folder of the images of each ground truth, in the same order"`
+	Side   int      `yaml:"side" range:"0 65500" usage:"longer side of an image, which keeps its shape; 0: cropped as in other evaluations"`
+}
+
 // DefaultSettings returns the default settings of a run.
 func DefaultSettings() Settings {
-	return Settings{Images: selection.Default(), Out: "runs/default", Config: train.Default()}
+	return Settings{Images: selection.Default(), Landmarks: Landmarks{Side: 1024}, Out: "runs/default",
+		Config: train.Default()}
 }
 
 // Seeded returns the settings of n runs that differ only in their seed: Seed, Seed+1 and so on.
@@ -57,8 +68,11 @@ func (s *Settings) Write() (same bool, err error) {
 	copied.Out = "."
 	copied.Images.Benchmarks = slices.Clone(s.Images.Benchmarks)
 	paths := []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels}
-	for i := range copied.Images.Benchmarks {
-		paths = append(paths, &copied.Images.Benchmarks[i])
+	copied.Landmarks.Truth, copied.Landmarks.Images = slices.Clone(s.Landmarks.Truth), slices.Clone(s.Landmarks.Images)
+	for _, list := range copied.lists() {
+		for i := range list {
+			paths = append(paths, &list[i])
+		}
 	}
 	for _, path := range paths {
 		if *path == "" {
@@ -78,6 +92,11 @@ func (s *Settings) Write() (same bool, err error) {
 		return true, nil
 	}
 	return false, atomicfile.WriteFile(path, text)
+}
+
+// lists returns the settings that are lists of paths.
+func (s *Settings) lists() [][]string {
+	return [][]string{s.Images.Benchmarks, s.Landmarks.Truth, s.Landmarks.Images}
 }
 
 // ReadSettings reads the settings of a run, given its directory or one of its checkpoints. It
@@ -107,8 +126,10 @@ func ReadSettings(run string) (*Settings, error) {
 			*path = resolve(run, *path)
 		}
 	}
-	for i, folder := range s.Images.Benchmarks {
-		s.Images.Benchmarks[i] = resolve(run, folder)
+	for _, list := range s.lists() {
+		for i, path := range list {
+			list[i] = resolve(run, path)
+		}
 	}
 	return &s, nil
 }

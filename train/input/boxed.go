@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"image"
 	"math"
 )
@@ -31,4 +32,17 @@ func WholePixels(box [4]float64) image.Rectangle {
 		at[k] = int(math.RoundToEven(edge))
 	}
 	return image.Rect(at[0], at[1], at[2], at[3])
+}
+
+// Within returns the part of a box that an image has: all of the image if the box is empty. It fails if they have no
+// pixel in common.
+func Within(box, whole image.Rectangle) (image.Rectangle, error) {
+	if box.Empty() {
+		return whole, nil
+	}
+	part := box.Intersect(whole)
+	if part.Empty() {
+		return part, fmt.Errorf("its box %v lies outside its %d×%d pixels", box, whole.Dx(), whole.Dy())
+	}
+	return part, nil
 }

@@ -315,7 +315,12 @@ func (l *Loader) put(ctx context.Context, w *worker, e encoded, took *times) err
 
 // decode decodes what the view of an image reads.
 func (l *Loader) decode(w *worker, file []byte, row int) *ImageError {
-	if err := l.Decoder.DecodePart(&w.image, file, w.place); err != nil {
+	w.box = Box(l.Data, row)
+	err := l.Decoder.DecodePart(&w.image, file, w.place)
+	if err == nil {
+		err = w.outside
+	}
+	if err != nil {
 		return &ImageError{ID: l.Data.ID(row), Decoding: true, Err: err}
 	}
 	return nil

@@ -16,6 +16,8 @@ type worker struct {
 	random       sample.Random
 	training     bool
 	seen         view            // of the image
+	box          image.Rectangle // of the image, in which the view lies; empty: the whole image
+	outside      error           // the box lies outside the image
 	wanted       image.Rectangle // the part of the image that the view reads; empty: it is black
 	across, down img.Taps        // from that part to the input
 	place        func(w, h int) image.Rectangle
@@ -37,7 +39,14 @@ func (c *worker) placed(w, h int) image.Rectangle {
 	if c.training {
 		random = &c.random
 	}
-	c.set(c.view(w, h, random))
+	whole := image.Rect(0, 0, w, h)
+	box, err := Within(c.box, whole)
+	if c.outside = err; err != nil {
+		box = whole
+	}
+	v := c.view(box.Dx(), box.Dy(), random)
+	v.part = v.part.Add(box.Min)
+	c.set(v)
 	if c.wanted.Empty() {
 		return image.Rect(0, 0, 1, 1)
 	}

@@ -5,6 +5,7 @@ package selection
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -133,6 +134,7 @@ type Opener struct {
 // test, those of the held-out classes.
 type Data struct {
 	train.Data
+	Also []io.Closer // what Close closes, too; may be nil
 	sets []Set
 }
 
@@ -141,6 +143,9 @@ func (d *Data) Close() error {
 	var errs []error
 	for _, s := range d.sets {
 		errs = append(errs, s.Close())
+	}
+	for _, c := range d.Also {
+		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -75,7 +75,7 @@ var may = map[string][]string{
 	"train/pretrained": {"train/backbone"},
 	"train/qrels":      {"train/device", "train/metric"},
 	"train/propagate":  {"train/retrieval", "train/device"},
-	"train/landmarks":  {"train/input", "train/metric", "train/qrels"},
+	"train/landmarks":  {"train/input", "train/metric", "train/qrels", "train/retrieval", "train/device", "labels"},
 	"train/selection":  {"train", "train/input", "train/embeddings", "labels"},
 	"train/history":    {"train", "train/input", "train/retrieval", "train/metric", "train/selection", "train/stats"},
 	"train/mirror":     {"train", "train/history"},
