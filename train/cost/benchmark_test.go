@@ -29,7 +29,7 @@ images per second, of the whole and of each part if there were no others:
 workers       all      read    decode      crop  waiting for reads
       1       300      9000       400      1500  3 % of the time
       2       590     17000       790      2900  0 % of the time
-32 reads at the same time run ahead of the workers
+reads ahead of the workers, at the same time: 32
 upload to cuda:0: 20000
 
 short: decode

@@ -90,7 +90,7 @@ func (b LoaderResult) Text() string {
 		fmt.Fprintf(w, "%7d %9.0f %9.0f %9.0f %9.0f  %.0f %% of the time\n", r.Workers, r.All, r.Read, r.Decode, r.Crop,
 			100*r.Waited)
 	}
-	fmt.Fprintf(w, "%d reads at the same time run ahead of the workers\n", b.Reads)
+	fmt.Fprintf(w, "reads ahead of the workers, at the same time: %d\n", b.Reads)
 	if b.Upload > 0 {
 		fmt.Fprintf(w, "upload to %s: %.0f\n", b.Device, b.Upload)
 	}
