@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,10 +25,14 @@ func statusCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			var unknown error // the first stage that could not be looked at
+			for _, s := range states {
+				unknown = cmp.Or(unknown, s.Err)
+			}
 			next := nextCommand(j.project, states)
 			if j.json {
-				return writeJSON(j, map[string]any{"project": j.project.Dir, "stages": j.project.AsNamed(states),
-					"off": j.project.Off(), "next": next})
+				return errors.Join(writeJSON(j, map[string]any{"project": j.project.Dir, "stages": j.project.AsNamed(states),
+					"off": j.project.Off(), "next": next}), unknown)
 			}
 			for _, s := range states {
 				j.print("%-8s %-8s %s\n", s.Stage, s.State, s.Describe(j.project))
@@ -36,6 +42,9 @@ func statusCommand() *cli.Command {
 			}
 			if kept := recalled(states); kept != "" {
 				j.print("\n%s\n", kept)
+			}
+			if unknown != nil {
+				return unknown
 			}
 			line := "next: " + next
 			if next == "" {

@@ -142,8 +142,13 @@ func (s Stage) runStale(j Job) (bool, error) {
 		return false, err
 	}
 	st, err := s.State(o.Project, own)
-	if err != nil || st.Good(o.Limit) {
+	switch {
+	case err != nil:
 		return false, err
+	case st.Err != nil:
+		return false, st.Err
+	case st.Good(o.Limit):
+		return false, nil
 	}
 	j.Start(st)
 	return true, s.Execute(j, own)

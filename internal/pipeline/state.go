@@ -14,18 +14,20 @@ import (
 
 // The values of [State.State].
 const (
-	Done   = "done"    // the result is good
-	Stale  = "stale"   // inputs, settings or outputs changed since, or some items failed
-	Absent = "missing" // there is no result
-	Trial  = "trial"   // the result is good but covers only the first items
+	Done    = "done"    // the result is good
+	Stale   = "stale"   // inputs, settings or outputs changed since, or some items failed
+	Absent  = "missing" // there is no result
+	Trial   = "trial"   // the result is good but covers only the first items
+	Unknown = "unknown" // inputs or outputs cannot be looked at, as those of a store that does not answer
 )
 
 // State is the state of a stage as `hgld status` shows it.
 type State struct {
 	Stage   string   `json:"stage"`                    // name of the stage
 	Command string   `json:"command"`                  // command that runs it
-	State   string   `json:"state"`                    // done, stale, missing or trial
+	State   string   `json:"state"`                    // done, stale, missing, trial or unknown
 	Why     string   `json:"why,omitempty"`            // reason, or ""
+	Err     error    `json:"-"`                        // why it is unknown
 	Limit   int      `json:"limit,omitempty"`          // number of items of a trial
 	Outputs []string `json:"outputs,omitempty"`        // paths that the stage writes
 	Missing []string `json:"missing_inputs,omitempty"` // inputs that do not exist
@@ -35,6 +37,11 @@ type State struct {
 // Good reports whether a run with this limit would skip the stage.
 func (st State) Good(limit int) bool {
 	return st.State == Done || st.State == Trial && st.Limit == limit
+}
+
+func (st State) unknown(err error) State {
+	st.State, st.Why, st.Err = Unknown, err.Error(), fmt.Errorf("%s: %w", st.Command, err)
+	return st
 }
 
 // Describe returns the reason for the state, or a description of the result.
@@ -51,7 +58,8 @@ func (st State) Describe(p *Project) string {
 }
 
 // States returns the states of the stages in use in order, for a run with this limit. A stage that
-// reads the output of a stage that is not done is stale as well.
+// reads the output of a stage that is not done is stale as well. A stage of which files cannot be looked at
+// is unknown, and the others have their states.
 func (p *Project) States(limit int) ([]State, error) {
 	var list []State
 	doubtful := map[string]string{} // output -> stage that must run first
@@ -82,12 +90,14 @@ func (p *Project) States(limit int) ([]State, error) {
 				st.State, st.Why = Stale, why
 			}
 		}
-		more, err := s.note(p, own, st)
-		if err != nil {
-			return nil, err
-		}
-		if more != "" {
-			st.Why = strings.TrimPrefix(st.Why+"; "+more, "; ")
+		if st.Err == nil {
+			more, err := s.note(p, own, st)
+			if err != nil {
+				return nil, err
+			}
+			if more != "" {
+				st.Why = strings.TrimPrefix(st.Why+"; "+more, "; ")
+			}
 		}
 		if !st.Good(limit) {
 			for _, path := range out {
@@ -123,6 +133,9 @@ func (p *Project) Plan(limit, first int) ([]Planned, error) {
 	}
 	var plan []Planned
 	for _, st := range states[:first] {
+		if st.Err != nil {
+			return nil, st.Err
+		}
 		plan = append(plan, Planned{st, !st.Good(limit)})
 	}
 	return plan, nil
@@ -202,11 +215,11 @@ func (s Stage) State(p *Project, own any) (State, error) {
 	}
 	now, err := p.engine().Fingerprint(in)
 	if err != nil {
-		return st, fmt.Errorf("%s: %w", s.Command, err)
+		return st.unknown(err), nil
 	}
 	wrote, err := p.engine().Fingerprint(out)
 	if err != nil {
-		return st, fmt.Errorf("%s: %w", s.Command, err)
+		return st.unknown(err), nil
 	}
 	text, err := p.portable(own)
 	if err != nil {
