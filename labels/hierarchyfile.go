@@ -52,6 +52,8 @@ func ReadHierarchy(r io.Reader, name string) (*Hierarchy, error) {
 			h.Levels, err = readList(doc, m, readLevel)
 		case "origin":
 			err = doc.value(m.value, &h.Origin)
+		case "uneven":
+			err = doc.value(m.value, &h.Uneven)
 		}
 		if err != nil {
 			return nil, err

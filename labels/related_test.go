@@ -1,7 +1,9 @@
 package labels
 
 import (
+	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +84,13 @@ func TestBuilderTakesUnevenRows(t *testing.T) {
 		t.Errorf("no class: %v", err)
 	}
 	h := b.Hierarchy()
+	var file bytes.Buffer
+	if err := WriteHierarchy(&file, h); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ReadHierarchy(&file, "h.json"); err != nil || !reflect.DeepEqual(again, h) {
+		t.Errorf("it was written as %+v and read as %+v, error %v", h, again, err)
+	}
 	if err := h.Check(); err != nil || !h.Uneven {
 		t.Errorf("uneven %v, %v", h.Uneven, err)
 	}
