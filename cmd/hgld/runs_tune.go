@@ -107,7 +107,9 @@ func (t *tuning) settings(assignments []string) (*job, *trainSettings, error) {
 	if metric := t.String("metric"); metric != "" {
 		s.Run.Best = metric
 	}
-	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil // never choose settings on the test
+	// Never choose settings on the test, nor on benchmarks.
+	s.Images.Query, s.Images.Gallery, s.Images.Benchmarks = "", "", nil
+	s.Landmarks.Truth, s.Landmarks.Images, s.Run.Watch = nil, nil, trainStage().Defaults().Run.Watch
 	return j, s, nil
 }
 
