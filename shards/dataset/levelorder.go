@@ -81,27 +81,40 @@ func ordered(finer, coarser string) bool {
 // judged: enough to meet a class twice, and quick to read.
 const surveyed = 100_000
 
-// checkOrder puts the label columns in the order that the rows say, finest first, and notes it. If the rows allow
-// the given order, the names of the levels must too. Rows that cannot be read are reported when they are imported.
+// checkOrder puts the label columns in the order that the rows say, and notes it. Rows that cannot be read are
+// reported when they are imported.
 func (src *csvSource) checkOrder(ctx context.Context) error {
-	if src.labels != nil || len(src.levels) < 2 {
+	if src.labels != nil {
 		return nil
 	}
-	order, why, err := sortLevels(src.levels, src.labelRows(ctx))
-	if err := cmp.Or(err, ctx.Err()); err != nil {
+	order, note, err := orderOf(src.levels, src.labelRows(ctx))
+	if err := cmp.Or(err, ctx.Err()); err != nil || order == nil {
 		return err
 	}
-	if order == nil {
-		return cmp.Or(orderByRows(src.levels, src.labelRows(ctx)), ctx.Err())
-	}
-	given, sorted := src.levels, inOrder(src.levels, order)
-	if checkOrder(sorted) != nil { // the names contradict the rows
-		return &OrderError{Levels: given, Why: why, sorted: sorted}
-	}
-	src.levels, src.columns.levels = sorted, inOrder(src.columns.levels, order)
-	src.notes = append(src.notes, fmt.Sprintf("the levels are read as %s, finest first: in the order %s, %s",
-		strings.Join(src.levels, ","), strings.Join(given, ","), why))
+	src.levels, src.columns.levels = inOrder(src.levels, order), inOrder(src.columns.levels, order)
+	src.notes = append(src.notes, note)
 	return nil
+}
+
+// orderOf returns the order in which the class names in rows form a tree, finest first, as places in levels, and a
+// note that says why. It returns nil if the given order is one. The names of the levels must allow the order.
+func orderOf(levels []string, rows iter.Seq2[[]string, string]) (order []int, note string, err error) {
+	if len(levels) < 2 {
+		return nil, "", nil
+	}
+	order, why, err := sortLevels(levels, rows)
+	if err != nil {
+		return nil, "", err
+	}
+	if order == nil {
+		return nil, "", orderByRows(levels, rows)
+	}
+	sorted := inOrder(levels, order)
+	if checkOrder(sorted) != nil { // the names contradict the rows
+		return nil, "", &OrderError{Levels: levels, Why: why, sorted: sorted}
+	}
+	return order, fmt.Sprintf("the levels are read as %s, finest first: in the order %s, %s", strings.Join(sorted, ","),
+		strings.Join(levels, ","), why), nil
 }
 
 // labelRows are the class names of all rows. The names are valid until the next row.

@@ -96,7 +96,15 @@ func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
 			return err
 		}
 	}
-	return orderByRows(src.levels, src.rows(ctx))
+	order, note, err := orderOf(src.levels, src.rows(ctx))
+	if err != nil || order == nil {
+		return err
+	}
+	src.levels, src.notes = inOrder(src.levels, order), append(src.notes, note)
+	for _, t := range src.files {
+		t.levels, t.kinds = inOrder(t.levels, order), inOrder(t.kinds, order)
+	}
+	return nil
 }
 
 func isParquet(name string) bool { return strings.EqualFold(path.Ext(name), ".parquet") }

@@ -76,11 +76,13 @@ func TestHuggingFaceSetsAreRead(t *testing.T) {
 			want = append(want, fmt.Sprintf("%s/%d/%d.jpg %s %s", name, i, 4*(len(want)/4)+i, split, classes))
 		}
 	}
-	got, err := items(t, Parquet{}, Settings{Input: input, Levels: []string{"fine_label", "coarse_label"}})
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v\ngot  %q\nwant %q", err, got, want)
+	for _, levels := range [][]string{{"fine_label", "coarse_label"}, {"coarse_label", "fine_label"}} {
+		got, err := items(t, Parquet{}, Settings{Input: input, Levels: levels})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("levels %q: %v\ngot  %q\nwant %q", levels, err, got, want)
+		}
 	}
-	got, err = items(t, Parquet{}, Settings{Input: filepath.Join(input, "data", "train-00001-of-00002.parquet"),
+	got, err := items(t, Parquet{}, Settings{Input: filepath.Join(input, "data", "train-00001-of-00002.parquet"),
 		Levels: []string{"maker"}})
 	if err != nil || len(got) != 4 || got[1] != "train-00001-of-00002.parquet/1/5.jpg train Ben" {
 		t.Errorf("one file, texts as classes: %v, %q", err, got)
@@ -213,8 +215,6 @@ func TestFaultsOfParquetAreNamed(t *testing.T) {
 			[]string{"a.parquet: fine_label: row 3: class 3", "0 to 2"}},
 		"which":   {tree{"a.parquet": whole}, nil, []string{"fine_label, coarse_label", "levels="}},
 		"unknown": {tree{"a.parquet": whole}, []string{"fine"}, []string{"a.parquet", `"fine"`, "fine_label"}},
-		"order": {tree{"a.parquet": whole}, []string{"coarse_label", "fine_label"},
-			[]string{"the levels coarse_label,fine_label seem to be coarsest first"}},
 		"no image": {tree{"a.parquet": bare.String()}, []string{"label"},
 			[]string{"a.parquet: no column of images among label", "bytes and path"}},
 		"no format": {tree{"a.parquet": "a text that is long enough"}, fine, []string{"a.parquet", "not a Parquet file"}},

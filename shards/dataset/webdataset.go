@@ -101,7 +101,19 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
-	return orderByRows(src.levels, src.rows(ctx))
+	order, note, err := orderOf(src.levels, src.rows(ctx))
+	if err != nil || order == nil {
+		return err
+	}
+	src.levels, src.notes = inOrder(src.levels, order), append(src.notes, note)
+	for _, f := range src.files {
+		for i, s := range f.samples {
+			if len(s.names) > 0 {
+				f.samples[i].names = inOrder(s.names, order)
+			}
+		}
+	}
+	return nil
 }
 
 // openConverted checks that a folder with a conversion of hgld is complete. It takes its levels if none are named.
