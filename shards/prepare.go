@@ -92,14 +92,15 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 	if err != nil {
 		return false, class, err
 	}
-	if sum := sha256.Sum256(data); item.SHA256 != "" && hex.EncodeToString(sum[:]) != item.SHA256 {
+	sum := sha256.Sum256(data)
+	if item.SHA256 != "" && hex.EncodeToString(sum[:]) != item.SHA256 {
 		return false, HashFailure, fmt.Errorf("sha256 %x, want %s", sum, item.SHA256)
 	}
 	info, err := p.decoder.Info(data)
 	if err != nil {
 		return false, imageClass(err), err
 	}
-	row.Image, row.W, row.H = data, info.W, info.H
+	row.Image, row.SHA256, row.W, row.H = data, sum, info.W, info.H
 	shrink := p.settings.ShortSide > 0 && min(info.W, info.H) > p.settings.ShortSide
 	if shrink || info.NeedsHEIF() || !p.settings.HeadersOnly {
 		memory := min(int64(info.Memory), decodeMemory)
@@ -112,7 +113,6 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 			return false, imageClass(err), err
 		}
 	}
-	row.SHA256 = sha256.Sum256(row.Image)
 	return info.NeedsHEIF(), "", nil
 }
 
@@ -125,8 +125,8 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 	}
 	var changes string
 	if info.NeedsHEIF() {
-		changes = fmt.Sprintf("converted from %s (sha256 %x) by %s, ", strings.ToUpper(info.Format),
-			sha256.Sum256(row.Image), p.decoder.HEIF.Version())
+		changes = fmt.Sprintf("converted from %s (sha256 %x) by %s, ", strings.ToUpper(info.Format), row.SHA256,
+			p.decoder.HEIF.Version())
 	}
 	if shrink {
 		changes += fmt.Sprintf("resized from %d×%d, bicubic, ", m.W, m.H)
@@ -141,7 +141,7 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 	if err := img.EncodeJPEG(&out, m, quality); err != nil {
 		return err
 	}
-	row.Image, row.W, row.H = out.Bytes(), m.W, m.H
+	row.Image, row.SHA256, row.W, row.H = out.Bytes(), sha256.Sum256(out.Bytes()), m.W, m.H
 	changes += fmt.Sprintf("JPEG quality %d", quality)
 	if before := row.Attributes.Modifications; before != "" {
 		changes = before + "; " + changes
