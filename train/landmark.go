@@ -74,7 +74,8 @@ func (m *Model) Landmarks(ctx context.Context, list []Landmarks) (*retrieval.Res
 
 // rankLandmarks embeds and ranks a benchmark.
 func (m *Model) rankLandmarks(ctx context.Context, l *Landmarks) ([]metric.RevisitedMeans, error) {
-	o := embedOptions{thread: m.thread, workers: m.Config.Run.Workers, prefetch: m.Config.Run.Prefetch, side: l.Side}
+	o := embedOptions{thread: m.thread, reads: m.Config.Run.Reads, workers: m.Config.Run.Workers,
+		prefetch: m.Config.Run.Prefetch, side: l.Side}
 	e := retrieval.Evaluation{Threads: m.Config.Run.Threads}
 	sets := l.Sets()
 	var err error
