@@ -26,3 +26,25 @@ func TestLinkLoopIsAnErrorAndNotMissing(t *testing.T) {
 		}
 	}
 }
+
+// A stage whose output cannot be looked at hides no other stage, and is not run again.
+func TestAStageThatCannotBeLookedAtIsUnknown(t *testing.T) {
+	j := projectHere(t, "{}\n", spec("a", ""), spec("b", ""))
+	p := j.options.Project
+	if err := Run(j, p.pipeline.Stages); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove("a.txt"), os.Symlink("a.txt", "a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.States(0)
+	if err != nil || list[0].State != Unknown || !errors.Is(list[0].Err, syscall.ELOOP) || list[1].State != Done {
+		t.Errorf("%+v, %v; want a unknown and b done", list, err)
+	}
+	if _, err := p.Plan(0, 2); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("the plan of a run: %v", err)
+	}
+	if err := Run(j, p.pipeline.Stages); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("the run: %v", err)
+	}
+}
