@@ -1,8 +1,10 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hgld/labels"
 	"hgld/train/backbone"
@@ -244,4 +246,62 @@ func (l *ledger) Part(_ device.Buffer, _, bytes int) device.Buffer {
 func (l *ledger) Download(dst []byte, _ device.Array) device.Ticket {
 	clear(dst)
 	return 0
+}
+
+// OpWork is the work of all calls of one operation.
+type OpWork struct {
+	Op    string  `json:"op"`              // name of the operation
+	Calls int     `json:"calls"`           // number of calls
+	FLOPs float64 `json:"flops,omitempty"` // of products; a multiplication with its addition counts as two
+	Bytes float64 `json:"bytes"`           // of the arrays read and written, each counted once
+}
+
+// Add counts a call.
+func (w *OpWork) Add(c observe.Call) {
+	w.Calls++
+	w.FLOPs += c.FLOPs
+	w.Bytes += c.Bytes
+}
+
+// setWork sets the work of a step from the work of its operations.
+func (e *Estimate) setWork(byName map[string]*OpWork) {
+	for _, w := range byName {
+		e.Ops = append(e.Ops, *w)
+		e.FLOPs += w.FLOPs
+		e.Bytes += w.Bytes
+	}
+	slices.SortFunc(e.Ops, func(a, b OpWork) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Op, b.Op))
+	})
+}
+
+// DryStep queues one step of a run, the first that freezes no group, on a device that computes nothing. Parameters and
+// images stay zero. begin is called before the step, behind all that a run does once. In a group of processes it queues
+// three steps and calls begin before each: only one that replays another adds gradients beside the backward pass.
+func DryStep(config Config, data Data, b device.Backend, begin func()) error {
+	config.Model.Weights, config.From = "", "" // they do not change any operation
+	config.Model.Projection = ""
+	r, err := New(config, data, Options{Backend: b, blank: true})
+	if err != nil {
+		return err
+	}
+	batch := r.loader.NewBatch()
+	steps := 1
+	if r.network.ranks != nil {
+		steps = 3 // the second may be recorded anew, because the loss reads a memory
+	}
+	err = r.thread.Do(func() error {
+		for range steps {
+			begin()
+			ticket, err := r.step.queue(batch, config.Schedule.Freeze)
+			if err == nil {
+				_, err = ticket.outcome()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, r.Close())
 }

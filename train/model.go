@@ -177,3 +177,17 @@ func (m *Model) embed(ctx context.Context, d input.Dataset, o embedOptions) (ten
 	err = m.thread.Do(func() error { return m.network.b.Wait(m.network.b.Download(t.Data, s.Vectors)) })
 	return t, err
 }
+
+// Weights returns the tensors of the network without those of the loss and the optimizer, under
+// the names of checkpoints: torchvision's or timm's after "backbone.", then pooling and fc.
+func (m *Model) Weights() ([]tensorfile.Tensor, error) {
+	var tensors []tensorfile.Tensor
+	err := m.thread.Do(func() (err error) {
+		tensors, err = m.network.store.Export(m.network.b)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", m.Path, err)
+	}
+	return tensors, nil
+}

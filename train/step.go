@@ -266,3 +266,71 @@ func (s *step) lossOf(t *grad.Tape, e *grad.Var) *grad.Var {
 	s.embeddings = t.Keep(e)
 	return s.objective.record(t, e, s.in.Labels, s.self, s.objective.memory.before(t, e, s.in.Labels))
 }
+
+// recording is a tape that is replayed as a program if the device supports programs and no part of the tape works on
+// the host.
+type recording struct {
+	tape    *grad.Tape
+	program device.Program // of the tape; nil: none yet, or the device has none
+}
+
+// repeat replays the tape, which has run once.
+func (r *recording) repeat(b device.Backend) error {
+	graphs, able := b.(device.Graphs)
+	if !able || r.tape.OnHost() {
+		r.tape.Replay()
+		return nil
+	}
+	if r.program == nil {
+		var err error
+		if r.program, err = graphs.Record(r.tape.Replay); err != nil {
+			return err
+		}
+	}
+	r.program.Run()
+	return nil
+}
+
+// close frees the program, if there is one.
+func (r *recording) close() {
+	if r.program != nil {
+		r.program.Close()
+		r.program = nil
+	}
+}
+
+// Part is a part of a training step.
+type Part string
+
+// The parts of a step, whose times table S2 of Smooth-AP compares.
+const (
+	PartInput     Part = "input"     // uploads and resampling of the batch
+	PartNetwork   Part = "network"   // backbone and head, forward and backward
+	PartLoss      Part = "loss"      // loss and memory, forward and backward
+	PartOptimizer Part = "optimizer" // guards and updates
+)
+
+// PartObserver is a backend that is told which part of a step the operations that follow belong to.
+type PartObserver interface {
+	// Begin is called before the operations of a part.
+	Begin(p Part)
+}
+
+// begin says that the operations that follow belong to a part.
+func begin(b device.Backend, p Part) {
+	if o, ok := b.(PartObserver); ok {
+		o.Begin(p)
+	}
+}
+
+// beginPart records the beginning of a part of the forward pass. behind is the part to which the backward pass
+// returns once it has passed this point; "" if there is none. Other backends record nothing.
+func beginPart(t *grad.Tape, p, behind Part) {
+	if _, ok := t.Backend().(PartObserver); !ok {
+		return
+	}
+	t.Do(func(b device.Backend) { begin(b, p) })
+	if behind != "" {
+		t.Back(func(b device.Backend) { begin(b, behind) })
+	}
+}
