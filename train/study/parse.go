@@ -197,7 +197,7 @@ func (s *Study) readValues(f *Factor, file string, key, list *yaml.Node) error {
 			o.Label = strings.TrimSpace(string(text))
 		}
 		if o.value = at >= 0; o.value {
-			o.Label = f.Name[strings.LastIndex(f.Name, ".")+1:] + "=" + o.Label
+			o.Label = lastKey(f.Name) + "=" + o.Label
 			o.settings = source{file, &yaml.Node{Kind: yaml.MappingNode, Line: value.Line, Content: []*yaml.Node{key, value}}}
 		}
 		f.Options = append(f.Options, o)
@@ -237,3 +237,6 @@ func (f *Factor) readOptions(file string, node *yaml.Node) error {
 	}
 	return nil
 }
+
+// lastKey returns the end of a dotted key, which stands for it in reports.
+func lastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }

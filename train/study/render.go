@@ -278,7 +278,7 @@ func (f *ResultFigure) onAxis(at ResultPoint) bool { return !f.Log || at.X > 0 }
 
 // draw draws a figure.
 func (f *ResultFigure) draw() (*report.Drawing, error) {
-	p := &report.Plot{XLabel: f.X, YLabel: "%", LogX: f.Log}
+	p := &report.Plot{XLabel: lastKey(f.X), YLabel: "%", LogX: f.Log}
 	if len(f.Metrics) == 1 {
 		p.YLabel = f.Metrics[0] + " (%)"
 	}
@@ -289,7 +289,10 @@ func (f *ResultFigure) draw() (*report.Drawing, error) {
 		}
 	}
 	for i, c := range f.Curves {
-		curve := report.Curve{Name: c.Name, Dots: true}
+		curve := report.Curve{Dots: true}
+		if len(f.Curves) > 1 || len(f.Metrics) > 1 { // otherwise the vertical axis names it
+			curve.Name = c.Name
+		}
 		for _, at := range c.Points {
 			point := report.Point{X: f.beside(at.X, i), Y: float64(at.Y.Mean)}
 			if at.Y.Count > 1 {
