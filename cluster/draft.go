@@ -175,20 +175,26 @@ func quantile(members []labels.Member, q float64) float64 {
 	return members[i].Distance + (at-float64(i))*(members[i+1].Distance-members[i].Distance)
 }
 
-// nearestClusters returns the ids of the clusters with the closest centroids.
+// nearestClusters returns the ids of the clusters whose centroids have the most similar directions. By distance, a
+// cluster of scattered tags, whose centroid is short, would be near to all others.
 func nearestClusters(centroids []float64, d int, order []int, id int) []int {
 	own := centroids[order[id]*d : (order[id]+1)*d]
-	away := make([]float64, len(order))
+	alike := make([]float64, len(order))
 	var ids []int
 	for other, k := range order {
 		if other == id {
 			continue
 		}
+		along, square := 0.0, 0.0
 		for j, v := range centroids[k*d : (k+1)*d] {
-			away[other] += (v - own[j]) * (v - own[j])
+			along += v * own[j]
+			square += v * v
+		}
+		if square > 0 {
+			alike[other] = along / math.Sqrt(square)
 		}
 		ids = append(ids, other)
 	}
-	slices.SortFunc(ids, func(a, b int) int { return cmp.Or(cmp.Compare(away[a], away[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(ids, func(a, b int) int { return cmp.Or(cmp.Compare(alike[b], alike[a]), cmp.Compare(a, b)) })
 	return ids[:min(neighbours, len(ids))]
 }

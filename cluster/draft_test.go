@@ -235,3 +235,15 @@ func TestPromptsAndTextsThatCannotBeEncodedAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// The first two entries of nearest are those of the directions, although the third centroid is closer than the second.
+func TestScatteredTagsAreNotTheNearestClusterOfAll(t *testing.T) {
+	centroids := []float64{
+		1, 0, 0,
+		0.65, 0.7, 0, // 0.68 by cosine, at a distance of 0.78
+		0.45, 0, 0.5, // scattered, so short: 0.67 by cosine, at a distance of 0.74
+	}
+	if got := nearestClusters(centroids, 3, []int{0, 1, 2}, 0); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("nearest to cluster 0: %v", got)
+	}
+}
