@@ -62,7 +62,7 @@ type Cluster struct {
 	ID      int      `json:"id"`                // unique in the draft
 	Name    string   `json:"name"`              // the member nearest to the centroid, weighted by use
 	Members []Member `json:"members"`           // nearest to the centroid first
-	Nearest []int    `json:"nearest,omitempty"` // ids of the closest clusters, closest first
+	Nearest []int    `json:"nearest,omitempty"` // ids of the most similar clusters, the most similar first
 
 	Class string `json:"class,omitempty"` // item of Wikidata whose label the name is, in a draft by its classes
 
