@@ -49,12 +49,13 @@ type Qualifier struct {
 	Text     string `json:"text"`          // the value: a label, a time, a number
 }
 
-// About is what Wikidata states about a landmark besides its classes, by the rules of Item. Only the
-// source api has it.
+// About is what Wikidata states about a landmark besides its classes, by the rules of Item. The source page has what
+// the infobox prints: names of places, and no items.
 type About struct {
 	Description string    `json:"description,omitempty"` // in the language of the scrape, or else English
 	LocatedIn   []string  `json:"located_in,omitempty"`  // items of P131, "located in the administrative entity"
 	Country     []string  `json:"country,omitempty"`     // items of P17
+	Place       []string  `json:"place,omitempty"`       // source page: names of the places around it, smallest first
 	Coordinates []float64 `json:"coordinates,omitempty"` // P625: latitude and longitude in degrees, on Earth
 	Image       string    `json:"image,omitempty"`       // P18: name of a file on Commons
 }

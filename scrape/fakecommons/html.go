@@ -128,8 +128,9 @@ func (c *Category) box(b *strings.Builder, row func()) {
 	fmt.Fprintf(b, "<table class=\"fileinfotpl-type-information vevent infobox mw-collapsible\" dir=\"ltr\" "+
 		"id=\"wdinfobox\"><caption class=\"fn org\" id=\"wdinfoboxcaption\"><b>%s</b></caption><tbody>", name)
 	fmt.Fprintf(b, "<tr><td class=\"wdinfo_nomobile\" colspan=\"2\" style=\"text-align:center\"><div>place</div><a "+
-		"class=\"mw-file-description\" href=\"/wiki/File:%[1]s.jpg\"><img class=\"mw-file-element\" "+
-		"src=\"/thumb/%[1]s.jpg\" width=\"230\"></a></td></tr>", name)
+		"class=\"mw-file-description\" href=\"%s.jpg\"><img class=\"mw-file-element\" "+
+		"src=\"/thumb/%s.jpg\" width=\"230\"></a></td></tr>",
+		html.EscapeString(strings.Replace(path(c.Title), "/Category:", "/File:", 1)), name)
 	b.WriteString("<tr><td colspan=\"2\" style=\"text-align:center\"><b><a class=\"external text\" " +
 		"href=\"/w/index.php?title=Special%3AUploadWizard\">Upload media</a></b></td></tr>")
 	row()

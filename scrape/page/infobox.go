@@ -30,6 +30,9 @@ type infobox struct {
 	size   int
 	found  bool // the header has been seen
 	done   bool // and its row is over
+
+	about  about
+	single bool // no further infobox may say more about the landmark
 }
 
 type row uint8
@@ -73,6 +76,12 @@ func (p *parser) startInBox() error {
 		return fmt.Errorf("the infobox nests more than %d elements", maxDepth)
 	}
 	level := len(b.stack)
+	if p.name == "table" && is(p.id, "wdinfobox") {
+		b.another()
+	}
+	if b.skip == 0 && !b.single && !p.decoration() {
+		b.about.start(p, level)
+	}
 	switch {
 	case b.skip > 0:
 	case p.decoration():
@@ -100,12 +109,24 @@ func (p *parser) startInBox() error {
 	return nil
 }
 
+// another begins an infobox. What the page says about the landmark is what the infobox with the tag says.
+func (b *infobox) another() {
+	if b.done {
+		b.single = true
+	} else {
+		b.about = about{}
+	}
+}
+
 // truncate closes the elements above a level.
 func (b *infobox) truncate(level int) error {
 	if level >= len(b.stack) {
 		return nil
 	}
 	b.stack = b.stack[:level]
+	if b.about.end(level); level == 0 && b.done {
+		b.single = true
+	}
 	if b.skip > level {
 		b.skip = 0
 	}
@@ -144,6 +165,9 @@ func (b *infobox) truncate(level int) error {
 
 // addText collects the text of the header or the cell.
 func (b *infobox) addText(text []byte) {
+	if b.skip == 0 && !b.single {
+		b.about.addText(text)
+	}
 	if b.skip == 0 && (b.state == inHeader || b.state == inCell) {
 		b.text.WriteString(decode(text))
 	}

@@ -108,6 +108,7 @@ type fact struct {
 	Item     string            `json:"item,omitempty"`
 	ID       int64             `json:"page_id,omitempty"`
 	Revision int64             `json:"revision,omitempty"`
+	About    *labels.About     `json:"about,omitempty"`
 }
 
 // Read parses the page of the title keys[0]. An error means that the answer is unusable and
@@ -146,7 +147,7 @@ func (s *Source) Finding(title string, facts scrape.Facts) (rec labels.Record, l
 			rec.Redirects = append(rec.Redirects, f.Name)
 		}
 		if f.Redirect == "" {
-			rec.Values, rec.Item, rec.PageID, rec.Revision = f.Values, f.Item, f.ID, f.Revision
+			rec.Values, rec.Item, rec.PageID, rec.Revision, rec.About = f.Values, f.Item, f.ID, f.Revision, f.About
 			if f.Outcome != labels.Missing {
 				rec.Infobox = &f.Infobox
 			}
@@ -230,6 +231,6 @@ func read(a scrape.Answer) (fact, error) {
 		return f, nil
 	}
 	f.Outcome, f.Name, f.Redirect, f.RedLink, f.Infobox = p.Outcome(), p.Name, p.Redirect, p.RedLink, p.Infobox
-	f.Values, f.Item, f.ID, f.Revision = p.Values, p.Item, p.ID, p.Revision
+	f.Values, f.Item, f.ID, f.Revision, f.About = p.Values, p.Item, p.ID, p.Revision, p.About
 	return f, nil
 }

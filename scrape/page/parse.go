@@ -41,6 +41,7 @@ type Page struct {
 	Infobox        bool              // the page has a Wikidata infobox
 	HasTag         bool              // the infobox has a row "Instance of"
 	Values         []labels.TagValue // of that row, in its order
+	About          *labels.About     // what else that infobox says; nil: nothing
 }
 
 // Parse reads the HTML of a category page of Wikimedia Commons.
@@ -68,7 +69,7 @@ func Parse(body []byte) (Page, error) {
 	if err := p.run(); err != nil {
 		return Page{}, err
 	}
-	p.page.HasTag, p.page.Values = p.box.found, p.box.values
+	p.page.HasTag, p.page.Values, p.page.About = p.box.found, p.box.values, p.box.about.result()
 	p.page.Disambiguation = p.page.Disambiguation || p.page.ambiguous
 	switch {
 	case !p.content:
@@ -140,8 +141,8 @@ func (p *Page) Outcome() labels.Outcome {
 	return labels.OK
 }
 
-// parser reads the tokens of a page. It stops after the row "Instance of" if it has read the
-// head of the page by then.
+// parser reads the tokens of a page. It stops after the infobox with the row "Instance of" if it has read the head of
+// the page by then.
 type parser struct {
 	scanner
 	page    Page
@@ -174,7 +175,7 @@ func (p *parser) run() error {
 		if err != nil {
 			return err
 		}
-		if p.box.done && p.page.known && p.page.Item != "" {
+		if p.box.single && p.page.known && p.page.Item != "" {
 			return nil
 		}
 	}
@@ -192,6 +193,7 @@ func (p *parser) start() error {
 	case "table":
 		if is(p.id, "wdinfobox") {
 			p.page.Infobox = true
+			p.box.another()
 			p.box.stack = append(p.box.stack, p.name)
 		}
 	case "html":

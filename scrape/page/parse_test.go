@@ -37,6 +37,11 @@ func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 	if !p.Infobox || !p.HasTag || !reflect.DeepEqual(p.Values, want) || p.Outcome() != labels.OK {
 		t.Errorf("page %+v, outcome %s", p, p.Outcome())
 	}
+	about := &labels.About{Description: "Racecourse in Hong Kong", Image: "Happy Valley Racecourse 1.jpg",
+		Place: []string{"Happy Valley", "Wan Chai District", "Hong Kong", "PRC"}, Coordinates: []float64{22.2728, 114.182}}
+	if !reflect.DeepEqual(p.About, about) {
+		t.Errorf("about %+v", p.About)
+	}
 	if !reflect.DeepEqual(valueTexts(t, data), []string{"horse racing venue"}) {
 		t.Errorf("a selector finds %q", valueTexts(t, data))
 	}
@@ -330,6 +335,60 @@ func TestClassMatchesWholeWords(t *testing.T) {
 	} {
 		if hasClass([]byte(class), "foo") != want {
 			t.Errorf("class %q holds foo: want %v", class, want)
+		}
+	}
+}
+
+func TestInfoboxSaysWhereItsLandmarkIs(t *testing.T) {
+	const tag = `<tr><th class="wikidatainfobox-lcell">Instance of</th><td><ul><li>tower</li></ul></td></tr>`
+	location := func(cell string) string {
+		return tag + `<tr><th class="wikidatainfobox-lcell">Location</th><td>` + cell + `</td></tr>`
+	}
+	geohack := func(params string) string {
+		return tag + `<tr><td><a href="https://geohack.toolforge.org/geohack.php?pagename=X&amp;params=` + params + `">there</a></td></tr>`
+	}
+	for _, c := range []struct {
+		name, rows string
+		want       *labels.About
+	}{
+		{"a name with a comma", location(`<a href="/wiki/W">Washington, D.C.</a>, United States`),
+			&labels.About{Place: []string{"Washington, D.C.", "United States"}}},
+		{"the first of several places", location("<ul> <li>Oslo, Norway</li><li>Bergen, Norway</li></ul>"),
+			&labels.About{Place: []string{"Oslo", "Norway"}}},
+		{"a pencil", location(`Oslo<span class="wdinfobox-edit"><a href="/edit">edit</a></span>`),
+			&labels.About{Place: []string{"Oslo"}}},
+		{"an empty row", location(" , "), nil},
+		{"minutes and seconds, south and west", geohack("22_30_36_S_43_6_0_W_globe:Earth_"),
+			&labels.About{Coordinates: []float64{-22.51, -43.1}}},
+		{"a type", geohack("48.8584_N_2.2945_E_type:landmark"), &labels.About{Coordinates: []float64{48.8584, 2.2945}}},
+		{"another planet", geohack("10_N_20_E_globe:Mars_"), nil},
+		{"no latitude", geohack("91_N_20_E"), nil},
+		{"no number", geohack("1.2.3_N_20_E"), nil},
+		{"another site", tag + `<tr><td><a href="https://example.org/?params=10_N_20_E">there</a></td></tr>`, nil},
+		{"a picture below the first row is no portrait", tag + `<tr><td><a class="mw-file-description" href="/wiki/File:Flag.svg">` +
+			`<img></a></td></tr>`, nil},
+		{"a picture above", `<tr><td><div class="c">text</div><div>A tower</div><a class="mw-file-description" ` +
+			`href="/wiki/File:A_%26_B.jpg"><img></a></td></tr>` + tag, &labels.About{Description: "A tower", Image: "A & B.jpg"}},
+	} {
+		p, err := Parse([]byte(box(c.rows)))
+		if err != nil || !reflect.DeepEqual(p.About, c.want) {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, p.About, err, c.want)
+		}
+	}
+}
+
+// A category that combines topics has an infobox for each. The tag is that of the first, and so is the rest.
+func TestFirstInfoboxAloneSaysWhereItsLandmarkIs(t *testing.T) {
+	first := `<table id="wdinfobox"><tr><th class="wikidatainfobox-lcell">Instance of</th><td>tower</td></tr></table>`
+	second := `<table id="wdinfobox"><tr><th class="wikidatainfobox-lcell">Instance of</th><td>bridge</td></tr>` +
+		`<tr><th class="wikidatainfobox-lcell">Location</th><td>Oslo</td></tr></table>`
+	for name, rows := range map[string]string{
+		"nested": "<tr><td><div>Two topics</div>" + first + second + "</td></tr>",
+		"after":  first[len(`<table id="wdinfobox">`):len(first)-len("</table>")] + "</table>" + second + "<table>",
+	} {
+		p, err := Parse([]byte(box(rows)))
+		if err != nil || len(p.Values) != 1 || p.Values[0].Text != "tower" || p.About != nil {
+			t.Errorf("%s: %+v of %+v, %v", name, p.About, p.Values, err)
 		}
 	}
 }
