@@ -159,9 +159,10 @@ func TestProfileThatIsBrokenOrForOtherPixelsIsAnError(t *testing.T) {
 		"PNG, method 1":      {pngWith([]byte("name\x00\x01")), "damaged"},
 		"PNG, no name":       {pngWith(nil), "damaged"},
 		"PNG, 5 MiB":         {pngWith(bomb), "damaged"},
-		"TIFF, beyond":       {[]byte("II*\x00\x08\x00\x00\x00\x01\x00\x73\x87\x07\x00\x2c\x01\x00\x00\x1a\x00\x00\x00"), "damaged"},
-		"AVIF, no mark":      {bytes.Replace(avif, []byte("acsp"), []byte("acs?"), 1), "damaged"},
-		"none":               {withSegments(t), ""},
+		"TIFF, beyond": {[]byte("II*\x00\x08\x00\x00\x00\x01\x00\x73\x87\x07\x00\x2c\x01\x00\x00\x1a\x00\x00\x00"),
+			"damaged"},
+		"AVIF, no mark": {bytes.Replace(avif, []byte("acsp"), []byte("acs?"), 1), "damaged"},
+		"none":          {withSegments(t), ""},
 	} {
 		got, err := Profile(c.file)
 		text := ""
