@@ -290,6 +290,26 @@ func (h *Hierarchy) Unassigned() []int32 {
 	return list
 }
 
+// Leaves returns the classes of a level that are no parents: all of level 0, and those of a coarser level that
+// no class of the next finer level is below.
+func (h *Hierarchy) Leaves(level int) []int32 {
+	parent := make([]bool, len(h.Levels[level].Classes))
+	if level > 0 {
+		for _, c := range h.Levels[level-1].Classes {
+			if c.Parent >= 0 {
+				parent[c.Parent] = true
+			}
+		}
+	}
+	var list []int32
+	for c, is := range parent {
+		if !is {
+			list = append(list, int32(c))
+		}
+	}
+	return list
+}
+
 // Names returns the class names along p, "" for −1.
 func (h *Hierarchy) Names(p Path) []string {
 	names := make([]string, len(p))

@@ -31,13 +31,7 @@ type attribution struct {
 
 func newAttribution(out io.Writer) *attribution {
 	a := &attribution{cols: append([]column{imageIDColumn(), splitColumn()}, creditColumns()...)}
-	group := parquet.Group{}
-	var names []string
-	for _, c := range a.cols {
-		group[c.name] = parquet.Optional(c.node)
-		names = append(names, c.name)
-	}
-	a.parquet = parquet.NewGenericWriter[any](out, parquet.NewSchema("attribution", inOrder(group, names)),
+	a.parquet = parquet.NewGenericWriter[any](out, flatSchema("attribution", a.cols),
 		parquet.CreatedBy("hgld", "1", "parquet-go"), // not the build's version: equal inputs, equal bytes
 		parquet.MaxRowsPerRowGroup(attributionGroup),
 	)

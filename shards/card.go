@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 	"hgld/labels"
 )
 
-// The files that WriteCard writes beside a data set. The manifest does not list them,
-// and they can be rewritten at any time.
+// The files that WriteCard writes beside a data set, with LabelsFile. The manifest does not list
+// them, and they can be rewritten at any time.
 const (
 	CardFile      = "README.md"
 	CroissantFile = "croissant.json"
@@ -29,11 +30,12 @@ type Card struct {
 	Citation    string // how it is to be cited; may be empty
 }
 
-// WriteCard writes two descriptions of the finished data set in dir. README.md is the
-// card that the Hugging Face Hub shows; its head lists the files of each split, without
-// which the Hub does not know a split called index. croissant.json is the same for
-// machines, in Croissant 1.1 (MLCommons). The same data set and card give the same
-// bytes. WriteCard counts the licences from the rows and verifies the hashes of the
+// WriteCard writes two descriptions of the finished data set in dir, and its table of
+// classes. README.md is the card that the Hugging Face Hub shows; its head lists the
+// files of each split, without which the Hub does not know a split called index, and the
+// table as a configuration of its own. croissant.json is the same for machines, in
+// Croissant 1.1 (MLCommons). The table is LabelsFile. The same data set and card give
+// the same bytes. WriteCard counts the licences from the rows and verifies the hashes of the
 // shards as it reads them.
 func WriteCard(ctx context.Context, dir string, c Card) error {
 	if err := writeCard(ctx, dir, c); err != nil {
@@ -57,12 +59,19 @@ func writeCard(ctx context.Context, dir string, c Card) error {
 			c.Title = filepath.Base(abs)
 		}
 	}
-	licences, err := countLicences(ctx, set)
+	licences, landmarks, err := describeRows(ctx, set)
 	if err != nil {
 		return err
 	}
-	croissant, err := c.croissant(set.Manifest())
+	table, rows, err := set.labelsTable(landmarks)
 	if err != nil {
+		return err
+	}
+	croissant, err := c.croissant(set.Manifest(), Companion{LabelsFile, rows, int64(len(table)), sha256.Sum256(table)})
+	if err != nil {
+		return err
+	}
+	if err := set.dir.write(LabelsFile, table); err != nil {
 		return err
 	}
 	if err := set.dir.write(CroissantFile, croissant); err != nil {
@@ -71,22 +80,28 @@ func writeCard(ctx context.Context, dir string, c Card) error {
 	return set.dir.write(CardFile, c.readme(set.Manifest(), licences))
 }
 
-// countLicences counts the licences of all rows, the most frequent first.
-func countLicences(ctx context.Context, set *Set) ([]Counted, error) {
-	images := map[string]int{}
+// describeRows counts the licences of all rows, the most frequent first, and takes what is known of
+// each landmark from the first of its images.
+func describeRows(ctx context.Context, set *Set) ([]Counted, map[int32]Attributes, error) {
+	images, landmarks := map[string]int{}, map[int32]Attributes{}
 	for _, split := range set.Manifest().Splits() {
 		v, err := set.Split(split)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for row, err := range v.Rows(ctx, false) {
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			images[row.Attributes.License]++
+			a := row.Attributes
+			images[a.License]++
+			if _, known := landmarks[row.Labels[0]]; !known && set.manifest.Landmarks {
+				landmarks[row.Labels[0]] = Attributes{CategoryURL: a.CategoryURL, WikidataQID: a.WikidataQID, Tag: a.Tag,
+					LabelSource: a.LabelSource}
+			}
 		}
 	}
-	return counted(images), nil
+	return counted(images), landmarks, nil
 }
 
 // sizeCategory returns the Hub's name for a number of rows.
@@ -120,7 +135,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	for _, split := range m.Splits() {
 		fmt.Fprintf(&b, "  - split: %s\n    path: data/%s-*.parquet\n", split, split)
 	}
-	fmt.Fprintf(&b, "---\n\n# %s\n\n", oneLine(c.Title))
+	fmt.Fprintf(&b, "- config_name: labels\n  data_files: %s\n---\n\n# %s\n\n", LabelsFile, oneLine(c.Title))
 	if c.Description != "" {
 		fmt.Fprintf(&b, "%s\n\n", c.Description)
 	}
@@ -147,6 +162,8 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		}
 		b.WriteString("\n")
 	}
+	fmt.Fprintf(&b, "\n`%s` is the table of classes, a row for each that has none below it, with the names, and without "+
+		"the images.\n", LabelsFile)
 	b.WriteString("\n## Licences\n\n| licence of the image | images |\n|---|---:|\n")
 	for _, l := range licences {
 		fmt.Fprintf(&b, "| %s | %d |\n", oneLine(cmp.Or(l.Value, "not stated in the rows")), l.Images)
@@ -157,14 +174,10 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		fmt.Fprintf(&b, "`%s` lists them in one file, without the images.\n", AttributionFile)
 	}
 	b.WriteString("\n## Use\n\n" +
-		"    from datasets import load_dataset\n    rows = load_dataset(\"parquet\", data_files={")
-	for i, split := range m.Splits() {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q: \"data/%s-*.parquet\"", string(split), split)
-	}
-	b.WriteString("})\n\n    hgld shards verify .        compares every byte with its hash\n")
+		"    from datasets import load_dataset\n" +
+		"    rows = load_dataset(\".\")               # this folder, or its name on the Hub\n" +
+		"    classes = load_dataset(\".\", \"labels\")\n\n" +
+		"    hgld shards verify .                   compares every byte with its hash\n")
 	if c.Citation != "" {
 		fmt.Fprintf(&b, "\n## Citation\n\n%s\n", c.Citation)
 	}

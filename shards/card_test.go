@@ -1,7 +1,9 @@
 package shards
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +60,9 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	for _, d := range doc.Distribution {
 		hashes[d.ID] = d.SHA256
 	}
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(after[LabelsFile]))); hashes[LabelsFile] != want {
+		t.Errorf("croissant.json has hash %q of %s, want %s", hashes[LabelsFile], LabelsFile, want)
+	}
 	for _, f := range m.Files {
 		if hashes[f.Name] != f.SHA256.String() {
 			t.Errorf("croissant.json has hash %q of %s", hashes[f.Name], f.Name)
@@ -81,6 +86,7 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 		}
 	}
 	delete(after, CardFile)
+	delete(after, LabelsFile)
 	delete(after, CroissantFile)
 	sameContents(t, after, before)
 	if v := mustVerify(t, dir); len(v.Damage) > 0 {

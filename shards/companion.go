@@ -163,15 +163,15 @@ func (s *companionWriter) close() error {
 
 // describe writes ATTRIBUTION.parquet and STATS.json from the columns of the shards,
 // without the images. It holds 12 bytes per row of one split, 32 per row of all, and the counts of
-// classes. It returns the images that the set has more than once.
-func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Failure) (*Duplicates, error) {
+// classes. It returns what STATS.json says.
+func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Failure) (*Stats, error) {
 	f, err := to.create(AttributionFile)
 	if err != nil {
 		return nil, err
 	}
 	same := &sameBytes{}
 	credits := newAttribution(f)
-	stats := Stats{Version: statsVersion, Splits: []SplitStats{}}
+	stats := &Stats{Version: statsVersion, Splits: []SplitStats{}}
 	for _, split := range s.manifest.Splits() {
 		count := newSplitCount(s.manifest.Rows(split))
 		for _, sh := range s.shards {
@@ -204,7 +204,7 @@ func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Fail
 	if err != nil {
 		return nil, err
 	}
-	return stats.Duplicates, to.put(StatsFile, text)
+	return stats, to.put(StatsFile, text)
 }
 
 // TaxonomyWriter writes a tree of classes as taxonomy.skos.ttl. The same tree must give

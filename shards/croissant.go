@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"hgld/labels"
@@ -45,6 +46,7 @@ func (c Companion) about() string {
 		StatsFile:       "images, sizes, licences, classes and failures, counted",
 		BuildFile:       "what the data set was made of: tool, inputs with their hashes, settings, the stages before",
 		TaxonomyFile:    "the tree of classes in SKOS",
+		LabelsFile:      "the table of classes: numbers, names and images",
 	}[c.Name]
 }
 
@@ -60,9 +62,9 @@ func (c Companion) mediaType() string {
 }
 
 // croissant returns the description for machines: every shard as a file with its hash,
-// the shards of a split as a set of files, the columns of its rows, and the companion
-// files.
-func (c Card) croissant(m *Manifest) ([]byte, error) {
+// the shards of a split as a set of files, the columns of its rows, the companion files,
+// and the table of classes.
+func (c Card) croissant(m *Manifest, table Companion) ([]byte, error) {
 	var files, records []any
 	for _, split := range m.Splits() {
 		var of []any
@@ -80,7 +82,7 @@ func (c Card) croissant(m *Manifest) ([]byte, error) {
 			"containedIn": of, "encodingFormat": parquetType, "includes": fmt.Sprintf("data/%s-*.parquet", split)})
 		records = append(records, m.records(split, set))
 	}
-	for _, c := range m.Companions {
+	for _, c := range append(slices.Clip(m.Companions), table) {
 		files = append(files, object{"@type": "cr:FileObject", "@id": c.Name, "name": c.Name, "contentUrl": c.Name,
 			"description": c.about(),
 			"contentSize": fmt.Sprintf("%d B", c.Bytes), "encodingFormat": c.mediaType(), "sha256": c.SHA256.String()})

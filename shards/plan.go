@@ -136,7 +136,7 @@ func (p *plan) images() int {
 // covers format, settings, columns and classes, and everything that is known of each item before its pixels are read.
 func (p *plan) hash(s Settings) error {
 	s.Shards, s.ImagesPerShard, s.ShardBytes, s.Limit = 0, 0, 0, 0 // they show in the items
-	features, err := p.schema.features(p.schema.columns())
+	features, err := features(p.schema.columns())
 	if err != nil {
 		return err
 	}

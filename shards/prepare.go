@@ -137,18 +137,25 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 	if quality == 0 {
 		quality = defaultQuality
 	}
-	var out bytes.Buffer
-	if err := img.EncodeJPEG(&out, m, quality); err != nil {
+	changes += fmt.Sprintf("JPEG quality %d", quality)
+	profile, err := img.Profile(row.Image)
+	if err != nil {
+		changes += fmt.Sprintf("%s (%v)", profileLeftOut, err)
+	}
+	out, err := img.EncodeJPEG(m, quality, profile)
+	if err != nil {
 		return err
 	}
-	row.Image, row.SHA256, row.W, row.H = out.Bytes(), sha256.Sum256(out.Bytes()), m.W, m.H
-	changes += fmt.Sprintf("JPEG quality %d", quality)
+	row.Image, row.SHA256, row.W, row.H = out, sha256.Sum256(out), m.W, m.H
 	if before := row.Attributes.Modifications; before != "" {
 		changes = before + "; " + changes
 	}
 	row.Attributes.Modifications = changes
 	return nil
 }
+
+// profileLeftOut is in the modifications of an image that was encoded without its ICC profile. The reason follows.
+const profileLeftOut = ", ICC profile left out"
 
 func imageClass(err error) FailureClass {
 	if errors.Is(err, img.ErrTooBig) {

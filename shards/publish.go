@@ -93,11 +93,11 @@ func (b *builder) describe(ctx context.Context, from func() ([]Input, error), to
 	if err := labels.WriteHierarchy(tree, set.classes); err != nil {
 		return nil, err
 	}
-	twice, err := set.describe(ctx, to, r.Failures)
+	stats, err := set.describe(ctx, to, r.Failures)
 	if err != nil {
 		return nil, err
 	}
-	r.Notes = append(slices.Clip(r.Notes), twice.Notes()...)
+	r.Notes = append(slices.Clip(r.Notes), stats.notes()...)
 	record, err := encodeJSON(buildRecord{buildVersion, b.o.Tool, b.o.Settings, inputs, b.heif(), b.o.Made})
 	if err != nil {
 		return nil, err

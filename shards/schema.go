@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -87,17 +88,23 @@ func (s *Schema) columns() []column {
 		cols = append(cols, s.classColumn(l))
 	}
 	if s.Landmarks {
-		cols = append(cols,
-			dictText("category_url", func(r *Row) *string { return &r.Attributes.CategoryURL }),
-			dictText("wikidata_qid", func(r *Row) *string { return &r.Attributes.WikidataQID }),
-			dictText("supercategory", func(r *Row) *string { return &r.Attributes.Tag }),
-			dictText("label_source", func(r *Row) *string { return &r.Attributes.LabelSource }))
+		cols = append(cols, landmarkColumns()...)
 	}
 	cols = append(cols,
 		sizeColumn("width", func(r *Row) *int { return &r.W }),
 		sizeColumn("height", func(r *Row) *int { return &r.H }),
 		hashColumn())
 	return append(cols, creditColumns()...)
+}
+
+// landmarkColumns are the columns with what is known of a landmark.
+func landmarkColumns() []column {
+	return []column{
+		dictText("category_url", func(r *Row) *string { return &r.Attributes.CategoryURL }),
+		dictText("wikidata_qid", func(r *Row) *string { return &r.Attributes.WikidataQID }),
+		dictText("supercategory", func(r *Row) *string { return &r.Attributes.Tag }),
+		dictText("label_source", func(r *Row) *string { return &r.Attributes.LabelSource }),
+	}
 }
 
 // creditColumns are the columns with the author and licence of an image, and what was
@@ -255,6 +262,17 @@ func (s *Schema) parquet(cols []column) *parquet.Schema {
 	return parquet.NewSchema("hgld", inOrder(root, names))
 }
 
+// flatSchema returns the schema of columns outside image for the library.
+func flatSchema(name string, cols []column) *parquet.Schema {
+	group := parquet.Group{}
+	var names []string
+	for _, c := range cols {
+		group[c.name] = parquet.Optional(c.node)
+		names = append(names, c.name)
+	}
+	return parquet.NewSchema(name, inOrder(group, names))
+}
+
 // inOrder orders the fields of a group like names.
 func inOrder(group parquet.Group, names []string) ordered {
 	byName := map[string]parquet.Field{}
@@ -269,16 +287,22 @@ func inOrder(group parquet.Group, names []string) ordered {
 }
 
 // features returns the value of the footer key "huggingface".
-func (s *Schema) features(cols []column) (string, error) {
-	out := []byte(`{"info":{"features":{"image":{"_type":"Image"}`)
-	for _, c := range cols[2:] {
+func features(cols []column) (string, error) {
+	var list []string
+	for _, c := range cols {
 		v, err := json.Marshal(c.feature)
 		if err != nil {
 			return "", err
 		}
-		out = fmt.Appendf(out, ",%q:%s", c.name, v)
+		switch c.name {
+		case "bytes": // a child of image, as path is
+			list = append(list, `"image":{"_type":"Image"}`)
+		case "path":
+		default:
+			list = append(list, `"`+c.name+`":`+string(v))
+		}
 	}
-	return string(append(out, "}}}"...)), nil
+	return `{"info":{"features":{` + strings.Join(list, ",") + "}}}", nil
 }
 
 // values appends the leaves of a row.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	"hgld/internal/terminal"
 	"hgld/labels"
 )
 
@@ -20,19 +22,33 @@ type Stats struct {
 	Duplicates *Duplicates `json:"duplicates,omitempty"`
 }
 
+// notes says in words what is probably a mistake, or lost.
+func (s *Stats) notes() []string {
+	list, without := s.Duplicates.Notes(), 0
+	for _, of := range s.Splits {
+		without += of.NoProfile
+	}
+	if without > 0 {
+		list = append(list, terminal.Count(without, "image")+
+			" stored without an ICC profile that is damaged or for other pixels: column modified says why")
+	}
+	return list
+}
+
 // SplitStats counts a split.
 type SplitStats struct {
-	Split      labels.Split         `json:"split"`                   // name
-	Images     int                  `json:"images"`                  // rows
-	Shards     int                  `json:"shards"`                  // files
-	ShardBytes int64                `json:"shard_bytes"`             // size of the files
-	Failures   map[FailureClass]int `json:"failures"`                // images that are missing, by the reason
-	Width      Distribution         `json:"width"`                   // pixels, as seen
-	Height     Distribution         `json:"height"`                  // in pixels
-	Bytes      Distribution         `json:"bytes"`                   // of an image file
-	Licenses   []Counted            `json:"licenses,omitempty"`      // most frequent first
-	Sources    []Counted            `json:"label_sources,omitempty"` // of GLDv2's labels: scraped, curated, propagated
-	Levels     []LevelStats         `json:"levels"`                  // finest first
+	Split      labels.Split         `json:"split"`                       // name
+	Images     int                  `json:"images"`                      // rows
+	Shards     int                  `json:"shards"`                      // files
+	ShardBytes int64                `json:"shard_bytes"`                 // size of the files
+	Failures   map[FailureClass]int `json:"failures"`                    // images that are missing, by the reason
+	Width      Distribution         `json:"width"`                       // pixels, as seen
+	Height     Distribution         `json:"height"`                      // in pixels
+	Bytes      Distribution         `json:"bytes"`                       // of an image file
+	NoProfile  int                  `json:"profiles_left_out,omitempty"` // images encoded again without their ICC profile
+	Licenses   []Counted            `json:"licenses,omitempty"`          // most frequent first
+	Sources    []Counted            `json:"label_sources,omitempty"`     // of GLDv2's labels: scraped, curated, propagated
+	Levels     []LevelStats         `json:"levels"`                      // finest first
 }
 
 // Distribution describes the values of a quantity over images or classes. The quantile
@@ -70,6 +86,7 @@ type LevelStats struct {
 type splitCount struct {
 	width, height, bytes []uint32
 	licenses, sources    map[string]int
+	noProfile            int
 }
 
 func newSplitCount(rows int) *splitCount {
@@ -81,6 +98,9 @@ func newSplitCount(rows int) *splitCount {
 func (c *splitCount) add(r *Row, bytes uint32) {
 	c.width, c.height, c.bytes = append(c.width, uint32(r.W)), append(c.height, uint32(r.H)), append(c.bytes, bytes)
 	c.licenses[r.Attributes.License]++
+	if strings.Contains(r.Attributes.Modifications, profileLeftOut) {
+		c.noProfile++
+	}
 	if r.Attributes.LabelSource != "" {
 		c.sources[r.Attributes.LabelSource]++
 	}
@@ -89,7 +109,7 @@ func (c *splitCount) add(r *Row, bytes uint32) {
 // stats combines the counts with the manifest's entries of the split.
 func (c *splitCount) stats(m *Manifest, split labels.Split, failures []Failure) SplitStats {
 	s := SplitStats{Split: split, Images: m.Rows(split), Failures: map[FailureClass]int{}, Levels: []LevelStats{},
-		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes),
+		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes), NoProfile: c.noProfile,
 		Licenses: counted(c.licenses), Sources: counted(c.sources)}
 	for _, f := range m.Files {
 		if f.Split == split {

@@ -117,7 +117,7 @@ func (w *Writer) Rows() int { return w.index.rows() }
 // and its sidecar to disk, gives them their names and returns their entry for the
 // manifest. The sidecar comes first, so that a shard is never without one.
 func (w *Writer) Finish(note string) (File, error) {
-	features, err := w.schema.features(w.cols)
+	features, err := features(w.cols)
 	if err != nil {
 		return File{}, err
 	}

@@ -12,7 +12,8 @@ import (
 
 func shardsCardCommand() *cli.Command {
 	return &cli.Command{
-		Name: "card", Usage: "write README.md for the Hub, and croissant.json, beside finished shards", ArgsUsage: "[FOLDER]",
+		Name: "card", Usage: "write README.md for the Hub, croissant.json and labels.parquet beside finished shards",
+		ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards card --title 'My landmarks' --license cc-by-4.0\n" +
 			"  hgld shards card --force other            overwrite README.md",
 		Flags: append(commonFlags(),
@@ -41,7 +42,7 @@ func shardsCardCommand() *cli.Command {
 			if err != nil {
 				return shardsError(err)
 			}
-			j.print("%s and %s written to %s\n", shards.CardFile, shards.CroissantFile, dir)
+			j.print("%s, %s and %s written to %s\n", shards.CardFile, shards.CroissantFile, shards.LabelsFile, dir)
 			return nil
 		}),
 	}

@@ -1,7 +1,6 @@
 package img
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"image"
@@ -35,11 +34,11 @@ func photos(b *testing.B, w, h int) [][]byte {
 		return all
 	}
 	for _, file := range files[:8] {
-		var buf bytes.Buffer
-		if err := EncodeJPEG(&buf, Resize(decodeFile(b, file), w, h, Bicubic), 88); err != nil {
+		small, err := EncodeJPEG(Resize(decodeFile(b, file), w, h, Bicubic), 88, nil)
+		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, buf.Bytes())
+		all = append(all, small)
 	}
 	return all
 }

@@ -313,18 +313,18 @@ func TestGIFFrameIsPlacedOnItsCanvas(t *testing.T) {
 func TestEncodeJPEGKeepsThePicture(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg")
 	m := decodeFile(t, filepath.Join(dir, "pillow", "flower.jpg"))
-	var buf bytes.Buffer
-	if err := EncodeJPEG(&buf, m, 95); err != nil {
+	data, err := EncodeJPEG(m, 95, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := new(Decoder).Decode(buf.Bytes())
+	again, err := new(Decoder).Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, mean := difference(t, again, m); mean > 2 {
 		t.Errorf("quality 95 changes pixels by %.2f on average", mean)
 	}
-	c, err := jpeg.DecodeConfig(bytes.NewReader(buf.Bytes()))
+	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
 	if err != nil || c.Width != m.W || c.Height != m.H {
 		t.Errorf("config %v, %v", c, err)
 	}
@@ -374,14 +374,15 @@ func TestLargeImagesAreEncodedToTheSameBytes(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = byte(i * i)
 	}
-	var plain, large bytes.Buffer
-	if err := EncodeJPEG(&plain, m, 90); err != nil {
+	plain, err := EncodeJPEG(m, 90, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	var large bytes.Buffer
 	if err := jpeg.Encode(&large, opaque{m}, &jpeg.Options{Quality: 90}); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(plain.Bytes(), large.Bytes()) {
+	if !bytes.Equal(plain, large.Bytes()) {
 		t.Error("other bytes")
 	}
 }

@@ -15,9 +15,21 @@ import (
 // It reads the box iref in the box meta. An image needs the images that it is derived from (dimg),
 // as a grid needs its tiles, and the auxiliary images that refer to it (auxl), such as its opacity.
 func checkHEIF(data []byte, pixels int) error {
-	needs := references{}
-	items := heifItems{types: map[uint32]string{}, extents: map[uint32][]extent{}, of: map[uint32][]int{}}
-	err := boxes(data, func(kind string, body []byte) error {
+	items, needs, err := readHEIF(data)
+	if err != nil {
+		return err
+	}
+	if err := needs.check(); err != nil {
+		return err
+	}
+	return items.checkSizes(data, needs, pixels)
+}
+
+// readHEIF reads the tables of a file.
+func readHEIF(data []byte) (items heifItems, needs references, err error) {
+	needs = references{}
+	items = heifItems{types: map[uint32]string{}, extents: map[uint32][]extent{}, of: map[uint32][]int{}}
+	err = boxes(data, func(kind string, body []byte) error {
 		if kind != "meta" || len(body) < 4 {
 			return nil
 		}
@@ -28,13 +40,7 @@ func checkHEIF(data []byte, pixels int) error {
 			return items.read(kind, body)
 		})
 	})
-	if err != nil {
-		return err
-	}
-	if err := needs.check(); err != nil {
-		return err
-	}
-	return items.checkSizes(data, needs, pixels)
+	return items, needs, err
 }
 
 // boxes calls do with the type and the content of each box in a list. It skips what follows the

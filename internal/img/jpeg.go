@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"io"
+	"slices"
 )
 
 func jpegConfig(r io.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }
@@ -20,6 +21,7 @@ type jpegHeader struct {
 	channels    int          // components in the list
 	exif        []byte       // TIFF block of the first Exif segment
 	scans       int
+	profile     *[][]byte // if not nil, gets the numbered parts of an ICC profile
 
 	frames, w, h int
 	common       bool // nothing is unusual before the first scan
@@ -31,6 +33,11 @@ type component struct{ id, h, v byte }
 // readJPEGHeader reads the markers. It is lenient, because the decoder rejects what it cannot read.
 func readJPEGHeader(data []byte) jpegHeader {
 	h := jpegHeader{common: true}
+	h.read(data)
+	return h
+}
+
+func (h *jpegHeader) read(data []byte) {
 	for at := 2; at+4 <= len(data); {
 		if data[at] != 0xff { // scan data, or junk between segments
 			h.common = h.common && h.scans > 0
@@ -60,7 +67,6 @@ func readJPEGHeader(data []byte) jpegHeader {
 		h.segment(marker, data[at+4:at+2+n])
 		at += 2 + n
 	}
-	return h
 }
 
 func (h *jpegHeader) segment(marker byte, body []byte) {
@@ -72,6 +78,10 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 	case marker == 0xe1 && h.exif == nil:
 		if block, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok {
 			h.exif = block
+		}
+	case marker == 0xe2 && h.profile != nil && h.scans == 0:
+		if part, ok := bytes.CutPrefix(body, []byte(profileMark)); ok {
+			*h.profile = append(*h.profile, part)
 		}
 	case h.scans == 0 && marker != 0xc4 && marker < 0xdb || marker == 0xdc || marker > 0xdd && marker < 0xe0 ||
 		marker > 0xef && marker < 0xfe:
@@ -167,17 +177,24 @@ func jpegOrientation(data []byte) int {
 	return tiffOrientation(h.exif)
 }
 
-// EncodeJPEG writes m as baseline JPEG with 4:2:0 sampling. quality is from 1 to 100.
-func EncodeJPEG(w io.Writer, m *RGB, quality int) error {
+// EncodeJPEG returns m as baseline JPEG with 4:2:0 sampling. quality is from 1 to 100. profile is the
+// ICC profile of the pixels, or nil; see [Profile].
+func EncodeJPEG(m *RGB, quality int, profile []byte) ([]byte, error) {
 	m.check()
-	if len(m.Pix) > largeImage {
-		return jpeg.Encode(w, opaque{m}, &jpeg.Options{Quality: quality})
+	var from image.Image = opaque{m}
+	if len(m.Pix) <= largeImage {
+		rgba := image.NewRGBA(m.Bounds())
+		for i, p := range triples(m.Pix) {
+			copy(rgba.Pix[4*i:4*i+4], []byte{p[0], p[1], p[2], 255})
+		}
+		from = rgba
 	}
-	rgba := image.NewRGBA(m.Bounds())
-	for i, p := range triples(m.Pix) {
-		copy(rgba.Pix[4*i:4*i+4], []byte{p[0], p[1], p[2], 255})
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, from, &jpeg.Options{Quality: quality}); err != nil {
+		return nil, err
 	}
-	return jpeg.Encode(w, rgba, &jpeg.Options{Quality: quality})
+	const start = 2 // the marker of a file's beginning
+	return slices.Insert(out.Bytes(), start, profileSegments(profile)...), nil
 }
 
 // opaque passes the pixels of a large image to the encoder one by one. This is slower, but avoids a

@@ -249,9 +249,19 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(buf.Bytes())
 	}
+	for _, ending := range []string{"jpg", "png", "webp", "tiff", "avif"} {
+		data, err := os.ReadFile("testdata/profile/rgb." + ending)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Add([]byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\xff\xff\xff\x0f\x00\x00\x00\x00\x00\x00\x00\x00"))
 	d := &Decoder{Limits: Limits{Pixels: 1 << 20, Memory: 16 << 20}}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if profile, err := Profile(data); err == nil && profile != nil && len(profile) < profileHeader {
+			t.Errorf("a profile of %d bytes", len(profile))
+		}
 		info, infoErr := d.Info(data)
 		m, err := d.Decode(data)
 		if err != nil {

@@ -21,50 +21,63 @@ func tiffOrientation(block []byte) int {
 // tiffTag reads a small whole number from the first directory of a TIFF block. It returns 0 if it
 // does not find the tag.
 func tiffTag(block []byte, tag uint16) int {
-	if len(block) < 8 {
+	order, entry := tiffEntry(block, tag)
+	switch {
+	case entry == nil:
 		return 0
+	case order.Uint16(entry[2:]) == 4: // LONG, which some cameras write
+		return int(order.Uint32(entry[8:]))
 	}
-	var order binary.ByteOrder = binary.LittleEndian
+	return int(order.Uint16(entry[8:]))
+}
+
+// tiffEntry finds a tag in the first directory of a TIFF block, and returns its entry of 12 bytes. It
+// returns nil if it does not find the tag.
+func tiffEntry(block []byte, tag uint16) (order binary.ByteOrder, entry []byte) {
+	if len(block) < 8 {
+		return nil, nil
+	}
+	order = binary.LittleEndian
 	switch string(block[:4]) {
 	case "II*\x00":
 	case "MM\x00*":
 		order = binary.BigEndian
 	default:
-		return 0
+		return nil, nil
 	}
 	at := uint64(order.Uint32(block[4:]))
 	if at+2 > uint64(len(block)) {
-		return 0
+		return nil, nil
 	}
 	entries := block[at+2:]
 	for range order.Uint16(block[at:]) {
 		if len(entries) < 12 {
-			return 0
+			return nil, nil
 		}
 		if order.Uint16(entries) == tag {
-			if order.Uint16(entries[2:]) == 4 { // LONG, which some cameras write
-				return int(order.Uint32(entries[8:]))
-			}
-			return int(order.Uint16(entries[8:]))
+			return order, entries[:12]
 		}
 		entries = entries[12:]
 	}
-	return 0
+	return nil, nil
 }
 
 // pngOrientation reads the eXIf chunk.
-func pngOrientation(data []byte) int {
+func pngOrientation(data []byte) int { return tiffOrientation(pngChunk(data, "eXIf")) }
+
+// pngChunk returns the body of the first chunk with a name, nil if there is none.
+func pngChunk(data []byte, name string) []byte {
 	for at := 8; at+12 <= len(data); {
 		n := uint64(binary.BigEndian.Uint32(data[at:]))
 		if uint64(at)+12+n > uint64(len(data)) {
-			return 1
+			return nil
 		}
-		if string(data[at+4:at+8]) == "eXIf" {
-			return tiffOrientation(data[at+8 : at+8+int(n)])
+		if string(data[at+4:at+8]) == name {
+			return data[at+8 : at+8+int(n)]
 		}
 		at += 12 + int(n)
 	}
-	return 1
+	return nil
 }
 
 // webpOrientation reads the EXIF chunk.

@@ -27,3 +27,17 @@ func checkTIFF(data []byte) error {
 func bigTIFF(io.Reader) (image.Config, error) {
 	return image.Config{}, errors.New("BigTIFF is not supported; save it as TIFF or PNG")
 }
+
+// tiffProfile returns the bytes of the tag of a profile.
+func tiffProfile(data []byte) ([]byte, error) {
+	const profile = 0x8773
+	order, entry := tiffEntry(data, profile)
+	if entry == nil {
+		return nil, nil
+	}
+	n, at := uint64(order.Uint32(entry[4:])), uint64(order.Uint32(entry[8:]))
+	if n <= 4 || at+n > uint64(len(data)) { // up to four bytes lie in the entry
+		return nil, errDamagedProfile
+	}
+	return data[at : at+n], nil
+}

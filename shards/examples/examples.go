@@ -343,9 +343,7 @@ func (x *Examples) Thumbnail(ctx context.Context, name string) ([]byte, error) {
 	if w, h := img.ShortSide(m.W, m.H, thumbnailSide); w < m.W {
 		m = img.Resize(m, w, h, img.Bilinear)
 	}
-	var small bytes.Buffer
-	err = img.EncodeJPEG(&small, m, 85)
-	return small.Bytes(), err
+	return img.EncodeJPEG(m, 85, nil) // a profile may be larger than the thumbnail
 }
 
 // largestImage is the largest image file that is read, in bytes.

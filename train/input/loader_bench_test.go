@@ -1,7 +1,6 @@
 package input
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -44,11 +43,11 @@ func newPhotos(b testing.TB, w, h int) *photos {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var file bytes.Buffer
-		if err := img.EncodeJPEG(&file, img.Resize(m, w, h, img.Bicubic), 88); err != nil {
+		file, err := img.EncodeJPEG(img.Resize(m, w, h, img.Bicubic), 88, nil)
+		if err != nil {
 			b.Fatal(err)
 		}
-		d.files = append(d.files, file.Bytes())
+		d.files = append(d.files, file)
 	}
 	return d
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,11 +107,11 @@ func thumbnail(data []byte, class string) (report.Picture, error) {
 		w, h := img.ShortSide(m.W, m.H, pageThumbnail)
 		m = img.Resize(m, w, h, img.Bicubic)
 	}
-	var small bytes.Buffer
-	if err := img.EncodeJPEG(&small, m, 85); err != nil {
+	small, err := img.EncodeJPEG(m, 85, nil) // a profile may be larger than the picture
+	if err != nil {
 		return report.Picture{}, err
 	}
-	return report.Picture{Class: class, Source: report.JPEG(small.Bytes())}, nil
+	return report.Picture{Class: class, Source: report.JPEG(small)}, nil
 }
 
 // decodeHEIF decodes HEIC or AVIF where there is a decoder.
