@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"hgld/internal/atomicfile"
@@ -118,21 +119,22 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	return change == nil || yield(r.event(*change), nil), nil
 }
 
-// bestKey returns the key of the metric that ranks evaluations. A per-level metric without a
-// level means the finest level, and the medium protocol of the first benchmark of landmarks.
+// bestKey returns the key of the metric that ranks evaluations. A per-level metric without a level means its first
+// key: that of the finest level, or of the part that judges in a benchmark of landmarks.
 func (c *Config) bestKey(keys []string) (string, error) {
 	switch want := c.Run.Best; {
-	case want == "" && c.Run.Watch == watchLandmarks:
-		return landmarkMetrics[0] + mediumOfFirst, nil
 	case want == "" && slices.Contains(keys, "H-AP"):
 		return "H-AP", nil
 	case want == "":
 		return keys[0], nil
 	case slices.Contains(keys, want):
 		return want, nil
-	case slices.Contains(keys, c.levelOf(want)):
-		return c.levelOf(want), nil
 	default:
+		for _, key := range keys {
+			if name, _, leveled := strings.Cut(key, "_level"); leveled && name == want {
+				return key, nil
+			}
+		}
 		return "", fmt.Errorf("run.best: %w", registry.Unknown("metric", want, keys))
 	}
 }

@@ -3,7 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
 
 	"hgld/train/input"
 	"hgld/train/landmarks"
@@ -13,55 +13,60 @@ import (
 
 // Landmarks is a benchmark of landmarks, such as Revisited Oxford, that a run is measured on.
 type Landmarks struct {
-	Name   string            // of the ground truth, such as gnd_roxford5k
-	Images *landmarks.Images // to rank, and of the queries
-	Truths []metric.Truth    // of the queries
-	Side   int               // longer side of an image, see EmbedOptions
+	Name    string             // of the ground truth, such as gnd_roxford5k
+	Queries input.Dataset      // the queries
+	Gallery input.Dataset      // the images to rank
+	Measure *landmarks.Measure // of the rankings
+	Side    int                // longer side of an image, see EmbedOptions
 }
 
 // Sets returns the queries and the images to rank, with a level that says nothing if they have none.
 func (l *Landmarks) Sets() []input.Dataset {
-	return []input.Dataset{labelled(l.Images.Queries), labelled(l.Images.Gallery)}
+	return []input.Dataset{labelled(l.Queries), labelled(l.Gallery)}
 }
 
-// landmarkMetrics are the means of a protocol of Revisited Oxford and Paris.
-var landmarkMetrics = []string{"mAP", "mP@1", "mP@5", "mP@10"}
+// key returns the key of a metric of a part. before is the number of parts of the benchmarks before this one.
+func (l *Landmarks) key(metric string, before, part int) string {
+	return fmt.Sprintf("%s_level%d", metric, before+part)
+}
 
-// mediumOfFirst ends the keys of the protocol that judges a run: medium, of the first benchmark.
-var mediumOfFirst = fmt.Sprintf("_level%d", metric.Medium)
-
-// landmarkKeys returns the keys of the metrics of n benchmarks, each of three protocols.
-func landmarkKeys(n int) (keys []string) {
-	for _, name := range landmarkMetrics {
-		for level := range n * (int(metric.HardOnly) + 1) {
-			keys = append(keys, fmt.Sprintf("%s_level%d", name, level))
+// landmarkKeys returns the keys of the metrics of benchmarks. Of each, the metric that judges a model comes first.
+func landmarkKeys(list []Landmarks) (keys []string) {
+	before := 0
+	for _, l := range list {
+		for _, name := range l.Measure.Metrics {
+			keys = append(keys, l.key(name, before, l.Measure.Judge))
+			for part := range l.Measure.Parts {
+				if part != l.Measure.Judge {
+					keys = append(keys, l.key(name, before, part))
+				}
+			}
 		}
+		before += len(l.Measure.Parts)
 	}
 	return keys
 }
 
-// Landmarks measures benchmarks of landmarks. The levels of the result are the protocols of each benchmark: easy,
-// medium and hard.
+// Landmarks measures benchmarks of landmarks. The levels of the result are the parts of each benchmark, such as
+// easy, medium and hard.
 func (m *Model) Landmarks(ctx context.Context, list []Landmarks) (*retrieval.Result, error) {
 	all := &retrieval.Result{Version: retrieval.ResultVersion, Ties: "score-then-row",
-		Overall: map[string]retrieval.Number{}, Definitions: map[string]string{
-			"mAP": "mean of average precision by the trapezoidal rule, without junk",
-			"mP":  "mean of the share of positives among the first k, or up to the last positive, without junk",
-		}}
+		Overall: map[string]retrieval.Number{}, Definitions: map[string]string{}}
 	var keys []string
 	var means []float64
 	for _, l := range list {
-		protocols, err := m.rankLandmarks(ctx, &l)
+		parts, err := m.rankLandmarks(ctx, &l)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name, err)
 		}
-		all.Queries, all.Gallery = all.Queries+l.Images.Queries.Len(), all.Gallery+l.Images.Gallery.Len()
-		for _, p := range protocols {
-			level := len(all.Levels)
-			all.Levels = append(all.Levels, l.Name+" "+p.Protocol.String())
-			for i, mean := range append([]float64{p.AP}, p.Precision[:]...) {
-				key := fmt.Sprintf("%s_level%d", landmarkMetrics[i], level)
-				all.Values = append(all.Values, retrieval.Value{Key: key, Mean: retrieval.Number(mean), Skipped: p.Skipped})
+		all.Queries, all.Gallery = all.Queries+l.Queries.Len(), all.Gallery+l.Gallery.Len()
+		maps.Copy(all.Definitions, l.Measure.Definitions)
+		before := len(all.Levels)
+		for p, part := range parts {
+			all.Levels = append(all.Levels, l.Name+" "+l.Measure.Parts[p])
+			for i, mean := range part.Values {
+				key := l.key(l.Measure.Metrics[i], before, p)
+				all.Values = append(all.Values, retrieval.Value{Key: key, Mean: retrieval.Number(mean), Skipped: part.Skipped})
 				keys, means = append(keys, key), append(means, mean)
 			}
 		}
@@ -73,7 +78,7 @@ func (m *Model) Landmarks(ctx context.Context, list []Landmarks) (*retrieval.Res
 }
 
 // rankLandmarks embeds and ranks a benchmark.
-func (m *Model) rankLandmarks(ctx context.Context, l *Landmarks) ([]metric.RevisitedMeans, error) {
+func (m *Model) rankLandmarks(ctx context.Context, l *Landmarks) ([]landmarks.Means, error) {
 	o := embedOptions{thread: m.thread, reads: m.Config.Run.Reads, workers: m.Config.Run.Workers,
 		prefetch: m.Config.Run.Prefetch, side: l.Side}
 	e := retrieval.Evaluation{Threads: m.Config.Run.Threads}
@@ -87,7 +92,7 @@ func (m *Model) rankLandmarks(ctx context.Context, l *Landmarks) ([]metric.Revis
 		return nil, err
 	}
 	defer m.free(e.Gallery)
-	return landmarks.Rank(ctx, m.network.b, m.thread, e, l.Truths)
+	return l.Measure.Rank(ctx, m.network.b, m.thread, e)
 }
 
 // validateLandmarks checks that a network can embed the images of benchmarks of landmarks.
@@ -124,15 +129,7 @@ func (r *Run) watches() bool {
 // keys returns the keys of the metrics of watched evaluations, at so many levels of the data.
 func (r *Run) keys(levels int) []string {
 	if r.config.Run.Watch == watchLandmarks {
-		return landmarkKeys(len(r.data.Landmarks))
+		return landmarkKeys(r.data.Landmarks)
 	}
 	return r.resolved.metrics.Keys(levels)
-}
-
-// levelOf returns the metric of a key at the level that judges a run.
-func (c *Config) levelOf(name string) string {
-	if c.Run.Watch == watchLandmarks && !strings.Contains(name, "_level") {
-		return name + mediumOfFirst
-	}
-	return name + "_level0"
 }

@@ -98,6 +98,7 @@ var apart = []struct{ command, reason string }{
 	{"--qrels", "judgements of a benchmark"},
 	{"eval revisited", "judgements of a benchmark"},
 	{"eval landmarks", "images of a benchmark"},
+	{"run.watch=landmarks", "see TestSolutionsOfGoogleLandmarksAreWatched"},
 	{"eval overall", "see TestCommandsOfTheDataSetsDocumentRun"},
 	{"eval compare --paper", "the result of a published data set"},
 	{"--images grocery", "written by pyarrow in scripts/check_readers"},

@@ -39,13 +39,14 @@ const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out
 	"  hgld figure retrieved --embeddings e.npy --labels l.csv --images photos --query img7 --out retrieved.png\n" +
 	"  hgld figure examples --data photos --out examples.png\n" +
 	"  hgld figure bounds --positives 3 --negatives 60 --violations 0.1 --out bounds.svg\n" +
+	"  hgld figure toy --out toy.svg\n" +
 	"\nEach writes a picture, .svg or .png, and its points as .csv beside it."
 
 func figureCommand() *cli.Command {
 	return group("figure", "draw the papers' figures that need no training", figureExamples, figureStepsCommand(),
 		figureRegionCommand(), figureGapCommand(), figureCurvesCommand(), figureScoresCommand(), figureClassesCommand(),
 		figureMeansCommand(), figureLandscapeCommand(), figureRetrievedCommand(), figureExamplesCommand(),
-		figureBoundsCommand())
+		figureBoundsCommand(), figureToyCommand())
 }
 
 // figureOut names the picture.

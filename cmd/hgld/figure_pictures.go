@@ -209,6 +209,33 @@ func figureBoundsCommand() *cli.Command {
 		})
 }
 
+// toyBatches are two batches that are each ranked without a mistake: in the second, all scores are lower.
+var toyBatches = []string{"0.9+ 0.8+ 0.7- 0.6-", "0.5+ 0.4+ 0.3- 0.2-"}
+
+func figureToyCommand() *cli.Command {
+	flags := []cli.Flag{&cli.StringSliceFlag{Name: "batch", Usage: "`ITEMS` of a batch by score, + for a positive and - for a " +
+		"negative (default: \"" + toyBatches[0] + "\" and \"" + toyBatches[1] + "\")"}}
+	return figureCommandOf("toy", "draw the decomposability gap of AP on a few items in batches",
+		"  hgld figure toy --out toy.svg\n"+
+			"  hgld figure toy --batch '0.9+ 0.8+ 0.3- 0.2-' --batch '0.8+ 0.7+ 0.4- 0.1-' --out calibrated.svg", flags,
+		func(c *cli.Context, _ *job) (picture, []string, error) {
+			texts := c.StringSlice("batch")
+			if len(texts) == 0 {
+				texts = toyBatches
+			}
+			var batches [][]figure.Scored
+			for _, text := range texts {
+				items, err := figure.ParseScored(text)
+				if err != nil {
+					return nil, nil, fmt.Errorf("--batch: %w", err)
+				}
+				batches = append(batches, items)
+			}
+			f, err := figure.Toy(batches)
+			return f, nil, err
+		})
+}
+
 // presentClasses returns the names of the classes that items have.
 func presentClasses(d figure.Source, level int, all []string) (names []string) {
 	has := make([]bool, len(all))

@@ -76,6 +76,7 @@ func TestFiguresOfImages(t *testing.T) {
 			"\nimg7,2,"},
 		{"examples --data photos --each 3 --class k1,k2 --out x.svg", "x.csv", "k2,k2/img"},
 		{"bounds --positives 2 --negatives 2 --violations 0.5 --batches 2", "bounds.csv", "\n2,18.3333333,16.6666667\n"},
+		{"toy", "toy.csv", "\ngap,,,,18.3333333\n"}, // 1 − (1 + 1 + 3/5 + 4/6)/4
 	} {
 		code, out, errs := run(t, strings.Fields("figure "+c.args)...)
 		text, err := os.ReadFile(c.file)
@@ -102,6 +103,8 @@ func TestFiguresOfImages(t *testing.T) {
 		"retrieved --images photos/k0 --query img1 --places 3" + vectors:                   `no image is called "img1"`,
 		"examples --data photos --class k9":                                                `unknown class "k9"`,
 		"examples --data photos --level kidn":                                              "unknown level",
+		"toy --batch 1+":                                                                   "one batch has no gap",
+		"toy --batch 1+ --batch 1":                                                         `"1" is no item`,
 		"bounds --violations 2":                                                            "--violations is 2",
 		"means --method umap" + vectors:                                                    "--method is \"umap\"",
 		"landscape --sizes 10 --loss nosuch" + vectors:                                     `unknown loss "nosuch"`,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hgld/labels"
+	"hgld/shards"
 	"hgld/train"
 	"hgld/train/history"
 	"hgld/train/input"
@@ -32,24 +34,60 @@ func openLandmarks(j *job, l *history.Landmarks, data *selection.Data) error {
 			count(len(l.Truth), "file"), count(len(l.Images), "folder"))
 	}
 	for i, truth := range l.Truth {
-		benchmark, err := landmarks.Read(truth)
-		if err != nil {
-			return withCode(exitUsage, err)
+		open := openRevisited
+		if filepath.Ext(truth) == ".csv" {
+			open = openSolution
 		}
-		folder, err := openImages(j, l.Images[i])
-		if err != nil {
-			return err
-		}
-		data.Also = append(data.Also, folder)
-		images, err := findLandmarks(benchmark, l.Images[i], folder)
+		of, err := open(j, truth, l.Images[i], data)
 		if err != nil {
 			return err
 		}
 		name := filepath.Base(truth)
-		data.Landmarks = append(data.Landmarks, train.Landmarks{Name: strings.TrimSuffix(name, filepath.Ext(name)),
-			Images: images, Truths: benchmark.Truths, Side: l.Side})
+		of.Name, of.Side = strings.TrimSuffix(name, filepath.Ext(name)), l.Side
+		data.Landmarks = append(data.Landmarks, *of)
 	}
 	return nil
+}
+
+// openRevisited opens Revisited Oxford or Paris: its truth and the folder of its images, which data closes.
+func openRevisited(j *job, truth, path string, data *selection.Data) (*train.Landmarks, error) {
+	benchmark, err := landmarks.Read(truth)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	folder, err := openImages(j, path)
+	if err != nil {
+		return nil, err
+	}
+	data.Also = append(data.Also, folder)
+	images, err := findLandmarks(benchmark, path, folder)
+	if err != nil {
+		return nil, err
+	}
+	return &train.Landmarks{Queries: images.Queries, Gallery: images.Gallery,
+		Measure: landmarks.Revisited(benchmark.Truths)}, nil
+}
+
+// openSolution opens Google Landmarks v2 retrieval: its solution and the shards of its images, which data closes.
+func openSolution(j *job, truth, path string, data *selection.Data) (*train.Landmarks, error) {
+	if !shards.IsDataSet(path) {
+		return nil, withHint(usagef("%s is not a folder of shards; want those of the splits test and index for %s", path,
+			truth), "hgld shards build --dataset gldv2 makes them")
+	}
+	var sets [2]input.Dataset
+	for i, split := range []labels.Split{labels.Test, labels.Index} {
+		set, closer, err := openSplits(path, string(split))
+		if err != nil {
+			return nil, err
+		}
+		sets[i], data.Also = set, append(data.Also, closer)
+	}
+	solution, err := landmarks.ReadSolution(truth, sets[0], sets[1])
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	j.sayAll("%s", solution.Notes)
+	return &train.Landmarks{Queries: solution.Queries, Gallery: sets[1], Measure: solution.Measure()}, nil
 }
 
 // findLandmarks finds the images of a benchmark in a folder.

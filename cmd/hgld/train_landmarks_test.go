@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/testfile"
 	"hgld/train/history"
 	"hgld/train/retrieval"
 )
@@ -57,6 +60,84 @@ func TestLandmarksAreWatchedDuringTraining(t *testing.T) {
 			"-o model.standard=none -o input.size=224 -o input.resize=224", "landmarks.side=0"},
 	} {
 		args := append(append([]string{}, train...), append(strings.Fields(c.args), "--out", "other")...)
+		if code, out, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+}
+
+// solutionFolder makes shards of GLDv2 whose public query is a copy of its only answer, so every network finds it
+// first. The private one is a copy of an image that is none of its three answers: these have the places 2 to 4.
+func solutionFolder(t *testing.T) {
+	t.Helper()
+	landmarkFolder(t)
+	p := gldv2Pictures(t)
+	const a, b, c, d = "4000000000000001", "4100000000000001", "5000000000000001", "5100000000000001"
+	const q, r = "a400000000000002", "a500000000000002"
+	file := func(split, id string) string {
+		return fmt.Sprintf("%s/%s/%s/%s/%s.jpg", split, id[:1], id[1:2], id[2:3], id)
+	}
+	p.files[file("test", q)], p.files[file("test", r)] = p.files[file("index", a)], p.files[file("index", c)]
+	p.files["metadata/retrieval_solution_v2.1.csv"] = "id,images,Usage\n" + q + "," + a + ",Public\n" +
+		r + "," + strings.Join([]string{a, b, d}, " ") + ",Private\nffff000000000000,None,Ignored\n"
+	p.write(t, "gldv2")
+	testfile.Write(t, ".", "other.csv", "id,images,Usage\n"+r+","+a+" "+d+",Public\n"+q+","+d+" lost,Private\n")
+	code, out, errs := run(t, strings.Fields("shards build --dataset gldv2 --input gldv2 --out shards")...)
+	if code != exitOK {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// Beside Revisited Oxford, a training is measured on solutions of Google Landmarks. The values are those of the
+// vectors of the trained model. The first benchmark's public queries choose the best checkpoint.
+func TestSolutionsOfGoogleLandmarksAreWatched(t *testing.T) {
+	solutionFolder(t)
+	const solution = "gldv2/metadata/retrieval_solution_v2.1.csv"
+	train := strings.Fields("train run --data shards --steps 2 --out r -o sampler.batch=4 -o sampler.m=2 " +
+		"-o input.size=16 -o input.resize=18 -o run.evaluate=2 -o run.watch=landmarks -o landmarks.side=20")
+	with := append(train, "-o", "landmarks.truth="+solution+",other.csv,gnd.json", "-o",
+		"landmarks.images=shards,shards,jpg")
+	code, out, errs := run(t, with...)
+	if code != exitOK || !strings.Contains(errs, "best mAP@100_level0 of the landmarks: 1.0000") ||
+		!strings.Contains(errs, "careful: 1 positive items of other.csv are not in the gallery") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	during := readResult(t, "r/"+history.EvaluationFile)
+	if got := strings.Join(during.Levels, ","); got != "retrieval_solution_v2.1 public,retrieval_solution_v2.1 private,"+
+		"other public,other private,gnd easy,gnd medium,gnd hard" {
+		t.Error(got)
+	}
+	for key, want := range map[string]float64{"mAP@100_level0": 1, "mAP@100_level1": (1./2 + 2./3 + 3./4) / 3,
+		"mAP_level4": 1} {
+		if got := during.Mean(key); math.Abs(got-want) > 1e-15 {
+			t.Errorf("%s is %v, want %v", key, got, want)
+		}
+	}
+	for _, split := range []string{"test", "index"} {
+		run(t, "eval", "embed", "--run", "r", "--side", "20", "--split", split, "--out", split+".npy", "shards")
+	}
+	for i, of := range []string{solution + " public", solution + " private", "other.csv public", "other.csv private"} {
+		file, usage, _ := strings.Cut(of, " ")
+		code, out, errs := run(t, "eval", "run", "--embeddings", "test.npy", "--gallery-embeddings", "index.npy",
+			"--qrels", file, "--qrels-usage", usage, "--metrics", "mAP@100")
+		if code != exitOK {
+			t.Fatalf("exit code %d\n%s%s", code, out, errs)
+		}
+		key := fmt.Sprintf("mAP@100_level%d", i)
+		after := readResult(t, "eval.json").Mean("mAP@100_level0")
+		if got := during.Mean(key); got != after {
+			t.Errorf("%s is %v during training and %v afterwards", key, got, after)
+		}
+	}
+	testfile.Write(t, ".", "strange.csv", "id,images,Usage\nx,y,Public\nz,y,Private\n")
+	testfile.Write(t, ".", "half.csv", "id,images\nx,y\n")
+	for _, c := range []struct{ args, want string }{
+		{"-o landmarks.truth=" + solution + " -o landmarks.images=jpg", "jpg is not a folder of shards"},
+		{"-o landmarks.truth=strange.csv -o landmarks.images=shards", "strange.csv, public queries: no positive of"},
+		{"-o landmarks.truth=half.csv -o landmarks.images=shards", "want id, images and Usage"},
+		{"-o landmarks.truth=other.csv -o landmarks.images=shards -o run.best=mAP@10", "did you mean"},
+	} {
+		args := append(append([]string{}, train...), append(strings.Fields(c.args), "--out", "x")...)
 		if code, out, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
 		}

@@ -61,6 +61,9 @@ type Plot struct {
 	// XLabel and YLabel are the labels of the axes.
 	XLabel, YLabel string
 
+	// YNames names the heights 0, 1, 2 … in place of numbers; nil: numbers.
+	YNames []string
+
 	// Log selects a logarithmic vertical axis and drops values that are not positive. LogX does the same
 	// for the horizontal axis.
 	Log, LogX bool
@@ -84,6 +87,10 @@ func (p *Plot) Draw() (*Drawing, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{215}, color.Gray{215}
 	drawing.Add(grid)
 	drawing.X.Tick.Marker, drawing.Y.Tick.Marker = niceTicks{}, niceTicks{}
+	if p.YNames != nil {
+		drawing.NominalY(p.YNames...)
+		drawing.Y.Min, drawing.Y.Max = -0.5, float64(len(p.YNames))-0.5
+	}
 	if p.Log {
 		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}

@@ -265,12 +265,8 @@ func (in *Input) judge(e *Evaluation) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Qrels, err)
 	}
-	if truth.Unjudged > 0 {
-		in.Say("%d of %d queries have no judgement in %s; no metric counts them", truth.Unjudged, len(e.Query.IDs), in.Qrels)
-	}
-	if truth.Missing > 0 {
-		in.Say("careful: %d positive items of %s are not in the gallery; no metric counts them as missed", truth.Missing,
-			in.Qrels)
+	for _, note := range truth.Notes(in.Qrels, len(e.Query.IDs)) {
+		in.Say("%s", note)
 	}
 	e.Truth, e.Levels = truth, q.Levels()
 	none := slices.Repeat(labels.Path{-1}, len(e.Levels))

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"hgld/internal/report"
@@ -376,5 +377,67 @@ func TestGapBoundsAreThoseOfTheWorstRanking(t *testing.T) {
 		if _, err := Bounds(bad, 4); err == nil {
 			t.Errorf("%+v was drawn", bad)
 		}
+	}
+}
+
+// Batch 1 ranks a negative between its positives: its AP is (1 + 2/3)/2. Batch 2 makes no mistake. Of all, the
+// positives have the places 1, 2, 4 and 5.
+func TestToyGapIsThatOfThePaper(t *testing.T) {
+	var batches [][]Scored
+	for _, text := range []string{"0.9+ 0.3- 0.5+ 0.7-", "-.25- 0.4+ 8e-1+"} {
+		items, err := ParseScored(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches = append(batches, items)
+	}
+	f, err := Toy(batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, second, all = 100 * (1 + 2./3) / 2, 100., 100 * (1 + 1 + 3./4 + 4./5) / 4
+	var csv strings.Builder
+	if err := f.Table.Write(&csv, "csv"); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{
+		"batch 1,3,0.5,true," + number(first), "batch 1,4,0.3,false," + number(first), "batch 2,1,0.8,true,100",
+		"batch 2,3,-0.25,false,100", "all,3,0.7,false," + number(all), "all,5,0.4,true," + number(all),
+		"gap,,,," + number((first+second)/2-all),
+	} {
+		if !strings.Contains(csv.String(), "\n"+row+"\n") {
+			t.Errorf("no row %s in\n%s", row, csv.String())
+		}
+	}
+	if got := strings.Join(f.Plot.YNames, "; "); got != "all: 88.8; batch 2: 100.0; batch 1: 83.3" {
+		t.Error(got)
+	}
+	for _, bad := range []string{"", "0.9", "0.9-", "x+", "0.9+-", "NaN+", "1e999+"} {
+		if items, err := ParseScored(bad); err == nil {
+			t.Errorf("%q was read as %v", bad, items)
+		}
+	}
+}
+
+// The worst ranking of figure 11 has the gap of the bound of Eq. 26.
+func TestToyOfTheWorstCaseReachesTheBound(t *testing.T) {
+	var batches [][]Scored
+	for b := range 3 {
+		from := -float64(10 * b)
+		batches = append(batches, []Scored{{from, true}, {from - 1, true}, {from - 2, false}})
+	}
+	f, err := Toy(batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, _ := GapBounds(Batch{Positives: 2, Negatives: 1}, 3)
+	if row := f.Table.Rows[len(f.Table.Rows)-1]; row[4] != number(100*without) {
+		t.Errorf("the gap is %s, and the bound %s", row[4], number(100*without))
+	}
+	if _, err := Toy(batches[:1]); err == nil {
+		t.Error("one batch was drawn")
+	}
+	if _, err := Toy([][]Scored{make([]Scored, 500), make([]Scored, 501)}); err == nil {
+		t.Error("1,001 items were drawn")
 	}
 }

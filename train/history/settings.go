@@ -36,10 +36,10 @@ type Settings struct {
 	Adopted train.Adoption `yaml:"-" json:"-"`
 }
 
-// Landmarks names benchmarks such as Revisited Oxford and Paris.
+// Landmarks names benchmarks such as Revisited Oxford and Paris, and Google Landmarks v2 retrieval.
 type Landmarks struct {
-	Truth  []string `yaml:"truth" path:"in" usage:"with run.watch landmarks: ground truths, such as gnd_roxford5k.pkl"`
-	Images []string `yaml:"images" path:"in" usage:"folder of the images of each ground truth, in the same order"`
+	Truth  []string `yaml:"truth" path:"in" usage:"with run.watch landmarks: ground truths, such as gnd_roxford5k.pkl or retrieval_solution_v2.1.csv"`
+	Images []string `yaml:"images" path:"in" usage:"images of each ground truth, in the same order: their folder, or shards with the splits test and index for a solution"`
 	Side   int      `yaml:"side" range:"0 65500" usage:"longer side of an image, which keeps its shape; 0: cropped as in other evaluations"`
 }
 

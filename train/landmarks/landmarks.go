@@ -1,5 +1,6 @@
 // Package landmarks prepares the benchmarks Revisited Oxford and Paris (Radenović et al., CVPR 2018): their
-// published ground truth, the images that it names, and the whitening that their papers apply.
+// published ground truth, the images that it names, and the whitening that their papers apply; and the retrieval of
+// Google Landmarks v2 (Weyand et al., CVPR 2020).
 package landmarks
 
 import (

@@ -79,6 +79,9 @@ func Read(path, usage string) (*Qrels, error) {
 	return q, nil
 }
 
+// Judges reports whether the file has a judgement of a query, which is named by its id.
+func (q *Qrels) Judges(query string) bool { return q.queries[query] != nil }
+
 // judge records a judgement.
 func (q *Qrels) judge(query, item string, relevance int) error {
 	items := q.queries[query]

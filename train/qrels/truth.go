@@ -82,6 +82,22 @@ func (q *Qrels) Bind(query, gallery []string) (*Truth, error) {
 	return t, nil
 }
 
+// Len returns the number of queries.
+func (t *Truth) Len() int { return len(t.judged) }
+
+// Notes say what the judgements of a file leave out of so many queries.
+func (t *Truth) Notes(file string, queries int) (notes []string) {
+	if t.Unjudged > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d queries have no judgement in %s; no metric counts them", t.Unjudged,
+			queries, file))
+	}
+	if t.Missing > 0 {
+		notes = append(notes, fmt.Sprintf("careful: %d positive items of %s are not in the gallery; no metric counts them "+
+			"as missed", t.Missing, file))
+	}
+	return notes
+}
+
 // Shared implements train.Truth. An item of relevance r shares r levels.
 func (t *Truth) Shared(dst []byte, query int) {
 	clear(dst)

@@ -302,9 +302,9 @@ func (r *Result) Table(w io.Writer) error {
 
 // levelTable writes the table of levels and returns the width of its first column.
 func (r *Result) levelTable(text *strings.Builder) (width int) {
-	var names []string // of the per-level metrics
+	var names []string // of the per-level metrics; benchmarks of landmarks differ in them
 	for _, v := range r.Values {
-		if name, isFinest := strings.CutSuffix(v.Key, "_level0"); isFinest {
+		if name, _, leveled := strings.Cut(v.Key, "_level"); leveled && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

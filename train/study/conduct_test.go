@@ -197,3 +197,14 @@ func TestRecordRefusesOtherSettingsAndInputs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A study refuses to go on if one of these changed, and leaves out a run without one.
+func TestFilesOfARun(t *testing.T) {
+	r := planned(t, t.TempDir(), Scale{}).Runs[0]
+	r.Settings.Images.Data, r.Settings.Images.Benchmarks = "shards", []string{"fine", "coarse"}
+	r.Settings.Landmarks.Truth, r.Settings.Landmarks.Images = []string{"gnd.pkl"}, []string{"jpg"}
+	r.Settings.Model.Weights, r.Settings.From = "w.pth", "run"
+	if got := strings.Join(r.Files(), " "); got != "shards fine coarse gnd.pkl jpg w.pth run" {
+		t.Error(got)
+	}
+}

@@ -72,10 +72,11 @@ type Run struct {
 	Settings *history.Settings `json:"-"`    // with its directory as Out
 }
 
-// Files are the inputs of a run: data and weights.
+// Files are the inputs of a run: data, benchmarks and weights.
 func (r *Run) Files() []string {
-	list := append(r.Settings.Images.Files(), r.Settings.Images.Benchmarks...)
-	list = append(list, r.Settings.Model.Weights, r.Settings.From)
+	s := r.Settings
+	list := slices.Concat(s.Images.Files(), s.Images.Benchmarks, s.Landmarks.Truth, s.Landmarks.Images,
+		[]string{s.Model.Weights, s.From})
 	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
 }
 
