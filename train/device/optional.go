@@ -19,6 +19,15 @@ type Ragged interface {
 	RaggedAttention(dst, qkv, rows, keys, spans Array, heads int)
 }
 
+// Symmetric is a device that multiplies by a matrix and by its transpose at once: A·x + Aᵀ·x is one
+// product of A + Aᵀ.
+type Symmetric interface {
+	// Symmetrize replaces a, F32 [N,N], by A + Aᵀ. A is a times s, which is one number or one for each
+	// row. It reports whether it did so: a device that forwards the call may stand before one that
+	// cannot.
+	Symmetrize(a, s Array) bool
+}
+
 // Discrete is a device that may have memory of its own, apart from the host's: a card.
 type Discrete interface {
 	// OwnMemory reports whether it has.

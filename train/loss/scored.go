@@ -22,7 +22,8 @@ type gallery struct {
 // unless that is nil.
 //
 // The backward pass is dQuery = ds·Gallery and, if the gallery takes gradient, dGallery =
-// dsᵀ·Query. It needs O(Q·G) memory.
+// dsᵀ·Query. Where the queries are the gallery, a Symmetric device makes one product of the two. It
+// needs O(Q·G) memory.
 func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *grad.Var,
 	compute func(d device.Backend, loss, ds, s, sh device.Array)) *grad.Var {
 	query, rows := b.Query, g.rows
@@ -45,6 +46,12 @@ func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *
 		if weight != nil {
 			w = t.Scratch(device.F32, Q)
 			d.Scale(w, weight.Value, t.Grad(loss))
+		}
+		if symmetric, able := d.(device.Symmetric); able && query == rows && symmetric.Symmetrize(ds.Value, w) {
+			if dq, acc := t.Onto(query); !dq.Absent() {
+				d.MatMul(dq, ds.Value, rows.Value, device.Mul{Alpha: 1, Beta: acc})
+			}
+			return
 		}
 		d.Scale(ds.Value, ds.Value, w)
 		if dq, acc := t.Onto(query); !dq.Absent() {

@@ -35,6 +35,8 @@ var (
 	_ device.Ragged  = (*Backend)(nil)
 	_ device.Lender  = (*Backend)(nil)
 	_ device.Packer  = (*Backend)(nil)
+
+	_ device.Symmetric = (*Backend)(nil)
 )
 
 // New returns a Backend with the given number of threads (0 means one for each processor)

@@ -21,6 +21,9 @@ type product struct {
 	bias           []float32
 	act            device.Func
 
+	upper bool // tiles below the diagonal are not computed
+	first int  // column of c in the matrix that has the diagonal
+
 	tileM, tileN, down, across int // tiles: shape, and number in each direction
 
 	shared   blas.Panels // b packed for all tiles, width columns; nil: each packs its own
@@ -82,6 +85,9 @@ func (p *product) span(_, lo, hi int) {
 	for tile := lo; tile < hi; tile++ {
 		batch, at := tile/(p.down*p.across), tile%(p.down*p.across)
 		i, j := at/p.across*p.tileM, at%p.across*p.tileN
+		if p.upper && p.first+min(j+p.tileN, p.n) <= i {
+			continue
+		}
 		if p.add != nil {
 			p.begin(batch, i, j)
 		}

@@ -15,8 +15,13 @@ func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 	p := &scratch[reference.Pairs](b, "pairloss.pairs", 1)[0]
 	p.Set(o)
 	sums := scratch[reference.PairSum](b, "pairloss.sums", sh.Rows())
-	grads := scratch[float64](b, "pairloss.row", b.Threads()*sh.Cols())
-	split(b, sh.Rows(), 1, pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums, grads: grads})
+	t, n := pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums}, b.Threads()*sh.Cols()
+	if o.Kind == device.MultiSimilarity {
+		t.kept = kept{scratch[int32](b, "pairloss.items", n), scratch[float32](b, "pairloss.scores", n)}
+	} else {
+		t.grads = scratch[float64](b, "pairloss.row", n)
+	}
+	split(b, sh.Rows(), 1, t)
 	var total [2]int64
 	for q, r := range sums {
 		copy(row(i32(cnt), cnt, q), r.Count[:])
@@ -30,13 +35,23 @@ type pairSumTask struct {
 	ds, s, sh device.Array
 	pairs     *reference.Pairs
 	sums      []reference.PairSum
-	grads     []float64
+	kept      kept      // of all workers; MultiSimilarity
+	grads     []float64 // of all workers; the other kinds
 }
 
 func (t *pairSumTask) span(worker, lo, hi int) {
 	g := t.sh.Cols()
 	for q := lo; q < hi; q++ {
 		s, sh := row(f32(t.s), t.s, q), row(u8(t.sh), t.sh, q)
+		if t.pairs.Kind == device.MultiSimilarity {
+			var ds []float32
+			if !t.ds.Absent() {
+				ds = row(f32(t.ds), t.ds, q)
+			}
+			own := kept{t.kept.items[worker*g:][:g], t.kept.scores[worker*g:][:g]}
+			t.sums[q] = own.multiSimilarity(ds, s, sh, t.pairs)
+			continue
+		}
 		if t.ds.Absent() {
 			t.sums[q] = reference.PairLoss(nil, s, sh, t.pairs)
 			continue

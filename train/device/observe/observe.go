@@ -39,6 +39,15 @@ func (obs *observer) Pack(w device.Array, transB bool) bool {
 	return able && p.Pack(w, transB)
 }
 
+// Symmetrize passes through seen if b is Symmetric.
+func (obs *observer) Symmetrize(a, s device.Array) bool {
+	on, able := obs.Backend.(device.Symmetric)
+	if able {
+		obs.seen(Call{"Symmetrize", 0, 2*moved(a) + moved(s)}, func() { on.Symmetrize(a, s) })
+	}
+	return able
+}
+
 // OwnMemory forwards the call.
 func (obs *observer) OwnMemory() bool { return device.OwnMemory(obs.Backend) }
 

@@ -81,11 +81,19 @@ func TestObserverKeepsOptionalInterfaces(t *testing.T) {
 	if got, want := watched.(device.Packer).Pack(w, true), b.Pack(same, true); got != want {
 		t.Errorf("packed %t behind an observer, %t without", got, want)
 	}
+	symmetric, factor := device.New(b, device.F32, 2, 2), device.New(b, device.F32, 1)
+	b.Fill(symmetric, 1)
+	b.Fill(factor, 3)
+	if !watched.(device.Symmetric).Symmetrize(symmetric, factor) || saw[len(saw)-1] != "Symmetrize" ||
+		b.Floats(symmetric)[1] != 6 {
+		t.Errorf("saw %v, and the matrix is %v", saw, b.Floats(symmetric))
+	}
 	plain := Operations(bare{b}, see)
 	if _, able := plain.(device.Ragged); able {
 		t.Error("an observed processor that is not Ragged is")
 	}
-	if plain.(device.Packer).Pack(w, true) || plain.(device.Pinned).HostBuffer(1) != nil {
+	if plain.(device.Packer).Pack(w, true) || plain.(device.Symmetric).Symmetrize(w, factor) ||
+		plain.(device.Pinned).HostBuffer(1) != nil {
 		t.Error("an observer has what is not behind it")
 	}
 }

@@ -54,20 +54,11 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 	if positives == 0 {
 		return 0
 	}
-	sumAll, sumPos := work[2*n:3*n], work[3*n:4*n]
-	ap, a, p := 0.0, 0.0, 0.0
-	for m := range n {
-		a, p = a+all[m], p+pos[m]
-		sumAll[m], sumPos[m] = a, p
-		if a > 0 {
-			ap += pos[m] * p / a
-		}
-	}
+	loss := BinSlopes(work, n, positives)
 	if ds == nil {
-		return 1 - ap/positives
+		return loss
 	}
 	byAll, byPos := work[4*n:5*n], work[5*n:]
-	binSlopes(byAll, byPos, pos, sumAll, sumPos)
 	for i, l := range sh {
 		if l == device.AbsentLevel {
 			continue
@@ -82,6 +73,24 @@ func BinLoss[T float32 | float64](ds []float64, s []T, sh []uint8, o Bins, work 
 		}
 		ds[i] = -slope * d / positives
 	}
+	return loss
+}
+
+// BinSlopes returns the loss of a query from its histogram, and the derivatives of its precision
+// Σ_m c⁺_m C⁺_m/C_m. work [6n] holds c, the weight of all items in each of n bins, and c⁺, that of
+// the positives. Its last two parts receive the derivatives by the weight of a bin among all items
+// and among the positives.
+func BinSlopes(work []float64, n int, positives float64) float64 {
+	all, pos, sumAll, sumPos := work[:n], work[n:2*n], work[2*n:3*n], work[3*n:4*n]
+	ap, a, p := 0.0, 0.0, 0.0
+	for m := range n {
+		a, p = a+all[m], p+pos[m]
+		sumAll[m], sumPos[m] = a, p
+		if a > 0 {
+			ap += pos[m] * p / a
+		}
+	}
+	binSlopes(work[4*n:5*n], work[5*n:], pos, sumAll, sumPos)
 	return 1 - ap/positives
 }
 
