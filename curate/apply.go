@@ -37,6 +37,8 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 		fx, err = s.split(f, e)
 	case SetParent:
 		fx = s.setParent(e)
+	case Also:
+		fx = s.addFurther(f, e)
 	case Flag, Note:
 		fx = s.remark(f, e)
 	default:
@@ -94,6 +96,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	delete(s.index[e.Level], n.Ref)
 	n.Ref, n.declared = to, true
 	s.index[e.Level][to] = i
+	s.renameFurther(e.Level, e.From[0].Name, e.To)
 	return fx, nil
 }
 
@@ -148,6 +151,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 		s.put(e.Level-1, child, to)
 	}
 	for _, g := range groups {
+		s.renameFurther(e.Level, s.at(e.Level, g).Name, e.To)
 		s.remove(e.Level, g)
 		fx.changed = true
 	}
@@ -208,6 +212,9 @@ func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
 		kept = kept || to == group
 		if !there && parent >= 0 {
 			s.put(e.Level, to, parent)
+		}
+		if !there && group >= 0 && s.at(e.Level, group).further != "" {
+			s.change(e.Level, to).further = s.at(e.Level, group).further
 		}
 		for _, m := range members {
 			changed = s.put(e.Level-1, m, to) || changed

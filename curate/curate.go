@@ -52,6 +52,9 @@ const (
 	// SetParent puts the groups From under To, a class of the next coarser level; an
 	// empty To removes the parent. A group that does not exist is declared.
 	SetParent Op = "set_parent"
+	// Also says that the classes From belong to the class To as well: a further parent, besides that of the
+	// tree. It decides no tag. An empty To takes all further parents of From away.
+	Also Op = "also"
 	// Drop leaves the tags From out of the hierarchy and decides them; Note says why.
 	Drop Op = "drop"
 	// Propose puts the tags of Parts into their groups without deciding them. A decided
@@ -80,7 +83,7 @@ const (
 )
 
 // Ops lists every operation.
-var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Drop, Propose, Confirm, Withdraw, Flag, Note,
+var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Also, Drop, Propose, Confirm, Withdraw, Flag, Note,
 	Revert, Snapshot, Restore}
 
 // Ref refers to a tag by its text, byte for byte, and its Wikidata item if that is
@@ -212,13 +215,15 @@ func (e *Edit) checkShape(levels int) error {
 		low = 1
 	case SetParent:
 		low, high = 1, levels-2
+	case Also:
+		high = levels - 2
 	}
 	switch {
 	case e.Level < low || e.Level > high:
 		return fmt.Errorf("%s at level %d; in a hierarchy of %d levels want level %d to %d", e.Op, e.Level, levels, low, high)
 	case needsTo && e.To == "":
 		return fmt.Errorf("%s without the name of a target", e.Op)
-	case e.To != "" && !needsTo && e.Op != SetParent:
+	case e.To != "" && !needsTo && e.Op != SetParent && e.Op != Also:
 		return fmt.Errorf("%s takes no target; got %.80q", e.Op, e.To)
 	case (e.Op == Rename || e.Op == Split) && len(e.From) != 1:
 		return fmt.Errorf("%s takes one group; got %d", e.Op, len(e.From))

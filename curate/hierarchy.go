@@ -219,6 +219,9 @@ func (s *Session) Problems() []Problem {
 			if n.flagged {
 				report("flagged: %s", n.flag)
 			}
+			for _, name := range s.state.lostFurther(l, n) {
+				report("also in %.80q, which has been divided: name its further parent again", name)
+			}
 		}
 	}
 	return found

@@ -28,6 +28,8 @@ type Node struct {
 	FlagBy string
 	// Note is the curator's note.
 	Note string
+	// Further are the names of its further parents, besides Parent.
+	Further []string
 	// Placed is the number of the edit of the session's own log that last decided or proposed a tag, 0 for none.
 	Placed int
 }
@@ -41,7 +43,7 @@ func (s *Session) Node(level, at int) Node {
 	n := s.state.at(level, int32(at))
 	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
 		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, FlagBy: n.flagBy,
-		Note: n.note, Placed: int(n.placed)}
+		Note: n.note, Further: n.furtherParents(), Placed: int(n.placed)}
 }
 
 // Flags lists the active edits that flag the node at a place, reply to that, or resolve it, in order.

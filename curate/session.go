@@ -197,6 +197,8 @@ type Group struct {
 	Flag string
 	// Note is the curator's note.
 	Note string
+	// Further are the names of its further parents, besides Parent.
+	Further []string
 	// Members are its members at the next finer level, in the order of that level.
 	Members []Ref
 	// Decided is the number of members that a curator placed.
@@ -215,7 +217,8 @@ func (s *Session) Groups(level int) ([]Group, error) {
 		if n.gone {
 			continue
 		}
-		g := Group{Name: n.Name, Declared: n.declared, Flagged: n.flagged, Flag: n.flag, Note: n.note}
+		g := Group{Name: n.Name, Declared: n.declared, Flagged: n.flagged, Flag: n.flag, Note: n.note,
+			Further: n.furtherParents()}
 		if n.parent >= 0 {
 			g.Parent = s.state.at(level+1, n.parent).Name
 		}

@@ -24,7 +24,8 @@ type node struct {
 	flag     string // reason of the flag
 	flagBy   string // its author
 	note     string
-	placed   int32 // number of the edit of this log that last decided or proposed the tag, 0 for none
+	further  string // names of further parents, each after a NUL
+	placed   int32  // number of the edit of this log that last decided or proposed the tag, 0 for none
 }
 
 // state holds the nodes of each level and an index of their names. Level 0 never grows

@@ -27,7 +27,7 @@ type Work struct {
 	Dropped int `json:"dropped"`
 	// Confirmed is the number of tags that edits in force decided as proposed, without looking at each.
 	Confirmed int `json:"confirmed"`
-	// Groups is the number of edits in force of groups: names, merges, divisions and parents.
+	// Groups is the number of edits in force of groups: names, merges, divisions, parents and further parents.
 	Groups int `json:"groups"`
 	// Flags is the number of edits in force of flags and notes.
 	Flags int `json:"flags"`
@@ -70,7 +70,7 @@ func (w *Work) count(e *Edit) {
 		} else {
 			w.Confirmed += Members(e.Parts)
 		}
-	case Rename, Merge, Split, SetParent:
+	case Rename, Merge, Split, SetParent, Also:
 		w.Groups++
 	case Flag, Note:
 		w.Flags++

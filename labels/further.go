@@ -3,6 +3,7 @@ package labels
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // FurtherParent says that a class has another parent besides that of the tree.
@@ -37,3 +38,40 @@ func ReadFurtherParents(r io.Reader, name string) ([]FurtherParent, error) {
 
 // OpenFurtherParents is ReadFurtherParents of the file at path.
 func OpenFurtherParents(path string) ([]FurtherParent, error) { return open(path, ReadFurtherParents) }
+
+// FurtherHeader is the first line of the files of WriteFurtherParents. The last column says where a row is from.
+const FurtherHeader = "level,class,also,source"
+
+// WriteFurtherParents writes further parents that curators named, as ReadFurtherParents reads them.
+func WriteFurtherParents(w io.Writer, list []FurtherParent) error {
+	var b strings.Builder
+	b.WriteString(FurtherHeader + "\n")
+	for _, f := range list {
+		b.WriteString(joinCSV([]string{f.Level, f.Class, f.Parent, "curated"}) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// LandmarkParents replaces the rows of tags, whose level has the given name, by a row for each labelled landmark
+// with that tag, because a table names no tags as classes. The order is that of the list, then that of the
+// table. The other rows stay as they are.
+func (t *Table) LandmarkParents(tags string, list []FurtherParent) []FurtherParent {
+	of := map[string][]string{} // landmarks by tag
+	for i := range t.Rows {
+		if l := &t.Rows[i]; l.Labelled() {
+			of[l.Tag] = append(of[l.Tag], l.Names[0])
+		}
+	}
+	var rows []FurtherParent
+	for _, f := range list {
+		if f.Level != tags {
+			rows = append(rows, f)
+			continue
+		}
+		for _, landmark := range of[f.Class] {
+			rows = append(rows, FurtherParent{Level: t.Levels[0], Class: landmark, Parent: f.Parent, Where: f.Where})
+		}
+	}
+	return rows
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,7 @@ type curateSettings struct {
 	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
 	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: one curator's, or those of two curators and an adjudicator"`
 	Out        string   `yaml:"out" path:"out" kind:"a hierarchy" usage:"hierarchy to write"`
+	Also       string   `yaml:"also" path:"out" usage:"further parents of classes to write, .csv, if a curator named some; \"\": not written"`
 	OnConflict string   `yaml:"on_conflict" usage:"if an edit names a tag or group that the draft lacks: stop, or skip the edit and list it"`
 	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
 }
@@ -29,9 +31,9 @@ func curateStage() pipeline.StageOf[curateSettings] {
 	return pipeline.New(pipeline.Spec[curateSettings]{
 		Name: "curate", Command: "curate apply",
 		Defaults: curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json",
-			OnConflict: "stop"},
+			Also: "also.csv", OnConflict: "stop"},
 		Files: func(s *curateSettings) (in, out []string) {
-			return append([]string{s.Draft}, s.Logs...), []string{s.Out}
+			return append([]string{s.Draft}, s.Logs...), s.outputs()
 		},
 		Run:   onJob(runCurateApply),
 		Check: (*curateSettings).check,
@@ -117,10 +119,46 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err == nil && replaced != nil {
 		j.say("%s", replaced.Text())
 	}
-	if err := atomicfile.Write(s.Out, func(w io.Writer) error { return labels.WriteHierarchy(w, h) }); err != nil {
+	further, err := session.FurtherParents(h)
+	if err != nil {
 		return err
 	}
-	return reportCuration(j, files, s, session, h)
+	if err := s.write(j, h, further); err != nil {
+		return err
+	}
+	return reportCuration(j, files, s, session, h, len(further))
+}
+
+// outputs lists the files that the stage has written. Further parents are rare, so theirs need not exist.
+func (s *curateSettings) outputs() []string {
+	if ours, err := outputKinds()[kindFurther].Ours(s.Also); err == nil && ours {
+		return []string{s.Out, s.Also}
+	}
+	return []string{s.Out}
+}
+
+// write writes the hierarchy and, if there are some, the further parents. A file of further parents that
+// hgld wrote for an earlier hierarchy goes.
+func (s *curateSettings) write(j *job, h *labels.Hierarchy, further []labels.FurtherParent) error {
+	files := []atomicfile.Content{{Path: s.Out, Fill: func(w io.Writer) error { return labels.WriteHierarchy(w, h) }}}
+	write := len(further) > 0 && s.Also != ""
+	if write {
+		in := append([]string{s.Draft, s.Out}, s.Logs...)
+		if err := j.checkOutputs("curate apply", in, pipeline.Output{Path: s.Also, Kind: kindFurther}); err != nil {
+			return err
+		}
+		files = append(files, atomicfile.Content{Path: s.Also,
+			Fill: func(w io.Writer) error { return labels.WriteFurtherParents(w, further) }})
+	}
+	if err := atomicfile.WriteAll(files); err != nil || write {
+		return err
+	}
+	ours, err := outputKinds()[kindFurther].Ours(s.Also)
+	if err != nil || !ours {
+		return err
+	}
+	j.say("%s removed: no class has a further parent now", s.Also)
+	return os.Remove(s.Also)
 }
 
 func conflictPolicy(name string) (curate.OnConflict, error) {
@@ -135,19 +173,26 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 
 // reportCuration prints the result of the edits and what was written. It returns exit
 // code 3 if edits were skipped or the adjudicator left differences open.
-func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy) error {
+func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy,
+	further int) error {
 	tags, parents := f.Open(session)
 	fresh, _ := f.NewTags()
 	names := make([]curate.Ref, len(fresh))
 	for i, tag := range fresh {
 		names[i] = session.Tag(tag).Ref
 	}
-	err := j.show(map[string]any{
+	text := f.Text(session, h, s.Out)
+	shown := map[string]any{
 		"new":       names,
 		"hierarchy": s.Out, "logs": f.Logs, "levels": h.Sizes(), "dropped": session.Dropped(),
 		"undecided": session.Undecided(), "proposed": session.Proposed(), "open": tags, "open_parents": parents,
 		"problems": session.Problems(),
-	}, f.Text(session, h, s.Out))
+	}
+	if further > 0 && s.Also != "" {
+		text += fmt.Sprintf("%s written: %s\n", s.Also, count(further, "row"))
+		shown["also"] = s.Also
+	}
+	err := j.show(shown, text)
 	if left := f.LeftText(session); err == nil && left != "" {
 		return withCode(exitSomeFailed, errors.New(left))
 	}

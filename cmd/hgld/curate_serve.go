@@ -78,7 +78,7 @@ func curateServeCommand() *cli.Command {
 				images:     c.String("images"),
 				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict),
 				log: c.String("log"), origin: c.String("origin"), people: c.String("people"),
-				undecided: settings.Undecided, named: c.IsSet("tags"),
+				also: settings.Also, undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
 			if names := c.String("levels"); names != "" {
 				o.levels = strings.Split(names, ",")
@@ -99,11 +99,11 @@ func curateServeCommand() *cli.Command {
 
 // serveOptions are the flags of `hgld curate serve`.
 type serveOptions struct {
-	draft, log, by, out, vectors, tags, images, onConflict, origin, people string
-	port                                                                   int
-	adjudicate, levels                                                     []string
-	undecided                                                              bool
-	named                                                                  bool // whether --tags was given
+	draft, log, by, out, also, vectors, tags, images, onConflict, origin, people string
+	port                                                                         int
+	adjudicate, levels                                                           []string
+	undecided                                                                    bool
+	named                                                                        bool // whether --tags was given
 }
 
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
@@ -341,6 +341,7 @@ func (o *serveOptions) finish(j *job, replace bool) (string, error) {
 	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
 		o.onConflict, o.undecided
+	settings.Also = o.also
 	err := curateStage().Execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil

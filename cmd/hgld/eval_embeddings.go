@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
+	"hgld/curate"
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/internal/tensorfile"
@@ -157,6 +159,12 @@ func (s *evalFileSettings) bindFurther(j *job, in *embeddings.Evaluation) error 
 	}
 	truth, err := retrieval.NewFurther(in.Levels, in.Classes.Names, in.Query.Labels, in.Gallery.Labels, list)
 	if err != nil {
+		if slices.ContainsFunc(list, func(f labels.FurtherParent) bool {
+			return f.Level == curate.DefaultLevels[0] && !slices.Contains(in.Levels, f.Level)
+		}) {
+			err = withHint(err, "the labels name no tags; `hgld labels build --also %s` writes a row for each landmark in place of "+
+				"its tag", word(s.Also))
+		}
 		return asUsage(err)
 	}
 	j.say("%s: %d of %s apply here", s.Also, truth.Used, count(len(list), "further parent"))

@@ -26,6 +26,7 @@ const (
 	kindDraft      = "a draft"
 	kindHierarchy  = "a hierarchy"
 	kindLabels     = "labels"
+	kindFurther    = "further parents"
 	kindPage       = "a page"
 	kindPlot       = "a plot"
 	kindPoints     = "points of a plot"
@@ -55,6 +56,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindDraft:                   {Ours: begins(`\{\s*"hgld_draft"`)},
 		kindHierarchy:               {Ours: begins(`\{\s*"hgld_hierarchy"`)},
 		kindLabels:                  {Ours: isLabels, Files: labelOutputs},
+		kindFurther:                 {Ours: begins(labels.FurtherHeader + "\n")},
 		"a list of unlabelled ones": {Ours: begins(`split,landmark_id,category,tag,reason,detail`)},
 		kindResult:                  {Ours: begins(`\{\s*"hgld_eval"`)},
 		kindPage:                    {Ours: holds(`<meta name="generator" content="hgld">`)},

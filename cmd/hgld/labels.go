@@ -24,6 +24,8 @@ type labelsSettings struct {
 	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
 	Tree       string `yaml:"tree" usage:"meaning: the classes of the hierarchy; place: town, region, country and continent, from the items"`
 	Items      string `yaml:"items" path:"in" usage:"with tree place: items.jsonl of stage 1"`
+	Also       string `yaml:"also" path:"in" usage:"further parents of classes that curate apply wrote, such as also.csv; empty: none"`
+	AlsoOut    string `yaml:"also_out" path:"out" kind:"further parents" usage:"with also: further parents to write, with a row for each landmark in place of its tag; for eval run --also"`
 	Out        string `yaml:"out" path:"out" kind:"labels" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
 	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
 	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
@@ -34,7 +36,8 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 	return pipeline.New(pipeline.Spec[labelsSettings]{
 		Name: "labels", Command: "labels build",
 		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
-			Form: autoForm, Unlabelled: "unlabelled.csv", Tree: treeByMeaning, Items: "items.jsonl"},
+			AlsoOut: "landmarks_also.csv", Form: autoForm, Unlabelled: "unlabelled.csv",
+			Tree: treeByMeaning, Items: "items.jsonl"},
 		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
@@ -42,6 +45,9 @@ func labelsStage() pipeline.StageOf[labelsSettings] {
 			}
 			if s.Tree == treeByPlace {
 				return []string{s.Tags, s.Items}, out
+			}
+			if s.Also != "" {
+				return []string{s.Tags, s.Hierarchy, s.Also}, append(out, s.AlsoOut)
 			}
 			return []string{s.Tags, s.Hierarchy}, out
 		},
@@ -57,6 +63,10 @@ func (s *labelsSettings) check() error {
 	}
 	if !slices.Contains(labelTrees, s.Tree) {
 		return withCode(exitUsage, registry.Unknown("tree", s.Tree, labelTrees))
+	}
+	if s.Also != "" && (s.Tree == treeByPlace || s.AlsoOut == "") {
+		return usagef("--also takes further parents of the classes of --tree meaning, and the name of a file to write, " +
+			"--also-out")
 	}
 	d := labelsStage().Defaults()
 	if s.Tree == treeByPlace && (s.Out == d.Out || s.Unlabelled == d.Unlabelled) {
@@ -143,7 +153,11 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 			return err
 		}
 	}
-	if err := writeLabels(s, form, table, parts); err != nil {
+	further, err := s.further(table)
+	if err != nil {
+		return err
+	}
+	if err := writeLabels(s, form, table, parts, further); err != nil {
 		err = fmt.Errorf("labels build: %w", err)
 		if len(table.Levels) != 3 && form != labels.LevelsForm && form != labels.JSONForm {
 			err = withHint(err, "--form levels writes any number of levels")
@@ -163,6 +177,9 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	}
 	if s.Unlabelled != "" {
 		j.print("; %s: %d rows", s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
+	}
+	if s.Also != "" {
+		j.print("; %s: %d rows", s.AlsoOut, len(further))
 	}
 	j.print("\n")
 	if len(stats.Splits) > 1 && len(parts) == 1 && form != labels.LevelsForm && form != labels.JSONForm {
@@ -187,7 +204,8 @@ func labelFiles(name string) []string {
 
 // writeLabels writes the labels and, if it was asked for, the list of landmarks without a
 // label. The files appear together, once all are complete.
-func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labels.Part) error {
+func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labels.Part,
+	further []labels.FurtherParent) error {
 	var files []atomicfile.Content
 	for _, part := range parts {
 		files = append(files, atomicfile.Content{Path: part.Path,
@@ -197,7 +215,27 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 		files = append(files, atomicfile.Content{Path: s.Unlabelled,
 			Fill: func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }})
 	}
+	if s.Also != "" {
+		files = append(files, atomicfile.Content{Path: s.AlsoOut,
+			Fill: func(w io.Writer) error { return labels.WriteFurtherParents(w, further) }})
+	}
 	return atomicfile.WriteAll(files)
+}
+
+// further reads the further parents of classes, and names landmarks in place of tags.
+func (s *labelsSettings) further(table *labels.Table) ([]labels.FurtherParent, error) {
+	if s.Also == "" {
+		return nil, nil
+	}
+	list, err := labels.OpenFurtherParents(s.Also)
+	if err != nil {
+		return nil, err
+	}
+	h, err := labels.OpenHierarchy(s.Hierarchy)
+	if err != nil {
+		return nil, err
+	}
+	return table.LandmarkParents(h.Levels[0].Name, list), nil
 }
 
 // checkFormInName returns a usage error for a file name whose extension belongs to another

@@ -76,7 +76,8 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	if err := p.groupNotes(levels); err != nil {
 		return nil, nil, err
 	}
-	return p.edits, missing, nil
+	lost, err := p.further(d.Further)
+	return p.edits, append(missing, lost...), err
 }
 
 // mayPropose reports whether a tag is open, and not yet proposed for a group.

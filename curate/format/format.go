@@ -30,6 +30,9 @@ type Document struct {
 	// Images is the number of images of each tag, if the file counts them.
 	Images map[string]int
 
+	// Further are the further parents of classes, if the file is about these alone.
+	Further []labels.FurtherParent
+
 	// Sources are the programs that made the proposals, if the file names them.
 	Sources []string
 
@@ -81,6 +84,9 @@ var Formats = registry.Table[Format]{
 		"as JSON lines with reasons", Value: Format{
 		Read: readSuggestions, Write: writeSuggestions, is: isSuggestions, lint: lintNames(readSuggestions),
 		holds: holding{proposals: true, proposalsOnly: true}}},
+	{Name: "also", About: "further parents of classes: level, class, also", Value: Format{
+		Read: readFurther, Write: writeFurther, is: isFurther, lint: lintNames(readFurther),
+		holds: holding{furtherOnly: true}}},
 	{Name: "groups", About: "a list of groups: group, parent, landmarks", Value: Format{
 		Read: readGroups, Write: writeGroups, is: isGroups, lint: lintNames(readGroups),
 		holds: holding{open: true, levels: true, empty: true, groupsOnly: true}}},
@@ -186,6 +192,7 @@ type holding struct {
 	items, drops, open, proposals, notes, levels, empty, counts bool
 	groupsOnly                                                  bool
 	proposalsOnly                                               bool
+	furtherOnly                                                 bool
 }
 
 // lost lists what a file of the format cannot hold of d.
@@ -231,11 +238,12 @@ func (d *Document) lost(h holding) []string {
 	if len(levels) > 1 {
 		empty = len(levels[1].Classes) - len(members)
 	}
+	say(h.furtherOnly, len(d.Further), "further parent", "further parents")
 	if h.proposalsOnly {
 		say(false, len(levels[0].Classes)-proposals, "tag that is not proposed", "tags that are not proposed")
 		return list
 	}
-	say(!h.groupsOnly, len(levels[0].Classes), "tag", "tags")
+	say(!h.groupsOnly && !h.furtherOnly, len(levels[0].Classes), "tag", "tags")
 	say(h.items, items, "Wikidata item", "Wikidata items")
 	say(h.drops || h.groupsOnly, dropped, "dropped tag with its reason", "dropped tags with their reasons")
 	say(h.open, open, "tag without a group", "tags without a group")

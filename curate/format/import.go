@@ -142,7 +142,7 @@ func (i *Import) Append(ctx context.Context) (tags int, err error) {
 		if _, err := i.session.Apply(e, i.log.Append); err != nil {
 			return tags, err
 		}
-		if e.Level == 0 && e.Op != curate.Note {
+		if e.Level == 0 && e.Op != curate.Note && e.Op != curate.Also {
 			tags += len(e.From)
 		}
 	}

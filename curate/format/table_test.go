@@ -28,6 +28,7 @@ func TestTablesOfOtherProgramsAreReadOrRefused(t *testing.T) {
 		"trailing":    {"group;parent;;;\nchurch;human-made;;;\n", "groups church", false},
 		"quotes":      {"group\tparent\nthe \"Old\" town\tx\n", `groups the "Old" town`, false},
 		"suggestions": {"tag;group;score;source\nclass 1;church;0.9;m\n", "suggestions ", false},
+		"also":        {"level;class;also\ntag;bridge;river\n", "also ", false},
 		"labels": {"landmark_id;category;supercategory;hierarchical_label;natural_or_human_made\n" +
 			"0;http://commons.wikimedia.org/wiki/Category:A;church;religious;human-made\n", "labels religious", false},
 		"names":     {"church\nlake\n", "groups church,lake", false},

@@ -30,10 +30,11 @@ type View struct {
 type tagView struct {
 	At       []int             `json:"at"`
 	Parent   []int             `json:"parent"`
-	Status   []int             `json:"status"`   // sum of the bits below
-	Distance []float32         `json:"distance"` // to the centroid of the group
-	Placed   []int             `json:"placed"`   // number of the edit that decided or proposed it, 0 for none
-	Remarks  map[int][4]string `json:"remarks"`  // reason of the drop, of the flag, note, author of the flag; for tags that have one
+	Status   []int             `json:"status"`         // sum of the bits below
+	Distance []float32         `json:"distance"`       // to the centroid of the group
+	Placed   []int             `json:"placed"`         // number of the edit that decided or proposed it, 0 for none
+	Also     map[int][]string  `json:"also,omitempty"` // further groups, for tags that have some
+	Remarks  map[int][4]string `json:"remarks"`        // reason of the drop, of the flag, note, author of the flag; for tags that have one
 }
 
 // The bits of a tag's status. An outlier of the draft counts as one while it is in its
@@ -56,12 +57,14 @@ type groupView struct {
 	Flagged  bool   `json:"flagged,omitempty"`
 	Flag     string `json:"flag,omitempty"`
 	Note     string `json:"note,omitempty"`
+
+	Also []string `json:"also,omitempty"` // further parents
 }
 
 // viewSince returns what has changed after a version, and everything for version −1.
 func (s *Server) viewSince(version int) *View {
 	v := &View{Draft: s.draft, Version: s.session.Version(),
-		Tags: tagView{Remarks: map[int][4]string{}}, Groups: []groupView{}}
+		Tags: tagView{Remarks: map[int][4]string{}, Also: map[int][]string{}}, Groups: []groupView{}}
 	v.Undo, v.Redo = s.session.Undo()
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
@@ -76,7 +79,7 @@ func (s *Server) viewSince(version int) *View {
 		n := s.session.Node(p.Level, p.At)
 		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared,
 			Gone:    n.Gone,
-			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note})
+			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note, Also: n.Further})
 	}
 	return v
 }
@@ -128,6 +131,9 @@ func (s *Server) addTag(v *tagView, at int) {
 	v.Status = append(v.Status, status)
 	v.Distance = append(v.Distance, distance)
 	v.Placed = append(v.Placed, n.Placed)
+	if len(n.Further) > 0 {
+		v.Also[at] = n.Further
+	}
 	if n.Reason != "" || n.Flagged || n.Note != "" {
 		v.Remarks[at] = [4]string{n.Reason, n.Flag, n.Note, n.FlagBy}
 	}

@@ -3,6 +3,7 @@
 package browsertest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,8 +100,14 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 	done()
 	b.Ctrl("y")
 	done()
+	b.nameFurther(done)
 	b.Keys("w")
 	b.Until("written", `document.querySelector("dialog[open]").textContent.includes("hierarchy.json written")`)
+	want := "level,class,also,source\ntag,railway bridge,river,curated\nsupercategory,river,natural,curated\n" +
+		"supercategory,bridge,natural,curated\n"
+	if got := mustRead(t, filepath.Join(dir, "also.csv")); got != want {
+		t.Errorf("also.csv is %q, want %q", got, want)
+	}
 	b.Shot("light-9-written")
 	groups, kinds := groupsOf(t, filepath.Join(dir, "hierarchy.json"))
 	if want := []string{" museum", "art  museum", "history museum"}; !slices.Equal(groups["museum "], want) &&
@@ -124,6 +131,35 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 	if a, b := mustRead(t, filepath.Join(dir, "hierarchy.json")), mustRead(t, filepath.Join(dir, "again.json")); a != b {
 		t.Error("the hierarchy of the page differs from that of the replayed log")
 	}
+}
+
+// nameFurther gives a label another group, and its group another kind, undone and done again in between. done waits
+// for an edit to be saved.
+func (b *page) nameFurther(done func()) {
+	b.TB.Helper()
+	b.Ctrl("k")
+	b.take("railway bridge")
+	b.at("the label's group", "bridge")
+	further := `[...document.querySelectorAll("#grid .card.at .also")].map((e) => e.textContent).join()`
+	for _, step := range []struct{ key, want string }{{"T", " + river"}, {"u", ""}, {"y", " + river"}} {
+		switch step.key {
+		case "T":
+			b.Keys("T")
+			b.take("river")
+		case "u":
+			b.Keys("u")
+		default:
+			b.Ctrl(step.key)
+		}
+		done()
+		b.Until("its further group", fmt.Sprintf("%s === %q", further, step.want))
+	}
+	b.Readable("light-1280-also")
+	b.Focus("#tree")
+	b.Keys("T")
+	b.take("natural")
+	done()
+	b.Until("another kind in the head", `document.querySelector("#head h2 .kind").textContent === "human-made · also natural"`)
 }
 
 func mustRead(t testing.TB, path string) string {

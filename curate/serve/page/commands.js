@@ -140,6 +140,24 @@ function remark(app, e, tags) {
   app.view.clearMarks();
 }
 
+// also gives labels, or the class at the tree's cursor, a further parent besides that of the tree, or takes all
+// of them away.
+async function also(app) {
+  const {model: m, view} = app, under = view.tree.under(), tags = under ? [] : view.chosen();
+  if (!under && !tags.length) return;
+  if (under && !m.levels[under.level + 1]) { view.say(`There is no level above ${classWord(app, under.level)}.`); return; }
+  const now = under ? under.also || [] : [...new Set(tags.flatMap((i) => m.also.get(i) || []))];
+  const level = under ? under.level : 0, create = classWord(app, level + 1);
+  const items = under ? classItems(app, level + 1, under.parent) : groupItems(app, view.commonGroup(tags));
+  const whose = under ? `“${shown(under.name)}”` : tags.length > 1 ? count(tags.length, 'label') : `“${shown(m.names[tags[0]])}”`;
+  const chosen = await choose({title: `Another ${create} of ${whose}`, create, whole: true,
+    lead: now.length ? `Also in ${now.map(shown).join(', ')}.` : 'It stays where it is in the tree, and belongs there as well.',
+    items: [...items.filter((x) => !now.includes(x.name)), ...(now.length ? [{name: 'none besides that of the tree', note: '', none: true}] : [])]});
+  if (chosen === null) return;
+  const e = {op: 'also', ...(chosen.none ? {} : {to: chosen.name ?? chosen})};
+  if (under) app.edit({...e, level, from: [{name: under.name}]}); else remark(app, e, tags);
+}
+
 const isFlagged = (app) => (i) => app.model.status[i] & FLAGGED;
 
 // flag flags labels, or replies to the flag of those that have one; resolve ends flags. Both also
@@ -268,8 +286,8 @@ const many = 10; // an edit of more labels or groups is undone after a question
 async function history(app) {
   let list;
   try { list = (await ask('/api/history')).reverse(); } catch (e) { app.view.say(`${e.message}.`); return; }
-  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'split', set_parent: 'set the parent of', drop: 'drop', flag: 'flag',
-    note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw', snapshot: 'name this state',
+  const names = {accept: 'accept', move: 'move', rename: 'rename', merge: 'merge', split: 'split', set_parent: 'set the parent of', also: 'also',
+    drop: 'drop', flag: 'flag', note: 'note', revert: 'undo', propose: 'propose', confirm: 'confirm', withdraw: 'withdraw', snapshot: 'name this state',
     restore: 'restore'};
   const text = (e) => (e.op === 'revert' ? `undo #${e.of}`
     : `${e.resolved ? 'resolve the flag of' : names[e.op]} ${shown(e.first)}${e.n > 1 ? ` and ${number(e.n - 1)} more` : ''}`
@@ -360,6 +378,8 @@ export const commands = [
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
   {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag', run: (app) => flag(app)},
   {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
+  {keys: ['T'], name: 'Also in', group: 'label', help: 'too: another group that the label belongs to as well, or another kind of a group in the tree',
+    run: also},
   {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: note},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['I'], name: 'Enlarge image', group: 'label', help: 'the image of the current label, large, until it is pressed again',

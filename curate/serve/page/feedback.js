@@ -12,6 +12,7 @@ const words = {
   merge: [(e) => `Merged ${names(e)} into “${shown(e.to)}”`, 'the merge of'],
   split: [(e) => `Split ${names(e)} into ${shown(e.to)}`, 'the split of'],
   set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or removed its parent`), 'the kind of'],
+  also: [(e) => (e.to ? `Put ${names(e)} in “${shown(e.to)}” as well` : `Took ${names(e)} out of all groups but that of the tree`), 'the further group of'],
   drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
   flag: [(e) => (e.resolved ? `Resolved the flag of ${names(e)}` : `Flagged ${names(e)}`), 'the flag of'],
   propose: [(e) => `Proposed ${names(e)} for ${shown(e.to)}`, 'the proposal of'],

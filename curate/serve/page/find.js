@@ -17,7 +17,8 @@ const day = (e) => new Date(e.at).toLocaleDateString('en-CA');
 // The facets: {id, any, of(app, label)}. of returns the value, '' for none.
 const facets = [
   {id: 'state', any: 'any state', of: ({model: m}, i) => stateOf(m.status[i])},
-  {id: 'mark', any: 'any flag', of: ({model: m}, i) => (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : '')},
+  {id: 'mark', any: 'any flag', of: ({model: m}, i) =>
+    (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : m.also.has(i) ? 'in two groups' : '')},
   {id: 'landmarks', any: 'any landmarks', of: ({model: m}, i) => ranges.find(([most]) => m.landmarks[i] <= most)[1]},
   {id: 'lead', any: 'any fit', of: ({model: m}, i) => leadOf(m, i)},
   {id: 'by', any: 'any curator', of: (app, i) => editOf(app, i)?.by || ''},
@@ -183,7 +184,7 @@ export class TagEdits {
   section(i) {
     if (this.of !== this.key(i) || !this.list.length) return null;
     const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'split',
-      flag: 'flagged', note: 'noted'};
+      flag: 'flagged', note: 'noted', also: 'also in'};
     return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
       h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),
       h('p', {}, `${e.resolved ? 'flag resolved' : what[e.op] || e.op}`

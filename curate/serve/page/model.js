@@ -40,6 +40,7 @@ export class Model {
     this.distance = new Float32Array(n);
     this.placed = new Int32Array(n); // the number of the edit that decided or proposed a label, 0 for none
     this.remarks = new Map();
+    this.also = new Map(); // names of the further groups of the labels that have some
     this.groups = s.levels.map(() => []);
     this.byName = s.levels.map(() => new Map());
     this.of = [];
@@ -67,6 +68,7 @@ export class Model {
       this.placed[i] = t.placed[k];
       this.put(i, t.parent[k], t.status[k]);
       if (t.remarks[i]) this.remarks.set(i, t.remarks[i]); else this.remarks.delete(i);
+      if (t.also?.[i]) this.also.set(i, t.also[i]); else this.also.delete(i);
     });
     for (let l = 1; l < this.levels.length; l++) {
       for (const g of this.groups[l].splice(v.sizes[l])) this.forget(g);
@@ -165,9 +167,9 @@ export class Model {
 
   // show applies an edit of labels before the server has answered. Other edits wait for it.
   show(e, tags = e.from && e.from.map((r) => this.tagOf(r))) {
-    if (!['accept', 'move', 'drop', 'flag', 'note'].includes(e.op) || (e.level || 0) > 0) return;
+    if (!['accept', 'move', 'drop', 'flag', 'note', 'also'].includes(e.op) || (e.level || 0) > 0) return;
     let to = -1;
-    if (e.op === 'accept' || e.op === 'move') {
+    if (e.to && ['accept', 'move', 'also'].includes(e.op)) {
       to = this.groupNamed(e.to);
       if (to < 0) {
         to = this.groups[1].length;
@@ -183,6 +185,8 @@ export class Model {
         this.remarks.set(i, e.resolved ? [reason, '', note, ''] : [reason, e.note || '', note, this.by]);
       } else if (e.op === 'note') {
         this.remarks.set(i, [reason, flag, e.note || '', by]);
+      } else if (e.op === 'also') {
+        if (e.to) this.also.set(i, [...new Set([...(this.also.get(i) || []), e.to])]); else this.also.delete(i);
       } else if (e.op === 'drop') {
         this.put(i, to, (status & ~(OUTLIER | PROPOSED)) | DECIDED | DROPPED);
         this.remarks.set(i, [e.note || '', flag, note, by]);

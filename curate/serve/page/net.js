@@ -257,7 +257,7 @@ export class Sender {
 
   // overlaps says which labels or groups of an edit others have changed meanwhile.
   overlaps({edit, target}, view) {
-    if (!['accept', 'move', 'drop', 'flag', 'note'].includes(edit.op) || edit.level) return 'groups have changed meanwhile';
+    if (!['accept', 'move', 'drop', 'flag', 'note', 'also'].includes(edit.op) || edit.level) return 'groups have changed meanwhile';
     const changed = new Set(view.tags.at || []);
     const both = edit.from.filter((r) => changed.has(this.model.tagOf(r)));
     if (both.length) return `“${both[0].name}”${both.length > 1 ? ` and ${both.length - 1} more` : ''} changed meanwhile`;

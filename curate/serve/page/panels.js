@@ -44,12 +44,15 @@ export function lineWidth(app, items) {
 const noted = (app, i) => app.view.rows.labels(i).some((x) => app.model.remarks.get(x)?.[2]);
 const statusOf = (app, i) => app.view.rows.labels(i).reduce((sum, x) => sum | app.model.status[x], 0);
 
+// alsoOf lists the further groups of the labels of a row.
+const alsoOf = (app, i) => [...new Set(app.view.rows.labels(i).flatMap((x) => app.model.also.get(x) || []))];
+
 const thumbnail = (app, i) => (app.model.has.thumbnails && ['group', 'proposals'].includes(app.view.kind) ? app.thumbnails.of(i) : '');
 
 // cardState is everything that the appearance of a card depends on.
 export function cardState(app, i, active) {
   const {view} = app, note = view.kind === 'proposals' ? app.proposals.about(i) : groupNote(app, i);
-  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), view.rows.labels(i), note,
+  return [thumbnail(app, i), statusOf(app, i), active, view.isMarked(i), noted(app, i), alsoOf(app, i), view.rows.labels(i), note,
     view.kind === 'flagged' ? app.model.remarks.get(i) : ''].join(' ');
 }
 
@@ -89,9 +92,10 @@ export function card(app, e, i, active) {
   }
   write(tick, status & DROPPED ? '×' : status & DECIDED ? '✓' : marked ? '●' : status & PROPOSED ? '?' : '');
   write(label.firstChild, shown(m.names[i]));
-  write(label.lastChild, row.slice(1).map((x) => ` · ${shown(m.names[x])}`).join(''));
+  const also = alsoOf(app, i), noticed = [...state, also.length ? `also in ${also.map(shown).join(', ')}` : '', note ? 'with a note' : ''];
+  write(label.lastChild, [...row.slice(1).map((x) => ` · ${shown(m.names[x])}`), ...also.map((name) => ` + ${shown(name)}`)].join(''));
   const unit = line && !proposal ? ` ${landmarks === 1 ? 'landmark' : 'landmarks'}` : '';
-  write(spoken, unit + [...state, note ? 'with a note' : ''].filter(Boolean).map((s) => `, ${s}`).join(''));
+  write(spoken, unit + noticed.filter(Boolean).map((s) => `, ${s}`).join(''));
   write(under.firstChild, facts.join(' · ') + (group ? ` in ${shown(group)}` : ''));
   write(under.lastChild, (status & FLAGGED ? ' ⚑' : '') + (note ? ' ✎' : ''));
 }
@@ -120,7 +124,8 @@ export function head(app) {
     map: () => 'Map', review: () => 'Differences'}[v.kind]();
   const g = v.kind === 'group' ? m.groups[1][v.at] : null;
   const above = g ? m.above(g) : [];
-  const kind = above.length ? above.map((k) => shown(k.name)).join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
+  const kinds = [...above.map((k) => shown(k.name)), ...(g?.also || []).map((name) => `also ${shown(name)}`)];
+  const kind = above.length ? kinds.join(' · ') : g && m.levels.length > 2 ? `no ${m.levels[2]} yet` : '';
   const decided = v.marks.size ? m.decidedOf(v.chosen()) : 0, {leftOut} = v;
   const marks = v.marks.size || leftOut.size ? h('p', {class: 'marks', role: 'status'},
     `${count(v.marks.size, 'label')} marked${decided ? `, ${number(decided)} decided` : ''} · `
@@ -227,6 +232,7 @@ export function side(app) {
       /^Q\d+$/.test(m.items[i]) ? fact('item', h('a', {href: `https://www.wikidata.org/wiki/${m.items[i]}`, target: '_blank', rel: 'noopener noreferrer'},
         m.items[i])) : null,
       fitOf(m, i) ? fact('fit', fitOf(m, i)) : null, reason ? fact('dropped', reason) : null,
+        alsoOf(app, i).length ? fact('also in', alsoOf(app, i).map(shown).join(', ')) : null,
         note ? fact('note', note) : null, placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
     if (m.status[i] & FLAGGED) parts.push(thread(app, i));
     if (app.examples.on) parts.push(examples(app, i));

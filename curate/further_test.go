@@ -1,0 +1,136 @@
+package curate
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"hgld/labels"
+)
+
+// decided is a session of churches, peaks and bridges under two kinds. Nobody has named a further parent.
+func decided(t *testing.T) *Session {
+	t.Helper()
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Accept, From: refs("church@Q1", "chapel@Q2", "cathedral"), To: "church"},
+		Edit{Op: Accept, From: refs("mountain@Q3", "hill", "volcano"), To: "peak"},
+		Edit{Op: Accept, From: refs("bridge", "aqueduct@Q4"), To: "bridge"},
+		Edit{Op: SetParent, Level: 1, From: refs("church", "bridge"), To: "human-made"},
+		Edit{Op: SetParent, Level: 1, From: refs("peak"), To: "natural"})
+	return s
+}
+
+// further lists the further parents of a session as "level class parent".
+func further(t *testing.T, s *Session) (rows []string) {
+	t.Helper()
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.FurtherParents(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		rows = append(rows, f.Level+" "+f.Class+" "+f.Parent)
+	}
+	return rows
+}
+
+func wantFurther(t *testing.T, what string, s *Session, want ...string) {
+	t.Helper()
+	if got := further(t, s); !slices.Equal(got, want) {
+		t.Errorf("%s: further parents %q, want %q", what, got, want)
+	}
+}
+
+// hierarchyText is hierarchy.json of a session.
+func hierarchyText(t *testing.T, s *Session) string {
+	t.Helper()
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := labels.WriteHierarchy(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestFurtherParentsLeaveTheTreeAsItIs(t *testing.T) {
+	s := decided(t)
+	wantFurther(t, "at the start", s)
+	before, undecided := hierarchyText(t, s), len(s.Undecided())
+	do(t, s, Edit{Op: Also, From: refs("bridge"), To: "river"})
+	h, err := s.Hierarchy(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var orphans *OrphansError
+	if _, err := s.FurtherParents(h); !errors.As(err, &orphans) || !slices.Equal(orphans.Groups, []string{"river"}) {
+		t.Errorf("a further parent without a kind gives %v, want an OrphansError of river", err)
+	}
+	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("river"), To: "natural"},
+		Edit{Op: Also, Level: 1, From: refs("church"), To: "natural"},
+		Edit{Op: Also, From: refs("hill"), To: "peak"}) // its own group
+	wantFurther(t, "with three", s, "tag bridge river", "supercategory river natural", "supercategory church natural")
+	if after := hierarchyText(t, s); after != before || len(s.Undecided()) != undecided {
+		t.Errorf("the hierarchy is\n%swant\n%s", after, before)
+	}
+	if n := s.Node(0, 6); n.Name != "bridge" || !slices.Equal(n.Further, []string{"river"}) {
+		t.Errorf("bridge is %+v", n)
+	}
+	do(t, s, Edit{Op: Also, From: refs("bridge"), To: "church"}, Edit{Op: Also, From: refs("bridge")})
+	wantFurther(t, "taken away", s, "supercategory church natural")
+	do(t, s, Edit{Op: Revert, Of: 11})
+	wantFurther(t, "undone", s, "tag bridge river", "tag bridge church", "supercategory church human-made",
+		"supercategory river natural", "supercategory church natural")
+}
+
+func TestFurtherParentsFollowTheirGroup(t *testing.T) {
+	s := decided(t)
+	do(t, s, Edit{Op: Also, From: refs("bridge", "aqueduct@Q4"), To: "river"},
+		Edit{Op: SetParent, Level: 1, From: refs("river"), To: "natural"},
+		Edit{Op: Rename, Level: 1, From: refs("river"), To: "stream"})
+	wantFurther(t, "renamed", s, "tag bridge stream", "tag aqueduct stream", "supercategory stream natural")
+	do(t, s, Edit{Op: Merge, Level: 1, From: refs("stream"), To: "peak"})
+	wantFurther(t, "merged", s, "tag bridge peak", "tag aqueduct peak", "supercategory peak natural")
+	do(t, s, Edit{Op: Revert, Of: 9})
+	wantFurther(t, "the merge undone", s, "tag bridge stream", "tag aqueduct stream", "supercategory stream natural")
+	do(t, s, Edit{Op: Also, From: refs("church@Q1"), To: "peak"}, Edit{Op: Split, Level: 1, From: refs("peak"),
+		Parts: []Part{{To: "mount", Members: refs("mountain@Q3")}, {To: "low", Members: refs("hill", "volcano")}}})
+	if p := s.Problems(); !slices.ContainsFunc(p, func(p Problem) bool { return p.Name == "church" && p.Level == 0 }) {
+		t.Errorf("the further parent of church is divided, and the problems are %+v", p)
+	}
+	wantFurther(t, "divided", s, "tag bridge stream", "tag aqueduct stream", "supercategory stream natural")
+}
+
+// One curator names a further parent and the other does not; a third draft has the tag with an item.
+func TestFurtherParentsOfSeveralLogs(t *testing.T) {
+	a, b := decided(t), decided(t)
+	do(t, a, Edit{Op: Also, From: refs("bridge"), To: "river"}, Edit{Op: SetParent, Level: 1, From: refs("river"),
+		To: "natural"})
+	do(t, b, Edit{Op: Also, From: refs("bridge"), To: "church"})
+	s, _, err := Adjudicate(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []string{"tag bridge river", "tag bridge church", "supercategory church human-made",
+		"supercategory river natural"}
+	wantFurther(t, "adjudicated", s, both...)
+	do(t, s, Edit{Op: Also, From: refs("bridge")})
+	wantFurther(t, "taken away by the adjudicator", s)
+	later := start(t, draftOf(t, "all: church@Q1 chapel@Q2 cathedral mountain@Q3 hill volcano bridge@Q9 aqueduct@Q4"))
+	if r, err := later.Replay(a.Edits(), Skip); err != nil || len(r.Conflicts) > 0 {
+		t.Fatalf("the replay gives %+v, %v", r, err)
+	}
+	wantFurther(t, "on another draft", later, "tag bridge river", "supercategory river natural")
+	for _, wrong := range []Edit{{Op: Also, Level: 2, From: refs("natural"), To: "x"}, {Op: Also, To: "x"}} {
+		wrong.Base = s.Version()
+		if _, err := s.Apply(wrong, nil); err == nil {
+			t.Errorf("%+v is possible", wrong)
+		}
+	}
+}
