@@ -33,7 +33,8 @@ func downAVX2(dst, src *byte, stride int, weights *uint32, pairs, blocks int)
 // acrossAVX512 is acrossAVX2 with the four rows in a vector.
 //
 //go:noescape
-func acrossAVX512(dst *byte, dstStride int, src *byte, srcStride int, first *int32, weights *uint32, outputs, groups int)
+func acrossAVX512(dst *byte, dstStride int, src *byte, srcStride int, first *int32, weights *uint32, outputs,
+	groups int)
 
 // downAVX512 is downAVX2 with blocks of 64 bytes.
 //

@@ -83,7 +83,8 @@ func TestFetchFillsTheRecord(t *testing.T) {
 	want := labels.Record{Infobox: &yes, Outcome: labels.OK,
 		Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
 		Item:   "Q42", PageID: 100000007, Revision: 900000007, Status: 200,
-		About: &labels.About{Description: "place", Image: "St. Éloi's, A & B (50%).jpg", Place: []string{"Somewhere", "Nowhere"}}}
+		About: &labels.About{Description: "place", Image: "St. Éloi's, A & B (50%).jpg",
+			Place: []string{"Somewhere", "Nowhere"}}}
 	if !reflect.DeepEqual(f.Record, want) {
 		t.Errorf("record %+v\nwant   %+v", f.Record, want)
 	}
