@@ -64,7 +64,7 @@ func curateCommand() *cli.Command {
 			"  hgld curate agree anna.jsonl ben.jsonl                   how well two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
-		curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
+		curateParentsCommand(), curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
 	)
 }
 

@@ -113,7 +113,6 @@ func writeGroups(w io.Writer, d *Document) error {
 	if len(levels) < 2 {
 		return errors.New("there are no groups to list")
 	}
-	out := csv.NewWriter(w)
 	columns := 1
 	switch {
 	case len(d.count(1)) > 0:
@@ -132,7 +131,23 @@ func writeGroups(w io.Writer, d *Document) error {
 		}
 		rows = append(rows, row[:columns])
 	}
-	return out.WriteAll(rows)
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// ListedGroup is a line of a list of groups.
+type ListedGroup struct {
+	Name      string `json:"group"`
+	Parent    string `json:"parent"`    // the group's parent
+	Landmarks int    `json:"landmarks"` // of its tags
+}
+
+// WriteGroupList writes a list of groups, the format called groups.
+func WriteGroupList(w io.Writer, list []ListedGroup) error {
+	rows := [][]string{groupColumns}
+	for _, g := range list {
+		rows = append(rows, []string{mark(g.Name), mark(g.Parent), strconv.Itoa(g.Landmarks)})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 // csvError adds the file and the line to an error of csvfile.
