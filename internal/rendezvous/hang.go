@@ -32,7 +32,7 @@ func (g *Group) made() int64 {
 func (g *Group) missed(patience time.Duration) {
 	t := time.NewTicker(beat)
 	defer t.Stop()
-	var since time.Time
+	since := time.Now() // the first look may find one behind
 	var last int64
 	var slowest int
 	for {
@@ -41,7 +41,8 @@ func (g *Group) missed(patience time.Duration) {
 			return
 		case <-t.C:
 		}
-		who, fewest, most := g.own, g.made(), g.made()
+		own := g.made() // once: it may grow meanwhile
+		who, fewest, most := g.own, own, own
 		for _, p := range g.peers {
 			n := p.seen.Load()
 			if n < fewest {

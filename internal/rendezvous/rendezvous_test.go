@@ -178,6 +178,21 @@ func TestOthersNameTheOneThatHangs(t *testing.T) {
 	}
 }
 
+// The first look may come when a process has begun no call yet and another has.
+func TestNobodyHangsAtTheFirstLook(t *testing.T) {
+	groups, errs := group(t, 2, nil)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	groups[0].Watch(func() int64 { return 0 }, time.Hour)
+	groups[1].Watch(func() int64 { return 5 }, time.Hour)
+	select {
+	case err := <-groups[0].Lost():
+		t.Error(err)
+	case <-time.After(beat + beat/4):
+	}
+}
+
 func TestDifferentProcessesAreRefused(t *testing.T) {
 	for want, change := range map[string]func(rank int, ranks *int, version, token *string){
 		"is hgld 2, rank 0 is hgld 1": func(rank int, _ *int, version, _ *string) { *version = fmt.Sprint("hgld ", 1+rank) },
