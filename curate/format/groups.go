@@ -136,8 +136,8 @@ func writeGroups(w io.Writer, d *Document) error {
 
 // ListedGroup is a line of a list of groups.
 type ListedGroup struct {
-	Name      string `json:"group"`
-	Parent    string `json:"parent"`    // the group's parent
+	Name      string `json:"group"`     // of the group
+	Parent    string `json:"parent"`    // its parent
 	Landmarks int    `json:"landmarks"` // of its tags
 }
 
