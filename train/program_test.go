@@ -48,6 +48,11 @@ func newRecorder() *recorder {
 // OwnMemory is true, as of a card.
 func (r *recorder) OwnMemory() bool { return true }
 
+// Symmetrize is that of the processor, whose sums of gradients otherwise have another order.
+func (r *recorder) Symmetrize(a, s device.Array) bool {
+	return r.Backend.(device.Symmetric).Symmetrize(a, s)
+}
+
 func (r *recorder) outside(what string) {
 	if r.by.Load() == goroutine() {
 		r.illegal = append(r.illegal, what)
