@@ -45,7 +45,8 @@ func TestADataSetInAnObjectStoreHasTheSameFiles(t *testing.T) {
 	if v := mustVerify(t, place); len(v.Damage) > 0 || v.Rows == 0 {
 		t.Errorf("%+v", v)
 	}
-	if !IsDataSet(t.Context(), place) || IsDataSet(t.Context(), "s3://bucket/sets/none") || CheckSizes(t.Context(), place) != nil {
+	known := func(at string) bool { return IsDataSet(t.Context(), at) }
+	if !known(place) || known("s3://bucket/sets/none") || CheckSizes(t.Context(), place) != nil {
 		t.Error("it is not known as a data set")
 	}
 	set, err := Open(t.Context(), place)

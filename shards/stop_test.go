@@ -17,17 +17,24 @@ func TestAStopEndsReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	t.Setenv("HGLD_S3_CACHE_SIZE", "0")
 	mustBuild(t, newSource(t, 30), place, small())
 	view := func() *View { return mustSplit(t, mustOpen(t, place), labels.Train) }
+	open := func(ctx context.Context) error { _, err := Open(ctx, place); return err }
 	for name, c := range map[string]struct {
 		file string // which does not come
 		read func(ctx context.Context) error
 	}{
-		"Open":              {ManifestFile, func(ctx context.Context) error { _, err := Open(ctx, place); return err }},
-		"Open, of an index": {".idx", func(ctx context.Context) error { _, err := Open(ctx, place); return err }},
-		"ReadManifest":      {ManifestFile, func(ctx context.Context) error { _, err := ReadManifest(ctx, place); return err }},
-		"CheckSizes":        {ManifestFile, func(ctx context.Context) error { return CheckSizes(ctx, place) }},
-		"ReadDuplicates":    {StatsFile, func(ctx context.Context) error { _, err := ReadDuplicates(ctx, place); return err }},
-		"Image":             {".parquet", func(ctx context.Context) error { _, err := view().Image(ctx, 0); return err }},
-		"Path":              {".parquet", func(ctx context.Context) error { _, err := view().Path(ctx, 0); return err }},
+		"Open":              {ManifestFile, open},
+		"Open, of an index": {".idx", open},
+		"ReadManifest": {ManifestFile, func(ctx context.Context) error {
+			_, err := ReadManifest(ctx, place)
+			return err
+		}},
+		"CheckSizes": {ManifestFile, func(ctx context.Context) error { return CheckSizes(ctx, place) }},
+		"ReadDuplicates": {StatsFile, func(ctx context.Context) error {
+			_, err := ReadDuplicates(ctx, place)
+			return err
+		}},
+		"Image": {".parquet", func(ctx context.Context) error { _, err := view().Image(ctx, 0); return err }},
+		"Path":  {".parquet", func(ctx context.Context) error { _, err := view().Path(ctx, 0); return err }},
 		"Images": {".parquet", func(ctx context.Context) error {
 			for _, err := range view().Images(ctx) {
 				return err
@@ -40,7 +47,10 @@ func TestAStopEndsReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 			}
 			return nil
 		}},
-		"Verify": {".parquet", func(ctx context.Context) error { _, err := Verify(ctx, place, VerifyOptions{}); return err }},
+		"Verify": {".parquet", func(ctx context.Context) error {
+			_, err := Verify(ctx, place, VerifyOptions{})
+			return err
+		}},
 	} {
 		stalled := make(chan struct{}, 100)
 		server.SetFault(func(r *http.Request, _ int) fakes3.Fault {

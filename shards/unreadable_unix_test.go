@@ -272,7 +272,8 @@ func TestHashingStopsAfterTheDeclaredSize(t *testing.T) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if err := hashFile(t.Context(), diskFile{f}, 10, h); err != nil || Hash(h.Sum(nil)) != sha256.Sum256(make([]byte, 11)) {
+	err = hashFile(t.Context(), diskFile{f}, 10, h)
+	if err != nil || Hash(h.Sum(nil)) != sha256.Sum256(make([]byte, 11)) {
 		t.Errorf("%v: not the hash of 11 bytes", err)
 	}
 }
